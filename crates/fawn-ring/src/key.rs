@@ -1,0 +1,120 @@
+//! Positions in the 160-bit key space and the keyed hash that makes them.
+
+use std::fmt;
+
+/// A position in the 160-bit key space, as 20 big-endian bytes, so that byte order is ring order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(pub [u8; 20]);
+
+impl Key {
+    /// Bytes of a position.
+    pub const LEN: usize = 20;
+    /// The lowest position.
+    pub const MIN: Self = Self([0; Self::LEN]);
+    /// The highest position.
+    pub const MAX: Self = Self([0xff; Self::LEN]);
+
+    /// The top 64 bits, which order keys but for ties of one in 2^64. Indexes and page directories work with these.
+    #[inline]
+    pub fn prefix(&self) -> u64 {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.0[..8]);
+        u64::from_be_bytes(bytes)
+    }
+
+    /// The lowest position whose [`prefix`](Self::prefix) is `prefix`.
+    pub fn lowest_with_prefix(prefix: u64) -> Self {
+        let mut bytes = [0; Self::LEN];
+        bytes[..8].copy_from_slice(&prefix.to_be_bytes());
+        Self(bytes)
+    }
+
+    /// The highest position whose [`prefix`](Self::prefix) is `prefix`.
+    pub fn highest_with_prefix(prefix: u64) -> Self {
+        let mut bytes = [0xff; Self::LEN];
+        bytes[..8].copy_from_slice(&prefix.to_be_bytes());
+        Self(bytes)
+    }
+
+    /// The next position clockwise; `None` after [`Key::MAX`].
+    pub fn successor(&self) -> Option<Self> {
+        let mut bytes = self.0;
+        for byte in bytes.iter_mut().rev() {
+            let (sum, carry) = byte.overflowing_add(1);
+            *byte = sum;
+            if !carry {
+                return Some(Self(bytes));
+            }
+        }
+        None
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.0 {
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The secret hash key of a cluster, or of one stand-alone store. It is chosen at random when the directory is made,
+/// lives in its manifest, and never changes afterwards. Never printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Secret(pub [u8; 32]);
+
+impl Secret {
+    /// The position of a key: keyed BLAKE3 of its bytes, truncated to 160 bits.
+    #[inline]
+    pub fn position(&self, name: &[u8]) -> Key {
+        let hash = blake3::keyed_hash(&self.0, name);
+        let mut key = [0; Key::LEN];
+        key.copy_from_slice(&hash.as_bytes()[..Key::LEN]);
+        Key(key)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefix_orders_like_the_whole_key() {
+        let secret = Secret([7; 32]);
+        let mut keys: Vec<Key> = (0..1000u32).map(|n| secret.position(&n.to_le_bytes())).collect();
+        keys.sort_unstable();
+        assert!(keys.windows(2).all(|pair| pair[0].prefix() <= pair[1].prefix()));
+    }
+
+    #[test]
+    fn a_key_that_is_a_prefix_of_another_has_another_position() {
+        let secret = Secret([7; 32]);
+        assert_ne!(secret.position(b"user"), secret.position(b"user1"));
+        assert_ne!(secret.position(b""), secret.position(b"\0"));
+    }
+
+    #[test]
+    fn two_secrets_place_one_key_differently() {
+        assert_ne!(Secret([1; 32]).position(b"k"), Secret([2; 32]).position(b"k"));
+    }
+
+    #[test]
+    fn successor_carries_and_ends_at_the_top() {
+        let mut low = Key::MIN;
+        low.0[19] = 0xff;
+        assert_eq!(low.successor().map(|key| (key.0[18], key.0[19])), Some((1, 0)));
+        assert_eq!(Key::MAX.successor(), None);
+    }
+
+    #[test]
+    fn a_secret_is_never_printed() {
+        assert_eq!(format!("{:?}", Secret([9; 32])), "Secret(…)");
+    }
+}

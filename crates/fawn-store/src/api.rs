@@ -1,0 +1,184 @@
+//! The types at the store's edge: what its owner asks and what it is told.
+
+use crate::flash::{FileId, FlashError};
+use crate::page::PageBuf;
+use crate::record::{Kind, Marks, Record};
+
+/// When a put is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ack {
+    /// After the sync that covers it.
+    Durable,
+    /// At once; synced at most this many milliseconds later.
+    Interval {
+        /// Oldest age that an unsynced record may reach.
+        ms: u32,
+    },
+    /// At once; durable when its segment is sealed. The commit log is not used.
+    Memory,
+}
+
+/// A place in the order of a store's commits. An answer that carries a gate is released once
+/// [`Store::durable`](crate::Store::durable) has reached it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gate(pub u64);
+
+impl Gate {
+    /// Released at once.
+    pub const NONE: Self = Self(0);
+}
+
+/// What a lookup found without reading, or what it needs.
+#[derive(Debug)]
+pub enum Lookup<'a> {
+    /// The newest version: never deleted, expired or flushed. Its kind is `Value` or `Stub`.
+    Found {
+        /// The record, borrowed from the store.
+        record: Record<'a>,
+        /// The answer waits for this.
+        gate: Gate,
+    },
+    /// There is no such key.
+    Absent {
+        /// The answer waits for this (the delete record may not be durable yet).
+        gate: Gate,
+    },
+    /// These pages decide: read them, then call [`Store::finish`](crate::Store::finish).
+    Read(Read),
+    /// The part of the index that knows is still being loaded after a restart; it is now loaded first. Look up
+    /// again after the next [`Store::handle`](crate::Store::handle) that returns true.
+    Loading,
+}
+
+/// What the bytes of a [`Read`] said.
+#[derive(Debug)]
+pub enum Finished<'a> {
+    /// The newest version, borrowed from the pages given.
+    Found(Record<'a>),
+    /// There is no such key.
+    Absent,
+    /// The tag matched another key: read on.
+    Read(Read),
+    /// Look the key up again (the pages moved while they were read).
+    Again,
+    /// The pages are damaged: no value can be given.
+    Damaged(Damage),
+}
+
+/// One read of whole pages, part of a lookup. It pins what it reads: every `Read` is handed back to
+/// [`Store::finish`](crate::Store::finish) or [`Store::abandon`](crate::Store::abandon).
+#[derive(Debug)]
+#[must_use = "a read pins its segment until it is finished or abandoned"]
+pub struct Read {
+    /// The file to read.
+    pub file: FileId,
+    /// First page.
+    pub first: u64,
+    /// Number of pages, at least 1.
+    pub count: u32,
+    /// What is left to try after this one, newest first.
+    pub(crate) rest: Rest,
+}
+
+/// The candidates of a lookup, newest first.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    /// Segment numbers still to try after the current one, newest *last*.
+    pub numbers: Vec<crate::index::SegmentNumber>,
+    /// The one being read.
+    pub current: crate::index::SegmentNumber,
+    /// The store's install count when the lookup began.
+    pub view: u64,
+}
+
+/// Bytes on flash that are not what was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file:?} is damaged at byte {offset}: {what}")]
+pub struct Damage {
+    /// The damaged file.
+    pub file: FileId,
+    /// Byte offset of the first damaged page or record.
+    pub offset: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// One version to append. The store adds epoch and sequence number.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// `Value`, `Delete` or `Stub`.
+    pub kind: Kind,
+    /// Stale and won.
+    pub marks: Marks,
+    /// The client's opaque flags.
+    pub client_flags: u32,
+    /// Unix second of expiry; 0 for never.
+    pub expiry: u32,
+    /// A cas that the client chose.
+    pub client_cas: Option<u64>,
+    /// The key.
+    pub key: &'a [u8],
+    /// The value; empty for a delete.
+    pub value: &'a [u8],
+}
+
+impl<'a> Write<'a> {
+    /// A plain value: no flags, no expiry.
+    pub fn value(key: &'a [u8], value: &'a [u8]) -> Self {
+        Self { kind: Kind::Value, marks: Marks::default(), client_flags: 0, expiry: 0, client_cas: None, key, value }
+    }
+
+    /// A delete record.
+    pub fn delete(key: &'a [u8]) -> Self {
+        Self { kind: Kind::Delete, ..Self::value(key, b"") }
+    }
+}
+
+/// An append that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// The record's sequence number (its cas, unless the client chose one).
+    pub seq: u64,
+    /// The answer waits for this.
+    pub gate: Gate,
+}
+
+/// Why an append was not taken. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The buffers are full until a seal or merge completes: try again after the next event.
+    #[error("the write buffers are full")]
+    Busy,
+    /// The index has reached the memory budget.
+    #[error("the index has reached the memory budget")]
+    OutOfMemory,
+    /// The device has only its reserve left.
+    #[error("no space left for new records")]
+    NoSpace,
+    /// The record is larger than this store takes in line; give the value a file of its own.
+    #[error("the record is larger than a segment takes")]
+    TooLarge,
+    /// The store has stopped after a failed write or sync.
+    #[error("the store has stopped: {0}")]
+    Stopped(String),
+}
+
+/// A batch of the commit log on its way to flash.
+#[derive(Debug)]
+pub struct Batch {
+    /// First page of the commit log that it fills.
+    pub first: u64,
+    /// The pages.
+    pub pages: PageBuf,
+    /// What is durable once it is written.
+    pub gate: Gate,
+}
+
+/// What a [`Batch`] came to.
+#[derive(Debug)]
+pub struct Committed {
+    /// The batch, whose buffer is used again.
+    pub batch: Batch,
+    /// Whether it is durable.
+    pub result: Result<(), FlashError>,
+}

@@ -1,0 +1,124 @@
+//! The one boundary between the store and the outside: numbered files of whole pages.
+//!
+//! Implementations: `fawn_flash` on real files, `fawn_sim` on a simulated device that loses, tears and reorders what
+//! was not synced.
+
+use crate::page::Page;
+
+/// A file of a store. Identities are never reused within a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileId {
+    /// One generation of the manifest (`manifest-N`).
+    Manifest(u64),
+    /// The commit log (`commit-log`): one ring of pages, preallocated.
+    CommitLog,
+    /// A sealed segment or a base run (`segment-N`).
+    Segment(u64),
+    /// One large value (`value-N`).
+    Value(u64),
+}
+
+/// Why an operation on flash failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FlashError {
+    /// There is no such file.
+    #[error("{0:?} does not exist")]
+    NotFound(FileId),
+    /// The read or write reaches past the end of the file.
+    #[error("{0:?} is shorter than expected")]
+    Short(FileId),
+    /// The device is full (ENOSPC, EDQUOT).
+    #[error("no space left on the device")]
+    NoSpace,
+    /// Anything else the device or the file system reports, as text for people.
+    #[error("{0}")]
+    Io(String),
+}
+
+/// Space on the device, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Size of the device or the quota.
+    pub total: u64,
+    /// Still free for this store.
+    pub free: u64,
+}
+
+/// Files of whole pages on flash. All operations block; nothing here is called on an event loop, which reads by
+/// plan (`ReadPlan`) instead. One file has one writer at a time; readers may read pages that are not being written.
+///
+/// Durability: bytes are durable after [`sync`](Self::sync) of their file *and* [`sync_names`](Self::sync_names)
+/// since the file was created. A removal is durable after `sync_names`.
+pub trait Flash {
+    /// Creates `file` with `pages` pages allocated (they read as zeros), replacing nothing.
+    ///
+    /// # Errors
+    /// [`FlashError::NoSpace`] when the pages cannot be reserved (nothing is left behind); [`FlashError::Io`] also when
+    /// the file exists.
+    fn create(&self, file: FileId, pages: u64) -> Result<(), FlashError>;
+
+    /// Reads `pages.len()` pages from page number `first`.
+    ///
+    /// # Errors
+    /// [`FlashError::NotFound`], [`FlashError::Short`], [`FlashError::Io`].
+    fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError>;
+
+    /// Writes `pages` from page number `first`, extending the file where needed. Not durable before `sync`.
+    ///
+    /// # Errors
+    /// [`FlashError::NoSpace`], [`FlashError::Io`]; then any part may have been written.
+    fn write(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError>;
+
+    /// Writes `pages` from page number `first` within the allocated size and makes them durable before it returns
+    /// (the commit log's write: one call, so that a device with forced unit access needs one request).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write) and [`sync`](Self::sync).
+    fn write_durably(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
+        self.write(file, first, pages)?;
+        self.sync(file)
+    }
+
+    /// Makes all earlier writes to `file` durable. A failure is final: the store must stop, never retry.
+    ///
+    /// # Errors
+    /// [`FlashError::Io`].
+    fn sync(&self, file: FileId) -> Result<(), FlashError>;
+
+    /// Makes creations and removals of files durable.
+    ///
+    /// # Errors
+    /// [`FlashError::Io`].
+    fn sync_names(&self) -> Result<(), FlashError>;
+
+    /// Gives pages `first .. first + count` back to the device; they read as zeros. May do nothing where the file
+    /// system cannot.
+    ///
+    /// # Errors
+    /// [`FlashError::Io`].
+    fn punch(&self, file: FileId, first: u64, count: u64) -> Result<(), FlashError>;
+
+    /// Cuts `file` to `pages` pages, giving back what it had beyond.
+    ///
+    /// # Errors
+    /// [`FlashError::Io`].
+    fn truncate(&self, file: FileId, pages: u64) -> Result<(), FlashError>;
+
+    /// Removes `file`. Its pages may still be read by reads that began before.
+    ///
+    /// # Errors
+    /// [`FlashError::NotFound`], [`FlashError::Io`].
+    fn remove(&self, file: FileId) -> Result<(), FlashError>;
+
+    /// All files with their lengths in pages, in any order.
+    ///
+    /// # Errors
+    /// [`FlashError::Io`].
+    fn list(&self) -> Result<Vec<(FileId, u64)>, FlashError>;
+
+    /// Space on the device.
+    ///
+    /// # Errors
+    /// [`FlashError::Io`].
+    fn space(&self) -> Result<Space, FlashError>;
+}
