@@ -1,0 +1,14 @@
+//! Simulated flash with faults, for testing FAWN's pure crates.
+//!
+//! Everything here is deterministic: one seed gives one run, so that a failing seed is a test.
+//!
+//! # Layout
+//!
+//! * [`random`]: the small generator that every choice comes from.
+//! * [`flash`]: [`SimFlash`](flash::SimFlash), a device in memory that loses, tears and reorders what was not synced,
+//!   and fails on demand.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod flash;
+pub mod random;
