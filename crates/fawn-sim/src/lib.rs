@@ -12,3 +12,4 @@
 
 pub mod flash;
 pub mod random;
+pub mod store;

@@ -1,0 +1,3 @@
+//! The real store on a simulated device.
+
+pub mod oracle;
