@@ -1,0 +1,1 @@
+//! Tables of operation, item and decision.

@@ -1,0 +1,86 @@
+//! The memcached text and meta protocol as a pure codec and session.
+//!
+//! Bytes come in, [`Request`]s come out, [`Answer`]s go in, bytes come out. The crate knows nothing of storage, sockets
+//! or clocks, so the same parser serves a socket, a simulator and a fuzzer. What it accepts and what it prints follow
+//! memcached 1.6.45, with these deviations:
+//!
+//! * The binary protocol is refused: a connection whose first byte is 0x80 is closed.
+//! * A command line other than `get`, `gets`, `gat` and `gats` has at most [`MAX_LINE_BYTES`] bytes; a longer one closes
+//!   the connection, whether or not its newline has arrived (memcached decides by what one read happened to hold).
+//! * A refused `get` line ends with one line break (memcached sends two).
+//! * An expiry of `set` above 2³¹ is a Unix time up to the year 2106 (memcached truncates it to 32 signed bits).
+//! * Whether a key was given in base64 is a property of the request, not of the item.
+//! * An opaque or key that cannot be echoed refuses a meta command before it changes anything.
+//! * `me` with a base64 key takes the documented `me <key> b`.
+//!
+//! # Layout
+//!
+//! * [`Session`]: one connection's parser state; [`Session::next`] is the step.
+//! * [`Request`], [`Command`]: what a client asks.
+//! * [`Responder`], [`Answer`]: how it is told.
+//! * [`report`]: `STAT` lines and key dumps.
+//! * [`lines`]: the fixed answer lines.
+//!
+//! # The loop
+//!
+//! ```
+//! use fawn_memcache::{Answer, Command, Event, Hit, Limits, Session};
+//! use std::collections::HashMap;
+//!
+//! let mut items: HashMap<Vec<u8>, (u32, Vec<u8>)> = HashMap::new();
+//! let mut session = Session::new(Limits::default());
+//! let mut input: &[u8] = b"set greeting 7 0 5\r\nhello\r\nget greeting nothing\r\nversion\r\n";
+//! let mut out = Vec::new();
+//! loop {
+//!     let step = session.next(input);
+//!     input = &input[step.consumed..];
+//!     match step.event {
+//!         Event::Request(request) => {
+//!             let answer = match request.command {
+//!                 Command::Store(store) => {
+//!                     items.insert(request.key.to_vec(), (store.flags, store.value.to_vec()));
+//!                     Answer::Stored { cas: 1, size: store.value.len() }
+//!                 }
+//!                 Command::Get => match items.get(request.key) {
+//!                     Some((flags, value)) => Answer::Hit(Hit { flags: *flags, cas: 1, ..Hit::of(value) }),
+//!                     None => Answer::Miss,
+//!                 },
+//!                 Command::Version => Answer::Version("1.0.0"),
+//!                 _ => Answer::Error("SERVER_ERROR not in this example"),
+//!             };
+//!             request.responder.write(&mut out, request.key, &answer);
+//!         }
+//!         Event::Reply(line) => out.extend_from_slice(line.as_bytes()),
+//!         // A server that sends the values of a get line as it goes has to hold them until the line is whole.
+//!         Event::Abandon(line) => out = line.as_bytes().to_vec(),
+//!         Event::NeedMore { .. } | Event::Close => break,
+//!     }
+//! }
+//! assert_eq!(out, b"STORED\r\nVALUE greeting 7 5\r\nhello\r\nEND\r\nVERSION 1.0.0\r\n");
+//! ```
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod admin;
+mod base64;
+mod command;
+pub mod lines;
+mod meta;
+mod number;
+mod parse;
+mod reply;
+pub mod report;
+mod session;
+mod tokens;
+
+pub use command::{
+    Arithmetic, Command, Delete, Detail, Dump, Exptime, MetaGet, MetaRecache, Mode, Request, Stats, Store,
+    ValueTooLarge,
+};
+pub use reply::{Answer, Debug, Hit, Number, Responder};
+pub use session::{Event, Limits, Session, Step};
+
+/// Longest key, in bytes.
+pub const MAX_KEY_BYTES: usize = 250;
+/// Longest command line without its line break, in bytes, but for lines of keys.
+pub const MAX_LINE_BYTES: usize = 2048;
