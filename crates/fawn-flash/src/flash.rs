@@ -1,0 +1,104 @@
+//! [`Flash`] on [`Files`].
+
+use std::sync::atomic::Ordering;
+
+use fawn_store::flash::{FileId, Flash, FlashError, Space};
+use fawn_store::page::{PAGE_BYTES, Page};
+use rustix::fs::{self, FallocateFlags};
+use rustix::io::Errno;
+
+use crate::files::Files;
+use crate::{names, transfer};
+
+impl Flash for Files {
+    fn create(&self, file: FileId, pages: u64) -> Result<(), FlashError> {
+        self.create_reserved(file, pages)
+    }
+
+    fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
+        let open = self.descriptor(file)?;
+        let wanted = size_of_val(pages);
+        match transfer::read(&*open, first, pages) {
+            Ok(read) if read == wanted => Ok(()),
+            Ok(_) => Err(FlashError::Short(file)),
+            Err(errno) => Err(self.error(file, "reading", errno)),
+        }
+    }
+
+    fn write(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
+        let open = self.descriptor(file)?;
+        transfer::write(&*open, first, pages).map_err(|errno| self.error(file, "writing", errno))
+    }
+
+    fn write_durably(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
+        if self.synced_writes.load(Ordering::Relaxed) {
+            let open = self.descriptor(file)?;
+            match transfer::write_synced(&*open, first, pages) {
+                Ok(()) => return Ok(()),
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                    self.synced_writes.store(false, Ordering::Relaxed);
+                }
+                Err(errno) => return Err(self.error(file, "writing durably", errno)),
+            }
+        }
+        self.write(file, first, pages)?;
+        self.sync(file)
+    }
+
+    fn sync(&self, file: FileId) -> Result<(), FlashError> {
+        let open = self.descriptor(file)?;
+        fs::fdatasync(&*open).map_err(|errno| self.error(file, "syncing", errno))
+    }
+
+    fn sync_names(&self) -> Result<(), FlashError> {
+        fs::fsync(self.directory())
+            .map_err(|errno| FlashError::Io(format!("{}: syncing: {errno}", self.path().display())))
+    }
+
+    fn punch(&self, file: FileId, first: u64, count: u64) -> Result<(), FlashError> {
+        if count == 0 {
+            return Ok(());
+        }
+        let open = self.descriptor(file)?;
+        let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fs::fallocate(&*open, mode, first * PAGE_BYTES as u64, count * PAGE_BYTES as u64) {
+            // A file system without holes keeps the space until the file goes.
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(errno) => Err(self.error(file, "punching a hole", errno)),
+        }
+    }
+
+    fn truncate(&self, file: FileId, pages: u64) -> Result<(), FlashError> {
+        let open = self.descriptor(file)?;
+        fs::ftruncate(&*open, pages * PAGE_BYTES as u64).map_err(|errno| self.error(file, "cutting", errno))
+    }
+
+    fn remove(&self, file: FileId) -> Result<(), FlashError> {
+        self.unlink(file)
+    }
+
+    fn list(&self) -> Result<Vec<(FileId, u64)>, FlashError> {
+        let error = |errno: Errno| FlashError::Io(format!("{}: listing: {errno}", self.path().display()));
+        let mut files = Vec::new();
+        for entry in fs::Dir::read_from(self.directory()).map_err(error)? {
+            let entry = entry.map_err(error)?;
+            let Some(file) = entry.file_name().to_str().ok().and_then(names::parse) else { continue };
+            match fs::statat(self.directory(), entry.file_name(), fs::AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => files.push((file, stat.st_size.cast_unsigned() / PAGE_BYTES as u64)),
+                // Removed since the directory was read.
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(self.error(file, "looking at", errno)),
+            }
+        }
+        Ok(files)
+    }
+
+    fn space(&self) -> Result<Space, FlashError> {
+        let stat = fs::fstatvfs(self.directory())
+            .map_err(|errno| FlashError::Io(format!("{}: asking for free space: {errno}", self.path().display())))?;
+        Ok(Space { total: stat.f_blocks * stat.f_frsize, free: stat.f_bavail * stat.f_frsize })
+    }
+}
+
+#[cfg(test)]
+mod tests;
