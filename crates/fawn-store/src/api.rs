@@ -48,6 +48,8 @@ pub enum Lookup<'a> {
     /// The part of the index that knows is still being loaded after a restart; it is now loaded first. Look up
     /// again after the next [`Store::handle`](crate::Store::handle) that returns true.
     Loading,
+    /// The part of the index that knows cannot be built: the segments it comes from are damaged.
+    Damaged(Damage),
 }
 
 /// What the bytes of a [`Read`] said.
@@ -83,11 +85,9 @@ pub struct Read {
 /// The candidates of a lookup, newest first.
 #[derive(Debug)]
 pub(crate) struct Rest {
-    /// Segment numbers still to try after the current one, newest *last*.
+    /// Segment numbers still to try after this read, newest *last*.
     pub numbers: Vec<crate::index::SegmentNumber>,
-    /// The one being read.
-    pub current: crate::index::SegmentNumber,
-    /// The store's install count when the lookup began.
+    /// The view in which the lookup began.
     pub view: u64,
 }
 

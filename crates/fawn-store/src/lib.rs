@@ -1,9 +1,46 @@
-//! FAWN-DS: the log-structured flash store.
+//! FAWN-DS: a log-structured key-value store for flash (FAWN SOSP'09 §3.3), with no I/O of its own.
+//!
+//! Writes are sequential and large, a hit costs one read, DRAM holds a 4-byte hint a record. Flash is reached through
+//! one trait ([`flash::Flash`]) and time is an argument, so that a simulator runs this very code. `fawn-flash` has the
+//! real files and a blocking API for embedding.
+//!
+//! A put goes to the open segment (DRAM) and the commit log; a full open segment is sorted and written as an immutable
+//! segment; each slice of the key space has an index over its sealed records; merges turn a slice's parts into one run
+//! and give the space of superseded records back.
+//!
+//! # Layout
+//!
+//! * [`Store`]: the event-loop half; [`Maintenance`]: the half that blocks.
+//! * [`api`]: what passes between a store and its owner. [`work`]: what passes between its halves.
+//! * [`record`], [`page`], [`segment`], [`log`], [`manifest`]: the formats (`docs/data-log.md`).
+//! * [`index`], [`directory`]: DRAM structures over sealed records. [`open_segment`]: over new ones.
+//! * [`merge`], [`large`]: merges; values with files of their own.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod api;
+mod cache;
 pub mod directory;
 pub mod flash;
 pub mod index;
+pub mod large;
 pub mod log;
+mod maintenance;
 pub mod manifest;
+pub mod merge;
+mod open;
+pub mod open_segment;
+mod options;
 pub mod page;
 pub mod record;
+pub mod segment;
+mod store;
+pub mod work;
+
+pub use api::{
+    Ack, Appended, Batch, Committed, Damage, Finished, Gate, Lookup, Read, Refusal, Write,
+};
+pub use maintenance::{Maintenance, Step};
+pub use open::{OpenError, Opening};
+pub use options::{MAX_FROZEN, Options};
+pub use store::{Stats, Store};

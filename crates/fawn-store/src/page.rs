@@ -139,6 +139,12 @@ impl PageBuf {
     }
 }
 
+impl std::fmt::Debug for PageBuf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PageBuf({} pages)", self.pages.len())
+    }
+}
+
 /// Number of pages that hold `bytes` bytes.
 pub const fn pages_for(bytes: usize) -> usize {
     bytes.div_ceil(PAGE_BYTES)

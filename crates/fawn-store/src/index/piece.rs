@@ -88,11 +88,16 @@ impl Piece {
     /// Takes every entry out, in nearly ascending order of position.
     pub fn drain(&mut self, memory: &mut Memory) -> Vec<Loose> {
         let mut loose = Vec::with_capacity(self.used as usize);
-        loose.extend(self.entries(memory));
-        assert_eq!(loose.len(), self.used as usize, "a piece counts its slots");
-        for chunk in &self.chunks[..self.held as usize] {
-            (0..CHUNK_LINES).for_each(|line| *memory.line_mut(*chunk, line) = Line::EMPTY);
+        for number in 0..self.held * CHUNK_LINES {
+            let line = std::mem::replace(self.line_mut(memory, number), Line::EMPTY);
+            let first = self.geometry.first(number);
+            for slot in line.slots() {
+                let Some(segment) = slot.segment() else { continue };
+                let x = if slot.is_alternate() { self.geometry.position(number, slot) } else { first + slot.tag() };
+                loose.push((x, segment));
+            }
         }
+        assert_eq!(loose.len(), self.used as usize, "a piece counts its slots");
         self.used = 0;
         loose
     }

@@ -9,8 +9,9 @@ use super::slot::{LINE_SLOTS, Slot};
 use super::spill::Spill;
 use super::{Frame, SegmentNumber};
 
-/// Lines that a piece grows by: a load of 0.953 becomes 0.897 at 256 lines, 0.923 at 496.
-const GROWTH_LINES: u32 = CHUNK_LINES;
+/// Lines that a piece grows by: a load of 0.953 becomes 0.847 at 256 lines, 0.893 at 480. Half as many would save 2 % of
+/// the memory and make an insertion 70 % dearer.
+const GROWTH_LINES: u32 = 2 * CHUNK_LINES;
 /// Slots a line, in 64ths, that a new table is laid out for: 15.25, a load of 0.953, less what rounding up to whole
 /// chunks takes off.
 const SETTLED_64THS: usize = 976;

@@ -55,9 +55,8 @@ impl Header {
 
     /// Completes the batch in `pages`, given the running checksum of its bytes from 48 on. Returns the checksum.
     pub fn seal(&self, body_checksum: u32, pages: &mut [u8]) -> u32 {
-        let header = pages
-            .first_chunk_mut::<BATCH_HEADER_BYTES>()
-            .expect("a batch has a page at least, and so a header");
+        let header =
+            pages.first_chunk_mut::<BATCH_HEADER_BYTES>().expect("a batch has a page at least, and so a header");
         self.encode(header);
         let checksum = crc32c::crc32c_append(body_checksum, &header[8..]);
         header[4..8].copy_from_slice(&checksum.to_le_bytes());
@@ -103,11 +102,7 @@ pub(super) const fn pages_for_entries(bytes: usize) -> usize {
 
 /// Where a batch of `pages` pages goes when the log ends at `next`: there, or at the start of the next lap.
 pub(super) fn place(next: u64, pages: u64, ring_pages: u64) -> u64 {
-    if next % ring_pages + pages <= ring_pages {
-        next
-    } else {
-        next.next_multiple_of(ring_pages)
-    }
+    if next % ring_pages + pages <= ring_pages { next } else { next.next_multiple_of(ring_pages) }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -88,32 +88,20 @@ impl<'a> Entry<'a> {
 
     /// The entry at the start of `bytes`, its range instance and its length.
     pub(super) fn decode(bytes: &'a [u8]) -> Result<(u64, Self, usize), EntryError> {
-        let (header, rest) = bytes
-            .split_first_chunk::<ENTRY_HEADER_BYTES>()
-            .ok_or(EntryError::Malformed)?;
+        let (header, rest) = bytes.split_first_chunk::<ENTRY_HEADER_BYTES>().ok_or(EntryError::Malformed)?;
         let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
         let body = rest.get(..length).ok_or(EntryError::Malformed)?;
         let mut range = [0; 8];
         range.copy_from_slice(&header[5..]);
         let entry = match header[4] {
             RECORD if Record::peek_len(body) == Ok(length) => Self::Record(body),
-            FLUSH => Self::Flush {
-                watermark: u64::from_le_bytes(fixed(body)?),
-            },
-            FLUSH_SCHEDULED => Self::FlushScheduled {
-                deadline: u32::from_le_bytes(fixed(body)?),
-            },
-            SEQUENCE_RESERVED => Self::SequenceReserved {
-                limit: u64::from_le_bytes(fixed(body)?),
-            },
+            FLUSH => Self::Flush { watermark: u64::from_le_bytes(fixed(body)?) },
+            FLUSH_SCHEDULED => Self::FlushScheduled { deadline: u32::from_le_bytes(fixed(body)?) },
+            SEQUENCE_RESERVED => Self::SequenceReserved { limit: u64::from_le_bytes(fixed(body)?) },
             RECORD => return Err(EntryError::Malformed),
             _ => return Err(EntryError::Newer),
         };
-        Ok((
-            u64::from_le_bytes(range),
-            entry,
-            ENTRY_HEADER_BYTES + length,
-        ))
+        Ok((u64::from_le_bytes(range), entry, ENTRY_HEADER_BYTES + length))
     }
 }
 

@@ -69,44 +69,36 @@ pub fn recover(
     mut sink: impl FnMut(Replayed<'_>),
 ) -> Result<Recovered, LogError> {
     let mut ring = Ring::open(flash, shape)?;
-    let mut found = Recovered {
-        end: expected.start,
-        batches: 0,
-        entries: 0,
-        torn: None,
-    };
+    let mut found = Recovered { end: expected.start, batches: 0, entries: 0, torn: None };
     let mut generation = 0;
+    let mut last = None;
     while expected.clean_end != Some(found.end.page) {
         let limit = expected.start.page + shape.ring_pages;
-        let Some(header) = ring.successor(found.end, generation..=expected.generation, limit)?
-        else {
+        let Some(header) = ring.successor(found.end, generation..=expected.generation, limit)? else {
             break;
         };
         let offset = ring.offset(header.position);
         if header.version > VERSION {
-            return Err(LogError::Newer {
-                offset,
-                what: "a batch format",
-            });
+            return Err(LogError::Newer { offset, what: "a batch format" });
         }
         found.entries += replay(ring.batch(&header)?, &header, found.end, offset, &mut sink)?;
         found.batches += 1;
         generation = header.generation;
-        found.end = LogPosition {
-            page: header.position + header.pages(),
-            previous: header.checksum,
-        };
+        last = Some(header);
+        found.end = LogPosition { page: header.position + header.pages(), previous: header.checksum };
     }
     match expected.clean_end {
         Some(end) if end == found.end.page => {}
         Some(_) => {
             let what = "the log ends before the end that a clean stop recorded";
-            return Err(LogError::Damage {
-                offset: ring.offset(found.end.page),
-                what,
-            });
+            return Err(LogError::Damage { offset: ring.offset(found.end.page), what });
         }
-        None => found.torn = ring.look_ahead(found.end, generation, expected)?,
+        None => {
+            found.torn = ring.look_ahead(found.end, generation, expected)?;
+            if let Some(last) = last {
+                ring.write_again(&last)?;
+            }
+        }
     }
     Ok(found)
 }
@@ -122,29 +114,16 @@ fn replay(
     let mut rest = &pages[BATCH_HEADER_BYTES..BATCH_HEADER_BYTES + header.bytes as usize];
     for _ in 0..header.entries {
         let (range, entry, len) = Entry::decode(rest).map_err(|error| match error {
-            EntryError::Newer => LogError::Newer {
-                offset,
-                what: "a kind of entry",
-            },
-            EntryError::Malformed => LogError::Damage {
-                offset,
-                what: "a batch holds an entry that makes no sense",
-            },
+            EntryError::Newer => LogError::Newer { offset, what: "a kind of entry" },
+            EntryError::Malformed => LogError::Damage { offset, what: "a batch holds an entry that makes no sense" },
         })?;
-        sink(Replayed {
-            position,
-            range,
-            entry,
-        });
+        sink(Replayed { position, range, entry });
         rest = &rest[len..];
     }
     if rest.is_empty() {
         Ok(u64::from(header.entries))
     } else {
-        Err(LogError::Damage {
-            offset,
-            what: "a batch is longer than its entries",
-        })
+        Err(LogError::Damage { offset, what: "a batch is longer than its entries" })
     }
 }
 
@@ -159,28 +138,17 @@ struct Ring<'f> {
 
 impl<'f> Ring<'f> {
     fn open(flash: &'f dyn Flash, shape: LogShape) -> Result<Self, LogError> {
-        let length = flash
-            .list()?
-            .into_iter()
-            .find(|(file, _)| *file == FileId::CommitLog);
+        let length = flash.list()?.into_iter().find(|(file, _)| *file == FileId::CommitLog);
         let Some((_, pages)) = length else {
             return Err(LogError::Flash(FlashError::NotFound(FileId::CommitLog)));
         };
         if pages < shape.ring_pages {
             let what = "the file is shorter than it was made";
-            return Err(LogError::Damage {
-                offset: pages * PAGE_BYTES as u64,
-                what,
-            });
+            return Err(LogError::Damage { offset: pages * PAGE_BYTES as u64, what });
         }
         // A process that died, not the machine, may leave bytes that were written and never synced.
         flash.sync(FileId::CommitLog)?;
-        Ok(Self {
-            flash,
-            shape,
-            window: PageBuf::default(),
-            first: 0,
-        })
+        Ok(Self { flash, shape, window: PageBuf::default(), first: 0 })
     }
 
     fn offset(&self, position: u64) -> u64 {
@@ -203,9 +171,7 @@ impl<'f> Ring<'f> {
     /// The bytes of the batch with this header.
     fn batch(&mut self, header: &Header) -> Result<&[u8], FlashError> {
         use zerocopy::IntoBytes;
-        Ok(self
-            .read(header.position % self.shape.ring_pages, header.pages())?
-            .as_bytes())
+        Ok(self.read(header.position % self.shape.ring_pages, header.pages())?.as_bytes())
     }
 
     /// The header at logical page `position`, if there is one that names this place and whose batch ends by `limit`
@@ -218,6 +184,13 @@ impl<'f> Ring<'f> {
                 && first + header.pages() <= self.shape.ring_pages
                 && position + header.pages() <= limit
         }))
+    }
+
+    /// Writes the log's last batch again, as it is. It may have been in flight when a sync failed, after which reads may
+    /// show what no later sync saves.
+    fn write_again(&mut self, header: &Header) -> Result<(), FlashError> {
+        let (flash, first) = (self.flash, header.position % self.shape.ring_pages);
+        flash.write_durably(FileId::CommitLog, first, self.read(first, header.pages())?)
     }
 
     fn is_intact(&mut self, header: &Header) -> Result<bool, FlashError> {
@@ -251,12 +224,7 @@ impl<'f> Ring<'f> {
     }
 
     /// Looks over the rest of the ring after the chain ended at `end`.
-    fn look_ahead(
-        &mut self,
-        end: LogPosition,
-        generation: u64,
-        expected: Expected,
-    ) -> Result<Option<Torn>, LogError> {
+    fn look_ahead(&mut self, end: LogPosition, generation: u64, expected: Expected) -> Result<Option<Torn>, LogError> {
         let limit = expected.start.page + self.shape.ring_pages;
         let mut torn_to = None;
         for position in end.page..limit {
@@ -266,23 +234,16 @@ impl<'f> Ring<'f> {
             if header.generation < generation || header.generation > expected.generation {
                 continue;
             }
-            let begun = header.previous == end.previous
-                && self.candidates(end.page).any(|place| place == position);
+            let begun = header.previous == end.previous && self.candidates(end.page).any(|place| place == position);
             let is_intact = self.is_intact(&header)?;
             if is_intact && header.durable > end.page {
                 let what = "a batch that was durable does not parse, and later ones do";
-                return Err(LogError::Damage {
-                    offset: self.offset(end.page),
-                    what,
-                });
+                return Err(LogError::Damage { offset: self.offset(end.page), what });
             }
             if is_intact || begun {
                 torn_to = torn_to.max(Some(position + header.pages()));
             }
         }
-        Ok(torn_to.map(|to| Torn {
-            pages: to - end.page,
-            bytes: (to - end.page) * PAGE_BYTES as u64,
-        }))
+        Ok(torn_to.map(|to| Torn { pages: to - end.page, bytes: (to - end.page) * PAGE_BYTES as u64 }))
     }
 }

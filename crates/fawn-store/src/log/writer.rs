@@ -2,9 +2,7 @@
 
 use crate::page::{PAGE_BYTES, Page, PageBuf};
 
-use super::batch::{
-    BATCH_HEADER_BYTES, Header, MAX_BATCH_PAGES, VERSION, pages_for_entries, place,
-};
+use super::batch::{BATCH_HEADER_BYTES, Header, MAX_BATCH_PAGES, VERSION, pages_for_entries, place};
 use super::{Entry, LogPosition, LogShape};
 
 /// Pages that a returned buffer keeps for the next batch (4 MiB); what a rare huge batch needed beyond is given back.
@@ -78,18 +76,9 @@ impl LogWriter {
     /// that of any earlier opening and already in the manifest.
     ///
     /// A ring takes batches of at most half its pages.
-    pub fn new(
-        shape: LogShape,
-        generation: u64,
-        tail: u64,
-        end: LogPosition,
-        batch_limit_bytes: usize,
-    ) -> Self {
+    pub fn new(shape: LogShape, generation: u64, tail: u64, end: LogPosition, batch_limit_bytes: usize) -> Self {
         assert!(shape.ring_pages >= 2, "a ring has two pages at least");
-        assert!(
-            tail <= end.page && end.page - tail <= shape.ring_pages,
-            "a log is one lap long at most"
-        );
+        assert!(tail <= end.page && end.page - tail <= shape.ring_pages, "a log is one lap long at most");
         Self {
             shape,
             generation,
@@ -139,16 +128,10 @@ impl LogWriter {
         }
         let bytes = self.pending_bytes() + len;
         let pages = pages_for_entries(bytes);
-        if self.entries > 0
-            && (bytes > self.batch_limit_bytes || pages > self.longest_batch_pages())
-        {
+        if self.entries > 0 && (bytes > self.batch_limit_bytes || pages > self.longest_batch_pages()) {
             return Err(LogFull::Batch);
         }
-        if self.has_room(pages as u64) {
-            Ok(())
-        } else {
-            Err(LogFull::Ring)
-        }
+        if self.has_room(pages as u64) { Ok(()) } else { Err(LogFull::Ring) }
     }
 
     /// Bytes of entries in the batch under construction.
@@ -186,16 +169,12 @@ impl LogWriter {
     /// Closes an empty batch of one page that only carries the durable mark, when some batch is not covered by one:
     /// for idle moments, so that damage to the log's last batch is told from a torn tail.
     pub fn take_mark(&mut self) -> Option<ClosedBatch> {
-        (self.entries == 0 && self.unmarked && self.in_flight.is_none() && self.has_room(1))
-            .then(|| self.close())
+        (self.entries == 0 && self.unmarked && self.in_flight.is_none() && self.has_room(1)).then(|| self.close())
     }
 
     /// Takes note that the batch taken with `gate` is durable, and takes its buffer back.
     pub fn written(&mut self, gate: u64, pages: PageBuf) {
-        let (expected, end) = self
-            .in_flight
-            .take()
-            .expect("a batch is written after it was taken");
+        let (expected, end) = self.in_flight.take().expect("a batch is written after it was taken");
         assert_eq!(gate, expected, "the batch written is the batch in flight");
         self.durable = gate;
         self.durable_page = end;
@@ -207,21 +186,14 @@ impl LogWriter {
 
     /// Pages of the ring that neither hold needed batches nor are spoken for by the batch under construction.
     pub fn free_pages(&self) -> u64 {
-        let pages = if self.entries == 0 {
-            0
-        } else {
-            pages_for_entries(self.pending_bytes()) as u64
-        };
+        let pages = if self.entries == 0 { 0 } else { pages_for_entries(self.pending_bytes()) as u64 };
         let end = place(self.next.page, pages, self.shape.ring_pages) + pages;
         (self.tail + self.shape.ring_pages).saturating_sub(end)
     }
 
     /// Gives back the pages below logical page `tail`, once the manifest durably starts recovery there or later.
     pub fn recycle_to(&mut self, tail: u64) {
-        assert!(
-            self.tail <= tail && tail <= self.next.page,
-            "the tail moves forward, within the log"
-        );
+        assert!(self.tail <= tail && tail <= self.next.page, "the tail moves forward, within the log");
         self.tail = tail;
     }
 
@@ -235,8 +207,7 @@ impl LogWriter {
     }
 
     fn has_room(&self, pages: u64) -> bool {
-        place(self.next.page, pages, self.shape.ring_pages) + pages
-            <= self.tail + self.shape.ring_pages
+        place(self.next.page, pages, self.shape.ring_pages) + pages <= self.tail + self.shape.ring_pages
     }
 
     fn grow_to(&mut self, pages: usize) {
@@ -254,10 +225,7 @@ impl LogWriter {
         self.grow_to(count);
         let position = place(self.next.page, count as u64, self.shape.ring_pages);
         let end = position + count as u64;
-        assert!(
-            end <= self.tail + self.shape.ring_pages,
-            "a batch overwrites no page that is needed"
-        );
+        assert!(end <= self.tail + self.shape.ring_pages, "a batch overwrites no page that is needed");
         let header = Header {
             checksum: 0,
             version: VERSION,
@@ -272,16 +240,9 @@ impl LogWriter {
         let checksum = header.seal(padded, self.batch.bytes_mut());
         self.unmarked = self.entries > 0;
         let pages = std::mem::replace(&mut self.batch, std::mem::take(&mut self.spare));
-        let closed = ClosedBatch {
-            first: position % self.shape.ring_pages,
-            pages,
-            gate: self.gate,
-        };
+        let closed = ClosedBatch { first: position % self.shape.ring_pages, pages, gate: self.gate };
         self.in_flight = Some((self.gate, end));
-        self.next = LogPosition {
-            page: end,
-            previous: checksum,
-        };
+        self.next = LogPosition { page: end, previous: checksum };
         self.gate += 1;
         self.used = BATCH_HEADER_BYTES;
         self.entries = 0;

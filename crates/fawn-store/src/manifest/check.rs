@@ -10,50 +10,28 @@ pub(super) fn check(state: &State) -> Result<(), &'static str> {
     if state.store >= state.stores {
         return Err("the store's number is one of the directory's stores");
     }
-    if !tile(
-        state.slices.iter().map(|slice| slice.interval),
-        state.interval,
-    ) {
+    if !tile(state.slices.iter().map(|slice| slice.interval), state.interval) {
         return Err("slices tile the store's interval");
     }
-    if !tile(
-        state.ranges.iter().map(|range| range.interval),
-        state.interval,
-    ) {
+    if !tile(state.ranges.iter().map(|range| range.interval), state.interval) {
         return Err("ranges tile the store's interval");
     }
-    let ends: BTreeSet<_> = state
-        .slices
-        .iter()
-        .map(|slice| slice.interval.high)
-        .collect();
-    if !state
-        .ranges
-        .iter()
-        .all(|range| ends.contains(&range.interval.high))
-    {
+    let ends: BTreeSet<_> = state.slices.iter().map(|slice| slice.interval.high).collect();
+    if !state.ranges.iter().all(|range| ends.contains(&range.interval.high)) {
         return Err("ranges end where slices end");
     }
     let instances: BTreeSet<u64> = state.ranges.iter().map(|range| range.instance).collect();
     if instances.len() != state.ranges.len() {
         return Err("range instances are distinct");
     }
-    if !state
-        .ranges
-        .iter()
-        .all(|range| range.last_seq < range.seq_reserved)
-    {
+    if !state.ranges.iter().all(|range| range.last_seq < range.seq_reserved) {
         return Err("sequence numbers are reserved before they are given out");
     }
     check_segments(state)
 }
 
 fn check_segments(state: &State) -> Result<(), &'static str> {
-    if !state
-        .segments
-        .values()
-        .all(|segment| segment.low <= segment.high)
-    {
+    if !state.segments.values().all(|segment| segment.low <= segment.high) {
         return Err("a segment's keys are in order");
     }
     let mut named = BTreeSet::new();
@@ -64,17 +42,11 @@ fn check_segments(state: &State) -> Result<(), &'static str> {
         }
         named.extend(parts);
     }
-    if !named
-        .iter()
-        .all(|number| state.segments.contains_key(number))
-    {
+    if !named.iter().all(|number| state.segments.contains_key(number)) {
         return Err("every part of a slice is a segment");
     }
     let reaches = |slice: &super::Slice| {
-        slice
-            .parts
-            .iter()
-            .all(|number| state.segments[number].interval().overlaps(&slice.interval))
+        slice.parts.iter().all(|number| state.segments[number].interval().overlaps(&slice.interval))
     };
     if !state.slices.iter().all(reaches) {
         return Err("a slice names only segments that reach into it");
@@ -82,12 +54,8 @@ fn check_segments(state: &State) -> Result<(), &'static str> {
     if named.len() != state.segments.len() {
         return Err("every segment is a part of a slice");
     }
-    let files: BTreeSet<u64> = state
-        .segments
-        .values()
-        .map(|segment| segment.file)
-        .chain(state.values.keys().copied())
-        .collect();
+    let files: BTreeSet<u64> =
+        state.segments.values().map(|segment| segment.file).chain(state.values.keys().copied()).collect();
     if files.len() != state.segments.len() + state.values.len() {
         return Err("file numbers are distinct");
     }

@@ -30,10 +30,7 @@ impl<'a> Reader<'a> {
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
-        let (head, rest) = self
-            .bytes
-            .split_first_chunk::<N>()
-            .ok_or(DecodeError::Malformed)?;
+        let (head, rest) = self.bytes.split_first_chunk::<N>().ok_or(DecodeError::Malformed)?;
         self.bytes = rest;
         Ok(*head)
     }
@@ -41,11 +38,7 @@ impl<'a> Reader<'a> {
     /// A count of elements, each of which takes a byte at least.
     fn count(&mut self) -> Result<usize, DecodeError> {
         let count = u32::decode(self)? as usize;
-        if count <= self.bytes.len() {
-            Ok(count)
-        } else {
-            Err(DecodeError::Malformed)
-        }
+        if count <= self.bytes.len() { Ok(count) } else { Err(DecodeError::Malformed) }
     }
 }
 
@@ -119,11 +112,7 @@ impl Code for Interval {
 
     fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (low, high) = Code::decode(from)?;
-        if low <= high {
-            Ok(Self { low, high })
-        } else {
-            Err(DecodeError::Malformed)
-        }
+        if low <= high { Ok(Self { low, high }) } else { Err(DecodeError::Malformed) }
     }
 }
 
@@ -185,13 +174,7 @@ impl<K: Code + Ord, V: Code> Code for BTreeMap<K, V> {
 
     fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let count = from.count()?;
-        let map: Self = (0..count)
-            .map(|_| <(K, V)>::decode(from))
-            .collect::<Result<_, _>>()?;
-        if map.len() == count {
-            Ok(map)
-        } else {
-            Err(DecodeError::Malformed)
-        }
+        let map: Self = (0..count).map(|_| <(K, V)>::decode(from)).collect::<Result<_, _>>()?;
+        if map.len() == count { Ok(map) } else { Err(DecodeError::Malformed) }
     }
 }

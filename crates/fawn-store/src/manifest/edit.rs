@@ -145,14 +145,8 @@ impl State {
     /// [`Inconsistent`]; then the state is unusable.
     pub fn apply(&mut self, edit: &Edit) -> Result<Vec<u64>, Inconsistent> {
         match edit {
-            Edit::Opened {
-                generation,
-                reserved,
-            } => {
-                ensure(
-                    *generation > self.generation,
-                    "a generation is larger than all before",
-                )?;
+            Edit::Opened { generation, reserved } => {
+                ensure(*generation > self.generation, "a generation is larger than all before")?;
                 self.generation = *generation;
                 self.log.clean_end = None;
                 for (instance, limit) in reserved {
@@ -162,48 +156,27 @@ impl State {
             Edit::Sealed(sealed) => self.apply_sealed(sealed)?,
             Edit::Merged(merged) => return self.apply_merged(merged),
             Edit::SliceCut { at } => self.cut_slice(at)?,
-            Edit::RangeSplit {
-                instance,
-                left,
-                right,
-            } => {
+            Edit::RangeSplit { instance, left, right } => {
                 self.cut_slice(&left.interval.high)?;
                 self.replace_ranges(&[*instance], &[**left, **right])?;
             }
-            Edit::RangesMerged {
-                left,
-                right,
-                merged,
-            } => self.replace_ranges(&[*left, *right], &[**merged])?,
-            Edit::FlushChanged {
-                instance,
-                watermark,
-                deadline,
-            } => {
+            Edit::RangesMerged { left, right, merged } => self.replace_ranges(&[*left, *right], &[**merged])?,
+            Edit::FlushChanged { instance, watermark, deadline } => {
                 let range = self.range_mut(*instance)?;
                 range.flush_watermark = *watermark;
                 range.flush_deadline = *deadline;
             }
             Edit::SequenceReserved { instance, limit } => self.reserve(*instance, *limit)?,
             Edit::ValueAdded { file, bytes } => {
-                ensure(
-                    self.values.insert(*file, *bytes).is_none(),
-                    "a file number is used once",
-                )?;
+                ensure(self.values.insert(*file, *bytes).is_none(), "a file number is used once")?;
                 self.use_file(*file)?;
             }
             Edit::ValueDropped { file } => {
-                ensure(
-                    self.values.remove(file).is_some(),
-                    "a value that is dropped was added",
-                )?;
+                ensure(self.values.remove(file).is_some(), "a value that is dropped was added")?;
                 return Ok(vec![*file]);
             }
             Edit::CleanStop { log_end } => {
-                ensure(
-                    *log_end >= self.log.start.page,
-                    "the log ends after its start",
-                )?;
+                ensure(*log_end >= self.log.start.page, "the log ends after its start")?;
                 self.log.clean_end = Some(*log_end);
             }
             Edit::FileNumber { next } => {
@@ -215,10 +188,7 @@ impl State {
     }
 
     fn apply_sealed(&mut self, sealed: &Sealed) -> Result<(), Inconsistent> {
-        ensure(
-            sealed.log.page >= self.log.start.page,
-            "the log's start moves forward",
-        )?;
+        ensure(sealed.log.page >= self.log.start.page, "the log's start moves forward")?;
         self.log.start = sealed.log;
         if let Some((number, segment)) = &sealed.segment {
             self.add_segment(*number, *segment)?;
@@ -235,23 +205,15 @@ impl State {
             range.flush_deadline = new.flush_deadline;
         }
         self.counters.user_bytes = self.counters.user_bytes.saturating_add(sealed.user_bytes);
-        self.counters.sealed_bytes = self
-            .counters
-            .sealed_bytes
-            .saturating_add(sealed.written_bytes);
+        self.counters.sealed_bytes = self.counters.sealed_bytes.saturating_add(sealed.written_bytes);
         Ok(())
     }
 
     fn apply_merged(&mut self, merged: &Merged) -> Result<Vec<u64>, Inconsistent> {
-        let found = self
-            .slices
-            .binary_search_by(|slice| slice.interval.cmp(&merged.slice));
+        let found = self.slices.binary_search_by(|slice| slice.interval.cmp(&merged.slice));
         let index = found.map_err(|_| Inconsistent("the slice that was merged is still there"))?;
         ensure(
-            tile(
-                merged.outputs.iter().map(|(interval, _)| *interval),
-                merged.slice,
-            ),
+            tile(merged.outputs.iter().map(|(interval, _)| *interval), merged.slice),
             "the outputs of a merge tile the slice",
         )?;
         let old = std::mem::take(&mut self.slices[index].parts);
@@ -261,11 +223,7 @@ impl State {
             "the parts that were merged are parts of the slice",
         )?;
         let (before, after) = old.split_at(newest.map_or(0, |newest| newest + 1));
-        let kept: Vec<u16> = before
-            .iter()
-            .copied()
-            .filter(|number| !merged.removed.contains(number))
-            .collect();
+        let kept: Vec<u16> = before.iter().copied().filter(|number| !merged.removed.contains(number)).collect();
         let mut slices = Vec::with_capacity(merged.outputs.len());
         for (interval, output) in &merged.outputs {
             let mut parts = self.overlapping(&kept, *interval);
@@ -279,20 +237,14 @@ impl State {
                 parts.push(*number);
             }
             parts.extend(self.overlapping(after, *interval));
-            slices.push(Slice {
-                interval: *interval,
-                parts,
-            });
+            slices.push(Slice { interval: *interval, parts });
         }
         self.slices.splice(index..=index, slices);
         for (instance, horizon) in &merged.horizons {
             let range = self.range_mut(*instance)?;
             range.horizon = range.horizon.max(*horizon);
         }
-        self.counters.merged_bytes = self
-            .counters
-            .merged_bytes
-            .saturating_add(merged.written_bytes);
+        self.counters.merged_bytes = self.counters.merged_bytes.saturating_add(merged.written_bytes);
         self.drop_unnamed(&merged.removed)
     }
 
@@ -300,10 +252,7 @@ impl State {
     fn drop_unnamed(&mut self, numbers: &[u16]) -> Result<Vec<u64>, Inconsistent> {
         let mut files = Vec::new();
         for number in numbers {
-            let segment = self
-                .segments
-                .get(number)
-                .ok_or(Inconsistent("every part of a slice is a segment"))?;
+            let segment = self.segments.get(number).ok_or(Inconsistent("every part of a slice is a segment"))?;
             let mut slices = slices_of(&mut self.slices, segment.interval()).iter();
             if !slices.any(|slice| slice.parts.contains(number)) {
                 files.push(segment.file);
@@ -319,31 +268,21 @@ impl State {
             self.interval.contains(&segment.low) && self.interval.contains(&segment.high),
             "a segment's keys are the store's",
         )?;
-        ensure(
-            self.segments.insert(number, segment).is_none(),
-            "a segment's number is free",
-        )?;
+        ensure(self.segments.insert(number, segment).is_none(), "a segment's number is free")?;
         self.use_file(segment.file)
     }
 
     fn use_file(&mut self, file: u64) -> Result<(), Inconsistent> {
-        let next = file
-            .checked_add(1)
-            .ok_or(Inconsistent("file numbers do not run out"))?;
+        let next = file.checked_add(1).ok_or(Inconsistent("file numbers do not run out"))?;
         self.next_file = self.next_file.max(next);
         Ok(())
     }
 
     fn cut_slice(&mut self, at: &Key) -> Result<(), Inconsistent> {
-        let index = self
-            .slice_of(at)
-            .ok_or(Inconsistent("a slice is cut within the store's interval"))?;
+        let index = self.slice_of(at).ok_or(Inconsistent("a slice is cut within the store's interval"))?;
         if let Some((left, right)) = self.slices[index].interval.cut(at) {
             let parts = std::mem::take(&mut self.slices[index].parts);
-            let halves = [left, right].map(|half| Slice {
-                interval: half,
-                parts: self.overlapping(&parts, half),
-            });
+            let halves = [left, right].map(|half| Slice { interval: half, parts: self.overlapping(&parts, half) });
             self.slices.splice(index..=index, halves);
         }
         Ok(())
@@ -351,59 +290,34 @@ impl State {
 
     /// Those of `numbers` whose keys reach into `interval`.
     fn overlapping(&self, numbers: &[u16], interval: Interval) -> Vec<u16> {
-        let reaches = |number: &u16| {
-            self.segments
-                .get(number)
-                .is_some_and(|segment| segment.interval().overlaps(&interval))
-        };
+        let reaches =
+            |number: &u16| self.segments.get(number).is_some_and(|segment| segment.interval().overlaps(&interval));
         numbers.iter().copied().filter(reaches).collect()
     }
 
     fn replace_ranges(&mut self, old: &[u64], new: &[Range]) -> Result<(), Inconsistent> {
-        let first = self
-            .ranges
-            .iter()
-            .position(|range| range.instance == old[0]);
+        let first = self.ranges.iter().position(|range| range.instance == old[0]);
         let first = first.ok_or(Inconsistent("a range that is replaced exists"))?;
-        let replaced = self
-            .ranges
-            .get(first..first + old.len())
-            .unwrap_or_default();
+        let replaced = self.ranges.get(first..first + old.len()).unwrap_or_default();
         ensure(
-            replaced
-                .iter()
-                .map(|range| range.instance)
-                .eq(old.iter().copied()),
+            replaced.iter().map(|range| range.instance).eq(old.iter().copied()),
             "ranges that are merged are adjacent, in key order",
         )?;
-        let whole = Interval {
-            low: replaced[0].interval.low,
-            high: replaced[old.len() - 1].interval.high,
-        };
-        ensure(
-            tile(new.iter().map(|range| range.interval), whole),
-            "new ranges tile the old ones",
-        )?;
-        self.ranges
-            .splice(first..first + old.len(), new.iter().copied());
+        let whole = Interval { low: replaced[0].interval.low, high: replaced[old.len() - 1].interval.high };
+        ensure(tile(new.iter().map(|range| range.interval), whole), "new ranges tile the old ones")?;
+        self.ranges.splice(first..first + old.len(), new.iter().copied());
         Ok(())
     }
 
     fn reserve(&mut self, instance: u64, limit: u64) -> Result<(), Inconsistent> {
         let range = self.range_mut(instance)?;
-        ensure(
-            limit >= range.seq_reserved,
-            "reserved sequence numbers stay reserved",
-        )?;
+        ensure(limit >= range.seq_reserved, "reserved sequence numbers stay reserved")?;
         range.seq_reserved = limit;
         Ok(())
     }
 
     fn range_mut(&mut self, instance: u64) -> Result<&mut Range, Inconsistent> {
-        let range = self
-            .ranges
-            .iter_mut()
-            .find(|range| range.instance == instance);
+        let range = self.ranges.iter_mut().find(|range| range.instance == instance);
         range.ok_or(Inconsistent("the range exists"))
     }
 }
@@ -416,34 +330,12 @@ fn slices_of(slices: &mut [Slice], interval: Interval) -> &mut [Slice] {
 }
 
 fn ensure(holds: bool, what: &'static str) -> Result<(), Inconsistent> {
-    if holds {
-        Ok(())
-    } else {
-        Err(Inconsistent(what))
-    }
+    if holds { Ok(()) } else { Err(Inconsistent(what)) }
 }
 
-code_fields!(Sealed {
-    segment,
-    log,
-    ranges,
-    user_bytes,
-    written_bytes
-});
-code_fields!(SealedRange {
-    instance,
-    seq_reserved,
-    last_seq,
-    flush_watermark,
-    flush_deadline
-});
-code_fields!(Merged {
-    slice,
-    removed,
-    outputs,
-    horizons,
-    written_bytes
-});
+code_fields!(Sealed { segment, log, ranges, user_bytes, written_bytes });
+code_fields!(SealedRange { instance, seq_reserved, last_seq, flush_watermark, flush_deadline });
+code_fields!(Merged { slice, removed, outputs, horizons, written_bytes });
 
 impl<T: Code> Code for Box<T> {
     fn encode(&self, out: &mut Vec<u8>) {

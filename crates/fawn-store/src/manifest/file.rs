@@ -30,9 +30,7 @@ pub enum ManifestError {
     #[error("there is a store here already: open it, or choose another directory")]
     Exists,
     /// A newer version wrote it.
-    #[error(
-        "manifest-{number} was written by a newer version ({what}): open the store with that version"
-    )]
+    #[error("manifest-{number} was written by a newer version ({what}): open the store with that version")]
     Newer {
         /// The manifest.
         number: u64,
@@ -40,9 +38,7 @@ pub enum ManifestError {
         what: String,
     },
     /// It is not what was written.
-    #[error(
-        "manifest-{number} is damaged at byte {offset}: {what}; restore this store from a replica or a copy"
-    )]
+    #[error("manifest-{number} is damaged at byte {offset}: {what}; restore this store from a replica or a copy")]
     Damage {
         /// The manifest.
         number: u64,
@@ -68,7 +64,10 @@ pub struct Manifest {
     capacity: u64,
     /// Other manifests: gone before anything is acknowledged.
     stale: Vec<u64>,
-    /// The next commit takes a new file: pages beyond `end` are not blank.
+    /// The file was found, not written by this opening: the next commit takes a new one, because after a failed sync
+    /// what reads show may not be what flash holds.
+    is_found: bool,
+    /// Pages beyond `end` are not blank, and nothing is written there.
     is_tail_dirty: bool,
     /// Copies that were found damaged or torn.
     bad_copies: u32,
@@ -103,6 +102,7 @@ impl Manifest {
             previous,
             capacity,
             stale: Vec::new(),
+            is_found: false,
             is_tail_dirty: false,
             bad_copies: 0,
             stopped: None,
@@ -123,20 +123,14 @@ impl Manifest {
                 unfinished = unfinished.or(Some(*number));
                 continue;
             };
-            manifest.stale = numbers
-                .iter()
-                .map(|(other, _)| *other)
-                .filter(|other| other != number)
-                .collect();
+            manifest.stale = numbers.iter().map(|(other, _)| *other).filter(|other| other != number).collect();
             let state = manifest.state.clone();
             return Ok((manifest, state));
         }
         match unfinished {
-            Some(number) if files.len() > numbers.len() => Err(ManifestError::Damage {
-                number,
-                offset: 0,
-                what: "the snapshot does not parse",
-            }),
+            Some(number) if files.len() > numbers.len() => {
+                Err(ManifestError::Damage { number, offset: 0, what: "the snapshot does not parse" })
+            }
             _ => Err(ManifestError::NotFound),
         }
     }
@@ -147,7 +141,7 @@ impl Manifest {
     }
 
     /// Copies of frames that were found bad when the manifest was opened and whose other copy was good (the last commit
-    /// of a crash may leave one); a new file replaces them at the next commit.
+    /// before a crash may leave one); a new file replaces them at the next commit.
     pub fn bad_copies(&self) -> u32 {
         self.bad_copies
     }
@@ -170,11 +164,7 @@ impl Manifest {
         let mut body = Vec::new();
         encode_list(edits, &mut body);
         let is_full = self.end + 2 * frame_pages(body.len()) > self.capacity;
-        let result = if is_full || self.is_tail_dirty {
-            self.switch(flash, &state)
-        } else {
-            self.append(flash, &body)
-        };
+        let result = if is_full || self.is_tail_dirty { self.switch(flash, &state) } else { self.append(flash, &body) };
         match result {
             Ok(()) => {
                 self.state = state;
@@ -205,9 +195,8 @@ impl Manifest {
         match write_snapshot(flash, number, state) {
             Ok((end, previous, capacity)) => {
                 self.stale.push(self.number);
-                (self.number, self.end, self.previous, self.capacity) =
-                    (number, end, previous, capacity);
-                self.is_tail_dirty = false;
+                (self.number, self.end, self.previous, self.capacity) = (number, end, previous, capacity);
+                (self.is_found, self.is_tail_dirty) = (false, false);
                 self.remove_stale(flash)
             }
             Err(FlashError::NoSpace) => {
@@ -244,11 +233,7 @@ impl From<FlashError> for Failed {
 }
 
 /// Writes a complete new manifest. Returns its end, its last checksum and its capacity.
-fn write_snapshot(
-    flash: &dyn Flash,
-    number: u64,
-    state: &State,
-) -> Result<(u64, u32, u64), FlashError> {
+fn write_snapshot(flash: &dyn Flash, number: u64, state: &State) -> Result<(u64, u32, u64), FlashError> {
     let mut body = vec![0; 8];
     state.encode(&mut body);
     let pages = frame_pages(body.len());
@@ -294,22 +279,12 @@ struct Scan {
 
 impl Scan {
     /// The manifest in the file with this number; `None` when its snapshot was never finished.
-    fn file(
-        flash: &dyn Flash,
-        number: u64,
-        length: u64,
-    ) -> Result<Option<Manifest>, ManifestError> {
+    fn file(flash: &dyn Flash, number: u64, length: u64) -> Result<Option<Manifest>, ManifestError> {
         let file = FileId::Manifest(number);
         flash.sync(file)?;
         let mut buffer = PageBuf::zeroed(length as usize);
         flash.read(file, 0, buffer.pages_mut())?;
-        let mut scan = Self {
-            number,
-            buffer,
-            end: 0,
-            previous: 0,
-            bad_copies: 0,
-        };
+        let mut scan = Self { number, buffer, end: 0, previous: 0, bad_copies: 0 };
         let Some((SNAPSHOT, body)) = scan.next()? else {
             return Ok(None);
         };
@@ -329,16 +304,13 @@ impl Scan {
                 return Err(scan.damage(at, "a frame is of a kind that does not belong here"));
             }
             for edit in scan.decode::<Vec<Edit>>(&body, at)? {
-                state
-                    .apply(&edit)
-                    .map_err(|_| scan.damage(at, "an edit contradicts what is before it"))?;
+                state.apply(&edit).map_err(|_| scan.damage(at, "an edit contradicts what is before it"))?;
             }
         }
         if state.check().is_err() {
             return Err(scan.damage(scan.end, "the edits contradict each other"));
         }
-        let beyond = &scan.buffer.bytes()
-            [(scan.end as usize * PAGE_BYTES).min(length as usize * PAGE_BYTES)..];
+        let beyond = &scan.buffer.bytes()[(scan.end as usize * PAGE_BYTES).min(length as usize * PAGE_BYTES)..];
         let is_tail_dirty = scan.bad_copies > 0 || beyond.iter().any(|byte| *byte != 0);
         Ok(Some(Manifest {
             number,
@@ -347,6 +319,7 @@ impl Scan {
             previous: scan.previous,
             capacity,
             stale: Vec::new(),
+            is_found: true,
             is_tail_dirty,
             bad_copies: scan.bad_copies,
             stopped: None,
@@ -361,17 +334,12 @@ impl Scan {
             (frame.page == self.end && frame.previous == self.previous).then_some((frame, body, at))
         };
         let length = pages.len() as u64;
-        let Some((frame, body, at)) =
-            expected(self.end).or_else(|| (self.end + 1..length).find_map(expected))
-        else {
+        let Some((frame, body, at)) = expected(self.end).or_else(|| (self.end + 1..length).find_map(expected)) else {
             return self.end_of_frames();
         };
         if frame.version > VERSION {
             let what = format!("version {}, and this one knows {VERSION}", frame.version);
-            return Err(ManifestError::Newer {
-                number: self.number,
-                what,
-            });
+            return Err(ManifestError::Newer { number: self.number, what });
         }
         let is_second = at != self.end;
         if is_second && at != self.end + frame.pages() {
@@ -389,14 +357,10 @@ impl Scan {
     fn end_of_frames<T>(&self) -> Result<Option<T>, ManifestError> {
         let pages = self.buffer.pages();
         let is_later = |at: u64| {
-            Frame::read(self.number, pages, at)
-                .is_some_and(|(frame, _)| frame.page > self.end && frame.page <= at)
+            Frame::read(self.number, pages, at).is_some_and(|(frame, _)| frame.page > self.end && frame.page <= at)
         };
         if (self.end..pages.len() as u64).any(is_later) {
-            return Err(self.damage(
-                self.end,
-                "both copies of a commit do not parse, and later ones do",
-            ));
+            return Err(self.damage(self.end, "both copies of a commit do not parse, and later ones do"));
         }
         Ok(None)
     }
@@ -405,21 +369,14 @@ impl Scan {
         let mut reader = Reader::new(body);
         match T::decode(&mut reader) {
             Ok(value) if reader.is_at_end() => Ok(value),
-            Ok(_) | Err(DecodeError::Malformed) => {
-                Err(self.damage(at, "a frame holds what makes no sense"))
+            Ok(_) | Err(DecodeError::Malformed) => Err(self.damage(at, "a frame holds what makes no sense")),
+            Err(DecodeError::Unknown) => {
+                Err(ManifestError::Newer { number: self.number, what: "a kind of edit".to_owned() })
             }
-            Err(DecodeError::Unknown) => Err(ManifestError::Newer {
-                number: self.number,
-                what: "a kind of edit".to_owned(),
-            }),
         }
     }
 
     fn damage(&self, page: u64, what: &'static str) -> ManifestError {
-        ManifestError::Damage {
-            number: self.number,
-            offset: page * PAGE_BYTES as u64,
-            what,
-        }
+        ManifestError::Damage { number: self.number, offset: page * PAGE_BYTES as u64, what }
     }
 }

@@ -48,14 +48,7 @@ impl Frame {
     /// Encodes both copies of a frame. Returns its header too.
     pub fn encode(number: u64, kind: u8, previous: u32, page: u64, body: &[u8]) -> (Self, PageBuf) {
         let pages = frame_pages(body.len()) as usize;
-        let mut frame = Self {
-            checksum: 0,
-            version: VERSION,
-            kind,
-            previous,
-            page,
-            bytes: body.len() as u32,
-        };
+        let mut frame = Self { checksum: 0, version: VERSION, kind, previous, page, bytes: body.len() as u32 };
         let mut buffer = PageBuf::zeroed(2 * pages);
         let (first, second) = buffer.bytes_mut().split_at_mut(pages * PAGE_BYTES);
         first[0..4].copy_from_slice(&MAGIC);

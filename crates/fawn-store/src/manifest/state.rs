@@ -138,47 +138,13 @@ pub struct Counters {
 }
 
 code_fields!(LogPosition { page, previous });
-code_fields!(LogState {
-    ring_pages,
-    start,
-    clean_end
-});
-code_fields!(Range {
-    instance,
-    interval,
-    epoch,
-    seq_reserved,
-    last_seq,
-    flush_watermark,
-    flush_deadline,
-    horizon
-});
+code_fields!(LogState { ring_pages, start, clean_end });
+code_fields!(Range { instance, interval, epoch, seq_reserved, last_seq, flush_watermark, flush_deadline, horizon });
 code_fields!(Slice { interval, parts });
-code_fields!(SegmentPages {
-    data,
-    directory,
-    fragments,
-    total
-});
+code_fields!(SegmentPages { data, directory, fragments, total });
 code_fields!(Expiring { records, latest });
-code_fields!(Segment {
-    file,
-    age,
-    pages,
-    records,
-    bytes,
-    deletes,
-    low,
-    high,
-    seq_low,
-    seq_high,
-    expiring
-});
-code_fields!(Counters {
-    user_bytes,
-    sealed_bytes,
-    merged_bytes
-});
+code_fields!(Segment { file, age, pages, records, bytes, deletes, low, high, seq_low, seq_high, expiring });
+code_fields!(Counters { user_bytes, sealed_bytes, merged_bytes });
 code_fields!(State {
     store,
     stores,
@@ -197,10 +163,7 @@ code_fields!(State {
 impl Segment {
     /// The stretch from its lowest to its highest key.
     pub fn interval(&self) -> Interval {
-        Interval {
-            low: self.low,
-            high: self.high,
-        }
+        Interval { low: self.low, high: self.high }
     }
 }
 
@@ -223,10 +186,7 @@ impl State {
             secret,
             next_file: 1,
             generation: 0,
-            log: LogState {
-                ring_pages,
-                ..LogState::default()
-            },
+            log: LogState { ring_pages, ..LogState::default() },
             ranges: vec![Range {
                 instance,
                 interval,
@@ -237,14 +197,7 @@ impl State {
                 flush_deadline: 0,
                 horizon: 0,
             }],
-            slices: interval
-                .divide(slices)
-                .into_iter()
-                .map(|interval| Slice {
-                    interval,
-                    parts: Vec::new(),
-                })
-                .collect(),
+            slices: interval.divide(slices).into_iter().map(|interval| Slice { interval, parts: Vec::new() }).collect(),
             segments: BTreeMap::new(),
             values: BTreeMap::new(),
             counters: Counters::default(),
@@ -253,10 +206,7 @@ impl State {
 
     /// What the commit log's reader and writer need to know.
     pub fn log_shape(&self) -> LogShape {
-        LogShape {
-            ring_pages: self.log.ring_pages,
-            salt: self.log_salt(),
-        }
+        LogShape { ring_pages: self.log.ring_pages, salt: self.log_salt() }
     }
 
     /// Start of the commit log's checksums: a hash under the secret, so that no client can compute it.
@@ -273,13 +223,8 @@ impl State {
 
     /// Index of the slice that holds `key`; `None` outside the store's interval.
     pub fn slice_of(&self, key: &Key) -> Option<usize> {
-        let index = self
-            .slices
-            .partition_point(|slice| slice.interval.high < *key);
-        self.slices
-            .get(index)
-            .is_some_and(|slice| slice.interval.contains(key))
-            .then_some(index)
+        let index = self.slices.partition_point(|slice| slice.interval.high < *key);
+        self.slices.get(index).is_some_and(|slice| slice.interval.contains(key)).then_some(index)
     }
 
     /// Verifies what must always hold: slices and ranges tile the interval, range ends are slice ends, every part is a

@@ -1,0 +1,193 @@
+//! Merges: one slice at a time, and what the manifest and the event-loop half hear of it.
+
+use std::sync::Arc;
+
+use fawn_ring::{Interval, Key};
+
+use super::load::Built;
+use super::record::segment_of;
+use super::seal::remove_if_there;
+use super::{Maintenance, Step};
+use crate::directory::PageDirectory;
+use crate::flash::{FileId, Flash, FlashError};
+use crate::index::SegmentNumber;
+use crate::manifest::{Edit, Merged as MergedEdit};
+use crate::merge::{Merge, Merged, Void};
+use crate::segment::SegmentError;
+use crate::work::{Event, MergedSlice, Reclaim, View};
+
+/// Pages that all cursors of a merge read ahead together: 32 MiB.
+const READ_AHEAD_PAGES: usize = 8192;
+/// Most outputs of one merge.
+const MAX_OUTPUTS: u64 = 4096;
+
+/// A merge in progress.
+pub(super) struct Merging {
+    slice: Interval,
+    /// Numbers of its inputs, oldest first.
+    inputs: Vec<u16>,
+    merge: Merge,
+}
+
+impl Merging {
+    /// The slice that is being merged.
+    pub(super) fn slice(&self) -> Interval {
+        self.slice
+    }
+}
+
+impl Maintenance {
+    pub(super) fn begin_merge(&mut self, low: Key, void: Void) {
+        let Some(place) = self.slice_at(&low).filter(|_| self.loaded.contains(&low)) else {
+            self.events.push_back(Event::MergeFailed { slice: low, why: "the slice is not loaded".to_owned() });
+            return;
+        };
+        let slice = &self.manifest.state().slices[place];
+        let (interval, inputs) = (slice.interval, slice.parts.clone());
+        let read_pages = (READ_AHEAD_PAGES / inputs.len().max(1)).clamp(2, 256);
+        let cursors = inputs
+            .iter()
+            .map(|number| {
+                let view = &self.views[number];
+                (view.age, self.cursor(view, interval, read_pages))
+            })
+            .collect();
+        let first_file = self.new_files(MAX_OUTPUTS);
+        let slice_bytes = self.slice_bytes;
+        let merge = Merge::new(interval, cursors, void, slice_bytes, first_file);
+        self.merging = Some(Merging { slice: interval, inputs, merge });
+    }
+
+    pub(super) fn merge_step(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
+        let merging = self.merging.as_mut().expect("a merge is under way");
+        match merging.merge.step(flash, &self.secret) {
+            Ok(None) => Ok(Step::More),
+            Ok(Some(merged)) => {
+                let merging = self.merging.take().expect("a merge is under way");
+                self.record_merge(flash, &merging, merged)
+            }
+            Err(SegmentError::Damage(damage)) => self.abandon_merge(flash, &damage.to_string()),
+            Err(SegmentError::Flash(error @ FlashError::NoSpace)) => self.abandon_merge(flash, &error.to_string()),
+            Err(SegmentError::Flash(error)) => Err(error),
+        }
+    }
+
+    pub(super) fn abandon_merge(&mut self, flash: &dyn Flash, why: &str) -> Result<Step, FlashError> {
+        let merging = self.merging.take().expect("a merge is under way");
+        self.drop_outputs(flash, &merging)?;
+        Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why: why.to_owned() }))
+    }
+
+    fn drop_outputs(&self, flash: &dyn Flash, merging: &Merging) -> Result<(), FlashError> {
+        for file in merging.merge.created() {
+            remove_if_there(flash, FileId::Segment(*file))?;
+        }
+        Ok(())
+    }
+
+    fn record_merge(&mut self, flash: &dyn Flash, merging: &Merging, merged: Merged) -> Result<Step, FlashError> {
+        let age = merging.inputs.iter().filter_map(|number| self.views.get(number)).map(|view| view.age).max();
+        let mut edit_outputs = Vec::with_capacity(merged.outputs.len());
+        let mut outputs = Vec::with_capacity(merged.outputs.len());
+        for output in merged.outputs {
+            let run = output.written.map(|written| {
+                let number = self.free_number().expect("a segment number is free: puts stop long before all are used");
+                let directory = Arc::new(PageDirectory::new(&written.directory));
+                let view = View { age: age.expect("an output has an input"), footer: written.footer, directory };
+                self.views.insert(number.get(), view.clone());
+                (number, view, written.prefixes)
+            });
+            edit_outputs
+                .push((output.interval, run.as_ref().map(|(number, view, _)| (number.get(), segment_of(view)))));
+            outputs.push((output.interval, run));
+        }
+        let edit = Edit::Merged(Box::new(MergedEdit {
+            slice: merging.slice,
+            removed: merging.inputs.clone(),
+            outputs: edit_outputs,
+            horizons: self.horizons(&merging.slice, merged.horizon),
+            written_bytes: merged.bytes_written,
+        }));
+        match self.manifest.commit(flash, &[edit]) {
+            Ok(dropped) => self.report_merge(flash, merging, outputs, &dropped, merged.dropped_values),
+            Err(FlashError::NoSpace) => {
+                for (number, ..) in outputs.iter().filter_map(|(_, run)| run.as_ref()) {
+                    self.views.remove(&number.get());
+                }
+                self.drop_outputs(flash, merging)?;
+                let why = FlashError::NoSpace.to_string();
+                Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Builds the outputs' indexes, with what was sealed meanwhile, and tells the event-loop half.
+    fn report_merge(
+        &mut self,
+        flash: &dyn Flash,
+        merging: &Merging,
+        outputs: Vec<(Interval, Option<(SegmentNumber, View, Vec<u64>)>)>,
+        dropped: &[u64],
+        values: Vec<u64>,
+    ) -> Result<Step, FlashError> {
+        self.loaded.remove(&merging.slice.low);
+        let mut slices = Vec::with_capacity(outputs.len());
+        for (interval, run) in outputs {
+            let place = self.slice_at(&interval.low).expect("the manifest has the outputs");
+            let own = run.as_ref().map(|(number, ..)| number.get());
+            let parts: Vec<u16> = self.manifest.state().slices[place].parts.clone();
+            let later: Vec<u16> = parts.into_iter().filter(|number| Some(*number) != own).collect();
+            let entries = run.as_ref().map_or_else(Vec::new, |(number, _, prefixes)| {
+                prefixes.iter().map(|prefix| (*prefix, *number)).collect()
+            });
+            let Built { table, bytes, stale } = match self.build(flash, interval, &later, entries) {
+                Ok(built) => built,
+                Err(error) => return Err(FlashError::Io(format!("a segment sealed just now is unreadable: {error}"))),
+            };
+            self.loaded.insert(interval.low);
+            let run = run.map(|(number, view, _)| (number, view));
+            slices.push(MergedSlice { interval, run, table, bytes, stale });
+        }
+        let reclaim = self.reclaim_of(merging, dropped, values);
+        self.events.push_back(Event::Space(flash.space()?));
+        Ok(Step::Event(Event::Merged { slice: merging.slice.low, outputs: slices, reclaim }))
+    }
+
+    /// What the merge freed: whole files, and the pages of its slice in files that other slices still use.
+    fn reclaim_of(&mut self, merging: &Merging, dropped: &[u64], values: Vec<u64>) -> Reclaim {
+        let mut reclaim = Reclaim { values, ..Reclaim::default() };
+        for number in &merging.inputs {
+            let Some(view) = self.views.get(number) else {
+                continue;
+            };
+            let file = view.footer.file;
+            if dropped.contains(&file) {
+                reclaim.segments.push((SegmentNumber::new(*number).expect("live numbers are valid"), file));
+                self.views.remove(number);
+                self.retiring.insert(*number);
+            } else if let Some(pages) = self.drained_pages(view, &merging.slice) {
+                reclaim.pages.push((file, pages));
+            }
+        }
+        reclaim
+    }
+
+    /// Data pages of `view` that hold records of `slice` alone.
+    fn drained_pages(&self, view: &View, slice: &Interval) -> Option<std::ops::Range<u32>> {
+        let span = view.directory.page_span(slice.low.prefix(), slice.high.prefix());
+        // The first page may hold the end of the slice before, the last the start of the one after.
+        let first = if slice.low.prefix() <= view.footer.low.prefix() { span.start } else { span.start + 1 };
+        let last = if slice.high.prefix() >= view.footer.high.prefix() { span.end } else { span.end.saturating_sub(1) };
+        (first < last).then_some(first..last)
+    }
+
+    /// New horizons of the ranges that overlap a merged slice.
+    fn horizons(&self, slice: &Interval, horizon: u64) -> Vec<(u64, u64)> {
+        if horizon == 0 {
+            return Vec::new();
+        }
+        let ranges = self.manifest.state().ranges.iter();
+        ranges.filter(|range| range.interval.overlaps(slice)).map(|range| (range.instance, horizon)).collect()
+    }
+}

@@ -1,0 +1,220 @@
+//! The maintenance half of a store: seals, index loads, merges, scans, and the manifest.
+//!
+//! It blocks on flash, so it runs on a thread of its own, or step by step in the simulator. Work arrives through
+//! [`Maintenance::submit`]; [`Maintenance::step`] does one bounded piece of it, the most urgent first: give back space,
+//! seal, loads that lookups wait for, scans and merges in turn.
+//!
+//! # Layout
+//!
+//! `seal`, `load`, `merge`, `scan`: the jobs. `record`: what goes to the manifest.
+
+mod load;
+mod merge;
+mod record;
+mod scan;
+mod seal;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use fawn_ring::{Key, Secret};
+
+use crate::flash::{Flash, FlashError};
+use crate::index::SegmentNumber;
+use crate::manifest::{Edit, Manifest, State};
+use crate::work::{Event, View, Work};
+
+pub(crate) use record::SEQUENCE_STRIDE;
+
+/// What a step came to.
+pub enum Step {
+    /// There is nothing to do.
+    Idle,
+    /// There is more to do.
+    More,
+    /// What there is to do waits for space on the device: step again a little later.
+    Stalled,
+    /// Something for the event-loop half; there may be more to do.
+    Event(Event),
+}
+
+/// The maintenance half of one store. See the module's text.
+pub struct Maintenance {
+    manifest: Manifest,
+    secret: Secret,
+    slice_bytes: u64,
+    /// Live segments by number.
+    views: BTreeMap<u16, View>,
+    /// Numbers of segments that are dropped but may still be read.
+    retiring: BTreeSet<u16>,
+    last_number: u16,
+    next_file: u64,
+    next_age: u64,
+    /// Starts of slices whose index the event-loop half has.
+    loaded: BTreeSet<Key>,
+    urgent: VecDeque<Work>,
+    loads: VecDeque<Key>,
+    background: VecDeque<Work>,
+    sealing: Option<seal::Sealing>,
+    merging: Option<merge::Merging>,
+    /// Seals wait for space.
+    stalled: bool,
+    events: VecDeque<Event>,
+    failed: bool,
+}
+
+impl Maintenance {
+    pub(crate) fn new(manifest: Manifest, slice_bytes: u64, views: BTreeMap<u16, View>, next_file: u64) -> Self {
+        let next_age = views.values().map(|view| view.age + 1).max().unwrap_or(1);
+        Self {
+            secret: manifest.state().secret,
+            manifest,
+            slice_bytes,
+            views,
+            retiring: BTreeSet::new(),
+            last_number: 0,
+            // Segments have even numbers; value files, which the event-loop half numbers, odd ones.
+            next_file: next_file.next_multiple_of(2),
+            next_age,
+            loaded: BTreeSet::new(),
+            urgent: VecDeque::new(),
+            loads: VecDeque::new(),
+            background: VecDeque::new(),
+            sealing: None,
+            merging: None,
+            stalled: false,
+            events: VecDeque::new(),
+            failed: false,
+        }
+    }
+
+    /// Takes work.
+    pub fn submit(&mut self, work: Work) {
+        match work {
+            Work::Load { slice, wanted, again } => {
+                if again {
+                    self.loaded.remove(&slice);
+                }
+                if wanted {
+                    self.loads.push_front(slice);
+                } else {
+                    self.loads.push_back(slice);
+                }
+            }
+            Work::Merge { .. } | Work::Scan { .. } => self.background.push_back(work),
+            _ => self.urgent.push_back(work),
+        }
+    }
+
+    /// Does one piece of work.
+    pub fn step(&mut self, flash: &dyn Flash) -> Step {
+        if let Some(event) = self.events.pop_front() {
+            return Step::Event(event);
+        }
+        if self.failed {
+            return Step::Idle;
+        }
+        match self.piece(flash) {
+            Ok(step) => step,
+            Err(error) => {
+                self.failed = true;
+                Step::Event(Event::Failed(error.to_string()))
+            }
+        }
+    }
+
+    /// One piece of the most urgent work. An error is final.
+    fn piece(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
+        if self.sealing.is_some() && !self.stalled {
+            return self.seal_step(flash);
+        }
+        if let Some(place) = self.next_urgent() {
+            let work = self.urgent.remove(place).expect("the place is within the queue");
+            return self.do_urgent(flash, work);
+        }
+        if let Some(slice) = self.loads.pop_front() {
+            return Ok(self.load(flash, slice));
+        }
+        if self.merging.is_some() {
+            return self.merge_step(flash);
+        }
+        if let Some(work) = self.background.pop_front() {
+            return self.begin_background(flash, work);
+        }
+        if self.stalled {
+            self.stalled = false;
+            let step = self.seal_step(flash)?;
+            return Ok(if self.stalled { Step::Stalled } else { step });
+        }
+        Ok(Step::Idle)
+    }
+
+    /// The first urgent work that may be done now: all but seals may pass a seal that waits for space.
+    fn next_urgent(&self) -> Option<usize> {
+        if self.sealing.is_none() {
+            return (!self.urgent.is_empty()).then_some(0);
+        }
+        self.urgent.iter().position(|work| matches!(work, Work::Reclaim(_) | Work::Space))
+    }
+
+    fn do_urgent(&mut self, flash: &dyn Flash, work: Work) -> Result<Step, FlashError> {
+        match work {
+            Work::Seal { segment, log_start, ranges } => {
+                self.sealing = Some(seal::Sealing::new(segment, log_start, ranges));
+                Ok(Step::More)
+            }
+            Work::Reclaim(reclaim) => self.reclaim(flash, &reclaim),
+            Work::SplitRange(at) => self.split_range(flash, &at),
+            Work::MergeRanges(at) => self.merge_ranges(flash, &at),
+            Work::ValueWritten { file, bytes } => self.add_value(flash, file, bytes),
+            Work::Close { log_end } => self.close(flash, log_end),
+            Work::Space => Ok(Step::Event(Event::Space(flash.space()?))),
+            Work::Load { .. } | Work::Merge { .. } | Work::Scan { .. } => unreachable!("queued elsewhere"),
+        }
+    }
+
+    fn begin_background(&mut self, flash: &dyn Flash, work: Work) -> Result<Step, FlashError> {
+        match work {
+            Work::Merge { slice, void } => {
+                self.begin_merge(slice, void);
+                Ok(Step::More)
+            }
+            Work::Scan { id, interval, max_bytes, void } => {
+                Ok(Step::Event(Event::Scanned(self.scan(flash, id, interval, max_bytes, &void))))
+            }
+            _ => unreachable!("queued elsewhere"),
+        }
+    }
+
+    /// A segment number that no slot can name.
+    fn free_number(&mut self) -> Option<SegmentNumber> {
+        let max = SegmentNumber::MAX.get();
+        for _ in 0..max {
+            self.last_number = if self.last_number >= max { 1 } else { self.last_number + 1 };
+            if !self.views.contains_key(&self.last_number) && !self.retiring.contains(&self.last_number) {
+                return SegmentNumber::new(self.last_number);
+            }
+        }
+        None
+    }
+
+    /// Numbers for `count` new segment files.
+    fn new_files(&mut self, count: u64) -> u64 {
+        let first = self.next_file;
+        self.next_file += 2 * count;
+        first
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        self.manifest.state()
+    }
+
+    pub(crate) fn commit(&mut self, flash: &dyn Flash, edits: &[Edit]) -> Result<(), FlashError> {
+        self.manifest.commit(flash, edits).map(|_| ())
+    }
+
+    /// The place in the manifest of the slice that begins at `low`, if there is one.
+    fn slice_at(&self, low: &Key) -> Option<usize> {
+        let slices = &self.manifest.state().slices;
+        slices.binary_search_by(|slice| slice.interval.low.cmp(low)).ok()
+    }
+}

@@ -1,0 +1,189 @@
+//! What goes to the manifest beside seals and merges: ranges, value files, space given back, the clean stop.
+
+use std::collections::BTreeSet;
+
+use fawn_ring::Key;
+
+use super::seal::remove_if_there;
+use super::{Maintenance, Step};
+use crate::flash::{FileId, Flash, FlashError};
+use crate::manifest::{Edit, Expiring, Range, SealedRange, Segment, SegmentPages};
+use crate::work::{Event, RangeMark, Reclaim, View};
+
+/// Sequence numbers that each seal reserves beyond those given out: more than a store appends until its next seal.
+pub(crate) const SEQUENCE_STRIDE: u64 = 1 << 32;
+
+/// A segment as the manifest records it.
+pub(super) fn segment_of(view: &View) -> Segment {
+    let footer = &view.footer;
+    Segment {
+        file: footer.file,
+        age: view.age,
+        pages: SegmentPages {
+            data: footer.data_pages,
+            directory: footer.directory_pages,
+            fragments: footer.fragment_pages,
+            total: footer.total_pages(),
+        },
+        records: footer.records,
+        bytes: footer.bytes,
+        deletes: footer.deletes,
+        low: footer.low,
+        high: footer.high,
+        seq_low: footer.seq_low,
+        seq_high: footer.seq_high,
+        expiring: Expiring { records: footer.expiring, latest: footer.latest_expiry },
+    }
+}
+
+impl Maintenance {
+    /// The ranges' state as of a freeze, for the ranges that there are now.
+    pub(super) fn range_marks(&self, marks: &[RangeMark]) -> Vec<SealedRange> {
+        let of = |range: &Range| {
+            let mut new = SealedRange {
+                instance: range.instance,
+                seq_reserved: range.seq_reserved,
+                last_seq: range.last_seq,
+                flush_watermark: range.flush_watermark,
+                flush_deadline: range.flush_deadline,
+            };
+            let overlapping = || marks.iter().filter(|mark| mark.interval.overlaps(&range.interval));
+            for mark in overlapping() {
+                new.seq_reserved = new.seq_reserved.max(mark.last_seq + SEQUENCE_STRIDE);
+                new.flush_watermark = new.flush_watermark.max(mark.flush_watermark);
+                new.flush_deadline = mark.flush_deadline;
+            }
+            // Recovery passes over records up to `last_seq`: of several marks (ranges joined since) the lowest is safe.
+            let last = overlapping().map(|mark| mark.last_seq).min().unwrap_or(0);
+            new.last_seq = new.last_seq.max(last);
+            new
+        };
+        self.manifest.state().ranges.iter().map(of).collect()
+    }
+
+    pub(super) fn split_range(&mut self, flash: &dyn Flash, at: &Key) -> Result<Step, FlashError> {
+        let state = self.manifest.state();
+        let found = state.ranges.iter().find_map(|range| range.interval.cut(at).map(|halves| (*range, halves)));
+        let Some((range, (left, right))) = found else {
+            return Ok(self.report_ranges());
+        };
+        let instance = state.ranges.iter().map(|range| range.instance).max().unwrap_or(0) + 1;
+        let slice = state.slice_of(at).map(|place| state.slices[place].interval);
+        let edit = Edit::RangeSplit {
+            instance: range.instance,
+            left: Box::new(Range { interval: left, instance, epoch: range.epoch + 1, ..range }),
+            right: Box::new(Range { interval: right, instance: instance + 1, epoch: range.epoch + 1, ..range }),
+        };
+        if self.merging.as_ref().is_some_and(|merging| Some(merging.slice()) == slice) {
+            let step = self.abandon_merge(flash, "its range was split")?;
+            if let Step::Event(event) = step {
+                self.events.push_back(event);
+            }
+        }
+        self.manifest.commit(flash, &[edit])?;
+        if let Some(slice) = slice.filter(|slice| slice.cut(at).is_some()) {
+            self.report_cut(flash, slice, at);
+        }
+        Ok(self.report_ranges())
+    }
+
+    /// Tells the event-loop half that a slice was cut: as a merge whose outputs keep all parts.
+    fn report_cut(&mut self, flash: &dyn Flash, slice: fawn_ring::Interval, at: &Key) {
+        let Some((left, right)) = slice.cut(at) else {
+            return;
+        };
+        self.loaded.remove(&slice.low);
+        self.events.push_back(Event::Cut { slice: slice.low, at: *at });
+        for half in [left, right] {
+            let step = self.load(flash, half.low);
+            if let Step::Event(event) = step {
+                self.events.push_back(event);
+            }
+        }
+    }
+
+    pub(super) fn merge_ranges(&mut self, flash: &dyn Flash, at: &Key) -> Result<Step, FlashError> {
+        let ranges = &self.manifest.state().ranges;
+        let found = ranges.windows(2).find(|pair| pair[0].interval.high == *at).map(|pair| (pair[0], pair[1]));
+        if let Some((left, right)) = found {
+            let instance = ranges.iter().map(|range| range.instance).max().unwrap_or(0) + 1;
+            let merged = Range {
+                instance,
+                interval: fawn_ring::Interval::new(left.interval.low, right.interval.high),
+                epoch: left.epoch.max(right.epoch) + 1,
+                seq_reserved: left.seq_reserved.max(right.seq_reserved),
+                // Recovery passes over records up to this; numbering goes on from what is reserved.
+                last_seq: left.last_seq.min(right.last_seq),
+                flush_watermark: left.flush_watermark.max(right.flush_watermark),
+                flush_deadline: left.flush_deadline.max(right.flush_deadline),
+                horizon: left.horizon.max(right.horizon),
+            };
+            let edit =
+                Edit::RangesMerged { left: left.instance, right: right.instance, merged: Box::new(merged) };
+            self.manifest.commit(flash, &[edit])?;
+        }
+        Ok(self.report_ranges())
+    }
+
+    fn report_ranges(&mut self) -> Step {
+        let ranges = self.manifest.state().ranges.iter();
+        let ranges = ranges.map(|range| (range.instance, range.interval, range.epoch)).collect();
+        self.events.push_back(Event::Ranges(ranges));
+        Step::More
+    }
+
+    pub(super) fn add_value(&mut self, flash: &dyn Flash, file: u64, bytes: u64) -> Result<Step, FlashError> {
+        self.manifest.commit(flash, &[Edit::ValueAdded { file, bytes }])?;
+        Ok(Step::More)
+    }
+
+    /// Records value files whose stubs came from the log: the manifest may not have heard of them before a crash.
+    pub(crate) fn add_replayed_values(&mut self, flash: &dyn Flash, files: &BTreeSet<u64>) -> Result<(), FlashError> {
+        let known = &self.manifest.state().values;
+        let mut edits = Vec::new();
+        for (file, pages) in flash.list()? {
+            if let FileId::Value(file) = file
+                && files.contains(&file)
+                && !known.contains_key(&file)
+            {
+                edits.push(Edit::ValueAdded { file, bytes: pages * crate::page::PAGE_BYTES as u64 });
+            }
+        }
+        if edits.is_empty() { Ok(()) } else { self.commit(flash, &edits) }
+    }
+
+    /// Removes files and punches pages that no reader needs any more.
+    pub(super) fn reclaim(&mut self, flash: &dyn Flash, reclaim: &Reclaim) -> Result<Step, FlashError> {
+        for (file, pages) in &reclaim.pages {
+            if self.views.values().any(|view| view.footer.file == *file) {
+                flash.punch(FileId::Segment(*file), u64::from(pages.start), u64::from(pages.end - pages.start))?;
+            }
+        }
+        for (number, file) in &reclaim.segments {
+            remove_if_there(flash, FileId::Segment(*file))?;
+            self.retiring.remove(&number.get());
+        }
+        let known = &self.manifest.state().values;
+        let mut values = reclaim.values.clone();
+        values.sort_unstable();
+        values.dedup();
+        let edits: Vec<Edit> =
+            values.iter().filter(|file| known.contains_key(file)).map(|file| Edit::ValueDropped { file: *file }).collect();
+        if !edits.is_empty() {
+            self.manifest.commit(flash, &edits)?;
+        }
+        for file in &values {
+            remove_if_there(flash, FileId::Value(*file))?;
+        }
+        if !reclaim.segments.is_empty() || !values.is_empty() {
+            flash.sync_names()?;
+        }
+        self.events.push_back(Event::Space(flash.space()?));
+        Ok(Step::More)
+    }
+
+    pub(super) fn close(&mut self, flash: &dyn Flash, log_end: u64) -> Result<Step, FlashError> {
+        self.manifest.commit(flash, &[Edit::CleanStop { log_end }])?;
+        Ok(Step::Event(Event::Closed))
+    }
+}

@@ -1,0 +1,87 @@
+//! Scans: the live sealed records of an interval in key order, part by part.
+
+use fawn_ring::{Interval, Key};
+
+use super::Maintenance;
+use crate::flash::Flash;
+use crate::merge::Void;
+use crate::record::{Kind, Record};
+use crate::segment::{Cursor, SegmentError};
+use crate::work::Scanned;
+
+/// Pages that all cursors of a scan read ahead together: 8 MiB.
+const READ_AHEAD_PAGES: usize = 2048;
+
+impl Maintenance {
+    /// Reads live records from the start of `interval`, within the slice that holds it, until `max_bytes` are reached.
+    pub(super) fn scan(
+        &self,
+        flash: &dyn Flash,
+        id: u64,
+        interval: Interval,
+        max_bytes: usize,
+        void: &Void,
+    ) -> Scanned {
+        let mut records = Vec::new();
+        match self.scan_slice(flash, interval, max_bytes, void, &mut records) {
+            Ok(next) => Scanned { id, records, next, error: None },
+            Err(error) => Scanned { id, records: Vec::new(), next: None, error: Some(error.to_string()) },
+        }
+    }
+
+    fn scan_slice(
+        &self,
+        flash: &dyn Flash,
+        interval: Interval,
+        max_bytes: usize,
+        void: &Void,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Key>, SegmentError> {
+        let state = self.manifest.state();
+        let Some(place) = state.slice_of(&interval.low) else {
+            return Ok(None);
+        };
+        let slice = &state.slices[place];
+        let part = Interval::new(interval.low, interval.high.min(slice.interval.high));
+        let after = part.high.successor().filter(|next| interval.contains(next));
+        let read_pages = (READ_AHEAD_PAGES / slice.parts.len().max(1)).clamp(2, 64);
+        let mut cursors: Vec<(u64, Cursor)> = Vec::new();
+        for number in &slice.parts {
+            let view = &self.views[number];
+            let mut cursor = self.cursor(view, part, read_pages);
+            if cursor.advance(flash, &self.secret)? {
+                cursors.push((view.age, cursor));
+            }
+        }
+        let mut decided: Vec<Vec<u8>> = Vec::new();
+        let mut last = None;
+        while let Some(lowest) = lowest(&cursors) {
+            let (_, cursor) = &mut cursors[lowest];
+            let key = *cursor.key();
+            if last != Some(key) {
+                if out.len() >= max_bytes {
+                    return Ok(Some(key));
+                }
+                decided.clear();
+                last = Some(key);
+            }
+            let record = Record::decode_trusted(cursor.record()).expect("a cursor yields whole records");
+            if !decided.iter().any(|name| name == record.key) {
+                decided.push(record.key.to_vec());
+                if record.kind != Kind::Delete && !void.covers(&key, &record) {
+                    out.extend_from_slice(cursor.record());
+                }
+            }
+            if !cursor.advance(flash, &self.secret)? {
+                cursors.swap_remove(lowest);
+            }
+        }
+        Ok(after)
+    }
+}
+
+/// The cursor at the lowest key, the newest of several.
+fn lowest(cursors: &[(u64, Cursor)]) -> Option<usize> {
+    let rank = |number: &usize| (*cursors[*number].1.key(), std::cmp::Reverse(cursors[*number].0));
+    (0..cursors.len()).min_by_key(rank)
+}

@@ -1,0 +1,142 @@
+//! Seal: a frozen segment is sorted, written and recorded.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::record::segment_of;
+use super::{Maintenance, Step};
+use crate::directory::PageDirectory;
+use crate::flash::{FileId, Flash, FlashError};
+use crate::log::LogPosition;
+use crate::manifest::{Edit, Sealed};
+use crate::merge::value_file;
+use crate::open_segment::OpenSegment;
+use crate::page::PAGE_PAYLOAD_BYTES;
+use crate::segment::{Writer, Written};
+use crate::work::{Event, RangeMark, Reclaim, View};
+
+/// Records written in one step.
+const STEP_RECORDS: usize = 4096;
+
+/// A seal in progress.
+pub(super) struct Sealing {
+    segment: Arc<OpenSegment>,
+    log_start: LogPosition,
+    ranges: Vec<RangeMark>,
+    order: Vec<u32>,
+    next: usize,
+    writer: Option<(u64, Writer)>,
+}
+
+impl Sealing {
+    pub(super) fn new(segment: Arc<OpenSegment>, log_start: LogPosition, ranges: Vec<RangeMark>) -> Self {
+        Self { segment, log_start, ranges, order: Vec::new(), next: 0, writer: None }
+    }
+}
+
+impl Maintenance {
+    pub(super) fn seal_step(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
+        match self.seal_piece(flash) {
+            Err(FlashError::NoSpace) => {
+                // Begin again from the start once there is space: the records are still in the log.
+                if let Some(sealing) = &mut self.sealing {
+                    sealing.next = 0;
+                    if let Some((file, _)) = sealing.writer.take() {
+                        remove_if_there(flash, FileId::Segment(file))?;
+                    }
+                }
+                self.stalled = true;
+                Ok(Step::More)
+            }
+            result => result,
+        }
+    }
+
+    fn seal_piece(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
+        let sealing = self.sealing.as_mut().expect("a seal is under way");
+        if sealing.order.is_empty() {
+            sealing.order = sealing.segment.sorted();
+        }
+        if sealing.writer.is_none() {
+            let reserve = (sealing.segment.live_bytes() / PAGE_PAYLOAD_BYTES + 1) as u64;
+            let file = self.next_file;
+            self.next_file += 2;
+            sealing.writer = Some((file, Writer::create(flash, file, reserve)?));
+            return Ok(Step::More);
+        }
+        let (_, writer) = sealing.writer.as_mut().expect("made in the step before");
+        let end = sealing.order.len().min(sealing.next + STEP_RECORDS);
+        for handle in &sealing.order[sealing.next..end] {
+            let entry = sealing.segment.entry(*handle);
+            writer.push(flash, &entry.key, entry.bytes)?;
+        }
+        sealing.next = end;
+        if end < sealing.order.len() {
+            return Ok(Step::More);
+        }
+        self.finish_seal(flash)
+    }
+
+    fn finish_seal(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
+        let mut sealing = self.sealing.take().expect("a seal is under way");
+        let (file, writer) = sealing.writer.take().expect("a seal has a writer");
+        let written = match writer.finish(flash) {
+            Ok(written) => written,
+            Err(error) => {
+                sealing.writer = None;
+                sealing.next = 0;
+                self.sealing = Some(sealing);
+                remove_if_there(flash, FileId::Segment(file))?;
+                return Err(error);
+            }
+        };
+        let Some(number) = self.free_number() else {
+            return Err(FlashError::Io("all 32,767 segment numbers are in use: give the store more memory".into()));
+        };
+        let Written { footer, directory, prefixes } = written;
+        let age = self.next_age;
+        self.next_age += 1;
+        let view = View { age, footer, directory: Arc::new(PageDirectory::new(&directory)) };
+        let edit = Edit::Sealed(Box::new(Sealed {
+            segment: Some((number.get(), segment_of(&view))),
+            log: sealing.log_start,
+            ranges: self.range_marks(&sealing.ranges),
+            user_bytes: footer.bytes,
+            written_bytes: footer.total_pages() * crate::page::PAGE_BYTES as u64,
+        }));
+        if let Err(error) = self.manifest.commit(flash, &[edit]) {
+            if error == FlashError::NoSpace {
+                self.next_age -= 1;
+                self.sealing = Some(sealing);
+                remove_if_there(flash, FileId::Segment(file))?;
+            }
+            return Err(error);
+        }
+        self.views.insert(number.get(), view.clone());
+        let values = superseded_values(&sealing.segment);
+        drop(sealing);
+        self.events.push_back(Event::Space(flash.space()?));
+        let reclaim = Reclaim { values, ..Reclaim::default() };
+        Ok(Step::Event(Event::Sealed { segment: Some((number, view, prefixes)), reclaim }))
+    }
+}
+
+/// Value files that only superseded records of the segment name.
+fn superseded_values(segment: &OpenSegment) -> Vec<u64> {
+    let named: BTreeSet<u64> = segment.all().filter_map(|entry| value_file(&entry.record())).collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let live = |entry: &crate::open_segment::Entry<'_>| {
+        segment.get(&entry.key, entry.record().key).and_then(|newest| value_file(&newest.record()))
+    };
+    let still: BTreeSet<u64> = segment.all().filter_map(|entry| live(&entry)).collect();
+    named.difference(&still).copied().collect()
+}
+
+pub(super) fn remove_if_there(flash: &dyn Flash, file: FileId) -> Result<(), FlashError> {
+    match flash.remove(file) {
+        Err(FlashError::NotFound(_)) => Ok(()),
+        result => result,
+    }
+}

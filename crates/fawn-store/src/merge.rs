@@ -1,0 +1,247 @@
+//! Merge: everything of one slice becomes one sorted run (the paper's Compact, slice by slice).
+//!
+//! All parts of the slice are read in key order at once; the newest version of each key wins. Because *everything*
+//! sealed of the slice takes part, nothing older is left that a delete record has to contradict: delete records,
+//! expired and flushed records are dropped. A slice that has grown is divided: each output is a slice of its own.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use fawn_ring::{Interval, Key, Secret};
+
+use crate::flash::{Flash, FlashError};
+use crate::large::Stub;
+use crate::record::{Kind, Record};
+use crate::segment::{Cursor, SegmentError, Writer, Written};
+
+/// Records handled in one step.
+const STEP_RECORDS: usize = 2048;
+
+/// Which records are void whatever their age, for the ranges that overlap the slice.
+#[derive(Clone, Debug, Default)]
+pub struct Void {
+    /// For each range: its interval and the sequence number up to which `flush_all` emptied it.
+    pub flushed: Vec<(Interval, u64)>,
+    /// Unix second: records that expire no later are gone.
+    pub now: u32,
+}
+
+impl Void {
+    /// Whether the record at `key` is absent for every reader from now on.
+    pub fn covers(&self, key: &Key, record: &Record<'_>) -> bool {
+        record.is_expired(self.now)
+            || self.flushed.iter().any(|(interval, watermark)| record.seq <= *watermark && interval.contains(key))
+    }
+}
+
+/// One output of a merge: a slice and the run that holds all of it, or nothing.
+pub struct Output {
+    /// The slice.
+    pub interval: Interval,
+    /// Its run, unless no record survived.
+    pub written: Option<Written>,
+}
+
+/// What a finished merge made.
+pub struct Merged {
+    /// The outputs, in key order; they tile the slice that was merged.
+    pub outputs: Vec<Output>,
+    /// Highest sequence number of a delete, expired or flushed record that was dropped.
+    pub horizon: u64,
+    /// Bytes read and written.
+    pub bytes_written: u64,
+    /// File numbers of values whose stub was dropped.
+    pub dropped_values: Vec<u64>,
+}
+
+struct Source {
+    key: Key,
+    age: u64,
+    index: usize,
+}
+
+impl Source {
+    fn rank(&self) -> (Key, Reverse<u64>) {
+        (self.key, Reverse(self.age))
+    }
+}
+
+impl Ord for Source {
+    /// The heap's greatest is the lowest key, newest first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.rank().cmp(&self.rank())
+    }
+}
+
+impl PartialOrd for Source {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Source {}
+
+/// A merge in progress.
+pub struct Merge {
+    interval: Interval,
+    cursors: Vec<Cursor>,
+    heap: BinaryHeap<Source>,
+    started: bool,
+    void: Void,
+    /// Output bytes at which a slice is closed and the next begun.
+    slice_bytes: u64,
+    /// Start of the output slice under construction.
+    low: Key,
+    writer: Option<Writer>,
+    next_file: u64,
+    last: Option<Key>,
+    /// Names already decided at the position `last`, each with the value file that its winner names.
+    decided: Vec<(Vec<u8>, Option<u64>)>,
+    /// Prefix of the last key written.
+    last_written: u64,
+    /// Numbers of the files made so far.
+    created: Vec<u64>,
+    done: Merged,
+}
+
+impl Merge {
+    /// A merge of `inputs` (age and cursor, any order) that covers everything sealed of the slice `interval`.
+    /// Output files are numbered `first_file`, `first_file + 2`, …; `slice_bytes` is the size at which the output is
+    /// divided.
+    pub fn new(
+        interval: Interval,
+        inputs: Vec<(u64, Cursor)>,
+        void: Void,
+        slice_bytes: u64,
+        first_file: u64,
+    ) -> Self {
+        let mut heap = BinaryHeap::with_capacity(inputs.len());
+        let mut cursors = Vec::with_capacity(inputs.len());
+        for (index, (age, cursor)) in inputs.into_iter().enumerate() {
+            heap.push(Source { key: Key::MIN, age, index });
+            cursors.push(cursor);
+        }
+        let done = Merged { outputs: Vec::new(), horizon: 0, bytes_written: 0, dropped_values: Vec::new() };
+        Self {
+            low: interval.low,
+            interval,
+            cursors,
+            heap,
+            started: false,
+            void,
+            slice_bytes,
+            writer: None,
+            next_file: first_file,
+            last: None,
+            decided: Vec::new(),
+            last_written: 0,
+            created: Vec::new(),
+            done,
+        }
+    }
+
+    /// Handles some records. `Some` once the merge is complete and its outputs are durable.
+    ///
+    /// # Errors
+    /// The device's, or damage to an input; the merge is then abandoned, its output files are nobody's.
+    pub fn step(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<Option<Merged>, SegmentError> {
+        if !self.started {
+            self.start(flash, secret)?;
+        }
+        for _ in 0..STEP_RECORDS {
+            let Some(mut top) = self.heap.pop() else {
+                return Ok(Some(self.finish(flash)?));
+            };
+            self.decide(flash, &top)?;
+            if self.cursors[top.index].advance(flash, secret)? {
+                top.key = *self.cursors[top.index].key();
+                self.heap.push(top);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Numbers of the files made so far; nobody's if the merge is abandoned.
+    pub fn created(&self) -> &[u64] {
+        &self.created
+    }
+
+    fn start(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<(), SegmentError> {
+        for mut source in std::mem::take(&mut self.heap) {
+            if self.cursors[source.index].advance(flash, secret)? {
+                source.key = *self.cursors[source.index].key();
+                self.heap.push(source);
+            }
+        }
+        self.started = true;
+        Ok(())
+    }
+
+    /// Writes or drops the record that `top` points at.
+    fn decide(&mut self, flash: &dyn Flash, top: &Source) -> Result<(), SegmentError> {
+        let bytes = self.cursors[top.index].record();
+        let record = Record::decode_trusted(bytes).expect("a cursor yields whole records");
+        if self.last == Some(top.key) {
+            if let Some((_, winner)) = self.decided.iter().find(|(name, _)| name == record.key) {
+                // A record that recovery replayed may be here twice: its value file is still named.
+                if *winner != value_file(&record) {
+                    self.done.dropped_values.extend(value_file(&record));
+                }
+                return Ok(());
+            }
+        } else {
+            self.decided.clear();
+            self.last = Some(top.key);
+        }
+        self.decided.push((record.key.to_vec(), value_file(&record)));
+        if record.kind == Kind::Delete || self.void.covers(&top.key, &record) {
+            self.done.horizon = self.done.horizon.max(record.seq);
+            self.done.dropped_values.extend(value_file(&record));
+            return Ok(());
+        }
+        let prefix = top.key.prefix();
+        let full = self.writer.as_ref().is_some_and(|writer| writer.bytes() >= self.slice_bytes);
+        if full && self.last_written < prefix {
+            // Slices end where prefixes do, so that a prefix belongs to one of them.
+            self.close(flash, Key::highest_with_prefix(prefix - 1))?;
+        }
+        self.last_written = prefix;
+        if self.writer.is_none() {
+            let file = self.next_file;
+            self.next_file += 2;
+            self.created.push(file);
+            self.writer = Some(Writer::create(flash, file, 0)?);
+        }
+        let writer = self.writer.as_mut().expect("made just above");
+        writer.push(flash, &top.key, self.cursors[top.index].record())?;
+        Ok(())
+    }
+
+    fn close(&mut self, flash: &dyn Flash, high: Key) -> Result<(), FlashError> {
+        let written = self.writer.take().map(|writer| writer.finish(flash)).transpose()?;
+        self.done.bytes_written +=
+            written.as_ref().map_or(0, |written| written.footer.total_pages() * crate::page::PAGE_BYTES as u64);
+        self.done.outputs.push(Output { interval: Interval::new(self.low, high), written });
+        if let Some(next) = high.successor() {
+            self.low = next;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, flash: &dyn Flash) -> Result<Merged, FlashError> {
+        self.close(flash, self.interval.high)?;
+        let empty = Merged { outputs: Vec::new(), horizon: 0, bytes_written: 0, dropped_values: Vec::new() };
+        Ok(std::mem::replace(&mut self.done, empty))
+    }
+}
+
+/// The value file that a record names.
+pub(crate) fn value_file(record: &Record<'_>) -> Option<u64> {
+    (record.kind == Kind::Stub).then(|| Stub::decode(record.value).map(|stub| stub.file)).flatten()
+}

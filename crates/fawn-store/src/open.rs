@@ -1,0 +1,311 @@
+//! Opening a store: the manifest, the segments' directories, the commit log; and making a new one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::api::Damage;
+use crate::directory::PageDirectory;
+use crate::flash::{FileId, Flash, FlashError};
+use crate::log::{Entry, Expected, LogError, LogWriter, Recovered, Replayed, recover};
+use crate::maintenance::{Maintenance, SEQUENCE_STRIDE, Step};
+use crate::manifest::{Edit, Manifest, ManifestError, State};
+use crate::options::Options;
+use crate::merge::value_file;
+use crate::page::PAGE_BYTES;
+use crate::record::Record;
+use crate::segment::{Footer, SegmentError};
+use crate::store::{Parts, RangeState, Store};
+use crate::work::{RangeMark, View};
+
+/// Why a store cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The manifest.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// The commit log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The device.
+    #[error("the store cannot be opened: {0}")]
+    Flash(#[from] FlashError),
+    /// A segment.
+    #[error("{0}; restore this store from a replica or a copy")]
+    Damage(#[from] Damage),
+    /// The directory holds another store than the options say.
+    #[error("this store was made as number {found} of {of}: open the directory with the settings it was made with")]
+    Mismatch {
+        /// Its number.
+        found: u32,
+        /// Number of stores of its directory.
+        of: u32,
+    },
+    /// The flash failed while records from the log were sealed.
+    #[error("the store stopped while it was opened: {0}")]
+    Stopped(String),
+}
+
+/// What opening found, for the log of whoever opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// The store was made just now.
+    pub created: bool,
+    /// Its last stop was clean.
+    pub clean: bool,
+    /// Entries of the commit log that were replayed.
+    pub replayed: u64,
+    /// Bytes of a torn tail that were cut off: writes that nobody was told of.
+    pub torn_bytes: u64,
+    /// Files that nothing named, left by a crash, removed.
+    pub orphans: u64,
+}
+
+impl Store {
+    /// Opens the store on `flash`, or makes it when there is none. `now` is the Unix second.
+    ///
+    /// # Errors
+    /// [`OpenError`]; an existing store is not changed by a failed opening, but for seals of what its log holds.
+    pub fn open(options: Options, flash: &dyn Flash, now: u32) -> Result<(Self, Maintenance, Opening), OpenError> {
+        let mut opening = Opening::default();
+        let (manifest, state) = match Manifest::open(flash) {
+            Ok(found) => found,
+            Err(ManifestError::NotFound) => {
+                opening.created = true;
+                create(&options, flash)?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if state.store != options.index || state.stores != options.count {
+            return Err(OpenError::Mismatch { found: state.store, of: state.stores });
+        }
+        opening.clean = state.log.clean_end.is_some() || opening.created;
+        let files = flash.list()?;
+        let next_file = files.iter().map(|(file, _)| number_of(*file) + 1).max().unwrap_or(0).max(state.next_file);
+        let views = read_views(flash, &state)?;
+        let maintenance = Maintenance::new(manifest, options.slice_bytes, views.clone(), next_file);
+        let store = assemble(options, &state, views, next_file, flash, now)?;
+        Recovery { store, maintenance, flash, opening, stubs: BTreeSet::new(), failed: None }.run(&state)
+    }
+}
+
+fn create(options: &Options, flash: &dyn Flash) -> Result<(Manifest, State), OpenError> {
+    let ring_pages = options.log_pages();
+    let slices = options.slices(flash.space()?.total);
+    let instance = 1;
+    let (index, count) = (options.index, options.count);
+    let state = State::new(index, count, options.interval, options.secret, instance, slices, ring_pages);
+    let manifest = Manifest::create(flash, state)?;
+    let state = manifest.state().clone();
+    Ok((manifest, state))
+}
+
+fn number_of(file: FileId) -> u64 {
+    match file {
+        FileId::Segment(number) | FileId::Value(number) => number,
+        FileId::Manifest(_) | FileId::CommitLog => 0,
+    }
+}
+
+/// Reads the footers and page directories of all segments.
+fn read_views(flash: &dyn Flash, state: &State) -> Result<BTreeMap<u16, View>, OpenError> {
+    let mut views = BTreeMap::new();
+    for (number, segment) in &state.segments {
+        let read = Footer::read(flash, segment.file, segment.pages.total)
+            .and_then(|footer| Ok((footer, footer.read_directory(flash)?)));
+        let (footer, directory) = read.map_err(|error| match error {
+            SegmentError::Flash(error) => OpenError::Flash(error),
+            SegmentError::Damage(damage) => OpenError::Damage(damage),
+        })?;
+        let directory = Arc::new(PageDirectory::new(&directory));
+        views.insert(*number, View { age: segment.age, footer, directory });
+    }
+    Ok(views)
+}
+
+fn assemble(
+    mut options: Options,
+    state: &State,
+    views: BTreeMap<u16, View>,
+    next_file: u64,
+    flash: &dyn Flash,
+    now: u32,
+) -> Result<Store, OpenError> {
+    options.secret = state.secret;
+    options.interval = state.interval;
+    // A log made for smaller segments bounds them.
+    let by_log = (state.log.ring_pages * PAGE_BYTES as u64 / 4) as usize;
+    let segment_bytes = options.segment_bytes().min(by_log.max(PAGE_BYTES));
+    let mut segments: Vec<Option<View>> = Vec::new();
+    for (number, view) in views {
+        segments.resize_with(segments.len().max(usize::from(number) + 1), || None);
+        segments[usize::from(number)] = Some(view);
+    }
+    let ranges = state.ranges.iter().map(|range| RangeState {
+        mark: RangeMark {
+            interval: range.interval,
+            instance: range.instance,
+            last_seq: range.last_seq,
+            flush_watermark: range.flush_watermark,
+            flush_deadline: range.flush_deadline,
+        },
+        epoch: range.epoch,
+    });
+    let start = state.log.start;
+    Ok(Store::assemble(Parts {
+        segment_bytes,
+        ranges: ranges.collect(),
+        slices: state.slices.iter().map(|slice| slice.interval).collect(),
+        segments,
+        log: LogWriter::new(state.log_shape(), state.generation, start.page, start, usize::MAX),
+        // Value files have odd numbers.
+        next_value: next_file | 1,
+        space: Some(flash.space()?),
+        options,
+        now,
+    }))
+}
+
+/// Recovery under way.
+struct Recovery<'a> {
+    store: Store,
+    maintenance: Maintenance,
+    flash: &'a dyn Flash,
+    opening: Opening,
+    /// Value files that replayed records name.
+    stubs: BTreeSet<u64>,
+    failed: Option<OpenError>,
+}
+
+impl Recovery<'_> {
+    fn run(mut self, state: &State) -> Result<(Store, Maintenance, Opening), OpenError> {
+        let flash = self.flash;
+        if state.generation == 0 {
+            // The log is made after the manifest, and nothing is written to it before the first generation is.
+            match flash.remove(FileId::CommitLog) {
+                Ok(()) | Err(FlashError::NotFound(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+            flash.create(FileId::CommitLog, state.log.ring_pages)?;
+            flash.sync(FileId::CommitLog)?;
+            flash.sync_names()?;
+        }
+        let expected = Expected {
+            start: state.log.start,
+            generation: state.generation,
+            clean_end: state.log.clean_end,
+        };
+        let found = recover(flash, state.log_shape(), expected, |entry| self.replay(&entry, state))?;
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.opening.replayed = found.entries;
+        self.opening.torn_bytes = found.torn.map_or(0, |torn| torn.bytes);
+        self.begin_generation(&found)?;
+        self.remove_orphans()?;
+        Ok((self.store, self.maintenance, self.opening))
+    }
+
+    fn replay(&mut self, replayed: &Replayed<'_>, state: &State) {
+        if self.failed.is_some() {
+            return;
+        }
+        let Entry::Record(bytes) = replayed.entry else {
+            self.store.replay_control(replayed.range, &replayed.entry);
+            return;
+        };
+        let record = match Record::decode(bytes) {
+            Ok((record, _)) => record,
+            Err(error) => {
+                let what = format!("{error}, in an intact batch");
+                let offset = replayed.position.page % state.log.ring_pages * PAGE_BYTES as u64;
+                self.failed = Some(OpenError::Damage(Damage { file: FileId::CommitLog, offset, what }));
+                return;
+            }
+        };
+        let key = self.store.secret().position(record.key);
+        // Sealed already, or of a range that this store does not hold any more.
+        let range = state.ranges.iter().find(|range| range.interval.contains(&key));
+        if range.is_none_or(|range| record.seq <= range.last_seq) {
+            return;
+        }
+        if !self.store.fits(&record) {
+            self.store.freeze_at(replayed.position);
+            self.drive();
+        }
+        self.stubs.extend(value_file(&record));
+        self.store.replay(&key, &record);
+    }
+
+    /// Runs the maintenance half until it has nothing to do.
+    fn drive(&mut self) {
+        while let Some(work) = self.store.take_work() {
+            self.maintenance.submit(work);
+        }
+        loop {
+            match self.maintenance.step(self.flash) {
+                Step::Event(event) => {
+                    self.store.handle(event);
+                    while self.store.step(usize::MAX) {}
+                    while let Some(work) = self.store.take_work() {
+                        self.maintenance.submit(work);
+                    }
+                }
+                Step::More => {}
+                Step::Idle => break,
+                Step::Stalled => {
+                    self.failed = Some(OpenError::Flash(FlashError::NoSpace));
+                    break;
+                }
+            }
+        }
+        if let Some(why) = self.store.stopped() {
+            self.failed = Some(OpenError::Stopped(why.to_owned()));
+        }
+    }
+
+    /// Makes this opening durable before anything is written in its name.
+    fn begin_generation(&mut self, found: &Recovered) -> Result<(), OpenError> {
+        let state = self.maintenance.state();
+        let generation = state.generation + 1;
+        let mut reserved = Vec::new();
+        for range in &state.ranges {
+            let last = self.store.continue_numbering(range.instance, range.seq_reserved.saturating_sub(1));
+            reserved.push((range.instance, range.seq_reserved.max(last + SEQUENCE_STRIDE)));
+        }
+        let (shape, tail) = (state.log_shape(), state.log.start.page);
+        self.maintenance.commit(self.flash, &[Edit::Opened { generation, reserved }])?;
+        self.store.begin_log(LogWriter::new(shape, generation, tail, found.end, batch_limit(&self.store)));
+        Ok(())
+    }
+
+    /// Removes files that nothing names: what a crash left of seals, merges and large values.
+    fn remove_orphans(&mut self) -> Result<(), OpenError> {
+        let state = self.maintenance.state();
+        let segments: BTreeSet<u64> = state.segments.values().map(|segment| segment.file).collect();
+        let mut orphans = Vec::new();
+        for (file, _) in self.flash.list()? {
+            let named = match file {
+                FileId::Segment(number) => segments.contains(&number),
+                FileId::Value(number) => state.values.contains_key(&number) || self.stubs.contains(&number),
+                FileId::Manifest(_) | FileId::CommitLog => true,
+            };
+            if !named {
+                orphans.push(file);
+            }
+        }
+        for file in &orphans {
+            self.flash.remove(*file)?;
+        }
+        if !orphans.is_empty() {
+            self.flash.sync_names()?;
+        }
+        self.opening.orphans = orphans.len() as u64;
+        self.maintenance.add_replayed_values(self.flash, &self.stubs)?;
+        Ok(())
+    }
+}
+
+/// Entry bytes from which a batch takes no more: what one write should carry.
+fn batch_limit(store: &Store) -> usize {
+    (store.segment_bytes() / 4).max(1 << 20)
+}

@@ -1,0 +1,222 @@
+//! The open segment: the newest records, in DRAM, in the order they came, with a small hash index of their own.
+//!
+//! A full one is frozen and sealed: sorted, written as a segment, installed in the slices' indexes, dropped.
+
+use fawn_ring::Key;
+use hashbrown::HashTable;
+
+use crate::api::Gate;
+use crate::record::Record;
+
+/// Bytes that precede each record in the arena: its key position and its gate.
+const ENTRY_HEADER_BYTES: usize = Key::LEN + 8;
+
+/// An append-only buffer of records and the index of the newest of each key.
+pub struct OpenSegment {
+    /// Entries back to back: position (20 bytes), gate (8 bytes), record. Never longer than its first capacity.
+    arena: Vec<u8>,
+    /// Arena offset of the newest entry of each key.
+    newest: HashTable<u32>,
+    /// Record bytes of entries that a later one superseded.
+    superseded: usize,
+}
+
+/// One entry of an open segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// Position of the key.
+    pub key: Key,
+    /// When the record is durable.
+    pub gate: Gate,
+    /// The record's bytes.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Entry<'a> {
+    /// The record.
+    pub fn record(&self) -> Record<'a> {
+        Record::decode_trusted(self.bytes).expect("the open segment holds whole records")
+    }
+}
+
+impl OpenSegment {
+    /// An empty one that takes `capacity` bytes, at most 2 GiB.
+    pub fn new(capacity: usize) -> Self {
+        assert!(capacity <= 1 << 31, "arena offsets are 32-bit");
+        Self { arena: Vec::with_capacity(capacity), newest: HashTable::new(), superseded: 0 }
+    }
+
+    /// Whether a record of `len` bytes still fits.
+    pub fn fits(&self, len: usize) -> bool {
+        self.arena.capacity() - self.arena.len() >= len + ENTRY_HEADER_BYTES
+    }
+
+    /// Whether nothing was appended.
+    pub fn is_empty(&self) -> bool {
+        self.arena.is_empty()
+    }
+
+    /// Keys whose newest record is here.
+    pub fn keys(&self) -> usize {
+        self.newest.len()
+    }
+
+    /// Bytes appended, entry headers included.
+    pub fn bytes(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Bytes of the records that a seal would write.
+    pub fn live_bytes(&self) -> usize {
+        self.arena.len() - self.superseded
+    }
+
+    /// DRAM held: the arena's whole capacity and the index.
+    pub fn allocated(&self) -> usize {
+        self.arena.capacity() + self.index_bytes()
+    }
+
+    /// DRAM held by the index alone.
+    pub fn index_bytes(&self) -> usize {
+        self.newest.allocation_size()
+    }
+
+    /// Appends a record that [`fits`](Self::fits) and makes it the newest of its key; returns its bytes and whether it
+    /// superseded one here.
+    pub fn append(&mut self, key: &Key, gate: Gate, record: &Record<'_>) -> (&[u8], bool) {
+        assert!(self.fits(record.encoded_len()), "the owner freezes a full open segment first");
+        let offset = self.arena.len();
+        self.arena.extend_from_slice(&key.0);
+        self.arena.extend_from_slice(&gate.0.to_le_bytes());
+        record.encode(&mut self.arena);
+        let arena = &self.arena;
+        let same = |other: &u32| {
+            let entry = entry_at(arena, *other);
+            entry.key == *key && entry.record().key == record.key
+        };
+        let mut replaced = false;
+        match self.newest.find_mut(key.prefix(), same) {
+            Some(slot) => {
+                self.superseded += ENTRY_HEADER_BYTES + entry_at(arena, *slot).bytes.len();
+                *slot = offset as u32;
+                replaced = true;
+            }
+            None => {
+                let prefix = |offset: &u32| entry_at(arena, *offset).key.prefix();
+                self.newest.insert_unique(key.prefix(), offset as u32, prefix);
+            }
+        }
+        (&self.arena[offset + ENTRY_HEADER_BYTES..], replaced)
+    }
+
+    /// The newest entry of a key.
+    #[inline]
+    pub fn get(&self, key: &Key, name: &[u8]) -> Option<Entry<'_>> {
+        if self.newest.is_empty() {
+            return None;
+        }
+        let found = self.newest.find(key.prefix(), |offset| {
+            let entry = entry_at(&self.arena, *offset);
+            entry.key == *key && entry.record().key == name
+        })?;
+        Some(entry_at(&self.arena, *found))
+    }
+
+    /// Handles of the newest entry of each key, in key order.
+    pub fn sorted(&self) -> Vec<u32> {
+        let mut entries: Vec<(u64, u32)> =
+            self.newest.iter().map(|offset| (entry_at(&self.arena, *offset).key.prefix(), *offset)).collect();
+        entries.sort_unstable_by(|a, b| {
+            a.0.cmp(&b.0).then_with(|| entry_at(&self.arena, a.1).key.cmp(&entry_at(&self.arena, b.1).key))
+        });
+        entries.into_iter().map(|(_, offset)| offset).collect()
+    }
+
+    /// The entry of a handle from [`sorted`](Self::sorted).
+    pub fn entry(&self, handle: u32) -> Entry<'_> {
+        entry_at(&self.arena, handle)
+    }
+
+    /// Every entry in the order it came, superseded ones included.
+    pub fn all(&self) -> impl Iterator<Item = Entry<'_>> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            (at < self.arena.len()).then(|| {
+                let entry = entry_at(&self.arena, at as u32);
+                at += ENTRY_HEADER_BYTES + entry.bytes.len();
+                entry
+            })
+        })
+    }
+
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.newest.clear();
+        self.superseded = 0;
+    }
+}
+
+#[inline]
+fn entry_at(arena: &[u8], offset: u32) -> Entry<'_> {
+    let entry = &arena[offset as usize..];
+    let mut key = [0; Key::LEN];
+    key.copy_from_slice(&entry[..Key::LEN]);
+    let mut gate = [0; 8];
+    gate.copy_from_slice(&entry[Key::LEN..ENTRY_HEADER_BYTES]);
+    let rest = &entry[ENTRY_HEADER_BYTES..];
+    let len = Record::peek_len(rest).expect("the open segment holds whole records");
+    Entry { key: Key(key), gate: Gate(u64::from_le_bytes(gate)), bytes: &rest[..len] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Kind, Marks};
+    use fawn_ring::Secret;
+
+    fn record<'a>(key: &'a [u8], value: &'a [u8], seq: u64) -> Record<'a> {
+        Record {
+            kind: Kind::Value,
+            marks: Marks::default(),
+            epoch: 0,
+            seq,
+            client_flags: 0,
+            expiry: 0,
+            client_cas: None,
+            key,
+            value,
+        }
+    }
+
+    #[test]
+    fn the_newest_record_of_a_key_wins() {
+        let secret = Secret([1; 32]);
+        let mut open = OpenSegment::new(1 << 20);
+        for round in 0..3u64 {
+            for n in 0..100u32 {
+                let name = format!("key-{n}");
+                let value = format!("value-{n}-{round}");
+                let key = secret.position(name.as_bytes());
+                open.append(&key, Gate(round), &record(name.as_bytes(), value.as_bytes(), round + 1));
+            }
+        }
+        assert_eq!(open.keys(), 100);
+        let found = open.get(&secret.position(b"key-7"), b"key-7").map(|entry| entry.record().value.to_vec());
+        assert_eq!(found.as_deref(), Some(&b"value-7-2"[..]));
+        assert!(open.get(&secret.position(b"key"), b"key").is_none());
+        let keys: Vec<Key> = open.sorted().iter().map(|handle| open.entry(*handle).key).collect();
+        assert!(keys.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(open.all().count(), 300);
+    }
+
+    #[test]
+    fn two_keys_of_one_position_are_both_kept() {
+        let mut open = OpenSegment::new(1 << 12);
+        open.append(&Key::MIN, Gate::NONE, &record(b"a", b"1", 1));
+        open.append(&Key::MIN, Gate::NONE, &record(b"b", b"2", 2));
+        assert_eq!(open.get(&Key::MIN, b"a").map(|entry| entry.record().value.to_vec()), Some(b"1".to_vec()));
+        assert_eq!(open.get(&Key::MIN, b"b").map(|entry| entry.record().value.to_vec()), Some(b"2".to_vec()));
+        assert_eq!(open.sorted().len(), 2);
+    }
+}

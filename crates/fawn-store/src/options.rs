@@ -1,0 +1,82 @@
+//! What a store is told when it is opened.
+
+use fawn_ring::{Interval, Secret};
+
+use crate::api::Ack;
+
+/// Options of one store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which of the directory's stores this is, from 0.
+    pub index: u32,
+    /// How many stores the directory has.
+    pub count: u32,
+    /// The stretch of the key space that it holds.
+    pub interval: Interval,
+    /// The hash key; used when the store is made, checked afterwards.
+    pub secret: Secret,
+    /// Budget for indexes, buffers and record cache, bytes.
+    pub memory: u64,
+    /// When a put is answered.
+    pub ack: Ack,
+    /// Bytes of an open segment; 0 derives it from `memory`.
+    pub segment_bytes: usize,
+    /// Pages of the commit log; 0 derives it from the segment's size. Fixed when the store is made.
+    pub log_pages: u64,
+    /// Slices to begin with; fixed when the store is made. 0 derives it from the device's size.
+    pub slices: u32,
+    /// Bytes at which a merge divides its slice.
+    pub slice_bytes: u64,
+}
+
+/// Smallest and largest open segment that is derived.
+const SEGMENT_BYTES: (u64, u64) = (1 << 20, 64 << 20);
+/// Data of the device for each slice to begin with.
+const DEVICE_BYTES_A_SLICE: u64 = 256 << 20;
+/// Frozen segments that may wait for their seal.
+pub const MAX_FROZEN: usize = 2;
+
+impl Options {
+    /// Options of a stand-alone store over the whole key space.
+    pub fn new(secret: Secret, memory: u64) -> Self {
+        Self {
+            index: 0,
+            count: 1,
+            interval: Interval::ALL,
+            secret,
+            memory,
+            ack: Ack::Durable,
+            segment_bytes: 0,
+            log_pages: 0,
+            slices: 0,
+            slice_bytes: 128 << 20,
+        }
+    }
+
+    /// Bytes of an open segment: a sixteenth of the memory budget, within bounds.
+    pub(crate) fn segment_bytes(&self) -> usize {
+        if self.segment_bytes > 0 {
+            return self.segment_bytes;
+        }
+        (self.memory / 16).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1) as usize
+    }
+
+    /// Pages of the commit log: four open segments.
+    pub(crate) fn log_pages(&self) -> u64 {
+        if self.log_pages > 0 {
+            return self.log_pages;
+        }
+        4 * self.segment_bytes() as u64 / crate::page::PAGE_BYTES as u64
+    }
+
+    /// Slices to begin with, for a device of `device_bytes`: one for each 256 MiB that this store may come to hold,
+    /// within what its memory budget can index (a slice's table takes up to 16 KiB before it holds anything).
+    pub(crate) fn slices(&self, device_bytes: u64) -> u32 {
+        if self.slices > 0 {
+            return self.slices;
+        }
+        let by_device = device_bytes / u64::from(self.count.max(1)) / DEVICE_BYTES_A_SLICE;
+        let by_memory = self.memory / 64 / (16 << 10);
+        by_device.min(by_memory).clamp(4, 4096) as u32
+    }
+}

@@ -1,0 +1,249 @@
+//! Appends, freezing, group commit and `flush_all`.
+
+use std::sync::Arc;
+
+use fawn_ring::Key;
+
+use super::{Frozen, Store};
+use crate::api::{Ack, Appended, Batch, Committed, Gate, Refusal, Write};
+use crate::flash::FlashError;
+use crate::log::{ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition};
+use crate::open_segment::OpenSegment;
+use crate::options::MAX_FROZEN;
+use crate::record::{Kind, Record};
+use crate::work::{RangeMark, Work};
+
+/// Unsynced bytes at which an interval batch leaves before its time.
+const INTERVAL_BATCH_BYTES: usize = 1 << 20;
+
+impl Store {
+    /// Appends a version of `write.key`, whose position is `key`. The answer to whoever asked waits for the gate.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing has changed.
+    #[inline]
+    pub fn append(&mut self, key: &Key, write: Write<'_>, now: u32) -> Result<Appended, Refusal> {
+        self.now = now;
+        self.fire_flushes(now);
+        let number = self.range_of(key);
+        let (mark, epoch) = (self.ranges[number].mark, self.ranges[number].epoch);
+        let record = Record {
+            kind: write.kind,
+            marks: write.marks,
+            epoch,
+            seq: mark.last_seq + 1,
+            client_flags: write.client_flags,
+            expiry: write.expiry,
+            client_cas: write.client_cas,
+            key: write.key,
+            value: write.value,
+        };
+        let len = record.encoded_len();
+        self.admit(write.kind, len)?;
+        let gate = self.current_gate();
+        let (bytes, superseded) = self.open.append(key, gate, &record);
+        if self.options.ack != Ack::Memory {
+            let logged = self.log.append(mark.instance, &Entry::Record(bytes));
+            assert!(logged.is_ok(), "an admitted record fits the log");
+        }
+        self.cache.remove(key);
+        self.ranges[number].mark.last_seq = record.seq;
+        self.counters.appended(len, superseded);
+        Ok(Appended { seq: record.seq, gate })
+    }
+
+    /// Makes room for a record of `len` bytes, or says why there is none.
+    fn admit(&mut self, kind: Kind, len: usize) -> Result<(), Refusal> {
+        if let Some(why) = &self.stopped {
+            return Err(Refusal::Stopped(why.clone()));
+        }
+        if len > self.segment_bytes / 4 {
+            return Err(Refusal::TooLarge);
+        }
+        if self.unlogged_flush {
+            self.log_flushes()?;
+        }
+        if kind != Kind::Delete {
+            self.refuse_when_full()?;
+        }
+        if !self.open.fits(len) {
+            self.freeze()?;
+        }
+        if self.options.ack == Ack::Memory {
+            return Ok(());
+        }
+        match self.log.fits(len + ENTRY_HEADER_BYTES) {
+            Ok(()) => Ok(()),
+            Err(LogFull::TooLarge) => Err(Refusal::TooLarge),
+            Err(LogFull::Batch) => Err(Refusal::Busy),
+            Err(LogFull::Ring) => {
+                // The ring is full of records that are not sealed yet: seal early, go on when that is done.
+                if !self.open.is_empty() && self.frozen.is_empty() {
+                    self.freeze()?;
+                }
+                Err(Refusal::Busy)
+            }
+        }
+    }
+
+    fn refuse_when_full(&mut self) -> Result<(), Refusal> {
+        if self.index_is_full() {
+            self.counters.refused_memory += 1;
+            return Err(Refusal::OutOfMemory);
+        }
+        if self.device_is_full() {
+            self.counters.refused_space += 1;
+            return Err(Refusal::NoSpace);
+        }
+        if self.garbage_is_ahead() {
+            return Err(Refusal::Busy);
+        }
+        Ok(())
+    }
+
+    fn current_gate(&self) -> Gate {
+        match self.options.ack {
+            Ack::Durable => Gate(self.log.gate()),
+            Ack::Interval { .. } | Ack::Memory => Gate::NONE,
+        }
+    }
+
+    /// Freezes the open segment, if it holds anything, and has it sealed.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] while as many frozen segments as are allowed wait for their seal.
+    pub fn seal(&mut self) -> Result<(), Refusal> {
+        if self.open.is_empty() { Ok(()) } else { self.freeze() }
+    }
+
+    fn freeze(&mut self) -> Result<(), Refusal> {
+        if self.frozen.len() >= MAX_FROZEN {
+            return Err(Refusal::Busy);
+        }
+        self.freeze_at(self.log.position());
+        Ok(())
+    }
+
+    /// Freezes the open segment; recovery begins at `start` once it is sealed.
+    pub(crate) fn freeze_at(&mut self, start: LogPosition) {
+        let empty = self.spare.take().unwrap_or_else(|| OpenSegment::new(self.segment_bytes));
+        let segment = Arc::new(std::mem::replace(&mut self.open, empty));
+        self.frozen.push_back(Frozen { segment: Arc::clone(&segment), log_start: start.page });
+        let ranges = self.ranges.iter().map(|range| range.mark).collect();
+        self.work.push_back(Work::Seal { segment, log_start: start, ranges });
+    }
+
+    /// The next batch of the commit log to write, if one is due at `now_ms` (a monotonic clock). One at a time.
+    pub fn take_batch(&mut self, now_ms: u64) -> Option<Batch> {
+        if self.batch_in_flight || self.stopped.is_some() || self.log.pending_bytes() == 0 {
+            return None;
+        }
+        let since = *self.pending_since_ms.get_or_insert(now_ms);
+        if let Ack::Interval { ms } = self.options.ack {
+            let due = now_ms >= since + u64::from(ms) || self.closing;
+            if !due && self.log.pending_bytes() < INTERVAL_BATCH_BYTES {
+                return None;
+            }
+        }
+        let batch = self.log.take()?;
+        self.pending_since_ms = None;
+        self.batch_in_flight = true;
+        self.counters.batches += 1;
+        Some(Batch { first: batch.first, pages: batch.pages, gate: Gate(batch.gate) })
+    }
+
+    /// When [`take_batch`](Self::take_batch) becomes due, on the same clock; `None` when nothing waits for time to pass.
+    pub fn batch_deadline_ms(&self) -> Option<u64> {
+        let Ack::Interval { ms } = self.options.ack else {
+            return None;
+        };
+        (!self.batch_in_flight).then_some(self.pending_since_ms? + u64::from(ms))
+    }
+
+    /// Lets unsynced records leave at once, whatever the interval: for a clean stop.
+    pub fn hurry(&mut self) {
+        self.closing = true;
+    }
+
+    /// Takes note of what a batch came to. A failure stops the store: what a failed sync left is unknown, and trying
+    /// again would prove nothing.
+    pub fn committed(&mut self, committed: Committed) {
+        self.batch_in_flight = false;
+        match committed.result {
+            Ok(()) => self.log.written(committed.batch.gate.0, committed.batch.pages),
+            Err(error) => self.fail("writing the commit log", &error),
+        }
+    }
+
+    pub(super) fn fail(&mut self, what: &str, error: &FlashError) {
+        self.stop(format!("{what} failed: {error}"));
+    }
+
+    /// Empties the store: at once (`at` 0 or past), or at Unix second `at`. Records appended later survive.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`], [`Refusal::Stopped`]; nothing has changed.
+    pub fn flush_all(&mut self, at: u32, now: u32) -> Result<Gate, Refusal> {
+        self.fire_flushes(now);
+        if let Some(why) = &self.stopped {
+            return Err(Refusal::Stopped(why.clone()));
+        }
+        let deadline = if at <= now { 0 } else { at };
+        for number in 0..self.ranges.len() {
+            let mark = self.ranges[number].mark;
+            let entry = if deadline == 0 {
+                Entry::Flush { watermark: mark.last_seq }
+            } else {
+                Entry::FlushScheduled { deadline }
+            };
+            self.log.append(mark.instance, &entry).map_err(|_| Refusal::Busy)?;
+            self.set_flush(number, if deadline == 0 { mark.last_seq } else { mark.flush_watermark }, deadline);
+        }
+        self.note_next_flush();
+        Ok(self.current_gate())
+    }
+
+    pub(super) fn set_flush(&mut self, number: usize, watermark: u64, deadline: u32) {
+        let mark: &mut RangeMark = &mut self.ranges[number].mark;
+        mark.flush_watermark = watermark;
+        mark.flush_deadline = deadline;
+    }
+
+    pub(super) fn note_next_flush(&mut self) {
+        let deadlines = self.ranges.iter().map(|range| range.mark.flush_deadline).filter(|deadline| *deadline > 0);
+        self.next_flush = deadlines.min().unwrap_or(u32::MAX);
+    }
+
+    /// Carries out flushes whose time has come.
+    #[inline]
+    pub(super) fn fire_flushes(&mut self, now: u32) {
+        if now >= self.next_flush {
+            self.fire_due_flushes(now);
+        }
+    }
+
+    #[cold]
+    fn fire_due_flushes(&mut self, now: u32) {
+        for number in 0..self.ranges.len() {
+            let mark = self.ranges[number].mark;
+            if mark.flush_deadline > 0 && mark.flush_deadline <= now {
+                self.set_flush(number, mark.last_seq, 0);
+            }
+        }
+        self.unlogged_flush = true;
+        self.note_next_flush();
+        // When the log is full now, the next append tries again before it appends anything.
+        let _ = self.log_flushes();
+    }
+
+    /// Logs the watermarks of flushes that fired; nothing is appended before they are logged, so that recovery, which
+    /// fires a scheduled flush by itself, finds nothing newer that it would cover.
+    fn log_flushes(&mut self) -> Result<(), Refusal> {
+        for range in &self.ranges {
+            let entry = Entry::Flush { watermark: range.mark.flush_watermark };
+            self.log.append(range.mark.instance, &entry).map_err(|_| Refusal::Busy)?;
+        }
+        self.unlogged_flush = false;
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! When to merge, and when to refuse: the store's bounds on space and memory.
+
+use fawn_ring::Key;
+
+use super::Store;
+use crate::options::MAX_FROZEN;
+use crate::work::Work;
+
+/// Share of sealed record bytes that may be garbage before slices are merged in turn: space stays at 1.6 times live.
+const GARBAGE_NUMERATOR: u64 = 3;
+const GARBAGE_DENOMINATOR: u64 = 8;
+/// Share of garbage at which puts wait for merges.
+const LIMIT_NUMERATOR: u64 = 47;
+const LIMIT_DENOMINATOR: u64 = 100;
+/// Sealed segments at which slices are merged whatever their garbage.
+const MANY_SEGMENTS: usize = 4096;
+/// Garbage below which nothing is merged: a store this small gains nothing.
+const LEAST_GARBAGE_SEGMENTS: u64 = 2;
+
+/// The state of cleaning.
+#[derive(Debug, Default)]
+pub(super) struct Cleaning {
+    /// A merge was asked for and has not been installed.
+    pub merging: bool,
+    /// Start of the slice whose turn it is.
+    pub turn: Option<Key>,
+    /// Slices still to be merged because somebody asked for it.
+    pub forced: usize,
+    /// Record bytes in all sealed segments of all slices.
+    pub sealed_bytes: u64,
+    /// Of these, bytes known to be superseded.
+    pub garbage_bytes: u64,
+    /// Merges that failed since the last that did not; their slices wait for their next turn.
+    pub failures: u32,
+    /// DRAM of all slices' indexes.
+    pub index_bytes: u64,
+    /// Slots in all slices' indexes.
+    pub index_entries: u64,
+}
+
+impl Store {
+    /// Merges every slice, in turn: the paper's Compact, by hand.
+    pub fn compact(&mut self) {
+        self.cleaning.forced = self.slices.len();
+        self.clean();
+    }
+
+    /// Whether a merge is under way or due.
+    pub fn is_cleaning(&self) -> bool {
+        self.cleaning.merging || self.cleaning.forced > 0
+    }
+
+    /// Adds up the slices anew. Called after every install, never on the request path.
+    pub(super) fn recount(&mut self) {
+        let cleaning = &mut self.cleaning;
+        (cleaning.sealed_bytes, cleaning.garbage_bytes) = (0, 0);
+        (cleaning.index_bytes, cleaning.index_entries) = (0, 0);
+        for slice in self.slices.iter() {
+            cleaning.sealed_bytes += slice.bytes;
+            cleaning.garbage_bytes += slice.garbage();
+            if let Some(table) = &slice.table {
+                cleaning.index_bytes += table.bytes() as u64;
+                cleaning.index_entries += table.len() as u64;
+            }
+        }
+        for view in self.segments.iter().flatten() {
+            cleaning.index_bytes += view.directory.bytes() as u64;
+        }
+        self.fit_cache();
+    }
+
+    /// Starts the next merge when one is due.
+    pub(super) fn clean(&mut self) {
+        if self.cleaning.merging || self.stopped.is_some() || self.slices.iter().any(|slice| slice.table.is_none()) {
+            return;
+        }
+        let segments = self.segments.iter().flatten().count();
+        let due = self.cleaning.forced > 0
+            || segments > MANY_SEGMENTS.max(2 * self.slices.len())
+            || (self.cleaning.garbage_bytes * GARBAGE_DENOMINATOR > self.cleaning.sealed_bytes * GARBAGE_NUMERATOR
+                && self.cleaning.garbage_bytes > LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64);
+        if !due {
+            return;
+        }
+        let number = match self.cleaning.turn {
+            Some(turn) => self.slices.find(&turn),
+            None => 0,
+        };
+        let interval = self.slices.get(number).interval;
+        self.cleaning.turn = interval.high.successor().filter(|next| self.options.interval.contains(next));
+        self.cleaning.forced = self.cleaning.forced.saturating_sub(1);
+        self.cleaning.merging = true;
+        let void = self.void(self.now);
+        self.work.push_back(Work::Merge { slice: interval.low, void });
+    }
+
+    /// Whether puts wait because merges have fallen behind.
+    pub(super) fn garbage_is_ahead(&self) -> bool {
+        self.cleaning.merging
+            && self.cleaning.failures == 0
+            && self.cleaning.garbage_bytes * LIMIT_DENOMINATOR > self.cleaning.sealed_bytes * LIMIT_NUMERATOR
+            && self.cleaning.garbage_bytes > 4 * LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64
+    }
+
+    /// DRAM of the write buffers when all are in use.
+    pub(super) fn buffer_bytes(&self) -> u64 {
+        // The arenas, and their hash indexes and the seal's working set on top.
+        (1 + MAX_FROZEN as u64) * self.segment_bytes as u64 * 5 / 4
+    }
+
+    /// Whether the index alone has reached what the budget leaves beside the buffers.
+    pub(super) fn index_is_full(&self) -> bool {
+        self.cleaning.index_bytes + self.buffer_bytes().min(self.options.memory / 2) > self.options.memory
+    }
+
+    /// Gives the cache what indexes and buffers leave of the budget.
+    pub(super) fn fit_cache(&mut self) {
+        let used = self.cleaning.index_bytes + self.buffer_bytes();
+        self.cache.set_capacity(self.options.memory.saturating_sub(used).max(self.options.memory / 32));
+    }
+
+    /// Space that only deletes and merges may use: the largest slice and two segments.
+    pub(super) fn reserve_bytes(&self) -> u64 {
+        let largest = self.slices.iter().map(|slice| slice.bytes).max().unwrap_or(0);
+        largest + 2 * self.segment_bytes as u64
+    }
+
+    /// Whether only the reserve is left on the device.
+    pub(super) fn device_is_full(&self) -> bool {
+        self.no_space
+    }
+
+    /// Judges the device's space anew.
+    pub(super) fn note_space(&mut self, space: crate::flash::Space) {
+        self.no_space = space.free < self.reserve_bytes() + self.unsealed_bytes();
+        self.space = Some(space);
+    }
+
+    /// Bytes that must still be written for what was taken already.
+    fn unsealed_bytes(&self) -> u64 {
+        self.segment_bytes as u64 * (1 + self.frozen.len() as u64)
+    }
+}

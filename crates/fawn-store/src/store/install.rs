@@ -1,0 +1,241 @@
+//! Installing what the maintenance half has done, in bounded steps.
+
+use std::sync::Arc;
+
+use fawn_ring::{Interval, Key};
+
+use super::slices::Slice;
+use super::{Install, RangeState, Store};
+use crate::index::SegmentNumber;
+use crate::work::{Event, MergedSlice, RangeMark, Reclaim, View, Work};
+
+/// Entries below which a table is left as it is.
+const LEAST_REBUILT: usize = 2048;
+/// False matches for each absent key above which a table is built anew.
+const MOST_FALSE_MATCHES: f64 = 1.0 / 500.0;
+
+impl Store {
+    /// Takes an event. Its installation goes on in [`step`](Self::step). `true` when operations that were refused as
+    /// busy or told to wait for a load should be tried again.
+    pub fn handle(&mut self, event: Event) -> bool {
+        self.events.push_back(event);
+        self.step(0);
+        self.installing.is_none()
+    }
+
+    /// Installs up to `budget` index entries; `true` when there is more to do.
+    pub fn step(&mut self, budget: usize) -> bool {
+        let mut left = budget;
+        loop {
+            if self.installing.is_some() {
+                left -= self.install_entries(left);
+                if self.installing.is_some() {
+                    return true;
+                }
+            }
+            let Some(event) = self.events.pop_front() else {
+                return false;
+            };
+            self.begin(event);
+        }
+    }
+
+    fn begin(&mut self, event: Event) {
+        match event {
+            Event::Sealed { segment, reclaim } => self.begin_seal(segment, reclaim),
+            Event::Loaded { slice, table, bytes, stale } => {
+                if let Some(number) = self.slices.starting_at(&slice) {
+                    let slice = self.slices.get_mut(number);
+                    (slice.bytes, slice.stale) = (bytes, stale);
+                    slice.wanted = false;
+                    slice.table = Some(table);
+                }
+                self.recount();
+                self.clean();
+            }
+            Event::LoadFailed { slice, damage } => {
+                if let Some(number) = self.slices.starting_at(&slice) {
+                    let slice = self.slices.get_mut(number);
+                    slice.wanted = false;
+                    if slice.table.is_none() {
+                        slice.damage = Some(damage);
+                    }
+                }
+            }
+            Event::Merged { slice, outputs, reclaim } => {
+                if let Some(number) = self.slices.starting_at(&slice) {
+                    self.install_merge(number, outputs, reclaim);
+                }
+            }
+            Event::MergeFailed { slice: _, why } => {
+                self.counters.merge_failures += 1;
+                self.counters.last_merge_failure = Some(why);
+                self.cleaning.failures += 1;
+                self.cleaning.merging = false;
+            }
+            Event::Scanned(scanned) => self.scanned.push_back(scanned),
+            Event::Cut { slice, at } => self.install_cut(&slice, &at),
+            Event::Ranges(ranges) => self.install_ranges(&ranges),
+            Event::Space(space) => self.note_space(space),
+            Event::Closed => self.closed = true,
+            Event::Failed(why) => self.stop(why),
+        }
+    }
+
+    fn begin_seal(&mut self, segment: Option<(SegmentNumber, View, Vec<u64>)>, reclaim: Reclaim) {
+        self.counters.seals += 1;
+        self.retire(reclaim);
+        let Some((number, view, prefixes)) = segment else {
+            self.finish_seal();
+            return;
+        };
+        let record_bytes = view.footer.bytes / view.footer.records.max(1);
+        self.put_view(number, view);
+        self.installing = Some(Install { number, prefixes, next: 0, record_bytes });
+        if self.installing.as_ref().is_some_and(|install| install.prefixes.is_empty()) {
+            self.installing = None;
+            self.finish_seal();
+        }
+    }
+
+    /// Inserts up to `budget` entries of the seal under way; returns how many.
+    fn install_entries(&mut self, budget: usize) -> usize {
+        let Some(install) = &mut self.installing else {
+            return 0;
+        };
+        let end = install.prefixes.len().min(install.next + budget);
+        let done = end - install.next;
+        if install.next < end {
+            let first = Key::lowest_with_prefix(install.prefixes[install.next]);
+            let mut number = self.slices.find(&first);
+            for prefix in &install.prefixes[install.next..end] {
+                while self.slices.get(number).interval.high.prefix() < *prefix {
+                    number += 1;
+                }
+                // A prefix on the border between slices may belong to either: it is indexed in both.
+                let mut each = number;
+                while each < self.slices.len() && self.slices.get(each).interval.low.prefix() <= *prefix {
+                    insert(self.slices.get_mut(each), *prefix, install.number, install.record_bytes);
+                    each += 1;
+                }
+            }
+        }
+        install.next = end;
+        if install.next == install.prefixes.len() {
+            self.installing = None;
+            self.finish_seal();
+        }
+        done
+    }
+
+    /// The oldest frozen segment is durable and indexed: drops it and recycles the log.
+    fn finish_seal(&mut self) {
+        let frozen = self.frozen.pop_front().expect("a seal completes a frozen segment");
+        if !self.replaying {
+            self.log.recycle_to(frozen.log_start);
+        }
+        if let Ok(mut segment) = Arc::try_unwrap(frozen.segment) {
+            segment.clear();
+            self.spare.get_or_insert(segment);
+        }
+        // Reads planned before must not fill the cache any more: what superseded them has left the buffers.
+        self.views.advance();
+        self.reclaim();
+        self.recount();
+        self.rebuild_outgrown();
+        self.clean();
+    }
+
+    /// Has tables built anew that have outgrown the size they were made for, where false matches become frequent.
+    fn rebuild_outgrown(&mut self) {
+        for number in 0..self.slices.len() {
+            let slice = self.slices.get_mut(number);
+            let outgrown = slice
+                .table
+                .as_ref()
+                .is_some_and(|table| table.len() >= LEAST_REBUILT && table.false_match_rate() > MOST_FALSE_MATCHES);
+            if outgrown && !slice.wanted {
+                slice.wanted = true;
+                let slice = slice.interval.low;
+                self.work.push_back(Work::Load { slice, wanted: false, again: true });
+            }
+        }
+    }
+
+    fn install_merge(&mut self, number: usize, outputs: Vec<MergedSlice>, reclaim: Reclaim) {
+        let mut slices = Vec::with_capacity(outputs.len());
+        for (segment, _) in &reclaim.segments {
+            self.segments[usize::from(segment.get())] = None;
+        }
+        for output in outputs {
+            if let Some((segment, view)) = output.run {
+                self.put_view(segment, view);
+            }
+            slices.push(Slice {
+                table: Some(output.table),
+                bytes: output.bytes,
+                stale: output.stale,
+                ..Slice::unloaded(output.interval)
+            });
+        }
+        self.slices.replace(number, slices);
+        self.retire(reclaim);
+        self.cleaning.merging = false;
+        self.cleaning.failures = 0;
+        self.counters.merges += 1;
+        self.recount();
+        self.clean();
+    }
+
+    /// Begins a new view; what `reclaim` names is given back once no read of an earlier one is left.
+    fn retire(&mut self, reclaim: Reclaim) {
+        let before = self.views.advance();
+        self.retired.push_back((before, reclaim));
+        self.reclaim();
+    }
+
+    fn put_view(&mut self, number: SegmentNumber, view: View) {
+        let index = usize::from(number.get());
+        if self.segments.len() <= index {
+            self.segments.resize_with(index + 1, || None);
+        }
+        assert!(self.segments[index].is_none(), "a segment number is free before it is used again");
+        self.segments[index] = Some(view);
+    }
+
+    fn install_cut(&mut self, slice: &Key, at: &Key) {
+        if let Some(number) = self.slices.starting_at(slice)
+            && let Some((left, right)) = self.slices.get(number).interval.cut(at)
+        {
+            self.slices.replace(number, vec![Slice::unloaded(left), Slice::unloaded(right)]);
+        }
+    }
+
+    fn install_ranges(&mut self, ranges: &[(u64, Interval, u32)]) {
+        let before = std::mem::take(&mut self.ranges);
+        self.ranges = ranges
+            .iter()
+            .map(|(instance, interval, epoch)| {
+                let parents = before.iter().filter(|range| range.mark.interval.overlaps(interval));
+                let first = before.iter().find(|range| range.mark.interval.overlaps(interval)).expect("ranges tile the store");
+                let mut mark = RangeMark { instance: *instance, interval: *interval, ..first.mark };
+                for parent in parents {
+                    mark.last_seq = mark.last_seq.max(parent.mark.last_seq);
+                    mark.flush_watermark = mark.flush_watermark.max(parent.mark.flush_watermark);
+                    mark.flush_deadline = mark.flush_deadline.max(parent.mark.flush_deadline);
+                }
+                RangeState { mark, epoch: *epoch }
+            })
+            .collect();
+    }
+}
+
+#[inline]
+fn insert(slice: &mut Slice, prefix: u64, number: SegmentNumber, record_bytes: u64) {
+    slice.bytes += record_bytes;
+    if let Some(table) = &mut slice.table
+        && table.insert(prefix, number).equal > 0
+    {
+        slice.stale += 1;
+    }
+}

@@ -1,0 +1,174 @@
+//! Lookup: plan, read, finish.
+
+use fawn_ring::Key;
+
+use super::Store;
+use crate::api::{Finished, Gate, Lookup, Read, Rest};
+use crate::flash::FileId;
+use crate::index::SegmentNumber;
+use crate::page::Page;
+use crate::record::{Kind, Record};
+use crate::segment::{Sought, find};
+use crate::work::{View, Work};
+use zerocopy::IntoBytes;
+
+/// Where in DRAM the newest version is.
+enum Place {
+    Open,
+    Frozen(usize),
+}
+
+impl Store {
+    /// Looks `name` up; `key` is its position, `now` the Unix second.
+    #[inline]
+    pub fn lookup(&mut self, key: &Key, name: &[u8], now: u32) -> Lookup<'_> {
+        self.counters.lookups += 1;
+        self.fire_flushes(now);
+        if let Some(place) = self.buffered(key, name) {
+            return self.answer_from_buffer(&place, key, name, now);
+        }
+        self.plan(key, name, now)
+    }
+
+    /// The buffer that holds the newest version, if one does.
+    #[inline]
+    fn buffered(&self, key: &Key, name: &[u8]) -> Option<Place> {
+        if self.open.get(key, name).is_some() {
+            return Some(Place::Open);
+        }
+        let newest = self.frozen.iter().rposition(|frozen| frozen.segment.get(key, name).is_some())?;
+        Some(Place::Frozen(newest))
+    }
+
+    fn answer_from_buffer(&self, place: &Place, key: &Key, name: &[u8], now: u32) -> Lookup<'_> {
+        let segment = match place {
+            Place::Open => &self.open,
+            Place::Frozen(number) => &*self.frozen[*number].segment,
+        };
+        let entry = segment.get(key, name).expect("found just before");
+        let record = entry.record();
+        if self.is_absent(key, &record, now) {
+            Lookup::Absent { gate: entry.gate }
+        } else {
+            Lookup::Found { record, gate: entry.gate }
+        }
+    }
+
+    /// Answers from the cache, or plans the read.
+    fn plan(&mut self, key: &Key, name: &[u8], now: u32) -> Lookup<'_> {
+        if self.cache.get(key, name).is_some() {
+            return self.answer_from_cache(key, name, now);
+        }
+        let number = self.slices.find(key);
+        let slice = self.slices.get_mut(number);
+        let Some(table) = &slice.table else {
+            if let Some(damage) = &slice.damage {
+                return Lookup::Damaged(damage.clone());
+            }
+            if !slice.wanted {
+                slice.wanted = true;
+                let low = slice.interval.low;
+                self.work.push_front(Work::Load { slice: low, wanted: true, again: false });
+            }
+            return Lookup::Loading;
+        };
+        self.candidates.clear();
+        table.candidates(key.prefix(), &mut self.candidates);
+        // A key on a slice's border may have a slot in both slices; the segment may have left this one since.
+        let segments = &self.segments;
+        self.candidates.retain(|number| segments.get(usize::from(number.get())).is_some_and(Option::is_some));
+        match self.candidates.len() {
+            0 => Lookup::Absent { gate: Gate::NONE },
+            1 => {
+                let only = self.candidates[0];
+                Lookup::Read(self.read(key, only, Vec::new()))
+            }
+            _ => {
+                self.candidates.sort_unstable_by_key(|number| age(segments, *number));
+                self.candidates.dedup();
+                let mut rest = self.candidates.clone();
+                let newest = rest.pop().expect("there are two candidates");
+                Lookup::Read(self.read(key, newest, rest))
+            }
+        }
+    }
+
+    fn answer_from_cache(&mut self, key: &Key, name: &[u8], now: u32) -> Lookup<'_> {
+        let flushed = self.ranges[self.range_of(key)].mark.flush_watermark;
+        let bytes = self.cache.peek(key).filter(|_| !name.is_empty());
+        let record = bytes.map(|bytes| Record::decode_trusted(bytes).expect("the cache holds whole records"));
+        match record {
+            Some(record) if !record.is_expired(now) && record.seq > flushed => {
+                Lookup::Found { record, gate: Gate::NONE }
+            }
+            _ => Lookup::Absent { gate: Gate::NONE },
+        }
+    }
+
+    /// A read of the pages of segment `number` that may hold `key`.
+    fn read(&mut self, key: &Key, number: SegmentNumber, rest: Vec<SegmentNumber>) -> Read {
+        let view = self.segments[usize::from(number.get())].as_ref().expect("a slot names a live segment");
+        let pages = view.directory.locate(key.prefix());
+        self.counters.reads += 1;
+        self.counters.pages_read += u64::from(pages.end - pages.start);
+        Read {
+            file: FileId::Segment(view.footer.file),
+            first: u64::from(pages.start),
+            count: pages.end - pages.start,
+            rest: Rest { numbers: rest, view: self.views.pin() },
+        }
+    }
+
+    /// Resumes a lookup with the pages that it asked for.
+    pub fn finish<'p>(
+        &mut self,
+        read: Read,
+        pages: &'p mut [Page],
+        key: &Key,
+        name: &[u8],
+        now: u32,
+    ) -> Finished<'p> {
+        assert!(pages.len() == read.count as usize, "a read is finished with the pages it asked for");
+        let FileId::Segment(file) = read.file else {
+            panic!("lookups read segments only");
+        };
+        let found = find(pages, file, read.first, name);
+        let planned_now = read.rest.view == self.views.current();
+        self.release(read.rest.view);
+        match found {
+            Err(damage) => Finished::Damaged(damage),
+            Ok(Sought::At(bytes)) => {
+                let bytes = &(*pages).as_bytes()[bytes];
+                let record = Record::decode_trusted(bytes).expect("find yields whole records");
+                if self.is_absent(key, &record, now) {
+                    return Finished::Absent;
+                }
+                if planned_now && record.kind == Kind::Value && self.buffered(key, name).is_none() {
+                    self.cache.insert(*key, bytes);
+                }
+                Finished::Found(record)
+            }
+            Ok(Sought::Absent) => {
+                self.counters.false_reads += 1;
+                let mut rest = read.rest.numbers;
+                match rest.pop() {
+                    None => Finished::Absent,
+                    Some(_) if !planned_now => Finished::Again,
+                    Some(next) => Finished::Read(self.read(key, next, rest)),
+                }
+            }
+        }
+    }
+
+    /// Whether the newest version says that the key is absent.
+    #[inline]
+    fn is_absent(&self, key: &Key, record: &Record<'_>, now: u32) -> bool {
+        record.kind == Kind::Delete
+            || record.is_expired(now)
+            || record.seq <= self.ranges[self.range_of(key)].mark.flush_watermark
+    }
+}
+
+fn age(segments: &[Option<View>], number: SegmentNumber) -> u64 {
+    segments[usize::from(number.get())].as_ref().map_or(0, |view| view.age)
+}

@@ -1,0 +1,304 @@
+//! The event-loop half of a store: everything that requests touch, without I/O, locks or waiting.
+//!
+//! A lookup goes through the open segment, the frozen segments, the record cache and the index of the key's slice, in
+//! this order; the first that knows the key decides. What only flash knows comes back as a [`Read`] for the owner to
+//! carry out. Appends go to the open segment and the commit log; the owner writes the log's batches.
+//!
+//! Everything that takes long is [`Work`] for [`Maintenance`](crate::Maintenance), on another thread or (in the
+//! simulator) in between; its [`Event`]s are installed in bounded steps.
+//!
+//! # Layout
+//!
+//! `lookup`: lookup, finish. `append`: appends, freezing, group commit. `install`: events. `clean`: when to merge.
+//! `replay`: recovery. `stats`: figures.
+
+mod append;
+mod clean;
+mod install;
+mod lookup;
+mod replay;
+mod slices;
+mod stats;
+mod views;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use fawn_ring::{Interval, Key, Secret};
+
+pub use stats::Stats;
+
+use self::slices::Slices;
+use self::views::Views;
+use crate::api::{Ack, Gate, Read};
+use crate::cache::Cache;
+use crate::flash::Space;
+use crate::index::SegmentNumber;
+use crate::log::LogWriter;
+use crate::merge::Void;
+use crate::open_segment::OpenSegment;
+use crate::options::Options;
+use crate::work::{Event, RangeMark, Reclaim, Scanned, View, Work};
+
+/// A range of the key space with its own numbering.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RangeState {
+    pub mark: RangeMark,
+    pub epoch: u32,
+}
+
+/// A full segment on its way to flash.
+struct Frozen {
+    segment: Arc<OpenSegment>,
+    /// Commit-log page from which recovery reads once it is durable.
+    log_start: u64,
+}
+
+/// A seal whose index entries are being installed.
+struct Install {
+    number: SegmentNumber,
+    prefixes: Vec<u64>,
+    next: usize,
+    record_bytes: u64,
+}
+
+/// The event-loop half of one store. See the module's text.
+pub struct Store {
+    options: Options,
+    segment_bytes: usize,
+    ranges: Vec<RangeState>,
+    slices: Slices,
+    /// Sealed segments by number; index 0 is never used.
+    segments: Vec<Option<View>>,
+    open: OpenSegment,
+    /// Oldest first.
+    frozen: VecDeque<Frozen>,
+    /// An emptied open segment, kept for its memory.
+    spare: Option<OpenSegment>,
+    log: LogWriter,
+    /// Records come from the log, whose writer is not there yet.
+    replaying: bool,
+    batch_in_flight: bool,
+    /// Milliseconds at which the oldest unsynced record was noticed.
+    pending_since_ms: Option<u64>,
+    cache: Cache,
+    work: VecDeque<Work>,
+    events: VecDeque<Event>,
+    installing: Option<Install>,
+    views: Views,
+    retired: VecDeque<(u64, Reclaim)>,
+    scanned: VecDeque<Scanned>,
+    next_scan: u64,
+    next_value: u64,
+    cleaning: clean::Cleaning,
+    space: Option<Space>,
+    stopped: Option<String>,
+    closed: bool,
+    /// A clean stop has begun: batches leave at once.
+    closing: bool,
+    /// Earliest scheduled flush; `u32::MAX` for none.
+    next_flush: u32,
+    /// A flush fired that is not in the log yet.
+    unlogged_flush: bool,
+    /// Only the device's reserve is left.
+    no_space: bool,
+    /// Unix second of the last request.
+    now: u32,
+    /// Candidates of the lookup under way; kept for its memory.
+    candidates: Vec<SegmentNumber>,
+    counters: stats::Counters,
+}
+
+/// What opening hands to the event-loop half.
+pub(crate) struct Parts {
+    pub options: Options,
+    pub segment_bytes: usize,
+    pub ranges: Vec<RangeState>,
+    pub slices: Vec<Interval>,
+    pub segments: Vec<Option<View>>,
+    pub log: LogWriter,
+    pub next_value: u64,
+    pub space: Option<Space>,
+    pub now: u32,
+}
+
+impl Store {
+    pub(crate) fn assemble(parts: Parts) -> Self {
+        let slices = parts.slices.into_iter().map(slices::Slice::unloaded).collect();
+        let mut store = Self {
+            open: OpenSegment::new(parts.segment_bytes),
+            cache: Cache::new(parts.options.memory),
+            options: parts.options,
+            segment_bytes: parts.segment_bytes,
+            ranges: parts.ranges,
+            slices: Slices::new(slices),
+            segments: parts.segments,
+            frozen: VecDeque::new(),
+            spare: None,
+            log: parts.log,
+            replaying: true,
+            batch_in_flight: false,
+            pending_since_ms: None,
+            work: VecDeque::new(),
+            events: VecDeque::new(),
+            installing: None,
+            views: Views::default(),
+            retired: VecDeque::new(),
+            scanned: VecDeque::new(),
+            next_scan: 0,
+            next_value: parts.next_value,
+            cleaning: clean::Cleaning::default(),
+            space: parts.space,
+            stopped: None,
+            closed: false,
+            closing: false,
+            next_flush: u32::MAX,
+            unlogged_flush: false,
+            no_space: false,
+            now: parts.now,
+            candidates: Vec::new(),
+            counters: stats::Counters::default(),
+        };
+        store.note_next_flush();
+        store.recount();
+        store
+    }
+
+    /// Asks for every slice's index, in key order; lookups bring theirs forward.
+    fn load_all(&mut self) {
+        let lows: Vec<Key> = self.slices.iter().map(|slice| slice.interval.low).collect();
+        for low in lows {
+            self.work.push_back(Work::Load { slice: low, wanted: false, again: false });
+        }
+    }
+
+    /// The hash key: `secret().position(name)` is what `key` means in every call.
+    pub fn secret(&self) -> &Secret {
+        &self.options.secret
+    }
+
+    /// The stretch of the key space that this store holds.
+    pub fn interval(&self) -> Interval {
+        self.options.interval
+    }
+
+    /// The ranges, in key order.
+    pub fn ranges(&self) -> impl Iterator<Item = Interval> + '_ {
+        self.ranges.iter().map(|range| range.mark.interval)
+    }
+
+    /// Answers whose gate is at or below this may leave.
+    #[inline]
+    pub fn durable(&self) -> Gate {
+        match self.options.ack {
+            Ack::Durable => Gate(self.log.durable()),
+            Ack::Interval { .. } | Ack::Memory => Gate(u64::MAX),
+        }
+    }
+
+    /// To be called about once a second: looks at the device's space and at what has become due.
+    pub fn tick(&mut self, now: u32) {
+        self.now = now;
+        self.fire_flushes(now);
+        self.work.push_back(Work::Space);
+        self.cleaning.failures = 0;
+        self.clean();
+    }
+
+    /// Why the store has stopped, if it has: after a failed write or sync nothing more is taken or answered as durable.
+    pub fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
+    /// The next work for the maintenance half.
+    pub fn take_work(&mut self) -> Option<Work> {
+        self.work.pop_front()
+    }
+
+    /// Begins to read the live records of `interval` in key order, `max_bytes` of records at a time; the answer
+    /// appears in [`take_scanned`](Self::take_scanned) under the number returned. To include everything appended so
+    /// far, [`seal`](Self::seal) first. A record overwritten or deleted after the seal may appear in either version.
+    pub fn scan(&mut self, interval: Interval, max_bytes: usize, now: u32) -> u64 {
+        self.next_scan += 1;
+        let void = self.void(now);
+        self.work.push_back(Work::Scan { id: self.next_scan, interval, max_bytes, void });
+        self.next_scan
+    }
+
+    /// The next part of any scan.
+    pub fn take_scanned(&mut self) -> Option<Scanned> {
+        self.scanned.pop_front()
+    }
+
+    /// Cuts the range that holds `at` into two, after `at`. Slices and files are untouched; both children go on
+    /// numbering from the parent.
+    pub fn split_range(&mut self, at: Key) {
+        self.work.push_back(Work::SplitRange(at));
+    }
+
+    /// Joins the range that ends at `at` to the one after it; the joined range goes on from the larger sequence number.
+    pub fn merge_ranges(&mut self, at: Key) {
+        self.work.push_back(Work::MergeRanges(at));
+    }
+
+    /// A number for a new value file (see [`Stub`](crate::large::Stub)): write and sync the file, then append its stub.
+    pub fn new_value_file(&mut self) -> u64 {
+        self.next_value += 1;
+        self.next_value
+    }
+
+    /// Begins a clean stop: everything appended is synced by the batches still to be taken; call when
+    /// [`is_idle`](Self::is_idle), then keep the maintenance half running until [`is_closed`](Self::is_closed).
+    pub fn close(&mut self) {
+        assert!(self.is_idle(), "a store is closed when nothing is unsynced");
+        self.work.push_back(Work::Close { log_end: self.log.position().page });
+    }
+
+    /// Whether nothing waits for a sync.
+    pub fn is_idle(&self) -> bool {
+        !self.batch_in_flight && self.log.pending_bytes() == 0
+    }
+
+    /// Whether the clean stop is recorded.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Gives a read back without finishing it.
+    pub fn abandon(&mut self, read: Read) {
+        self.release(read.rest.view);
+    }
+
+    fn release(&mut self, view: u64) {
+        self.views.release(view);
+        self.reclaim();
+    }
+
+    /// Hands on what no reader needs any more.
+    fn reclaim(&mut self) {
+        while self.retired.front().is_some_and(|(view, _)| self.views.is_over(*view)) {
+            if let Some((_, reclaim)) = self.retired.pop_front() {
+                self.work.push_back(Work::Reclaim(reclaim));
+            }
+        }
+    }
+
+    /// Which records are void at `now`.
+    fn void(&self, now: u32) -> Void {
+        let flushed = |range: &RangeState| (range.mark.interval, range.mark.flush_watermark);
+        Void { flushed: self.ranges.iter().filter(|range| range.mark.flush_watermark > 0).map(flushed).collect(), now }
+    }
+
+    /// Number of the range that holds `key`.
+    #[inline]
+    fn range_of(&self, key: &Key) -> usize {
+        if self.ranges.len() == 1 {
+            return 0;
+        }
+        self.ranges.partition_point(|range| range.mark.interval.low <= *key).saturating_sub(1)
+    }
+
+    fn stop(&mut self, why: String) {
+        self.stopped.get_or_insert(why);
+    }
+}

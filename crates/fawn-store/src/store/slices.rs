@@ -1,0 +1,82 @@
+//! The slices of a store: who indexes which stretch of the key space.
+
+use fawn_ring::{Interval, Key};
+
+use crate::api::Damage;
+use crate::index::Table;
+
+/// One slice as the event loop sees it.
+pub(super) struct Slice {
+    pub interval: Interval,
+    /// Its index; `None` until it is loaded after a restart.
+    pub table: Option<Table>,
+    /// Whether its load has been asked for by a lookup.
+    pub wanted: bool,
+    /// Why it cannot be loaded.
+    pub damage: Option<Damage>,
+    /// Record bytes of all its sealed parts.
+    pub bytes: u64,
+    /// Slots whose position another slot held before: superseded records, but for one in thousands.
+    pub stale: u64,
+}
+
+impl Slice {
+    pub(super) fn unloaded(interval: Interval) -> Self {
+        Self { interval, table: None, wanted: false, damage: None, bytes: 0, stale: 0 }
+    }
+
+    /// Record bytes that a merge would free, as far as is known.
+    pub(super) fn garbage(&self) -> u64 {
+        let records = self.table.as_ref().map_or(0, |table| table.len() as u64);
+        if records == 0 { 0 } else { (u128::from(self.bytes) * u128::from(self.stale) / u128::from(records)) as u64 }
+    }
+}
+
+/// All slices of a store, in key order; they tile its interval.
+pub(super) struct Slices {
+    slices: Vec<Slice>,
+    /// The slices' low ends, apart from them for the search.
+    lows: Vec<Key>,
+}
+
+impl Slices {
+    pub(super) fn new(slices: Vec<Slice>) -> Self {
+        let lows = slices.iter().map(|slice| slice.interval.low).collect();
+        Self { slices, lows }
+    }
+
+    /// Number of the slice that holds `key`.
+    #[inline]
+    pub(super) fn find(&self, key: &Key) -> usize {
+        self.lows.partition_point(|low| low <= key).saturating_sub(1)
+    }
+
+    /// Number of the slice that begins at `low`.
+    pub(super) fn starting_at(&self, low: &Key) -> Option<usize> {
+        self.lows.binary_search(low).ok()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slices.len()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, number: usize) -> &Slice {
+        &self.slices[number]
+    }
+
+    pub(super) fn get_mut(&mut self, number: usize) -> &mut Slice {
+        &mut self.slices[number]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slice> {
+        self.slices.iter()
+    }
+
+    /// Puts `outputs`, which tile slice `number`, in its place.
+    pub(super) fn replace(&mut self, number: usize, outputs: Vec<Slice>) {
+        let lows: Vec<Key> = outputs.iter().map(|slice| slice.interval.low).collect();
+        self.lows.splice(number..=number, lows);
+        self.slices.splice(number..=number, outputs);
+    }
+}

@@ -1,0 +1,162 @@
+//! Figures that a store reports about itself.
+
+use super::Store;
+
+/// Counters of the event-loop half, since opening.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub lookups: u64,
+    pub reads: u64,
+    pub pages_read: u64,
+    pub false_reads: u64,
+    pub appends: u64,
+    pub appended_bytes: u64,
+    pub superseded: u64,
+    pub batches: u64,
+    pub seals: u64,
+    pub merges: u64,
+    pub merge_failures: u64,
+    pub last_merge_failure: Option<String>,
+    pub refused_memory: u64,
+    pub refused_space: u64,
+}
+
+impl Counters {
+    #[inline]
+    pub(super) fn appended(&mut self, bytes: usize, superseded: bool) {
+        self.appends += 1;
+        self.appended_bytes += bytes as u64;
+        self.superseded += u64::from(superseded);
+    }
+}
+
+/// A store's figures. Bytes are bytes, counts are since opening unless said otherwise.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stats {
+    /// Live keys: an estimate while overwrites are unresolved (a superseded record is told by its index position,
+    /// which two keys share once in thousands; a key both sealed and buffered counts once for each until sealed).
+    pub entries: u64,
+    /// Keys in the open and frozen segments.
+    pub buffered_entries: u64,
+    /// Slots in the index of sealed records, superseded ones included.
+    pub index_slots: u64,
+    /// DRAM of the index of sealed records: tables and page directories.
+    pub index_bytes: u64,
+    /// DRAM of the open and frozen segments' hash indexes.
+    pub open_index_bytes: u64,
+    /// `index_bytes` a live sealed entry.
+    pub index_bytes_per_entry: f64,
+    /// DRAM of the write buffers, their indexes included.
+    pub buffer_bytes: u64,
+    /// DRAM of the record cache.
+    pub cache_bytes: u64,
+    /// Records in the cache.
+    pub cache_entries: u64,
+    /// Lookups that the cache answered.
+    pub cache_hits: u64,
+    /// Lookups that got as far as the cache and were not answered.
+    pub cache_misses: u64,
+    /// Memory budget.
+    pub memory_limit: u64,
+    /// Slices.
+    pub slices: u64,
+    /// Slices whose index is loaded.
+    pub slices_loaded: u64,
+    /// Sealed segments.
+    pub segments: u64,
+    /// Record bytes in sealed segments of all slices.
+    pub sealed_bytes: u64,
+    /// Of these, bytes known to be superseded.
+    pub garbage_bytes: u64,
+    /// Pages of sealed segment files, drained parts included.
+    pub segment_file_bytes: u64,
+    /// Lookups.
+    pub lookups: u64,
+    /// Reads planned.
+    pub reads: u64,
+    /// Pages in these reads.
+    pub pages_read: u64,
+    /// Reads that did not hold the key sought.
+    pub false_reads: u64,
+    /// Records appended.
+    pub appends: u64,
+    /// Their bytes.
+    pub appended_bytes: u64,
+    /// Records superseded before they were sealed.
+    pub superseded: u64,
+    /// Commit-log batches.
+    pub batches: u64,
+    /// Seals installed.
+    pub seals: u64,
+    /// Merges installed.
+    pub merges: u64,
+    /// Merges that failed.
+    pub merge_failures: u64,
+    /// Why the last one failed.
+    pub last_merge_failure: Option<String>,
+    /// Puts refused because the index had reached the memory budget.
+    pub refused_memory: u64,
+    /// Puts refused because only the device's reserve was left.
+    pub refused_space: u64,
+    /// Size of the device; 0 when not known yet.
+    pub device_bytes: u64,
+    /// Free space on the device.
+    pub device_free_bytes: u64,
+}
+
+impl Store {
+    /// The store's figures.
+    pub fn stats(&self) -> Stats {
+        let cleaning = &self.cleaning;
+        let counters = &self.counters;
+        let stale: u64 = self.slices.iter().map(|slice| slice.stale).sum();
+        let sealed_entries = cleaning.index_entries.saturating_sub(stale);
+        let frozen = || self.frozen.iter().map(|frozen| &*frozen.segment);
+        let buffered = self.open.keys() + frozen().map(crate::open_segment::OpenSegment::keys).sum::<usize>();
+        Stats {
+            entries: sealed_entries + buffered as u64,
+            buffered_entries: buffered as u64,
+            index_slots: cleaning.index_entries,
+            index_bytes: cleaning.index_bytes,
+            open_index_bytes: (self.open.index_bytes() + frozen().map(|segment| segment.index_bytes()).sum::<usize>())
+                as u64,
+            index_bytes_per_entry: cleaning.index_bytes as f64 / (sealed_entries.max(1)) as f64,
+            buffer_bytes: (self.open.allocated()
+                + frozen().map(|segment| segment.allocated()).sum::<usize>()
+                + self.spare.as_ref().map_or(0, crate::open_segment::OpenSegment::allocated))
+                as u64,
+            cache_bytes: self.cache.bytes(),
+            cache_entries: self.cache.len() as u64,
+            cache_hits: self.cache.hits,
+            cache_misses: self.cache.misses,
+            memory_limit: self.options.memory,
+            slices: self.slices.len() as u64,
+            slices_loaded: self.slices.iter().filter(|slice| slice.table.is_some()).count() as u64,
+            segments: self.segments.iter().flatten().count() as u64,
+            sealed_bytes: cleaning.sealed_bytes,
+            garbage_bytes: cleaning.garbage_bytes,
+            segment_file_bytes: self
+                .segments
+                .iter()
+                .flatten()
+                .map(|view| view.footer.total_pages() * crate::page::PAGE_BYTES as u64)
+                .sum(),
+            lookups: counters.lookups,
+            reads: counters.reads,
+            pages_read: counters.pages_read,
+            false_reads: counters.false_reads,
+            appends: counters.appends,
+            appended_bytes: counters.appended_bytes,
+            superseded: counters.superseded,
+            batches: counters.batches,
+            seals: counters.seals,
+            merges: counters.merges,
+            merge_failures: counters.merge_failures,
+            last_merge_failure: counters.last_merge_failure.clone(),
+            refused_memory: counters.refused_memory,
+            refused_space: counters.refused_space,
+            device_bytes: self.space.map_or(0, |space| space.total),
+            device_free_bytes: self.space.map_or(0, |space| space.free),
+        }
+    }
+}

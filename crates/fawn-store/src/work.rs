@@ -1,0 +1,201 @@
+//! What passes between a store's event-loop half and its maintenance half: work one way, events the other.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use fawn_ring::{Interval, Key};
+
+use crate::api::Damage;
+use crate::directory::PageDirectory;
+use crate::flash::Space;
+use crate::log::LogPosition;
+use crate::index::{SegmentNumber, Table};
+use crate::merge::Void;
+use crate::open_segment::OpenSegment;
+use crate::segment::Footer;
+
+/// A range's state as of a place in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RangeMark {
+    /// The range's keys.
+    pub interval: Interval,
+    /// The range.
+    pub instance: u64,
+    /// Its last sequence number.
+    pub last_seq: u64,
+    /// Records up to this sequence number are flushed.
+    pub flush_watermark: u64,
+    /// Unix second of a scheduled flush; 0 for none.
+    pub flush_deadline: u32,
+}
+
+/// Work for the maintenance half.
+pub enum Work {
+    /// Write a frozen segment.
+    Seal {
+        /// Its records.
+        segment: Arc<OpenSegment>,
+        /// Where recovery begins once the segment is durable.
+        log_start: LogPosition,
+        /// The ranges' state at that place.
+        ranges: Vec<RangeMark>,
+    },
+    /// Build the index of the slice that begins at this position.
+    Load {
+        /// Start of the slice.
+        slice: Key,
+        /// A lookup waits for it.
+        wanted: bool,
+        /// The index is there but has outgrown its first size: build it anew.
+        again: bool,
+    },
+    /// Merge the slice that begins at this position.
+    Merge {
+        /// Start of the slice.
+        slice: Key,
+        /// Which records are void.
+        void: Void,
+    },
+    /// Give back what no reader needs any more.
+    Reclaim(Reclaim),
+    /// Read live records of an interval, in key order.
+    Scan {
+        /// The asker's number.
+        id: u64,
+        /// What to read; its low end moves up from call to call.
+        interval: Interval,
+        /// Bytes of records at which to stop.
+        max_bytes: usize,
+        /// Which records are void.
+        void: Void,
+    },
+    /// Report the space on the device.
+    Space,
+    /// Cut the range that holds the key after it.
+    SplitRange(Key),
+    /// Join the range that ends at this position to the next.
+    MergeRanges(Key),
+    /// A value file was written and its stub appended.
+    ValueWritten {
+        /// Its number.
+        file: u64,
+        /// Its length in bytes.
+        bytes: u64,
+    },
+    /// Record the clean end of the log; the last work there is.
+    Close {
+        /// First page after the last batch.
+        log_end: u64,
+    },
+}
+
+/// What may be given back to the device.
+#[derive(Clone, Debug, Default)]
+pub struct Reclaim {
+    /// Segments that no slice names any more.
+    pub segments: Vec<(SegmentNumber, u64)>,
+    /// Pages of segments that other slices still use.
+    pub pages: Vec<(u64, Range<u32>)>,
+    /// Value files whose stub is gone.
+    pub values: Vec<u64>,
+}
+
+/// A sealed segment as lookups see it.
+#[derive(Clone)]
+pub struct View {
+    /// Order among segments of a slice: the greater, the newer.
+    pub age: u64,
+    /// What the footer says.
+    pub footer: Footer,
+    /// Its page directory.
+    pub directory: Arc<PageDirectory>,
+}
+
+/// One slice that a merge made.
+pub struct MergedSlice {
+    /// The slice.
+    pub interval: Interval,
+    /// Its run, unless nothing survived.
+    pub run: Option<(SegmentNumber, View)>,
+    /// Its index, complete: the run and all segments sealed so far.
+    pub table: Table,
+    /// Record bytes of all its parts.
+    pub bytes: u64,
+    /// Records among them known to be superseded.
+    pub stale: u64,
+}
+
+/// What the maintenance half reports.
+pub enum Event {
+    /// A frozen segment is durable.
+    Sealed {
+        /// The new segment and the prefixes of its records; `None` when no record was left to write.
+        segment: Option<(SegmentNumber, View, Vec<u64>)>,
+        /// Value files that only superseded stubs named.
+        reclaim: Reclaim,
+    },
+    /// A slice's index, covering every segment sealed so far.
+    Loaded {
+        /// Start of the slice.
+        slice: Key,
+        /// The index.
+        table: Table,
+        /// Record bytes of its parts.
+        bytes: u64,
+        /// Records among them known to be superseded.
+        stale: u64,
+    },
+    /// A slice's index cannot be built.
+    LoadFailed {
+        /// Start of the slice.
+        slice: Key,
+        /// What is damaged.
+        damage: Damage,
+    },
+    /// A slice has been merged.
+    Merged {
+        /// Start of the slice that is replaced.
+        slice: Key,
+        /// What replaces it.
+        outputs: Vec<MergedSlice>,
+        /// To be given back once no reader is left.
+        reclaim: Reclaim,
+    },
+    /// A slice cannot be merged; it stays as it is.
+    MergeFailed {
+        /// Start of the slice.
+        slice: Key,
+        /// Why.
+        why: String,
+    },
+    /// Part of a scan.
+    Scanned(Scanned),
+    /// A slice was cut after a key; both halves are loaded next.
+    Cut {
+        /// Start of the slice.
+        slice: Key,
+        /// Where.
+        at: Key,
+    },
+    /// The ranges as they now are: instance, keys, epoch.
+    Ranges(Vec<(u64, Interval, u32)>),
+    /// Space on the device.
+    Space(Space),
+    /// All is recorded; the store may be dropped.
+    Closed,
+    /// A write or sync failed: the store must stop.
+    Failed(String),
+}
+
+/// Part of a scan.
+#[derive(Debug)]
+pub struct Scanned {
+    /// The asker's number.
+    pub id: u64,
+    /// Whole records, back to back, in key order.
+    pub records: Vec<u8>,
+    /// Where to go on; `None` at the end of the interval.
+    pub next: Option<Key>,
+    /// Why the scan cannot go on.
+    pub error: Option<String>,
+}
