@@ -13,9 +13,11 @@ lines! {
     BAD_CHUNK = "CLIENT_ERROR bad data chunk";
     BAD_CLASS = "BADCLASS invalid class id";
     BAD_DELTA = "CLIENT_ERROR invalid numeric delta argument";
+    BAD_DELTA_VALUE = "CLIENT_ERROR invalid numeric delta value";
     BAD_EXPTIME = "CLIENT_ERROR invalid exptime argument";
     BAD_FLAG = "CLIENT_ERROR invalid flag";
     BAD_FORMAT = "CLIENT_ERROR bad command line format";
+    BAD_INITIAL = "CLIENT_ERROR invalid numeric initial value";
     BAD_KEY_ENCODING = "CLIENT_ERROR error decoding key";
     BAD_LINE = "CLIENT_ERROR bad command line";
     BAD_MA_FLAGS = "CLIENT_ERROR invalid or duplicate flag";

@@ -1,6 +1,13 @@
 //! One connection's parser state.
 
-use crate::{Exptime, Request};
+use memchr::{memchr, memchr2};
+
+use crate::parse::{self, Key, KeyBuffer, Parsed};
+use crate::tokens::Tokens;
+use crate::{Command, Exptime, MAX_KEY_BYTES, MAX_LINE_BYTES, Request, Responder, Store, lines, number};
+
+/// First byte of a request of the binary protocol.
+const BINARY_MAGIC: u8 = 0x80;
 
 /// Sizes that a session enforces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,32 +65,341 @@ pub enum Event<'a> {
 #[derive(Clone, Debug)]
 pub struct Session {
     limits: Limits,
+    state: State,
+    /// No byte of the connection has been seen.
+    fresh: bool,
+    /// A client has to authenticate first.
+    locked: bool,
+    /// Bytes that the input has to hold before it is worth parsing; 0 when unknown. Reset by whatever consumes bytes.
+    wanted: usize,
+    /// Bytes at the input's start known to hold no line feed.
+    searched: usize,
+    /// A base64 key, decoded.
+    decoded: KeyBuffer,
 }
+
+/// What the next bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// A command line.
+    Line,
+    /// Words of a line of keys.
+    Keys(Keys),
+    /// The rest of a refused line.
+    SkipLine,
+    /// So many bytes of a refused data block.
+    SkipBlock(usize),
+    /// A data block with user and password, of so many bytes with its line break.
+    Credentials(usize),
+    /// Nothing: the connection is to be closed.
+    Closed,
+}
+
+/// A line of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Keys {
+    cas: bool,
+    touch: Option<Exptime>,
+    /// No key of the line has been given out.
+    first: bool,
+}
+
+/// Why there is no line to parse.
+#[derive(Clone, Copy, Debug)]
+enum NoLine {
+    /// Its line feed is not there: wait for so many bytes.
+    Partial { wanted: usize },
+    /// It has too many bytes.
+    TooLong,
+}
+
+/// A step before its key is looked up in the session.
+enum Found<'a> {
+    Command {
+        key: Key<'a>,
+        command: Command<'a>,
+        responder: Responder,
+    },
+    Reply(&'static str),
+    Abandon(&'static str),
+    NeedMore(usize),
+    Close,
+    /// Nothing to tell; go on.
+    Silence,
+}
+
+/// Longest `user password`, in bytes.
+const MOST_CREDENTIALS: u32 = 16_384;
+/// Shortest line that can begin an authentication, without its line feed.
+const FEWEST_AUTH: usize = 6;
 
 impl Session {
     /// A session that serves at once.
     pub fn new(limits: Limits) -> Self {
-        let _ = Exptime::default();
-        Self { limits }
+        let decoded = [0; 192];
+        Self { limits, state: State::Line, fresh: true, locked: false, wanted: 0, searched: 0, decoded }
     }
 
     /// A session that first asks for a user name and password: memcached's ASCII authentication, a `set` of any key
-    /// whose value is `user password`.
+    /// whose value is `user password`. Until [`authenticated`](Self::authenticated) every other command is refused.
     pub fn with_authentication(limits: Limits) -> Self {
-        Self { limits }
+        Self { locked: true, ..Self::new(limits) }
     }
 
-    /// Opens an authenticating session: the answer to [`Authenticate`](crate::Command::Authenticate) is yes. To be
-    /// called before the next [`next`](Self::next).
-    pub fn authenticated(&mut self) {}
+    /// Opens an authenticating session: the answer to [`Authenticate`](Command::Authenticate) is yes. To be called
+    /// before the next [`next`](Self::next).
+    pub fn authenticated(&mut self) {
+        self.locked = false;
+    }
 
     /// Parses the next command of `input`, the connection's bytes that no earlier step consumed (always from the same
     /// byte on: the session remembers what it has seen of them).
     ///
     /// The same bytes give the same events however they are split over calls, but for
     /// [`NeedMore`](Event::NeedMore).
+    #[inline]
     pub fn next<'a>(&'a mut self, input: &'a [u8]) -> Step<'a> {
-        let _ = (self.limits, input);
-        Step { consumed: 0, event: Event::Close }
+        let mut consumed = 0;
+        let found = loop {
+            let rest = &input[consumed..];
+            if rest.len() < self.wanted {
+                break Found::NeedMore(self.wanted);
+            }
+            let (taken, found) = self.step(rest);
+            if taken > 0 {
+                (self.wanted, self.searched) = (0, 0);
+            }
+            consumed += taken;
+            match found {
+                Found::Silence => {}
+                Found::NeedMore(total) => {
+                    self.wanted = total;
+                    break found;
+                }
+                _ => break found,
+            }
+        };
+        let event = match found {
+            Found::Command { key, command, responder } => {
+                let key = match key {
+                    Key::Plain(key) => key,
+                    Key::Decoded(len) => &self.decoded[..len],
+                };
+                Event::Request(Request { key, command, responder })
+            }
+            Found::Reply(line) => Event::Reply(line),
+            Found::Abandon(line) => Event::Abandon(line),
+            Found::NeedMore(total) => Event::NeedMore { total },
+            Found::Close | Found::Silence => Event::Close,
+        };
+        Step { consumed, event }
     }
+
+    /// One piece of the input: bytes taken, and what they say.
+    #[inline]
+    fn step<'a>(&mut self, input: &'a [u8]) -> (usize, Found<'a>) {
+        let Some(&first) = input.first() else { return (0, Found::NeedMore(1)) };
+        match self.state {
+            State::Line => {
+                if self.fresh && first == BINARY_MAGIC {
+                    return self.close();
+                }
+                self.fresh = false;
+                if self.locked { self.locked_line(input) } else { self.line(input) }
+            }
+            State::Keys(keys) => self.next_key(input, keys),
+            State::SkipLine => match memchr(b'\n', input) {
+                Some(end) => self.enter(State::Line, end + 1, Found::Silence),
+                None => (input.len(), Found::Silence),
+            },
+            State::SkipBlock(len) if len > input.len() => {
+                self.enter(State::SkipBlock(len - input.len()), input.len(), Found::Silence)
+            }
+            State::SkipBlock(len) => self.enter(State::Line, len, Found::Silence),
+            State::Credentials(len) => self.credentials(input, len),
+            State::Closed => (input.len(), Found::Close),
+        }
+    }
+
+    #[inline]
+    fn enter<'a>(&mut self, state: State, taken: usize, found: Found<'a>) -> (usize, Found<'a>) {
+        self.state = state;
+        (taken, found)
+    }
+
+    fn close<'a>(&mut self) -> (usize, Found<'a>) {
+        self.enter(State::Closed, 0, Found::Close)
+    }
+
+    /// The line at the input's start, without its break, and its length with it.
+    #[inline]
+    fn whole_line<'a>(&mut self, input: &'a [u8]) -> Result<(&'a [u8], usize), NoLine> {
+        let window = &input[..input.len().min(MAX_LINE_BYTES + 2)];
+        let Some(end) = memchr(b'\n', &window[self.searched..]).map(|at| self.searched + at) else {
+            self.searched = window.len();
+            let too_long = window.len() > MAX_LINE_BYTES + 1;
+            return Err(if too_long { NoLine::TooLong } else { NoLine::Partial { wanted: input.len() + 1 } });
+        };
+        let line = input[..end].strip_suffix(b"\r").unwrap_or(&input[..end]);
+        if line.len() > MAX_LINE_BYTES {
+            return Err(NoLine::TooLong);
+        }
+        Ok((line, end + 1))
+    }
+
+    #[inline]
+    fn line<'a>(&mut self, input: &'a [u8]) -> (usize, Found<'a>) {
+        if let Some((keys, taken)) = keys_command(input) {
+            return match keys.touch {
+                None => self.enter(State::Keys(keys), taken, Found::Silence),
+                Some(_) => self.touched_keys(input, keys, taken),
+            };
+        }
+        let (line, whole) = match self.whole_line(input) {
+            Ok(line) => line,
+            Err(NoLine::Partial { wanted }) => return (0, Found::NeedMore(wanted)),
+            Err(NoLine::TooLong) => return self.close(),
+        };
+        match parse::line(line, whole, self.limits, &mut self.decoded) {
+            Parsed::Command { key, command, responder } => (whole, Found::Command { key, command, responder }),
+            Parsed::Block { key, store, responder, len } => {
+                let total = whole + len + 2;
+                let Some(block) = input.get(whole..total) else { return (0, Found::NeedMore(total)) };
+                let Some(value) = block.strip_suffix(b"\r\n") else {
+                    // A meta store's errors are never quiet.
+                    let silent = responder.quiet && !responder.is_meta();
+                    return (total, if silent { Found::Silence } else { Found::Reply(lines::BAD_CHUNK) });
+                };
+                let command = Command::Store(Store { value, ..store });
+                (total, Found::Command { key, command, responder })
+            }
+            Parsed::TooLarge { key, command, responder, skip } => {
+                self.enter(State::SkipBlock(skip), whole, Found::Command { key, command, responder })
+            }
+            Parsed::Refused { line, skip } => {
+                let state = if skip == 0 { State::Line } else { State::SkipBlock(skip) };
+                self.enter(state, whole, line.map_or(Found::Silence, Found::Reply))
+            }
+            Parsed::Close => self.close(),
+        }
+    }
+
+    /// `gat <exptime> …` up to its first key. `at` is where the command word and a blank end.
+    fn touched_keys<'a>(&mut self, input: &'a [u8], keys: Keys, at: usize) -> (usize, Found<'a>) {
+        let blanks = |from: usize| input[from..].iter().take_while(|byte| **byte == b' ').count();
+        let start = at + blanks(at);
+        let word = memchr2(b' ', b'\n', &input[start..]).map(|len| start + len);
+        let key = word.filter(|end| input[*end] == b' ').map(|end| end + blanks(end));
+        let (end, key) = match (word, key) {
+            // The line ends with the expiry, or with blanks after it: no keys.
+            (Some(end), None) => return (end + 1, Found::Reply(lines::BAD_FORMAT)),
+            (Some(end), Some(key)) => match &input[key..] {
+                [b'\n', ..] => return (key + 1, Found::Reply(lines::BAD_FORMAT)),
+                [b'\r', b'\n', ..] => return (key + 2, Found::Reply(lines::BAD_FORMAT)),
+                [] | [b'\r'] => return self.more_of_line(input),
+                _ => (end, key),
+            },
+            (None, _) => return self.more_of_line(input),
+        };
+        if key > MAX_LINE_BYTES {
+            return self.close();
+        }
+        match number::i32_strict(&input[start..end]) {
+            Some(exptime) => {
+                let keys = Keys { touch: Some(Exptime(exptime.into())), ..keys };
+                self.enter(State::Keys(keys), key, Found::Silence)
+            }
+            None => self.enter(State::SkipLine, key, Found::Reply(lines::BAD_EXPTIME)),
+        }
+    }
+
+    /// Waits for more of a line whose part so far is all in `input` and should have an end.
+    fn more_of_line<'a>(&mut self, input: &[u8]) -> (usize, Found<'a>) {
+        if input.len() > MAX_LINE_BYTES { self.close() } else { (0, Found::NeedMore(input.len() + 1)) }
+    }
+
+    /// One key of a line of keys. It is given out once it is known whether another follows.
+    #[inline]
+    fn next_key<'a>(&mut self, input: &'a [u8], keys: Keys) -> (usize, Found<'a>) {
+        if input[0] == b' ' {
+            let blanks = input.iter().take_while(|byte| **byte == b' ').count();
+            return (blanks, Found::Silence);
+        }
+        // A key, a carriage return, and what ends them.
+        let window = &input[..input.len().min(MAX_KEY_BYTES + 2)];
+        let Some(end) = memchr2(b' ', b'\n', window) else {
+            let too_long = window.len() == MAX_KEY_BYTES + 2;
+            return if too_long {
+                self.refuse_keys(State::SkipLine, 0, keys)
+            } else {
+                (0, Found::NeedMore(input.len() + 1))
+            };
+        };
+        let (key, taken, last) = if input[end] == b'\n' {
+            (input[..end].strip_suffix(b"\r").unwrap_or(&input[..end]), end + 1, true)
+        } else {
+            let next = end + input[end..].iter().take_while(|byte| **byte == b' ').count();
+            match &input[next..] {
+                [b'\n', ..] => (&input[..end], next + 1, true),
+                [b'\r', b'\n', ..] => (&input[..end], next + 2, true),
+                [] | [b'\r'] if next > MAX_LINE_BYTES => return self.close(),
+                [] | [b'\r'] => return (0, Found::NeedMore(input.len() + 1)),
+                _ => (&input[..end], next, false),
+            }
+        };
+        let after = if last { State::Line } else { State::SkipLine };
+        if key.is_empty() || key.len() > MAX_KEY_BYTES {
+            return self.refuse_keys(after, taken, keys);
+        }
+        self.state = if last { State::Line } else { State::Keys(Keys { first: false, ..keys }) };
+        let command = keys.touch.map_or(Command::Get, Command::GetAndTouch);
+        (taken, Found::Command { key: Key::Plain(key), command, responder: Responder::get(keys.cas, last) })
+    }
+
+    fn refuse_keys<'a>(&mut self, after: State, taken: usize, keys: Keys) -> (usize, Found<'a>) {
+        let line = lines::BAD_FORMAT;
+        self.enter(after, taken, if keys.first { Found::Reply(line) } else { Found::Abandon(line) })
+    }
+
+    /// A line before authentication.
+    fn locked_line<'a>(&mut self, input: &'a [u8]) -> (usize, Found<'a>) {
+        let (line, whole) = match self.whole_line(input) {
+            Ok(line) => line,
+            Err(NoLine::Partial { wanted }) => return (0, Found::NeedMore(wanted)),
+            Err(NoLine::TooLong) => return self.close(),
+        };
+        if whole - 1 < FEWEST_AUTH {
+            return self.close();
+        }
+        let tokens = Tokens::split(line);
+        let size = number::u32_strict(tokens.get(4)).filter(|_| line.starts_with(b"set"));
+        match size {
+            None => (whole, Found::Reply(lines::UNAUTHENTICATED)),
+            Some(size) if size > MOST_CREDENTIALS => (whole, Found::Reply(lines::AUTH_TOKEN_TOO_LONG)),
+            Some(size) => self.enter(State::Credentials(size as usize + 2), whole, Found::Silence),
+        }
+    }
+
+    fn credentials<'a>(&mut self, input: &'a [u8], len: usize) -> (usize, Found<'a>) {
+        let Some(block) = input.get(..len) else { return (0, Found::NeedMore(len)) };
+        self.state = State::Line;
+        let Some(block) = block.strip_suffix(b"\r\n") else { return (len, Found::Reply(lines::BAD_TERMINATION)) };
+        let Some(blank) = memchr(b' ', block) else { return (len, Found::Reply(lines::AUTH_TOKEN_FORMAT)) };
+        let command = Command::Authenticate { user: &block[..blank], password: &block[blank + 1..] };
+        (len, Found::Command { key: Key::Plain(b""), command, responder: Responder::text(false) })
+    }
+}
+
+/// Whether a line of keys begins, and how long its command word and a blank are. A touch expiry is still to be read.
+#[inline]
+fn keys_command(input: &[u8]) -> Option<(Keys, usize)> {
+    let touch = Some(Exptime(0));
+    let (cas, touch, len) = match input {
+        [b'g', b'e', b't', b' ', ..] => (false, None, 4),
+        [b'g', b'e', b't', b's', b' ', ..] => (true, None, 5),
+        [b'g', b'a', b't', b' ', ..] => (false, touch, 4),
+        [b'g', b'a', b't', b's', b' ', ..] => (true, touch, 5),
+        _ => return None,
+    };
+    Some((Keys { cas, touch, first: true }, len))
 }

@@ -17,10 +17,10 @@ pub fn parse(value: &[u8]) -> Option<u64> {
     let number = digits[..count]
         .iter()
         .try_fold(0u64, |number, digit| number.checked_mul(10)?.checked_add(u64::from(digit - b'0')))?;
-    match negative {
-        false => Some(number),
-        true => Some(number.wrapping_neg()).filter(|number| *number <= i64::MAX as u64),
+    if negative {
+        return i64::try_from(number.wrapping_neg()).ok().map(i64::cast_unsigned);
     }
+    Some(number)
 }
 
 /// C's `isspace`.
