@@ -1,0 +1,1 @@
+"""Tests that a script cannot say: timing, many connections, many bytes, a model."""
