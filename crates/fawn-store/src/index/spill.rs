@@ -1,7 +1,7 @@
 //! What finds no room in the lines.
 
 use super::SegmentNumber;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 
 /// Bytes that a B-tree's nodes take for each entry when they are as empty as they may be.
 const ENTRY_BYTES: usize = 64;
@@ -36,12 +36,20 @@ impl Spill {
         true
     }
 
+    /// How many there are at `position`.
+    #[inline]
+    pub fn count(&self, position: u64) -> u32 {
+        if self.len == 0 { 0 } else { self.range(position).map(|(_, count)| count).sum() }
+    }
+
     /// The segment numbers at `position`, equal ones as often as they were added.
     #[inline]
     pub fn at(&self, position: u64) -> impl Iterator<Item = SegmentNumber> {
-        let range = (position, SegmentNumber::MIN)..=(position, SegmentNumber::MAX);
-        let found = if self.len == 0 { None } else { Some(self.entries.range(range)) };
-        found.into_iter().flatten().flat_map(|(&(_, segment), &count)| std::iter::repeat_n(segment, count as usize))
+        self.range(position).flat_map(|(&(_, segment), &count)| std::iter::repeat_n(segment, count as usize))
+    }
+
+    fn range(&self, position: u64) -> btree_map::Range<'_, (u64, SegmentNumber), u32> {
+        self.entries.range((position, SegmentNumber::MIN)..=(position, SegmentNumber::MAX))
     }
 
     /// Everything, in order.

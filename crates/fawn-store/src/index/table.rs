@@ -240,7 +240,7 @@ impl Table {
         let home = Slot::new(place.tag, SegmentNumber::MIN);
         let placed = piece.line(&self.memory, place.home).matches(home).len()
             + piece.line(&self.memory, place.alternate).matches(home.moved()).len();
-        if self.spill.len() == 0 { placed } else { placed + self.spill.at(position).count() as u32 }
+        placed + self.spill.count(position)
     }
 
     /// Where an entry `segment` at `position` sits in the lines: piece, line, slot.
