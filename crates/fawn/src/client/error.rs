@@ -1,0 +1,100 @@
+//! What can go wrong between a client and its server.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::Address;
+
+/// A failure of a connection. Each message says what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// No connection could be made.
+    #[error("cannot connect to {address} ({source}); check the address and that a server runs there")]
+    Unreachable {
+        /// The server.
+        address: Address,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An open connection failed.
+    #[error("the connection to {address} broke ({source}); check the server's log")]
+    Broken {
+        /// The server.
+        address: Address,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The server hung up before it had answered everything.
+    #[error("{0} closed the connection before it had answered; check the server's log")]
+    Closed(Address),
+    /// The server has requests but does not answer.
+    #[error("{address} has not answered for {seconds} s; check the server, or wait longer with --timeout")]
+    Silent {
+        /// The server.
+        address: Address,
+        /// The time-out.
+        seconds: u64,
+    },
+    /// The server answered with an error line.
+    #[error("{address} answered `{line}`{}", advice(line))]
+    Refused {
+        /// The server.
+        address: Address,
+        /// The line, as it came.
+        line: String,
+    },
+    /// The bytes are no answer that we know.
+    #[error(
+        "{address} answered `{line}`, which is not memcached's meta protocol; is it memcached 1.6 or newer, or fawn?"
+    )]
+    Garbled {
+        /// The server.
+        address: Address,
+        /// The start of the answer.
+        line: String,
+    },
+    /// The server does not list its keys.
+    #[error(
+        "{address} does not list its keys (it answered `{line}`); \
+         it must be fawn, or memcached 1.6 or newer with its LRU crawler switched on"
+    )]
+    NoListing {
+        /// The server.
+        address: Address,
+        /// The line, as it came.
+        line: String,
+    },
+    /// A file of certificates cannot be used.
+    #[error("cannot use {path} as certificates ({reason}); give a PEM file with --tls-ca")]
+    Certificates {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The password cannot be read.
+    #[error("cannot read the password from {path} ({source}); give a readable file with --password-file")]
+    Password {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What to do about an error line.
+fn advice(line: &str) -> &'static str {
+    match line {
+        "SERVER_ERROR out of memory storing object" => "; free or add space or memory on the server, then go on",
+        "CLIENT_ERROR unauthenticated" => "; give --user and --password-file",
+        "CLIENT_ERROR authentication failure" => "; check --user and --password-file",
+        "ERROR Too many open connections" => "; use fewer --connections or raise the server's limit",
+        _ => "",
+    }
+}
+
+/// The start of an answer as text, for a message.
+pub(super) fn excerpt(bytes: &[u8]) -> String {
+    let line = bytes.split(|&byte| byte == b'\r' || byte == b'\n').next().unwrap_or_default();
+    String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned()
+}

@@ -1,0 +1,176 @@
+//! Fetches every record of a server: one connection lists the keys, others fetch the values, all at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::Scope;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::error::excerpt;
+use super::failure::Failure;
+use super::listing::{Listed, list_keys};
+use super::reply::flag;
+use super::{
+    Address, Answers, Batch, Binary, ClientError, Connection, Endpoint, Reply, check_key, push_get, run_pipeline,
+};
+use crate::records::Record;
+
+/// Keys that were listed and were gone when they were fetched: deleted, expired or evicted in between. Clones count
+/// together.
+#[derive(Clone, Debug, Default)]
+pub struct Vanished(Arc<AtomicU64>);
+
+impl Vanished {
+    /// How many there were so far.
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Batches of keys that wait for a connection.
+const QUEUE_KEYS: usize = 64;
+
+/// Batches of records that wait for the consumer.
+const QUEUE_RECORDS: usize = 16;
+
+/// Records and bytes that are handed over together.
+const HANDOVER: (usize, usize) = (256, 256 * 1024);
+
+/// Starts threads in `scope` that fetch every record of the server, and gives the channel that they fill. It closes
+/// when all is fetched, or early when something failed: then `failure` knows.
+///
+/// # Errors
+/// A connection cannot be made.
+pub fn fetch_all<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    endpoint: &Endpoint,
+    connections: u16,
+    vanished: &Vanished,
+    failure: &'scope Failure,
+) -> Result<Receiver<Vec<Record>>, ClientError> {
+    let (output, records) = sync_channel(QUEUE_RECORDS);
+    let lister = Connection::open(endpoint)?;
+    let mut lanes = Vec::new();
+    for _ in 0..connections {
+        let connection = Connection::open(endpoint)?;
+        let (lane, queue) = sync_channel::<Batch<Listed>>(QUEUE_KEYS);
+        lanes.push(lane);
+        let mut collector = Collector {
+            output: output.clone(),
+            records: Vec::new(),
+            bytes: 0,
+            vanished: vanished.clone(),
+            address: endpoint.address.clone(),
+        };
+        scope.spawn(move || failure.keep(run_pipeline(connection, &queue, &mut collector)));
+    }
+    scope.spawn(move || {
+        let mut lanes = lanes.iter().cycle();
+        failure.keep(list_keys(lister, |keys| {
+            let lane = lanes.next().expect("there is at least one connection");
+            lane.send(requests_for(keys)).map_err(|_| Failure::elsewhere())
+        }));
+    });
+    Ok(records)
+}
+
+/// The requests that fetch these keys.
+fn requests_for(keys: Vec<Listed>) -> Batch<Listed> {
+    let mut batch = Batch::default();
+    for listed in keys {
+        // What a server lists can be asked for; a key that cannot would spoil the pipeline.
+        if check_key(&listed.key, Binary::Take).is_ok() {
+            push_get(&mut batch.bytes, &listed.key);
+            let cost = listed.size + listed.key.len();
+            batch.requests.push((listed, cost));
+        }
+    }
+    batch
+}
+
+/// Turns answers into records.
+struct Collector {
+    output: SyncSender<Vec<Record>>,
+    records: Vec<Record>,
+    bytes: usize,
+    vanished: Vanished,
+    address: Address,
+}
+
+impl Collector {
+    /// Hands the collected records over.
+    fn hand_over(&mut self) -> anyhow::Result<()> {
+        self.bytes = 0;
+        self.output.send(std::mem::take(&mut self.records)).map_err(|_| Failure::elsewhere())
+    }
+}
+
+impl Answers<Listed> for Collector {
+    fn answer(&mut self, listed: Listed, reply: Reply<'_>) -> anyhow::Result<()> {
+        match reply {
+            Reply::Value { flags, data } => {
+                let exptime = expiry(flag(flags, b't').unwrap_or(-1), listed.exptime, unix_now());
+                let client_flags = flag(flags, b'f').unwrap_or(0) as u32;
+                self.bytes += data.len() + listed.key.len();
+                self.records.push(Record { key: listed.key, value: data.to_vec(), flags: client_flags, exptime });
+            }
+            Reply::Miss | Reply::NotFound => {
+                self.vanished.0.fetch_add(1, Ordering::Relaxed);
+            }
+            Reply::Error(line) => {
+                let address = self.address.clone();
+                return Err(ClientError::Refused { address, line: excerpt(line) }.into());
+            }
+            other => {
+                let (address, line) = (self.address.clone(), format!("{other:?}"));
+                return Err(ClientError::Garbled { address, line }.into());
+            }
+        }
+        let is_full = self.records.len() >= HANDOVER.0 || self.bytes >= HANDOVER.1;
+        if is_full { self.hand_over() } else { Ok(()) }
+    }
+
+    fn pause(&mut self) -> anyhow::Result<()> {
+        if self.records.is_empty() { Ok(()) } else { self.hand_over() }
+    }
+}
+
+/// The expiry as a Unix second, 0 for never, from the seconds to live that came with the value.
+///
+/// The listing tells the second itself, which does not wander with the clock; it is taken unless the expiry was changed
+/// since.
+fn expiry(ttl: i64, listed: u32, now: u32) -> u32 {
+    let Ok(ttl) = u32::try_from(ttl) else { return 0 };
+    let seen = now.saturating_add(ttl).max(1);
+    if seen.abs_diff(listed) <= CLOCK_SLACK { listed } else { seen }
+}
+
+/// Seconds by which a server's clock and ours, both cut to whole seconds, may seem to differ.
+const CLOCK_SLACK: u32 = 2;
+
+/// Seconds since 1970.
+pub fn unix_now() -> u32 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_secs() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_listed_expiry_is_kept_unless_it_was_changed_since() {
+        assert_eq!(expiry(-1, 0, 1000), 0, "never");
+        assert_eq!(expiry(-1, 5000, 1000), 0, "made permanent since the listing");
+        assert_eq!(expiry(99, 1100, 1000), 1100);
+        assert_eq!(expiry(500, 1100, 1000), 1500, "touched since the listing");
+        assert_eq!(expiry(500, 0, 1000), 1500, "given an expiry since the listing");
+    }
+
+    #[test]
+    fn a_listed_key_that_cannot_be_asked_for_is_left_out() {
+        let listed = |key: &[u8]| Listed { key: key.to_vec(), exptime: 0, size: 10 };
+        let batch = requests_for(vec![listed(b"a"), listed(&[b'k'; 300]), listed(b"b c")]);
+        assert_eq!(batch.bytes, b"mg a v f t\r\nmg YiBj b v f t\r\n");
+        assert_eq!(batch.requests.len(), 2);
+    }
+}

@@ -1,0 +1,25 @@
+//! A memcached client for loading and dumping: blocking calls, and pipelines with many requests in flight.
+//!
+//! Everything is said in the meta protocol (`mg`, `ms`, `md`, `mn`), because it alone carries flags, expiry and binary
+//! keys both ways in one round trip. Keys are listed with `lru_crawler metadump`.
+
+mod address;
+mod connection;
+mod error;
+mod failure;
+mod fetch;
+mod listing;
+mod pipeline;
+mod reply;
+mod request;
+mod stream;
+
+pub use address::Address;
+pub use connection::Connection;
+pub use error::ClientError;
+pub use failure::Failure;
+pub use fetch::{Vanished, fetch_all, unix_now};
+pub use pipeline::{Answers, Batch, run_pipeline};
+pub use reply::{Reply, flag};
+pub use request::{Binary, KeyError, check_key, is_plain_key, push_delete, push_get, push_set};
+pub use stream::{Credentials, Endpoint, Tls};

@@ -1,0 +1,275 @@
+//! The command line: every subcommand with its arguments.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::client::{Address, Credentials, Endpoint, Tls};
+use crate::serve::ServeArguments;
+use crate::store_command::StoreArguments;
+use crate::values::Span;
+
+/// A log-structured flash key-value store that speaks memcached's protocol.
+#[derive(Debug, Parser)]
+#[command(
+    name = "fawn",
+    version,
+    after_help = "Exit codes: 0 done, 1 something failed or was not found, 2 the command line is wrong.\n\
+                  Sizes take K, M, G or T (powers of 1024); durations take ms, s, m, h or d."
+)]
+pub struct Fawn {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve a store to memcached clients
+    Serve(Box<ServeArguments>),
+    /// Load records from a file, a pipe or a running memcached into a server
+    Load(Box<LoadArguments>),
+    /// Write every record of a server to a file or a pipe
+    Dump(DumpArguments),
+    /// Print the values of keys
+    Get(GetArguments),
+    /// Store one value
+    Set(SetArguments),
+    /// Delete keys
+    Delete(DeleteArguments),
+    /// Look into a store at rest
+    Store(StoreArguments),
+    /// Print the completions of a shell
+    Completions(CompletionsArguments),
+    /// Print the manual page
+    Man(ManArguments),
+}
+
+/// How to reach a server.
+#[derive(Clone, Debug, Args)]
+pub struct ConnectArguments {
+    /// Speak TLS and trust the certificates in this PEM file
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+    /// Name that the server's certificate must carry [default: the host of the address]
+    #[arg(long, value_name = "NAME", requires = "tls_ca")]
+    pub tls_name: Option<String>,
+    /// User name, for a server with an authentication file
+    #[arg(long, value_name = "NAME", requires = "password_file")]
+    pub user: Option<String>,
+    /// File whose first line is the user's password
+    #[arg(long, value_name = "FILE", requires = "user")]
+    pub password_file: Option<PathBuf>,
+    /// Give up when the server has not answered for this long
+    #[arg(long, value_name = "DURATION", default_value = "60s")]
+    pub timeout: Span,
+}
+
+impl ConnectArguments {
+    /// The server at `address`, reached as these arguments say.
+    pub fn endpoint(&self, address: Address) -> Endpoint {
+        let tls = self.tls_ca.clone().map(|authority| Tls { authority, name: self.tls_name.clone() });
+        let credentials = match (&self.user, &self.password_file) {
+            (Some(user), Some(file)) => Some(Credentials { user: user.clone(), password_file: file.clone() }),
+            _ => None,
+        };
+        Endpoint { address, tls, credentials, timeout: self.timeout.0 }
+    }
+}
+
+/// A server to talk to, for the commands with one server.
+#[derive(Clone, Debug, Args)]
+pub struct ServerArguments {
+    /// Server: HOST:PORT, or the path of a Unix socket
+    #[arg(long, value_name = "ADDR", env = "FAWN_SERVER", default_value = "127.0.0.1:11211")]
+    pub to: Address,
+    #[command(flatten)]
+    pub connect: ConnectArguments,
+}
+
+impl ServerArguments {
+    /// The server to connect to.
+    pub fn endpoint(&self) -> Endpoint {
+        self.connect.endpoint(self.to.clone())
+    }
+}
+
+/// How records are written in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// key TAB value, one a line, with \t \n \r \\ \xHH escapes; no flags, no expiry
+    Tsv,
+    /// one JSON object a line, which also carries binary keys and values, flags and expiry
+    Jsonl,
+}
+
+/// What `load` does with a line that it cannot load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnError {
+    /// Report it and stop before it
+    Stop,
+    /// Report it and go on with the next
+    Skip,
+}
+
+/// Arguments of `fawn load`.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[command(after_help = "\
+A line is one record. Blank lines are ignored.
+  tsv    key TAB value; in both, \\t \\n \\r \\\\ and \\xHH stand for the byte they name
+  jsonl  {\"key\": \"a\", \"value\": \"b\", \"flags\": 0, \"exptime\": 1900000000}
+         key_base64 and value_base64 carry bytes that are not UTF-8; exptime is in Unix seconds, 0 for never
+
+Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may hold any bytes, and with
+--binary-keys so may every key; such keys travel base64-encoded (meta protocol, flag b) and are at most 186 bytes.
+
+While a file is loaded, FILE.fawn-resume records how far the server has acknowledged it. Run the same command
+again after an interruption and the load goes on there. The file is removed when the load is complete.")]
+pub struct LoadArguments {
+    #[command(flatten)]
+    pub server: ServerArguments,
+    /// How the records are written [default: by the file's name, else jsonl]
+    #[arg(long)]
+    pub format: Option<Format>,
+    /// Copy every record of this running memcached instead of reading a file
+    #[arg(long, value_name = "ADDR", conflicts_with_all = ["format", "resume", "restart", "no_resume", "binary_keys"])]
+    pub from_memcached: Option<Address>,
+    /// What to do with a bad line or a value that the server finds too large
+    #[arg(long, value_name = "ACTION", default_value = "stop")]
+    pub on_error: OnError,
+    /// Take keys with blanks, control characters or any other bytes, too
+    #[arg(long)]
+    pub binary_keys: bool,
+    /// Where to record how far the load has come [default: FILE.fawn-resume]
+    #[arg(long, value_name = "STATE")]
+    pub resume: Option<PathBuf>,
+    /// Load from the beginning even if an earlier load was interrupted
+    #[arg(long)]
+    pub restart: bool,
+    /// Do not record how far the load has come
+    #[arg(long, conflicts_with_all = ["resume", "restart"])]
+    pub no_resume: bool,
+    /// Connections to the server; a key always takes the same one, so that its last line wins
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub connections: u16,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// File to load; - is standard input
+    #[arg(value_name = "FILE", required_unless_present = "from_memcached", conflicts_with = "from_memcached")]
+    pub file: Option<PathBuf>,
+}
+
+/// Arguments of `fawn dump`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+FILE is written as FILE.part and renamed when it is complete. Records that are written, changed or deleted meanwhile \
+may or may not be in it. jsonl carries flags and expiry; tsv does not.")]
+pub struct DumpArguments {
+    /// Server: HOST:PORT, or the path of a Unix socket
+    #[arg(long, value_name = "ADDR", env = "FAWN_SERVER", default_value = "127.0.0.1:11211")]
+    pub from: Address,
+    #[command(flatten)]
+    pub connect: ConnectArguments,
+    /// How to write the records [default: by the file's name, else jsonl]
+    #[arg(long)]
+    pub format: Option<Format>,
+    /// Connections that fetch values
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub connections: u16,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// File to write; - is standard output
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Arguments of `fawn get`.
+#[derive(Debug, Args)]
+pub struct GetArguments {
+    #[command(flatten)]
+    pub server: ServerArguments,
+    /// Print the values alone, with nothing between or after them
+    #[arg(long, conflicts_with = "json")]
+    pub raw: bool,
+    /// Print one JSON object a key, with flags and expiry, as `fawn dump` does
+    #[arg(long)]
+    pub json: bool,
+    /// Keys; the exit code is 1 when one of them is not found
+    #[arg(value_name = "KEY", required = true)]
+    pub keys: Vec<String>,
+}
+
+/// Arguments of `fawn set`.
+#[derive(Debug, Args)]
+pub struct SetArguments {
+    #[command(flatten)]
+    pub server: ServerArguments,
+    /// The client flags to store with the value
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub flags: u32,
+    /// Let the value expire after this long [default: never]
+    #[arg(long, value_name = "DURATION")]
+    pub expire: Option<Span>,
+    /// Key
+    pub key: String,
+    /// Value; - reads it from standard input
+    pub value: String,
+}
+
+/// Arguments of `fawn delete`.
+#[derive(Debug, Args)]
+pub struct DeleteArguments {
+    #[command(flatten)]
+    pub server: ServerArguments,
+    /// Keys; the exit code is 1 when one of them is not found
+    #[arg(value_name = "KEY", required = true)]
+    pub keys: Vec<String>,
+}
+
+/// Arguments of `fawn completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// The shell to complete for
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `fawn man`.
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// Write one page for each subcommand into this directory, instead of one to standard output
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Fawn::command().debug_assert();
+    }
+
+    #[test]
+    fn load_takes_a_file_or_a_memcached_but_not_both() {
+        let parse = |line: &str| Fawn::try_parse_from(line.split(' '));
+        assert!(parse("fawn load x.jsonl").is_ok());
+        assert!(parse("fawn load --to [::1]:11211 -").is_ok());
+        assert!(parse("fawn load --from-memcached localhost").is_ok());
+        assert!(parse("fawn load").is_err());
+        assert!(parse("fawn load --from-memcached localhost x.jsonl").is_err());
+        assert!(parse("fawn load --connections 0 x.jsonl").is_err());
+    }
+
+    #[test]
+    fn a_wrong_size_is_answered_with_a_right_one() {
+        let error = Fawn::try_parse_from(["fawn", "serve", "--memory", "lots"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("such as 512M or 1.5GiB"), "{error}");
+    }
+}

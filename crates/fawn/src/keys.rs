@@ -1,0 +1,112 @@
+//! `fawn get`, `fawn set` and `fawn delete`, for a person at a shell.
+
+use std::io::{Read, Write};
+
+use anyhow::Context;
+
+use crate::Outcome;
+use crate::client::{
+    Address, Binary, ClientError, Connection, Reply, check_key, flag, push_delete, push_get, push_set, unix_now,
+};
+use crate::command::{DeleteArguments, Format, GetArguments, SetArguments};
+use crate::records::Record;
+
+/// Prints the values of keys, in their order.
+pub fn get(arguments: &GetArguments) -> anyhow::Result<Outcome> {
+    let mut connection = Connection::open(&arguments.server.endpoint())?;
+    let mut stdout = std::io::stdout().lock();
+    let mut outcome = Outcome::Done;
+    for key in &arguments.keys {
+        check(key)?;
+        let mut request = Vec::new();
+        push_get(&mut request, key.as_bytes());
+        match connection.call(&request)? {
+            Reply::Value { flags, data } => {
+                let mut out = Vec::new();
+                if arguments.json {
+                    Format::Jsonl.push(&mut out, &record_of(key, flags, data));
+                } else {
+                    out.extend_from_slice(data);
+                    out.extend_from_slice(if arguments.raw { b"" } else { b"\n" });
+                }
+                stdout.write_all(&out)?;
+            }
+            Reply::Miss | Reply::NotFound => outcome = missing(key),
+            other => return Err(unexpected(other, &arguments.server.to)),
+        }
+    }
+    stdout.flush()?;
+    Ok(outcome)
+}
+
+/// Stores one value.
+pub fn set(arguments: &SetArguments) -> anyhow::Result<Outcome> {
+    check(&arguments.key)?;
+    let value = match arguments.value.as_str() {
+        "-" => {
+            let mut value = Vec::new();
+            std::io::stdin().read_to_end(&mut value).context("cannot read standard input")?;
+            value
+        }
+        text => text.as_bytes().to_vec(),
+    };
+    let exptime = match arguments.expire {
+        Some(span) => unix_now().saturating_add(span.0.as_secs_f64().ceil() as u32).max(1),
+        None => 0,
+    };
+    let record = Record { key: arguments.key.as_bytes().to_vec(), value, flags: arguments.flags, exptime };
+    let mut connection = Connection::open(&arguments.server.endpoint())?;
+    let mut request = Vec::new();
+    push_set(&mut request, &record);
+    match connection.call(&request)? {
+        Reply::Done => Ok(Outcome::Done),
+        other => Err(unexpected(other, &arguments.server.to)),
+    }
+}
+
+/// Deletes keys.
+pub fn delete(arguments: &DeleteArguments) -> anyhow::Result<Outcome> {
+    let mut connection = Connection::open(&arguments.server.endpoint())?;
+    let mut outcome = Outcome::Done;
+    for key in &arguments.keys {
+        check(key)?;
+        let mut request = Vec::new();
+        push_delete(&mut request, key.as_bytes());
+        match connection.call(&request)? {
+            Reply::Done => {}
+            Reply::NotFound => outcome = missing(key),
+            other => return Err(unexpected(other, &arguments.server.to)),
+        }
+    }
+    Ok(outcome)
+}
+
+/// Refuses what no server would take as a key. Someone who types a blank means it.
+fn check(key: &str) -> anyhow::Result<()> {
+    check_key(key.as_bytes(), Binary::Take).with_context(|| format!("cannot use the key `{}`", key.escape_debug()))
+}
+
+/// Says that a key is not there.
+fn missing(key: &str) -> Outcome {
+    eprintln!("fawn: `{}` was not found", key.escape_debug());
+    Outcome::Missing
+}
+
+/// A record as `fawn dump` would write it.
+fn record_of(key: &str, flags: &[u8], data: &[u8]) -> Record {
+    let exptime = match u32::try_from(flag(flags, b't').unwrap_or(-1)) {
+        Ok(ttl) => unix_now().saturating_add(ttl).max(1),
+        Err(_) => 0,
+    };
+    let client_flags = flag(flags, b'f').unwrap_or(0) as u32;
+    Record { key: key.as_bytes().to_vec(), value: data.to_vec(), flags: client_flags, exptime }
+}
+
+/// An answer that the command did not ask for.
+fn unexpected(reply: Reply<'_>, server: &Address) -> anyhow::Error {
+    let address = server.clone();
+    match reply {
+        Reply::Error(line) => ClientError::Refused { address, line: String::from_utf8_lossy(line).into_owned() }.into(),
+        other => ClientError::Garbled { address, line: format!("{other:?}") }.into(),
+    }
+}

@@ -1,0 +1,159 @@
+//! The connections that records are sent over.
+
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{Scope, ScopedJoinHandle};
+
+use anyhow::anyhow;
+
+use super::ledger::{Ledger, Verdict};
+use super::report::Notes;
+use crate::client::{
+    Address, Answers, Batch, ClientError, Connection, Endpoint, Failure, Reply, push_set, run_pipeline,
+};
+use crate::command::{LoadArguments, OnError};
+use crate::records::Record;
+
+/// Bytes and records that are handed to a connection together.
+const BATCH: (usize, usize) = (64 * 1024, 256);
+
+/// Batches that wait for a connection.
+const QUEUE: usize = 8;
+
+/// Where a record came from, for messages.
+#[derive(Debug)]
+pub enum Origin {
+    /// A line of the input.
+    Line(u64),
+    /// Another server; the record's key.
+    Key(Box<[u8]>),
+}
+
+/// A set that awaits its answer.
+#[derive(Debug)]
+struct Sent {
+    number: u64,
+    bytes: u64,
+    origin: Origin,
+}
+
+/// The sending side of every connection.
+pub struct Lanes {
+    lanes: Vec<(Batch<Sent>, SyncSender<Batch<Sent>>)>,
+}
+
+impl Lanes {
+    /// Connects, and starts a thread a connection in `scope`. The threads end when the lanes are dropped and the last
+    /// answer has come, or earlier with a `failure`.
+    ///
+    /// # Errors
+    /// A connection cannot be made.
+    pub fn open<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        endpoint: &Endpoint,
+        arguments: &LoadArguments,
+        ledger: &'scope Ledger,
+        notes: &'scope Notes<'_>,
+        failure: &'scope Failure,
+    ) -> Result<(Self, Vec<ScopedJoinHandle<'scope, ()>>), ClientError> {
+        let connections: Result<Vec<_>, _> = (0..arguments.connections).map(|_| Connection::open(endpoint)).collect();
+        let mut lanes = Vec::new();
+        let mut workers = Vec::new();
+        for connection in connections? {
+            let (lane, queue) = sync_channel(QUEUE);
+            lanes.push((Batch::default(), lane));
+            let (address, on_error) = (endpoint.address.clone(), arguments.on_error);
+            let mut settler = Settler { ledger, notes, verdicts: Vec::new(), address, on_error };
+            workers.push(scope.spawn(move || failure.keep(run_pipeline(connection, &queue, &mut settler))));
+        }
+        Ok((Self { lanes }, workers))
+    }
+
+    /// Sends a record, sooner or later.
+    ///
+    /// # Errors
+    /// Its connection has failed.
+    pub fn push(&mut self, record: &Record, number: u64, origin: Origin) -> anyhow::Result<()> {
+        let lane = crc32c::crc32c(&record.key) as usize % self.lanes.len();
+        let (batch, queue) = &mut self.lanes[lane];
+        let start = batch.bytes.len();
+        push_set(&mut batch.bytes, record);
+        let bytes = (record.key.len() + record.value.len()) as u64;
+        batch.requests.push((Sent { number, bytes, origin }, batch.bytes.len() - start));
+        if batch.bytes.len() >= BATCH.0 || batch.requests.len() >= BATCH.1 {
+            queue.send(std::mem::take(batch)).map_err(|_| Failure::elsewhere())?;
+        }
+        Ok(())
+    }
+
+    /// Sends what waits for its batch to fill.
+    ///
+    /// # Errors
+    /// A connection has failed.
+    pub fn flush(&mut self) -> anyhow::Result<()> {
+        for (batch, queue) in &mut self.lanes {
+            if !batch.requests.is_empty() {
+                queue.send(std::mem::take(batch)).map_err(|_| Failure::elsewhere())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Enters the answers of one connection into the ledger.
+struct Settler<'a> {
+    ledger: &'a Ledger,
+    notes: &'a Notes<'a>,
+    verdicts: Vec<(u64, Verdict)>,
+    address: Address,
+    on_error: OnError,
+}
+
+impl Settler<'_> {
+    /// The server takes no value of this size.
+    fn too_large(&mut self, sent: &Sent) -> anyhow::Result<()> {
+        let what = match &sent.origin {
+            Origin::Line(line) => format!("line {line}"),
+            Origin::Key(key) => format!("key {}", key.escape_ascii()),
+        };
+        let reason = format!("{} takes no record of {} bytes", self.address, sent.bytes);
+        if self.on_error == OnError::Skip {
+            self.notes.bad(&format!("{what}: skipped: {reason}"));
+            self.verdicts.push((sent.number, Verdict::TooLarge));
+            return Ok(());
+        }
+        self.pause()?;
+        Err(anyhow!(
+            "{what}: {reason}; raise the server's limit (--max-item-size, memcached's -I), or skip such records with \
+             --on-error skip"
+        ))
+    }
+}
+
+impl Answers<Sent> for Settler<'_> {
+    fn answer(&mut self, sent: Sent, reply: Reply<'_>) -> anyhow::Result<()> {
+        match reply {
+            Reply::Done => {
+                self.verdicts.push((sent.number, Verdict::Loaded { bytes: sent.bytes }));
+                Ok(())
+            }
+            Reply::Error(b"SERVER_ERROR object too large for cache") => self.too_large(&sent),
+            other => {
+                self.pause()?;
+                let address = self.address.clone();
+                Err(match other {
+                    Reply::Error(line) => {
+                        ClientError::Refused { address, line: String::from_utf8_lossy(line).into_owned() }
+                    }
+                    other => ClientError::Garbled { address, line: format!("{other:?}") },
+                }
+                .into())
+            }
+        }
+    }
+
+    fn pause(&mut self) -> anyhow::Result<()> {
+        self.ledger.settle(&self.verdicts);
+        self.verdicts.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! Which records the server has acknowledged, and how far into the input all of them are.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+
+/// A place between two lines of the input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Bytes before it.
+    pub offset: u64,
+    /// Lines before it.
+    pub line: u64,
+    /// Records before it that were acknowledged (skipped lines are not counted).
+    pub records: u64,
+}
+
+/// What has happened to the records sent so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Records acknowledged.
+    pub loaded: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+    /// Records that the server found too large.
+    pub too_large: u64,
+}
+
+/// What an answer said of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Stored.
+    Loaded {
+        /// Bytes of key and value.
+        bytes: u64,
+    },
+    /// Too large, and that is to be skipped.
+    TooLarge,
+}
+
+/// Shared by the reader of the input and the connections.
+#[derive(Debug)]
+pub struct Ledger {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Everything before this place was acknowledged or skipped.
+    done: Place,
+    /// Number of the record after `done`.
+    first: u64,
+    /// The records after `done`, in the order of the input.
+    open: VecDeque<Entry>,
+    tally: Tally,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// Offset and line behind the record.
+    end: (u64, u64),
+    verdict: Option<Verdict>,
+}
+
+impl Ledger {
+    /// A ledger of an input that is done up to `start`.
+    pub fn new(start: Place) -> Self {
+        let state = State { done: start, first: 0, open: VecDeque::new(), tally: Tally::default() };
+        Self { state: Mutex::new(state) }
+    }
+
+    /// Enters the next record, which ends at this offset and line. Gives its number.
+    pub fn enter(&self, offset: u64, line: u64) -> u64 {
+        let mut state = self.lock();
+        state.open.push_back(Entry { end: (offset, line), verdict: None });
+        state.first + state.open.len() as u64 - 1
+    }
+
+    /// Enters what the server said about some records, each named by its number.
+    pub fn settle(&self, verdicts: &[(u64, Verdict)]) {
+        let mut state = self.lock();
+        for &(number, verdict) in verdicts {
+            let index = number.checked_sub(state.first).expect("a record is settled once") as usize;
+            let entry = &mut state.open[index];
+            assert!(entry.verdict.is_none(), "a record is settled once");
+            entry.verdict = Some(verdict);
+            match verdict {
+                Verdict::Loaded { bytes } => {
+                    state.tally.loaded += 1;
+                    state.tally.bytes += bytes;
+                }
+                Verdict::TooLarge => state.tally.too_large += 1,
+            }
+        }
+        while let Some(Entry { end: (offset, line), verdict: Some(verdict) }) = state.open.front() {
+            let loaded = matches!(verdict, Verdict::Loaded { .. }) as u64;
+            state.done = Place { offset: *offset, line: *line, records: state.done.records + loaded };
+            state.open.pop_front();
+            state.first += 1;
+        }
+    }
+
+    /// Everything before this place is acknowledged or skipped.
+    pub fn done(&self) -> Place {
+        self.lock().done
+    }
+
+    /// The counts so far.
+    pub fn tally(&self) -> Tally {
+        self.lock().tally
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().expect("no thread panics while it holds the ledger")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOADED: Verdict = Verdict::Loaded { bytes: 10 };
+
+    #[test]
+    fn nothing_counts_as_done_behind_a_record_that_is_not_acknowledged() {
+        let ledger = Ledger::new(Place { offset: 100, line: 7, records: 7 });
+        let numbers: Vec<u64> = (1..=4).map(|line| ledger.enter(100 + 20 * line, 7 + line)).collect();
+        ledger.settle(&[(numbers[1], LOADED), (numbers[3], LOADED)]);
+        assert_eq!(ledger.done(), Place { offset: 100, line: 7, records: 7 });
+        ledger.settle(&[(numbers[0], LOADED)]);
+        assert_eq!(ledger.done(), Place { offset: 140, line: 9, records: 9 });
+        ledger.settle(&[(numbers[2], Verdict::TooLarge)]);
+        assert_eq!(ledger.done(), Place { offset: 180, line: 11, records: 10 });
+        assert_eq!(ledger.tally(), Tally { loaded: 3, bytes: 30, too_large: 1 });
+    }
+
+    #[test]
+    #[should_panic(expected = "settled once")]
+    fn a_record_cannot_be_settled_twice() {
+        let ledger = Ledger::new(Place::default());
+        let number = ledger.enter(1, 1);
+        ledger.settle(&[(number, LOADED)]);
+        ledger.settle(&[(number, LOADED)]);
+    }
+}

@@ -1,0 +1,268 @@
+//! `fawn load`: records from a file, a pipe or a running memcached into a server.
+//!
+//! One thread reads and parses; each connection has a thread with many sets in flight (`client::run_pipeline`). A key
+//! always takes the same connection, so that of several lines with one key the last wins. The ledger knows how far into
+//! the input every record is acknowledged, and a ticking thread records that for a later resumption.
+
+mod input;
+mod lanes;
+mod ledger;
+mod report;
+mod resume;
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+
+use crate::Outcome;
+use crate::client::{Address, Binary, Connection, Failure, Vanished, fetch_all, unix_now};
+use crate::command::{Format, LoadArguments, OnError};
+use crate::progress::Progress;
+use crate::records::Record;
+use input::Input;
+use lanes::{Lanes, Origin};
+pub use ledger::Tally;
+use ledger::{Ledger, Place};
+use report::Notes;
+pub use report::Report;
+use resume::{Resume, ResumeError};
+
+/// How often the progress is recorded.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Runs `fawn load`.
+pub fn run(arguments: &LoadArguments) -> anyhow::Result<Outcome> {
+    let report = match (&arguments.from_memcached, &arguments.file) {
+        (Some(from), _) => copy(arguments, from)?,
+        (None, Some(file)) => load_file(arguments, file)?,
+        (None, None) => bail!("name a file to load, or - for standard input"),
+    };
+    report.print("loaded", arguments.json, &mut std::io::stdout())?;
+    Ok(Outcome::Done)
+}
+
+/// Loads a file or standard input.
+fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Report> {
+    let format = arguments.format.unwrap_or_else(|| Format::of_name(path));
+    let mut input = Input::open(path)?;
+    let mut resume = resume_state(arguments, path, format, &input)?;
+    let start = match &mut resume {
+        Some(resume) if !arguments.restart => resume.find()?,
+        _ => Place::default(),
+    };
+    input.skip_to(start)?;
+
+    let progress = Progress::bytes(input.size());
+    progress.start_at(start.offset);
+    let notes = Notes::new(&progress);
+    if start != Place::default() {
+        let (name, line) = (input.name(), start.line + 1);
+        notes.say(&format!("fawn: going on with {name} at line {line}; {} records were loaded before", start.records));
+    }
+    let ledger = Ledger::new(start);
+    let resume = resume.map(|resume| Keeper { resume, explicit: arguments.resume.is_some() });
+    let mut report = Report::start();
+    let (resume, fed) = drive(arguments, &ledger, &notes, resume, Measure::Bytes, |_, _, lanes| {
+        feed_lines(arguments, format, &mut input, lanes, &ledger, &notes)
+    });
+    progress.finish();
+    let (bad_lines, expired) = match fed {
+        Ok(counts) => counts,
+        Err(error) => return Err(with_advice(error, resume.is_some())),
+    };
+    if let Some(keeper) = resume {
+        keeper.resume.remove()?;
+    }
+    report.finish(&ledger.tally());
+    (report.bad_lines, report.expired, report.loaded_before) = (bad_lines, expired, start.records);
+    Ok(report)
+}
+
+/// Copies every record of a running memcached.
+fn copy(arguments: &LoadArguments, from: &Address) -> anyhow::Result<Report> {
+    let mut source = arguments.server.endpoint();
+    source.address = from.clone();
+    (source.tls, source.credentials) = (None, None);
+    let total = Connection::open(&source)?.stat("curr_items")?;
+
+    let progress = Progress::records(total);
+    let notes = Notes::new(&progress);
+    let (ledger, vanished) = (Ledger::new(Place::default()), Vanished::default());
+    let mut report = Report::start();
+    let (_, fed) = drive(arguments, &ledger, &notes, None, Measure::Records, |scope, failure, lanes| {
+        let mut expired = 0;
+        for records in fetch_all(scope, &source, arguments.connections, &vanished, failure)? {
+            for record in &records {
+                expired += has_expired(record) as u64;
+                lanes.push(record, ledger.enter(0, 0), Origin::Key(record.key.as_slice().into()))?;
+            }
+            lanes.flush()?;
+        }
+        Ok(expired)
+    });
+    progress.finish();
+    report.finish(&ledger.tally());
+    report.expired = fed?;
+    report.vanished = vanished.count();
+    Ok(report)
+}
+
+/// The state file of this load; `None` when the input cannot be resumed or that is not wanted.
+fn resume_state(
+    arguments: &LoadArguments,
+    path: &Path,
+    format: Format,
+    input: &Input,
+) -> anyhow::Result<Option<Resume>> {
+    if input.size().is_none() {
+        let asked = arguments.resume.is_some();
+        return if asked { bail!("{} is not a file; only files can be resumed", input.name()) } else { Ok(None) };
+    }
+    if arguments.no_resume {
+        return Ok(None);
+    }
+    let state = arguments.resume.clone().unwrap_or_else(|| Resume::beside(path));
+    // Opened again: the two handles move independently.
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Some(Resume::new(state, file, arguments.server.to.to_string(), format)))
+}
+
+/// Parses the input and sends its records. Gives the number of bad lines and of records that had expired.
+fn feed_lines(
+    arguments: &LoadArguments,
+    format: Format,
+    input: &mut Input,
+    lanes: &mut Lanes,
+    ledger: &Ledger,
+    notes: &Notes<'_>,
+) -> anyhow::Result<(u64, u64)> {
+    let binary = if arguments.binary_keys { Binary::Take } else { Binary::Refuse };
+    let name = input.name().to_owned();
+    let (mut bad_lines, mut expired) = (0, 0);
+    let mut record = Record::default();
+    loop {
+        if input.may_wait() {
+            lanes.flush()?;
+        }
+        let Some(line) = input.next_line().with_context(|| format!("cannot read {name}"))? else { break };
+        let (text, number, end) = (line.text, line.number, line.end);
+        if text.is_empty() {
+            continue;
+        }
+        match format.parse(text, binary, &mut record) {
+            Ok(()) => {
+                expired += has_expired(&record) as u64;
+                lanes.push(&record, ledger.enter(end, number), Origin::Line(number))?;
+            }
+            Err(error) if arguments.on_error == OnError::Skip => {
+                bad_lines += 1;
+                notes.bad(&format!("{name}:{number}: skipped: {error}"));
+            }
+            Err(error) => {
+                return Err(anyhow!(
+                    "{name}:{number}: {error}; nothing from this line on was loaded: correct it and run the same \
+                     command again, or skip such lines with --on-error skip"
+                ));
+            }
+        }
+    }
+    Ok((bad_lines, expired))
+}
+
+/// Whether the record is stored only to be gone at once.
+fn has_expired(record: &Record) -> bool {
+    record.exptime != 0 && record.exptime <= unix_now()
+}
+
+/// What the progress bar counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    Bytes,
+    Records,
+}
+
+/// The state file, and whether the user named it.
+struct Keeper {
+    resume: Resume,
+    explicit: bool,
+}
+
+impl Keeper {
+    /// Records how far the load has come.
+    fn save(&mut self, place: Place) -> Result<(), ResumeError> {
+        self.resume.save(place)
+    }
+}
+
+/// Opens the connections, lets `feed` fill them, and waits for the last answer. Gives the state file back, unless it
+/// cannot be written, and what `feed` gave.
+fn drive<R>(
+    arguments: &LoadArguments,
+    ledger: &Ledger,
+    notes: &Notes<'_>,
+    mut keeper: Option<Keeper>,
+    measure: Measure,
+    feed: impl for<'scope, 'env> FnOnce(&'scope Scope<'scope, 'env>, &'scope Failure, &mut Lanes) -> anyhow::Result<R>,
+) -> (Option<Keeper>, anyhow::Result<R>) {
+    let failure = Failure::default();
+    let endpoint = arguments.server.endpoint();
+    let fed = thread::scope(|scope| {
+        let lanes = Lanes::open(scope, &endpoint, arguments, ledger, notes, &failure);
+        let (mut lanes, workers) = lanes?;
+        let (stop, stopped) = channel::<()>();
+        let kept = &mut keeper;
+        let ticker = scope.spawn(move || tick(&stopped, ledger, notes, kept, measure));
+        let fed = feed(scope, &failure, &mut lanes);
+        // What came before a bad line is loaded, too.
+        let fed = lanes.flush().and(fed);
+        drop(lanes);
+        for worker in workers {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+        drop(stop);
+        ticker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        fed
+    });
+    (keeper, failure.resolve(fed))
+}
+
+/// Shows and records the progress until `stopped` is closed, and once more then.
+fn tick(
+    stopped: &std::sync::mpsc::Receiver<()>,
+    ledger: &Ledger,
+    notes: &Notes<'_>,
+    keeper: &mut Option<Keeper>,
+    measure: Measure,
+) -> anyhow::Result<()> {
+    loop {
+        let ended = stopped.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout);
+        let (done, tally) = (ledger.done(), ledger.tally());
+        match measure {
+            Measure::Bytes => notes.progress.update(done.offset, format!("{} records", tally.loaded)),
+            Measure::Records => notes.progress.update(tally.loaded, String::new()),
+        }
+        match keeper.as_mut().map_or(Ok(()), |keeper| keeper.save(done)) {
+            Err(error) if keeper.as_ref().is_some_and(|keeper| keeper.explicit) => return Err(error.into()),
+            Err(error) => {
+                notes.say(&format!("fawn: this load cannot be resumed: {error}"));
+                *keeper = None;
+            }
+            Ok(()) => {}
+        }
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
+/// Says how to go on after a failure.
+fn with_advice(error: anyhow::Error, resumable: bool) -> anyhow::Error {
+    if resumable && error.is::<crate::client::ClientError>() {
+        return anyhow!("{error}; run the same command again to go on where it stopped");
+    }
+    error
+}

@@ -1,0 +1,83 @@
+//! The `fawn` command.
+//!
+//! # Layout
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `command` | every subcommand and its arguments |
+//! | `values` | argument types: sizes, durations, acknowledgement modes |
+//! | `serve` | the node |
+//! | `store_command` | a store at rest: check, stats, dump |
+//! | `client` | a blocking, pipelined memcached client |
+//! | `records` | the file formats of `load` and `dump` |
+//! | `load`, `dump`, `keys` | the commands that are clients |
+//!
+//! Exit codes: 0 when everything asked for was done, 1 when something failed or was not found, 2 when the command line
+//! is wrong.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod client;
+mod command;
+mod dump;
+mod keys;
+mod load;
+mod progress;
+mod records;
+mod serve;
+mod shell;
+mod store_command;
+mod values;
+
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use command::{Command, Fawn};
+
+/// Whether everything that the command was asked for is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Exit code 0.
+    Done,
+    /// Exit code 1; the command has said what is missing.
+    Missing,
+}
+
+fn main() -> ExitCode {
+    let result = match Fawn::parse().command {
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Load(arguments) => load::run(&arguments),
+        Command::Dump(arguments) => dump::run(&arguments),
+        Command::Get(arguments) => keys::get(&arguments),
+        Command::Set(arguments) => keys::set(&arguments),
+        Command::Delete(arguments) => keys::delete(&arguments),
+        Command::Store(arguments) => store_command::run(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Man(arguments) => shell::man(&arguments),
+    };
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Missing) => ExitCode::FAILURE,
+        // The reader of our output has what it wanted (`fawn dump - | head`).
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether standard output was closed by its reader. Sockets report their broken pipes as a `ConnectionError`.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == ErrorKind::BrokenPipe)
+}
+
+/// Prints `fawn: <error>: <cause>…` on standard error, the name in red on a terminal.
+fn complain(error: &anyhow::Error) {
+    let mut stderr = std::io::stderr().lock();
+    let coloured = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let (red, plain) = if coloured { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+    // Standard error is the last place to complain to: if it is closed, nobody listens.
+    let _ = writeln!(stderr, "{red}fawn:{plain} {error:#}");
+}

@@ -1,0 +1,117 @@
+//! One JSON object a line.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::{BadLine, Record};
+use crate::client::Binary;
+
+/// The object. Unknown fields are refused, because they are most often misspelt ones.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'a> {
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    key: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    key_base64: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    value: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    value_base64: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    flags: u32,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    exptime: u32,
+}
+
+/// Parses one line. A key in base64 may hold any bytes.
+pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
+    let line: Line<'_> = serde_json::from_slice(line)?;
+    (record.flags, record.exptime) = (line.flags, line.exptime);
+    let meant = if line.key_base64.is_some() { Binary::Take } else { Binary::Refuse };
+    fill(&mut record.key, "key", line.key, line.key_base64)?;
+    fill(&mut record.value, "value", line.value, line.value_base64)?;
+    Ok(meant)
+}
+
+/// Appends one line: strings where the bytes are UTF-8, base64 where not. A key that is not plain is in base64, too, so
+/// that it loads without further ado.
+pub fn push(out: &mut Vec<u8>, record: &Record) {
+    let (mut key, key_base64) = spell(&record.key);
+    let mut line = Line { flags: record.flags, exptime: record.exptime, key_base64, ..Line::default() };
+    if key.is_some() && !crate::client::is_plain_key(&record.key) {
+        line.key_base64 = Some(STANDARD.encode(&record.key).into());
+        key = None;
+    }
+    line.key = key;
+    (line.value, line.value_base64) = spell(&record.value);
+    serde_json::to_writer(&mut *out, &line).expect("strings and numbers are JSON, and a vector takes them");
+    out.push(b'\n');
+}
+
+/// Replaces `out` by the bytes that one of two fields spells.
+fn fill(
+    out: &mut Vec<u8>,
+    name: &'static str,
+    text: Option<Cow<'_, str>>,
+    base64: Option<Cow<'_, str>>,
+) -> Result<(), BadLine> {
+    out.clear();
+    match (text, base64) {
+        (Some(text), None) => out.extend_from_slice(text.as_bytes()),
+        (None, Some(base64)) => {
+            STANDARD.decode_vec(base64.as_bytes(), out).map_err(|error| BadLine::Base64(name, error))?;
+        }
+        _ => return Err(BadLine::OneOf(name)),
+    }
+    Ok(())
+}
+
+/// The two fields that spell these bytes, one of them present.
+fn spell(bytes: &[u8]) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (Some(text.into()), None),
+        Err(_) => (None, Some(STANDARD.encode(bytes).into())),
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(line: &str) -> String {
+        parse(line.as_bytes(), &mut Record::default()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_line_says_no_more_than_it_must() {
+        let mut out = Vec::new();
+        push(&mut out, &Record { key: b"k".to_vec(), value: b"a\"b\n".to_vec(), flags: 0, exptime: 0 });
+        assert_eq!(String::from_utf8(out).unwrap(), "{\"key\":\"k\",\"value\":\"a\\\"b\\n\"}\n");
+    }
+
+    #[test]
+    fn escapes_of_json_are_resolved() {
+        let mut record = Record::default();
+        parse(br#"{"value":"\u00e9\ud83e\udd8c\t","key":"k\u0061"}"#, &mut record).unwrap();
+        assert_eq!((record.key.as_slice(), record.value.as_slice()), (&b"ka"[..], "é🦌\t".as_bytes()));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert!(refusal(r#"{"key":"k"}"#).contains("value or value_base64"));
+        assert!(refusal(r#"{"key":"k","key_base64":"aw==","value":"v"}"#).contains("either key"));
+        assert!(refusal(r#"{"key":"k","value_base64":"?"}"#).contains("not base64"));
+        assert!(refusal(r#"{"key":"k","value":"v","exptme":1}"#).contains("exptme"));
+        assert!(refusal(r#"{"key":"k","value":"v","flags":-1}"#).contains("not a record"));
+        assert!(refusal("key\tvalue").contains("not a record"));
+    }
+}

@@ -1,0 +1,144 @@
+//! The file formats of `load` and `dump`: one record a line, as tab-separated text or as JSON.
+
+mod jsonl;
+mod tsv;
+
+use std::path::Path;
+
+use crate::client::{Binary, KeyError, check_key};
+use crate::command::Format;
+
+/// One key with its value, as a file carries it from server to server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Key, 1 to 250 bytes.
+    pub key: Vec<u8>,
+    /// Value, any bytes.
+    pub value: Vec<u8>,
+    /// The client's flags.
+    pub flags: u32,
+    /// Unix second of expiry; 0 for never.
+    pub exptime: u32,
+}
+
+/// Why a line is no record.
+#[derive(Debug, thiserror::Error)]
+pub enum BadLine {
+    /// There is nothing between key and value.
+    #[error("there is no TAB between key and value")]
+    NoTab,
+    /// A backslash with something unknown behind it; its byte column, from 1.
+    #[error("byte {0}: `\\` must be followed by t, n, r, \\ or x and two hexadecimal digits")]
+    Escape(usize),
+    /// Not an object with the known fields.
+    #[error("not a record in JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Neither or both of a field's two spellings.
+    #[error("give either {0} or {0}_base64")]
+    OneOf(&'static str),
+    /// Not base64.
+    #[error("{0}_base64 is not base64: {1}")]
+    Base64(&'static str, base64::DecodeError),
+    /// The key cannot be sent.
+    #[error("{0}")]
+    Key(#[from] KeyError),
+}
+
+impl Format {
+    /// The format that a file's name tells, else JSON.
+    pub fn of_name(path: &Path) -> Self {
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv")) {
+            Self::Tsv
+        } else {
+            Self::Jsonl
+        }
+    }
+
+    /// Parses one line, without its end, into `record`, whose buffers are used again.
+    ///
+    /// # Errors
+    /// Says why the line is no record, or why its key cannot be sent; `record` then holds nothing useful.
+    pub fn parse(self, line: &[u8], binary: Binary, record: &mut Record) -> Result<(), BadLine> {
+        let meant = match self {
+            Self::Tsv => tsv::parse(line, record)?,
+            Self::Jsonl => jsonl::parse(line, record)?,
+        };
+        let binary = if meant == Binary::Take { meant } else { binary };
+        Ok(check_key(&record.key, binary)?)
+    }
+
+    /// Appends `record` as one line.
+    pub fn push(self, out: &mut Vec<u8>, record: &Record) {
+        match self {
+            Self::Tsv => tsv::push(out, record),
+            Self::Jsonl => jsonl::push(out, record),
+        }
+    }
+
+    /// Whether a line tells all about this record.
+    pub fn carries_all_of(self, record: &Record) -> bool {
+        self == Self::Jsonl || (record.flags == 0 && record.exptime == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that every format has to escape somehow.
+    fn awkward() -> Vec<Record> {
+        let all_bytes: Vec<u8> = (0..=255).collect();
+        let values: [&[u8]; 6] = [b"", b"plain", b"a\tb\nc\rd\\e", b"\r", "caf\u{e9} \u{1f98c}".as_bytes(), &all_bytes];
+        let record = |value: &&[u8]| Record { key: b"k".to_vec(), value: value.to_vec(), flags: 0, exptime: 0 };
+        let mut records: Vec<_> = values.iter().map(record).collect();
+        let keys: [&[u8]; 3] = [b"two words", b"\xff\xfe", "caf\u{e9}".as_bytes()];
+        let plain = records[1].clone();
+        records.extend(keys.iter().map(|key| Record { key: key.to_vec(), ..plain.clone() }));
+        records
+    }
+
+    #[test]
+    fn every_format_reads_back_what_it_writes() {
+        for format in [Format::Tsv, Format::Jsonl] {
+            for record in awkward() {
+                let mut line = Vec::new();
+                format.push(&mut line, &record);
+                assert_eq!(line.pop(), Some(b'\n'));
+                assert!(!line.contains(&b'\n') && !line.contains(&b'\r'), "one record is one line");
+                let mut read = Record { flags: 9, exptime: 9, key: vec![9], value: vec![9] };
+                format.parse(&line, Binary::Take, &mut read).unwrap();
+                assert_eq!(read, record, "{format:?} {}", String::from_utf8_lossy(&line));
+            }
+        }
+    }
+
+    #[test]
+    fn json_carries_flags_and_expiry_and_tsv_says_that_it_does_not() {
+        let record = Record { key: b"k".to_vec(), value: b"v".to_vec(), flags: u32::MAX, exptime: 1_900_000_000 };
+        let mut line = Vec::new();
+        Format::Jsonl.push(&mut line, &record);
+        let mut read = Record::default();
+        Format::Jsonl.parse(line.trim_ascii_end(), Binary::Refuse, &mut read).unwrap();
+        assert_eq!(read, record);
+        assert!(!Format::Tsv.carries_all_of(&record));
+    }
+
+    #[test]
+    fn keys_with_blanks_are_mistakes_unless_they_are_meant() {
+        let parse = |format: Format, line: &str, binary| {
+            format.parse(line.as_bytes(), binary, &mut Record::default()).map_err(|error| error.to_string())
+        };
+        for (format, line) in [(Format::Tsv, "a b\tv"), (Format::Jsonl, r#"{"key":"a b","value":"v"}"#)] {
+            assert!(parse(format, line, Binary::Refuse).unwrap_err().contains("--binary-keys"));
+            assert!(parse(format, line, Binary::Take).is_ok());
+        }
+        assert!(parse(Format::Jsonl, r#"{"key_base64":"YSBi","value":"v"}"#, Binary::Refuse).is_ok());
+    }
+
+    #[test]
+    fn the_format_is_told_by_the_name() {
+        assert_eq!(Format::of_name(Path::new("a.TSV")), Format::Tsv);
+        assert_eq!(Format::of_name(Path::new("a.jsonl")), Format::Jsonl);
+        assert_eq!(Format::of_name(Path::new("-")), Format::Jsonl);
+    }
+}

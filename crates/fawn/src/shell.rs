@@ -1,0 +1,30 @@
+//! `fawn completions` and `fawn man`: what a package puts beside the binary.
+
+use std::io::Write;
+
+use anyhow::Context;
+use clap::CommandFactory;
+
+use crate::Outcome;
+use crate::command::{CompletionsArguments, Fawn, ManArguments};
+
+/// Prints the completions of one shell.
+pub fn completions(arguments: &CompletionsArguments) -> anyhow::Result<Outcome> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Fawn::command(), "fawn", &mut script);
+    std::io::stdout().write_all(&script)?;
+    Ok(Outcome::Done)
+}
+
+/// Prints the manual page, or writes one for each subcommand.
+pub fn man(arguments: &ManArguments) -> anyhow::Result<Outcome> {
+    if let Some(dir) = &arguments.dir {
+        clap_mangen::generate_to(Fawn::command(), dir)
+            .with_context(|| format!("cannot write manual pages into {}; does the directory exist?", dir.display()))?;
+        return Ok(Outcome::Done);
+    }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Fawn::command()).render(&mut page)?;
+    std::io::stdout().write_all(&page)?;
+    Ok(Outcome::Done)
+}

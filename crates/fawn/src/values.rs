@@ -1,0 +1,207 @@
+//! Argument types with errors that say what is accepted: sizes, durations, acknowledgement modes, file modes.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Why an argument was not understood. Each message ends with what is accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// Not a number with a known unit of bytes.
+    #[error(
+        "`{0}` is not a size; write a number of bytes with an optional K, M, G or T (powers of 1024), such as 512M or 1.5GiB"
+    )]
+    Size(String),
+    /// Not a number with a known unit of time.
+    #[error("`{0}` is not a duration; write a number with an optional ms, s, m, h or d, such as 90s or 1.5h")]
+    Duration(String),
+    /// Not an acknowledgement mode.
+    #[error("`{0}` is not an acknowledgement mode; write durable, interval:MS (such as interval:50) or memory")]
+    Ack(String),
+    /// Not a file mode.
+    #[error("`{0}` is not a file mode; write three or four octal digits, such as 0770")]
+    Mode(String),
+}
+
+/// A number of bytes, such as `512M` or `1.5GiB`. Units are powers of 1024.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size {
+    /// The number of bytes.
+    pub bytes: u64,
+}
+
+impl FromStr for Size {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let refused = || ValueError::Size(text.to_owned());
+        let (number, unit) = split_unit(text);
+        let unit = unit.trim_start().to_ascii_lowercase();
+        let power = match unit.as_str() {
+            "" | "b" => 0,
+            "k" | "kb" | "kib" => 1,
+            "m" | "mb" | "mib" => 2,
+            "g" | "gb" | "gib" => 3,
+            "t" | "tb" | "tib" => 4,
+            _ => return Err(refused()),
+        };
+        let bytes = scaled(number, 1024f64.powi(power)).ok_or_else(refused)?;
+        Ok(Self { bytes })
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        match units.iter().find(|(unit, _)| self.bytes >= *unit) {
+            Some((unit, name)) if self.bytes.is_multiple_of(*unit) => write!(f, "{} {name}", self.bytes / unit),
+            Some((unit, name)) => write!(f, "{:.1} {name}", self.bytes as f64 / *unit as f64),
+            None => write!(f, "{} B", self.bytes),
+        }
+    }
+}
+
+/// A length of time, such as `90s`, `5m` or `250ms`; a bare number is seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+impl FromStr for Span {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let refused = || ValueError::Duration(text.to_owned());
+        let (number, unit) = split_unit(text);
+        let ms = match unit.trim_start() {
+            "ms" => 1.0,
+            "" | "s" => 1e3,
+            "m" | "min" => 60e3,
+            "h" => 3_600e3,
+            "d" => 86_400e3,
+            _ => return Err(refused()),
+        };
+        scaled(number, ms).map(|ms| Self(Duration::from_millis(ms))).ok_or_else(refused)
+    }
+}
+
+/// When the server answers a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckMode {
+    /// After the sync that covers it.
+    Durable,
+    /// At once; synced at most this many milliseconds later.
+    Interval {
+        /// Oldest age that an unsynced write may reach, at least 1.
+        ms: u32,
+    },
+    /// At once; durable when its segment is sealed.
+    Memory,
+}
+
+impl FromStr for AckMode {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text.split_once(':') {
+            None if text == "durable" => Ok(Self::Durable),
+            None if text == "memory" => Ok(Self::Memory),
+            Some(("interval", ms)) => match ms.strip_suffix("ms").unwrap_or(ms).parse() {
+                Ok(ms) if ms > 0 => Ok(Self::Interval { ms }),
+                _ => Err(ValueError::Ack(text.to_owned())),
+            },
+            _ => Err(ValueError::Ack(text.to_owned())),
+        }
+    }
+}
+
+/// The permission bits of a file, in octal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileMode(pub u32);
+
+impl FromStr for FileMode {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match u32::from_str_radix(text, 8) {
+            Ok(mode) if (3..=4).contains(&text.len()) && mode <= 0o777 => Ok(Self(mode)),
+            _ => Err(ValueError::Mode(text.to_owned())),
+        }
+    }
+}
+
+/// Cuts `1.5GiB` into `1.5` and `GiB`.
+fn split_unit(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    text.split_at(end)
+}
+
+/// `number × unit` as a whole number; `None` when it is no number or does not fit.
+fn scaled(number: &str, unit: f64) -> Option<u64> {
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(unit as u64);
+    }
+    let value = number.parse::<f64>().ok()? * unit;
+    (value < u64::MAX as f64).then_some(value as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(text: &str) -> Option<u64> {
+        text.parse::<Size>().ok().map(|size| size.bytes)
+    }
+
+    #[test]
+    fn sizes_take_units_in_any_case_and_fractions() {
+        let cases = [("0", 0), ("512M", 512 << 20), ("512mb", 512 << 20), ("1.5GiB", 3 << 29), ("2 T", 2 << 40)];
+        for (text, expected) in cases {
+            assert_eq!(bytes(text), Some(expected), "{text}");
+        }
+        assert_eq!(bytes("18446744073709551615"), Some(u64::MAX));
+    }
+
+    #[test]
+    fn sizes_refuse_what_they_do_not_know_and_what_overflows() {
+        for text in ["", "M", "-1", "1X", "1.2.3G", "99999999T", "18446744073709551616", "1 G B", "."] {
+            assert_eq!(bytes(text), None, "{text}");
+        }
+        assert!("5 apples".parse::<Size>().unwrap_err().to_string().contains("such as 512M"));
+    }
+
+    #[test]
+    fn sizes_are_shown_as_people_write_them() {
+        assert_eq!(Size { bytes: 1 << 20 }.to_string(), "1 MiB");
+        assert_eq!(Size { bytes: 3 << 29 }.to_string(), "1.5 GiB");
+        assert_eq!(Size { bytes: 12 }.to_string(), "12 B");
+    }
+
+    #[test]
+    fn durations_count_seconds_unless_told() {
+        let cases = [("30", 30_000), ("250ms", 250), ("1.5h", 5_400_000), ("2d", 172_800_000), ("3m", 180_000)];
+        for (text, ms) in cases {
+            assert_eq!(text.parse::<Span>().unwrap().0, Duration::from_millis(ms), "{text}");
+        }
+        assert!("soon".parse::<Span>().is_err());
+        assert!("5 weeks".parse::<Span>().is_err());
+    }
+
+    #[test]
+    fn acknowledgement_modes_are_three() {
+        assert_eq!("durable".parse(), Ok(AckMode::Durable));
+        assert_eq!("interval:50".parse(), Ok(AckMode::Interval { ms: 50 }));
+        assert_eq!("interval:50ms".parse(), Ok(AckMode::Interval { ms: 50 }));
+        assert_eq!("memory".parse(), Ok(AckMode::Memory));
+        for text in ["", "interval", "interval:", "interval:0", "interval:x", "durable:1", "fast"] {
+            assert!(text.parse::<AckMode>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn file_modes_are_octal() {
+        assert_eq!("0770".parse(), Ok(FileMode(0o770)));
+        assert_eq!("600".parse(), Ok(FileMode(0o600)));
+        for text in ["", "7", "888", "07777", "rwx"] {
+            assert!(text.parse::<FileMode>().is_err(), "{text}");
+        }
+    }
+}

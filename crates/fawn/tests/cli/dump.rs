@@ -1,0 +1,87 @@
+//! `fawn dump`.
+
+use std::process::Stdio;
+
+use crate::server::{Kind, Server, assert_same_lines, fawn, fawn_command, numbered, on_each_server};
+
+on_each_server!(
+    a_dump_is_a_file_that_loads_again,
+    a_dump_appears_only_when_it_is_complete,
+    tsv_says_how_many_records_lost_flags_or_expiry,
+    an_empty_server_gives_an_empty_dump,
+    large_values_pass_through,
+    a_reader_that_has_enough_is_no_error,
+);
+
+fn a_dump_is_a_file_that_loads_again(kind: Kind) {
+    let (Some(first), Some(second)) = (Server::start(kind), Server::start(kind)) else { return };
+    let line = |n: u32| {
+        let exptime = n % 2 * 1_900_000_000;
+        format!(r#"{{"key":"k{n}","value":"v{n}\n\u0001é","flags":{n},"exptime":{exptime}}}"#)
+    };
+    let lines: Vec<String> = (0..2000).map(line).collect();
+    assert_eq!(first.load(&first.file("in.jsonl", lines.join("\n")), &[]).code, 0);
+    let dump = first.dir().join("out.jsonl");
+    let run = fawn(&["dump", "--from", &first.address, dump.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.starts_with("dumped 2,000 records"), "{}", run.stdout);
+    assert_eq!(second.load(&dump, &[]).code, 0);
+    let near = |line: &String| line.replace("1900000001", "1900000000").replace("1899999999", "1900000000");
+    let (was, is) = (first.dump_lines("jsonl"), second.dump_lines("jsonl"));
+    assert_same_lines(&is.iter().map(near).collect::<Vec<_>>(), &was.iter().map(near).collect::<Vec<_>>());
+    assert_eq!(is.len(), 2000);
+}
+
+fn a_dump_appears_only_when_it_is_complete(kind: Kind) {
+    let Some(mut server) = Server::start(kind) else { return };
+    fawn(&["set", "--to", &server.address, "k", "v"]);
+    let dump = server.dir().join("out.jsonl");
+    assert_eq!(fawn(&["dump", "--from", &server.address, dump.to_str().unwrap()]).code, 0);
+    assert!(!server.dir().join("out.jsonl.part").exists());
+    let was = std::fs::read(&dump).unwrap();
+    server.kill();
+    assert_eq!(fawn(&["dump", "--from", &server.address, dump.to_str().unwrap()]).code, 1);
+    assert_eq!(std::fs::read(&dump).unwrap(), was, "a failed dump leaves the old one alone");
+}
+
+fn tsv_says_how_many_records_lost_flags_or_expiry(kind: Kind) {
+    let Some(server) = Server::start(kind) else { return };
+    fawn(&["set", "--to", &server.address, "plain", "v"]);
+    fawn(&["set", "--to", &server.address, "--flags", "1", "flagged", "v"]);
+    let run = fawn(&["dump", "--from", &server.address, "--format", "tsv", "-"]);
+    assert!(run.stderr.contains("; 1 lost flags or expiry"), "{}", run.stderr);
+    assert_eq!(run.stdout.lines().count(), 2);
+}
+
+fn an_empty_server_gives_an_empty_dump(kind: Kind) {
+    let Some(server) = Server::start(kind) else { return };
+    let run = fawn(&["dump", "--from", &server.address, "-"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""));
+    assert!(run.stderr.starts_with("dumped 0 records"), "{}", run.stderr);
+}
+
+fn large_values_pass_through(kind: Kind) {
+    let Some(server) = Server::start(kind) else { return };
+    let lines: Vec<String> = (0..20).map(|n| format!("k{n:02}\t{}", "abcdefg\\n".repeat(100_000))).collect();
+    let run = server.load(&server.file("in.tsv", lines.join("\n")), &["--connections", "2"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_same_lines(&server.dump_lines("tsv"), &lines);
+}
+
+fn a_reader_that_has_enough_is_no_error(kind: Kind) {
+    let Some(server) = Server::start(kind) else { return };
+    assert_eq!(server.load(&server.file("in.tsv", numbered(50_000)), &[]).code, 0);
+    let mut command = fawn_command(&["dump", "--from", &server.address, "-"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_server_that_does_not_list_its_keys_is_an_error_that_says_so() {
+    let Some(server) = Server::memcached(&["-o", "no_lru_crawler"]) else { return };
+    let run = fawn(&["dump", "--from", &server.address, "-"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("does not list its keys"), "{}", run.stderr);
+}

@@ -1,0 +1,15 @@
+//! Tests of the `fawn` command as a user runs it, against real servers.
+//!
+//! The servers are memcached, from the system's packages, and `fawn serve`. Where memcached is not installed, its tests
+//! say so and pass; `.ci/run` installs it.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod copy;
+mod dump;
+mod fake;
+mod keys;
+mod load;
+mod packages;
+mod server;
+mod shell;

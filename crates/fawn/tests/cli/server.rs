@@ -1,0 +1,199 @@
+//! Servers to test against, and the command under test.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// The kinds of server that the commands are tested against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Memcached,
+}
+
+/// A running server, stopped when dropped.
+pub struct Server {
+    child: Child,
+    /// As `--to` and `--from` take it.
+    pub address: String,
+    dir: TempDir,
+}
+
+/// Turns test functions that take a [`Kind`] into a test for each kind of server.
+macro_rules! on_each_server {
+    ($($name:ident),* $(,)?) => {
+        mod on_memcached {
+            $(#[test] fn $name() { super::$name($crate::server::Kind::Memcached); })*
+        }
+    };
+}
+pub(crate) use on_each_server;
+
+impl Server {
+    /// Starts a server with default settings on a free port; `None`, with a message, when it is not installed.
+    pub fn start(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Memcached => Self::memcached(&[]),
+        }
+    }
+
+    /// Starts memcached with more arguments.
+    pub fn memcached(arguments: &[&str]) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let port_file = dir.path().join("port");
+        let child = Command::new("memcached")
+            // -u matters only to root, who may not run it otherwise. Port -1 takes a free one.
+            .args(["-l", "127.0.0.1", "-p", "-1", "-U", "0", "-m", "256", "-u", "root"])
+            .args(arguments)
+            .env("MEMCACHED_PORT_FILENAME", &port_file)
+            .stdin(Stdio::null())
+            .spawn();
+        let child = match child {
+            Ok(child) => child,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                eprintln!("skipped: memcached is not installed (apt-get install memcached)");
+                return None;
+            }
+            Err(error) => panic!("cannot start memcached: {error}"),
+        };
+        let text = wait_for("memcached's port file", || {
+            std::fs::read_to_string(&port_file).ok().filter(|text| text.ends_with('\n'))
+        });
+        let port = text.lines().find_map(|line| line.strip_prefix("TCP INET: ")).expect("memcached tells its TCP port");
+        Some(Self { child, address: format!("127.0.0.1:{port}"), dir })
+    }
+
+    /// A directory for the test's files, removed with the server.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes a file into [`Server::dir`].
+    pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.dir().join(name);
+        std::fs::write(&path, contents).unwrap();
+        path
+    }
+
+    /// The answer to one command of the text protocol, read until it ends with `end`.
+    pub fn say(&self, command: &str, end: &str) -> String {
+        say(&self.address, command, end)
+    }
+
+    /// Loads a file.
+    pub fn load(&self, path: &Path, more: &[&str]) -> Run {
+        let mut arguments = vec!["load", "--to", &self.address, path.to_str().unwrap()];
+        arguments.extend(more);
+        fawn(&arguments)
+    }
+
+    /// Dumps to standard output, as sorted lines.
+    pub fn dump_lines(&self, format: &str) -> Vec<String> {
+        let run = fawn(&["dump", "--from", &self.address, "--format", format, "-"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let mut lines: Vec<String> = run.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    }
+
+    /// Kills the server as a crash would.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a run of the command came to.
+#[derive(Debug)]
+pub struct Run {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+/// The `fawn` command, not started yet.
+pub fn fawn_command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fawn"));
+    command.args(arguments).env_remove("FAWN_SERVER").stdin(Stdio::null());
+    command
+}
+
+/// Runs `fawn` to its end.
+pub fn fawn(arguments: &[&str]) -> Run {
+    fawn_command(arguments).output().unwrap().into()
+}
+
+/// Runs `fawn` with this standard input.
+pub fn fawn_with_input(arguments: &[&str], input: &[u8]) -> Run {
+    let mut command = fawn_command(arguments);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        // A command that stops early closes the pipe.
+        scope.spawn(move || drop(stdin.write_all(input)));
+        child.wait_with_output().unwrap().into()
+    })
+}
+
+/// The answer of the server at `address` to a command of the text protocol, read until it ends with `end`.
+pub fn say(address: &str, command: &str, end: &str) -> String {
+    use std::io::Read as _;
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all(format!("{command}\r\n").as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    while !answer.ends_with(end.as_bytes()) {
+        let count = stream.read(&mut buffer).unwrap();
+        assert!(count > 0, "the server hung up after {:?}", String::from_utf8_lossy(&answer));
+        answer.extend_from_slice(&buffer[..count]);
+    }
+    String::from_utf8(answer).unwrap()
+}
+
+/// Numbered records as tsv.
+pub fn numbered(count: usize) -> String {
+    let mut text = String::new();
+    for n in 0..count {
+        writeln!(text, "key-{n:06}\tvalue {n}").unwrap();
+    }
+    text
+}
+
+/// Compares long lists without printing them.
+#[track_caller]
+pub fn assert_same_lines(is: &[String], expected: &[String]) {
+    let differing = (0..is.len().max(expected.len())).find(|&n| is.get(n) != expected.get(n));
+    if let Some(n) = differing {
+        panic!("{} lines for {}; line {n} is {:?} for {:?}", is.len(), expected.len(), is.get(n), expected.get(n));
+    }
+}
+
+/// Polls until there is something.
+pub fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = poll() {
+            return value;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,41 @@
+//! Help, completions and manual pages.
+
+use crate::server::fawn;
+
+#[test]
+fn help_names_the_exit_codes_and_the_defaults() {
+    let help = fawn(&["--help"]).stdout;
+    assert!(help.contains("Exit codes: 0 done, 1 something failed or was not found, 2"), "{help}");
+    let help = fawn(&["serve", "--help"]).stdout;
+    for word in ["./fawn-data", "127.0.0.1:11211", "durable", "a quarter of", "nothing is ever"] {
+        assert!(help.contains(word), "{word} is missing in {help}");
+    }
+}
+
+#[test]
+fn nothing_is_coloured_off_a_terminal() {
+    for arguments in [&["--help"][..], &["get", "--to", "127.0.0.1:1", "k"], &["frobnicate"]] {
+        let run = fawn(arguments);
+        assert!(!run.stdout.contains('\x1b') && !run.stderr.contains('\x1b'), "{run:?}");
+    }
+}
+
+#[test]
+fn every_shell_gets_completions() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let run = fawn(&["completions", shell]);
+        assert_eq!(run.code, 0);
+        assert!(run.stdout.contains("max-item-size"), "{shell}");
+    }
+}
+
+#[test]
+fn every_command_gets_a_manual_page() {
+    assert!(fawn(&["man"]).stdout.contains(".TH fawn 1"));
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(fawn(&["man", "--dir", dir.path().to_str().unwrap()]).code, 0);
+    for page in ["fawn.1", "fawn-serve.1", "fawn-load.1", "fawn-store-check.1"] {
+        assert!(dir.path().join(page).exists(), "{page}");
+    }
+    assert_eq!(fawn(&["man", "--dir", "/nowhere/at/all"]).code, 1);
+}
