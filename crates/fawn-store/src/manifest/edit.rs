@@ -305,6 +305,8 @@ impl State {
         )?;
         let whole = Interval { low: replaced[0].interval.low, high: replaced[old.len() - 1].interval.high };
         ensure(tile(new.iter().map(|range| range.interval), whole), "new ranges tile the old ones")?;
+        let is_new = |new: &Range| self.ranges.iter().all(|range| range.instance != new.instance);
+        ensure(new.iter().all(is_new), "a range instance is used once")?;
         self.ranges.splice(first..first + old.len(), new.iter().copied());
         Ok(())
     }

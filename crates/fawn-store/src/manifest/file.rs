@@ -163,9 +163,7 @@ impl Manifest {
         }
         let mut body = Vec::new();
         encode_list(edits, &mut body);
-        let is_full = self.end + 2 * frame_pages(body.len()) > self.capacity;
-        let result = if is_full || self.is_tail_dirty { self.switch(flash, &state) } else { self.append(flash, &body) };
-        match result {
+        match self.write(flash, &state, &body) {
             Ok(()) => {
                 self.state = state;
                 Ok(dropped)
@@ -175,6 +173,18 @@ impl Manifest {
                 self.stopped = Some(error.clone());
                 Err(error)
             }
+        }
+    }
+
+    fn write(&mut self, flash: &dyn Flash, state: &State, edits: &[u8]) -> Result<(), Failed> {
+        let has_room = self.end + 2 * frame_pages(edits.len()) <= self.capacity && !self.is_tail_dirty;
+        if has_room && !self.is_found {
+            return self.append(flash, edits);
+        }
+        match self.switch(flash, state) {
+            // A store on a full device still opens.
+            Err(Failed::NothingChanged(_)) if has_room => self.append(flash, edits),
+            result => result,
         }
     }
 
@@ -310,8 +320,8 @@ impl Scan {
         if state.check().is_err() {
             return Err(scan.damage(scan.end, "the edits contradict each other"));
         }
-        let beyond = &scan.buffer.bytes()[(scan.end as usize * PAGE_BYTES).min(length as usize * PAGE_BYTES)..];
-        let is_tail_dirty = scan.bad_copies > 0 || beyond.iter().any(|byte| *byte != 0);
+        let mut beyond = scan.buffer.pages().iter().skip(scan.end as usize);
+        let is_tail_dirty = scan.bad_copies > 0 || beyond.any(|page| page.0 != [0; PAGE_BYTES]);
         Ok(Some(Manifest {
             number,
             state,

@@ -1,0 +1,200 @@
+//! Damage: it is reported, or what is lost was never acknowledged.
+
+use fawn_store::flash::{FileId, Flash, FlashError};
+use fawn_store::log::{Entry, Expected, LogError, LogShape, LogWriter, VERSION};
+use fawn_store::page::{PAGE_BYTES, Page};
+
+use crate::harness::{Logger, SALT, record, replay, writer};
+
+const RING_PAGES: u64 = 24;
+
+/// A log of 19 pages, in batches of one to five pages that are all acknowledged. Returns the file page at which each
+/// batch begins, and the end.
+fn small() -> (Logger, Vec<u64>) {
+    let mut log = Logger::create(RING_PAGES);
+    let mut begins = vec![0];
+    for bytes in [100, 5000, 20_000, 3000, 15_000, 9000, 100] {
+        assert!(log.append_record(bytes));
+        assert!(log.append_record(50));
+        log.commit().unwrap();
+        begins.push(log.writer.position().page);
+    }
+    assert!(*begins.last().unwrap() * PAGE_BYTES as u64 > 64 << 10);
+    (log, begins)
+}
+
+/// Recovers after damage to the batch that begins at file page `begin`: the log must say so, unless it is the last one.
+fn demand(log: &Logger, begins: &[u64], begin: u64) {
+    let result = replay(&log.flash, RING_PAGES, log.expected);
+    if begin == begins[begins.len() - 2] {
+        let (found, entries) = result.expect("damage to the last batch looks like a torn tail");
+        assert_eq!((found.end.page, entries.len()), (begin, log.appended.len() - 2));
+    } else {
+        let at = begin * PAGE_BYTES as u64;
+        assert!(matches!(&result, Err(LogError::Damage { offset, .. }) if *offset == at), "{begin}: {result:?}");
+    }
+}
+
+#[test]
+fn every_bit_flip_below_the_last_batch_is_damage() {
+    let (log, begins) = small();
+    let end = *begins.last().unwrap();
+    for byte in 0..end * PAGE_BYTES as u64 {
+        let page = byte / PAGE_BYTES as u64;
+        let begin = *begins.iter().rfind(|begin| **begin <= page).unwrap();
+        for bit in 0..8 {
+            log.flash.flip_bit(FileId::CommitLog, byte, bit);
+            demand(&log, &begins, begin);
+            log.flash.flip_bit(FileId::CommitLog, byte, bit);
+        }
+    }
+    assert_eq!(replay(&log.flash, RING_PAGES, log.expected).unwrap().1.len(), log.appended.len());
+}
+
+#[test]
+fn every_page_that_is_lost_or_swapped_is_damage() {
+    let (log, begins) = small();
+    for page in 0..*begins.last().unwrap() {
+        let begin = *begins.iter().rfind(|begin| **begin <= page).unwrap();
+        for with in (0..RING_PAGES).filter(|with| *with != page) {
+            let mut other = Logger::create(RING_PAGES);
+            other.flash = log.flash.clone();
+            (other.expected, other.appended) = (log.expected, log.appended.clone());
+            other.flash.overwrite(FileId::CommitLog, page, Some((FileId::CommitLog, with)));
+            demand(&other, &begins, begin);
+        }
+    }
+}
+
+#[test]
+fn a_mark_makes_damage_to_the_last_batch_known() {
+    let (mut log, begins) = small();
+    let mark = log.writer.take_mark().unwrap();
+    assert_eq!(mark.pages.len(), 1);
+    log.flash.write_durably(FileId::CommitLog, mark.first, mark.pages.pages()).unwrap();
+    log.writer.written(mark.gate, mark.pages);
+    assert!(log.writer.take_mark().is_none(), "one mark is enough");
+    assert_eq!(replay(&log.flash, RING_PAGES, log.expected).unwrap().1.len(), log.appended.len());
+    let last = begins[begins.len() - 2];
+    log.flash.flip_bit(FileId::CommitLog, last * PAGE_BYTES as u64 + 60, 3);
+    assert!(matches!(replay(&log.flash, RING_PAGES, log.expected), Err(LogError::Damage { .. })));
+}
+
+#[test]
+fn every_truncation_of_the_file_is_damage() {
+    let (log, _) = small();
+    for pages in (0..RING_PAGES).rev() {
+        log.flash.cut(FileId::CommitLog, pages);
+        let at = pages * PAGE_BYTES as u64;
+        let result = replay(&log.flash, RING_PAGES, log.expected);
+        assert!(matches!(result, Err(LogError::Damage { offset, .. }) if offset == at));
+    }
+    log.flash.lose(FileId::CommitLog);
+    let result = replay(&log.flash, RING_PAGES, log.expected);
+    assert_eq!(result.unwrap_err(), LogError::Flash(FlashError::NotFound(FileId::CommitLog)));
+}
+
+#[test]
+fn a_clean_stop_makes_every_loss_known() {
+    let (mut log, begins) = small();
+    log.expected.clean_end = Some(*begins.last().unwrap());
+    let (found, entries) = replay(&log.flash, RING_PAGES, log.expected).unwrap();
+    assert_eq!((found.torn, entries.len()), (None, log.appended.len()));
+    for begin in &begins[..begins.len() - 1] {
+        log.flash.flip_bit(FileId::CommitLog, begin * PAGE_BYTES as u64 + 100, 0);
+        let at = begin * PAGE_BYTES as u64;
+        let result = replay(&log.flash, RING_PAGES, log.expected);
+        assert!(matches!(result, Err(LogError::Damage { offset, .. }) if offset == at));
+        log.flash.flip_bit(FileId::CommitLog, begin * PAGE_BYTES as u64 + 100, 0);
+    }
+}
+
+#[test]
+fn a_generation_that_the_manifest_does_not_know_is_not_replayed() {
+    let (log, _) = small();
+    let expected = Expected { generation: 0, ..log.expected };
+    assert_eq!(replay(&log.flash, RING_PAGES, expected).unwrap().1, []);
+}
+
+/// Writes one value whose pages hold, page-aligned, a batch that a log with `salt` would write a lap later, then forgets
+/// everything below that place; what does recovery make of the rest?
+fn with_posing_value(salt: u32) -> Result<usize, LogError> {
+    let mut log = Logger::create(RING_PAGES);
+    let shape = LogShape { ring_pages: RING_PAGES, salt };
+    // The value's record begins at byte 48 + 13 of page 0; its value after 24 + 3 bytes more.
+    let mut value = vec![0; 4 * PAGE_BYTES - 88];
+    let place = log.writer.position();
+    let posing = fawn_store::log::LogPosition { page: RING_PAGES + 4, ..place };
+    let mut poser = LogWriter::new(shape, 1, posing.page, posing, 1 << 20);
+    let Owned(bytes) = Owned::of_record();
+    poser.append(7, &Entry::Record(&bytes)).unwrap();
+    value.extend_from_slice(poser.take().unwrap().pages.bytes());
+    value.resize(value.len() + 100, 0);
+    assert!(log.append(7, record(1, &value)));
+    log.commit().unwrap();
+    log.seal();
+    // Up to the end of the lap, and onto the value's first page.
+    while log.writer.position().page <= RING_PAGES {
+        assert!(log.append_record(10));
+        log.commit().unwrap();
+        log.seal();
+    }
+    replay(&log.flash, RING_PAGES, log.expected).map(|(_, entries)| entries.len())
+}
+
+struct Owned(Vec<u8>);
+
+impl Owned {
+    fn of_record() -> Self {
+        match record(1, b"posing") {
+            crate::harness::Owned::Record(bytes) => Self(bytes),
+            other => panic!("{other:?} is a record"),
+        }
+    }
+}
+
+#[test]
+fn a_value_cannot_pose_as_a_batch_without_the_salt() {
+    assert_eq!(with_posing_value(SALT ^ 1), Ok(0));
+    // With the salt it could, so that the page is where it must be.
+    assert!(matches!(with_posing_value(SALT), Err(LogError::Damage { .. })));
+}
+
+/// A log of one batch, changed by `change` and given a right checksum again.
+fn forged(change: impl FnOnce(&mut [u8])) -> Result<usize, LogError> {
+    let log = Logger::create(RING_PAGES);
+    let mut writer = writer(RING_PAGES, 1, 0, log.expected.start);
+    writer.append(1, &Entry::Flush { watermark: 9 }).unwrap();
+    let mut batch = writer.take().unwrap();
+    let bytes = batch.pages.bytes_mut();
+    change(bytes);
+    let body = crc32c::crc32c_append(SALT, &bytes[48..]);
+    let checksum = crc32c::crc32c_append(body, &bytes[8..48]);
+    bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
+    let pages: &[Page] = batch.pages.pages();
+    log.flash.write_durably(FileId::CommitLog, 0, pages).unwrap();
+    replay(&log.flash, RING_PAGES, log.expected).map(|(_, entries)| entries.len())
+}
+
+#[test]
+fn what_a_newer_version_wrote_is_refused_by_name() {
+    assert_eq!(forged(|_| {}), Ok(1));
+    let version = forged(|bytes| bytes[8..10].copy_from_slice(&(VERSION + 1).to_le_bytes()));
+    let kind = forged(|bytes| bytes[48 + 4] = 77);
+    for error in [version.unwrap_err(), kind.unwrap_err()] {
+        assert!(matches!(error, LogError::Newer { offset: 0, .. }));
+        assert!(error.to_string().contains("open the store with that version"), "{error}");
+    }
+}
+
+#[test]
+fn entries_that_make_no_sense_are_damage() {
+    let shorter: fn(&mut [u8]) = |bytes| bytes[48] = 7;
+    let longer: fn(&mut [u8]) = |bytes| bytes[48] = 9;
+    let missing: fn(&mut [u8]) = |bytes| bytes[44] = 2;
+    let surplus: fn(&mut [u8]) = |bytes| bytes[44] = 0;
+    let no_record: fn(&mut [u8]) = |bytes| bytes[52] = 1;
+    for change in [shorter, longer, missing, surplus, no_record] {
+        assert!(matches!(forged(change), Err(LogError::Damage { offset: 0, .. })));
+    }
+}

@@ -1,0 +1,6 @@
+//! The manifest: edits against what they mean, and the file against power cuts, faults and damage.
+
+mod crash;
+mod damage;
+mod edits;
+mod generate;
