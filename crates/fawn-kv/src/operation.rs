@@ -71,13 +71,13 @@ impl Operation<'_> {
         !matches!(self, Self::Store(Store { mode: Mode::Set, .. }))
     }
 
-    /// Whether the operation needs the current item's *value*, not just its cas, flags and expiry. A touch also does
-    /// when it appends [`NewValue::Unchanged`].
+    /// Whether [`evaluate`] looks at the current item's *value*, or the answer shows it; else any slice of the same
+    /// length will do. Whatever the operation, a decision to append [`NewValue::Unchanged`] needs the value.
     pub fn needs_value(&self) -> bool {
         match self {
             Self::Store(store) => matches!(store.mode, Mode::Append { .. } | Mode::Prepend { .. }),
             Self::Delete(_) | Self::Touch { .. } => false,
-            _ => true,
+            Self::Get | Self::GetAndTouch { .. } | Self::MetaGet(_) | Self::Arithmetic(_) => true,
         }
     }
 }
