@@ -330,7 +330,7 @@ impl Session {
         let Some(end) = memchr2(b' ', b'\n', window) else {
             let too_long = window.len() == MAX_KEY_BYTES + 2;
             return if too_long {
-                self.refuse_keys(State::SkipLine, 0, keys)
+                self.refuse_keys(State::SkipLine, window.len(), keys)
             } else {
                 (0, Found::NeedMore(input.len() + 1))
             };
