@@ -1,0 +1,56 @@
+//! Development tasks: `cargo xtask <task>`.
+//!
+//! | task | what it does |
+//! |---|---|
+//! | `tidy` | format, lints, documentation, and the project's own rules |
+//! | `ci` | `cargo test --workspace`, then `tidy` |
+//!
+//! Longer suites get tasks of their own here, so that everything that CI or a developer runs has one name.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod dependencies;
+mod licence;
+mod links;
+mod process;
+mod rules;
+mod tidy;
+mod tree;
+
+use std::process::ExitCode;
+
+/// One task.
+struct Task {
+    name: &'static str,
+    description: &'static str,
+    run: fn() -> anyhow::Result<()>,
+}
+
+const TASKS: &[Task] = &[
+    Task { name: "tidy", description: "check format, lints, documentation and the project's rules", run: tidy::run },
+    Task { name: "ci", description: "run every test, then tidy", run: ci },
+];
+
+fn main() -> ExitCode {
+    let name = std::env::args().nth(1);
+    let Some(task) = TASKS.iter().find(|task| Some(task.name) == name.as_deref()) else {
+        eprintln!("usage: cargo xtask TASK\n");
+        for Task { name, description, .. } in TASKS {
+            eprintln!("  {name:<8} {description}");
+        }
+        return ExitCode::from(2);
+    };
+    match (task.run)() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What CI runs.
+fn ci() -> anyhow::Result<()> {
+    process::cargo(&["test", "--workspace"], &[])?;
+    tidy::run()
+}

@@ -1,0 +1,45 @@
+//! `cargo xtask tidy`: everything about the code that a program can judge, without running it.
+
+use anyhow::bail;
+
+use crate::process::{cargo, root};
+use crate::tree::Tree;
+use crate::{dependencies, links, rules};
+
+/// Runs every check, and fails at the end if one has failed.
+pub fn run() -> anyhow::Result<()> {
+    let tree = Tree::read(&root())?;
+    let mut complaints = Vec::new();
+    complaints.extend(rules::check(&tree));
+    complaints.extend(links::check(&tree));
+    complaints.extend(dependencies::check()?);
+    for complaint in &complaints {
+        eprintln!("{complaint}");
+    }
+    let mut failed = Vec::new();
+    if !complaints.is_empty() {
+        failed.push(format!("{} lines against the project's rules", complaints.len()));
+    }
+    for (name, command) in CARGO {
+        println!("tidy: {name}");
+        let arguments: Vec<&str> = command.split(' ').collect();
+        if cargo(&arguments, &[("RUSTDOCFLAGS", DOC)]).is_err() {
+            failed.push((*name).to_owned());
+        }
+    }
+    if failed.is_empty() {
+        println!("tidy: all is well ({} files)", tree.files.len());
+        return Ok(());
+    }
+    bail!("not tidy: {}", failed.join(", "))
+}
+
+/// What cargo checks.
+const CARGO: &[(&str, &str)] = &[
+    ("format", "fmt --all --check"),
+    ("lints", "clippy --workspace --all-targets -- -D warnings"),
+    ("documentation", "doc --workspace --no-deps --document-private-items"),
+];
+
+/// Links that lead nowhere are errors; links to private items are not, as private items are documented, too.
+const DOC: &str = "-D warnings -A rustdoc::private_intra_doc_links";
