@@ -6,10 +6,16 @@ use fawn_ring::Interval;
 
 use super::State;
 
+/// Pages that no ring has (a pebibyte) and logical pages that no log reaches: arithmetic on places stays far from its
+/// limits.
+const MAX_RING_PAGES: u64 = 1 << 38;
+const MAX_PAGE: u64 = 1 << 62;
+
 pub(super) fn check(state: &State) -> Result<(), &'static str> {
     if state.store >= state.stores {
         return Err("the store's number is one of the directory's stores");
     }
+    check_log(state)?;
     if !tile(state.slices.iter().map(|slice| slice.interval), state.interval) {
         return Err("slices tile the store's interval");
     }
@@ -28,6 +34,17 @@ pub(super) fn check(state: &State) -> Result<(), &'static str> {
         return Err("sequence numbers are reserved before they are given out");
     }
     check_segments(state)
+}
+
+fn check_log(state: &State) -> Result<(), &'static str> {
+    let log = &state.log;
+    if !(2..MAX_RING_PAGES).contains(&log.ring_pages) || log.start.page >= MAX_PAGE {
+        return Err("the log's places are within bounds");
+    }
+    if log.clean_end.is_some_and(|end| end < log.start.page || end - log.start.page > log.ring_pages) {
+        return Err("the log ends within a lap of its start");
+    }
+    Ok(())
 }
 
 fn check_segments(state: &State) -> Result<(), &'static str> {

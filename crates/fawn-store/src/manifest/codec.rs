@@ -178,3 +178,78 @@ impl<K: Code + Ord, V: Code> Code for BTreeMap<K, V> {
         if map.len() == count { Ok(map) } else { Err(DecodeError::Malformed) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::{btree_map, vec};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::manifest::{Edit, State};
+
+    fn round_trip<T: Code + PartialEq + std::fmt::Debug>(value: &T) {
+        let mut bytes = Vec::new();
+        value.encode(&mut bytes);
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(T::decode(&mut reader).as_ref(), Ok(value));
+        assert!(reader.is_at_end());
+        for len in 0..bytes.len() {
+            assert_eq!(T::decode(&mut Reader::new(&bytes[..len])), Err(DecodeError::Malformed), "cut to {len} bytes");
+        }
+    }
+
+    fn state() -> State {
+        State::new(2, 4, Interval::ALL, Secret([5; 32]), 9, 3, 64)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_reads_back_and_nothing_less_does(
+            numbers in any::<(u8, u16, u32, u64)>(),
+            list in vec(any::<Option<u16>>(), 0..9),
+            map in btree_map(any::<u16>(), any::<u64>(), 0..9),
+            key in any::<[u8; 20]>(),
+        ) {
+            round_trip(&((numbers.0, numbers.1), (numbers.2, numbers.3)));
+            round_trip(&list);
+            round_trip(&map);
+            round_trip(&Interval { low: Key(key), high: Key::MAX });
+        }
+
+        #[test]
+        fn no_bytes_make_the_decoder_panic(bytes in vec(any::<u8>(), 0..600)) {
+            let _ = State::decode(&mut Reader::new(&bytes));
+            if let Ok(edits) = Vec::<Edit>::decode(&mut Reader::new(&bytes)) {
+                let mut state = state();
+                for edit in &edits {
+                    let _ = state.apply(edit);
+                }
+            }
+        }
+
+        #[test]
+        fn no_edit_makes_apply_panic(kind in 1..=12u8, bytes in vec(prop_oneof![Just(0), Just(1), any::<u8>()], 300)) {
+            let bytes = [&[kind], &bytes[..]].concat();
+            if let Ok(edit) = Edit::decode(&mut Reader::new(&bytes)) {
+                let _ = state().apply(&edit);
+            }
+        }
+    }
+
+    #[test]
+    fn a_state_reads_back() {
+        round_trip(&state());
+    }
+
+    #[test]
+    fn values_out_of_bounds_are_malformed() {
+        let decode = |bytes: &[u8]| Option::<u8>::decode(&mut Reader::new(bytes));
+        assert_eq!((decode(&[2, 0]), decode(&[1, 7])), (Err(DecodeError::Malformed), Ok(Some(7))));
+        let mut backwards = Vec::new();
+        Interval { low: Key::MAX, high: Key::MIN }.encode(&mut backwards);
+        assert_eq!(Interval::decode(&mut Reader::new(&backwards)), Err(DecodeError::Malformed));
+        let twice = [2, 0, 0, 0, 5, 1, 5, 2];
+        assert_eq!(BTreeMap::<u8, u8>::decode(&mut Reader::new(&twice)), Err(DecodeError::Malformed));
+        assert_eq!(Edit::decode(&mut Reader::new(&[13])), Err(DecodeError::Unknown));
+    }
+}

@@ -189,6 +189,7 @@ impl State {
 
     fn apply_sealed(&mut self, sealed: &Sealed) -> Result<(), Inconsistent> {
         ensure(sealed.log.page >= self.log.start.page, "the log's start moves forward")?;
+        ensure(self.log.clean_end.is_none_or(|end| sealed.log.page <= end), "the log's start is within the log")?;
         self.log.start = sealed.log;
         if let Some((number, segment)) = &sealed.segment {
             self.add_segment(*number, *segment)?;

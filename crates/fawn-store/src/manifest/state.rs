@@ -228,7 +228,8 @@ impl State {
     }
 
     /// Verifies what must always hold: slices and ranges tile the interval, range ends are slice ends, every part is a
-    /// segment, every segment is a part, no file number is used twice or is still to come.
+    /// segment that reaches into its slice, every segment is a part, no file number is used twice or is still to come,
+    /// places of the log are within bounds.
     ///
     /// # Errors
     /// What does not hold.

@@ -1,5 +1,7 @@
 //! The commit log against a device that loses, tears and reorders what was not synced, and against damage.
 
+#![allow(clippy::unwrap_used)]
+
 mod crash;
 mod damage;
 mod harness;

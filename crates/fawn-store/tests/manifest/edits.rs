@@ -17,7 +17,7 @@ fn files(state: &State) -> BTreeSet<u64> {
 
 #[test]
 fn random_edits_keep_the_state_sound_and_report_every_dropped_file_once() {
-    for seed in 0..200 {
+    for seed in 0..80 {
         let random = &mut Random::new(seed);
         let mut state = state();
         for _ in 0..300 {
@@ -34,7 +34,7 @@ fn random_edits_keep_the_state_sound_and_report_every_dropped_file_once() {
 
 #[test]
 fn every_edit_reads_back_from_flash() {
-    for seed in 0..60 {
+    for seed in 0..24 {
         let random = &mut Random::new(seed);
         let flash = SimFlash::new(seed);
         let mut manifest = Manifest::create(&flash, state()).unwrap();

@@ -64,10 +64,12 @@ fn sealed(state: &State, random: &mut Random) -> Edit {
         flush_watermark: random.word(),
         flush_deadline: random.word() as u32,
     });
+    let start = state.log.start.page;
+    let latest = state.log.clean_end.unwrap_or(start + 100);
     Edit::Sealed(Box::new(Sealed {
         ranges: ranges.collect(),
         segment,
-        log: LogPosition { page: state.log.start.page + random.below(100), previous: random.word() as u32 },
+        log: LogPosition { page: start + random.below(latest - start + 1), previous: random.word() as u32 },
         user_bytes: random.below(1 << 40),
         written_bytes: random.below(1 << 40),
     }))
