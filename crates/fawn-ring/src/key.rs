@@ -36,6 +36,19 @@ impl Key {
         Self(bytes)
     }
 
+    /// The position before; `None` below [`Key::MIN`].
+    pub fn predecessor(&self) -> Option<Self> {
+        let mut bytes = self.0;
+        for byte in bytes.iter_mut().rev() {
+            let (difference, borrow) = byte.overflowing_sub(1);
+            *byte = difference;
+            if !borrow {
+                return Some(Self(bytes));
+            }
+        }
+        None
+    }
+
     /// The next position clockwise; `None` after [`Key::MAX`].
     pub fn successor(&self) -> Option<Self> {
         let mut bytes = self.0;
@@ -111,6 +124,8 @@ mod tests {
         low.0[19] = 0xff;
         assert_eq!(low.successor().map(|key| (key.0[18], key.0[19])), Some((1, 0)));
         assert_eq!(Key::MAX.successor(), None);
+        assert_eq!(low.successor().and_then(|next| next.predecessor()), Some(low));
+        assert_eq!(Key::MIN.predecessor(), None);
     }
 
     #[test]

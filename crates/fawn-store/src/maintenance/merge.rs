@@ -166,19 +166,25 @@ impl Maintenance {
                 reclaim.segments.push((SegmentNumber::new(*number).expect("live numbers are valid"), file));
                 self.views.remove(number);
                 self.retiring.insert(*number);
-            } else if let Some(pages) = self.drained_pages(view, &merging.slice) {
+            } else if let Some(pages) = Self::drained_pages(view, &merging.slice) {
                 reclaim.pages.push((file, pages));
             }
         }
         reclaim
     }
 
-    /// Data pages of `view` that hold records of `slice` alone.
-    fn drained_pages(&self, view: &View, slice: &Interval) -> Option<std::ops::Range<u32>> {
-        let span = view.directory.page_span(slice.low.prefix(), slice.high.prefix());
-        // The first page may hold the end of the slice before, the last the start of the one after.
-        let first = if slice.low.prefix() <= view.footer.low.prefix() { span.start } else { span.start + 1 };
-        let last = if slice.high.prefix() >= view.footer.high.prefix() { span.end } else { span.end.saturating_sub(1) };
+    /// Data pages of `view` that no lookup or merge of another slice reads.
+    fn drained_pages(view: &View, slice: &Interval) -> Option<std::ops::Range<u32>> {
+        // What lies below the slice ends with the pages of the key below it, what lies above begins with those of the
+        // key above it; the directory is asked as lookups ask it.
+        let first = match slice.low.predecessor() {
+            Some(below) if below.prefix() >= view.footer.low.prefix() => view.directory.locate(below.prefix()).end,
+            _ => 0,
+        };
+        let last = match slice.high.successor() {
+            Some(above) if above.prefix() <= view.footer.high.prefix() => view.directory.locate(above.prefix()).start,
+            _ => view.directory.pages(),
+        };
         (first < last).then_some(first..last)
     }
 

@@ -4,6 +4,7 @@ use fawn_ring::Key;
 
 use super::footer::Footer;
 use super::fragments::Fragments;
+use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::page::{PAGE_PAYLOAD_BYTES, Page, PageBuf, Place};
 use crate::record::{Kind, Record};
@@ -80,11 +81,13 @@ impl Writer {
         let header = Record::decode_trusted(record).expect("only whole records are pushed");
         let prefix = key.prefix();
         self.footer.count(key, &header, record.len());
+        if self.used == 0 {
+            // A page that begins with a record may be named by any prefix down to the one before it.
+            let owner = self.last_key.map_or(prefix, |last| PageDirectory::boundary(last.prefix(), prefix));
+            self.directory.push(owner);
+        }
         self.last_key = Some(*key);
         self.prefixes.push(prefix);
-        if self.used == 0 {
-            self.directory.push(prefix);
-        }
         if self.first_record.is_none() {
             self.first_record = Some(self.used);
         }

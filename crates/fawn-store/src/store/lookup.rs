@@ -76,7 +76,11 @@ impl Store {
         table.candidates(key.prefix(), &mut self.candidates);
         // A key on a slice's border may have a slot in both slices; the segment may have left this one since.
         let segments = &self.segments;
-        self.candidates.retain(|number| segments.get(usize::from(number.get())).is_some_and(Option::is_some));
+        let may_hold = |number: &SegmentNumber| {
+            let view = segments.get(usize::from(number.get())).and_then(Option::as_ref);
+            view.is_some_and(|view| key.prefix() >= view.footer.low.prefix())
+        };
+        self.candidates.retain(may_hold);
         match self.candidates.len() {
             0 => Lookup::Absent { gate: Gate::NONE },
             1 => {
