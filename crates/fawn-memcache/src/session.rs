@@ -251,6 +251,11 @@ impl Session {
     fn line<'a>(&mut self, input: &'a [u8]) -> (usize, Found<'a>) {
         if let Some((keys, taken)) = keys_command(input) {
             return match keys.touch {
+                None if input.len() > taken => {
+                    self.state = State::Keys(keys);
+                    let (more, found) = self.next_key(&input[taken..], keys);
+                    (taken + more, found)
+                }
                 None => self.enter(State::Keys(keys), taken, Found::Silence),
                 Some(_) => self.touched_keys(input, keys, taken),
             };

@@ -100,11 +100,12 @@ proptest! {
 
     #[test]
     fn a_good_request_after_any_line_is_still_answered(words in proptest::collection::vec(word(), 1..8)) {
+        // A store's data block would swallow what follows; a browser is hung up on.
+        let store = ["set", "add", "cas", "append", "ms"].contains(&words[0].as_str());
         let line = words.join(" ");
-        let quits = line.contains("HTTP/");
-        // A data block that may be expected is sent along, too short for nothing: the line break ends it.
-        prop_assume!(!["set", "add", "cas", "append", "ms"].contains(&words[0].as_str()) && !quits);
-        let events = whole(format!("{line}\r\nversion\r\n").as_bytes());
-        prop_assert_eq!(events.last().map(String::as_str), Some(" Version"));
+        if !store && !line.contains("HTTP/") {
+            let events = whole(format!("{line}\r\nversion\r\n").as_bytes());
+            prop_assert_eq!(events.last().map(String::as_str), Some(" Version"));
+        }
     }
 }

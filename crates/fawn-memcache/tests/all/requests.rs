@@ -204,3 +204,8 @@ fn a_base64_key_is_decoded() {
     assert_eq!(told(b"me Zm9v b\r\n"), ["foo MetaDebug"]);
     assert_eq!(told(b"ma k O12345678901234567890123456789012\r\n"), ["CLIENT_ERROR opaque token too long"]);
 }
+
+#[test]
+fn a_session_is_small() {
+    assert!(size_of::<Session>() <= 300, "a connection's parser takes {} bytes", size_of::<Session>());
+}
