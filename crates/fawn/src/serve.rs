@@ -14,15 +14,15 @@ use crate::values::{AckMode, FileMode, Size, Span};
 Once connections are accepted, one line `fawn: serving memcached on ADDR:PORT` goes to standard output; the log goes \
 to standard error. SIGTERM and SIGINT stop the server cleanly: everything acknowledged is on flash, exit code 0.
 
-A full disk refuses new values; nothing is ever evicted. Without --auth-file anyone who can connect can read and \
-write, so an address other than the loopback is refused unless --insecure is given.")]
+A full disk refuses new values; nothing is ever evicted. An address beyond the loopback needs --auth-file and \
+--tls-cert, or --insecure where the network itself keeps strangers out.")]
 pub struct ServeArguments {
     /// Directory of the data; made when it does not exist
     #[arg(long, value_name = "DIR", default_value = "./fawn-data")]
     pub dir: PathBuf,
-    /// Address to listen on; port 0 takes a free port
+    /// Address to listen on; port 0 takes a free port; may be given several times
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:11211")]
-    pub listen: String,
+    pub listen: Vec<String>,
     /// DRAM for index, buffers and record cache [default: a quarter of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
@@ -57,7 +57,10 @@ pub struct ServeArguments {
     /// Close connections that were silent for this long [default: never]
     #[arg(long, value_name = "DURATION")]
     pub idle_timeout: Option<Span>,
-    /// Listen beyond the loopback although nothing checks who connects
+    /// Refuse clients' `flush_all`, which would empty the store
+    #[arg(long)]
+    pub no_flush: bool,
+    /// Listen beyond the loopback without authentication or TLS
     #[arg(long)]
     pub insecure: bool,
 }

@@ -6,6 +6,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
 /// How the fake behaves.
 #[derive(Clone, Copy, Debug)]
 pub enum Manner {
@@ -26,15 +29,32 @@ pub struct Fake {
 impl Fake {
     /// Starts it. Its threads end with the test process.
     pub fn start(manner: Manner) -> Self {
+        Self::start_with(manner, |stream| stream)
+    }
+
+    /// Starts it behind TLS, with this certificate and key.
+    pub fn start_tls(manner: Manner, certified: &rcgen::CertifiedKey<rcgen::KeyPair>) -> Self {
+        let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = config.with_no_client_auth().with_single_cert(vec![certified.cert.der().clone()], key).unwrap();
+        let config = Arc::new(config);
+        Self::start_with(manner, move |stream| {
+            StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream)
+        })
+    }
+
+    /// Starts it with a wrapping around each connection.
+    fn start_with<S: Read + Write>(manner: Manner, wrap: impl Fn(TcpStream) -> S + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let acknowledged = Arc::new(Mutex::new(HashSet::new()));
-        let shared = Arc::clone(&acknowledged);
+        let (shared, wrap) = (Arc::clone(&acknowledged), Arc::new(wrap));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let shared = Arc::clone(&shared);
+                let (shared, wrap) = (Arc::clone(&shared), Arc::clone(&wrap));
                 // A client that is killed breaks its connection.
-                std::thread::spawn(move || drop(serve(&stream.unwrap(), manner, &shared)));
+                std::thread::spawn(move || drop(serve(wrap(stream.unwrap()), manner, &shared)));
             }
         });
         Self { address, acknowledged }
@@ -52,14 +72,13 @@ impl Fake {
 }
 
 /// Serves one connection until it ends.
-fn serve(stream: &TcpStream, manner: Manner, acknowledged: &Mutex<HashSet<String>>) -> std::io::Result<()> {
+fn serve(stream: impl Read + Write, manner: Manner, acknowledged: &Mutex<HashSet<String>>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
-    let mut writer = stream;
     let mut line = String::new();
     while reader.read_line(&mut line)? > 0 {
         let tokens: Vec<&str> = line.split_whitespace().collect();
         if tokens[0] == "mn" {
-            writer.write_all(b"MN\r\n")?;
+            reader.get_mut().write_all(b"MN\r\n")?;
         } else {
             assert_eq!(tokens[0], "ms", "the fake knows no other command");
             reader.read_exact(&mut vec![0; tokens[2].parse::<usize>().unwrap() + 2])?;
@@ -67,10 +86,10 @@ fn serve(stream: &TcpStream, manner: Manner, acknowledged: &Mutex<HashSet<String
                 Manner::Slow(delay) => {
                     std::thread::sleep(delay);
                     acknowledged.lock().unwrap().insert(tokens[1].to_owned());
-                    writer.write_all(b"HD\r\n")?;
+                    reader.get_mut().write_all(b"HD\r\n")?;
                 }
                 Manner::Silent => {}
-                Manner::Says(answer) => writer.write_all(format!("{answer}\r\n").as_bytes())?,
+                Manner::Says(answer) => reader.get_mut().write_all(format!("{answer}\r\n").as_bytes())?,
             }
         }
         line.clear();

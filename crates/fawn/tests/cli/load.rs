@@ -234,6 +234,33 @@ fn a_state_of_another_server_is_not_used() {
 }
 
 #[test]
+fn a_load_over_tls_trusts_the_given_certificate_only() {
+    let certified = rcgen::generate_simple_self_signed(["deer.example".to_owned()]).unwrap();
+    let fake = Fake::start_tls(Manner::Slow(Duration::ZERO), &certified);
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: String| {
+        std::fs::write(dir.path().join(name), text).unwrap();
+        dir.path().join(name).to_str().unwrap().to_owned()
+    };
+    let path = file("in.tsv", numbered(5000) + &format!("large\t{}\n", "x".repeat(10 << 20)));
+    let ca = file("ca.pem", certified.cert.pem());
+    let other = rcgen::generate_simple_self_signed(["deer.example".to_owned()]).unwrap();
+    let other = file("other.pem", other.cert.pem());
+    let load = |ca: &str, name: &str| fawn(&["load", "--to", &fake.address, "--tls-ca", ca, "--tls-name", name, &path]);
+
+    let strange = load(&other, "deer.example");
+    assert!(strange.stderr.contains("certificate"), "{}", strange.stderr);
+    let misnamed = load(&ca, "elk.example");
+    assert!(misnamed.stderr.contains("certificate"), "{}", misnamed.stderr);
+    assert_eq!((strange.code, misnamed.code, fake.acknowledged().len()), (1, 1, 0));
+
+    let run = load(&ca, "deer.example");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(fake.acknowledged().len(), 5001);
+    assert_eq!(load(&path, "deer.example").code, 1, "a file without certificates is refused");
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let run = fawn(&["load", "--to", "127.0.0.1:1", "nowhere.tsv"]);
     assert_eq!(run.code, 1);

@@ -11,5 +11,6 @@ mod fake;
 mod keys;
 mod load;
 mod packages;
+mod readme;
 mod server;
 mod shell;

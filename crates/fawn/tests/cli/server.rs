@@ -1,7 +1,8 @@
 //! Servers to test against, and the command under test.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -11,7 +12,15 @@ use tempfile::TempDir;
 /// The kinds of server that the commands are tested against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    Fawn,
     Memcached,
+}
+
+impl Kind {
+    /// Whether the data are there after a restart.
+    pub fn keeps_data(self) -> bool {
+        self == Self::Fawn
+    }
 }
 
 /// A running server, stopped when dropped.
@@ -25,6 +34,9 @@ pub struct Server {
 /// Turns test functions that take a [`Kind`] into a test for each kind of server.
 macro_rules! on_each_server {
     ($($name:ident),* $(,)?) => {
+        mod on_fawn {
+            $(#[test] fn $name() { super::$name($crate::server::Kind::Fawn); })*
+        }
         mod on_memcached {
             $(#[test] fn $name() { super::$name($crate::server::Kind::Memcached); })*
         }
@@ -36,8 +48,16 @@ impl Server {
     /// Starts a server with default settings on a free port; `None`, with a message, when it is not installed.
     pub fn start(kind: Kind) -> Option<Self> {
         match kind {
+            Kind::Fawn => Self::fawn(&[]),
             Kind::Memcached => Self::memcached(&[]),
         }
+    }
+
+    /// Starts `fawn serve` with more arguments.
+    pub fn fawn(arguments: &[&str]) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let (child, address) = spawn_fawn(dir.path(), "127.0.0.1:0", arguments)?;
+        Some(Self { child, address, dir })
     }
 
     /// Starts memcached with more arguments.
@@ -64,6 +84,16 @@ impl Server {
         });
         let port = text.lines().find_map(|line| line.strip_prefix("TCP INET: ")).expect("memcached tells its TCP port");
         Some(Self { child, address: format!("127.0.0.1:{port}"), dir })
+    }
+
+    /// Stops `fawn serve` cleanly and starts it again with the same data, at the same address.
+    pub fn restart(&mut self) {
+        let process = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(0), "a clean stop exits with 0");
+        let (child, address) = spawn_fawn(self.dir.path(), &self.address, &[]).expect("it ran before");
+        assert_eq!(address, self.address);
+        self.child = child;
     }
 
     /// A directory for the test's files, removed with the server.
@@ -111,6 +141,24 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Starts `fawn serve` and waits for the line that tells its address.
+fn spawn_fawn(dir: &Path, listen: &str, arguments: &[&str]) -> Option<(Child, String)> {
+    let data = dir.join("data");
+    let mut command = fawn_command(&["serve", "--dir", data.to_str().unwrap(), "--listen", listen, "--memory", "256M"]);
+    let log = dir.join("log");
+    let mut child = command.args(arguments).stdout(Stdio::piped()).stderr(File::create(&log).unwrap()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    if let Some(address) = line.strip_prefix("fawn: serving memcached on ") {
+        return Some((child, address.trim_end().to_owned()));
+    }
+    child.wait().unwrap();
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains("this build has no server"), "fawn serve did not start: {line}{log}");
+    eprintln!("skipped: this build has no server");
+    None
 }
 
 /// What a run of the command came to.
