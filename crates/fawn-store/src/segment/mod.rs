@@ -19,6 +19,8 @@ mod cursor;
 mod find;
 mod footer;
 mod fragments;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use cursor::Cursor;
