@@ -1,4 +1,4 @@
-//! What the crates depend on: allowed licences, no banned crates, and arrows in one direction.
+//! What the crates depend on: allowed licences, no banned crates, arrows in one direction, and a reason for each.
 
 use std::collections::BTreeMap;
 
@@ -54,17 +54,17 @@ struct Dependency {
     kind: Option<String>,
 }
 
-/// Every violation.
+/// Every violation; `architecture` is the text of ARCHITECTURE.md.
 ///
 /// # Errors
 /// Cargo cannot be asked.
-pub fn check() -> anyhow::Result<Vec<String>> {
+pub fn check(architecture: &str) -> anyhow::Result<Vec<String>> {
     let metadata: Metadata =
         serde_json::from_str(&output("cargo", &["metadata", "--format-version", "1", "--locked"])?)?;
-    Ok(complaints(&metadata))
+    Ok(complaints(&metadata, architecture))
 }
 
-fn complaints(metadata: &Metadata) -> Vec<String> {
+fn complaints(metadata: &Metadata, architecture: &str) -> Vec<String> {
     let arrows: BTreeMap<_, _> = ARROWS.iter().copied().collect();
     let mut complaints = Vec::new();
     for package in &metadata.packages {
@@ -78,6 +78,7 @@ fn complaints(metadata: &Metadata) -> Vec<String> {
         }
         if package.source.is_none() {
             complaints.extend(wrong_arrows(package, &arrows));
+            complaints.extend(unexplained(package, &arrows, architecture));
         }
     }
     complaints
@@ -93,6 +94,15 @@ fn wrong_arrows(package: &Package, arrows: &BTreeMap<&str, &[&str]>) -> Vec<Stri
     let edges = package.dependencies.iter().filter(|dependency| dependency.kind.as_deref() != Some("dev")).filter(ours);
     let wrong = edges.filter(|dependency| !allowed.contains(&dependency.name.as_str()));
     wrong.map(|dependency| format!("{name} must not depend on {}: see ARCHITECTURE.md", dependency.name)).collect()
+}
+
+/// What one of our crates takes from outside without a line in ARCHITECTURE.md that says why.
+fn unexplained(package: &Package, arrows: &BTreeMap<&str, &[&str]>, architecture: &str) -> Vec<String> {
+    let outside = package.dependencies.iter().filter(|dependency| !arrows.contains_key(dependency.name.as_str()));
+    let missing = outside.filter(|dependency| !architecture.contains(&format!("`{}`", dependency.name)));
+    missing
+        .map(|dependency| format!("ARCHITECTURE.md does not say why {} uses {}", package.name, dependency.name))
+        .collect()
 }
 
 #[cfg(test)]
@@ -116,22 +126,28 @@ mod tests {
     #[test]
     fn good_dependencies_pass() {
         let packages = vec![
-            package("fawn-store", "Apache-2.0", true, &[("fawn-ring", None), ("fawn-sim", Some("dev"))]),
+            package(
+                "fawn-store",
+                "Apache-2.0",
+                true,
+                &[("fawn-ring", None), ("fawn-sim", Some("dev")), ("crc32c", None)],
+            ),
             package("serde", "MIT OR Apache-2.0", false, &[]),
         ];
-        assert_eq!(complaints(&Metadata { packages }), [""; 0]);
+        assert_eq!(complaints(&Metadata { packages }, "| `crc32c` | store | checksum |"), [""; 0]);
     }
 
     #[test]
-    fn banned_crates_foreign_licences_and_wrong_arrows_are_named() {
+    fn banned_foreign_unexplained_and_wrong_dependencies_are_named() {
         let cases = [
             (package("bincode", "MIT", false, &[]), "is banned"),
             (package("copyleft", "GPL-3.0", false, &[]), "licence `GPL-3.0`"),
             (package("fawn-store", "Apache-2.0", true, &[("fawn-flash", None)]), "must not depend on fawn-flash"),
+            (package("fawn-ring", "Apache-2.0", true, &[("left-pad", None)]), "why fawn-ring uses left-pad"),
             (package("fawn-surprise", "Apache-2.0", true, &[]), "new crate"),
         ];
         for (package, expected) in cases {
-            let found = complaints(&Metadata { packages: vec![package] });
+            let found = complaints(&Metadata { packages: vec![package] }, "");
             assert!(found.len() == 1 && found[0].contains(expected), "{expected}: {found:?}");
         }
     }

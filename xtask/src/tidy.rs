@@ -12,7 +12,7 @@ pub fn run() -> anyhow::Result<()> {
     let mut complaints = Vec::new();
     complaints.extend(rules::check(&tree));
     complaints.extend(links::check(&tree));
-    complaints.extend(dependencies::check()?);
+    complaints.extend(dependencies::check(tree.file("ARCHITECTURE.md").map_or("", |file| file.text.as_str()))?);
     for complaint in &complaints {
         eprintln!("{complaint}");
     }
