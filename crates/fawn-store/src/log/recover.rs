@@ -146,8 +146,6 @@ impl<'f> Ring<'f> {
             let what = "the file is shorter than it was made";
             return Err(LogError::Damage { offset: pages * PAGE_BYTES as u64, what });
         }
-        // A process that died, not the machine, may leave bytes that were written and never synced.
-        flash.sync(FileId::CommitLog)?;
         Ok(Self { flash, shape, window: PageBuf::default(), first: 0 })
     }
 
@@ -186,8 +184,9 @@ impl<'f> Ring<'f> {
         }))
     }
 
-    /// Writes the log's last batch again, as it is. It may have been in flight when a sync failed, after which reads may
-    /// show what no later sync saves.
+    /// Writes the log's last batch again, as it is, and syncs it. It may have been in flight when the process died, and
+    /// so not be durable; or when a sync failed, after which reads may show what no later sync saves. All batches before
+    /// it were durable before it was written.
     fn write_again(&mut self, header: &Header) -> Result<(), FlashError> {
         let (flash, first) = (self.flash, header.position % self.shape.ring_pages);
         flash.write_durably(FileId::CommitLog, first, self.read(first, header.pages())?)

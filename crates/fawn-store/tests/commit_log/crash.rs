@@ -61,6 +61,23 @@ fn power_may_be_cut_at_every_write_point() {
 }
 
 #[test]
+fn what_a_killed_process_left_is_durable_once_it_is_read() {
+    for operations in 0..60 {
+        for seed in 0..10 {
+            let mut log = Logger::create(40);
+            log.operations_left = operations;
+            run(&mut log, &mut Random::new(seed), 400);
+            log.operations_left = u64::MAX;
+            let read = log.reopen();
+            let after = log.power_cut(PowerCut::Lost, seed);
+            assert_eq!((after.end, after.entries), (read.end, read.entries));
+            run(&mut log, &mut Random::new(seed), 30);
+            log.power_cut(PowerCut::Torn, seed);
+        }
+    }
+}
+
+#[test]
 fn any_pages_of_the_last_batch_may_be_lost() {
     // The second lap runs over a first one of the same layout, so that what is lost shows older batches.
     let mut log = Logger::create(12);

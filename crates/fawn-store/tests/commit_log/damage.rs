@@ -81,6 +81,32 @@ fn a_mark_makes_damage_to_the_last_batch_known() {
 }
 
 #[test]
+fn no_damaged_batch_is_passed_over_at_the_end_of_the_ring() {
+    // Batches of all lengths end where the next one begins the next lap, or leave pages unused before it.
+    for last in 1..=5usize {
+        for unused in 0..3 {
+            let mut log = Logger::create(RING_PAGES);
+            let at = RING_PAGES - last as u64 - unused;
+            for _ in 0..at {
+                assert!(log.append_record(100));
+                log.commit().unwrap();
+            }
+            log.seal();
+            assert!(log.append_record(last * PAGE_BYTES - 200));
+            log.commit().unwrap();
+            assert!(log.append_record(4 * PAGE_BYTES - 200));
+            log.commit().unwrap();
+            assert_eq!(log.writer.position().page, RING_PAGES + 4);
+            assert_eq!(replay(&log.flash, RING_PAGES, log.expected).unwrap().1.len(), 2);
+            log.flash.flip_bit(FileId::CommitLog, at * PAGE_BYTES as u64 + 90, 1);
+            let result = replay(&log.flash, RING_PAGES, log.expected);
+            let at = at * PAGE_BYTES as u64;
+            assert!(matches!(&result, Err(LogError::Damage { offset, .. }) if *offset == at), "{result:?}");
+        }
+    }
+}
+
+#[test]
 fn every_truncation_of_the_file_is_damage() {
     let (log, _) = small();
     for pages in (0..RING_PAGES).rev() {

@@ -1,5 +1,6 @@
 //! A store that does nothing but log: it knows what it appended, what was acknowledged, and where recovery begins.
 
+use crate::killed::Killed;
 use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_sim::random::Random;
 use fawn_store::flash::{FileId, Flash, FlashError};
@@ -78,6 +79,8 @@ pub struct Logger {
     /// All entries from `expected.start` on, each with its gate in this opening (0: of an earlier one).
     pub appended: Vec<(u64, Owned, u64)>,
     next_seq: u64,
+    /// Writes and syncs until the process is killed.
+    pub operations_left: u64,
 }
 
 impl Logger {
@@ -88,7 +91,7 @@ impl Logger {
         flash.sync_names().unwrap();
         let expected = Expected { start: LogPosition::default(), generation: 1, clean_end: None };
         let writer = writer(ring_pages, 1, 0, LogPosition::default());
-        Self { flash, writer, ring_pages, expected, appended: Vec::new(), next_seq: 1 }
+        Self { flash, writer, ring_pages, expected, appended: Vec::new(), next_seq: 1, operations_left: u64::MAX }
     }
 
     /// Appends; false when the log refused.
@@ -123,7 +126,10 @@ impl Logger {
     /// Writes the batch under construction, if there is one.
     pub fn commit(&mut self) -> Result<(), FlashError> {
         let Some(batch) = self.writer.take() else { return Ok(()) };
-        self.flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages())?;
+        let flash = Killed::after(self.operations_left, &self.flash);
+        let result = flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
+        self.operations_left = self.operations_left.saturating_sub(2);
+        result?;
         self.writer.written(batch.gate, batch.pages);
         Ok(())
     }

@@ -5,4 +5,6 @@
 mod crash;
 mod damage;
 mod harness;
+#[path = "../shared/killed.rs"]
+mod killed;
 mod writing;

@@ -6,6 +6,7 @@ use fawn_store::flash::{FileId, Flash, FlashError};
 use fawn_store::manifest::{Edit, Manifest, ManifestError, State};
 
 use crate::generate::{self, state};
+use crate::killed::Killed;
 
 const CUTS: [PowerCut; 3] = [PowerCut::Lost, PowerCut::Kept, PowerCut::Torn];
 
@@ -16,7 +17,7 @@ struct Run {
 }
 
 /// Makes or opens the manifest and commits at random until the device fails or `commits` are done.
-fn run(flash: &SimFlash, known: Option<State>, random: &mut Random, commits: u64) -> Run {
+fn run(flash: &dyn Flash, known: Option<State>, random: &mut Random, commits: u64) -> Run {
     let mut run = Run { acknowledged: known, attempted: None };
     let opened = if run.acknowledged.is_some() {
         Manifest::open(flash).map(|(manifest, _)| manifest)
@@ -70,6 +71,24 @@ fn power_may_be_cut_at_every_write_point() {
                 flash.crash_after((point + again) % 11);
                 outcome = run(&flash, known, &mut Random::new(seed), 6);
             }
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_is_durable_once_it_is_read() {
+    for operations in 0..60 {
+        for seed in 0..10 {
+            let flash = SimFlash::new(seed);
+            let outcome = run(&Killed::after(operations, &flash), None, &mut Random::new(seed), 20);
+            let known = demand(&flash, &outcome);
+            flash.power_cut(PowerCut::Lost, seed);
+            let again = Manifest::open(&flash).ok().map(|(_, state)| state);
+            assert_eq!(again, known, "killed after {operations} operations");
+            let outcome = run(&Killed::after(operations % 9, &flash), known, &mut Random::new(seed), 9);
+            let known = demand(&flash, &outcome);
+            flash.power_cut(PowerCut::Lost, seed);
+            assert_eq!(Manifest::open(&flash).ok().map(|(_, state)| state), known);
         }
     }
 }

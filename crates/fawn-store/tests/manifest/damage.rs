@@ -142,6 +142,15 @@ fn forge(flash: &SimFlash, page: u64, change: impl FnOnce(&mut [u8])) {
 }
 
 #[test]
+fn edits_that_do_not_chain_are_not_applied() {
+    let (flash, states) = small();
+    forge(&flash, 6, |bytes| bytes[12] ^= 1);
+    assert_eq!(Manifest::open(&flash).unwrap().1, states[2]);
+    forge(&flash, 4, |bytes| bytes[12] ^= 1);
+    assert!(matches!(Manifest::open(&flash), Err(ManifestError::Damage { number: 1, .. })));
+}
+
+#[test]
 fn what_a_newer_version_wrote_is_refused_by_name() {
     for page in [0, 6] {
         let (flash, _) = small();
