@@ -79,5 +79,26 @@ fn complain(error: &anyhow::Error) {
     let coloured = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let (red, plain) = if coloured { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
     // Standard error is the last place to complain to: if it is closed, nobody listens.
-    let _ = writeln!(stderr, "{red}fawn:{plain} {error:#}");
+    let _ = writeln!(stderr, "{red}fawn:{plain} {}", sentence(error));
+}
+
+/// The error with its causes, `what: why: why`, without those that it tells itself.
+fn sentence(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |told, cause| match cause.to_string() {
+        cause if told.is_empty() => cause,
+        cause if told.contains(&cause) => told,
+        cause => format!("{told}: {cause}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sentence;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let cause = std::io::Error::other("no space");
+        let error = anyhow::Error::new(cause).context("cannot write a (no space)").context("giving up");
+        assert_eq!(sentence(&error), "giving up: cannot write a (no space)");
+    }
 }

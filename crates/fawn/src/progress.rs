@@ -16,7 +16,9 @@ impl Progress {
     pub fn bytes(total: Option<u64>) -> Self {
         let counts = "{binary_bytes_per_sec}, {msg}";
         let known = format!("{{bar:30}} {{percent}} % of {{binary_total_bytes}}, {counts}, {{eta}} left");
-        Self::new(total, &known, &format!("{{spinner}} {{binary_bytes}}, {counts}"))
+        let progress = Self::new(total, &known, &format!("{{spinner}} {{binary_bytes}}, {counts}"));
+        progress.bar.set_message("0 records");
+        progress
     }
 
     /// Counts records; `total` records in all when known.

@@ -73,6 +73,7 @@ fn a_server_that_is_not_there_is_an_error_that_says_what_to_do() {
     assert!(run.stderr.starts_with("fawn: cannot connect to 127.0.0.1:1 (Connection refused"), "{}", run.stderr);
     assert!(run.stderr.contains("check the address"), "{}", run.stderr);
     assert_eq!(run.stderr.lines().count(), 1);
+    assert_eq!(run.stderr.matches("refused").count(), 1, "{}", run.stderr);
 }
 
 #[test]
