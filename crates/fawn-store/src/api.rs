@@ -158,6 +158,9 @@ pub enum Refusal {
     /// The record is larger than this store takes in line; give the value a file of its own.
     #[error("the record is larger than a segment takes")]
     TooLarge,
+    /// Two ranges were flushed at different sequence numbers and cannot be joined.
+    #[error("the ranges were flushed apart and cannot be joined")]
+    FlushedApart,
     /// The store has stopped after a failed write or sync.
     #[error("the store has stopped: {0}")]
     Stopped(String),

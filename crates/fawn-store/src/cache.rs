@@ -55,13 +55,8 @@ pub(crate) struct Cache {
 
 impl Cache {
     pub(crate) fn new(capacity: u64) -> Self {
-        let records = QuickCache::with(
-            1024,
-            capacity,
-            Weighter,
-            BuildHasherDefault::default(),
-            DefaultLifecycle::default(),
-        );
+        let records =
+            QuickCache::with(1024, capacity, Weighter, BuildHasherDefault::default(), DefaultLifecycle::default());
         Self { records, capacity, hits: 0, misses: 0 }
     }
 

@@ -1,8 +1,9 @@
 //! Merge: everything of one slice becomes one sorted run (the paper's Compact, slice by slice).
 //!
-//! All parts of the slice are read in key order at once; the newest version of each key wins. Because *everything*
-//! sealed of the slice takes part, nothing older is left that a delete record has to contradict: delete records,
-//! expired and flushed records are dropped. A slice that has grown is divided: each output is a slice of its own.
+//! All parts of the slice are read in key order at once; the newest version of each key wins. When *everything* sealed
+//! of the slice takes part, nothing older is left that a delete record has to contradict: delete records, expired and
+//! flushed records are dropped, and a slice that has grown is divided: each output is a slice of its own. A merge of the
+//! newest parts alone keeps them, and the slice whole.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -93,7 +94,8 @@ pub struct Merge {
     cursors: Vec<Cursor>,
     heap: BinaryHeap<Source>,
     started: bool,
-    void: Void,
+    /// Which records are dropped; `None` when older parts stay behind.
+    void: Option<Void>,
     /// Output bytes at which a slice is closed and the next begun.
     slice_bytes: u64,
     /// Start of the output slice under construction.
@@ -111,13 +113,14 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// A merge of `inputs` (age and cursor, any order) that covers everything sealed of the slice `interval`.
+    /// A merge of `inputs` (age and cursor, any order) of the slice `interval`. With `void` they are everything sealed of
+    /// the slice, and what is void is dropped; without, they are its newest parts.
     /// Output files are numbered `first_file`, `first_file + 2`, …; `slice_bytes` is the size at which the output is
     /// divided.
     pub fn new(
         interval: Interval,
         inputs: Vec<(u64, Cursor)>,
-        void: Void,
+        void: Option<Void>,
         slice_bytes: u64,
         first_file: u64,
     ) -> Self {
@@ -200,7 +203,8 @@ impl Merge {
             self.last = Some(top.key);
         }
         self.decided.push((record.key.to_vec(), value_file(&record)));
-        if record.kind == Kind::Delete || self.void.covers(&top.key, &record) {
+        let void = self.void.as_ref();
+        if void.is_some_and(|void| record.kind == Kind::Delete || void.covers(&top.key, &record)) {
             self.done.horizon = self.done.horizon.max(record.seq);
             self.done.dropped_values.extend(value_file(&record));
             return Ok(());

@@ -9,8 +9,8 @@ use crate::flash::{FileId, Flash, FlashError};
 use crate::log::{Entry, Expected, LogError, LogWriter, Recovered, Replayed, recover};
 use crate::maintenance::{Maintenance, SEQUENCE_STRIDE, Step};
 use crate::manifest::{Edit, Manifest, ManifestError, State};
-use crate::options::Options;
 use crate::merge::value_file;
+use crate::options::Options;
 use crate::page::PAGE_BYTES;
 use crate::record::Record;
 use crate::segment::{Footer, SegmentError};
@@ -189,11 +189,8 @@ impl Recovery<'_> {
             flash.sync(FileId::CommitLog)?;
             flash.sync_names()?;
         }
-        let expected = Expected {
-            start: state.log.start,
-            generation: state.generation,
-            clean_end: state.log.clean_end,
-        };
+        let expected =
+            Expected { start: state.log.start, generation: state.generation, clean_end: state.log.clean_end };
         let found = recover(flash, state.log_shape(), expected, |entry| self.replay(&entry, state))?;
         if let Some(error) = self.failed {
             return Err(error);

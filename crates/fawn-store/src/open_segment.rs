@@ -6,7 +6,7 @@ use fawn_ring::Key;
 use hashbrown::HashTable;
 
 use crate::api::Gate;
-use crate::record::Record;
+use crate::record::{Kind, Record};
 
 /// Bytes that precede each record in the arena: its key position and its gate.
 const ENTRY_HEADER_BYTES: usize = Key::LEN + 8;
@@ -19,6 +19,8 @@ pub struct OpenSegment {
     newest: HashTable<u32>,
     /// Record bytes of entries that a later one superseded.
     superseded: usize,
+    /// Keys whose newest record is a delete.
+    deletes: usize,
 }
 
 /// One entry of an open segment.
@@ -43,7 +45,7 @@ impl OpenSegment {
     /// An empty one that takes `capacity` bytes, at most 2 GiB.
     pub fn new(capacity: usize) -> Self {
         assert!(capacity <= 1 << 31, "arena offsets are 32-bit");
-        Self { arena: Vec::with_capacity(capacity), newest: HashTable::new(), superseded: 0 }
+        Self { arena: Vec::with_capacity(capacity), newest: HashTable::new(), superseded: 0, deletes: 0 }
     }
 
     /// Whether a record of `len` bytes still fits.
@@ -59,6 +61,11 @@ impl OpenSegment {
     /// Keys whose newest record is here.
     pub fn keys(&self) -> usize {
         self.newest.len()
+    }
+
+    /// Keys whose newest record here is a delete.
+    pub fn deletes(&self) -> usize {
+        self.deletes
     }
 
     /// Bytes appended, entry headers included.
@@ -95,16 +102,16 @@ impl OpenSegment {
             entry.key == *key && entry.record().key == record.key
         };
         let mut replaced = false;
-        match self.newest.find_mut(key.prefix(), same) {
-            Some(slot) => {
-                self.superseded += ENTRY_HEADER_BYTES + entry_at(arena, *slot).bytes.len();
-                *slot = offset as u32;
-                replaced = true;
-            }
-            None => {
-                let prefix = |offset: &u32| entry_at(arena, *offset).key.prefix();
-                self.newest.insert_unique(key.prefix(), offset as u32, prefix);
-            }
+        self.deletes += usize::from(record.kind == Kind::Delete);
+        if let Some(slot) = self.newest.find_mut(key.prefix(), same) {
+            let old = entry_at(arena, *slot);
+            self.superseded += ENTRY_HEADER_BYTES + old.bytes.len();
+            self.deletes -= usize::from(old.record().kind == Kind::Delete);
+            *slot = offset as u32;
+            replaced = true;
+        } else {
+            let prefix = |offset: &u32| entry_at(arena, *offset).key.prefix();
+            self.newest.insert_unique(key.prefix(), offset as u32, prefix);
         }
         (&self.arena[offset + ENTRY_HEADER_BYTES..], replaced)
     }
@@ -154,6 +161,7 @@ impl OpenSegment {
         self.arena.clear();
         self.newest.clear();
         self.superseded = 0;
+        self.deletes = 0;
     }
 }
 
@@ -172,7 +180,7 @@ fn entry_at(arena: &[u8], offset: u32) -> Entry<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Kind, Marks};
+    use crate::record::Marks;
     use fawn_ring::Secret;
 
     fn record<'a>(key: &'a [u8], value: &'a [u8], seq: u64) -> Record<'a> {

@@ -2,7 +2,7 @@
 //!
 //! A page is 4096 bytes: an 8-byte header and 4088 bytes of payload. The checksum covers the page's *place* (which
 //! file, which page number) as well as its bytes, so that a page written to or read from the wrong place never parses.
-//! Buffers of pages are aligned to the page size, as O_DIRECT asks.
+//! Buffers of pages are aligned to the page size, as `O_DIRECT` asks.
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 

@@ -8,8 +8,8 @@ use fawn_ring::{Interval, Key};
 use crate::api::Damage;
 use crate::directory::PageDirectory;
 use crate::flash::Space;
-use crate::log::LogPosition;
 use crate::index::{SegmentNumber, Table};
+use crate::log::LogPosition;
 use crate::merge::Void;
 use crate::open_segment::OpenSegment;
 use crate::segment::Footer;
@@ -55,6 +55,8 @@ pub enum Work {
         slice: Key,
         /// Which records are void.
         void: Void,
+        /// Merge only the newest small parts: their keys are overwritten so often that their slots pile up.
+        newest_only: bool,
     },
     /// Give back what no reader needs any more.
     Reclaim(Reclaim),

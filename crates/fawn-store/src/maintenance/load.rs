@@ -1,7 +1,5 @@
 //! Index loads: a slice's index is built from the fragments of its segments.
 
-use std::sync::Arc;
-
 use fawn_ring::{Interval, Key};
 
 use super::{Maintenance, Step};
@@ -80,20 +78,19 @@ impl Maintenance {
             Key::lowest_with_prefix(interval.low.prefix()),
             Key::highest_with_prefix(interval.high.prefix()),
         );
-        let mut cursor = self.cursor(view, whole, READ_PAGES);
+        let mut cursor = cursor(view, whole, READ_PAGES);
         let mut prefixes = Vec::new();
         while cursor.advance(flash, &self.secret)? {
             prefixes.push(cursor.key().prefix());
         }
         Ok(prefixes)
     }
+}
 
-    /// A cursor over the records of `interval` in a segment.
-    pub(super) fn cursor(&self, view: &View, interval: Interval, read_pages: usize) -> Cursor {
-        let directory = Arc::clone(&view.directory);
-        let pages = directory.page_span(interval.low.prefix(), interval.high.prefix());
-        Cursor::new(&view.footer, pages, interval, read_pages)
-    }
+/// A cursor over the records of `interval` in a segment.
+pub(super) fn cursor(view: &View, interval: Interval, read_pages: usize) -> Cursor {
+    let pages = view.directory.page_span(interval.low.prefix(), interval.high.prefix());
+    Cursor::new(&view.footer, pages, interval, read_pages)
 }
 
 /// Bytes of a segment's average record.

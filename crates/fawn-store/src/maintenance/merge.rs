@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
 
-use super::load::Built;
+use super::load::{Built, cursor};
 use super::record::segment_of;
 use super::seal::remove_if_there;
 use super::{Maintenance, Step};
@@ -18,8 +18,13 @@ use crate::work::{Event, MergedSlice, Reclaim, View};
 
 /// Pages that all cursors of a merge read ahead together: 32 MiB.
 const READ_AHEAD_PAGES: usize = 8192;
+/// A part is small when it holds at most one in this many pages of its slice.
+const SMALL_SHARE: u64 = 4;
 /// Most outputs of one merge.
 const MAX_OUTPUTS: u64 = 4096;
+
+/// A new run: its number, what lookups need, the prefixes of its records.
+type Run = (SegmentNumber, View, Vec<u64>);
 
 /// A merge in progress.
 pub(super) struct Merging {
@@ -37,25 +42,38 @@ impl Merging {
 }
 
 impl Maintenance {
-    pub(super) fn begin_merge(&mut self, low: Key, void: Void) {
+    pub(super) fn begin_merge(&mut self, low: Key, void: Void, newest_only: bool) {
         let Some(place) = self.slice_at(&low).filter(|_| self.loaded.contains(&low)) else {
             self.events.push_back(Event::MergeFailed { slice: low, why: "the slice is not loaded".to_owned() });
             return;
         };
         let slice = &self.manifest.state().slices[place];
-        let (interval, inputs) = (slice.interval, slice.parts.clone());
+        let (interval, all) = (slice.interval, slice.parts.clone());
+        let inputs = if newest_only { self.newest_parts(&interval, &all) } else { all.clone() };
+        let everything = inputs.len() == all.len();
         let read_pages = (READ_AHEAD_PAGES / inputs.len().max(1)).clamp(2, 256);
         let cursors = inputs
             .iter()
             .map(|number| {
                 let view = &self.views[number];
-                (view.age, self.cursor(view, interval, read_pages))
+                (view.age, cursor(view, interval, read_pages))
             })
             .collect();
         let first_file = self.new_files(MAX_OUTPUTS);
-        let slice_bytes = self.slice_bytes;
-        let merge = Merge::new(interval, cursors, void, slice_bytes, first_file);
+        let slice_bytes = if everything { self.slice_bytes } else { u64::MAX };
+        let merge = Merge::new(interval, cursors, everything.then_some(void), slice_bytes, first_file);
         self.merging = Some(Merging { slice: interval, inputs, merge });
+    }
+
+    /// The newest parts of a slice, each a small share of it; all parts when there are not even two such.
+    fn newest_parts(&self, interval: &Interval, parts: &[u16]) -> Vec<u16> {
+        let pages = |number: &u16| {
+            let span = self.views[number].directory.page_span(interval.low.prefix(), interval.high.prefix());
+            u64::from(span.end - span.start)
+        };
+        let total: u64 = parts.iter().map(pages).sum();
+        let small = parts.iter().rev().take_while(|number| pages(number) * SMALL_SHARE <= total).count();
+        if small < 2 { parts.to_vec() } else { parts[parts.len() - small..].to_vec() }
     }
 
     pub(super) fn merge_step(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
@@ -74,11 +92,11 @@ impl Maintenance {
 
     pub(super) fn abandon_merge(&mut self, flash: &dyn Flash, why: &str) -> Result<Step, FlashError> {
         let merging = self.merging.take().expect("a merge is under way");
-        self.drop_outputs(flash, &merging)?;
+        Self::drop_outputs(flash, &merging)?;
         Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why: why.to_owned() }))
     }
 
-    fn drop_outputs(&self, flash: &dyn Flash, merging: &Merging) -> Result<(), FlashError> {
+    fn drop_outputs(flash: &dyn Flash, merging: &Merging) -> Result<(), FlashError> {
         for file in merging.merge.created() {
             remove_if_there(flash, FileId::Segment(*file))?;
         }
@@ -114,7 +132,7 @@ impl Maintenance {
                 for (number, ..) in outputs.iter().filter_map(|(_, run)| run.as_ref()) {
                     self.views.remove(&number.get());
                 }
-                self.drop_outputs(flash, merging)?;
+                Self::drop_outputs(flash, merging)?;
                 let why = FlashError::NoSpace.to_string();
                 Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why }))
             }
@@ -127,7 +145,7 @@ impl Maintenance {
         &mut self,
         flash: &dyn Flash,
         merging: &Merging,
-        outputs: Vec<(Interval, Option<(SegmentNumber, View, Vec<u64>)>)>,
+        outputs: Vec<(Interval, Option<Run>)>,
         dropped: &[u64],
         values: Vec<u64>,
     ) -> Result<Step, FlashError> {

@@ -26,6 +26,7 @@ use crate::work::{Event, View, Work};
 pub(crate) use record::SEQUENCE_STRIDE;
 
 /// What a step came to.
+#[allow(clippy::large_enum_variant, reason = "one exists at a time, and events are rare")]
 pub enum Step {
     /// There is nothing to do.
     Idle,
@@ -138,7 +139,7 @@ impl Maintenance {
             return self.merge_step(flash);
         }
         if let Some(work) = self.background.pop_front() {
-            return self.begin_background(flash, work);
+            return Ok(self.begin_background(flash, work));
         }
         if self.stalled {
             self.stalled = false;
@@ -172,14 +173,14 @@ impl Maintenance {
         }
     }
 
-    fn begin_background(&mut self, flash: &dyn Flash, work: Work) -> Result<Step, FlashError> {
+    fn begin_background(&mut self, flash: &dyn Flash, work: Work) -> Step {
         match work {
-            Work::Merge { slice, void } => {
-                self.begin_merge(slice, void);
-                Ok(Step::More)
+            Work::Merge { slice, void, newest_only } => {
+                self.begin_merge(slice, void, newest_only);
+                Step::More
             }
             Work::Scan { id, interval, max_bytes, void } => {
-                Ok(Step::Event(Event::Scanned(self.scan(flash, id, interval, max_bytes, &void))))
+                Step::Event(Event::Scanned(self.scan(flash, id, interval, max_bytes, &void)))
             }
             _ => unreachable!("queued elsewhere"),
         }

@@ -118,8 +118,7 @@ impl Maintenance {
                 flush_deadline: left.flush_deadline.max(right.flush_deadline),
                 horizon: left.horizon.max(right.horizon),
             };
-            let edit =
-                Edit::RangesMerged { left: left.instance, right: right.instance, merged: Box::new(merged) };
+            let edit = Edit::RangesMerged { left: left.instance, right: right.instance, merged: Box::new(merged) };
             self.manifest.commit(flash, &[edit])?;
         }
         Ok(self.report_ranges())
@@ -167,8 +166,11 @@ impl Maintenance {
         let mut values = reclaim.values.clone();
         values.sort_unstable();
         values.dedup();
-        let edits: Vec<Edit> =
-            values.iter().filter(|file| known.contains_key(file)).map(|file| Edit::ValueDropped { file: *file }).collect();
+        let edits: Vec<Edit> = values
+            .iter()
+            .filter(|file| known.contains_key(file))
+            .map(|file| Edit::ValueDropped { file: *file })
+            .collect();
         if !edits.is_empty() {
             self.manifest.commit(flash, &edits)?;
         }

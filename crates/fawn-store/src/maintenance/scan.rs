@@ -3,6 +3,7 @@
 use fawn_ring::{Interval, Key};
 
 use super::Maintenance;
+use super::load::cursor;
 use crate::flash::Flash;
 use crate::merge::Void;
 use crate::record::{Kind, Record};
@@ -48,7 +49,7 @@ impl Maintenance {
         let mut cursors: Vec<(u64, Cursor)> = Vec::new();
         for number in &slice.parts {
             let view = &self.views[number];
-            let mut cursor = self.cursor(view, part, read_pages);
+            let mut cursor = cursor(view, part, read_pages);
             if cursor.advance(flash, &self.secret)? {
                 cursors.push((view.age, cursor));
             }

@@ -67,8 +67,6 @@ pub struct Manifest {
     /// The file was found, not written by this opening: the next commit takes a new one, because after a failed sync
     /// what reads show may not be what flash holds.
     is_found: bool,
-    /// Pages beyond `end` are not blank, and nothing is written there.
-    is_tail_dirty: bool,
     /// Copies that were found damaged or torn.
     bad_copies: u32,
     /// The error after which nothing is written any more.
@@ -103,7 +101,6 @@ impl Manifest {
             capacity,
             stale: Vec::new(),
             is_found: false,
-            is_tail_dirty: false,
             bad_copies: 0,
             stopped: None,
         })
@@ -177,12 +174,12 @@ impl Manifest {
     }
 
     fn write(&mut self, flash: &dyn Flash, state: &State, edits: &[u8]) -> Result<(), Failed> {
-        let has_room = self.end + 2 * frame_pages(edits.len()) <= self.capacity && !self.is_tail_dirty;
+        let has_room = self.end + 2 * frame_pages(edits.len()) <= self.capacity;
         if has_room && !self.is_found {
             return self.append(flash, edits);
         }
         match self.switch(flash, state) {
-            // A store on a full device still opens.
+            // A store on a full device still opens. What a torn commit left at the end holds no frame that parses.
             Err(Failed::NothingChanged(_)) if has_room => self.append(flash, edits),
             result => result,
         }
@@ -206,7 +203,7 @@ impl Manifest {
             Ok((end, previous, capacity)) => {
                 self.stale.push(self.number);
                 (self.number, self.end, self.previous, self.capacity) = (number, end, previous, capacity);
-                (self.is_found, self.is_tail_dirty) = (false, false);
+                self.is_found = false;
                 self.remove_stale(flash)
             }
             Err(FlashError::NoSpace) => {
@@ -320,8 +317,6 @@ impl Scan {
         if state.check().is_err() {
             return Err(scan.damage(scan.end, "the edits contradict each other"));
         }
-        let mut beyond = scan.buffer.pages().iter().skip(scan.end as usize);
-        let is_tail_dirty = scan.bad_copies > 0 || beyond.any(|page| page.0 != [0; PAGE_BYTES]);
         Ok(Some(Manifest {
             number,
             state,
@@ -330,7 +325,6 @@ impl Scan {
             capacity,
             stale: Vec::new(),
             is_found: true,
-            is_tail_dirty,
             bad_copies: scan.bad_copies,
             stopped: None,
         }))

@@ -69,11 +69,7 @@ impl Fragments {
     }
 
     /// Gives the byte stream to `sink`, piece by piece.
-    pub(super) fn encode<E>(
-        self,
-        prefixes: &[u64],
-        mut sink: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub(super) fn encode<E>(self, prefixes: &[u64], mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut below = 0usize;
         for bucket in 0..=self.buckets() {
             while below < prefixes.len() && self.bucket(prefixes[below]) < bucket {

@@ -27,7 +27,7 @@ pub use cursor::Cursor;
 pub use find::{Sought, find};
 pub use footer::Footer;
 pub use fragments::{Fragments, read_prefixes};
-pub use writer::{Written, Writer};
+pub use writer::{Writer, Written};
 
 use crate::api::Damage;
 use crate::flash::{FileId, FlashError};

@@ -144,8 +144,11 @@ fn prefixes_read_back_exactly_for_any_interval() {
     let mut intervals = Interval::ALL.divide(37);
     intervals.extend([Interval::ALL, Interval::new(records[100].0, records[100].0)]);
     for interval in intervals {
-        let within: Vec<u64> =
-            all.iter().copied().filter(|prefix| (interval.low.prefix()..=interval.high.prefix()).contains(prefix)).collect();
+        let within: Vec<u64> = all
+            .iter()
+            .copied()
+            .filter(|prefix| (interval.low.prefix()..=interval.high.prefix()).contains(prefix))
+            .collect();
         assert_eq!(read_prefixes(&flash, &written.footer, &interval).unwrap(), within);
     }
 }

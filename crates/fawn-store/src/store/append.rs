@@ -49,6 +49,11 @@ impl Store {
         self.cache.remove(key);
         self.ranges[number].mark.last_seq = record.seq;
         self.counters.appended(len, superseded);
+        if let Some(stored) = &mut self.since_flush
+            && write.kind != Kind::Delete
+        {
+            *stored += 1;
+        }
         Ok(Appended { seq: record.seq, gate })
     }
 
@@ -200,6 +205,9 @@ impl Store {
             self.set_flush(number, if deadline == 0 { mark.last_seq } else { mark.flush_watermark }, deadline);
         }
         self.note_next_flush();
+        if deadline == 0 {
+            self.since_flush = Some(0);
+        }
         Ok(self.current_gate())
     }
 
@@ -231,6 +239,7 @@ impl Store {
             }
         }
         self.unlogged_flush = true;
+        self.since_flush = Some(0);
         self.note_next_flush();
         // When the log is full now, the next append tries again before it appends anything.
         let _ = self.log_flushes();

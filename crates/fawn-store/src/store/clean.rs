@@ -14,6 +14,8 @@ const LIMIT_NUMERATOR: u64 = 47;
 const LIMIT_DENOMINATOR: u64 = 100;
 /// Sealed segments at which slices are merged whatever their garbage.
 const MANY_SEGMENTS: usize = 4096;
+/// Slots of a slice that found no place in its lines, above which its newest parts are merged.
+const MANY_SPILLED: usize = 64;
 /// Garbage below which nothing is merged: a store this small gains nothing.
 const LEAST_GARBAGE_SEGMENTS: u64 = 2;
 
@@ -65,13 +67,28 @@ impl Store {
         }
         for view in self.segments.iter().flatten() {
             cleaning.index_bytes += view.directory.bytes() as u64;
+            // Delete records are garbage, and so is what has expired.
+            let footer = &view.footer;
+            let expired = footer.expiring > 0 && footer.latest_expiry <= self.now;
+            let gone = footer.deletes + if expired { footer.expiring } else { 0 };
+            cleaning.garbage_bytes += footer.bytes / footer.records.max(1) * gone;
         }
+        cleaning.garbage_bytes = cleaning.garbage_bytes.min(cleaning.sealed_bytes);
         self.fit_cache();
     }
 
     /// Starts the next merge when one is due.
     pub(super) fn clean(&mut self) {
         if self.cleaning.merging || self.stopped.is_some() || self.slices.iter().any(|slice| slice.table.is_none()) {
+            return;
+        }
+        let crowded = |slice: &&super::slices::Slice| {
+            slice.table.as_ref().is_some_and(|table| table.spilled() > MANY_SPILLED.max(table.len() / 64))
+        };
+        if let Some(slice) = self.slices.iter().find(crowded).map(|slice| slice.interval.low) {
+            self.cleaning.merging = true;
+            let void = self.void(self.now);
+            self.work.push_back(Work::Merge { slice, void, newest_only: true });
             return;
         }
         let segments = self.segments.iter().flatten().count();
@@ -91,7 +108,7 @@ impl Store {
         self.cleaning.forced = self.cleaning.forced.saturating_sub(1);
         self.cleaning.merging = true;
         let void = self.void(self.now);
-        self.work.push_back(Work::Merge { slice: interval.low, void });
+        self.work.push_back(Work::Merge { slice: interval.low, void, newest_only: false });
     }
 
     /// Whether puts wait because merges have fallen behind.

@@ -217,7 +217,8 @@ impl Store {
             .iter()
             .map(|(instance, interval, epoch)| {
                 let parents = before.iter().filter(|range| range.mark.interval.overlaps(interval));
-                let first = before.iter().find(|range| range.mark.interval.overlaps(interval)).expect("ranges tile the store");
+                let first =
+                    before.iter().find(|range| range.mark.interval.overlaps(interval)).expect("ranges tile the store");
                 let mut mark = RangeMark { instance: *instance, interval: *interval, ..first.mark };
                 for parent in parents {
                     mark.last_seq = mark.last_seq.max(parent.mark.last_seq);

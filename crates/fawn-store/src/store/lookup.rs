@@ -124,14 +124,7 @@ impl Store {
     }
 
     /// Resumes a lookup with the pages that it asked for.
-    pub fn finish<'p>(
-        &mut self,
-        read: Read,
-        pages: &'p mut [Page],
-        key: &Key,
-        name: &[u8],
-        now: u32,
-    ) -> Finished<'p> {
+    pub fn finish<'p>(&mut self, read: Read, pages: &'p mut [Page], key: &Key, name: &[u8], now: u32) -> Finished<'p> {
         assert!(pages.len() == read.count as usize, "a read is finished with the pages it asked for");
         let FileId::Segment(file) = read.file else {
             panic!("lookups read segments only");

@@ -30,7 +30,7 @@ pub use stats::Stats;
 
 use self::slices::Slices;
 use self::views::Views;
-use crate::api::{Ack, Gate, Read};
+use crate::api::{Ack, Gate, Read, Refusal};
 use crate::cache::Cache;
 use crate::flash::Space;
 use crate::index::SegmentNumber;
@@ -63,6 +63,7 @@ struct Install {
 }
 
 /// The event-loop half of one store. See the module's text.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state of one machine")]
 pub struct Store {
     options: Options,
     segment_bytes: usize,
@@ -100,6 +101,8 @@ pub struct Store {
     next_flush: u32,
     /// A flush fired that is not in the log yet.
     unlogged_flush: bool,
+    /// Keys stored since the last `flush_all` of this opening, at most.
+    since_flush: Option<u64>,
     /// Only the device's reserve is left.
     no_space: bool,
     /// Unix second of the last request.
@@ -154,6 +157,7 @@ impl Store {
             closing: false,
             next_flush: u32::MAX,
             unlogged_flush: false,
+            since_flush: None,
             no_space: false,
             now: parts.now,
             candidates: Vec::new(),
@@ -202,6 +206,7 @@ impl Store {
         self.fire_flushes(now);
         self.work.push_back(Work::Space);
         self.cleaning.failures = 0;
+        self.recount();
         self.clean();
     }
 
@@ -237,8 +242,17 @@ impl Store {
     }
 
     /// Joins the range that ends at `at` to the one after it; the joined range goes on from the larger sequence number.
-    pub fn merge_ranges(&mut self, at: Key) {
+    ///
+    /// # Errors
+    /// [`Refusal::FlushedApart`] when the two were flushed at different sequence numbers, which one number cannot say.
+    pub fn merge_ranges(&mut self, at: Key) -> Result<(), Refusal> {
+        let flushed = |range: &RangeState| (range.mark.flush_watermark, range.mark.flush_deadline);
+        let pair = self.ranges.windows(2).find(|pair| pair[0].mark.interval.high == at);
+        if pair.is_some_and(|pair| flushed(&pair[0]) != flushed(&pair[1])) {
+            return Err(Refusal::FlushedApart);
+        }
         self.work.push_back(Work::MergeRanges(at));
+        Ok(())
     }
 
     /// A number for a new value file (see [`Stub`](crate::large::Stub)): write and sync the file, then append its stub.
@@ -266,7 +280,8 @@ impl Store {
 
     /// Gives a read back without finishing it.
     pub fn abandon(&mut self, read: Read) {
-        self.release(read.rest.view);
+        let Read { rest, .. } = read;
+        self.release(rest.view);
     }
 
     fn release(&mut self, view: u64) {

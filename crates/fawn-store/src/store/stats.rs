@@ -1,6 +1,7 @@
 //! Figures that a store reports about itself.
 
 use super::Store;
+use crate::open_segment::OpenSegment;
 
 /// Counters of the event-loop half, since opening.
 #[derive(Debug, Default)]
@@ -36,7 +37,7 @@ pub struct Stats {
     /// Live keys: an estimate while overwrites are unresolved (a superseded record is told by its index position,
     /// which two keys share once in thousands; a key both sealed and buffered counts once for each until sealed).
     pub entries: u64,
-    /// Keys in the open and frozen segments.
+    /// Live keys in the open and frozen segments.
     pub buffered_entries: u64,
     /// Slots in the index of sealed records, superseded ones included.
     pub index_slots: u64,
@@ -112,19 +113,20 @@ impl Store {
         let stale: u64 = self.slices.iter().map(|slice| slice.stale).sum();
         let sealed_entries = cleaning.index_entries.saturating_sub(stale);
         let frozen = || self.frozen.iter().map(|frozen| &*frozen.segment);
-        let buffered = self.open.keys() + frozen().map(crate::open_segment::OpenSegment::keys).sum::<usize>();
+        let live = |segment: &OpenSegment| segment.keys() - segment.deletes();
+        let buffered = live(&self.open) + frozen().map(live).sum::<usize>();
+        let deletes: u64 = self.segments.iter().flatten().map(|view| view.footer.deletes).sum();
+        let entries = sealed_entries.saturating_sub(deletes) + buffered as u64;
         Stats {
-            entries: sealed_entries + buffered as u64,
+            entries: self.since_flush.map_or(entries, |since| entries.min(since)),
             buffered_entries: buffered as u64,
             index_slots: cleaning.index_entries,
             index_bytes: cleaning.index_bytes,
-            open_index_bytes: (self.open.index_bytes() + frozen().map(|segment| segment.index_bytes()).sum::<usize>())
-                as u64,
+            open_index_bytes: (self.open.index_bytes() + frozen().map(OpenSegment::index_bytes).sum::<usize>()) as u64,
             index_bytes_per_entry: cleaning.index_bytes as f64 / (sealed_entries.max(1)) as f64,
             buffer_bytes: (self.open.allocated()
-                + frozen().map(|segment| segment.allocated()).sum::<usize>()
-                + self.spare.as_ref().map_or(0, crate::open_segment::OpenSegment::allocated))
-                as u64,
+                + frozen().map(OpenSegment::allocated).sum::<usize>()
+                + self.spare.as_ref().map_or(0, OpenSegment::allocated)) as u64,
             cache_bytes: self.cache.bytes(),
             cache_entries: self.cache.len() as u64,
             cache_hits: self.cache.hits,
