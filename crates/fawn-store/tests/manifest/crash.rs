@@ -203,3 +203,29 @@ fn a_store_on_a_full_device_still_opens() {
     flash.power_cut(PowerCut::Lost, 1);
     assert_eq!(Manifest::open(&flash).unwrap().1.generation, 1);
 }
+
+#[test]
+fn a_store_on_a_full_device_goes_on_after_a_torn_commit() {
+    for seed in 0..100 {
+        let random = &mut Random::new(seed);
+        let flash = SimFlash::new(seed);
+        let mut manifest = Manifest::create(&flash, state()).unwrap();
+        // Enough edits for a frame of several pages.
+        let mut torn = state();
+        let mut edits = Vec::new();
+        while edits.len() < 100 {
+            edits.push(generate::edit(&torn, random));
+            torn.apply(&edits[edits.len() - 1]).unwrap();
+        }
+        flash.crash_after(1);
+        assert!(manifest.commit(&flash, &edits).is_err());
+        flash.power_cut(PowerCut::Torn, seed);
+        flash.set_capacity(flash.used_bytes());
+        let (mut manifest, found) = Manifest::open(&flash).unwrap();
+        assert!(found == state() || found == torn);
+        let (edits, next) = generate::commit(&found, random);
+        manifest.commit(&flash, &edits).unwrap();
+        flash.power_cut(PowerCut::Lost, seed);
+        assert_eq!(Manifest::open(&flash).unwrap().1, next);
+    }
+}
