@@ -1,0 +1,204 @@
+//! Reads everything of a store at rest and reports what is damaged: `fawn store check`.
+//!
+//! Nothing is written. Each page that some slice refers to is read and its checksum verified, each record's own
+//! checksum too, each directory and fragment compared with the records; the commit log is replayed into nothing; value
+//! files are compared with their stubs.
+
+use std::collections::BTreeMap;
+
+use fawn_ring::Interval;
+
+use crate::api::Damage;
+use crate::directory::PageDirectory;
+use crate::flash::{FileId, Flash, FlashError};
+use crate::large::Stub;
+use crate::log::{Entry, Expected, LogError, recover};
+use crate::manifest::{Manifest, ManifestError, State};
+use crate::page::{PAGE_BYTES, PageBuf};
+use crate::record::{Kind, Record};
+use crate::segment::{Cursor, Footer, SegmentError, read_prefixes};
+
+/// Pages read at once.
+const READ_PAGES: usize = 256;
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Everything that is not as it was written, in the order found.
+    pub damage: Vec<Damage>,
+    /// Segments read.
+    pub segments: u64,
+    /// Records read in them, superseded ones included.
+    pub records: u64,
+    /// Bytes of these records.
+    pub bytes: u64,
+    /// Entries in the commit log.
+    pub log_entries: u64,
+    /// Bytes of a torn tail in the commit log: writes that nobody was told of, cut off at the next opening.
+    pub torn_bytes: u64,
+    /// Value files read.
+    pub values: u64,
+    /// Whether the last stop was clean.
+    pub clean: bool,
+}
+
+/// Checks the store on `flash`. `progress` is told the pages read so far and in all.
+///
+/// # Errors
+/// The manifest's: without it nothing else can be read. Whatever else is wrong is among the findings.
+pub fn check(flash: &dyn Flash, mut progress: impl FnMut(u64, u64)) -> Result<Findings, ManifestError> {
+    let (_, state) = Manifest::open(flash)?;
+    let mut findings = Findings { clean: state.log.clean_end.is_some(), ..Findings::default() };
+    let total = state.segments.values().map(|segment| segment.pages.total).sum::<u64>() + state.log.ring_pages;
+    let mut stubs = BTreeMap::new();
+    let mut done = 0;
+    for number in state.segments.keys() {
+        check_segment(flash, &state, *number, &mut findings, &mut stubs);
+        done += state.segments[number].pages.total;
+        progress(done, total);
+    }
+    check_log(flash, &state, &mut findings, &mut stubs);
+    progress(total, total);
+    for stub in stubs.values() {
+        check_value(flash, stub, &mut findings);
+    }
+    Ok(findings)
+}
+
+fn check_segment(
+    flash: &dyn Flash,
+    state: &State,
+    number: u16,
+    findings: &mut Findings,
+    stubs: &mut BTreeMap<u64, Stub>,
+) {
+    findings.segments += 1;
+    let segment = &state.segments[&number];
+    let read = Footer::read(flash, segment.file, segment.pages.total)
+        .and_then(|footer| Ok((footer, footer.read_directory(flash)?)));
+    let (footer, directory) = match read {
+        Ok(read) => read,
+        Err(error) => return note(findings, segment.file, error),
+    };
+    let directory = PageDirectory::new(&directory);
+    for slice in state.slices.iter().filter(|slice| slice.parts.contains(&number)) {
+        let records = check_part(flash, state, &footer, &directory, slice.interval, findings, stubs);
+        match read_prefixes(flash, &footer, &slice.interval) {
+            Err(error) => note(findings, footer.file, error),
+            Ok(prefixes) => {
+                if records.is_some_and(|records| records != prefixes) {
+                    let offset = footer.fragments_at() * PAGE_BYTES as u64;
+                    let what = "the fragments are not those of the records".to_owned();
+                    findings.damage.push(Damage { file: FileId::Segment(footer.file), offset, what });
+                }
+            }
+        }
+    }
+}
+
+/// Reads the records of one slice in one segment. The prefixes of their positions, unless something was damaged.
+fn check_part(
+    flash: &dyn Flash,
+    state: &State,
+    footer: &Footer,
+    directory: &PageDirectory,
+    interval: Interval,
+    findings: &mut Findings,
+    stubs: &mut BTreeMap<u64, Stub>,
+) -> Option<Vec<u64>> {
+    let mut pages = directory.page_span(interval.low.prefix(), interval.high.prefix());
+    let mut prefixes = Some(Vec::new());
+    while pages.start < pages.end {
+        let mut cursor = Cursor::new(footer, pages.clone(), interval, READ_PAGES);
+        let damage = loop {
+            match cursor.advance(flash, &state.secret) {
+                Ok(false) => return prefixes,
+                Err(error) => break error,
+                Ok(true) => {}
+            }
+            if let Some(prefixes) = &mut prefixes {
+                prefixes.push(cursor.key().prefix());
+            }
+            findings.records += 1;
+            findings.bytes += cursor.record().len() as u64;
+            match Record::decode(cursor.record()) {
+                Ok((record, _)) => note_stub(&record, stubs),
+                Err(error) => {
+                    let what = format!("a record in an intact page: {error}");
+                    let offset = u64::from(pages.start) * PAGE_BYTES as u64;
+                    findings.damage.push(Damage { file: FileId::Segment(footer.file), offset, what });
+                }
+            }
+        };
+        prefixes = None;
+        // Go on behind the damaged page.
+        let behind = match &damage {
+            SegmentError::Damage(damage) => (damage.offset / PAGE_BYTES as u64) as u32 + 1,
+            SegmentError::Flash(_) => pages.end,
+        };
+        note(findings, footer.file, damage);
+        pages.start = behind.max(pages.start + 1);
+    }
+    prefixes
+}
+
+fn check_log(flash: &dyn Flash, state: &State, findings: &mut Findings, stubs: &mut BTreeMap<u64, Stub>) {
+    if state.generation == 0 {
+        return;
+    }
+    let expected =
+        Expected { start: state.log.start, generation: state.generation, clean_end: state.log.clean_end };
+    let mut bad = Vec::new();
+    let found = recover(flash, state.log_shape(), expected, |replayed| {
+        findings.log_entries += 1;
+        if let Entry::Record(bytes) = replayed.entry {
+            match Record::decode(bytes) {
+                Ok((record, _)) => note_stub(&record, stubs),
+                Err(error) => bad.push((replayed.position.page, error.to_string())),
+            }
+        }
+    });
+    for (page, what) in bad {
+        let offset = page % state.log.ring_pages * PAGE_BYTES as u64;
+        findings.damage.push(Damage { file: FileId::CommitLog, offset, what });
+    }
+    match found {
+        Ok(found) => findings.torn_bytes = found.torn.map_or(0, |torn| torn.bytes),
+        Err(LogError::Damage { offset, what }) => {
+            findings.damage.push(Damage { file: FileId::CommitLog, offset, what: what.to_owned() });
+        }
+        Err(error) => {
+            findings.damage.push(Damage { file: FileId::CommitLog, offset: 0, what: error.to_string() });
+        }
+    }
+}
+
+/// A stub whose value file was removed is superseded; one whose file is there has to match it.
+fn check_value(flash: &dyn Flash, stub: &Stub, findings: &mut Findings) {
+    let mut pages = PageBuf::zeroed(stub.pages() as usize);
+    let what = match flash.read(stub.id(), 0, pages.pages_mut()) {
+        Err(FlashError::NotFound(_)) => return,
+        Err(error) => error.to_string(),
+        Ok(()) if stub.value(&pages).is_some() => {
+            findings.values += 1;
+            return;
+        }
+        Ok(()) => "the value's checksum does not match".to_owned(),
+    };
+    findings.damage.push(Damage { file: stub.id(), offset: 0, what });
+}
+
+fn note_stub(record: &Record<'_>, stubs: &mut BTreeMap<u64, Stub>) {
+    if record.kind == Kind::Stub
+        && let Some(stub) = Stub::decode(record.value)
+    {
+        stubs.insert(stub.file, stub);
+    }
+}
+
+fn note(findings: &mut Findings, file: u64, error: SegmentError) {
+    findings.damage.push(match error {
+        SegmentError::Damage(damage) => damage,
+        SegmentError::Flash(error) => Damage { file: FileId::Segment(file), offset: 0, what: error.to_string() },
+    });
+}
