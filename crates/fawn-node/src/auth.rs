@@ -1,0 +1,92 @@
+//! The authentication file: one `user:password` a line, as memcached's `-Y` has it.
+
+use crate::error::ServeError;
+use std::path::Path;
+use subtle::{Choice, ConstantTimeEq};
+
+/// Longest line, in bytes.
+const MAX_LINE_BYTES: usize = 1024;
+
+/// Who may use the node.
+pub struct Users {
+    /// `user:password` each, at least one.
+    lines: Vec<Vec<u8>>,
+}
+
+impl std::fmt::Debug for Users {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Users({})", self.lines.len())
+    }
+}
+
+impl Users {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// [`ServeError::AuthFile`]; no message repeats a password.
+    pub fn read(path: &Path) -> Result<Self, ServeError> {
+        let refuse = |what: String| ServeError::AuthFile { path: path.to_owned(), what };
+        let bytes = std::fs::read(path).map_err(|error| refuse(error.to_string()))?;
+        Self::parse(&bytes).map_err(refuse)
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let mut lines = Vec::new();
+        for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                continue;
+            }
+            if line.len() > MAX_LINE_BYTES {
+                return Err(format!("line {} has more than {MAX_LINE_BYTES} bytes", number + 1));
+            }
+            match line.iter().position(|byte| *byte == b':') {
+                Some(at) if at > 0 && at + 1 < line.len() => lines.push(line.to_vec()),
+                _ => return Err(format!("line {} is not user:password", number + 1)),
+            }
+        }
+        if lines.is_empty() {
+            return Err("it names nobody; write one user:password a line".into());
+        }
+        Ok(Self { lines })
+    }
+
+    /// Whether this user has this password. Takes as long for a wrong password as for a right one.
+    pub fn admit(&self, user: &[u8], password: &[u8]) -> bool {
+        let given = [user, b":", password].concat();
+        let colons = Choice::from(u8::from(!user.contains(&b':')));
+        let known = self.lines.iter().fold(Choice::from(0), |known, line| known | line.ct_eq(&given));
+        (known & colons).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_right_password_of_a_known_user_is_admitted() {
+        let users = Users::parse(b"alice:secret\r\n\nbob:a:b\n").unwrap();
+        assert!(users.admit(b"alice", b"secret") && users.admit(b"bob", b"a:b"));
+        for (user, password) in [("alice", "a:b"), ("alice", "secre"), ("alic", "secret"), ("", ""), ("bob:a", "b")] {
+            assert!(!users.admit(user.as_bytes(), password.as_bytes()), "{user}:{password}");
+        }
+    }
+
+    #[test]
+    fn a_bad_file_is_refused_by_line_and_without_its_words() {
+        for (text, what) in [
+            ("a:b\nhunter2\n", "line 2 is not user:password"),
+            (":hunter2\n", "line 1 is not user:password"),
+            ("user:\n", "line 1 is not user:password"),
+            ("\n\n", "it names nobody; write one user:password a line"),
+        ] {
+            assert_eq!(Users::parse(text.as_bytes()).unwrap_err(), what);
+        }
+        let missing = Users::read(Path::new("/nonexistent/users")).unwrap_err().to_string();
+        assert!(
+            missing.starts_with("cannot use the authentication file /nonexistent/users: No such file"),
+            "{missing}"
+        );
+    }
+}

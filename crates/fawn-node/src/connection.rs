@@ -1,0 +1,283 @@
+//! One client's connection: its socket, its input that is not parsed yet, its output that is not sent yet.
+//!
+//! An idle connection holds no buffer: input is received into the loop's shared buffer and only a command that is not
+//! complete is kept; output goes from the loop's shared buffer straight into the socket and only what the socket does
+//! not take is kept.
+
+use crate::answers::Answers;
+use crate::listen::Family;
+use crate::operate::Keyed;
+use crate::slab::Token;
+use crate::tls::Secure;
+use fawn_memcache::{Command, Request, Responder, Session};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::EventFlags;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+/// Least bytes by which an input grows.
+const GROW_BYTES: usize = 256 << 10;
+
+/// Why a connection's requests are not worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// The input must hold this many bytes first.
+    NeedMore(usize),
+    /// Answers wait to be taken by the client.
+    Output,
+    /// The loop has as many operations in flight as it may.
+    Tasks,
+    /// All connections together have as many answers waiting as they may.
+    Memory,
+    /// Another loop has as many requests of this one as it may.
+    Credit(usize),
+    /// The client, or the protocol, ends the connection.
+    Close,
+}
+
+/// The line of keys that is being answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// All of it so far is in the loop's output, from this offset on.
+    Direct(usize),
+    /// It is this answer in the queue.
+    Queued(u64),
+}
+
+/// A request that had no room.
+#[derive(Debug)]
+pub struct Deferred {
+    key: Vec<u8>,
+    command: Command<'static>,
+    value: Vec<u8>,
+    responder: Responder,
+}
+
+impl Deferred {
+    /// A copy of `request`.
+    pub fn of(request: &Request<'_>) -> Self {
+        let (command, value) = Keyed::split_command(&request.command);
+        Self { key: request.key.to_vec(), command, value: value.to_vec(), responder: request.responder }
+    }
+
+    /// The request.
+    pub fn request(&self) -> Request<'_> {
+        let command = Keyed::join(self.command, &self.value);
+        Request { key: &self.key, command, responder: self.responder }
+    }
+}
+
+/// What the answers of a connection are about.
+#[derive(Debug)]
+pub struct Flow {
+    /// The connection.
+    pub token: Token,
+    /// Answers that may not leave yet.
+    pub answers: Answers,
+    /// The line of keys that is being answered.
+    pub line: Option<Line>,
+    /// A request that is to be tried again before anything else.
+    pub deferred: Option<Box<Deferred>>,
+    /// Bytes that the socket has not taken.
+    pub unsent_bytes: usize,
+    /// Half an answer has left and the rest never will.
+    pub broken: bool,
+}
+
+impl Flow {
+    /// Whether nothing is owed to the client.
+    pub fn is_settled(&self) -> bool {
+        self.answers.is_empty() && self.deferred.is_none() && self.unsent_bytes == 0
+    }
+}
+
+/// What the peer did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// It sent this many bytes, 0 when there are none now.
+    Bytes(usize),
+    /// It will send no more.
+    End,
+    /// The connection is broken.
+    Broken,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// The socket.
+    pub socket: OwnedFd,
+    /// How the client came.
+    pub family: Family,
+    /// TLS, when it is on.
+    pub tls: Option<Box<Secure>>,
+    /// The parser.
+    pub session: Session,
+    /// Answers.
+    pub flow: Flow,
+    /// Input that is not parsed yet.
+    pub input: Vec<u8>,
+    /// Why no request is worked on; `NeedMore` is the usual state.
+    pub pause: Pause,
+    /// Output that the socket has not taken, from `sent` on.
+    unsent: Vec<u8>,
+    sent: usize,
+    /// What epoll watches for.
+    pub interest: EventFlags,
+    /// The client will send no more, or is not to be listened to any more.
+    pub deaf: bool,
+    /// The connection is in the list of those to be flushed in this turn.
+    pub dirty: bool,
+    /// The connection is in the list of those that wait for a sync.
+    pub gated: bool,
+    /// The connection is in one of the lists of those that wait for room.
+    pub queued: bool,
+    /// When bytes last came, and when bytes last left or there were none to leave (milliseconds).
+    pub received_ms: u64,
+    /// See `received_ms`.
+    pub moved_ms: u64,
+    /// Bytes that this connection has in the loop's account, of input and of output.
+    pub charged: (usize, usize),
+}
+
+impl Connection {
+    /// A new connection; its token is not known yet.
+    pub fn new(socket: OwnedFd, family: Family, tls: Option<Box<Secure>>, session: Session, now_ms: u64) -> Self {
+        Self {
+            socket,
+            family,
+            tls,
+            session,
+            flow: Flow {
+                token: Token::from_u64(0),
+                answers: Answers::default(),
+                line: None,
+                deferred: None,
+                unsent_bytes: 0,
+                broken: false,
+            },
+            input: Vec::new(),
+            pause: Pause::NeedMore(1),
+            unsent: Vec::new(),
+            sent: 0,
+            interest: EventFlags::empty(),
+            deaf: false,
+            dirty: false,
+            gated: false,
+            queued: false,
+            received_ms: now_ms,
+            moved_ms: now_ms,
+            charged: (0, 0),
+        }
+    }
+
+    /// Receives once into `buffer`.
+    pub fn receive(&mut self, buffer: &mut [u8], now_ms: u64) -> Received {
+        let result = recv(&self.socket, buffer, RecvFlags::DONTWAIT).map(|(_, count)| count);
+        self.received(result, now_ms)
+    }
+
+    /// Receives once to the end of the input, which is to hold `total` bytes.
+    pub fn receive_more(&mut self, total: usize, now_ms: u64) -> Received {
+        // Twice what has come already: a client must send what it makes us hold.
+        let room = total.saturating_sub(self.input.len()).clamp(1, self.input.len().max(GROW_BYTES));
+        self.input.reserve_exact(room);
+        let result = recv(&self.socket, spare_capacity(&mut self.input), RecvFlags::DONTWAIT).map(|(_, count)| count);
+        self.received(result, now_ms)
+    }
+
+    fn received(&mut self, result: Result<usize, Errno>, now_ms: u64) -> Received {
+        match result {
+            Ok(0) => Received::End,
+            Ok(count) => {
+                self.received_ms = now_ms;
+                Received::Bytes(count)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Received::Bytes(0),
+            Err(_) => Received::Broken,
+        }
+    }
+
+    /// Sends `bytes` after what is still unsent; what the socket does not take is kept. Returns how many bytes left.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn send(&mut self, bytes: &[u8], now_ms: u64) -> Result<usize, Errno> {
+        let mut left = 0;
+        while self.sent < self.unsent.len() {
+            match push(&self.socket, &self.unsent[self.sent..])? {
+                0 => break,
+                count => {
+                    self.sent += count;
+                    left += count;
+                }
+            }
+        }
+        if self.sent == self.unsent.len() {
+            (self.unsent, self.sent) = (Vec::new(), 0);
+            let mut at = 0;
+            while at < bytes.len() {
+                match push(&self.socket, &bytes[at..])? {
+                    0 => break,
+                    count => at += count,
+                }
+            }
+            left += at;
+            self.unsent.extend_from_slice(&bytes[at..]);
+        } else {
+            if self.sent > self.unsent.len() / 2 {
+                self.unsent.drain(..std::mem::take(&mut self.sent));
+            }
+            self.unsent.extend_from_slice(bytes);
+        }
+        self.flow.unsent_bytes = self.unsent.len() - self.sent;
+        if left > 0 || self.flow.unsent_bytes == 0 {
+            self.moved_ms = now_ms;
+        }
+        Ok(left)
+    }
+
+    /// The client's address, as memcached prints it.
+    pub fn peer_name(&self) -> String {
+        match rustix::net::getpeername(&self.socket) {
+            Ok(Some(address)) if self.family == Family::Tcp => match std::net::SocketAddr::try_from(address) {
+                Ok(std::net::SocketAddr::V4(address)) => format!("tcp:{address}"),
+                Ok(std::net::SocketAddr::V6(address)) => format!("tcp6:{address}"),
+                Err(_) => "tcp:unknown".into(),
+            },
+            _ => "unix".into(),
+        }
+    }
+
+    /// Bytes that the connection holds: of input, of output.
+    pub fn held_bytes(&self) -> (usize, usize) {
+        (self.input.capacity(), self.flow.answers.bytes() + self.unsent.capacity())
+    }
+
+    /// What epoll should watch for.
+    pub fn wanted(&self) -> EventFlags {
+        let mut wanted = EventFlags::empty();
+        if !self.deaf && matches!(self.pause, Pause::NeedMore(_)) && !self.queued {
+            wanted |= EventFlags::IN;
+        }
+        if self.flow.unsent_bytes > 0 {
+            wanted |= EventFlags::OUT;
+        }
+        wanted
+    }
+
+    /// Whether the connection may be closed: nothing more will come and nothing is owed.
+    pub fn is_over(&self) -> bool {
+        let resting = matches!(self.pause, Pause::NeedMore(_) | Pause::Close);
+        self.flow.broken || ((self.deaf || self.pause == Pause::Close) && resting && self.flow.is_settled())
+    }
+}
+
+/// Sends once; 0 when the socket takes nothing now.
+fn push(socket: impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
+    match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+        other => other,
+    }
+}

@@ -1,0 +1,286 @@
+//! What a loop does with one connection at a time: work on its input, send its answers, watch its socket.
+
+use crate::connection::{Connection, Pause, Received};
+use crate::dispatch::Core;
+use crate::slab::Token;
+use crate::stores::Stores;
+use rustix::event::epoll::{self, EventData};
+use rustix::fd::OwnedFd;
+use std::collections::VecDeque;
+
+/// Bytes of the shared receive buffer.
+const RECEIVE_BYTES: usize = 256 << 10;
+/// Partial input up to this size is moved into the receive buffer again before the next receive.
+const SMALL_INPUT_BYTES: usize = 16 << 10;
+/// The shared output buffers keep this much.
+const KEEP_OUTPUT_BYTES: usize = 1 << 20;
+
+/// Connections that wait for room, by what they wait for.
+#[derive(Debug, Default)]
+pub struct Queues {
+    /// For fewer operations in flight.
+    pub tasks: VecDeque<Token>,
+    /// For fewer bytes waiting.
+    pub memory: VecDeque<Token>,
+    /// For room in another loop, by its number.
+    pub credit: Vec<VecDeque<Token>>,
+}
+
+/// A loop's working place.
+pub struct Desk<S: Stores> {
+    /// What requests touch.
+    pub core: Core<S>,
+    /// The loop's epoll set.
+    pub epoll: OwnedFd,
+    /// Connections whose front waits for a sync.
+    pub gated: Vec<Token>,
+    /// Connections that wait for room.
+    pub queues: Queues,
+    /// TLS handshake steps left in this turn.
+    pub handshakes_left: usize,
+    buffer: Vec<u8>,
+    cipher: Vec<u8>,
+}
+
+impl<S: Stores> Desk<S> {
+    /// A working place for `core`, with the sockets of `epoll`.
+    pub fn new(core: Core<S>, epoll: OwnedFd) -> Self {
+        let credit = (0..core.exchange.loops()).map(|_| VecDeque::new()).collect();
+        Self {
+            core,
+            epoll,
+            gated: Vec::new(),
+            queues: Queues { credit, ..Queues::default() },
+            handshakes_left: 0,
+            buffer: vec![0; RECEIVE_BYTES],
+            cipher: Vec::new(),
+        }
+    }
+
+    /// The client has sent something, or has gone.
+    pub fn receive(&mut self, conn: &mut Connection) {
+        if conn.tls.is_some() {
+            return self.receive_tls(conn);
+        }
+        let Pause::NeedMore(total) = conn.pause else { return };
+        let held = conn.input.len();
+        if held > SMALL_INPUT_BYTES || total > RECEIVE_BYTES {
+            let received = conn.receive_more(total, self.core.now.ms);
+            self.received(conn, received);
+            if matches!(received, Received::Bytes(1..)) {
+                self.work(conn);
+            }
+            return;
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer[..held].copy_from_slice(&conn.input);
+        let received = conn.receive(&mut buffer[held..], self.core.now.ms);
+        if let Received::Bytes(count @ 1..) = received {
+            let used = self.pump(conn, &buffer[..held + count]);
+            self.keep_rest(conn, &buffer[used..held + count]);
+        }
+        self.buffer = buffer;
+        self.received(conn, received);
+    }
+
+    fn keep_rest(&mut self, conn: &mut Connection, rest: &[u8]) {
+        if rest.is_empty() {
+            conn.input = Vec::new();
+        } else {
+            conn.input.clear();
+            conn.input.extend_from_slice(rest);
+        }
+    }
+
+    fn received(&mut self, conn: &mut Connection, received: Received) {
+        match received {
+            Received::Bytes(count) => self.core.counters.bytes_read.add(count as u64),
+            Received::End => self.hang_up(conn),
+            Received::Broken => conn.flow.broken = true,
+        }
+    }
+
+    /// The client will send no more: a line of keys that it began will never be whole.
+    pub fn hang_up(&mut self, conn: &mut Connection) {
+        conn.deaf = true;
+        if matches!(conn.pause, Pause::NeedMore(_)) && conn.flow.line.is_some() {
+            self.core.abandon(&mut conn.flow, "");
+        }
+    }
+
+    fn receive_tls(&mut self, conn: &mut Connection) {
+        let Some(mut tls) = conn.tls.take() else { return };
+        let handshaking = tls.is_handshaking();
+        if handshaking && self.handshakes_left == 0 {
+            // The socket stays readable: its turn comes.
+            conn.tls = Some(tls);
+            return;
+        }
+        self.handshakes_left -= usize::from(handshaking);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let received = conn.receive(&mut buffer, self.core.now.ms);
+        if let Received::Bytes(count @ 1..) = received {
+            let result = tls.receive(&buffer[..count], &mut conn.input);
+            self.cipher.clear();
+            tls.take_output(&mut self.cipher);
+            self.send_cipher(conn);
+            match result {
+                Ok(true) => {}
+                Ok(false) => conn.deaf = true,
+                Err(error) => {
+                    tracing::debug!("a TLS connection broke the protocol: {error}");
+                    self.core.counters.tls_errors.add(1);
+                    conn.flow.broken = true;
+                }
+            }
+            self.core.counters.tls_handshakes.add(u64::from(handshaking && !tls.is_handshaking()));
+        }
+        self.buffer = buffer;
+        conn.tls = Some(tls);
+        self.work(conn);
+        self.received(conn, received);
+        if conn.deaf {
+            self.hang_up(conn);
+        }
+    }
+
+    /// Works on the input that the connection holds.
+    fn work(&mut self, conn: &mut Connection) {
+        let mut input = std::mem::take(&mut conn.input);
+        let used = self.pump(conn, &input);
+        if used == input.len() {
+            input = Vec::new();
+        } else {
+            input.drain(..used);
+        }
+        conn.input = input;
+    }
+
+    /// Works on `input` and sends the answers, in turn, until the connection has to wait; returns how much is done.
+    fn pump(&mut self, conn: &mut Connection, input: &[u8]) -> usize {
+        let mut used = 0;
+        loop {
+            let (count, pause) = self.core.process(&mut conn.session, &mut conn.flow, &input[used..]);
+            used += count;
+            conn.pause = pause;
+            self.flush(conn);
+            if pause != Pause::Output || conn.flow.broken || self.core.pause(&conn.flow).is_some() {
+                return used;
+            }
+        }
+    }
+
+    /// Sends what may leave, then goes on with the connection's input if there is room again.
+    pub fn service(&mut self, conn: &mut Connection) {
+        self.flush(conn);
+        let resume = match conn.pause {
+            Pause::NeedMore(_) | Pause::Close => false,
+            _ => !conn.queued && !conn.flow.broken && self.core.pause(&conn.flow).is_none(),
+        };
+        if resume {
+            self.work(conn);
+            if conn.deaf {
+                self.hang_up(conn);
+            }
+        }
+    }
+
+    /// Sends what may leave.
+    fn flush(&mut self, conn: &mut Connection) {
+        let core = &mut self.core;
+        if !conn.flow.answers.is_empty() {
+            let pressed = core.output_bytes >= core.bytes_limit / 2;
+            let stream_above = if pressed { 0 } else { core.shared.limits.whole_answer_bytes - 1 };
+            let stores = &core.owner.stores;
+            let durable = |store| stores.durable(usize::from(store));
+            conn.flow.answers.release(durable, stream_above, &mut core.out, &mut core.pool);
+            if !conn.gated && conn.flow.answers.front_gate().is_some() {
+                conn.gated = true;
+                self.gated.push(conn.flow.token);
+            }
+        }
+        if core.out.is_empty() && conn.flow.unsent_bytes == 0 {
+            return;
+        }
+        let mut out = std::mem::take(&mut core.out);
+        let sent = match &mut conn.tls {
+            None => conn.send(&out, core.now.ms),
+            Some(tls) => {
+                self.cipher.clear();
+                tls.send(&out, &mut self.cipher);
+                conn.send(&self.cipher, core.now.ms)
+            }
+        };
+        match sent {
+            Ok(count) => core.counters.bytes_written.add(count as u64),
+            Err(_) => conn.flow.broken = true,
+        }
+        for buffer in [&mut out, &mut self.cipher] {
+            buffer.clear();
+            buffer.shrink_to(KEEP_OUTPUT_BYTES);
+        }
+        core.out = out;
+    }
+
+    fn send_cipher(&mut self, conn: &mut Connection) {
+        if self.cipher.is_empty() {
+            return;
+        }
+        match conn.send(&self.cipher, self.core.now.ms) {
+            Ok(count) => self.core.counters.bytes_written.add(count as u64),
+            Err(_) => conn.flow.broken = true,
+        }
+    }
+
+    /// Brings the books up to date after work on a connection: what it holds, what it waits for, what epoll watches.
+    /// Returns whether the connection is to be closed.
+    pub fn settle(&mut self, conn: &mut Connection) -> bool {
+        if conn.is_over() {
+            return true;
+        }
+        let (held, output) = conn.held_bytes();
+        let others = self.core.input_bytes - conn.charged.0;
+        // A large command is paid for before any of it is kept.
+        let wanted = if let Pause::NeedMore(total) = conn.pause { total } else { 0 };
+        let affordable = wanted <= RECEIVE_BYTES || others == 0 || others + wanted <= self.core.bytes_limit;
+        let input = if affordable && wanted > RECEIVE_BYTES { held.max(wanted) } else { held };
+        self.core.input_bytes = others + input;
+        self.core.output_bytes = self.core.output_bytes + output - conn.charged.1;
+        conn.charged = (input, output);
+        if !conn.queued {
+            let queue = match conn.pause {
+                Pause::Tasks => Some(&mut self.queues.tasks),
+                Pause::Memory => Some(&mut self.queues.memory),
+                Pause::Credit(peer) => Some(&mut self.queues.credit[peer]),
+                _ if !affordable => Some(&mut self.queues.memory),
+                _ => None,
+            };
+            if let Some(queue) = queue {
+                queue.push_back(conn.flow.token);
+                conn.queued = true;
+            }
+        }
+        self.watch(conn);
+        false
+    }
+
+    fn watch(&mut self, conn: &mut Connection) {
+        let wanted = conn.wanted();
+        if wanted != conn.interest {
+            conn.interest = wanted;
+            let data = EventData::new_u64(conn.flow.token.to_u64());
+            epoll::modify(&self.epoll, &conn.socket, data, wanted).expect("a watched socket can be watched otherwise");
+        }
+    }
+
+    /// Takes a connection off the books.
+    pub fn forget(&mut self, conn: &mut Connection) {
+        self.core.input_bytes -= conn.charged.0;
+        self.core.output_bytes -= conn.charged.1;
+        if let Some(tls) = &mut conn.tls {
+            self.cipher.clear();
+            tls.close(&mut self.cipher);
+            let _ = conn.send(&self.cipher, self.core.now.ms);
+        }
+    }
+}

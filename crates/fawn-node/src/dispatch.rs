@@ -1,0 +1,384 @@
+//! From a connection's bytes to its answers: parses commands and sends each to the store that owns its key, on this
+//! loop or another.
+//!
+//! Answers that are complete go straight into the loop's output ([`Core::out`]); from the first one that has to wait,
+//! everything queues in the connection's [`Answers`](crate::answers::Answers).
+
+use crate::answers::{Filled, Finish, Pool};
+use crate::clock::Now;
+use crate::connection::{Deferred, Flow, Line, Pause};
+use crate::counters::Counters;
+use crate::exchange::{Ask, Exchange, Place};
+use crate::operate::Keyed;
+use crate::owner::{Client, Owner, Ran};
+use crate::report;
+use crate::route::Route;
+use crate::shared::Shared;
+use crate::stores::Stores;
+use fawn_memcache::{Answer, Command, Event, Request, Session, Stats, lines};
+use fawn_store::Gate;
+use std::sync::Arc;
+
+/// Most answers that one connection may have waiting.
+const MOST_WAITING_ANSWERS: usize = 4096;
+
+/// Everything of a loop that the requests of its connections touch.
+pub struct Core<S: Stores> {
+    /// The loop's number.
+    pub number: usize,
+    /// Its stores.
+    pub owner: Owner<S>,
+    /// Its links to other loops.
+    pub exchange: Exchange,
+    /// Which loop and store owns a key.
+    pub route: Route,
+    /// What all loops share.
+    pub shared: Arc<Shared>,
+    /// The loop's counters.
+    pub counters: Arc<Counters>,
+    /// Buffers for answers that wait.
+    pub pool: Pool,
+    /// Answers of the connection at hand that may leave at once.
+    pub out: Vec<u8>,
+    /// The time of this turn.
+    pub now: Now,
+    /// Bytes of answers that all connections together have waiting.
+    pub output_bytes: usize,
+    /// Bytes of input that all connections together hold.
+    pub input_bytes: usize,
+    /// This loop's share of the limit on either.
+    pub bytes_limit: usize,
+    /// This loop's share of the limit on operations in flight.
+    pub tasks_limit: usize,
+    /// What this loop asked of itself, to be answered at the end of the turn.
+    pub own_asks: Vec<(Place, Ask)>,
+}
+
+/// Another loop has no room for a request now.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NoRoom(pub usize);
+
+impl<S: Stores> Core<S> {
+    /// Works on requests of `input` until one has to wait for something. Returns how many bytes are done with, and
+    /// what the connection waits for.
+    pub fn process(&mut self, session: &mut Session, flow: &mut Flow, input: &[u8]) -> (usize, Pause) {
+        let (used, pause) = self.process_all(session, flow, input);
+        // What is in the output leaves before the line is whole, so an unfinished line must not be there.
+        if let Some(Line::Direct(start)) = flow.line {
+            self.queue_line(flow, start);
+        }
+        (used, pause)
+    }
+
+    fn process_all(&mut self, session: &mut Session, flow: &mut Flow, input: &[u8]) -> (usize, Pause) {
+        if let Some(deferred) = flow.deferred.take()
+            && let Err(NoRoom(peer)) = self.request(flow, &deferred.request())
+        {
+            flow.deferred = Some(deferred);
+            return (0, Pause::Credit(peer));
+        }
+        let mut used = 0;
+        loop {
+            if let Some(pause) = self.pause(flow) {
+                return (used, pause);
+            }
+            let step = session.next(&input[used..]);
+            used += step.consumed;
+            match step.event {
+                Event::Request(request) => {
+                    if let Command::Authenticate { user, password } = request.command {
+                        if self.authenticate(flow, &request, user, password) {
+                            session.authenticated();
+                        }
+                    } else if let Err(NoRoom(peer)) = self.request(flow, &request) {
+                        flow.deferred = Some(Box::new(Deferred::of(&request)));
+                        return (used, Pause::Credit(peer));
+                    }
+                }
+                Event::Reply(line) => {
+                    let start = self.out.len();
+                    self.out.extend_from_slice(line.as_bytes());
+                    self.finish(flow, start, 0, Gate::NONE, false);
+                }
+                Event::Abandon(line) => self.abandon(flow, line),
+                Event::NeedMore { total } => return (used, Pause::NeedMore(total)),
+                Event::Close => return (used, Pause::Close),
+            }
+        }
+    }
+
+    /// What keeps the connection from working on its next request, if anything.
+    #[inline]
+    pub fn pause(&self, flow: &Flow) -> Option<Pause> {
+        let waiting = self.out.len() + flow.answers.bytes() + flow.unsent_bytes;
+        let limits = &self.shared.limits;
+        let most = if flow.line.is_some() { limits.whole_answer_bytes } else { limits.output_bytes };
+        if waiting >= most || flow.answers.len() >= MOST_WAITING_ANSWERS || flow.broken {
+            Some(Pause::Output)
+        } else if self.owner.waiting() >= self.tasks_limit {
+            Some(Pause::Tasks)
+        } else if self.output_bytes >= self.bytes_limit {
+            Some(Pause::Memory)
+        } else {
+            None
+        }
+    }
+
+    fn authenticate(&mut self, flow: &mut Flow, request: &Request<'_>, user: &[u8], password: &[u8]) -> bool {
+        let admitted = self.shared.users.as_ref().is_none_or(|users| users.admit(user, password));
+        self.counters.auth_cmds.add(1);
+        self.counters.auth_errors.add(u64::from(!admitted));
+        let answer = if admitted { Answer::Authenticated } else { Answer::AuthenticationFailed };
+        self.answer(flow, request, &answer);
+        admitted
+    }
+
+    /// Runs one request, here or where its key lives.
+    fn request(&mut self, flow: &mut Flow, request: &Request<'_>) -> Result<(), NoRoom> {
+        match request.command {
+            Command::Get
+            | Command::GetAndTouch(_)
+            | Command::MetaGet(_)
+            | Command::Store(_)
+            | Command::ValueTooLarge(_)
+            | Command::Touch(_)
+            | Command::Delete(_)
+            | Command::Arithmetic(_)
+            | Command::MetaDebug => return self.keyed(flow, request),
+            Command::Noop => self.answer(flow, request, &Answer::Noop),
+            Command::Version => self.answer(flow, request, &Answer::Version(env!("CARGO_PKG_VERSION"))),
+            Command::Verbosity { .. } => self.answer(flow, request, &Answer::Ok),
+            Command::FlushAll(exptime) => return self.flush_all(flow, request, exptime.flush_at(self.now.unix)),
+            Command::Stats(stats) => return self.stats(flow, request, &stats),
+            Command::Dump(_) => self.answer(flow, request, &Answer::Error("SERVER_ERROR dumps are not there yet")),
+            Command::MemoryLimit { .. } => {
+                let line = lines::MEMLIMIT_ADJUST_FAILED.trim_end();
+                self.answer(flow, request, &Answer::Error(line));
+            }
+            Command::RefreshCertificates => match self.shared.refresh_certificates() {
+                Ok(()) => self.answer(flow, request, &Answer::Ok),
+                Err(why) => {
+                    tracing::error!("the certificates stay as they were: {why}");
+                    self.answer(
+                        flow,
+                        request,
+                        &Answer::Error("SERVER_ERROR cannot read the certificates, see the log"),
+                    );
+                }
+            },
+            Command::Authenticate { .. } => unreachable!("it was answered where it was parsed"),
+        }
+        Ok(())
+    }
+
+    /// Answers at once.
+    fn answer(&mut self, flow: &mut Flow, request: &Request<'_>, answer: &Answer<'_>) {
+        let start = self.out.len();
+        request.responder.write(&mut self.out, request.key, answer);
+        self.finish(flow, start, 0, Gate::NONE, false);
+    }
+
+    fn keyed(&mut self, flow: &mut Flow, request: &Request<'_>) -> Result<(), NoRoom> {
+        let key = self.route.position(request.key);
+        let (home, store) = self.route.of(&key);
+        if home != self.number && !self.exchange.may_send(home) {
+            return Err(NoRoom(home));
+        }
+        let last = request.responder.is_last();
+        if !last && flow.line.is_none() {
+            flow.line = Some(if flow.answers.is_empty() {
+                Line::Direct(self.out.len())
+            } else {
+                Line::Queued(flow.answers.open(Finish::Suffix(b"")))
+            });
+        }
+        let keyed = Keyed { key, name: request.key, command: request.command, responder: request.responder };
+        if home == self.number {
+            let start = self.out.len();
+            match self.owner.run(store, &keyed, self.now, &mut self.out) {
+                Ran::Done { gate, failed } => self.finish(flow, start, store, gate, failed),
+                Ran::Later(ticket) => {
+                    let place = self.wait(flow);
+                    self.owner.assign(ticket, Client { home: home as u16, place, request_bytes: 0 });
+                }
+            }
+        } else {
+            let place = self.wait(flow);
+            let (command, value) = keyed.split();
+            let (store, name_bytes) = (store as u16, request.key.len() as u16);
+            let ask = Ask::Keyed { key, store, name_bytes, command, responder: request.responder };
+            self.exchange.request(home, place, ask, &[request.key, value]);
+            self.counters.remote_requests.add(1);
+        }
+        if last && let Some(Line::Queued(answer)) = flow.line.take() {
+            flow.answers.close(answer);
+        }
+        Ok(())
+    }
+
+    /// An answer, or its part for one key of a line, is in the output from `start` on.
+    #[inline]
+    fn finish(&mut self, flow: &mut Flow, start: usize, store: usize, gate: Gate, failed: bool) {
+        let held = gate > Gate::NONE && gate > self.owner.stores.durable(store);
+        if !held && !(failed && flow.line.is_some()) {
+            match flow.line {
+                Some(Line::Direct(_)) => return,
+                None if flow.answers.is_empty() => return,
+                _ => {}
+            }
+        }
+        self.finish_later(flow, start, held.then_some((store as u16, gate)), failed);
+    }
+
+    fn finish_later(&mut self, flow: &mut Flow, start: usize, gate: Option<(u16, Gate)>, failed: bool) {
+        match flow.line {
+            None => flow.answers.push(&self.out[start..], gate, &mut self.pool),
+            Some(line) => {
+                let part = self.out.split_off(start);
+                let answer = match line {
+                    Line::Direct(line_start) => self.queue_line(flow, line_start),
+                    Line::Queued(answer) => answer,
+                };
+                if failed {
+                    let number = flow.answers.wait_for_part(answer);
+                    flow.broken |= flow.answers.fill(answer, number, part, true) == Filled::Broken;
+                } else {
+                    flow.answers.extend(answer, &part, gate, &mut self.pool);
+                }
+            }
+        }
+        self.out.truncate(start);
+    }
+
+    /// Moves a line of keys from the output into the queue.
+    fn queue_line(&mut self, flow: &mut Flow, start: usize) -> u64 {
+        let answer = flow.answers.open(Finish::Suffix(b""));
+        flow.answers.extend(answer, &self.out[start..], None, &mut self.pool);
+        self.out.truncate(start);
+        flow.line = Some(Line::Queued(answer));
+        answer
+    }
+
+    /// Makes room for an answer, or a part of the line's, that comes later.
+    fn wait(&mut self, flow: &mut Flow) -> Place {
+        let (answer, part) = match flow.line {
+            None => (flow.answers.wait_for_one(), 0),
+            Some(line) => {
+                let answer = match line {
+                    Line::Direct(start) => self.queue_line(flow, start),
+                    Line::Queued(answer) => answer,
+                };
+                (answer, flow.answers.wait_for_part(answer))
+            }
+        };
+        Place { connection: flow.token, answer, part }
+    }
+
+    /// The line of keys is refused as a whole.
+    pub fn abandon(&mut self, flow: &mut Flow, refusal: &str) {
+        match flow.line.take() {
+            Some(Line::Queued(answer)) => {
+                let part = flow.answers.wait_for_part(answer);
+                let text = refusal.as_bytes().to_vec();
+                flow.broken |= flow.answers.fill(answer, part, text, true) == Filled::Broken;
+                flow.answers.close(answer);
+            }
+            line => {
+                if let Some(Line::Direct(start)) = line {
+                    self.out.truncate(start);
+                }
+                let start = self.out.len();
+                self.out.extend_from_slice(refusal.as_bytes());
+                self.finish(flow, start, 0, Gate::NONE, false);
+            }
+        }
+    }
+
+    /// Whether every other loop has room for a request.
+    fn room_everywhere(&self) -> Result<(), NoRoom> {
+        match self.peers().find(|peer| !self.exchange.may_send(*peer)) {
+            Some(peer) => Err(NoRoom(peer)),
+            None => Ok(()),
+        }
+    }
+
+    fn peers(&self) -> impl Iterator<Item = usize> + use<S> {
+        let own = self.number;
+        (0..self.exchange.loops()).filter(move |peer| *peer != own)
+    }
+
+    fn ask_everyone(&mut self, flow: &mut Flow, answer: u64, ask: Ask) {
+        for peer in self.peers() {
+            let part = flow.answers.wait_for_part(answer);
+            self.exchange.request(peer, Place { connection: flow.token, answer, part }, ask, &[]);
+        }
+    }
+
+    fn flush_all(&mut self, flow: &mut Flow, request: &Request<'_>, at_unix: u32) -> Result<(), NoRoom> {
+        if !self.shared.flush_enabled {
+            self.answer(flow, request, &Answer::Error(lines::FLUSH_NOT_ALLOWED.trim_end()));
+            return Ok(());
+        }
+        self.room_everywhere()?;
+        self.counters.cmd_flush.add(1);
+        let gates = match self.owner.flush_all(at_unix, self.now) {
+            Ok(gates) => gates,
+            Err(refusal) => {
+                tracing::error!("flush_all was refused: {refusal}");
+                self.answer(flow, request, &Answer::Error("SERVER_ERROR flush_all failed, see the server's log"));
+                return Ok(());
+            }
+        };
+        let answer = flow.answers.open(Finish::Suffix(b""));
+        for (store, gate) in gates {
+            if gate > self.owner.stores.durable(store) {
+                flow.answers.extend(answer, b"", Some((store as u16, gate)), &mut self.pool);
+            }
+        }
+        self.ask_everyone(flow, answer, Ask::FlushAll { at_unix });
+        let start = self.out.len();
+        request.responder.write(&mut self.out, b"", &Answer::Ok);
+        flow.answers.extend(answer, &self.out[start..], None, &mut self.pool);
+        self.out.truncate(start);
+        flow.answers.close(answer);
+        Ok(())
+    }
+
+    fn stats(&mut self, flow: &mut Flow, request: &Request<'_>, stats: &Stats<'_>) -> Result<(), NoRoom> {
+        let Some(kind) = report::Kind::of(stats) else {
+            match stats {
+                Stats::Reset => {
+                    self.shared.reset_counters();
+                    self.answer(flow, request, &Answer::Reset);
+                }
+                Stats::Detail(_) => self.answer(flow, request, &Answer::Ok),
+                _ => self.answer(flow, request, &Answer::Error(lines::ERROR.trim_end())),
+            }
+            return Ok(());
+        };
+        self.room_everywhere()?;
+        if kind == report::Kind::Connections {
+            let answer = flow.answers.open(Finish::Suffix(lines::END.as_bytes()));
+            let part = flow.answers.wait_for_part(answer);
+            self.own_asks.push((Place { connection: flow.token, answer, part }, Ask::Connections));
+            self.ask_everyone(flow, answer, Ask::Connections);
+            flow.answers.close(answer);
+            return Ok(());
+        }
+        let answer = flow.answers.open(Finish::Gather(kind as u8));
+        let own = report::encode(&self.owner.stores.figures(self.now));
+        flow.answers.extend(answer, &own, None, &mut self.pool);
+        self.ask_everyone(flow, answer, Ask::Figures);
+        if let Filled::Gathered(tag) = flow.answers.close(answer) {
+            self.gather(flow, answer, tag);
+        }
+        Ok(())
+    }
+
+    /// Makes the answer to `stats` of what all loops said.
+    pub fn gather(&mut self, flow: &mut Flow, answer: u64, tag: u8) {
+        let figures = report::merge(&flow.answers.parts(answer));
+        let text = report::text(tag, &figures, &self.shared, self.now);
+        flow.answers.gathered(answer, text);
+    }
+}

@@ -1,0 +1,370 @@
+//! Requests for another loop's stores and the answers that come back: two bounded rings a direction and pair of loops.
+//!
+//! Messages travel in parcels, one a turn and direction, and the peer is woken only when it sleeps. A loop may have at
+//! most [`in_flight`](Link::may_send) requests on their way to one peer; both rings hold that many parcels and no
+//! parcel is empty, so neither ring is ever full: an answer always has room, and two loops can never wait for each
+//! other. A connection whose next request has no room is paused by the loop, never dropped.
+
+use crate::slab::Token;
+use crate::wake::Wake;
+use fawn_memcache::{Command, Responder};
+use fawn_ring::Key;
+use rtrb::{Consumer, Producer, RingBuffer};
+use rustix::io::Errno;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of requests that may be on their way to one peer, unless it is a single one.
+const IN_FLIGHT_BYTES: usize = 8 << 20;
+/// A parcel is sent off early at this size.
+const PARCEL_BYTES: usize = 256 << 10;
+/// Spare parcels kept a loop, and the largest buffer that is kept.
+const SPARE_PARCELS: usize = 64;
+
+/// Where an answer belongs, as its connection's loop knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The connection.
+    pub connection: Token,
+    /// The answer's number in the connection.
+    pub answer: u64,
+    /// Which part of the answer.
+    pub part: u32,
+}
+
+/// What a loop asks of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// A command on one key; the bytes are the key, then the value.
+    Keyed {
+        /// The key's position.
+        key: Key,
+        /// The store, counted within the loop.
+        store: u16,
+        /// Bytes of the key.
+        name_bytes: u16,
+        /// The command without its value.
+        command: Command<'static>,
+        /// Makes the answer's bytes.
+        responder: Responder,
+    },
+    /// Flush all stores of the loop at this second (0: now); answered with nothing, or an error.
+    FlushAll {
+        /// Unix second.
+        at_unix: u32,
+    },
+    /// The figures of the loop's stores.
+    Figures,
+    /// The loop's connections, as `STAT` lines.
+    Connections,
+}
+
+/// What is said of the bytes of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Head {
+    /// A request.
+    Request(Ask),
+    /// An answer to a request.
+    Answer {
+        /// It is an error that stands for the whole answer.
+        failed: bool,
+        /// Bytes of the request that it answers.
+        request_bytes: u32,
+    },
+}
+
+/// Some messages and their bytes, one after the other.
+#[derive(Debug, Default)]
+pub struct Parcel {
+    messages: Vec<(Place, Head, Range<usize>)>,
+    bytes: Vec<u8>,
+}
+
+impl Parcel {
+    fn push(&mut self, place: Place, head: Head, parts: &[&[u8]]) {
+        let start = self.bytes.len();
+        for part in parts {
+            self.bytes.extend_from_slice(part);
+        }
+        self.messages.push((place, head, start..self.bytes.len()));
+    }
+
+    /// The messages in order.
+    pub fn messages(&self) -> impl Iterator<Item = (Place, Head, &[u8])> {
+        self.messages.iter().map(|(place, head, range)| (*place, *head, &self.bytes[range.clone()]))
+    }
+}
+
+/// One loop's side of a pair.
+#[derive(Debug)]
+struct Link {
+    requests_out: Producer<Parcel>,
+    requests_in: Consumer<Parcel>,
+    answers_out: Producer<Parcel>,
+    answers_in: Consumer<Parcel>,
+    peer: Arc<Wake>,
+    /// Being filled in this turn.
+    requests: Parcel,
+    answers: Parcel,
+    /// Requests sent and not yet answered, those being filled included; at most `limit`.
+    in_flight: usize,
+    in_flight_bytes: usize,
+    limit: usize,
+    /// Parcels were pushed since the peer was last notified.
+    pushed: bool,
+}
+
+/// One loop's links to all others.
+#[derive(Debug)]
+pub struct Exchange {
+    /// By loop number; `None` for itself.
+    links: Vec<Option<Link>>,
+    wake: Arc<Wake>,
+    spare: Vec<Parcel>,
+}
+
+/// Links among `wakes.len()` loops, of which each may have `in_flight` requests on their way to each other one.
+pub fn mesh(wakes: &[Arc<Wake>], in_flight: usize) -> Vec<Exchange> {
+    assert!(in_flight > 0, "a loop may ask at least once");
+    let count = wakes.len();
+    let mut links: Vec<Vec<Option<Link>>> = (0..count).map(|_| (0..count).map(|_| None).collect()).collect();
+    for left in 0..count {
+        for right in left + 1..count {
+            let (left_requests_out, right_requests_in) = RingBuffer::new(in_flight);
+            let (right_requests_out, left_requests_in) = RingBuffer::new(in_flight);
+            let (left_answers_out, right_answers_in) = RingBuffer::new(in_flight);
+            let (right_answers_out, left_answers_in) = RingBuffer::new(in_flight);
+            let link = |requests_out, requests_in, answers_out, answers_in, peer: &Arc<Wake>| Link {
+                requests_out,
+                requests_in,
+                answers_out,
+                answers_in,
+                peer: Arc::clone(peer),
+                requests: Parcel::default(),
+                answers: Parcel::default(),
+                in_flight: 0,
+                in_flight_bytes: 0,
+                limit: in_flight,
+                pushed: false,
+            };
+            links[left][right] =
+                Some(link(left_requests_out, left_requests_in, left_answers_out, left_answers_in, &wakes[right]));
+            links[right][left] =
+                Some(link(right_requests_out, right_requests_in, right_answers_out, right_answers_in, &wakes[left]));
+        }
+    }
+    let exchange = |(links, wake): (_, &Arc<Wake>)| Exchange { links, wake: Arc::clone(wake), spare: Vec::new() };
+    links.into_iter().zip(wakes).map(exchange).collect()
+}
+
+/// Alarm clocks for `count` loops.
+///
+/// # Errors
+/// What `eventfd(2)` reports.
+pub fn wakes(count: usize) -> Result<Vec<Arc<Wake>>, Errno> {
+    (0..count).map(|_| Wake::new().map(Arc::new)).collect()
+}
+
+impl Link {
+    fn push_requests(&mut self, spare: &mut Vec<Parcel>) {
+        if !self.requests.messages.is_empty() {
+            let parcel = std::mem::replace(&mut self.requests, spare.pop().unwrap_or_default());
+            self.requests_out.push(parcel).expect("the ring holds as many parcels as requests may be in flight");
+            self.pushed = true;
+        }
+    }
+
+    fn push_answers(&mut self, spare: &mut Vec<Parcel>) {
+        if !self.answers.messages.is_empty() {
+            let parcel = std::mem::replace(&mut self.answers, spare.pop().unwrap_or_default());
+            self.answers_out.push(parcel).expect("the ring holds as many parcels as requests may be in flight");
+            self.pushed = true;
+        }
+    }
+}
+
+impl Exchange {
+    /// Number of loops, this one included.
+    pub fn loops(&self) -> usize {
+        self.links.len()
+    }
+
+    /// This loop's alarm clock.
+    pub fn wake(&self) -> &Wake {
+        &self.wake
+    }
+
+    fn link(&mut self, peer: usize) -> &mut Link {
+        self.links[peer].as_mut().expect("a loop has no link to itself")
+    }
+
+    /// Whether another request may be sent to `peer`.
+    #[inline]
+    pub fn may_send(&self, peer: usize) -> bool {
+        let link = self.links[peer].as_ref().expect("a loop has no link to itself");
+        link.in_flight < link.limit && link.in_flight_bytes < IN_FLIGHT_BYTES
+    }
+
+    /// Requests on their way, to all peers.
+    pub fn in_flight(&self) -> usize {
+        self.links.iter().flatten().map(|link| link.in_flight).sum()
+    }
+
+    /// Adds a request to the parcel for `peer`; [`may_send`](Self::may_send) must have said yes.
+    pub fn request(&mut self, peer: usize, place: Place, ask: Ask, parts: &[&[u8]]) {
+        assert!(self.may_send(peer), "requests in flight are bounded");
+        let link = self.links[peer].as_mut().expect("a loop has no link to itself");
+        link.in_flight += 1;
+        link.in_flight_bytes += parts.iter().map(|part| part.len()).sum::<usize>();
+        link.requests.push(place, Head::Request(ask), parts);
+        if link.requests.bytes.len() >= PARCEL_BYTES {
+            link.push_requests(&mut self.spare);
+        }
+    }
+
+    /// Adds the answer to a request of `request_bytes` bytes from `peer`.
+    pub fn answer(&mut self, peer: usize, place: Place, failed: bool, request_bytes: u32, bytes: &[u8]) {
+        let link = self.links[peer].as_mut().expect("a loop has no link to itself");
+        link.answers.push(place, Head::Answer { failed, request_bytes }, &[bytes]);
+        if link.answers.bytes.len() >= PARCEL_BYTES {
+            link.push_answers(&mut self.spare);
+        }
+    }
+
+    /// Sends off what was added and wakes the peers that sleep. Returns how many had to be woken.
+    pub fn send(&mut self) -> usize {
+        let mut woken = 0;
+        for link in self.links.iter_mut().flatten() {
+            link.push_requests(&mut self.spare);
+            link.push_answers(&mut self.spare);
+            if std::mem::take(&mut link.pushed) {
+                woken += usize::from(link.peer.notify());
+            }
+        }
+        woken
+    }
+
+    /// Whether a peer has sent something.
+    pub fn has_mail(&self) -> bool {
+        self.links.iter().flatten().any(|link| !link.requests_in.is_empty() || !link.answers_in.is_empty())
+    }
+
+    /// The next parcel of requests from `peer`.
+    pub fn next_requests(&mut self, peer: usize) -> Option<Parcel> {
+        self.link(peer).requests_in.pop().ok()
+    }
+
+    /// The next parcel of answers from `peer`; their requests are no longer in flight.
+    pub fn next_answers(&mut self, peer: usize) -> Option<Parcel> {
+        let link = self.link(peer);
+        let parcel = link.answers_in.pop().ok()?;
+        for (_, head, _) in &parcel.messages {
+            let Head::Answer { request_bytes, .. } = head else { unreachable!("the answers' ring holds answers") };
+            link.in_flight -= 1;
+            link.in_flight_bytes -= *request_bytes as usize;
+        }
+        Some(parcel)
+    }
+
+    /// Gives a parcel that was worked off back, for its buffers.
+    pub fn recycle(&mut self, mut parcel: Parcel) {
+        if self.spare.len() < SPARE_PARCELS && parcel.bytes.capacity() <= 2 * PARCEL_BYTES {
+            parcel.messages.clear();
+            parcel.bytes.clear();
+            self.spare.push(parcel);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(answer: u64) -> Place {
+        Place { connection: Token::from_u64(1 << 32), answer, part: 0 }
+    }
+
+    fn pair(in_flight: usize) -> (Exchange, Exchange) {
+        let mut both = mesh(&wakes(2).unwrap(), in_flight);
+        let right = both.pop().unwrap();
+        (both.pop().unwrap(), right)
+    }
+
+    #[test]
+    fn a_turn_sends_one_parcel_in_order_and_credit_returns_with_the_answers() {
+        let (mut left, mut right) = pair(3);
+        for n in 0..3 {
+            assert!(left.may_send(1));
+            left.request(1, place(n), Ask::Figures, &[&[n as u8; 5]]);
+        }
+        assert!(!left.may_send(1), "three are in flight");
+        assert!(!right.has_mail(), "nothing leaves before the end of the turn");
+        left.send();
+        let parcel = right.next_requests(0).unwrap();
+        assert!(right.next_requests(0).is_none(), "one parcel a turn");
+        for (n, (at, head, bytes)) in parcel.messages().enumerate() {
+            assert_eq!((at, head, bytes), (place(n as u64), Head::Request(Ask::Figures), &[n as u8; 5][..]));
+            right.answer(0, at, n == 1, bytes.len() as u32, b"fine");
+        }
+        right.recycle(parcel);
+        right.send();
+        assert_eq!(left.in_flight(), 3);
+        let answers = left.next_answers(1).unwrap();
+        assert_eq!(answers.messages().map(|(at, ..)| at.answer).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!((left.in_flight(), left.may_send(1)), (0, true));
+    }
+
+    #[test]
+    fn a_large_request_may_go_alone_and_holds_back_the_next() {
+        let (mut left, mut right) = pair(8);
+        let large = vec![7; IN_FLIGHT_BYTES + 1];
+        left.request(1, place(0), Ask::Figures, &[&large]);
+        assert!(!left.may_send(1));
+        left.send();
+        let parcel = right.next_requests(0).unwrap();
+        right.answer(0, place(0), false, large.len() as u32, b"");
+        right.recycle(parcel);
+        right.send();
+        assert!(left.next_answers(1).is_some() && left.may_send(1));
+    }
+
+    /// Both sides keep their rings as full as they may, each answering the other from the same thread that asks.
+    #[test]
+    fn two_loops_that_flood_each_other_never_block() {
+        const EACH: u64 = 200_000;
+        let (left, right) = pair(4);
+        let flood = |mut mine: Exchange, peer: usize| {
+            std::thread::spawn(move || {
+                let (mut asked, mut answered, mut served) = (0, 0, 0);
+                while answered < EACH || served < EACH {
+                    while asked < EACH && mine.may_send(peer) {
+                        mine.request(peer, place(asked), Ask::Figures, &[&asked.to_le_bytes()]);
+                        asked += 1;
+                    }
+                    while let Some(parcel) = mine.next_requests(peer) {
+                        for (at, _, bytes) in parcel.messages() {
+                            assert_eq!((at, bytes), (place(served), &served.to_le_bytes()[..]));
+                            served += 1;
+                            mine.answer(peer, at, false, bytes.len() as u32, bytes);
+                        }
+                        mine.recycle(parcel);
+                    }
+                    while let Some(parcel) = mine.next_answers(peer) {
+                        for (at, ..) in parcel.messages() {
+                            assert_eq!(at, place(answered));
+                            answered += 1;
+                        }
+                        mine.recycle(parcel);
+                    }
+                    mine.send();
+                    if !mine.has_mail() {
+                        std::thread::yield_now();
+                    }
+                }
+            })
+        };
+        for side in [flood(left, 1), flood(right, 0)] {
+            side.join().unwrap();
+        }
+    }
+}

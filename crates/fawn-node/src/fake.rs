@@ -1,0 +1,306 @@
+//! Stores in memory for tests, which can be told to be cold, busy, loading, slow to commit or broken.
+
+use crate::clock::Now;
+use crate::stores::{Extent, Figures, Finished, Lookup, Reads, Stores, Ticket, Turn};
+use fawn_ring::Key;
+use fawn_store::flash::FileId;
+use fawn_store::page::{Page, PageBuf};
+use fawn_store::record::{Kind, Record};
+use fawn_store::{Appended, Gate, Refusal, Write};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// What the tests of a node turn while it runs; one for all its stores.
+#[derive(Debug, Default)]
+pub struct Knobs {
+    /// Lookups of keys that begin with `cold` need a read, of keys that begin with `twice` two.
+    pub cold: AtomicBool,
+    /// Reads do not come back.
+    pub reads_held: AtomicBool,
+    /// Reads of keys that end with `bad` fail.
+    pub bad: AtomicBool,
+    /// Appends are refused as busy.
+    pub busy: AtomicBool,
+    /// Lookups find their index loading.
+    pub loading: AtomicBool,
+    /// Appends need a commit, and none is made while `commits_held`.
+    pub durable: AtomicBool,
+    /// See `durable`.
+    pub commits_held: AtomicBool,
+    /// The next commit fails.
+    pub fail_commit: AtomicBool,
+    /// Appends are refused for want of memory (1), space (2).
+    pub refuse: AtomicU64,
+    /// Reads submitted, and calls to submit.
+    pub reads: AtomicU64,
+    /// See `reads`.
+    pub submits: AtomicU64,
+    /// Appends that are committed.
+    pub committed: AtomicU64,
+    /// Stores that were stopped cleanly.
+    pub stopped: AtomicU64,
+    /// The loops' eventfds, written when a knob was turned.
+    bells: Mutex<Vec<OwnedFd>>,
+}
+
+impl Knobs {
+    /// Sets a knob and makes all loops look.
+    pub fn set(&self, knob: impl Fn(&Self) -> &AtomicBool, value: bool) {
+        knob(self).store(value, Ordering::SeqCst);
+        self.ring();
+    }
+
+    pub fn ring(&self) {
+        for bell in self.bells.lock().unwrap().iter() {
+            rustix::io::write(bell, &1_u64.to_ne_bytes()).unwrap();
+        }
+    }
+
+    fn is(&self, knob: impl Fn(&Self) -> &AtomicBool) -> bool {
+        knob(self).load(Ordering::SeqCst)
+    }
+}
+
+fn bell(knobs: &Knobs) -> OwnedFd {
+    let bell = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+    knobs.bells.lock().unwrap().push(bell.try_clone().unwrap());
+    bell
+}
+
+/// One loop's stores.
+#[derive(Debug)]
+pub struct Fake {
+    stores: Vec<One>,
+    knobs: Arc<Knobs>,
+    bell: OwnedFd,
+    /// Something was refused and is parked.
+    refused: bool,
+}
+
+#[derive(Debug, Default)]
+struct One {
+    /// Each key's newest record and its sequence number; `None` is deleted.
+    items: HashMap<Vec<u8>, (u64, Vec<u8>)>,
+    seq: u64,
+    durable: u64,
+    failed: bool,
+}
+
+/// A lookup under way.
+#[derive(Debug)]
+pub struct FakeRead {
+    left: u32,
+    name: Vec<u8>,
+    /// What the pages held when the lookup was made.
+    found: Option<Vec<u8>>,
+}
+
+/// The reads of one loop.
+#[derive(Debug)]
+pub struct FakeReads {
+    queued: VecDeque<Ticket>,
+    under_way: VecDeque<Ticket>,
+    knobs: Arc<Knobs>,
+    bell: OwnedFd,
+}
+
+impl Fake {
+    /// `count` empty stores.
+    pub fn new(count: usize, knobs: &Arc<Knobs>) -> (Self, FakeReads) {
+        let stores = (0..count).map(|_| One::default()).collect();
+        let reads = FakeReads {
+            queued: VecDeque::new(),
+            under_way: VecDeque::new(),
+            knobs: Arc::clone(knobs),
+            bell: bell(knobs),
+        };
+        (Self { stores, knobs: Arc::clone(knobs), bell: bell(knobs), refused: false }, reads)
+    }
+
+    fn gate(&self, seq: u64) -> Gate {
+        if self.knobs.is(|knobs| &knobs.durable) { Gate(seq) } else { Gate::NONE }
+    }
+}
+
+impl One {
+    fn find(&self, name: &[u8], now: Now) -> Option<(u64, Record<'_>)> {
+        let (seq, bytes) = self.items.get(name)?;
+        let (record, _) = Record::decode(bytes).unwrap();
+        (record.kind != Kind::Delete && !record.is_expired(now.unix)).then_some((*seq, record))
+    }
+}
+
+impl Stores for Fake {
+    type Read = FakeRead;
+    type Reads = FakeReads;
+
+    fn count(&self) -> usize {
+        self.stores.len()
+    }
+
+    fn lookup(&mut self, store: usize, _: &Key, name: &[u8], now: Now) -> Lookup<'_, FakeRead> {
+        if self.knobs.is(|knobs| &knobs.loading) {
+            self.refused = true;
+            return Lookup::Loading;
+        }
+        if self.knobs.is(|knobs| &knobs.cold) && (name.starts_with(b"cold") || name.starts_with(b"twice")) {
+            let found = self.stores[store].find(name, now).map(|(_, record)| {
+                let mut bytes = Vec::new();
+                record.encode(&mut bytes);
+                bytes
+            });
+            let left = 1 + u32::from(name.starts_with(b"twice"));
+            return Lookup::Read(FakeRead { left, name: name.to_vec(), found });
+        }
+        let seq = self.stores[store].items.get(name).map_or(0, |(seq, _)| *seq);
+        let gate = self.gate(seq);
+        match self.stores[store].find(name, now) {
+            Some((_, record)) => Lookup::Found(record, gate),
+            None => Lookup::Absent(gate),
+        }
+    }
+
+    fn extent(read: &FakeRead) -> Extent {
+        assert!(read.left > 0);
+        Extent { file: FileId::Segment(1), first: 0, count: 1 }
+    }
+
+    fn finish<'p>(
+        &mut self,
+        _: usize,
+        read: FakeRead,
+        pages: &'p mut [Page],
+        _: &Key,
+        name: &[u8],
+        _: Now,
+    ) -> Finished<'p, FakeRead> {
+        assert_eq!(read.name, name);
+        if read.left > 1 {
+            return Finished::Read(FakeRead { left: read.left - 1, ..read });
+        }
+        if self.knobs.is(|knobs| &knobs.bad) && name.ends_with(b"bad") {
+            return Finished::Failed("told to fail".into());
+        }
+        let Some(bytes) = read.found else { return Finished::Absent };
+        let page = &mut pages[0].0;
+        page[..bytes.len()].copy_from_slice(&bytes);
+        Finished::Found(Record::decode(page).unwrap().0)
+    }
+
+    fn abandon(&mut self, _: usize, _: FakeRead) {}
+
+    fn append(&mut self, store: usize, _: &Key, write: Write<'_>, _: Now) -> Result<Appended, Refusal> {
+        match self.knobs.refuse.load(Ordering::SeqCst) {
+            1 => return Err(Refusal::OutOfMemory),
+            2 => return Err(Refusal::NoSpace),
+            _ => {}
+        }
+        if self.knobs.is(|knobs| &knobs.busy) {
+            self.refused = true;
+            return Err(Refusal::Busy);
+        }
+        if self.stores[store].failed {
+            return Err(Refusal::Stopped("told to fail".into()));
+        }
+        let one = &mut self.stores[store];
+        one.seq += 1;
+        let record = Record {
+            kind: write.kind,
+            marks: write.marks,
+            epoch: 0,
+            seq: one.seq,
+            client_flags: write.client_flags,
+            expiry: write.expiry,
+            client_cas: write.client_cas,
+            key: write.key,
+            value: write.value,
+        };
+        let mut bytes = Vec::new();
+        record.encode(&mut bytes);
+        one.items.insert(write.key.to_vec(), (one.seq, bytes));
+        let seq = one.seq;
+        Ok(Appended { seq, gate: self.gate(seq) })
+    }
+
+    fn flush_all(&mut self, store: usize, at_unix: u32, _: Now) -> Result<Gate, Refusal> {
+        assert_eq!(at_unix, 0, "the fake flushes at once");
+        self.stores[store].items.clear();
+        self.stores[store].seq += 1;
+        Ok(self.gate(self.stores[store].seq))
+    }
+
+    fn durable(&self, store: usize) -> Gate {
+        Gate(self.stores[store].durable)
+    }
+
+    fn turn(&mut self, _: Now) -> Turn {
+        let mut turn = Turn::default();
+        let held = self.knobs.is(|knobs| &knobs.commits_held);
+        for (number, one) in self.stores.iter_mut().enumerate() {
+            if one.durable == one.seq || held || one.failed {
+                continue;
+            }
+            if self.knobs.is(|knobs| &knobs.fail_commit) {
+                one.failed = true;
+                turn.stopped = Some((number, "told to fail".into()));
+                continue;
+            }
+            self.knobs.committed.fetch_add(one.seq - one.durable, Ordering::SeqCst);
+            one.durable = one.seq;
+            turn.more = true;
+        }
+        // Retries come with the next event, as in a real store.
+        if !self.knobs.is(|knobs| &knobs.busy) && !self.knobs.is(|knobs| &knobs.loading) {
+            turn.retry = std::mem::take(&mut self.refused);
+        }
+        turn
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.bell.as_fd()]
+    }
+
+    fn figures(&self, _: Now) -> Figures {
+        let live = self.stores.iter().map(|one| one.items.len() as u64).sum();
+        Figures { numbers: vec![("fawn_entries".into(), live)], texts: Vec::new() }
+    }
+
+    fn stop(self) -> Result<(), String> {
+        self.knobs.stopped.fetch_add(self.stores.len() as u64, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+impl Reads for FakeReads {
+    fn push(&mut self, _: usize, ticket: Ticket, extent: Extent) {
+        assert_eq!(extent.count, 1);
+        self.queued.push_back(ticket);
+    }
+
+    fn submit(&mut self) -> Result<(), String> {
+        self.knobs.reads.fetch_add(self.queued.len() as u64, Ordering::SeqCst);
+        self.knobs.submits.fetch_add(1, Ordering::SeqCst);
+        self.under_way.append(&mut self.queued);
+        rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).unwrap();
+        Ok(())
+    }
+
+    fn complete(&mut self, done: &mut dyn FnMut(Ticket, Result<&mut [Page], String>)) -> Result<(), String> {
+        if self.knobs.is(|knobs| &knobs.reads_held) {
+            return Ok(());
+        }
+        // Newest first: no order may be relied on.
+        while let Some(ticket) = self.under_way.pop_back() {
+            let mut pages = PageBuf::zeroed(1);
+            done(ticket, Ok(pages.pages_mut()));
+        }
+        Ok(())
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.bell.as_fd()]
+    }
+}

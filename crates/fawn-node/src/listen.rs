@@ -1,0 +1,199 @@
+//! Opening the sockets that a node listens on.
+
+use crate::error::ServeError;
+use crate::options::{ServeOptions, UnixOptions};
+use rustix::fd::{AsFd, OwnedFd};
+use std::io::{Error, ErrorKind};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// What came over a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// TCP; with TLS when that is on.
+    Tcp,
+    /// A Unix socket.
+    Unix,
+}
+
+/// One open listener.
+#[derive(Debug)]
+pub struct Listener {
+    /// The socket, not blocking.
+    pub socket: OwnedFd,
+    /// Its family.
+    pub family: Family,
+    /// For people: the address with its real port, or the path.
+    pub name: String,
+    /// A Unix socket's path is removed when the listener goes.
+    remove: Option<PathBuf>,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(path) = &self.remove {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Opens all listeners of `options`.
+///
+/// # Errors
+/// [`ServeError::Address`], [`ServeError::InUse`], [`ServeError::Listen`], [`ServeError::Exposed`],
+/// [`ServeError::NoListener`].
+pub fn open_all(options: &ServeOptions) -> Result<Vec<Listener>, ServeError> {
+    let mut listeners = Vec::new();
+    for name in &options.listen {
+        for address in resolve(name)? {
+            refuse_exposed(&address, options)?;
+            listeners.push(open_tcp(address)?);
+        }
+    }
+    if let Some(unix) = &options.unix {
+        listeners.push(open_unix(unix)?);
+    }
+    if listeners.is_empty() { Err(ServeError::NoListener) } else { Ok(listeners) }
+}
+
+/// The addresses of `name`. A host with several gives all of them, but for port 0, which takes one port.
+fn resolve(name: &str) -> Result<Vec<SocketAddr>, ServeError> {
+    let refuse = |source| ServeError::Address { address: name.into(), source };
+    let mut addresses: Vec<SocketAddr> = name.to_socket_addrs().map_err(refuse)?.collect();
+    addresses.dedup();
+    if addresses.first().is_some_and(|address| address.port() == 0) {
+        addresses.truncate(1);
+    }
+    if addresses.is_empty() {
+        return Err(refuse(Error::new(ErrorKind::NotFound, "the name has no address")));
+    }
+    Ok(addresses)
+}
+
+fn refuse_exposed(address: &SocketAddr, options: &ServeOptions) -> Result<(), ServeError> {
+    let (missing, missing_options) = match (&options.tls, &options.auth_file) {
+        _ if address.ip().is_loopback() || options.insecure => return Ok(()),
+        (Some(_), Some(_)) => return Ok(()),
+        (None, None) => ("neither TLS nor authentication is on", "--tls-cert, --tls-key and --auth-file"),
+        (None, Some(_)) => ("TLS is off", "--tls-cert and --tls-key"),
+        (Some(_), None) => ("authentication is off", "--auth-file"),
+    };
+    Err(ServeError::Exposed { address: address.to_string(), missing, missing_options })
+}
+
+fn open_tcp(address: SocketAddr) -> Result<Listener, ServeError> {
+    let name = address.to_string();
+    let listener = TcpListener::bind(address).map_err(|source| failure(&name, source))?;
+    let real = listener.local_addr().map_err(|source| failure(&name, source))?;
+    ready(&listener, &name)?;
+    Ok(Listener { socket: listener.into(), family: Family::Tcp, name: real.to_string(), remove: None })
+}
+
+fn open_unix(unix: &UnixOptions) -> Result<Listener, ServeError> {
+    let name = unix.path.display().to_string();
+    remove_stale(&unix.path, &name)?;
+    let listener = UnixListener::bind(&unix.path).map_err(|source| failure(&name, source))?;
+    let remove = Some(unix.path.clone());
+    let listener = Listener { socket: listener.into(), family: Family::Unix, name, remove };
+    std::fs::set_permissions(&unix.path, std::fs::Permissions::from_mode(unix.mode))
+        .map_err(|source| failure(&listener.name, source))?;
+    ready(&listener.socket, &listener.name)?;
+    Ok(listener)
+}
+
+/// Removes a socket that nobody listens on any more; anything else at `path` stays.
+fn remove_stale(path: &Path, name: &str) -> Result<(), ServeError> {
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => {
+            let what = "there is a file in its place that is not a socket";
+            Err(failure(name, Error::new(ErrorKind::AlreadyExists, what)))
+        }
+        Ok(_) if UnixStream::connect(path).is_ok() => Err(ServeError::InUse { address: name.into() }),
+        Ok(_) => std::fs::remove_file(path).map_err(|source| failure(name, source)),
+        Err(_) => Ok(()),
+    }
+}
+
+fn ready(socket: impl AsFd, name: &str) -> Result<(), ServeError> {
+    rustix::io::ioctl_fionbio(&socket, true).map_err(|source| failure(name, source.into()))?;
+    rustix::net::listen(&socket, BACKLOG).map_err(|source| failure(name, source.into()))
+}
+
+fn failure(name: &str, source: Error) -> ServeError {
+    match source.kind() {
+        ErrorKind::AddrInUse => ServeError::InUse { address: name.into() },
+        ErrorKind::PermissionDenied => ServeError::Listen {
+            address: name.into(),
+            source: Error::new(ErrorKind::PermissionDenied, "no permission; ports below 1024 need a privilege"),
+        },
+        _ => ServeError::Listen { address: name.into(), source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::TlsFiles;
+
+    fn options(listen: &[&str]) -> ServeOptions {
+        let listen = listen.iter().map(ToString::to_string).collect();
+        ServeOptions { listen, ..ServeOptions::new("unused") }
+    }
+
+    #[test]
+    fn port_zero_takes_a_free_port_and_says_which() {
+        let open = open_all(&options(&["127.0.0.1:0", "127.0.0.1:0"])).unwrap();
+        let ports: Vec<u16> = open.iter().map(|one| one.name.parse::<SocketAddr>().unwrap().port()).collect();
+        assert!(ports[0] != 0 && ports[1] != 0 && ports[0] != ports[1], "{ports:?}");
+    }
+
+    #[test]
+    fn a_port_in_use_is_named_with_a_way_out() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().map(|at| at.to_string());
+        let held = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = held.local_addr().unwrap().to_string();
+        let error = open_all(&options(&[&address])).unwrap_err().to_string();
+        assert!(error.contains(&address) && error.contains("already in use") && error.contains("--listen"), "{error}");
+        assert!(open_all(&options(&[&taken.unwrap()])).is_ok(), "a port that was left is free again");
+    }
+
+    #[test]
+    fn other_machines_need_tls_and_authentication_or_a_word_that_they_do_not() {
+        let mut wide = options(&["0.0.0.0:0"]);
+        assert!(matches!(open_all(&wide), Err(ServeError::Exposed { .. })));
+        wide.auth_file = Some("users".into());
+        let error = open_all(&wide).unwrap_err().to_string();
+        assert!(error.contains("TLS is off") && error.contains("--tls-cert"), "{error}");
+        let tls = Some(TlsFiles { cert: "c".into(), key: "k".into() });
+        assert!(open_all(&ServeOptions { tls, ..wide.clone() }).is_ok());
+        assert!(open_all(&ServeOptions { insecure: true, ..wide }).is_ok());
+    }
+
+    #[test]
+    fn an_address_without_port_is_refused_with_an_example() {
+        let error = open_all(&options(&["localhost"])).unwrap_err().to_string();
+        assert!(error.contains("'localhost'") && error.contains("HOST:PORT"), "{error}");
+        assert!(matches!(open_all(&options(&[])), Err(ServeError::NoListener)));
+    }
+
+    #[test]
+    fn a_stale_unix_socket_is_replaced_a_live_one_and_a_file_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        let unix = UnixOptions { path: path.clone(), mode: 0o600 };
+        drop(UnixListener::bind(&path).unwrap());
+        let open = open_unix(&unix).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(matches!(open_unix(&unix), Err(ServeError::InUse { .. })));
+        drop(open);
+        assert!(!path.exists(), "the socket goes with its listener");
+        std::fs::write(&path, b"mine").unwrap();
+        assert!(open_unix(&unix).unwrap_err().to_string().contains("not a socket"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+    }
+}

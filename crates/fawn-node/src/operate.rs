@@ -1,0 +1,460 @@
+//! One command on one key, from lookup to answer.
+//!
+//! memcached's commands become operations of the key-value service ([`fawn_kv::operation`]), which decides what is
+//! appended and what is told. Everything that needs the current item takes two steps when that item is on flash:
+//! [`begin`] names the read, [`resume`] goes on with its bytes.
+
+use crate::clock::Now;
+use crate::counters::Counters;
+use crate::recency::Recency;
+use crate::stores::{Lookup, Stores};
+use fawn_kv::operation::{self as kv, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
+use fawn_memcache::{Answer, Command, Debug, Hit, Limits, MetaGet, Mode, Number, Responder, Stats, Store};
+use fawn_ring::Key;
+use fawn_store::record::{Kind, Marks, Record};
+use fawn_store::{Gate, Refusal, Write};
+
+/// A command on one key.
+#[derive(Clone, Copy, Debug)]
+pub struct Keyed<'a> {
+    /// The key's position.
+    pub key: Key,
+    /// The key.
+    pub name: &'a [u8],
+    /// The command.
+    pub command: Command<'a>,
+    /// Makes the answer's bytes.
+    pub responder: Responder,
+}
+
+/// How far a command came.
+#[derive(Debug)]
+pub enum Step<R> {
+    /// Its answer was appended to the output.
+    Done {
+        /// The answer may leave once this is durable.
+        gate: Gate,
+        /// It is an error of the server that stands for the whole line of keys.
+        failed: bool,
+    },
+    /// It needs this read.
+    Read(R),
+    /// It must be tried again after the next event of the store.
+    Park,
+}
+
+/// What a command works with besides its store.
+#[derive(Debug)]
+pub struct Bench<'a> {
+    /// The time.
+    pub now: Now,
+    /// Largest value, bytes.
+    pub max_value_bytes: usize,
+    /// The loop's counters.
+    pub counters: &'a Counters,
+    /// The store's table of last uses.
+    pub recency: &'a mut Recency,
+    /// For a value that is stored again as it is.
+    pub scratch: &'a mut Vec<u8>,
+}
+
+/// The command as an operation; `None` for `me`, which only looks.
+fn operation<'a>(command: &Command<'a>, now: u32) -> Option<Operation<'a>> {
+    let expiry = |exptime: fawn_memcache::Exptime| exptime.absolute(now);
+    Some(match command {
+        Command::Get => Operation::Get,
+        Command::GetAndTouch(exptime) => Operation::GetAndTouch { expiry: expiry(*exptime) },
+        Command::MetaGet(get) => Operation::MetaGet(kv::MetaGet {
+            vivify: get.vivify.map(expiry),
+            recache: get
+                .recache
+                .map(|recache| kv::Recache { before: expiry(recache.threshold), after_touch: recache.after_touch }),
+            touch: get.touch.map(expiry),
+            compare: get.compare,
+            new_cas: get.new_cas,
+        }),
+        Command::Store(store) => Operation::Store(kv::Store {
+            mode: mode(store.mode, now),
+            value: store.value,
+            flags: store.flags,
+            expiry: expiry(store.exptime),
+            compare: store.compare,
+            new_cas: store.new_cas,
+            invalidate: store.invalidate,
+        }),
+        Command::ValueTooLarge(_) => Operation::Delete(kv::Delete::default()),
+        Command::Touch(exptime) => Operation::Touch { expiry: expiry(*exptime) },
+        Command::Delete(delete) => Operation::Delete(kv::Delete {
+            compare: delete.compare,
+            new_cas: delete.new_cas,
+            invalidate: delete.invalidate,
+            expiry: delete.exptime.map(expiry),
+            drop_value: delete.drop_value,
+            flags: delete.flags,
+        }),
+        Command::Arithmetic(step) => Operation::Arithmetic(kv::Arithmetic {
+            decrement: step.decrement,
+            delta: step.delta,
+            initial: step.initial,
+            vivify: step.vivify.map(expiry),
+            touch: step.touch.map(expiry),
+            compare: step.compare,
+            new_cas: step.new_cas,
+        }),
+        Command::MetaDebug => return None,
+        _ => unreachable!("commands without a key do not come here"),
+    })
+}
+
+fn mode(mode: Mode, now: u32) -> kv::Mode {
+    match mode {
+        Mode::Set => kv::Mode::Set,
+        Mode::Add => kv::Mode::Add,
+        Mode::Replace => kv::Mode::Replace,
+        Mode::Cas => kv::Mode::Cas,
+        Mode::Append { vivify } => kv::Mode::Append { vivify: vivify.map(|exptime| exptime.absolute(now)) },
+        Mode::Prepend { vivify } => kv::Mode::Prepend { vivify: vivify.map(|exptime| exptime.absolute(now)) },
+    }
+}
+
+impl<'a> Keyed<'a> {
+    /// Whether later commands on the key must wait while this one waits for a read: it may change what it reads.
+    pub fn holds_key(&self) -> bool {
+        !matches!(self.command, Command::Get | Command::MetaDebug)
+    }
+
+    /// The command without its value, and the value.
+    pub fn split(&self) -> (Command<'static>, &'a [u8]) {
+        Self::split_command(&self.command)
+    }
+
+    /// `command` without its value, and the value.
+    pub fn split_command(command: &Command<'a>) -> (Command<'static>, &'a [u8]) {
+        let command = match *command {
+            Command::Store(store) => return (Command::Store(Store { value: b"", ..store }), store.value),
+            Command::Get => Command::Get,
+            Command::GetAndTouch(exptime) => Command::GetAndTouch(exptime),
+            Command::MetaGet(get) => Command::MetaGet(get),
+            Command::ValueTooLarge(delete) => Command::ValueTooLarge(delete),
+            Command::Touch(exptime) => Command::Touch(exptime),
+            Command::Delete(delete) => Command::Delete(delete),
+            Command::Arithmetic(step) => Command::Arithmetic(step),
+            Command::MetaDebug => Command::MetaDebug,
+            Command::FlushAll(exptime) => Command::FlushAll(exptime),
+            Command::Dump(dump) => Command::Dump(dump),
+            Command::Stats(stats) => Command::Stats(match stats {
+                Stats::Items => Stats::Items,
+                Stats::Slabs => Stats::Slabs,
+                Stats::Sizes => Stats::Sizes,
+                Stats::Connections => Stats::Connections,
+                _ => Stats::General,
+            }),
+            _ => unreachable!("other commands never have to wait"),
+        };
+        (command, b"")
+    }
+
+    /// Puts the value back that [`split`](Self::split) took off.
+    pub fn join(command: Command<'a>, value: &'a [u8]) -> Command<'a> {
+        match command {
+            Command::Store(store) => Command::Store(Store { value, ..store }),
+            other => other,
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>, answer: &Answer<'_>) {
+        self.responder.write(out, self.name, answer);
+    }
+}
+
+/// Starts a command; its answer is appended to `out` if it needs no read.
+pub fn begin<S: Stores>(
+    stores: &mut S,
+    store: usize,
+    keyed: &Keyed<'_>,
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<S::Read> {
+    let blind = matches!(keyed.command, Command::Store(Store { mode: Mode::Set, .. }));
+    if blind || matches!(keyed.command, Command::ValueTooLarge(too_large) if !too_large.delete) {
+        let plan = plan(keyed, None, Gate::NONE, bench, out);
+        return apply(stores, store, keyed, plan, bench, out);
+    }
+    let plan = match stores.lookup(store, &keyed.key, keyed.name, bench.now) {
+        Lookup::Found(record, gate) => plan(keyed, Some(&record), gate, bench, out),
+        Lookup::Absent(gate) => plan(keyed, None, gate, bench, out),
+        Lookup::Read(read) => return Step::Read(read),
+        Lookup::Loading => return Step::Park,
+        Lookup::Failed(why) => return unreadable(keyed, &why, bench.counters, out),
+    };
+    apply(stores, store, keyed, plan, bench, out)
+}
+
+/// Goes on with what the read of a command found.
+pub fn resume<S: Stores>(
+    stores: &mut S,
+    store: usize,
+    keyed: &Keyed<'_>,
+    found: Option<&Record<'_>>,
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<S::Read> {
+    let plan = plan(keyed, found, Gate::NONE, bench, out);
+    apply(stores, store, keyed, plan, bench, out)
+}
+
+/// A decision on its way into the log.
+struct Plan<'a> {
+    append: Append<'a>,
+    outcome: Option<Outcome>,
+    gate: Gate,
+    /// Where the answer begins in the output.
+    start: usize,
+}
+
+/// Decides, and writes those answers that show the current item while it can be seen.
+fn plan<'a>(
+    keyed: &Keyed<'a>,
+    current: Option<&Record<'_>>,
+    gate: Gate,
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Plan<'a> {
+    let (start, now) = (out.len(), bench.now.unix);
+    if matches!(keyed.command, Command::ValueTooLarge(too_large) if !too_large.delete) {
+        return Plan { append: Append::Nothing, outcome: Some(Outcome::NotFound), gate, start };
+    }
+    let Some(operation) = operation(&keyed.command, now) else {
+        show(keyed, current, bench, out);
+        return Plan { append: Append::Nothing, outcome: None, gate, start };
+    };
+    let item = current.map(|record| Item {
+        value: record.value,
+        flags: record.client_flags,
+        expiry: record.expiry,
+        cas: record.cas(),
+        stale: record.marks.stale,
+        won: record.marks.won,
+    });
+    let Decision { append, outcome } = evaluate(&operation, item, now, bench.max_value_bytes);
+    if matches!(append, Append::Value(kv::Version { value: NewValue::Unchanged, .. })) {
+        bench.scratch.clear();
+        bench.scratch.extend_from_slice(item.map_or(b"", |item| item.value));
+    }
+    count(keyed, &outcome, bench.counters);
+    let mut outcome = Some(outcome);
+    if let (Some(Outcome::Hit(hit)), Some(item)) = (outcome, item)
+        && !hit.created
+    {
+        keyed.write(out, &Answer::Hit(hit_of(keyed, &item, &hit, bench)));
+        bench.recency.fetched(&keyed.key, now);
+        outcome = None;
+    }
+    Plan { append, outcome, gate, start }
+}
+
+fn hit_of<'i>(keyed: &Keyed<'_>, item: &Item<'i>, hit: &kv::Hit, bench: &Bench<'_>) -> Hit<'i> {
+    let now = bench.now.unix;
+    let meta = matches!(keyed.command, Command::MetaGet(_));
+    let last = if meta { bench.recency.get(&keyed.key) } else { None };
+    Hit {
+        value: item.value,
+        flags: item.flags,
+        cas: hit.cas.resolve(0),
+        ttl_before: ttl(hit.expiry_before, now),
+        ttl: ttl(hit.expiry, now),
+        idle: last.map_or(0, |last| now.saturating_sub(last.at)),
+        fetched: last.is_some_and(|last| last.fetched),
+        created: hit.created,
+        won: hit.won,
+        stale: hit.stale,
+        already_won: hit.already_won,
+        hide_value: hit.same_version,
+    }
+}
+
+/// Seconds left; `None` for never.
+fn ttl(expiry: u32, now: u32) -> Option<u32> {
+    (expiry != 0).then(|| expiry.saturating_sub(now))
+}
+
+/// Answers `me`.
+fn show(keyed: &Keyed<'_>, current: Option<&Record<'_>>, bench: &Bench<'_>, out: &mut Vec<u8>) {
+    let now = bench.now.unix;
+    let last = bench.recency.get(&keyed.key);
+    let debug = |record: &Record<'_>| Debug {
+        expiry: ttl(record.expiry, now),
+        access: last.map_or(0, |last| now.saturating_sub(last.at)),
+        cas: record.cas(),
+        fetched: last.is_some_and(|last| last.fetched),
+        class: 1,
+        size: Limits::item_size(record.key.len(), record.client_flags, record.value.len()) as u64,
+        flags: record.client_flags,
+    };
+    keyed.write(out, &current.map_or(Answer::Miss, |record| Answer::Debug(debug(record))));
+}
+
+/// Appends what was decided and writes the answer.
+fn apply<S: Stores>(
+    stores: &mut S,
+    store: usize,
+    keyed: &Keyed<'_>,
+    plan: Plan<'_>,
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<S::Read> {
+    let write = match &plan.append {
+        Append::Nothing => None,
+        Append::Delete => Some(Write::delete(keyed.name)),
+        Append::Value(version) => Some(Write {
+            kind: Kind::Value,
+            marks: Marks { stale: version.stale, won: version.won },
+            client_flags: version.flags,
+            expiry: version.expiry,
+            client_cas: version.client_cas,
+            key: keyed.name,
+            value: match &version.value {
+                NewValue::Given(value) => value,
+                NewValue::Made(value) => value,
+                NewValue::Unchanged => bench.scratch,
+            },
+        }),
+    };
+    let (mut seq, mut gate) = (0, plan.gate);
+    if let Some(write) = write {
+        match stores.append(store, &keyed.key, write, bench.now) {
+            Ok(appended) => {
+                (seq, gate) = (appended.seq, gate.max(appended.gate));
+                note_append(keyed, write.kind, bench);
+            }
+            Err(refusal) => {
+                out.truncate(plan.start);
+                return refused(keyed, &refusal, bench.counters, out);
+            }
+        }
+    }
+    if let Some(outcome) = plan.outcome {
+        tell(keyed, &outcome, seq, bench.now.unix, out);
+    }
+    Step::Done { gate, failed: false }
+}
+
+fn note_append(keyed: &Keyed<'_>, kind: Kind, bench: &mut Bench<'_>) {
+    if kind != Kind::Delete
+        && !matches!(keyed.command, Command::Touch(_) | Command::GetAndTouch(_) | Command::MetaGet(_))
+    {
+        bench.counters.total_items.add(1);
+        bench.recency.stored(&keyed.key, bench.now.unix);
+    }
+}
+
+fn refused<R>(keyed: &Keyed<'_>, refusal: &Refusal, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+    let answer = match refusal {
+        Refusal::Busy => return Step::Park,
+        Refusal::OutOfMemory => {
+            counters.store_no_memory.add(1);
+            Answer::OutOfMemory
+        }
+        Refusal::NoSpace => {
+            counters.store_no_space.add(1);
+            Answer::Error(NO_SPACE)
+        }
+        Refusal::TooLarge => {
+            counters.store_too_large.add(1);
+            Answer::TooLarge
+        }
+        Refusal::Stopped(_) | Refusal::FlushedApart => Answer::Error(STOPPED),
+    };
+    keyed.write(out, &answer);
+    Step::Done { gate: Gate::NONE, failed: true }
+}
+
+/// A put that finds only the reserve left.
+pub const NO_SPACE: &str = "SERVER_ERROR no space left on the device, delete something or enlarge it";
+/// A put to a store that has stopped.
+pub const STOPPED: &str = "SERVER_ERROR the store has stopped after a failed write, see the server's log";
+/// A get whose pages cannot be read or are damaged.
+pub const UNREADABLE: &str = "SERVER_ERROR the item cannot be read from flash, see the server's log";
+
+/// Appends the answer that an unreadable item gets, and logs why.
+pub fn unreadable<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+    tracing::error!("an item cannot be read: {why}");
+    counters.flash_read_errors.add(1);
+    keyed.write(out, &Answer::Error(UNREADABLE));
+    Step::Done { gate: Gate::NONE, failed: true }
+}
+
+/// Writes an answer that does not show the current item.
+fn tell(keyed: &Keyed<'_>, outcome: &Outcome, seq: u64, now: u32, out: &mut Vec<u8>) {
+    let size = if let Command::Store(store) = &keyed.command { store.value.len() } else { 0 };
+    let answer = match outcome {
+        _ if matches!(keyed.command, Command::ValueTooLarge(_)) => Answer::TooLarge,
+        Outcome::Stored { cas, size } => Answer::Stored { cas: cas.resolve(seq), size: *size },
+        Outcome::NotStored => Answer::NotStored { size },
+        Outcome::Exists => Answer::Exists { size },
+        Outcome::NotFound => Answer::NotFound { size },
+        Outcome::Deleted => Answer::Deleted,
+        Outcome::Touched => Answer::Touched,
+        Outcome::Number(number) => Answer::Number(Number {
+            value: number.value,
+            cas: number.cas.resolve(seq),
+            ttl_before: ttl(number.expiry_before, now),
+            ttl: ttl(number.expiry, now),
+            created: number.created,
+        }),
+        Outcome::NonNumeric => Answer::NonNumeric,
+        Outcome::Hit(hit) => Answer::Hit(Hit {
+            cas: hit.cas.resolve(seq),
+            ttl_before: ttl(hit.expiry_before, now),
+            ttl: ttl(hit.expiry, now),
+            created: hit.created,
+            won: hit.won,
+            ..Hit::of(b"")
+        }),
+        Outcome::Miss => Answer::Miss,
+    };
+    keyed.write(out, &answer);
+}
+
+/// Counts a command by what it came to, as memcached does.
+fn count(keyed: &Keyed<'_>, outcome: &Outcome, counters: &Counters) {
+    let found = !matches!(outcome, Outcome::NotFound | Outcome::Miss);
+    let pair = |hits: &crate::counters::Counter, misses: &crate::counters::Counter| {
+        if found { hits.add(1) } else { misses.add(1) }
+    };
+    match &keyed.command {
+        Command::Get => {
+            counters.cmd_get.add(1);
+            pair(&counters.get_hits, &counters.get_misses);
+        }
+        Command::GetAndTouch(_) | Command::MetaGet(MetaGet { touch: Some(_), .. }) => {
+            counters.cmd_get.add(1);
+            counters.cmd_touch.add(1);
+            pair(&counters.get_hits, &counters.get_misses);
+            pair(&counters.touch_hits, &counters.touch_misses);
+        }
+        Command::MetaGet(_) => {
+            counters.cmd_get.add(1);
+            let made = matches!(outcome, Outcome::Hit(hit) if hit.created);
+            if found && !made { counters.get_hits.add(1) } else { counters.get_misses.add(1) }
+        }
+        Command::Store(store) => {
+            counters.cmd_set.add(1);
+            match (store.mode, outcome) {
+                (Mode::Cas, Outcome::Stored { .. }) => counters.cas_hits.add(1),
+                (Mode::Cas, Outcome::NotFound) => counters.cas_misses.add(1),
+                (Mode::Cas, _) => counters.cas_badval.add(1),
+                _ => {}
+            }
+        }
+        Command::Touch(_) => {
+            counters.cmd_touch.add(1);
+            pair(&counters.touch_hits, &counters.touch_misses);
+        }
+        Command::Delete(_) => pair(&counters.delete_hits, &counters.delete_misses),
+        Command::Arithmetic(step) if step.decrement => pair(&counters.decr_hits, &counters.decr_misses),
+        Command::Arithmetic(_) => pair(&counters.incr_hits, &counters.incr_misses),
+        Command::ValueTooLarge(_) => counters.store_too_large.add(1),
+        _ => {}
+    }
+}

@@ -1,0 +1,249 @@
+//! What `stats` says.
+
+use crate::clock::Now;
+use crate::shared::Shared;
+use crate::stores::Figures;
+use fawn_memcache::{Stats, lines, report};
+use std::collections::BTreeMap;
+
+/// The reports that need every loop's figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// `stats`
+    General,
+    /// `stats settings`
+    Settings,
+    /// `stats items`
+    Items,
+    /// `stats slabs`
+    Slabs,
+    /// `stats sizes`
+    Sizes,
+    /// `stats conns`
+    Connections,
+}
+
+impl Kind {
+    const ALL: [Self; 6] = [Self::General, Self::Settings, Self::Items, Self::Slabs, Self::Sizes, Self::Connections];
+
+    /// The report that was asked for; `None` for those that need no figures.
+    pub fn of(stats: &Stats<'_>) -> Option<Self> {
+        Some(match stats {
+            Stats::General => Self::General,
+            Stats::Settings => Self::Settings,
+            Stats::Items => Self::Items,
+            Stats::Slabs => Self::Slabs,
+            Stats::Sizes => Self::Sizes,
+            Stats::Connections => Self::Connections,
+            _ => return None,
+        })
+    }
+}
+
+/// A loop's figures as bytes, for another loop: `n name value` and `t name text` lines.
+pub fn encode(figures: &Figures) -> Vec<u8> {
+    let numbers = figures.numbers.iter().map(|(name, number)| format!("n {name} {number}\n"));
+    let texts = figures.texts.iter().map(|(name, text)| format!("t {name} {}\n", text.replace('\n', " ")));
+    numbers.chain(texts).collect::<String>().into_bytes()
+}
+
+/// The figures of all loops together, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    numbers: BTreeMap<String, u64>,
+    texts: BTreeMap<String, String>,
+}
+
+impl Merged {
+    fn number(&self, name: &str) -> u64 {
+        self.numbers.get(name).copied().unwrap_or(0)
+    }
+}
+
+/// Puts the figures of several loops together.
+pub fn merge(parts: &[Vec<u8>]) -> Merged {
+    let mut merged = Merged::default();
+    for line in parts.iter().flat_map(|part| part.split(|byte| *byte == b'\n')) {
+        let line = String::from_utf8_lossy(line);
+        let mut words = line.splitn(3, ' ');
+        let (Some(kind), Some(name), Some(value)) = (words.next(), words.next(), words.next()) else { continue };
+        if kind == "t" {
+            merged.texts.entry(name.into()).or_insert_with(|| value.into());
+            continue;
+        }
+        let (value, held) = (value.parse().unwrap_or(0), merged.numbers.entry(name.into()).or_insert(0));
+        *held = if name.ends_with("_max") || name.ends_with("_us") { value.max(*held) } else { *held + value };
+    }
+    merged
+}
+
+/// The whole answer of report number `tag`.
+pub fn text(tag: u8, figures: &Merged, shared: &Shared, now: Now) -> Vec<u8> {
+    let mut out = Vec::new();
+    match Kind::ALL[usize::from(tag)] {
+        Kind::General => general(&mut out, figures, shared, now),
+        Kind::Settings => settings(&mut out, shared),
+        Kind::Items => items(&mut out, figures),
+        Kind::Slabs => slabs(&mut out, figures, shared),
+        Kind::Sizes => report::stat(&mut out, "sizes_status", "disabled"),
+        Kind::Connections => {}
+    }
+    out.extend_from_slice(lines::END.as_bytes());
+    out
+}
+
+fn general(out: &mut Vec<u8>, figures: &Merged, shared: &Shared, now: Now) {
+    let totals = shared.totals();
+    let usage = crate::usage::now();
+    report::stat_number(out, "pid", u64::from(std::process::id()));
+    report::stat_number(out, "uptime", shared.started.elapsed().as_secs());
+    report::stat_number(out, "time", u64::from(now.unix));
+    report::stat(out, "version", env!("CARGO_PKG_VERSION"));
+    report::stat(out, "pointer_size", &usize::BITS.to_string());
+    report::stat(out, "rusage_user", &usage.user);
+    report::stat(out, "rusage_system", &usage.system);
+    let limits = &shared.limits;
+    for (name, number) in [
+        ("max_connections", limits.connections as u64),
+        ("curr_connections", totals.curr_connections),
+        ("total_connections", totals.total_connections),
+        ("rejected_connections", totals.rejected_connections),
+        ("connection_structures", totals.curr_connections),
+        ("cmd_get", totals.cmd_get),
+        ("cmd_set", totals.cmd_set),
+        ("cmd_flush", totals.cmd_flush),
+        ("cmd_touch", totals.cmd_touch),
+        ("get_hits", totals.get_hits),
+        ("get_misses", totals.get_misses),
+        ("get_expired", 0),
+        ("get_flushed", 0),
+        ("delete_misses", totals.delete_misses),
+        ("delete_hits", totals.delete_hits),
+        ("incr_misses", totals.incr_misses),
+        ("incr_hits", totals.incr_hits),
+        ("decr_misses", totals.decr_misses),
+        ("decr_hits", totals.decr_hits),
+        ("cas_misses", totals.cas_misses),
+        ("cas_hits", totals.cas_hits),
+        ("cas_badval", totals.cas_badval),
+        ("touch_hits", totals.touch_hits),
+        ("touch_misses", totals.touch_misses),
+        ("store_too_large", totals.store_too_large),
+        ("store_no_memory", totals.store_no_memory),
+        ("auth_cmds", totals.auth_cmds),
+        ("auth_errors", totals.auth_errors),
+        ("idle_kicks", totals.idle_kicks),
+        ("bytes_read", totals.bytes_read),
+        ("bytes_written", totals.bytes_written),
+        ("limit_maxbytes", shared.options.memory_bytes),
+        ("accepting_conns", u64::from(totals.curr_connections < limits.connections as u64)),
+        ("threads", shared.counters.len() as u64),
+        ("hash_bytes", figures.number("fawn_index_bytes")),
+        ("bytes", figures.number("fawn_live_bytes")),
+        ("curr_items", figures.number("fawn_entries")),
+        ("total_items", totals.total_items),
+        ("evictions", 0),
+        ("reclaimed", 0),
+    ] {
+        report::stat_number(out, name, number);
+    }
+    own(out, figures, shared);
+}
+
+/// The figures that only this server has.
+fn own(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
+    let totals = shared.totals();
+    for (name, text) in &shared.facts {
+        report::stat(out, name, text);
+    }
+    for (name, text) in &figures.texts {
+        report::stat(out, name, text);
+    }
+    for (name, number) in [
+        ("fawn_stall_kicks", totals.stall_kicks),
+        ("fawn_store_no_space", totals.store_no_space),
+        ("fawn_buffered_bytes", totals.buffered_bytes),
+        ("fawn_waiting", totals.waiting),
+        ("fawn_paused", totals.paused),
+        ("fawn_parked", totals.parked),
+        ("fawn_flash_reads", totals.flash_reads),
+        ("fawn_flash_read_errors", totals.flash_read_errors),
+        ("fawn_remote_requests", totals.remote_requests),
+        ("fawn_wake_ups", totals.wake_ups),
+        ("fawn_turns", totals.turns),
+        ("fawn_longest_turn_us", totals.longest_turn_us),
+        ("fawn_tls_handshakes", totals.tls_handshakes),
+        ("fawn_tls_errors", totals.tls_errors),
+    ] {
+        report::stat_number(out, name, number);
+    }
+    for (name, number) in &figures.numbers {
+        report::stat_number(out, name, *number);
+    }
+    let sealed = figures.number("fawn_sealed_entries").max(1);
+    let per_entry = figures.number("fawn_index_bytes") as f64 / sealed as f64;
+    report::stat(out, "fawn_index_bytes_per_entry", &format!("{per_entry:.3}"));
+}
+
+fn settings(out: &mut Vec<u8>, shared: &Shared) {
+    let options = &shared.options;
+    report::stat_number(out, "maxbytes", options.memory_bytes);
+    report::stat_number(out, "maxconns", shared.limits.connections as u64);
+    report::stat(out, "inter", &options.listen.join(","));
+    report::stat(out, "verbosity", "0");
+    report::stat(out, "oldest", "0");
+    report::stat(out, "evictions", "off");
+    let socket = options.unix.as_ref().map_or("NULL".into(), |unix| unix.path.display().to_string());
+    report::stat(out, "domain_socket", &socket);
+    report::stat(out, "umask", &options.unix.as_ref().map_or("700".into(), |unix| format!("{:o}", unix.mode)));
+    report::stat_number(out, "num_threads", shared.counters.len() as u64);
+    report::stat(out, "cas_enabled", "yes");
+    report::stat(out, "auth_enabled_ascii", if shared.users.is_some() { "yes" } else { "no" });
+    report::stat_number(out, "item_size_max", options.max_item_bytes as u64);
+    report::stat(out, "flush_enabled", if shared.flush_enabled { "yes" } else { "no" });
+    report::stat(out, "binding_protocol", "ascii");
+    report::stat_number(out, "idle_timeout", shared.limits.idle_timeout.map_or(0, |timeout| timeout.as_secs()));
+    report::stat(out, "ssl_enabled", if options.tls.is_some() { "yes" } else { "no" });
+    report::stat(out, "fawn_dir", &options.dir.display().to_string());
+    report::stat(out, "fawn_ack", &format!("{:?}", options.ack).to_lowercase());
+}
+
+fn items(out: &mut Vec<u8>, figures: &Merged) {
+    let entries = figures.number("fawn_entries");
+    if entries > 0 {
+        report::stat_number(out, "items:1:number", entries);
+        report::stat_number(out, "items:1:evicted", 0);
+        report::stat_number(out, "items:1:outofmemory", 0);
+    }
+}
+
+fn slabs(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
+    let totals = shared.totals();
+    report::stat_number(out, "1:chunk_size", 0);
+    report::stat_number(out, "1:used_chunks", figures.number("fawn_entries"));
+    report::stat_number(out, "1:get_hits", totals.get_hits);
+    report::stat_number(out, "1:cmd_set", totals.cmd_set);
+    report::stat_number(out, "active_slabs", 1);
+    report::stat_number(
+        out,
+        "total_malloced",
+        figures.number("fawn_buffer_bytes") + figures.number("fawn_cache_bytes"),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_loops_add_up_and_worst_cases_do_not() {
+        let figures = |entries, longest, path: &str| Figures {
+            numbers: vec![("fawn_entries".into(), entries), ("fawn_swap_us".into(), longest)],
+            texts: vec![("fawn_read_path".into(), path.into())],
+        };
+        let merged = merge(&[encode(&figures(3, 9, "io_uring")), encode(&figures(4, 7, "pread"))]);
+        assert_eq!((merged.number("fawn_entries"), merged.number("fawn_swap_us")), (7, 9));
+        assert_eq!(merged.texts["fawn_read_path"], "io_uring");
+    }
+}

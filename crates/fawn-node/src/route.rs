@@ -1,0 +1,57 @@
+//! Which loop and store owns a key.
+
+use fawn_ring::{Key, Secret};
+
+/// Places keys: the key space is cut into equal stretches, one a store; stores are dealt to loops in turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    secret: Secret,
+    stores: usize,
+    loops: usize,
+}
+
+impl Route {
+    /// The route to `stores` stores served by `loops` loops, of which each has at least one.
+    pub fn new(secret: Secret, stores: usize, loops: usize) -> Self {
+        assert!(loops > 0 && stores >= loops, "every loop has a store");
+        Self { secret, stores, loops }
+    }
+
+    /// The position of a key.
+    #[inline]
+    pub fn position(&self, name: &[u8]) -> Key {
+        self.secret.position(name)
+    }
+
+    /// The loop that owns `key`, and the store, counted within the loop.
+    #[inline]
+    pub fn of(&self, key: &Key) -> (usize, usize) {
+        let store = fawn_flash::store_of(key, self.stores);
+        (store % self.loops, store / self.loops)
+    }
+
+    /// The stores of one loop, counted over the node, in the loop's order.
+    pub fn stores_of(&self, number: usize) -> impl Iterator<Item = usize> {
+        (number..self.stores).step_by(self.loops)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_one_owner_and_loops_share_evenly() {
+        let route = Route::new(Secret([3; 32]), 5, 2);
+        let owned: Vec<Vec<usize>> = (0..2).map(|number| route.stores_of(number).collect()).collect();
+        assert_eq!(owned, [vec![0, 2, 4], vec![1, 3]]);
+        let mut seen = [[0; 3]; 2];
+        for n in 0..5000u32 {
+            let key = route.position(&n.to_le_bytes());
+            let (home, store) = route.of(&key);
+            assert_eq!(owned[home][store], fawn_flash::store_of(&key, 5));
+            seen[home][store] += 1;
+        }
+        assert!(seen.concat().iter().filter(|count| **count > 850).count() == 5, "{seen:?}");
+    }
+}

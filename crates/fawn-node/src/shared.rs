@@ -1,0 +1,169 @@
+//! What the loops of a node share. Nothing here is touched for an ordinary request.
+
+use crate::auth::Users;
+use crate::counters::{Counters, Totals};
+use crate::error::ServeError;
+use crate::listen::Family;
+use crate::options::{Limits, ServeOptions};
+use crate::tls;
+use crate::wake::Wake;
+use rustix::fd::OwnedFd;
+use rustls::ServerConfig;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// A connection on its way from the accepting loop to the one that will serve it.
+#[derive(Debug)]
+pub struct Accepted {
+    /// The socket.
+    pub socket: OwnedFd,
+    /// How it came.
+    pub family: Family,
+}
+
+/// What the loops of a node share.
+#[derive(Debug)]
+pub struct Shared {
+    /// What the node was started with.
+    pub options: ServeOptions,
+    /// The limits among them.
+    pub limits: Limits,
+    /// Whether clients may `flush_all`.
+    pub flush_enabled: bool,
+    /// Who may use the node; `None`: everyone.
+    pub users: Option<Users>,
+    /// For new TLS connections.
+    tls: Mutex<Option<Arc<ServerConfig>>>,
+    /// By loop.
+    pub counters: Vec<Arc<Counters>>,
+    /// By loop.
+    pub wakes: Vec<Arc<Wake>>,
+    /// By loop: accepted, not yet taken.
+    inboxes: Vec<Mutex<Vec<Accepted>>>,
+    /// Connections of all loops, those in inboxes included.
+    pub connections: AtomicUsize,
+    stopping: AtomicBool,
+    /// Loops that have closed all their connections.
+    drained: AtomicUsize,
+    failure: Mutex<Option<String>>,
+    /// When the node started.
+    pub started: Instant,
+    /// The text of `stats`: addresses, read path and the like.
+    pub facts: Vec<(&'static str, String)>,
+}
+
+impl Shared {
+    /// What the loops of a node with `options` share.
+    ///
+    /// # Errors
+    /// [`ServeError::AuthFile`], [`ServeError::Tls`].
+    pub fn new(
+        options: ServeOptions,
+        wakes: Vec<Arc<Wake>>,
+        facts: Vec<(&'static str, String)>,
+    ) -> Result<Self, ServeError> {
+        let users = options.auth_file.as_deref().map(Users::read).transpose()?;
+        let tls = options.tls.as_ref().map(tls::configuration).transpose()?;
+        Ok(Self {
+            limits: options.limits,
+            flush_enabled: options.flush_enabled,
+            users,
+            tls: Mutex::new(tls),
+            counters: wakes.iter().map(|_| Arc::default()).collect(),
+            inboxes: wakes.iter().map(|_| Mutex::default()).collect(),
+            wakes,
+            options,
+            connections: AtomicUsize::new(0),
+            stopping: AtomicBool::new(false),
+            drained: AtomicUsize::new(0),
+            failure: Mutex::new(None),
+            started: Instant::now(),
+            facts,
+        })
+    }
+
+    /// The TLS configuration for a connection that came over `family`.
+    pub fn tls_for(&self, family: Family) -> Option<Arc<ServerConfig>> {
+        let tls = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
+        if family == Family::Tcp { tls.clone() } else { None }
+    }
+
+    /// Reads certificate and key again, for connections to come.
+    ///
+    /// # Errors
+    /// [`ServeError::Tls`]; the old ones stay.
+    pub fn refresh_certificates(&self) -> Result<(), ServeError> {
+        if let Some(files) = &self.options.tls {
+            let config = tls::configuration(files)?;
+            *self.tls.lock().unwrap_or_else(PoisonError::into_inner) = Some(config);
+        }
+        Ok(())
+    }
+
+    /// All counters together.
+    pub fn totals(&self) -> Totals {
+        Totals::of(self.counters.iter().map(|counters| &**counters))
+    }
+
+    /// Sets all counters to 0. A count made meanwhile may be lost.
+    pub fn reset_counters(&self) {
+        self.counters.iter().for_each(|counters| counters.reset());
+    }
+
+    /// Hands a connection to loop `number`.
+    pub fn hand_over(&self, number: usize, accepted: Accepted) {
+        self.inboxes[number].lock().unwrap_or_else(PoisonError::into_inner).push(accepted);
+        self.wakes[number].notify();
+    }
+
+    /// Takes the connections handed to loop `number`.
+    pub fn take_accepted(&self, number: usize) -> Vec<Accepted> {
+        std::mem::take(&mut *self.inboxes[number].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether loop `number` has been handed connections.
+    pub fn has_accepted(&self, number: usize) -> bool {
+        !self.inboxes[number].lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Asks all loops to stop.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.wake_all();
+    }
+
+    /// Asks all loops to stop because of a failure; the first one's text counts.
+    pub fn fail(&self, why: String) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        self.stop();
+    }
+
+    /// The failure, if there was one.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the node is to stop.
+    #[inline]
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// A loop has closed its last connection; when all have, no request will come any more.
+    pub fn note_drained(&self) {
+        self.drained.fetch_add(1, Ordering::SeqCst);
+        self.wake_all();
+    }
+
+    /// Whether all loops have closed all connections.
+    pub fn is_drained(&self) -> bool {
+        self.drained.load(Ordering::SeqCst) == self.wakes.len()
+    }
+
+    fn wake_all(&self) {
+        self.wakes.iter().for_each(|wake| {
+            wake.notify();
+        });
+    }
+}

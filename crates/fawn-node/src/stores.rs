@@ -1,0 +1,160 @@
+//! The stores of one event loop, as the loop sees them: a narrow boundary between the network half of a node and the
+//! datastore. Production stands on `fawn_flash`; tests put a store behind it that is cold, busy, loading or slow to
+//! commit on command.
+
+use crate::clock::Now;
+use fawn_ring::Key;
+use fawn_store::flash::FileId;
+use fawn_store::page::Page;
+use fawn_store::record::Record;
+use fawn_store::{Appended, Gate, Refusal, Write};
+use rustix::fd::BorrowedFd;
+
+/// What a lookup found without reading, or what it needs. As `fawn_store::Lookup`.
+#[derive(Debug)]
+pub enum Lookup<'a, R> {
+    /// The newest version.
+    Found(Record<'a>, Gate),
+    /// There is no such key.
+    Absent(Gate),
+    /// This read decides.
+    Read(R),
+    /// The part of the index that knows is being loaded: try again after [`Turn::retry`].
+    Loading,
+    /// The part of the index that knows cannot be built; the text is for the log.
+    Failed(String),
+}
+
+/// What a completed read said. As `fawn_store::Finished`.
+#[derive(Debug)]
+pub enum Finished<'a, R> {
+    /// The newest version.
+    Found(Record<'a>),
+    /// There is no such key.
+    Absent,
+    /// Read on.
+    Read(R),
+    /// Look the key up again.
+    Again,
+    /// The bytes are damaged; the text is for the log.
+    Failed(String),
+}
+
+/// What one turn of the stores brought.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// Operations parked on `Loading` or `Busy` may be tried again.
+    pub retry: bool,
+    /// There is more to do at once.
+    pub more: bool,
+    /// The next turn is due at this millisecond, if nothing happens before.
+    pub due_ms: Option<u64>,
+    /// A store has stopped: its number in the loop, and why.
+    pub stopped: Option<(usize, String)>,
+}
+
+/// Names an operation that waits.
+pub type Ticket = u32;
+
+/// Whole pages of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The file.
+    pub file: FileId,
+    /// First page.
+    pub first: u64,
+    /// Number of pages, at least 1.
+    pub count: u32,
+}
+
+/// Reads of pages under way, for all stores of one loop.
+pub trait Reads {
+    /// Queues a read of `store`, to be started by [`submit`](Self::submit).
+    fn push(&mut self, store: usize, ticket: Ticket, extent: Extent);
+
+    /// Starts all queued reads together.
+    ///
+    /// # Errors
+    /// No read will come back any more; the text is for people.
+    fn submit(&mut self) -> Result<(), String>;
+
+    /// Calls `done` for each read that has come back.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    fn complete(&mut self, done: &mut dyn FnMut(Ticket, Result<&mut [Page], String>)) -> Result<(), String>;
+
+    /// The descriptors that become readable when reads come back. They are watched edge-triggered and never read.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
+}
+
+/// The stores of one loop. None of its calls blocks. Stores are counted from 0 within the loop.
+pub trait Stores {
+    /// A lookup that needs a read. Each one is finished or abandoned.
+    type Read;
+    /// Carries the reads out.
+    type Reads: Reads;
+
+    /// Number of stores.
+    fn count(&self) -> usize;
+
+    /// Looks `name` up, whose position is `key`.
+    fn lookup(&mut self, store: usize, key: &Key, name: &[u8], now: Now) -> Lookup<'_, Self::Read>;
+
+    /// What `read` needs.
+    fn extent(read: &Self::Read) -> Extent;
+
+    /// What the pages of `read` say of the key that was looked up.
+    fn finish<'p>(
+        &mut self,
+        store: usize,
+        read: Self::Read,
+        pages: &'p mut [Page],
+        key: &Key,
+        name: &[u8],
+        now: Now,
+    ) -> Finished<'p, Self::Read>;
+
+    /// Gives a read up that failed.
+    fn abandon(&mut self, store: usize, read: Self::Read);
+
+    /// Appends a version.
+    ///
+    /// # Errors
+    /// Any [`Refusal`]; nothing has changed then.
+    fn append(&mut self, store: usize, key: &Key, write: Write<'_>, now: Now) -> Result<Appended, Refusal>;
+
+    /// Everything stored before `at_unix` (0: until now) disappears then.
+    ///
+    /// # Errors
+    /// Any [`Refusal`].
+    fn flush_all(&mut self, store: usize, at_unix: u32, now: Now) -> Result<Gate, Refusal>;
+
+    /// Answers up to this gate may leave.
+    fn durable(&self, store: usize) -> Gate;
+
+    /// Hands batches, events and work to and from the stores' helper threads.
+    fn turn(&mut self, now: Now) -> Turn;
+
+    /// The descriptors that become readable when there is something for [`turn`](Self::turn). They are watched
+    /// edge-triggered and never read.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
+
+    /// Figures for `stats`, of all stores together.
+    fn figures(&self, now: Now) -> Figures;
+
+    /// Stops cleanly: everything acknowledged is on flash when it returns. Blocks.
+    ///
+    /// # Errors
+    /// What the device said; everything acknowledged durable is still on flash.
+    fn stop(self) -> Result<(), String>;
+}
+
+/// Figures of a loop's stores.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// By name. Values of loops are summed, but for names that end in `_max` or `_us`, of which the largest counts.
+    pub numbers: Vec<(String, u64)>,
+    /// By name: text, of which the first loop's counts.
+    pub texts: Vec<(String, String)>,
+}

@@ -1,0 +1,201 @@
+//! Hostile and broken clients.
+
+use super::harness::{Node, eventually, hit, set};
+use std::io::Write;
+use std::net::Shutdown;
+use std::time::Duration;
+
+#[test]
+fn one_connection_too_many_is_told_so() {
+    let node = Node::start(1, 1, |options| options.limits.connections = 2);
+    let (mut first, second) = (node.client(), node.client());
+    first.ask(set("a", "1"), "STORED\r\n");
+    let mut third = node.client();
+    assert_eq!(third.rest(), "ERROR Too many open connections\r\n");
+    drop(second);
+    eventually(
+        || {
+            let mut again = node.client();
+            again.say("mn\r\n");
+            let mut got = [0; 4];
+            std::io::Read::read(&mut again.0, &mut got).is_ok() && &got == b"MN\r\n"
+        },
+        "a free place",
+    );
+}
+
+#[test]
+fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
+    let node = Node::start(1, 1, |options| options.limits.idle_timeout = Some(Duration::from_millis(300)));
+    let (mut idle, mut busy) = (node.client(), node.client());
+    for _ in 0..20 {
+        busy.ask("mn\r\n", "MN\r\n");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(idle.rest(), "");
+    busy.ask("mn\r\n", "MN\r\n");
+    assert_eq!(node.stat("idle_kicks"), 1);
+}
+
+#[test]
+fn a_client_that_reads_nothing_stops_being_read_and_is_cut_off() {
+    let node = Node::start(1, 1, |options| {
+        options.limits.stall_timeout = Duration::from_millis(700);
+        options.limits.output_bytes = 100_000;
+    });
+    node.client().ask(set("big", &"x".repeat(900_000)), "STORED\r\n");
+    let mut slow = node.client();
+    slow.set_nonblocking(true).unwrap();
+    // Until the node reads no more: its buffer, the two sockets' buffers, then nothing.
+    let mut asked = 0;
+    let gets = "get big\r\n".repeat(1000);
+    eventually(
+        || {
+            match slow.0.write(gets.as_bytes()) {
+                Ok(count) => asked += count,
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+            assert!(node.stat("fawn_buffered_bytes") < 4 << 20);
+            node.stat("fawn_stall_kicks") == 1
+        },
+        "the end of a slow reader",
+    );
+    assert!(asked < 40 << 20);
+    eventually(|| node.stat("fawn_buffered_bytes") == 0, "nothing buffered");
+}
+
+#[test]
+fn a_slow_reader_gets_everything_in_the_end() {
+    let node = Node::start(1, 1, |options| options.limits.output_bytes = 50_000);
+    let mut client = node.client();
+    client.ask(set("big", &"x".repeat(300_000)), "STORED\r\n");
+    client.say("get big big\r\nmn\r\n".repeat(50));
+    std::thread::sleep(Duration::from_millis(100));
+    let answer = format!("{0}{0}END\r\nMN\r\n", hit("big", &"x".repeat(300_000)));
+    for _ in 0..50 {
+        client.expect(&answer);
+    }
+}
+
+#[test]
+fn a_huge_get_streams_within_bounds() {
+    let node = Node::start(1, 1, |options| options.limits.whole_answer_bytes = 2 << 20);
+    let mut client = node.client();
+    client.ask(set("big", &"x".repeat(500_000)), "STORED\r\n");
+    client.ask(set("cold", "c"), "STORED\r\n");
+    node.knobs.set(|knobs| &knobs.cold, true);
+    client.say(format!("get {}\r\n", "big cold ".repeat(100).trim_end()));
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(node.stat("fawn_buffered_bytes") < 8 << 20);
+    client.expect(format!("{}{}", hit("big", &"x".repeat(500_000)), hit("cold", "c")).repeat(100));
+    client.expect("END\r\n");
+}
+
+#[test]
+fn a_failure_after_the_front_has_left_closes_the_connection() {
+    let node = Node::start(1, 1, |options| options.limits.whole_answer_bytes = 1 << 20);
+    let mut client = node.client();
+    client.ask(set("big", &"x".repeat(900_000)), "STORED\r\n");
+    client.ask(set("coldbad", "c"), "STORED\r\n");
+    node.knobs.set(|knobs| &knobs.cold, true);
+    node.knobs.set(|knobs| &knobs.bad, true);
+    client.say("get big big big coldbad\r\nversion\r\n");
+    let text = client.rest();
+    assert!(text.starts_with("VALUE big") && !text.contains("SERVER_ERROR") && !text.contains("END"), "{}", text.len());
+}
+
+#[test]
+fn memory_for_large_values_is_shared_out() {
+    let node = Node::start(1, 1, |options| {
+        options.max_item_bytes = 8 << 20;
+        options.limits.buffered_bytes = 24 << 20;
+    });
+    let value = "y".repeat(7 << 20);
+    std::thread::scope(|scope| {
+        for id in 0..6 {
+            let (node, value) = (&node, &value);
+            scope.spawn(move || {
+                let mut client = node.client();
+                for _ in 0..3 {
+                    client.ask(set(&format!("k{id}"), value), "STORED\r\n");
+                    client.ask(format!("get k{id}\r\n"), format!("{}END\r\n", hit(&format!("k{id}"), value)));
+                }
+            });
+        }
+    });
+    node.await_stat("fawn_buffered_bytes", 0);
+}
+
+#[test]
+fn thousands_of_half_commands_hold_little_memory() {
+    let node = Node::simple();
+    let clients: Vec<_> = (0..400)
+        .map(|n| {
+            let mut client = node.client();
+            client.say(format!("set key{n} 0 0 100000\r\nhalf"));
+            client
+        })
+        .collect();
+    eventually(|| node.stat("curr_connections") == 401, "all connected");
+    eventually(|| node.stat("fawn_buffered_bytes") < 400 * 256, "little memory");
+    drop(clients);
+    node.await_stat("curr_connections", 1);
+    node.await_stat("fawn_buffered_bytes", 0);
+}
+
+#[test]
+fn requests_in_flight_are_bounded_and_the_rest_waits() {
+    let node = Node::start(1, 1, |options| options.limits.requests_in_flight = 10);
+    node.knobs.set(|knobs| &knobs.cold, true);
+    node.knobs.set(|knobs| &knobs.reads_held, true);
+    let mut clients: Vec<_> = (0..4).map(|_| node.client()).collect();
+    for client in &mut clients {
+        client.say("get cold\r\n".repeat(20));
+    }
+    let reads = || node.knobs.reads.load(std::sync::atomic::Ordering::SeqCst);
+    eventually(|| reads() == 10, "ten reads");
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(reads(), 10);
+    node.knobs.set(|knobs| &knobs.reads_held, false);
+    for client in &mut clients {
+        client.expect("END\r\n".repeat(20));
+    }
+}
+
+#[test]
+fn a_client_that_only_closes_its_sending_side_gets_its_answers() {
+    let node = Node::simple();
+    node.knobs.set(|knobs| &knobs.cold, true);
+    node.knobs.set(|knobs| &knobs.reads_held, true);
+    let mut client = node.client();
+    client.say("get cold\r\nversion\r\nget half");
+    client.shutdown(Shutdown::Write).unwrap();
+    node.await_stat("fawn_waiting", 1);
+    node.knobs.set(|knobs| &knobs.reads_held, false);
+    assert_eq!(client.rest(), format!("END\r\nVERSION {}\r\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn the_binary_protocol_and_http_are_hung_up_on() {
+    let node = Node::simple();
+    for words in [&b"\x80\x0b\0\0\0\0\0\0"[..], b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"] {
+        let mut client = node.client();
+        client.say(words);
+        assert!(!client.rest().contains("HTTP"));
+    }
+}
+
+#[test]
+fn a_client_that_vanishes_with_reads_under_way_leaves_nothing_behind() {
+    let node = Node::simple();
+    node.knobs.set(|knobs| &knobs.cold, true);
+    node.knobs.set(|knobs| &knobs.reads_held, true);
+    for _ in 0..10 {
+        node.client().say("get cold\r\nincr cold2 1\r\nget cold a cold\r\n");
+    }
+    node.await_stat("fawn_waiting", 40);
+    node.knobs.set(|knobs| &knobs.reads_held, false);
+    node.await_stat("fawn_waiting", 0);
+    node.await_stat("curr_connections", 1);
+    node.await_stat("fawn_buffered_bytes", 0);
+}

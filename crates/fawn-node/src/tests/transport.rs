@@ -1,0 +1,125 @@
+//! Unix sockets, TLS, authentication.
+
+use super::harness::{Client, Node, PATIENCE, hit, set};
+use crate::options::{TlsFiles, UnixOptions};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+
+#[test]
+fn a_unix_socket_serves_too_and_goes_with_the_node() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("socket");
+    let unix = Some(UnixOptions { path: path.clone(), mode: 0o700 });
+    let node = Node::start(2, 1, |options| options.unix = unix);
+    let stream = UnixStream::connect(&path).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut client = Client(stream);
+    client.ask(
+        format!("{}{}get a b\r\n", set("a", "1"), set("b", "2")),
+        format!("STORED\r\nSTORED\r\n{}{}END\r\n", hit("a", "1"), hit("b", "2")),
+    );
+    client.say(format!("set c 0 0 1 noreply\r\n3\r\n"));
+    drop(client);
+    super::harness::eventually(
+        || node.client().ask_until("get c\r\n", "END\r\n").contains("VALUE"),
+        "the last word of a client that left",
+    );
+    assert_eq!(node.running().addresses()[1], path.display().to_string());
+    node.stop().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn authentication_comes_before_anything_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("users");
+    std::fs::write(&file, "alice:secret\nbob:other\n").unwrap();
+    let node = Node::start(1, 1, |options| options.auth_file = Some(file));
+    let mut client = node.client();
+    client.ask("get a\r\n", "CLIENT_ERROR unauthenticated\r\n");
+    client.ask("set auth 0 0 12\r\nalice secreT\r\n", "CLIENT_ERROR authentication failure\r\n");
+    client.ask("set auth 0 0 12\r\nalice secret\r\nget auth\r\n", "STORED\r\nEND\r\n");
+    client.ask(set("a", "1"), "STORED\r\n");
+    node.client().ask("get a\r\n", "CLIENT_ERROR unauthenticated\r\n");
+}
+
+struct Certified {
+    files: TlsFiles,
+    client: Arc<ClientConfig>,
+}
+
+fn certified(dir: &Path) -> Certified {
+    let made = rcgen::generate_simple_self_signed(["localhost".into()]).unwrap();
+    let files = TlsFiles { cert: dir.join("cert.pem"), key: dir.join("key.pem") };
+    std::fs::write(&files.cert, made.cert.pem()).unwrap();
+    std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(made.cert.der().to_vec())).unwrap();
+    let client = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Certified { files, client: Arc::new(client) }
+}
+
+fn secure_client(node: &Node, config: &Arc<ClientConfig>) -> Client<StreamOwned<ClientConnection, TcpStream>> {
+    let session = ClientConnection::new(Arc::clone(config), ServerName::try_from("localhost").unwrap()).unwrap();
+    let stream = TcpStream::connect(node.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    Client(StreamOwned::new(session, stream))
+}
+
+#[test]
+fn tls_serves_the_same_protocol() {
+    let dir = tempfile::tempdir().unwrap();
+    let Certified { files, client: config } = certified(dir.path());
+    let node = Node::start(2, 1, |options| {
+        options.tls = Some(files);
+        options.max_item_bytes = 4 << 20;
+        options.unix = Some(UnixOptions { path: dir.path().join("socket"), mode: 0o700 });
+    });
+    let big = "z".repeat(3 << 20);
+    for _ in 0..3 {
+        let mut client = secure_client(&node, &config);
+        client.ask(format!("{}{}", set("a", "1"), set("big", &big)), "STORED\r\nSTORED\r\n");
+        client.ask("get a big a\r\n", format!("{0}{1}{0}END\r\n", hit("a", "1"), hit("big", &big)));
+    }
+    // The Unix socket stays in the clear.
+    let mut plain = Client(UnixStream::connect(dir.path().join("socket")).unwrap());
+    plain.ask("get a\r\n", format!("{}END\r\n", hit("a", "1")));
+    let text = plain.ask_until("stats\r\n", "END\r\n");
+    assert!(text.contains("STAT fawn_tls_handshakes 3\r\n"), "{text}");
+}
+
+#[test]
+fn a_storm_of_handshakes_is_worked_off_in_turns() {
+    let dir = tempfile::tempdir().unwrap();
+    let Certified { files, client: config } = certified(dir.path());
+    let node = Node::start(1, 1, |options| {
+        options.tls = Some(files);
+        options.limits.handshakes_a_turn = 1;
+    });
+    std::thread::scope(|scope| {
+        for n in 0..40 {
+            let (node, config) = (&node, &config);
+            scope.spawn(move || secure_client(node, config).ask(set(&format!("k{n}"), "v"), "STORED\r\n"));
+        }
+    });
+}
+
+#[test]
+fn rubbish_on_a_tls_port_ends_that_connection_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let Certified { files, client: config } = certified(dir.path());
+    let node = Node::start(1, 1, |options| options.tls = Some(files));
+    let mut rubbish = node.client();
+    rubbish.say("get a\r\nget a\r\n");
+    assert!(!rubbish.rest().contains("END"));
+    secure_client(&node, &config).ask("get a\r\n", "END\r\n");
+}

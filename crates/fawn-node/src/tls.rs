@@ -1,0 +1,144 @@
+//! TLS in the event loop: `rustls` as a codec between a socket's bytes and the protocol's.
+
+use crate::error::ServeError;
+use crate::options::TlsFiles;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Reads certificate chain and key.
+///
+/// # Errors
+/// [`ServeError::Tls`] names the file and what is wrong with it.
+pub fn configuration(files: &TlsFiles) -> Result<Arc<ServerConfig>, ServeError> {
+    let refuse = |path: &Path, what: String| ServeError::Tls { path: path.to_owned(), what };
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(&files.cert)
+        .and_then(Iterator::collect)
+        .map_err(|error| refuse(&files.cert, pem_error(&error)))?;
+    if chain.is_empty() {
+        return Err(refuse(&files.cert, "it has no certificate in PEM form".into()));
+    }
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| refuse(&files.key, pem_error(&error)))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| refuse(&files.cert, error.to_string()))?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|error| {
+            refuse(&files.key, format!("key and certificate {} do not fit: {error}", files.cert.display()))
+        })?;
+    config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(|error| refuse(&files.key, error.to_string()))?;
+    Ok(Arc::new(config))
+}
+
+fn pem_error(error: &rustls::pki_types::pem::Error) -> String {
+    match error {
+        rustls::pki_types::pem::Error::NoItemsFound => "it has nothing of the kind in PEM form".into(),
+        rustls::pki_types::pem::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// One connection's TLS.
+#[derive(Debug)]
+pub struct Secure {
+    session: ServerConnection,
+}
+
+impl Secure {
+    /// A connection that has not said anything yet.
+    ///
+    /// # Errors
+    /// What `rustls` reports.
+    pub fn new(config: &Arc<ServerConfig>) -> Result<Self, rustls::Error> {
+        let mut session = ServerConnection::new(Arc::clone(config))?;
+        // Output is bounded by the connection before it comes here.
+        session.set_buffer_limit(None);
+        Ok(Self { session })
+    }
+
+    /// Whether the handshake is still to be completed: the next bytes may cost a signature.
+    pub fn is_handshaking(&self) -> bool {
+        self.session.is_handshaking()
+    }
+
+    /// Takes bytes of the socket and appends what they say to `plain`. Returns false after the peer has said that it
+    /// sends no more.
+    ///
+    /// # Errors
+    /// The peer broke the protocol; [`take_output`](Self::take_output) has the alert to send before closing.
+    pub fn receive(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
+        loop {
+            let taken = self.session.read_tls(&mut bytes).unwrap_or(0);
+            let state = self.session.process_new_packets()?;
+            let ready = state.plaintext_bytes_to_read();
+            if ready > 0 {
+                let start = plain.len();
+                plain.resize(start + ready, 0);
+                self.session.reader().read_exact(&mut plain[start..]).expect("rustls has as many bytes as it says");
+            }
+            if state.peer_has_closed() {
+                return Ok(false);
+            }
+            if bytes.is_empty() || (taken == 0 && ready == 0) {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Encrypts `plain` and appends everything that is to be sent to `out`.
+    pub fn send(&mut self, plain: &[u8], out: &mut Vec<u8>) {
+        // Neither writes to a socket: both sides are buffers, which take everything.
+        self.session.writer().write_all(plain).expect("the buffer has no limit");
+        self.take_output(out);
+    }
+
+    /// Appends handshake messages and alerts that are to be sent to `out`.
+    pub fn take_output(&mut self, out: &mut Vec<u8>) {
+        while self.session.wants_write() {
+            self.session.write_tls(out).expect("a buffer takes everything");
+        }
+    }
+
+    /// Says that no more will be sent.
+    pub fn close(&mut self, out: &mut Vec<u8>) {
+        self.session.send_close_notify();
+        self.take_output(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(dir: &Path, cert: &str, key: &str) -> TlsFiles {
+        let files = TlsFiles { cert: dir.join("cert.pem"), key: dir.join("key.pem") };
+        std::fs::write(&files.cert, cert).unwrap();
+        std::fs::write(&files.key, key).unwrap();
+        files
+    }
+
+    #[test]
+    fn bad_files_are_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = rcgen::generate_simple_self_signed(["localhost".into()]).unwrap();
+        let other = rcgen::generate_simple_self_signed(["localhost".into()]).unwrap();
+        let (cert, key) = (one.cert.pem(), one.signing_key.serialize_pem());
+        assert!(configuration(&files(dir.path(), &cert, &key)).is_ok());
+        for (cert, key, file, what) in [
+            ("rubbish", &*key, "cert.pem", "no certificate"),
+            (&*cert, "rubbish", "key.pem", "nothing of the kind"),
+            (&*cert, &*other.signing_key.serialize_pem(), "key.pem", "do not fit"),
+        ] {
+            let error = configuration(&files(dir.path(), cert, key)).unwrap_err().to_string();
+            assert!(error.contains(file) && error.contains(what), "{error}");
+        }
+        let missing = TlsFiles { cert: dir.path().join("none.pem"), key: dir.path().join("key.pem") };
+        let error = configuration(&missing).unwrap_err().to_string();
+        assert!(error.contains("none.pem") && error.contains("No such file"), "{error}");
+    }
+}
