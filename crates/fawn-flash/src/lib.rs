@@ -2,16 +2,30 @@
 //!
 //! # Layout
 //!
+//! * [`Db`]: the store for programs that embed it: blocking calls from any number of threads. Start here.
 //! * [`Directory`]: a node's data directory: format, lock, secret, one directory of files a store.
+//! * [`Engine`]: one store and the threads that work for it, for an event loop.
+//! * [`Reader`]: cold reads for event loops, by `io_uring` or a pool of threads.
 //! * [`Files`]: the store's [`Flash`](fawn_store::flash::Flash) on real files.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod bell;
+mod clock;
+pub mod db;
 mod descriptors;
 mod directory;
+mod engine;
 mod files;
 mod flash;
+mod helper;
 mod names;
+pub mod reader;
+mod signal;
 mod transfer;
 
+pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, PutIf, Scan};
 pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, interval_of, store_of};
+pub use engine::{Engine, Polled};
+pub use fawn_store::{Ack, Stats};
 pub use files::{Caching, Files, OpenFile};
+pub use reader::{Issuer, ReadPath, Reader, ReaderOptions};

@@ -1,0 +1,162 @@
+//! Group commit without hand-overs: the thread whose put finds no batch under way writes the batch itself. What was
+//! appended meanwhile goes to the commit thread as one batch, which goes on for as long as it finds new ones. One writer
+//! thus never pays for a thread switch, and many share each sync.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+
+use fawn_store::{Ack, Appended, Batch, Committed, Gate, Refusal};
+
+use super::Error;
+use super::shard::{Core, Shard};
+use crate::clock;
+use crate::helper;
+
+/// A time at which every interval is over.
+const END_OF_TIME_MS: u64 = u64::MAX / 2;
+
+impl Core {
+    /// The batch to be written next, if one is due and none is under way. Whoever takes it sees to it that it is written.
+    pub fn begin_batch(&mut self, now_ms: u64) -> Option<Batch> {
+        if self.committing {
+            return None;
+        }
+        let batch = self.store.take_batch(now_ms)?;
+        self.committing = true;
+        self.batches_taken += 1;
+        Some(batch)
+    }
+
+    /// As [`begin_batch`](Self::begin_batch), due or not.
+    fn force_batch(&mut self) -> Option<Batch> {
+        // The first call may be the one that notes since when records wait.
+        self.begin_batch(END_OF_TIME_MS).or_else(|| self.begin_batch(2 * END_OF_TIME_MS))
+    }
+}
+
+impl Shard {
+    /// Waits until `gate` is durable.
+    #[inline]
+    pub fn wait(&self, gate: Gate) -> Result<(), Error> {
+        if self.durable.load(Ordering::Acquire) >= gate.0 { Ok(()) } else { self.wait_long(gate) }
+    }
+
+    #[cold]
+    fn wait_long(&self, gate: Gate) -> Result<(), Error> {
+        // Gates are numbers of batches: nobody is woken for a batch that he does not wait for.
+        let bell = &self.commits[(gate.0 & 1) as usize];
+        loop {
+            let heard = bell.listen();
+            if self.durable.load(Ordering::Acquire) >= gate.0 {
+                return Ok(());
+            }
+            self.check()?;
+            bell.wait(heard, None);
+        }
+    }
+
+    /// Lets go of the store after an append and waits as long as its acknowledgement demands. Returns the sequence
+    /// number.
+    pub(super) fn acknowledge(&self, mut core: MutexGuard<'_, Core>, appended: Appended) -> Result<u64, Error> {
+        core.hand_out();
+        match self.ack {
+            Ack::Durable => {
+                let batch = core.begin_batch(0);
+                drop(core);
+                if let Some(batch) = batch {
+                    self.write_here(batch);
+                }
+            }
+            Ack::Interval { .. } => {
+                if let Some(batch) = core.begin_batch(clock::monotonic_ms()) {
+                    core.send(batch);
+                }
+                drop(core);
+            }
+            Ack::Memory => drop(core),
+        }
+        self.wait(appended.gate)?;
+        Ok(appended.seq)
+    }
+
+    /// Writes `batch` on this thread; a next one goes to the commit thread.
+    pub(super) fn write_here(&self, batch: Batch) {
+        let committed = helper::write_batch(&self.files, batch);
+        if let Some(next) = self.committed(committed) {
+            self.lock().send(next);
+        }
+    }
+
+    /// Takes note of a batch that was written and wakes who waited for it. Returns the next one, to be written by the
+    /// caller.
+    pub(super) fn committed(&self, committed: Committed) -> Option<Batch> {
+        let gate = committed.batch.gate;
+        let mut core = self.lock();
+        core.store.committed(committed);
+        core.committing = false;
+        core.batches_done += 1;
+        self.durable.store(core.store.durable().0, Ordering::Release);
+        let stopped = core.store.stopped().is_some();
+        let next = core.begin_batch(clock::monotonic_ms());
+        drop(core);
+        if stopped {
+            self.stop();
+        }
+        self.commits[(gate.0 & 1) as usize].ring();
+        self.events.ring();
+        next
+    }
+
+    /// Makes everything that was appended before the call durable, whatever the acknowledgement.
+    pub fn sync(&self) -> Result<(), Error> {
+        if self.ack == Ack::Memory {
+            self.sync_by_seal()?;
+        }
+        let mut core = self.open_core()?;
+        let batch = core.force_batch();
+        // The batch under construction, where one is in flight already, is the next to be taken.
+        let last = core.batches_taken + u64::from(batch.is_none() && !core.store.is_idle());
+        drop(core);
+        if let Some(batch) = batch {
+            self.write_here(batch);
+        }
+        loop {
+            let heard = self.events.listen();
+            self.check()?;
+            let mut core = self.lock();
+            if core.batches_done >= last || core.store.is_idle() {
+                return Ok(());
+            }
+            let batch = core.force_batch();
+            drop(core);
+            match batch {
+                Some(batch) => self.write_here(batch),
+                None => self.events.wait(heard, None),
+            }
+        }
+    }
+
+    /// Seals what is in memory and waits for all seals that were begun by then.
+    pub(super) fn sync_by_seal(&self) -> Result<(), Error> {
+        let seals = loop {
+            let heard = self.events.listen();
+            let mut core = self.open_core()?;
+            match core.store.seal() {
+                Ok(()) => {
+                    core.hand_out();
+                    break core.seals_begun;
+                }
+                Err(Refusal::Busy) => self.pause(core, heard)?,
+                Err(refusal) => return Err(Error::refused(refusal)),
+            }
+        };
+        loop {
+            let heard = self.events.listen();
+            let core = self.lock();
+            if core.seals_done >= seals {
+                return Ok(());
+            }
+            self.pause(core, heard)?;
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Gets of many keys: all reads from flash are in flight at once.
+
+use std::sync::{Arc, PoisonError};
+
+use fawn_ring::Key;
+use fawn_store::record::Kind;
+use fawn_store::{Gate, Lookup, Read};
+
+use super::get::{Carried, Large};
+use super::shard::Shard;
+use super::{Error, Inner};
+use crate::clock;
+use crate::reader::{Issuer, Reader, ReaderOptions};
+
+/// Reads of one call that are given to the device at once.
+const DEPTH: u32 = 128;
+/// Idle readers that are kept for each shard.
+const KEEP_READERS: usize = 4;
+
+/// Where one key of a call stands.
+enum State {
+    /// Answered.
+    Done(Option<Vec<u8>>),
+    /// Its read is in flight.
+    Reading(Read),
+    /// Left for a get of its own: its index is loading, its value is in a file of its own, or pages moved.
+    Later,
+}
+
+/// One call under way.
+struct Call<'a, K> {
+    names: &'a [K],
+    places: Vec<(Key, usize)>,
+    states: Vec<State>,
+    now: u32,
+    /// What an answer from each shard waits for.
+    gates: Vec<Gate>,
+    /// The first failure; the others finish all the same, because every read must be given back.
+    failed: Option<Error>,
+}
+
+impl Inner {
+    pub(super) fn get_many<K: AsRef<[u8]>>(&self, names: &[K]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let places = names.iter().map(|name| self.place(name.as_ref())).collect::<Result<Vec<_>, _>>()?;
+        let mut call = Call {
+            names,
+            places,
+            states: Vec::with_capacity(names.len()),
+            now: clock::unix(),
+            gates: vec![Gate::NONE; self.shards.len()],
+            failed: None,
+        };
+        let mut readers: Vec<Option<Reader>> = self.shards.iter().map(|_| None).collect();
+        for number in 0..names.len() {
+            let state = self.begin(&mut call, number, &mut readers);
+            call.states.push(state);
+        }
+        for reader in readers.iter_mut().flatten() {
+            if let Err(error) = reader.submit() {
+                call.failed.get_or_insert(error.into());
+            }
+        }
+        for (shard, reader) in readers.into_iter().enumerate() {
+            if let Some(mut reader) = reader {
+                self.finish_all(&mut call, shard, &mut reader);
+                self.keep(shard, reader);
+            }
+        }
+        if let Some(error) = call.failed {
+            return Err(error);
+        }
+        for (shard, gate) in self.shards.iter().zip(&call.gates) {
+            shard.wait(*gate)?;
+        }
+        let answers = call.states.into_iter().zip(names).map(|(state, name)| match state {
+            State::Done(value) => Ok(value),
+            State::Later => self.get(name.as_ref(), |record| record.value.to_vec()),
+            State::Reading(_) => unreachable!("every read has come back"),
+        });
+        answers.collect()
+    }
+
+    /// Looks one key up, and asks for its pages if it must be read.
+    fn begin<K: AsRef<[u8]>>(&self, call: &mut Call<'_, K>, number: usize, readers: &mut [Option<Reader>]) -> State {
+        let (key, place) = call.places[number];
+        let mut core = match self.shards[place].open_core() {
+            Ok(core) => core,
+            Err(error) => {
+                call.failed.get_or_insert(error);
+                return State::Done(None);
+            }
+        };
+        let read = match core.store.lookup(&key, call.names[number].as_ref(), call.now) {
+            Lookup::Found { record, .. } if record.kind == Kind::Stub => return State::Later,
+            Lookup::Found { record, gate } => {
+                call.gates[place] = call.gates[place].max(gate);
+                return State::Done(Some(record.value.to_vec()));
+            }
+            Lookup::Absent { gate } => {
+                call.gates[place] = call.gates[place].max(gate);
+                return State::Done(None);
+            }
+            Lookup::Loading => {
+                core.hand_out();
+                return State::Later;
+            }
+            Lookup::Damaged(damage) => {
+                call.failed.get_or_insert(damage.into());
+                return State::Done(None);
+            }
+            Lookup::Read(read) => read,
+        };
+        drop(core);
+        if readers[place].is_none() {
+            match self.reader(place) {
+                Ok(reader) => readers[place] = Some(reader),
+                Err(error) => {
+                    self.shards[place].give_up(read);
+                    call.failed.get_or_insert(error);
+                    return State::Done(None);
+                }
+            }
+        }
+        let reader = readers[place].as_mut().expect("made just above");
+        reader.push(number as u64, read.file, read.first, read.count);
+        State::Reading(read)
+    }
+
+    /// Waits for all reads in flight on `reader`, and for those that follow from them.
+    fn finish_all<K: AsRef<[u8]>>(&self, call: &mut Call<'_, K>, shard: usize, reader: &mut Reader) {
+        let shard = &self.shards[shard];
+        let mut again = Vec::new();
+        while reader.in_flight() > 0 {
+            let waited = reader.wait().and_then(|()| {
+                reader.complete(|token, pages| {
+                    let number = token as usize;
+                    let State::Reading(read) = std::mem::replace(&mut call.states[number], State::Later) else {
+                        unreachable!("a read comes back once");
+                    };
+                    match pages {
+                        Ok(pages) => match finish_one(shard, call, number, read, pages) {
+                            Ok(Ok(state)) => call.states[number] = state,
+                            Ok(Err(next)) => again.push((number, next)),
+                            Err(error) => {
+                                call.failed.get_or_insert(error);
+                            }
+                        },
+                        Err(error) => {
+                            shard.give_up(read);
+                            call.failed.get_or_insert(error.into());
+                        }
+                    }
+                })
+            });
+            if let Err(error) = waited {
+                // Nothing comes back any more: the reads' pins are given up with their view of the store.
+                call.failed.get_or_insert(error.into());
+                for state in &mut call.states {
+                    if matches!(state, State::Reading(_))
+                        && let State::Reading(read) = std::mem::replace(state, State::Later)
+                    {
+                        shard.give_up(read);
+                    }
+                }
+                return;
+            }
+            for (number, next) in again.drain(..) {
+                reader.push(number as u64, next.file, next.first, next.count);
+                call.states[number] = State::Reading(next);
+            }
+        }
+    }
+
+    /// A reader of shard `place`'s files that nobody is using.
+    fn reader(&self, place: usize) -> Result<Reader, Error> {
+        if let Some(reader) = self.readers[place].lock().unwrap_or_else(PoisonError::into_inner).pop() {
+            return Ok(reader);
+        }
+        let options =
+            ReaderOptions { path: self.reads, depth: DEPTH, issuer: Issuer::AnyThread, ..ReaderOptions::default() };
+        Ok(Reader::new(Arc::clone(&self.shards[place].files), options)?)
+    }
+
+    fn keep(&self, place: usize, reader: Reader) {
+        let mut readers = self.readers[place].lock().unwrap_or_else(PoisonError::into_inner);
+        if readers.len() < KEEP_READERS && reader.in_flight() == 0 {
+            readers.push(reader);
+        }
+    }
+}
+
+/// Finishes the read of key `number`; `Ok(Err(_))` names the next one.
+fn finish_one<K: AsRef<[u8]>>(
+    shard: &Shard,
+    call: &Call<'_, K>,
+    number: usize,
+    read: Read,
+    pages: &mut [fawn_store::page::Page],
+) -> Result<Result<State, Read>, Error> {
+    let (key, name) = (call.places[number].0, call.names[number].as_ref());
+    let mut copy = |record: &fawn_store::record::Record<'_>| record.value.to_vec();
+    let state = match shard.finish(read, pages, &key, name, call.now, &mut copy)? {
+        Err(next) => return Ok(Err(next)),
+        Ok(Carried::Answer(value)) => State::Done(value),
+        Ok(Carried::Large(Large { .. }) | Carried::Again) => State::Later,
+    };
+    Ok(Ok(state))
+}

@@ -1,0 +1,546 @@
+//! [`Db`]: the store for programs that embed it: blocking calls, any number of threads.
+//!
+//! ```
+//! use fawn_flash::{Db, DbOptions};
+//!
+//! # fn main() -> Result<(), fawn_flash::Error> {
+//! # let directory = tempfile::tempdir().expect("a directory for temporary files");
+//! # let path = directory.path().join("data");
+//! let db = Db::open(&path, DbOptions::default())?;
+//! db.put(b"sparrow", b"small and brown")?;
+//! assert_eq!(db.get(b"sparrow")?.as_deref(), Some(&b"small and brown"[..]));
+//! assert_eq!(db.get(b"dodo")?, None);
+//! db.close()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Durability
+//!
+//! With [`Ack::Durable`], the default, a put returns when it survives a power cut; puts of many threads share each sync.
+//! With [`Ack::Interval`] it returns at once and is durable some milliseconds later. With [`Ack::Memory`] it is durable
+//! after [`Db::sync`], or when its segment happens to be written: for bulk loads. A get never shows what an acknowledged
+//! put has overwritten, and with `Durable` never what could still be lost.
+//!
+//! # Layout
+//!
+//! `shard`: one store behind its lock, and its threads. `get`, `change`, `commit`: its operations. `many`: gets with all
+//! their reads in flight at once. `scan`: everything, in order of the keys' positions.
+
+mod change;
+mod commit;
+mod error;
+mod get;
+mod many;
+mod scan;
+mod shard;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use fawn_ring::{Key, Secret};
+use fawn_store::record::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Record};
+use fawn_store::{Ack, Opening, Options, Stats, Write};
+
+pub use self::error::Error;
+pub use self::scan::Scan;
+use self::shard::Shard;
+use crate::bell::Bell;
+use crate::clock;
+use crate::directory::{Directory, store_of};
+use crate::files::Caching;
+use crate::helper;
+use crate::reader::{ReadPath, Reader};
+
+/// What a [`Db`] is opened with.
+#[derive(Clone, Copy, Debug)]
+pub struct DbOptions {
+    /// Memory for indexes, write buffers and the cache of records, bytes, all stores together. The more, the more
+    /// gets need no read; the indexes alone take about 5 bytes a key. At least 4 MiB a store are sensible.
+    pub memory: u64,
+    /// When a put returns.
+    pub ack: Ack,
+    /// Stores to divide a new directory into; 0 for one a core. Ignored when the directory exists.
+    pub stores: usize,
+    /// Whether to go around the page cache.
+    pub caching: Caching,
+    /// How [`Db::get_many`] reads.
+    pub reads: ReadPath,
+    /// Bytes that are collected in memory and then written as one segment; 0 derives it from `memory`.
+    pub segment_bytes: usize,
+}
+
+impl Default for DbOptions {
+    /// 256 MiB, durable puts, a store a core, around the page cache.
+    fn default() -> Self {
+        Self {
+            memory: 256 << 20,
+            ack: Ack::Durable,
+            stores: 0,
+            caching: Caching::Auto,
+            reads: ReadPath::Auto,
+            segment_bytes: 0,
+        }
+    }
+}
+
+/// When a conditional change is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Always.
+    Always,
+    /// When there is no such key.
+    Absent,
+    /// When there is such a key.
+    Present,
+    /// When the key's newest version is this one: compare and set.
+    Version(u64),
+}
+
+impl Condition {
+    /// Whether it holds for a key whose newest version is `version`, `None` when it is absent.
+    fn holds(self, version: Option<u64>) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Absent => version.is_none(),
+            Self::Present => version.is_some(),
+            Self::Version(wanted) => version == Some(wanted),
+        }
+    }
+}
+
+/// What became of a conditional change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the condition may not have held"]
+pub enum PutIf {
+    /// It was made.
+    Stored {
+        /// The key's new version.
+        version: u64,
+    },
+    /// The condition did not hold.
+    Refused {
+        /// The key's version; `None` when it is absent.
+        version: Option<u64>,
+    },
+}
+
+/// What a value carries beside its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// For the caller's own use.
+    pub flags: u32,
+    /// Unix second from which the key is absent; 0 for never.
+    pub expiry: u32,
+}
+
+/// A value with all that is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The value.
+    pub value: Vec<u8>,
+    /// What was given with it.
+    pub extras: Extras,
+    /// Its version: grows with every change of the key, never repeats, see [`Condition::Version`].
+    pub version: u64,
+}
+
+impl Item {
+    fn of(record: &Record<'_>) -> Self {
+        Self {
+            value: record.value.to_vec(),
+            extras: Extras { flags: record.client_flags, expiry: record.expiry },
+            version: record.seq,
+        }
+    }
+}
+
+/// Figures of a [`Db`].
+#[derive(Clone, Debug)]
+pub struct DbStats {
+    /// Of each store.
+    pub stores: Vec<Stats>,
+    /// `"O_DIRECT"` or `"page cache"`.
+    pub files: &'static str,
+    /// How [`Db::get_many`] reads: `"io_uring"`, `"pread"`, or `"not used yet"`.
+    pub reads: &'static str,
+}
+
+impl DbStats {
+    /// The sum over all stores of what `figure` picks, for example live keys by `|store| store.entries`.
+    pub fn sum(&self, figure: impl Fn(&Stats) -> u64) -> u64 {
+        self.stores.iter().map(figure).sum()
+    }
+}
+
+/// A data directory that is open for reading and writing. Clones share it; it is [closed](Self::close) when the last one
+/// is dropped. All calls block, none needs `&mut`.
+///
+/// The [module](self) has an example.
+#[derive(Clone)]
+pub struct Db {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    secret: Secret,
+    shards: Arc<[Arc<Shard>]>,
+    openings: Vec<Opening>,
+    reads: ReadPath,
+    /// Readers that no [`Db::get_many`] is using, by shard.
+    readers: Vec<Mutex<Vec<Reader>>>,
+    ticker: Arc<Ticker>,
+    ticks: Mutex<Option<JoinHandle<()>>>,
+    /// Given up, with its lock, by the first close.
+    directory: Mutex<Option<Directory>>,
+}
+
+/// Stops the thread that ticks.
+#[derive(Default)]
+struct Ticker {
+    stop: AtomicBool,
+    bell: Bell,
+}
+
+impl Db {
+    /// Opens the directory `path`, or makes it where there is nothing or an empty directory. While it is open, no other
+    /// process can open it.
+    ///
+    /// # Errors
+    /// [`Error::Directory`], [`Error::Open`], [`Error::Flash`]: each says what to do.
+    pub fn open(path: impl AsRef<Path>, options: DbOptions) -> Result<Self, Error> {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let wanted = if options.stores == 0 { cores } else { options.stores };
+        let directory = Directory::open(path.as_ref(), wanted)?;
+        let opened = open_shards(&directory, options)?;
+        let (shards, openings): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        let shards: Arc<[Arc<Shard>]> = shards.into();
+        let ticker = Arc::new(Ticker::default());
+        let (its_ticker, its_shards) = (Arc::clone(&ticker), Arc::clone(&shards));
+        let ticks = helper::start("fawn-tick".to_owned(), move || tick(&its_ticker, &its_shards))?;
+        let inner = Inner {
+            secret: directory.secret(),
+            readers: shards.iter().map(|_| Mutex::default()).collect(),
+            shards,
+            openings,
+            reads: options.reads,
+            ticker,
+            ticks: Mutex::new(Some(ticks)),
+            directory: Mutex::new(Some(directory)),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The value of `key`; `None` when there is no such key, which an empty value is not.
+    ///
+    /// # Errors
+    /// [`Error::Damage`], [`Error::Flash`], [`Error::KeyLength`], [`Error::Stopped`], [`Error::Closed`].
+    #[inline]
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.inner.get(key, |record| record.value.to_vec())
+    }
+
+    /// Appends the value of `key` to `out`; `false`, and nothing, when there is no such key. On an error `out` may have
+    /// been appended to.
+    ///
+    /// ```
+    /// # use fawn_flash::{Db, DbOptions};
+    /// # fn main() -> Result<(), fawn_flash::Error> {
+    /// # let directory = tempfile::tempdir().expect("a directory for temporary files");
+    /// # let db = Db::open(directory.path().join("data"), DbOptions::default())?;
+    /// db.put(b"a", b"one, ")?;
+    /// db.put(b"b", b"two")?;
+    /// let mut out = Vec::new();
+    /// for key in [b"a", b"b", b"c"] {
+    ///     db.get_into(key, &mut out)?;
+    /// }
+    /// assert_eq!(out, b"one, two");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    #[inline]
+    pub fn get_into(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool, Error> {
+        Ok(self.inner.get(key, |record| out.extend_from_slice(record.value))?.is_some())
+    }
+
+    /// The value of `key` with its version and extras.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_item(&self, key: &[u8]) -> Result<Option<Item>, Error> {
+        self.inner.get(key, Item::of)
+    }
+
+    /// The values of all `keys`, in their order. All reads from flash are in flight at once, so that many keys take
+    /// little longer than one. Not a snapshot: each value is the newest of some moment during the call.
+    ///
+    /// ```
+    /// # use fawn_flash::{Db, DbOptions};
+    /// # fn main() -> Result<(), fawn_flash::Error> {
+    /// # let directory = tempfile::tempdir().expect("a directory for temporary files");
+    /// # let db = Db::open(directory.path().join("data"), DbOptions::default())?;
+    /// db.put(b"a", b"1")?;
+    /// db.put(b"c", b"3")?;
+    /// let values = db.get_many(&["a", "b", "c"])?;
+    /// assert_eq!(values, [Some(b"1".to_vec()), None, Some(b"3".to_vec())]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`get`](Self::get), for any of the keys.
+    pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        self.inner.get_many(keys)
+    }
+
+    /// Stores `value` under `key`; returns the new version. A key has 1 to 65,535 bytes, a value up to 128 MiB.
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`], [`Error::OutOfMemory`], [`Error::KeyLength`], [`Error::ValueLength`], [`Error::Flash`],
+    /// [`Error::Closed`]: nothing was stored. [`Error::Stopped`]: it may have been.
+    #[inline]
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<u64, Error> {
+        self.put_with(key, value, Extras::default())
+    }
+
+    /// As [`put`](Self::put), with flags and an expiry.
+    ///
+    /// ```
+    /// # use fawn_flash::{Db, DbOptions, Extras};
+    /// # fn main() -> Result<(), fawn_flash::Error> {
+    /// # let directory = tempfile::tempdir().expect("a directory for temporary files");
+    /// # let db = Db::open(directory.path().join("data"), DbOptions::default())?;
+    /// db.put_with(b"session", b"...", Extras { flags: 7, expiry: 4_000_000_000 })?;
+    /// assert_eq!(db.get_item(b"session")?.map(|item| item.extras.flags), Some(7));
+    /// db.put_with(b"over", b"...", Extras { flags: 0, expiry: 1_000_000_000 })?;
+    /// assert_eq!(db.get(b"over")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    #[inline]
+    pub fn put_with(&self, key: &[u8], value: &[u8], extras: Extras) -> Result<u64, Error> {
+        match self.put_if(key, value, extras, Condition::Always)? {
+            PutIf::Stored { version } => Ok(version),
+            PutIf::Refused { .. } => unreachable!("there was no condition"),
+        }
+    }
+
+    /// Stores `value` under `key` if `condition` holds, with no other change of the key in between.
+    ///
+    /// ```
+    /// # use fawn_flash::{Condition, Db, DbOptions, Extras, PutIf};
+    /// # fn main() -> Result<(), fawn_flash::Error> {
+    /// # let directory = tempfile::tempdir().expect("a directory for temporary files");
+    /// # let db = Db::open(directory.path().join("data"), DbOptions::default())?;
+    /// let first = db.put(b"counter", b"1")?;
+    /// let by_us = db.put_if(b"counter", b"2", Extras::default(), Condition::Version(first))?;
+    /// let PutIf::Stored { version: second } = by_us else { panic!("nobody else changed it") };
+    /// let again = db.put_if(b"counter", b"2", Extras::default(), Condition::Version(first))?;
+    /// assert_eq!(again, PutIf::Refused { version: Some(second) });
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`put`](Self::put) and [`get`](Self::get).
+    #[inline]
+    pub fn put_if(&self, key: &[u8], value: &[u8], extras: Extras, condition: Condition) -> Result<PutIf, Error> {
+        if value.len() > MAX_VALUE_BYTES {
+            return Err(Error::ValueLength(value.len()));
+        }
+        let write = Write { client_flags: extras.flags, expiry: extras.expiry, ..Write::value(key, value) };
+        self.inner.change(&write, condition)
+    }
+
+    /// Deletes `key`; whether it was there.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get) and [`put`](Self::put).
+    pub fn delete(&self, key: &[u8]) -> Result<bool, Error> {
+        self.delete_if(key, Condition::Present).map(|result| matches!(result, PutIf::Stored { .. }))
+    }
+
+    /// Deletes `key` if `condition` holds. With [`Condition::Always`] a delete record is written without a look at
+    /// whether the key is there, which may save a read.
+    ///
+    /// # Errors
+    /// As [`delete`](Self::delete).
+    pub fn delete_if(&self, key: &[u8], condition: Condition) -> Result<PutIf, Error> {
+        self.inner.change(&Write::delete(key), condition)
+    }
+
+    /// All live keys and values, in the order of the keys' positions (hashes): no order that means anything. What was
+    /// put before the call is there; a key that is changed during the scan appears once, with either value, or, when
+    /// it is deleted, may be missing.
+    ///
+    /// The scan first seals what is in memory, so that many scans of a store with few keys write small segments.
+    ///
+    /// ```
+    /// # use fawn_flash::{Db, DbOptions};
+    /// # fn main() -> Result<(), fawn_flash::Error> {
+    /// # let directory = tempfile::tempdir().expect("a directory for temporary files");
+    /// # let db = Db::open(directory.path().join("data"), DbOptions::default())?;
+    /// db.put(b"a", b"1")?;
+    /// db.put(b"b", b"2")?;
+    /// let mut pairs = db.scan().collect::<Result<Vec<_>, _>>()?;
+    /// pairs.sort();
+    /// assert_eq!(pairs, [(b"a".to_vec(), b"1".to_vec()), (b"b".to_vec(), b"2".to_vec())]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn scan(&self) -> Scan {
+        Scan::new(self.clone())
+    }
+
+    /// Returns when everything that was put or deleted before is durable, whatever the [`Ack`].
+    ///
+    /// # Errors
+    /// [`Error::Stopped`], [`Error::NoSpace`], [`Error::Closed`].
+    pub fn sync(&self) -> Result<(), Error> {
+        self.inner.shards.iter().try_for_each(|shard| shard.sync())
+    }
+
+    /// Figures.
+    pub fn stats(&self) -> DbStats {
+        let mut reads = "not used yet";
+        for readers in &self.inner.readers {
+            if let Some(reader) = readers.lock().unwrap_or_else(PoisonError::into_inner).first() {
+                reads = reader.name();
+            }
+        }
+        DbStats {
+            stores: self.inner.shards.iter().map(|shard| shard.lock().store.stats()).collect(),
+            files: self.inner.shards[0].files.path_name(),
+            reads,
+        }
+    }
+
+    /// What opening found in each store: whether the last stop was clean, what was replayed.
+    pub fn openings(&self) -> &[Opening] {
+        &self.inner.openings
+    }
+
+    /// Syncs everything, records a clean stop and gives the directory up for others to open. Calls under way on other
+    /// threads finish or fail with [`Error::Closed`], as all later ones do. Closing again does nothing.
+    ///
+    /// # Errors
+    /// The first store's that cannot be stopped cleanly; all others are.
+    pub fn close(&self) -> Result<(), Error> {
+        self.inner.close()
+    }
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Db").field("stores", &self.inner.shards.len()).finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// The position of a key and the shard that holds it.
+    #[inline]
+    fn place(&self, name: &[u8]) -> Result<(Key, usize), Error> {
+        if name.is_empty() || name.len() > MAX_KEY_BYTES {
+            return Err(Error::KeyLength(name.len()));
+        }
+        let key = self.secret.position(name);
+        Ok((key, store_of(&key, self.shards.len())))
+    }
+
+    #[inline]
+    fn get<T>(&self, name: &[u8], found: impl FnMut(&Record<'_>) -> T) -> Result<Option<T>, Error> {
+        let (key, shard) = self.place(name)?;
+        self.shards[shard].get(&key, name, found)
+    }
+
+    #[inline]
+    fn change(&self, write: &Write<'_>, condition: Condition) -> Result<PutIf, Error> {
+        let (key, shard) = self.place(write.key)?;
+        self.shards[shard].change(&key, write, condition)
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.ticker.stop.store(true, Ordering::SeqCst);
+        self.ticker.bell.ring();
+        if let Some(ticks) = self.ticks.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // A panic there has stopped the process.
+            let _ = ticks.join();
+        }
+        let mut result = Ok(());
+        for shard in &*self.shards {
+            result = result.and(shard.close());
+        }
+        for readers in &self.readers {
+            readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        drop(directory);
+        result
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::error!(%error, "the database could not be stopped cleanly");
+        }
+    }
+}
+
+/// Opens all stores of `directory`, at once.
+fn open_shards(directory: &Directory, options: DbOptions) -> Result<Vec<(Arc<Shard>, Opening)>, Error> {
+    let count = directory.stores();
+    let open = |index: usize| {
+        let files = Arc::new(directory.files(index, options.caching)?);
+        let of_store = Options {
+            index: index as u32,
+            count: count as u32,
+            interval: directory.interval(index),
+            ack: options.ack,
+            segment_bytes: options.segment_bytes,
+            ..Options::new(directory.secret(), options.memory / count as u64)
+        };
+        Shard::open(files, of_store).map_err(|source| Error::Open { store: index, source })
+    };
+    let results: Vec<Result<_, Error>> = std::thread::scope(|scope| {
+        let open = &open;
+        let threads: Vec<_> = (0..count).map(|index| scope.spawn(move || helper::guarded(|| open(index)))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a panic there has stopped the process")).collect()
+    });
+    if results.iter().any(Result::is_err) {
+        for (shard, _) in results.iter().flatten() {
+            // The error that is reported is why they are closed at all.
+            let _ = shard.close();
+        }
+    }
+    results.into_iter().collect()
+}
+
+/// What the thread that ticks does.
+fn tick(ticker: &Ticker, shards: &[Arc<Shard>]) {
+    let mut second = 0;
+    loop {
+        let heard = ticker.bell.listen();
+        if ticker.stop.load(Ordering::SeqCst) {
+            return;
+        }
+        let now_ms = clock::monotonic_ms();
+        let new_second = now_ms / 1000 != second;
+        second = now_ms / 1000;
+        let next = shards.iter().map(|shard| shard.tick(now_ms, new_second)).min().unwrap_or(now_ms + 1000);
+        ticker.bell.wait(heard, Some(Duration::from_millis(next - now_ms)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

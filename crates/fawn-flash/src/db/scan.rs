@@ -1,0 +1,108 @@
+//! Everything there is, in the order of the keys' positions.
+
+use std::collections::VecDeque;
+
+use fawn_ring::Interval;
+use fawn_store::record::{Kind, Record};
+use fawn_store::work::Scanned;
+
+use super::shard::{PATIENCE, Shard};
+use super::{Db, Error};
+use crate::clock;
+
+/// Bytes of records fetched at once.
+const PART_BYTES: usize = 1 << 20;
+
+/// Key and value.
+type Pair = (Vec<u8>, Vec<u8>);
+
+/// An iterator over all live keys and values; see [`Db::scan`]. It ends after an error.
+pub struct Scan {
+    db: Db,
+    /// The shard that is being read.
+    shard: usize,
+    /// What is left of it; `None` before it is begun.
+    left: Option<Interval>,
+    ready: VecDeque<Pair>,
+    failed: bool,
+}
+
+impl Scan {
+    pub(super) fn new(db: Db) -> Self {
+        Self { db, shard: 0, left: None, ready: VecDeque::new(), failed: false }
+    }
+
+    /// Fetches the next part that is not empty; none when all is read.
+    fn fill(&mut self) -> Result<(), Error> {
+        while self.ready.is_empty() {
+            let Some(shard) = self.db.inner.shards.get(self.shard) else {
+                return Ok(());
+            };
+            let interval = if let Some(left) = self.left {
+                left
+            } else {
+                shard.sync_by_seal()?;
+                shard.lock().store.interval()
+            };
+            let part = shard.scan_part(interval)?;
+            self.left = part.next.map(|next| Interval::new(next, interval.high));
+            self.shard += usize::from(self.left.is_none());
+            self.unpack(&part)?;
+        }
+        Ok(())
+    }
+
+    fn unpack(&mut self, part: &Scanned) -> Result<(), Error> {
+        let mut bytes = &part.records[..];
+        while !bytes.is_empty() {
+            let record = Record::decode_trusted(bytes).expect("a scan gives whole records");
+            bytes = &bytes[record.encoded_len()..];
+            let value = match record.kind {
+                Kind::Value => Some(record.value.to_vec()),
+                // The value's file may be gone already: ask for what is there now.
+                Kind::Stub => self.db.get(record.key)?,
+                Kind::Delete => None,
+            };
+            if let Some(value) = value {
+                self.ready.push_back((record.key.to_vec(), value));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<Pair, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        if let Err(error) = self.fill() {
+            self.failed = true;
+            return Some(Err(error));
+        }
+        self.ready.pop_front().map(Ok)
+    }
+}
+
+impl Shard {
+    /// The next records from the start of `interval`.
+    fn scan_part(&self, interval: Interval) -> Result<Scanned, Error> {
+        let mut core = self.open_core()?;
+        let id = core.store.scan(interval, PART_BYTES, clock::unix());
+        core.hand_out();
+        drop(core);
+        loop {
+            let heard = self.events.listen();
+            if let Some(part) = self.open_core()?.scanned.remove(&id) {
+                return match part.error {
+                    Some(why) => Err(Error::Flash(fawn_store::flash::FlashError::Io(why))),
+                    None => Ok(part),
+                };
+            }
+            self.check()?;
+            self.events.wait(heard, Some(PATIENCE));
+        }
+    }
+}

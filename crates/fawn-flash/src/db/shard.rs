@@ -1,0 +1,290 @@
+//! One store of a [`Db`](super::Db), shared by all its threads.
+//!
+//! The store is behind a mutex that is held for the length of a lookup or an append, never while anything is read,
+//! written or waited for: a cold get locks twice, once to plan its read and once to finish it.
+//!
+//! # Layout
+//!
+//! `shard`: opening, events, locks. `commit`: group commit and durability. `get`: reads. `change`: writes.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use fawn_ring::Key;
+use fawn_store::work::{Event, Scanned, Work};
+use fawn_store::{Ack, Batch, OpenError, Opening, Options, Store};
+
+use super::Error;
+use crate::bell::Bell;
+use crate::clock;
+use crate::files::Files;
+use crate::helper;
+
+/// Index entries installed without letting go of the lock: about 0.1 ms.
+const INSTALL_BUDGET: usize = 2048;
+/// How long a thread that waits for an event sleeps before it looks again all the same.
+pub(super) const PATIENCE: Duration = Duration::from_millis(100);
+/// Counters of writes, by key.
+const STRIPES: usize = 1024;
+
+/// One store and what its users share.
+pub(super) struct Shard {
+    pub files: Arc<Files>,
+    pub ack: Ack,
+    core: Mutex<Core>,
+    /// Gate of the newest durable batch; the greatest there is where puts do not wait for one.
+    pub(super) durable: AtomicU64,
+    /// The store has stopped: its reason is in `core`.
+    pub(super) stopped: AtomicBool,
+    /// Rung when an even, or an odd, batch is durable.
+    pub(super) commits: [Bell; 2],
+    /// Rung after every event and every batch.
+    pub events: Bell,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What the lock protects.
+pub(super) struct Core {
+    pub store: Store,
+    work: Option<Sender<Work>>,
+    batches: Option<Sender<Batch>>,
+    /// A batch is being written, here or on the commit thread.
+    pub(super) committing: bool,
+    pub(super) batches_taken: u64,
+    pub(super) batches_done: u64,
+    pub(super) seals_begun: u64,
+    pub(super) seals_done: u64,
+    /// Number of appends to keys of each stripe (wrapping), so that a change that had to read its key's old version
+    /// notices another in between.
+    writes: Box<[u32; STRIPES]>,
+    /// Parts of scans that nobody has fetched yet.
+    pub(super) scanned: HashMap<u64, Scanned>,
+    closed: bool,
+}
+
+impl Shard {
+    /// Opens the store on `files` and starts its threads.
+    pub fn open(files: Arc<Files>, options: Options) -> Result<(Arc<Self>, Opening), OpenError> {
+        let (index, ack) = (options.index, options.ack);
+        let (store, maintenance, opening) = Store::open(options, &*files, clock::unix())?;
+        let (work, work_inbox) = channel();
+        let (batches, batch_inbox) = channel();
+        let core = Core {
+            store,
+            work: Some(work),
+            batches: Some(batches),
+            committing: false,
+            batches_taken: 0,
+            batches_done: 0,
+            seals_begun: 0,
+            seals_done: 0,
+            writes: Box::new([0; STRIPES]),
+            scanned: HashMap::new(),
+            closed: false,
+        };
+        let shard = Arc::new(Self {
+            files: Arc::clone(&files),
+            ack,
+            durable: AtomicU64::new(core.store.durable().0),
+            stopped: AtomicBool::new(false),
+            core: Mutex::new(core),
+            commits: <[Bell; 2]>::default(),
+            events: Bell::default(),
+            threads: Mutex::default(),
+        });
+        let (its_shard, its_files) = (Arc::clone(&shard), Arc::clone(&files));
+        let tend = helper::start(format!("fawn-tend-{index}"), move || {
+            helper::maintain(maintenance, &its_files, &work_inbox, |event| its_shard.deliver(event));
+        })?;
+        let its_shard = Arc::clone(&shard);
+        let log = helper::start(format!("fawn-log-{index}"), move || {
+            helper::commit(&files, &batch_inbox, |committed| its_shard.committed(committed));
+        })?;
+        shard.threads.lock().expect("nobody else knows of it yet").extend([tend, log]);
+        shard.lock().hand_out();
+        Ok((shard, opening))
+    }
+
+    /// The store, whether it is closed or not.
+    pub fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().expect("a panic under the lock left the store in an unknown state")
+    }
+
+    /// The store, while it is open.
+    #[inline]
+    pub fn open_core(&self) -> Result<MutexGuard<'_, Core>, Error> {
+        let core = self.lock();
+        if core.closed { Err(Error::Closed) } else { Ok(core) }
+    }
+
+    /// Installs what the maintenance thread has done; called by it.
+    fn deliver(&self, event: Event) {
+        let sealed = matches!(event, Event::Sealed { .. });
+        let mut core = self.lock();
+        core.store.handle(event);
+        while core.store.step(INSTALL_BUDGET) {
+            // Let others have the store in between.
+            drop(core);
+            thread::yield_now();
+            core = self.lock();
+        }
+        core.seals_done += u64::from(sealed);
+        while let Some(part) = core.store.take_scanned() {
+            core.scanned.insert(part.id, part);
+        }
+        core.hand_out();
+        let stopped = core.store.stopped().is_some();
+        drop(core);
+        if stopped {
+            self.stop();
+        }
+        self.events.ring();
+    }
+
+    /// Makes known that the store has stopped.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.commits.iter().for_each(Bell::ring);
+        self.events.ring();
+    }
+
+    /// Fails when the store has stopped.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if !self.stopped.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let why = self.lock().store.stopped().unwrap_or("its device failed").to_owned();
+        Err(Error::Stopped(why))
+    }
+
+    /// Lets go of the store until the next event, or a little longer than that may take.
+    pub(super) fn pause(&self, mut core: MutexGuard<'_, Core>, heard: u32) -> Result<(), Error> {
+        core.hand_out();
+        let batch = core.begin_batch(clock::monotonic_ms());
+        drop(core);
+        self.check()?;
+        match batch {
+            Some(batch) => self.write_here(batch),
+            None => self.events.wait(heard, Some(PATIENCE)),
+        }
+        Ok(())
+    }
+
+    /// What is due with time: batches in interval mode, and once a second a look at the device. Returns when to come
+    /// back at the latest, on the same clock.
+    pub fn tick(&self, now_ms: u64, second: bool) -> u64 {
+        let mut core = self.lock();
+        if second && !core.closed {
+            core.store.tick(clock::unix());
+        }
+        core.hand_out();
+        if let Some(batch) = core.begin_batch(now_ms) {
+            core.send(batch);
+        }
+        let period = match self.ack {
+            Ack::Interval { ms } => u64::from(ms).clamp(1, 1000),
+            Ack::Durable | Ack::Memory => 1000,
+        };
+        let deadline = core.store.batch_deadline_ms().unwrap_or(u64::MAX);
+        deadline.clamp(now_ms + 1, now_ms + period)
+    }
+
+    /// Syncs everything, records a clean end and stops the threads. Later calls do nothing.
+    pub fn close(&self) -> Result<(), Error> {
+        if self.lock().closed {
+            return Ok(());
+        }
+        let synced = self.sync();
+        let mut core = self.lock();
+        if core.closed {
+            return Ok(());
+        }
+        core.closed = true;
+        core.store.hurry();
+        drop(core);
+        let result = synced.and_then(|()| self.record_end());
+        let mut core = self.lock();
+        (core.work, core.batches) = (None, None);
+        drop(core);
+        for thread in self.threads.lock().expect("closing does not panic").drain(..) {
+            // A panic there has stopped the process.
+            let _ = thread.join();
+        }
+        self.events.ring();
+        result
+    }
+
+    fn record_end(&self) -> Result<(), Error> {
+        let mut begun = false;
+        loop {
+            let heard = self.events.listen();
+            let mut core = self.lock();
+            if core.store.is_closed() {
+                return Ok(());
+            }
+            if !begun && !core.committing && core.store.is_idle() {
+                begun = true;
+                core.store.close();
+            }
+            self.pause(core, heard)?;
+        }
+    }
+}
+
+impl Core {
+    /// Passes on what the store wants done.
+    #[inline]
+    pub fn hand_out(&mut self) {
+        while let Some(work) = self.store.take_work() {
+            self.submit(work);
+        }
+    }
+
+    pub fn submit(&mut self, work: Work) {
+        self.seals_begun += u64::from(matches!(work, Work::Seal { .. }));
+        if let Some(inbox) = &self.work {
+            // A thread that is gone has stopped the process.
+            let _ = inbox.send(work);
+        }
+    }
+
+    /// A number for a new value file: odd, for segments have the even ones.
+    pub fn new_value_file(&mut self) -> u64 {
+        loop {
+            let number = self.store.new_value_file();
+            if number % 2 == 1 {
+                return number;
+            }
+        }
+    }
+
+    /// Has the commit thread write `batch`.
+    pub fn send(&self, batch: Batch) {
+        if let Some(inbox) = &self.batches {
+            let _ = inbox.send(batch);
+        }
+    }
+
+    /// Number of writes (wrapping) to keys of `key`'s stripe.
+    #[inline]
+    pub fn writes(&self, key: &Key) -> u32 {
+        self.writes[stripe(key)]
+    }
+
+    /// Notes a write to `key`.
+    #[inline]
+    pub fn note_write(&mut self, key: &Key) {
+        let writes = &mut self.writes[stripe(key)];
+        *writes = writes.wrapping_add(1);
+    }
+}
+
+/// By the last bytes: the first ones chose the shard.
+#[inline]
+fn stripe(key: &Key) -> usize {
+    (usize::from(key.0[18]) << 8 | usize::from(key.0[19])) % STRIPES
+}

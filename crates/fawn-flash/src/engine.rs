@@ -1,0 +1,242 @@
+//! [`Engine`]: one store and its two threads, for an event loop.
+//!
+//! The store itself stays on the event loop's thread. A maintenance thread seals, merges, loads and scans; a commit
+//! thread writes the commit log's batches, one at a time. What they have done waits in a mailbox until
+//! [`poll`](Engine::poll); the mailbox's eventfd is written when the first piece of it arrives, so that a batch costs
+//! one wake-up each way, and none where the other side is awake.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use fawn_store::flash::FlashError;
+use fawn_store::work::{Event, Work};
+use fawn_store::{Batch, Committed, OpenError, Opening, Options, Store};
+
+use crate::clock;
+use crate::files::Files;
+use crate::helper;
+use crate::signal::Signal;
+
+/// Index entries installed in one [`Engine::poll`]: about 0.1 ms.
+const INSTALL_BUDGET: usize = 2048;
+/// Milliseconds between looks at the device's space and at scheduled flushes.
+const TICK_MS: u64 = 1000;
+
+/// What [`Engine::poll`] came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Polled {
+    /// Operations that were refused as busy, or told to wait for a load, should be tried again; scans may have answers.
+    pub retry: bool,
+    /// A batch was written: compare the gates of waiting answers with [`Store::durable`].
+    pub committed: bool,
+    /// There is more to install: poll again without waiting, after what else is ready.
+    pub more: bool,
+}
+
+/// One store and the threads that work for it. Dropping it without [`close`](Self::close) is like a crash: what was
+/// acknowledged as durable is there at the next opening.
+pub struct Engine {
+    store: Store,
+    files: Arc<Files>,
+    mailbox: Arc<Mailbox>,
+    work: Option<Sender<Work>>,
+    batches: Option<Sender<Batch>>,
+    threads: Vec<JoinHandle<()>>,
+    /// An installation is under way.
+    installing: bool,
+    last_tick_ms: u64,
+}
+
+/// What the threads have done and the event loop has not seen.
+struct Mailbox {
+    signal: Signal,
+    /// Whether anything is in `mail`; set before the eventfd is written, cleared before the mail is taken.
+    raised: AtomicBool,
+    mail: Mutex<Mail>,
+}
+
+#[derive(Default)]
+struct Mail {
+    events: Vec<Event>,
+    committed: Option<Committed>,
+}
+
+impl Mailbox {
+    fn put(&self, put: impl FnOnce(&mut Mail)) {
+        put(&mut self.mail.lock().unwrap_or_else(PoisonError::into_inner));
+        if !self.raised.swap(true, Ordering::AcqRel) {
+            self.signal.raise();
+        }
+    }
+
+    fn take(&self) -> Option<Mail> {
+        if !self.raised.load(Ordering::Acquire) {
+            return None;
+        }
+        self.raised.store(false, Ordering::SeqCst);
+        Some(std::mem::take(&mut *self.mail.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl Engine {
+    /// Opens the store on `files`, or makes it, and starts its threads. `now` is the Unix second.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(files: Arc<Files>, options: Options, now: u32) -> Result<(Self, Opening), OpenError> {
+        let index = options.index;
+        let (store, maintenance, opening) = Store::open(options, &*files, now)?;
+        let mailbox =
+            Arc::new(Mailbox { signal: Signal::new()?, raised: AtomicBool::new(false), mail: Mutex::default() });
+        let (work, work_inbox) = channel();
+        let (batches, batch_inbox) = channel();
+        let mut threads = Vec::new();
+        let (its_files, its_mailbox) = (Arc::clone(&files), Arc::clone(&mailbox));
+        threads.push(helper::start(format!("fawn-tend-{index}"), move || {
+            let deliver = |event| its_mailbox.put(|mail| mail.events.push(event));
+            helper::maintain(maintenance, &its_files, &work_inbox, deliver);
+        })?);
+        let (its_files, its_mailbox) = (Arc::clone(&files), Arc::clone(&mailbox));
+        threads.push(helper::start(format!("fawn-log-{index}"), move || {
+            helper::commit(&its_files, &batch_inbox, |committed| {
+                its_mailbox.put(|mail| mail.committed = Some(committed));
+                None
+            });
+        })?);
+        let mut engine = Self {
+            store,
+            files,
+            mailbox,
+            work: Some(work),
+            batches: Some(batches),
+            threads,
+            installing: false,
+            last_tick_ms: 0,
+        };
+        engine.hand_out_work();
+        Ok((engine, opening))
+    }
+
+    /// The store. After a round of requests, call [`poll`](Self::poll).
+    #[inline]
+    pub fn store(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// The store, to look at.
+    pub fn store_ref(&self) -> &Store {
+        &self.store
+    }
+
+    /// The store's files, for a [`Reader`](crate::Reader).
+    pub fn files(&self) -> &Arc<Files> {
+        &self.files
+    }
+
+    /// Hands work to a maintenance thread that the store itself does not know of
+    /// ([`Work::ValueWritten`], before the next [`poll`](Self::poll)).
+    pub fn submit(&mut self, work: Work) {
+        if let Some(inbox) = &self.work {
+            // A thread that is gone has stopped the process.
+            let _ = inbox.send(work);
+        }
+    }
+
+    /// Takes in what the threads have done and gives them what there is to do. Cheap when that is nothing: to be called
+    /// once a turn of the event loop. `now` is the Unix second, `now_ms` any monotonic clock.
+    pub fn poll(&mut self, now: u32, now_ms: u64) -> Polled {
+        let mut polled = Polled::default();
+        if let Some(mail) = self.mailbox.take() {
+            if let Some(committed) = mail.committed {
+                self.store.committed(committed);
+                polled.committed = true;
+                polled.retry = true;
+            }
+            for event in mail.events {
+                self.store.handle(event);
+                self.installing = true;
+            }
+        }
+        if now_ms >= self.last_tick_ms + TICK_MS {
+            self.last_tick_ms = now_ms;
+            self.store.tick(now);
+        }
+        if self.installing {
+            self.installing = self.store.step(INSTALL_BUDGET);
+            polled.more = self.installing;
+            polled.retry |= !self.installing;
+        }
+        self.hand_out_work();
+        if let Some(batch) = self.store.take_batch(now_ms)
+            && let Some(inbox) = &self.batches
+        {
+            let _ = inbox.send(batch);
+        }
+        polled
+    }
+
+    /// Milliseconds that the event loop may wait, from `now_ms`, before [`poll`](Self::poll) is due whatever happens.
+    pub fn timeout_ms(&self, now_ms: u64) -> u64 {
+        if self.installing {
+            return 0;
+        }
+        let tick = self.last_tick_ms + TICK_MS;
+        self.store.batch_deadline_ms().map_or(tick, |deadline| deadline.min(tick)).saturating_sub(now_ms)
+    }
+
+    fn hand_out_work(&mut self) {
+        while let Some(work) = self.store.take_work() {
+            self.submit(work);
+        }
+    }
+
+    /// Stops cleanly: everything appended is synced, and the next opening has nothing to replay that it must doubt.
+    /// Reads in flight are given up. Blocks.
+    ///
+    /// # Errors
+    /// [`FlashError::Io`] when the store stops instead; what was acknowledged as durable is safe even then.
+    pub fn close(mut self) -> Result<(), FlashError> {
+        self.store.hurry();
+        let mut closing = false;
+        while !self.store.is_closed() {
+            self.mailbox.signal.drain();
+            let polled = self.poll(clock::unix(), clock::monotonic_ms());
+            if let Some(why) = self.store.stopped() {
+                return Err(FlashError::Io(why.to_owned()));
+            }
+            if !closing && self.store.is_idle() {
+                closing = true;
+                self.store.close();
+                self.hand_out_work();
+            } else if polled == Polled::default() {
+                self.mailbox.signal.wait(Duration::from_millis(self.timeout_ms(clock::monotonic_ms()).max(1)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        (self.work, self.batches) = (None, None);
+        for thread in self.threads.drain(..) {
+            // A panic there has stopped the process.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// An eventfd that is written when [`Engine::poll`] has something to take in, and never read: register it as
+/// `EPOLLIN | EPOLLET`.
+impl AsFd for Engine {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.mailbox.signal.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests;

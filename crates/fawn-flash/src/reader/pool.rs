@@ -1,0 +1,206 @@
+//! Reads by a pool of threads.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use fawn_store::flash::{FileId, Flash as _, FlashError};
+use fawn_store::page::{Page, PageBuf};
+
+use super::{Request, SMALL_PAGES};
+use crate::files::Files;
+use crate::signal::Signal;
+
+/// Stack of a thread, bytes: it calls `pread` and little else.
+const STACK_BYTES: usize = 128 << 10;
+
+pub struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    /// Pushed, not yet submitted.
+    pushed: Vec<Request>,
+    in_flight: usize,
+    /// Taken from the shared list, whose allocation it trades with.
+    taken: Vec<Done>,
+}
+
+struct Shared {
+    files: Arc<Files>,
+    jobs: Mutex<Jobs>,
+    wanted: Condvar,
+    done: Mutex<Finished>,
+    finished: Condvar,
+    signal: Signal,
+}
+
+#[derive(Default)]
+struct Jobs {
+    queue: VecDeque<Request>,
+    idle: usize,
+    stop: bool,
+}
+
+#[derive(Default)]
+struct Finished {
+    done: Vec<Done>,
+    /// Small buffers to use again.
+    spare: Vec<PageBuf>,
+}
+
+struct Done {
+    token: u64,
+    /// Pages that were asked for; the buffer may have more.
+    count: usize,
+    result: Result<PageBuf, FlashError>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    pub fn new(files: Arc<Files>, threads: usize) -> Result<Self, FlashError> {
+        let shared = Arc::new(Shared {
+            files,
+            jobs: Mutex::default(),
+            wanted: Condvar::new(),
+            done: Mutex::default(),
+            finished: Condvar::new(),
+            signal: Signal::new()?,
+        });
+        let mut pool = Self { shared, threads: Vec::new(), pushed: Vec::new(), in_flight: 0, taken: Vec::new() };
+        for number in 0..threads {
+            let shared = Arc::clone(&pool.shared);
+            let thread = thread::Builder::new()
+                .name(format!("fawn-read-{number}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || crate::helper::guarded(|| shared.work()))
+                .map_err(|error| FlashError::Io(format!("starting a thread for reads: {error}")))?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    pub fn push(&mut self, request: Request) {
+        self.pushed.push(request);
+        self.in_flight += 1;
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the other path
+    pub fn submit(&mut self) -> Result<(), FlashError> {
+        if self.pushed.is_empty() {
+            return Ok(());
+        }
+        let count = self.pushed.len();
+        let mut jobs = lock(&self.shared.jobs);
+        jobs.queue.extend(self.pushed.drain(..));
+        let wake = count.min(jobs.idle);
+        drop(jobs);
+        for _ in 0..wake {
+            self.shared.wanted.notify_one();
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the other path
+    pub fn complete(
+        &mut self,
+        mut done: impl FnMut(u64, Result<&mut [Page], FlashError>),
+    ) -> Result<usize, FlashError> {
+        std::mem::swap(&mut lock(&self.shared.done).done, &mut self.taken);
+        let count = self.taken.len();
+        self.in_flight -= count;
+        let mut spare = Vec::new();
+        for Done { token, count, result } in self.taken.drain(..) {
+            match result {
+                Ok(mut pages) => {
+                    done(token, Ok(&mut pages.pages_mut()[..count]));
+                    if pages.len() == SMALL_PAGES {
+                        spare.push(pages);
+                    }
+                }
+                Err(error) => done(token, Err(error)),
+            }
+        }
+        if !spare.is_empty() {
+            let mut finished = lock(&self.shared.done);
+            let room = self.threads.len().saturating_sub(finished.spare.len());
+            finished.spare.extend(spare.into_iter().take(room));
+        }
+        Ok(count)
+    }
+
+    pub fn wait(&mut self) -> Result<(), FlashError> {
+        self.submit()?;
+        if self.in_flight > 0 {
+            let done = lock(&self.shared.done);
+            let waited = self.shared.finished.wait_while(done, |finished| finished.done.is_empty());
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        }
+        Ok(())
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.signal.as_fd()
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        lock(&self.shared.jobs).stop = true;
+        self.shared.wanted.notify_all();
+        for thread in self.threads.drain(..) {
+            // A panic there has stopped the process.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// What a thread of the pool does, until it is stopped.
+    fn work(&self) {
+        while let Some(request) = self.next() {
+            let result = self.read(request.file, request.first, request.count as usize);
+            let done = Done { token: request.token, count: request.count as usize, result };
+            let mut finished = lock(&self.done);
+            let first = finished.done.is_empty();
+            finished.done.push(done);
+            drop(finished);
+            // Whoever takes the first takes the others with it.
+            if first {
+                self.signal.raise();
+                self.finished.notify_one();
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Request> {
+        let mut jobs = lock(&self.jobs);
+        loop {
+            if jobs.stop {
+                return None;
+            }
+            if let Some(request) = jobs.queue.pop_front() {
+                return Some(request);
+            }
+            jobs.idle += 1;
+            jobs = self.wanted.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+            jobs.idle -= 1;
+        }
+    }
+
+    fn read(&self, file: FileId, first: u64, count: usize) -> Result<PageBuf, FlashError> {
+        let mut pages = if count <= SMALL_PAGES {
+            lock(&self.done).spare.pop().unwrap_or_else(|| PageBuf::zeroed(SMALL_PAGES))
+        } else {
+            PageBuf::zeroed(count)
+        };
+        self.files.read(file, first, &mut pages.pages_mut()[..count])?;
+        Ok(pages)
+    }
+}
