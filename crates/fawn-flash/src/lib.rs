@@ -23,7 +23,7 @@ pub mod reader;
 mod signal;
 mod transfer;
 
-pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, PutIf, Scan};
+pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, Items, PutIf, Scan};
 pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, interval_of, store_of};
 pub use engine::{Engine, Polled};
 pub use fawn_store::{Ack, Stats};

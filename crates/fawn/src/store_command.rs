@@ -1,11 +1,22 @@
 //! `fawn store`: a look into a store that no process has open.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
+use fawn_flash::{Caching, Db, DbOptions, Directory};
+use fawn_store::check;
+use fawn_store::flash::FileId;
+use fawn_store::manifest::ManifestError;
+use fawn_store::page::PAGE_BYTES;
+use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::command::Format;
+use crate::progress::Progress;
+use crate::records::Record;
 
 /// Arguments of `fawn store`.
 #[derive(Debug, Args)]
@@ -38,6 +49,167 @@ pub struct StoreDirectory {
 }
 
 /// Runs one of the subcommands.
-pub fn run(_arguments: &StoreArguments) -> anyhow::Result<Outcome> {
-    bail!("this build has no store")
+///
+/// # Errors
+/// When the directory cannot be opened or read.
+pub fn run(arguments: &StoreArguments) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        StoreCommand::Check(directory) => check(directory),
+        StoreCommand::Stats(directory) => stats(directory),
+        StoreCommand::Dump(directory) => dump(directory),
+    }
+}
+
+/// The directory, which must exist: looking at a store makes none.
+fn existing(path: &Path) -> anyhow::Result<Directory> {
+    if !path.join("FORMAT").is_file() {
+        bail!("{} holds no FAWN data: give the directory that `fawn serve --dir` was given", path.display());
+    }
+    Ok(Directory::open(path, 1)?)
+}
+
+fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
+    let directory = existing(&arguments.dir)?;
+    let mut reports = Vec::new();
+    let mut damaged = false;
+    for index in 0..directory.stores() {
+        let progress = Progress::bytes(None);
+        let files = directory.files(index, Caching::Auto)?;
+        let found = check::check(&files, |done, total| {
+            progress.update(done * PAGE_BYTES as u64, format!("of {} MiB", total * PAGE_BYTES as u64 >> 20));
+        });
+        progress.finish();
+        let found = match found {
+            Ok(found) => found,
+            // Made, but never opened: there is nothing in it yet.
+            Err(ManifestError::NotFound) => check::Findings { clean: true, ..check::Findings::default() },
+            Err(error) => return Err(error).with_context(|| format!("store {index} cannot be checked")),
+        };
+        damaged |= !found.damage.is_empty();
+        if arguments.json {
+            reports.push(findings_json(index, &found));
+        } else {
+            print_findings(&directory, index, &found);
+        }
+    }
+    if arguments.json {
+        println!("{}", json!({ "damaged": damaged, "stores": reports }));
+    }
+    Ok(if damaged { Outcome::Missing } else { Outcome::Done })
+}
+
+fn findings_json(index: usize, found: &check::Findings) -> Value {
+    let damage = found.damage.iter().map(|damage| {
+        json!({ "file": file_name(damage.file), "offset": damage.offset, "what": damage.what })
+    });
+    json!({
+        "store": index,
+        "damage": damage.collect::<Vec<_>>(),
+        "segments": found.segments,
+        "records": found.records,
+        "bytes": found.bytes,
+        "log_entries": found.log_entries,
+        "torn_bytes": found.torn_bytes,
+        "values": found.values,
+        "clean": found.clean,
+    })
+}
+
+fn print_findings(directory: &Directory, index: usize, found: &check::Findings) {
+    for damage in &found.damage {
+        let path = directory.store_path(index).join(file_name(damage.file));
+        println!("{}: damaged at byte {}: {}", path.display(), damage.offset, damage.what);
+    }
+    println!(
+        "store {index}: {} records of {} bytes in {} segments, {} log entries, {} large values, {}; {}",
+        found.records,
+        found.bytes,
+        found.segments,
+        found.log_entries,
+        found.values,
+        if found.clean { "stopped cleanly" } else { "not stopped cleanly: the log is replayed at the next start" },
+        match found.damage.len() {
+            0 => "no damage".to_owned(),
+            1 => "1 place damaged".to_owned(),
+            places => format!("{places} places damaged"),
+        },
+    );
+}
+
+fn file_name(file: FileId) -> String {
+    match file {
+        FileId::Manifest(number) => format!("manifest-{number:016x}"),
+        FileId::CommitLog => "commit-log".to_owned(),
+        FileId::Segment(number) => format!("segment-{number:016x}"),
+        FileId::Value(number) => format!("value-{number:016x}"),
+    }
+}
+
+/// Opens the stores as `fawn serve` does, all indexes loaded.
+fn open(path: &Path) -> anyhow::Result<Db> {
+    drop(existing(path)?);
+    let options = DbOptions { memory: u64::MAX / 4, segment_bytes: 16 << 20, ..DbOptions::default() };
+    Ok(Db::open(path, options)?)
+}
+
+fn stats(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
+    let db = open(&arguments.dir)?;
+    let figures = loop {
+        let figures = db.stats();
+        if figures.sum(|store| store.slices - store.slices_loaded) == 0 {
+            break figures;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    db.close()?;
+    let rows: [(&str, u64); 11] = [
+        ("entries", figures.sum(|store| store.entries)),
+        ("buffered_entries", figures.sum(|store| store.buffered_entries)),
+        ("index_slots", figures.sum(|store| store.index_slots)),
+        ("index_bytes", figures.sum(|store| store.index_bytes)),
+        ("open_index_bytes", figures.sum(|store| store.open_index_bytes)),
+        ("slices", figures.sum(|store| store.slices)),
+        ("segments", figures.sum(|store| store.segments)),
+        ("sealed_bytes", figures.sum(|store| store.sealed_bytes)),
+        ("garbage_bytes", figures.sum(|store| store.garbage_bytes)),
+        ("segment_file_bytes", figures.sum(|store| store.segment_file_bytes)),
+        ("device_free_bytes", figures.stores.first().map_or(0, |store| store.device_free_bytes)),
+    ];
+    let sealed = figures.sum(|store| store.entries - store.buffered_entries.min(store.entries)).max(1);
+    let per_entry = figures.sum(|store| store.index_bytes) as f64 / sealed as f64;
+    if arguments.json {
+        let mut object: serde_json::Map<String, Value> =
+            rows.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
+        object.insert("index_bytes_per_entry".to_owned(), Value::from(per_entry));
+        println!("{}", Value::Object(object));
+    } else {
+        for (name, value) in rows {
+            println!("{name:<24} {value:>16}");
+        }
+        println!("{:<24} {per_entry:>16.2}", "index_bytes_per_entry");
+    }
+    Ok(Outcome::Done)
+}
+
+fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
+    let db = open(&arguments.dir)?;
+    let progress = Progress::records(None);
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut line = Vec::new();
+    let mut count = 0u64;
+    for pair in db.scan_items() {
+        let (key, item) = pair?;
+        let (flags, exptime) = (item.extras.flags, item.extras.expiry);
+        line.clear();
+        Format::Jsonl.push(&mut line, &Record { key, value: item.value, flags, exptime });
+        out.write_all(&line)?;
+        count += 1;
+        if count.is_multiple_of(1024) {
+            progress.update(count, String::new());
+        }
+    }
+    out.flush()?;
+    progress.finish();
+    db.close()?;
+    Ok(Outcome::Done)
 }

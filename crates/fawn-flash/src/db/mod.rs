@@ -47,7 +47,7 @@ use fawn_store::record::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Record};
 use fawn_store::{Ack, Opening, Options, Stats, Write};
 
 pub use self::error::Error;
-pub use self::scan::Scan;
+pub use self::scan::{Items, Scan};
 use self::shard::Shard;
 use crate::bell::Bell;
 use crate::clock;
@@ -400,6 +400,11 @@ impl Db {
     /// ```
     pub fn scan(&self) -> Scan {
         Scan::new(self.clone())
+    }
+
+    /// As [`scan`](Self::scan), with flags, expiry and version beside each value.
+    pub fn scan_items(&self) -> Items {
+        Items::new(self.clone())
     }
 
     /// Returns when everything that was put or deleted before is durable, whatever the [`Ack`].

@@ -7,27 +7,41 @@ use fawn_store::record::{Kind, Record};
 use fawn_store::work::Scanned;
 
 use super::shard::{PATIENCE, Shard};
-use super::{Db, Error};
+use super::{Db, Error, Item};
 use crate::clock;
 
 /// Bytes of records fetched at once.
 const PART_BYTES: usize = 1 << 20;
 
-/// Key and value.
-type Pair = (Vec<u8>, Vec<u8>);
-
 /// An iterator over all live keys and values; see [`Db::scan`]. It ends after an error.
-pub struct Scan {
+pub struct Scan(Items);
+
+impl Scan {
+    pub(super) fn new(db: Db) -> Self {
+        Self(Items::new(db))
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<(Vec<u8>, Vec<u8>), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.next()?.map(|(key, item)| (key, item.value)))
+    }
+}
+
+/// An iterator over all live keys with all that is known of them; see [`Db::scan_items`]. It ends after an error.
+pub struct Items {
     db: Db,
     /// The shard that is being read.
     shard: usize,
     /// What is left of it; `None` before it is begun.
     left: Option<Interval>,
-    ready: VecDeque<Pair>,
+    ready: VecDeque<(Vec<u8>, Item)>,
     failed: bool,
 }
 
-impl Scan {
+impl Items {
     pub(super) fn new(db: Db) -> Self {
         Self { db, shard: 0, left: None, ready: VecDeque::new(), failed: false }
     }
@@ -57,22 +71,20 @@ impl Scan {
         while !bytes.is_empty() {
             let record = Record::decode_trusted(bytes).expect("a scan gives whole records");
             bytes = &bytes[record.encoded_len()..];
-            let value = match record.kind {
-                Kind::Value => Some(record.value.to_vec()),
+            let item = match record.kind {
+                Kind::Value => Some(Item::of(&record)),
                 // The value's file may be gone already: ask for what is there now.
-                Kind::Stub => self.db.get(record.key)?,
+                Kind::Stub => self.db.get_item(record.key)?,
                 Kind::Delete => None,
             };
-            if let Some(value) = value {
-                self.ready.push_back((record.key.to_vec(), value));
-            }
+            self.ready.extend(item.map(|item| (record.key.to_vec(), item)));
         }
         Ok(())
     }
 }
 
-impl Iterator for Scan {
-    type Item = Result<Pair, Error>;
+impl Iterator for Items {
+    type Item = Result<(Vec<u8>, Item), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.failed {
