@@ -24,6 +24,32 @@ import sys
 import tempfile
 import time
 
+# What a server of its own can be started with, in each program's words. `{}` is the value.
+FAWN_OPTIONS = {
+    "auth_file": ["--auth-file", "{}"],
+    "unix": ["--unix", "{}"],
+    "unix_mode": ["--unix-mode", "{}"],
+    "tls_cert": ["--tls-cert", "{}"],
+    "tls_key": ["--tls-key", "{}"],
+    "max_connections": ["--max-connections", "{}"],
+    "idle_seconds": ["--idle-timeout", "{}s"],
+    "max_item_mib": ["--max-item-size", "{}M"],
+    "no_flush": ["--no-flush"],
+    "threads": ["--threads", "{}"],
+}
+MEMCACHED_OPTIONS = {
+    "auth_file": ["-Y", "{}"],
+    "unix": ["-s", "{}"],
+    "unix_mode": ["-a", "{}"],
+    "tls_cert": ["-Z", "-o", "ssl_chain_cert={}"],
+    "tls_key": ["-o", "ssl_key={}"],
+    "max_connections": ["-c", "{}"],
+    "idle_seconds": ["-o", "idle_timeout={}"],
+    "max_item_mib": ["-m", "1024", "-I", "{}m"],
+    "no_flush": ["-F"],
+    "threads": ["-t", "{}"],
+}
+
 READY = re.compile(rb"serving memcached on (\S+):(\d+)")
 START_SECONDS = 20
 STOP_SECONDS = 20
@@ -166,11 +192,8 @@ class Fawn(Started):
         """Starts the stopped or killed process again on the same data."""
         return self.start()
 
-    def another(self, auth_file=None, unix=None):
-        options = []
-        options += ["--auth-file", auth_file] if auth_file else []
-        options += ["--unix", unix] if unix else []
-        return Fawn(self.binary, options).start()
+    def another(self, **options):
+        return Fawn(self.binary, spell(FAWN_OPTIONS, options)).start()
 
 
 class Memcached(Started):
@@ -181,6 +204,7 @@ class Memcached(Started):
     def __init__(self, options=(), unix=None):
         super().__init__()
         self.binary = os.environ.get("MEMCACHED") or shutil.which("memcached")
+        # With a Unix socket, memcached listens nowhere else.
         self.options, self.unix = list(options), unix
         if not self.binary:
             raise ServerError("no memcached here: install it, or set $MEMCACHED to one")
@@ -190,7 +214,7 @@ class Memcached(Started):
         if os.geteuid() == 0:
             argv += ["-u", "root"]
         if self.unix:
-            self.launch([*argv, "-s", self.unix], stdout=subprocess.DEVNULL)
+            self.launch(argv, stdout=subprocess.DEVNULL)
             wait_for_file(self.unix)
             return self
         self.port = free_port()
@@ -200,9 +224,21 @@ class Memcached(Started):
             self.flavour = flavour_of(self.host, self.port)
         return self
 
-    def another(self, auth_file=None, unix=None):
-        options = ["-Y", auth_file] if auth_file else []
-        return Memcached(options, unix).start()
+    def has_tls(self):
+        """Whether this build of memcached speaks TLS."""
+        said = subprocess.run([self.binary, "-h"], capture_output=True, text=True, check=False)
+        return "--enable-ssl" in said.stdout
+
+    def another(self, **options):
+        return Memcached(spell(MEMCACHED_OPTIONS, options), options.get("unix")).start()
+
+
+def spell(table, options):
+    """Options in a program's own words."""
+    words = []
+    for name, value in options.items():
+        words += [word.format(value) for word in table[name]]
+    return words
 
 
 def wait_for_file(path):

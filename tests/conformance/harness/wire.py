@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 
 PATIENCE_SECONDS = 8
@@ -23,7 +24,7 @@ def show(data, limit=600):
 class Wire:
     """A TCP (or Unix) connection with exact reads. Every read waits `patience` seconds at most."""
 
-    def __init__(self, address, patience=PATIENCE_SECONDS, receive_buffer=None):
+    def __init__(self, address, patience=PATIENCE_SECONDS, receive_buffer=None, tls=None):
         if isinstance(address, str):
             self.socket = socket.socket(socket.AF_UNIX)
         else:
@@ -33,6 +34,8 @@ class Wire:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(patience)
         self.socket.connect(address)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self.buffer = bytearray()
         self.sent = bytearray()
         self.closed = False
@@ -49,7 +52,7 @@ class Wire:
         del self.sent[:-8192]
         try:
             self.socket.sendall(data)
-        except (BrokenPipeError, ConnectionResetError):
+        except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
             self.closed = True
 
     def drip(self, data):
@@ -61,7 +64,7 @@ class Wire:
         """Waits for further bytes; false when the peer has closed."""
         try:
             block = self.socket.recv(1 << 18)
-        except ConnectionResetError:
+        except (ConnectionResetError, ssl.SSLError):
             block = b""
         except TimeoutError as late:
             raise Mismatch(
