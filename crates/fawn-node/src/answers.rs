@@ -321,8 +321,12 @@ impl Answers {
 
 /// Appends `bytes` to `out` and keeps its buffer for later; returns their number.
 fn move_out(bytes: &mut Vec<u8>, out: &mut Vec<u8>, pool: &mut Pool) -> usize {
-    out.extend_from_slice(bytes);
     let count = bytes.len();
+    if out.is_empty() && count > POOL_BUFFER_BYTES {
+        std::mem::swap(bytes, out);
+        return count;
+    }
+    out.extend_from_slice(bytes);
     pool.give(std::mem::take(bytes));
     count
 }

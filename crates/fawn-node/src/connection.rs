@@ -9,13 +9,16 @@ use crate::listen::Family;
 use crate::operate::Keyed;
 use crate::slab::Token;
 use crate::tls::Secure;
-use fawn_memcache::{Command, Request, Responder, Session};
+use fawn_memcache::{Command, Dump, Request, Responder, Session};
+use fawn_ring::Key;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+/// Output above this size is moved, not copied, when the socket does not take it.
+const MOVE_BYTES: usize = 256 << 10;
 /// Least bytes by which an input grows.
 const GROW_BYTES: usize = 256 << 10;
 
@@ -30,6 +33,8 @@ pub enum Pause {
     Tasks,
     /// All connections together have as many answers waiting as they may.
     Memory,
+    /// Keys are being listed.
+    Listing,
     /// Another loop has as many requests of this one as it may.
     Credit(usize),
     /// The client, or the protocol, ends the connection.
@@ -43,6 +48,21 @@ pub enum Line {
     Direct(usize),
     /// It is this answer in the queue.
     Queued(u64),
+}
+
+/// A listing of all keys under way: store after store, part after part, as the client takes them.
+#[derive(Clone, Copy, Debug)]
+pub struct Listing {
+    /// What is said of each key.
+    pub form: Dump,
+    /// The store that is being listed, counted over the node.
+    pub store: usize,
+    /// Where its next part begins.
+    pub from: Key,
+    /// It is the store's first part.
+    pub first: bool,
+    /// A part has been asked for.
+    pub asked: bool,
 }
 
 /// A request that had no room.
@@ -79,6 +99,8 @@ pub struct Flow {
     pub line: Option<Line>,
     /// A request that is to be tried again before anything else.
     pub deferred: Option<Box<Deferred>>,
+    /// A listing of all keys; nothing else is worked on until it ends.
+    pub listing: Option<Listing>,
     /// Bytes that the socket has not taken.
     pub unsent_bytes: usize,
     /// Half an answer has left and the rest never will.
@@ -88,7 +110,7 @@ pub struct Flow {
 impl Flow {
     /// Whether nothing is owed to the client.
     pub fn is_settled(&self) -> bool {
-        self.answers.is_empty() && self.deferred.is_none() && self.unsent_bytes == 0
+        self.answers.is_empty() && self.deferred.is_none() && self.listing.is_none() && self.unsent_bytes == 0
     }
 }
 
@@ -154,6 +176,7 @@ impl Connection {
                 answers: Answers::default(),
                 line: None,
                 deferred: None,
+                listing: None,
                 unsent_bytes: 0,
                 broken: false,
             },
@@ -199,11 +222,12 @@ impl Connection {
         }
     }
 
-    /// Sends `bytes` after what is still unsent; what the socket does not take is kept. Returns how many bytes left.
+    /// Sends `bytes` after what is still unsent; what the socket does not take is kept, and `bytes` is empty afterwards.
+    /// Returns how many bytes left.
     ///
     /// # Errors
     /// The connection is broken.
-    pub fn send(&mut self, bytes: &[u8], now_ms: u64) -> Result<usize, Errno> {
+    pub fn send(&mut self, bytes: &mut Vec<u8>, now_ms: u64) -> Result<usize, Errno> {
         let mut left = 0;
         while self.sent < self.unsent.len() {
             match push(&self.socket, &self.unsent[self.sent..])? {
@@ -224,13 +248,18 @@ impl Connection {
                 }
             }
             left += at;
-            self.unsent.extend_from_slice(&bytes[at..]);
+            if bytes.len() - at > MOVE_BYTES {
+                (self.unsent, self.sent) = (std::mem::take(bytes), at);
+            } else {
+                self.unsent.extend_from_slice(&bytes[at..]);
+            }
         } else {
             if self.sent > self.unsent.len() / 2 {
                 self.unsent.drain(..std::mem::take(&mut self.sent));
             }
             self.unsent.extend_from_slice(bytes);
         }
+        bytes.clear();
         self.flow.unsent_bytes = self.unsent.len() - self.sent;
         if left > 0 || self.flow.unsent_bytes == 0 {
             self.moved_ms = now_ms;

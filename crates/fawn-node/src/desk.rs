@@ -1,7 +1,7 @@
 //! What a loop does with one connection at a time: work on its input, send its answers, watch its socket.
 
 use crate::connection::{Connection, Pause, Received};
-use crate::dispatch::Core;
+use crate::dispatch::{Core, NoRoom};
 use crate::slab::Token;
 use crate::stores::Stores;
 use rustix::event::epoll::{self, EventData};
@@ -204,11 +204,11 @@ impl<S: Stores> Desk<S> {
         }
         let mut out = std::mem::take(&mut core.out);
         let sent = match &mut conn.tls {
-            None => conn.send(&out, core.now.ms),
+            None => conn.send(&mut out, core.now.ms),
             Some(tls) => {
                 self.cipher.clear();
                 tls.send(&out, &mut self.cipher);
-                conn.send(&self.cipher, core.now.ms)
+                conn.send(&mut self.cipher, core.now.ms)
             }
         };
         match sent {
@@ -226,7 +226,7 @@ impl<S: Stores> Desk<S> {
         if self.cipher.is_empty() {
             return;
         }
-        match conn.send(&self.cipher, self.core.now.ms) {
+        match conn.send(&mut self.cipher, self.core.now.ms) {
             Ok(count) => self.core.counters.bytes_written.add(count as u64),
             Err(_) => conn.flow.broken = true,
         }
@@ -237,6 +237,12 @@ impl<S: Stores> Desk<S> {
     pub fn settle(&mut self, conn: &mut Connection) -> bool {
         if conn.is_over() {
             return true;
+        }
+        if conn.flow.listing.is_some() && !conn.queued {
+            conn.pause = match self.core.list_on(&mut conn.flow) {
+                Ok(()) => Pause::Listing,
+                Err(NoRoom(peer)) => Pause::Credit(peer),
+            };
         }
         let (held, output) = conn.held_bytes();
         let others = self.core.input_bytes - conn.charged.0;
@@ -280,7 +286,7 @@ impl<S: Stores> Desk<S> {
         if let Some(tls) = &mut conn.tls {
             self.cipher.clear();
             tls.close(&mut self.cipher);
-            let _ = conn.send(&self.cipher, self.core.now.ms);
+            let _ = conn.send(&mut self.cipher, self.core.now.ms);
         }
     }
 }

@@ -6,16 +6,17 @@
 
 use crate::answers::{Filled, Finish, Pool};
 use crate::clock::Now;
-use crate::connection::{Deferred, Flow, Line, Pause};
+use crate::connection::{Deferred, Flow, Line, Listing, Pause};
 use crate::counters::Counters;
 use crate::exchange::{Ask, Exchange, Place};
 use crate::operate::Keyed;
-use crate::owner::{Client, Owner, Ran};
+use crate::owner::{Client, Listed, Owner, Ran};
 use crate::report;
 use crate::route::Route;
 use crate::shared::Shared;
 use crate::stores::Stores;
-use fawn_memcache::{Answer, Command, Event, Request, Session, Stats, lines};
+use fawn_memcache::{Answer, Command, Dump, Event, Request, Session, Stats, lines};
+use fawn_ring::Key;
 use fawn_store::Gate;
 use std::sync::Arc;
 
@@ -53,6 +54,9 @@ pub struct Core<S: Stores> {
     /// What this loop asked of itself, to be answered at the end of the turn.
     pub own_asks: Vec<(Place, Ask)>,
 }
+
+/// The part of a place that is a listing's.
+pub const LISTING: u32 = u32::MAX;
 
 /// Another loop has no room for a request now.
 #[derive(Debug, PartialEq, Eq)]
@@ -113,11 +117,13 @@ impl<S: Stores> Core<S> {
         let waiting = self.out.len() + flow.answers.bytes() + flow.unsent_bytes;
         let limits = &self.shared.limits;
         let most = if flow.line.is_some() { limits.whole_answer_bytes } else { limits.output_bytes };
-        if waiting >= most || flow.answers.len() >= MOST_WAITING_ANSWERS || flow.broken {
+        if flow.listing.is_some() {
+            Some(Pause::Listing)
+        } else if waiting >= most || flow.answers.len() >= MOST_WAITING_ANSWERS || flow.broken {
             Some(Pause::Output)
         } else if self.owner.waiting() >= self.tasks_limit {
             Some(Pause::Tasks)
-        } else if self.output_bytes >= self.bytes_limit {
+        } else if self.output_bytes + self.owner.large_bytes() >= self.bytes_limit {
             Some(Pause::Memory)
         } else {
             None
@@ -150,7 +156,9 @@ impl<S: Stores> Core<S> {
             Command::Verbosity { .. } => self.answer(flow, request, &Answer::Ok),
             Command::FlushAll(exptime) => return self.flush_all(flow, request, exptime.flush_at(self.now.unix)),
             Command::Stats(stats) => return self.stats(flow, request, &stats),
-            Command::Dump(_) => self.answer(flow, request, &Answer::Error("SERVER_ERROR dumps are not there yet")),
+            Command::Dump(form) => {
+                flow.listing = Some(Listing { form, store: 0, from: Key::MIN, first: true, asked: false });
+            }
             Command::MemoryLimit { .. } => {
                 let line = lines::MEMLIMIT_ADJUST_FAILED.trim_end();
                 self.answer(flow, request, &Answer::Error(line));
@@ -380,5 +388,51 @@ impl<S: Stores> Core<S> {
         let figures = report::merge(&flow.answers.parts(answer));
         let text = report::text(tag, &figures, &self.shared, self.now);
         flow.answers.gathered(answer, text);
+    }
+
+    /// Asks for the next part of a listing once the client has taken the one before.
+    ///
+    /// # Errors
+    /// [`NoRoom`]: to be called again.
+    pub fn list_on(&mut self, flow: &mut Flow) -> Result<(), NoRoom> {
+        let settled = flow.answers.is_empty() && flow.unsent_bytes == 0;
+        let Some(listing) = flow.listing.as_mut().filter(|listing| settled && !listing.asked) else { return Ok(()) };
+        let (home, store) = self.route.of_store(listing.store);
+        if home != self.number && !self.exchange.may_send(home) {
+            return Err(NoRoom(home));
+        }
+        listing.asked = true;
+        let Listing { form, from, first, .. } = *listing;
+        let place = Place { connection: flow.token, answer: flow.answers.wait_for_one(), part: LISTING };
+        if home == self.number {
+            let client = Client { home: home as u16, place, request_bytes: 0 };
+            self.owner.list(client, store, from, first, form, self.now);
+        } else {
+            self.exchange.request(home, place, Ask::List { store: store as u16, from, first, form }, &[]);
+        }
+        Ok(())
+    }
+
+    /// Part of a listing has come.
+    pub fn listed(&mut self, flow: &mut Flow, answer: u64, bytes: &[u8]) {
+        let (listed, lines) = Listed::decode(bytes);
+        flow.answers.fill(answer, 0, lines.to_vec(), false);
+        let Some(listing) = &mut flow.listing else { return };
+        listing.asked = false;
+        if let Some(next) = listed.next {
+            (listing.from, listing.first) = (next, false);
+        } else {
+            (listing.from, listing.first) = (Key::MIN, true);
+            listing.store += 1;
+        }
+        let end = match listing.form {
+            _ if listed.failed => "SERVER_ERROR the keys cannot be listed, see the server's log\r\n",
+            Dump::Metadump => lines::END,
+            Dump::Mgdump => lines::EN,
+        };
+        if listed.failed || listing.store == self.route.stores() {
+            flow.listing = None;
+            flow.answers.push(end.as_bytes(), None, &mut self.pool);
+        }
     }
 }

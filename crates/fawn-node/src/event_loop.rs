@@ -5,15 +5,16 @@
 //! connections that waited; start the turn's reads together; send off what other loops are asked and told. Nothing in
 //! a turn blocks.
 
+use crate::answers::Filled;
 use crate::clock::Clock;
 use crate::connection::{Connection, Pause};
 use crate::counters::Counters;
 use crate::desk::Desk;
-use crate::dispatch::Core;
+use crate::dispatch::{Core, LISTING};
 use crate::exchange::{Ask, Exchange, Head, Place};
 use crate::listen::Listener;
 use crate::operate::{self, Keyed};
-use crate::owner::{Client, Done, Owner, Ran};
+use crate::owner::{Client, Done, Owner, Ran, Sizes};
 use crate::report;
 use crate::route::Route;
 use crate::shared::{Accepted, Shared};
@@ -106,9 +107,11 @@ impl<S: Stores> EventLoop<S> {
         let counters: Arc<Counters> = Arc::clone(&shared.counters[parts.number]);
         let loops = parts.exchange.loops();
         let count = parts.stores.count();
+        let bytes_limit = (shared.limits.buffered_bytes / 2 / loops).max(1);
+        let sizes = Sizes { value_bytes: shared.options.max_item_bytes, large_bytes: bytes_limit };
         let core = Core {
             number: parts.number,
-            owner: Owner::new(parts.stores, parts.reads, Arc::clone(&counters), shared.options.max_item_bytes),
+            owner: Owner::new(parts.stores, parts.reads, Arc::clone(&counters), parts.route.secret(), sizes),
             exchange: parts.exchange,
             route: parts.route,
             counters,
@@ -117,7 +120,7 @@ impl<S: Stores> EventLoop<S> {
             now: clock.now(),
             output_bytes: 0,
             input_bytes: 0,
-            bytes_limit: (shared.limits.buffered_bytes / 2 / loops).max(1),
+            bytes_limit,
             tasks_limit: (shared.limits.requests_in_flight / loops).max(1),
             own_asks: Vec::new(),
             shared,
@@ -188,7 +191,7 @@ impl<S: Stores> EventLoop<S> {
     /// How long the loop may sleep; `None` for as long as nothing happens.
     fn timeout_ms(&self) -> Option<u64> {
         let now = self.desk.core.now.ms;
-        if self.turn.more || !self.dirty.is_empty() || !self.desk.core.own_asks.is_empty() {
+        if self.turn.more || self.desk.core.owner.stores.wants_turn() || !self.dirty.is_empty() || !self.desk.core.own_asks.is_empty() {
             return Some(0);
         }
         let stores = self.turn.due_ms.map(|due| due.saturating_sub(now));
@@ -423,6 +426,9 @@ impl<S: Stores> EventLoop<S> {
                 let bytes = report::encode(&core.owner.stores.figures(core.now));
                 core.owner.deliver(Vec::new(), Done { client, bytes, failed: false });
             }
+            Ask::List { store, from, first, form } => {
+                core.owner.list(client, usize::from(store), from, first, form, core.now);
+            }
             Ask::Connections => {
                 let bytes = self.describe_connections();
                 self.desk.core.owner.deliver(Vec::new(), Done { client, bytes, failed: false });
@@ -512,10 +518,14 @@ impl<S: Stores> EventLoop<S> {
     /// Puts an answer that has come in its place.
     fn fill(&mut self, place: Place, bytes: Vec<u8>, failed: bool) {
         let Some(conn) = self.connections.get_mut(place.connection) else { return };
-        match conn.flow.answers.fill(place.answer, place.part, bytes, failed) {
-            crate::answers::Filled::Taken => {}
-            crate::answers::Filled::Gathered(tag) => self.desk.core.gather(&mut conn.flow, place.answer, tag),
-            crate::answers::Filled::Broken => conn.flow.broken = true,
+        if place.part == LISTING {
+            self.desk.core.listed(&mut conn.flow, place.answer, &bytes);
+        } else {
+            match conn.flow.answers.fill(place.answer, place.part, bytes, failed) {
+                Filled::Taken => {}
+                Filled::Gathered(tag) => self.desk.core.gather(&mut conn.flow, place.answer, tag),
+                Filled::Broken => conn.flow.broken = true,
+            }
         }
         mark(&mut self.dirty, conn);
     }

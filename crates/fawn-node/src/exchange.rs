@@ -7,7 +7,7 @@
 
 use crate::slab::Token;
 use crate::wake::Wake;
-use fawn_memcache::{Command, Responder};
+use fawn_memcache::{Command, Dump, Responder};
 use fawn_ring::Key;
 use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::io::Errno;
@@ -55,6 +55,17 @@ pub enum Ask {
     },
     /// The figures of the loop's stores.
     Figures,
+    /// One part of the keys of a store.
+    List {
+        /// The store, counted within the loop.
+        store: u16,
+        /// Where to begin.
+        from: Key,
+        /// It is the store's first part.
+        first: bool,
+        /// What is said of each key.
+        form: Dump,
+    },
     /// The loop's connections, as `STAT` lines.
     Connections,
 }

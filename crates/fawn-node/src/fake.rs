@@ -1,11 +1,13 @@
 //! Stores in memory for tests, which can be told to be cold, busy, loading, slow to commit or broken.
 
 use crate::clock::Now;
-use crate::stores::{Extent, Figures, Finished, Lookup, Reads, Stores, Ticket, Turn};
+use crate::stores::{Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
 use fawn_ring::Key;
-use fawn_store::flash::FileId;
+use fawn_store::flash::{FileId, FlashError};
+use fawn_store::large::Stub;
 use fawn_store::page::{Page, PageBuf};
 use fawn_store::record::{Kind, Record};
+use fawn_store::work::Scanned;
 use fawn_store::{Appended, Gate, Refusal, Write};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -78,6 +80,7 @@ pub struct Fake {
     bell: OwnedFd,
     /// Something was refused and is parked.
     refused: bool,
+    news: Vec<News>,
 }
 
 #[derive(Debug, Default)]
@@ -117,7 +120,7 @@ impl Fake {
             knobs: Arc::clone(knobs),
             bell: bell(knobs),
         };
-        (Self { stores, knobs: Arc::clone(knobs), bell: bell(knobs), refused: false }, reads)
+        (Self { stores, knobs: Arc::clone(knobs), bell: bell(knobs), refused: false, news: Vec::new() }, reads)
     }
 
     fn gate(&self, seq: u64) -> Gate {
@@ -232,12 +235,29 @@ impl Stores for Fake {
         Ok(self.gate(self.stores[store].seq))
     }
 
+    fn write_value(&mut self, _: usize, _: Ticket, _: Vec<u8>) {
+        unreachable!("no value is too large for the fake");
+    }
+
+    fn adopt_value(&mut self, _: usize, _: &Stub) {}
+
+    fn drop_value(&mut self, _: usize, _: &Stub) {}
+
+    fn scan(&mut self, _: usize, ticket: Ticket, _: Key, _: bool, _: Now) {
+        let scanned = Scanned { id: 0, records: Vec::new(), next: None, error: Some("the fake scans nothing".into()) };
+        self.news.push(News::Scanned { ticket, scanned });
+    }
+
+    fn wants_turn(&self) -> bool {
+        !self.news.is_empty()
+    }
+
     fn durable(&self, store: usize) -> Gate {
         Gate(self.stores[store].durable)
     }
 
     fn turn(&mut self, _: Now) -> Turn {
-        let mut turn = Turn::default();
+        let mut turn = Turn { news: std::mem::take(&mut self.news), ..Turn::default() };
         let held = self.knobs.is(|knobs| &knobs.commits_held);
         for (number, one) in self.stores.iter_mut().enumerate() {
             if one.durable == one.seq || held || one.failed {
@@ -288,7 +308,7 @@ impl Reads for FakeReads {
         Ok(())
     }
 
-    fn complete(&mut self, done: &mut dyn FnMut(Ticket, Result<&mut [Page], String>)) -> Result<(), String> {
+    fn complete(&mut self, done: &mut dyn FnMut(Ticket, Result<&mut [Page], FlashError>)) -> Result<(), String> {
         if self.knobs.is(|knobs| &knobs.reads_held) {
             return Ok(());
         }

@@ -11,6 +11,8 @@ use crate::stores::{Lookup, Stores};
 use fawn_kv::operation::{self as kv, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
 use fawn_memcache::{Answer, Command, Debug, Hit, Limits, MetaGet, Mode, Number, Responder, Stats, Store};
 use fawn_ring::Key;
+use fawn_store::flash::FlashError;
+use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
 use fawn_store::{Gate, Refusal, Write};
 
@@ -41,6 +43,58 @@ pub enum Step<R> {
     Read(R),
     /// It must be tried again after the next event of the store.
     Park,
+    /// It needs a value that has a file of its own.
+    ReadValue(Held),
+    /// This value needs a file of its own; then call [`finish_large`].
+    WriteValue(Planned, Vec<u8>),
+}
+
+/// The record of a large value that is to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Names the file.
+    pub stub: Stub,
+    marks: Marks,
+    epoch: u32,
+    seq: u64,
+    client_flags: u32,
+    expiry: u32,
+    client_cas: Option<u64>,
+    gate: Gate,
+}
+
+impl Held {
+    /// What `record` says, but for its value; `None` when it names no file.
+    fn of(record: &Record<'_>, gate: Gate) -> Option<Self> {
+        let stub = Stub::decode(record.value)?;
+        let Record { marks, epoch, seq, client_flags, expiry, client_cas, .. } = *record;
+        Some(Self { stub, marks, epoch, seq, client_flags, expiry, client_cas, gate })
+    }
+
+    fn record<'v>(&self, name: &'v [u8], value: &'v [u8]) -> Record<'v> {
+        let Self { marks, epoch, seq, client_flags, expiry, client_cas, .. } = *self;
+        Record { kind: Kind::Value, marks, epoch, seq, client_flags, expiry, client_cas, key: name, value }
+    }
+}
+
+impl Planned {
+    /// Bytes of the value.
+    pub fn value_bytes(&self) -> usize {
+        self.value_bytes
+    }
+}
+
+/// A version that waits for its value to be written.
+#[derive(Debug)]
+pub struct Planned {
+    value_bytes: usize,
+    marks: Marks,
+    client_flags: u32,
+    expiry: u32,
+    client_cas: Option<u64>,
+    gate: Gate,
+    outcome: Option<Outcome>,
+    answered: Vec<u8>,
 }
 
 /// What a command works with besides its store.
@@ -181,7 +235,10 @@ pub fn begin<S: Stores>(
         return apply(stores, store, keyed, plan, bench, out);
     }
     let plan = match stores.lookup(store, &keyed.key, keyed.name, bench.now) {
-        Lookup::Found(record, gate) => plan(keyed, Some(&record), gate, bench, out),
+        Lookup::Found(record, gate) if wants_file(keyed, &record, bench.now.unix) => {
+            return read_value(keyed, &record, gate, bench.counters, out);
+        }
+        Lookup::Found(record, gate) => plan(keyed, Some(Current { record, stub: None }), gate, bench, out),
         Lookup::Absent(gate) => plan(keyed, None, gate, bench, out),
         Lookup::Read(read) => return Step::Read(read),
         Lookup::Loading => return Step::Park,
@@ -195,12 +252,90 @@ pub fn resume<S: Stores>(
     stores: &mut S,
     store: usize,
     keyed: &Keyed<'_>,
-    found: Option<&Record<'_>>,
+    found: Option<Record<'_>>,
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
-    let plan = plan(keyed, found, Gate::NONE, bench, out);
+    if let Some(record) = &found
+        && wants_file(keyed, record, bench.now.unix)
+    {
+        return read_value(keyed, record, Gate::NONE, bench.counters, out);
+    }
+    let current = found.map(|record| Current { record, stub: None });
+    let plan = plan(keyed, current, Gate::NONE, bench, out);
     apply(stores, store, keyed, plan, bench, out)
+}
+
+/// Goes on with a value that was read from its file, `value` being all of it.
+pub fn resume_large<S: Stores>(
+    stores: &mut S,
+    store: usize,
+    keyed: &Keyed<'_>,
+    (held, value): (&Held, &[u8]),
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<S::Read> {
+    let current = Current { record: held.record(keyed.name, value), stub: Some(held.stub.encode()) };
+    let plan = plan(keyed, Some(current), held.gate, bench, out);
+    apply(stores, store, keyed, plan, bench, out)
+}
+
+/// Appends the record of a value that has been written to its file, and answers.
+pub fn finish_large<S: Stores>(
+    stores: &mut S,
+    store: usize,
+    keyed: &Keyed<'_>,
+    (planned, stub): (&Planned, &Stub),
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<S::Read> {
+    let Planned { marks, client_flags, expiry, client_cas, gate, .. } = *planned;
+    let value = stub.encode();
+    let write =
+        Write { kind: Kind::Stub, marks, client_flags, expiry, client_cas, key: keyed.name, value: &value };
+    match stores.append(store, &keyed.key, write, bench.now) {
+        Ok(appended) => {
+            stores.adopt_value(store, stub);
+            note_append(keyed, Kind::Stub, bench);
+            out.extend_from_slice(&planned.answered);
+            if let Some(outcome) = &planned.outcome {
+                tell(keyed, outcome, appended.seq, bench.now.unix, out);
+            }
+            Step::Done { gate: gate.max(appended.gate), failed: false }
+        }
+        Err(Refusal::Busy) => Step::Park,
+        Err(refusal) => {
+            stores.drop_value(store, stub);
+            refused(keyed, &refusal, bench.counters, out)
+        }
+    }
+}
+
+/// Whether the command needs the value that `record` only names.
+fn wants_file(keyed: &Keyed<'_>, record: &Record<'_>, now: u32) -> bool {
+    record.kind == Kind::Stub && operation(&keyed.command, now).is_some_and(|operation| operation.needs_value())
+}
+
+fn read_value<R>(
+    keyed: &Keyed<'_>,
+    record: &Record<'_>,
+    gate: Gate,
+    counters: &Counters,
+    out: &mut Vec<u8>,
+) -> Step<R> {
+    match Held::of(record, gate) {
+        Some(held) => Step::ReadValue(held),
+        None => unreadable(keyed, "a record names no value file", counters, out),
+    }
+}
+
+/// The current item.
+#[derive(Clone, Copy)]
+struct Current<'a> {
+    /// Its record, with the value if that was wanted.
+    record: Record<'a>,
+    /// What the record has in the place of a value that was read from a file.
+    stub: Option<[u8; Stub::LEN]>,
 }
 
 /// A decision on its way into the log.
@@ -210,25 +345,30 @@ struct Plan<'a> {
     gate: Gate,
     /// Where the answer begins in the output.
     start: usize,
+    /// Kind of the record that holds the current value.
+    kind: Kind,
 }
 
 /// Decides, and writes those answers that show the current item while it can be seen.
 fn plan<'a>(
     keyed: &Keyed<'a>,
-    current: Option<&Record<'_>>,
+    current: Option<Current<'_>>,
     gate: Gate,
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Plan<'a> {
+    let kind = current.map_or(Kind::Value, |current| {
+        if current.stub.is_some() { Kind::Stub } else { current.record.kind }
+    });
     let (start, now) = (out.len(), bench.now.unix);
     if matches!(keyed.command, Command::ValueTooLarge(too_large) if !too_large.delete) {
-        return Plan { append: Append::Nothing, outcome: Some(Outcome::NotFound), gate, start };
+        return Plan { append: Append::Nothing, outcome: Some(Outcome::NotFound), gate, start, kind };
     }
     let Some(operation) = operation(&keyed.command, now) else {
-        show(keyed, current, bench, out);
-        return Plan { append: Append::Nothing, outcome: None, gate, start };
+        show(keyed, current.map(|current| current.record).as_ref(), bench, out);
+        return Plan { append: Append::Nothing, outcome: None, gate, start, kind };
     };
-    let item = current.map(|record| Item {
+    let item = current.map(|Current { record, .. }| Item {
         value: record.value,
         flags: record.client_flags,
         expiry: record.expiry,
@@ -239,7 +379,10 @@ fn plan<'a>(
     let Decision { append, outcome } = evaluate(&operation, item, now, bench.max_value_bytes);
     if matches!(append, Append::Value(kv::Version { value: NewValue::Unchanged, .. })) {
         bench.scratch.clear();
-        bench.scratch.extend_from_slice(item.map_or(b"", |item| item.value));
+        match &current {
+            Some(Current { stub: Some(stub), .. }) => bench.scratch.extend_from_slice(stub),
+            current => bench.scratch.extend_from_slice(current.map_or(b"", |current| current.record.value)),
+        }
     }
     count(keyed, &outcome, bench.counters);
     let mut outcome = Some(outcome);
@@ -250,7 +393,7 @@ fn plan<'a>(
         bench.recency.fetched(&keyed.key, now);
         outcome = None;
     }
-    Plan { append, outcome, gate, start }
+    Plan { append, outcome, gate, start, kind }
 }
 
 fn hit_of<'i>(keyed: &Keyed<'_>, item: &Item<'i>, hit: &kv::Hit, bench: &Bench<'_>) -> Hit<'i> {
@@ -278,6 +421,13 @@ fn ttl(expiry: u32, now: u32) -> Option<u32> {
     (expiry != 0).then(|| expiry.saturating_sub(now))
 }
 
+/// Bytes of an item, as memcached counts them.
+pub fn item_size(record: &Record<'_>) -> u64 {
+    let stub = if record.kind == Kind::Stub { Stub::decode(record.value) } else { None };
+    let value = stub.map_or(record.value.len(), |stub| stub.bytes as usize);
+    Limits::item_size(record.key.len(), record.client_flags, value) as u64
+}
+
 /// Answers `me`.
 fn show(keyed: &Keyed<'_>, current: Option<&Record<'_>>, bench: &Bench<'_>, out: &mut Vec<u8>) {
     let now = bench.now.unix;
@@ -288,7 +438,7 @@ fn show(keyed: &Keyed<'_>, current: Option<&Record<'_>>, bench: &Bench<'_>, out:
         cas: record.cas(),
         fetched: last.is_some_and(|last| last.fetched),
         class: 1,
-        size: Limits::item_size(record.key.len(), record.client_flags, record.value.len()) as u64,
+        size: item_size(record),
         flags: record.client_flags,
     };
     keyed.write(out, &current.map_or(Answer::Miss, |record| Answer::Debug(debug(record))));
@@ -307,7 +457,7 @@ fn apply<S: Stores>(
         Append::Nothing => None,
         Append::Delete => Some(Write::delete(keyed.name)),
         Append::Value(version) => Some(Write {
-            kind: Kind::Value,
+            kind: if version.value == NewValue::Unchanged { plan.kind } else { Kind::Value },
             marks: Marks { stale: version.stale, won: version.won },
             client_flags: version.flags,
             expiry: version.expiry,
@@ -326,6 +476,14 @@ fn apply<S: Stores>(
             Ok(appended) => {
                 (seq, gate) = (appended.seq, gate.max(appended.gate));
                 note_append(keyed, write.kind, bench);
+            }
+            Err(Refusal::TooLarge) if write.kind == Kind::Value => {
+                let Write { marks, client_flags, expiry, client_cas, .. } = write;
+                let answered = out.split_off(plan.start);
+                let outcome = plan.outcome;
+                let value_bytes = write.value.len();
+                let planned = Planned { value_bytes, marks, client_flags, expiry, client_cas, gate, outcome, answered };
+                return Step::WriteValue(planned, write.value.to_vec());
             }
             Err(refusal) => {
                 out.truncate(plan.start);
@@ -381,6 +539,16 @@ pub fn unreadable<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mu
     tracing::error!("an item cannot be read: {why}");
     counters.flash_read_errors.add(1);
     keyed.write(out, &Answer::Error(UNREADABLE));
+    Step::Done { gate: Gate::NONE, failed: true }
+}
+
+/// A large value could not be written.
+pub fn unwritable<R>(keyed: &Keyed<'_>, error: &FlashError, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+    if *error == FlashError::NoSpace {
+        return refused(keyed, &Refusal::NoSpace, counters, out);
+    }
+    tracing::error!("a large value cannot be written: {error}");
+    keyed.write(out, &Answer::Error("SERVER_ERROR the value cannot be written to flash, see the server's log"));
     Step::Done { gate: Gate::NONE, failed: true }
 }
 

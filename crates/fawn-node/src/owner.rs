@@ -10,13 +10,18 @@
 use crate::clock::Now;
 use crate::counters::Counters;
 use crate::exchange::Place;
-use crate::operate::{self, Bench, Keyed, Step};
+use crate::operate::{self, Bench, Held, Keyed, Planned, Step};
 use crate::recency::Recency;
-use crate::stores::{Finished, Reads, Stores, Ticket, Turn};
-use fawn_memcache::{Command, Responder};
-use fawn_ring::Key;
+use crate::stores::{Extent, Finished, News, Reads, Stores, Ticket, Turn};
+use fawn_memcache::{Command, Debug, Dump, Responder, report};
+use fawn_ring::{Key, Secret};
+use fawn_store::flash::FlashError;
+use fawn_store::large::Stub;
 use fawn_store::page::Page;
+use fawn_store::record::Record;
+use fawn_store::work::Scanned;
 use fawn_store::{Gate, Refusal};
+use zerocopy::IntoBytes;
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -69,8 +74,18 @@ struct Task<R> {
     responder: Responder,
     /// Later commands on the key queue behind this one.
     holds_key: bool,
-    /// The lookup whose read is under way.
-    reading: Option<R>,
+    /// The read that is under way.
+    reading: Reading<R>,
+    /// The version whose value is being written, and its file once it is.
+    planned: Option<Box<(Planned, Option<Stub>)>>,
+}
+
+/// What a task reads.
+#[derive(Debug)]
+enum Reading<R> {
+    Nothing,
+    Lookup(R),
+    Value(Held),
 }
 
 impl<R> Task<R> {
@@ -127,18 +142,44 @@ pub struct Owner<S: Stores> {
     held: HashMap<Key, VecDeque<Ticket>>,
     /// Tasks to be tried again after an event, in their order; each holds its key.
     parked: Vec<Ticket>,
+    /// Bytes of large values being read and written, and how many may be read at a time.
+    large_bytes: usize,
+    large_limit: usize,
+    /// Tasks that wait until their large value may be read.
+    large_queue: VecDeque<Ticket>,
+    /// Scans under way.
+    scans: HashMap<Ticket, ScanTask>,
+    next_scan: Ticket,
     /// By store.
     gated: Vec<BinaryHeap<Gated>>,
     gated_count: u64,
     done: VecDeque<Done>,
     counters: Arc<Counters>,
+    secret: Secret,
     max_value_bytes: usize,
     scratch: Vec<u8>,
 }
 
+/// Bounds of an owner.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Largest value.
+    pub value_bytes: usize,
+    /// Bytes of large values that may be read at a time, unless it is one.
+    pub large_bytes: usize,
+}
+
+/// Who listens to a scan.
+#[derive(Clone, Copy, Debug)]
+struct ScanTask {
+    client: Client,
+    store: usize,
+    form: Dump,
+}
+
 impl<S: Stores> Owner<S> {
     /// The owner of `stores`.
-    pub fn new(stores: S, reads: S::Reads, counters: Arc<Counters>, max_value_bytes: usize) -> Self {
+    pub fn new(stores: S, reads: S::Reads, counters: Arc<Counters>, secret: Secret, sizes: Sizes) -> Self {
         let count = stores.count();
         Self {
             stores,
@@ -149,13 +190,25 @@ impl<S: Stores> Owner<S> {
             free: Vec::new(),
             held: HashMap::new(),
             parked: Vec::new(),
+            large_bytes: 0,
+            large_limit: sizes.large_bytes,
+            large_queue: VecDeque::new(),
+            scans: HashMap::new(),
+            next_scan: 0,
             gated: (0..count).map(|_| BinaryHeap::new()).collect(),
             gated_count: 0,
             done: VecDeque::new(),
             counters,
-            max_value_bytes,
+            secret,
+            max_value_bytes: sizes.value_bytes,
             scratch: Vec::new(),
         }
+    }
+
+    /// Bytes of large values on their way to or from flash.
+    #[inline]
+    pub fn large_bytes(&self) -> usize {
+        self.large_bytes
     }
 
     /// Operations that wait for flash or a helper.
@@ -166,7 +219,7 @@ impl<S: Stores> Owner<S> {
 
     /// Whether nothing waits and every answer has been handed out.
     pub fn is_idle(&self) -> bool {
-        self.waiting() == 0 && self.done.is_empty() && self.gated.iter().all(BinaryHeap::is_empty)
+        self.waiting() == 0 && self.scans.is_empty() && self.done.is_empty() && self.gated.iter().all(BinaryHeap::is_empty)
     }
 
     /// Whether a command on this key would queue.
@@ -221,7 +274,8 @@ impl<S: Stores> Owner<S> {
             value: value.to_vec(),
             responder: keyed.responder,
             holds_key: false,
-            reading: None,
+            reading: Reading::Nothing,
+            planned: None,
         };
         self.counters.waiting.add(1);
         if let Some(ticket) = self.free.pop() {
@@ -235,7 +289,7 @@ impl<S: Stores> Owner<S> {
     /// Puts a task where its step says.
     fn wait(&mut self, ticket: Ticket, step: Step<S::Read>) {
         let task = self.tasks[ticket as usize].as_mut().expect("a waiting task is there");
-        let parks = matches!(step, Step::Park);
+        let parks = matches!(step, Step::Park | Step::WriteValue(..));
         if (parks || task.keyed().holds_key()) && !task.holds_key {
             task.holds_key = true;
             let earlier = self.held.insert(task.key, VecDeque::new());
@@ -243,9 +297,22 @@ impl<S: Stores> Owner<S> {
         }
         match step {
             Step::Read(read) => {
-                task.reading = Some(read);
+                task.reading = Reading::Lookup(read);
                 self.counters.flash_reads.add(1);
                 self.to_read.push(ticket);
+            }
+            Step::ReadValue(held) => {
+                task.reading = Reading::Value(held);
+                self.counters.flash_reads.add(1);
+                self.large_queue.push_back(ticket);
+                self.start_large_reads();
+            }
+            Step::WriteValue(planned, value) => {
+                task.planned = Some(Box::new((planned, None)));
+                // The plan has it now.
+                task.value = Vec::new();
+                self.large_bytes += value.len();
+                self.stores.write_value(task.store, ticket, value);
             }
             Step::Park => {
                 self.counters.parked.add(1);
@@ -271,8 +338,12 @@ impl<S: Stores> Owner<S> {
         let reads = self.reads.as_mut().expect("reads are away only while they complete");
         for ticket in self.to_read.drain(..) {
             let task = self.tasks[ticket as usize].as_ref().expect("a task waits for its read");
-            let read = task.reading.as_ref().expect("a task knows its read");
-            reads.push(task.store, ticket, S::extent(read));
+            let extent = match &task.reading {
+                Reading::Lookup(read) => S::extent(read),
+                Reading::Value(held) => Extent { file: held.stub.id(), first: 0, count: held.stub.pages() as u32 },
+                Reading::Nothing => unreachable!("a task knows its read"),
+            };
+            reads.push(task.store, ticket, extent);
         }
         reads.submit()
     }
@@ -288,9 +359,32 @@ impl<S: Stores> Owner<S> {
         result
     }
 
-    fn complete(&mut self, ticket: Ticket, pages: Result<&mut [Page], String>, now: Now) {
+    /// Starts the reads of large values that there is memory for.
+    fn start_large_reads(&mut self) {
+        while let Some(ticket) = self.large_queue.front() {
+            let bytes = self.large_read(*ticket);
+            if self.large_bytes > 0 && self.large_bytes + bytes > self.large_limit {
+                return;
+            }
+            self.large_bytes += bytes;
+            self.to_read.extend(self.large_queue.pop_front());
+        }
+    }
+
+    /// Bytes of the large value that a task reads.
+    fn large_read(&self, ticket: Ticket) -> usize {
+        match self.tasks[ticket as usize].as_ref().map(|task| &task.reading) {
+            Some(Reading::Value(held)) => held.stub.bytes as usize,
+            _ => unreachable!("a queued large read knows its value"),
+        }
+    }
+
+    fn complete(&mut self, ticket: Ticket, pages: Result<&mut [Page], FlashError>, now: Now) {
         let mut task = self.tasks[ticket as usize].take().expect("a read comes back once");
-        let read = task.reading.take().expect("a task knows its read");
+        let reading = std::mem::replace(&mut task.reading, Reading::Nothing);
+        if let Reading::Value(held) = &reading {
+            self.large_bytes -= held.stub.bytes as usize;
+        }
         let (keyed, mut out) = (task.keyed(), Vec::new());
         let mut bench = Bench {
             now,
@@ -299,20 +393,50 @@ impl<S: Stores> Owner<S> {
             recency: &mut self.recency[task.store],
             scratch: &mut self.scratch,
         };
-        let (stores, store) = (&mut self.stores, task.store);
-        let finished = match pages {
-            Ok(pages) => stores.finish(store, read, pages, &task.key, &task.name, now),
-            Err(why) => {
-                stores.abandon(store, read);
-                Finished::Failed(why)
-            }
+        let step = match reading {
+            Reading::Lookup(read) => went_on(&mut self.stores, task.store, &keyed, read, pages, &mut bench, &mut out),
+            Reading::Value(held) => value_came(&mut self.stores, task.store, &keyed, &held, pages, &mut bench, &mut out),
+            Reading::Nothing => unreachable!("a task knows its read"),
         };
-        let step = match finished {
-            Finished::Found(record) => operate::resume(stores, store, &keyed, Some(&record), &mut bench, &mut out),
-            Finished::Absent => operate::resume(stores, store, &keyed, None, &mut bench, &mut out),
-            Finished::Read(read) => Step::Read(read),
-            Finished::Again => operate::begin(stores, store, &keyed, &mut bench, &mut out),
-            Finished::Failed(why) => operate::unreadable(&keyed, &why, &self.counters, &mut out),
+        self.stepped(ticket, task, step, out, now);
+        self.start_large_reads();
+    }
+
+    /// A large value has been written, or could not be.
+    fn written(&mut self, ticket: Ticket, result: Result<Stub, FlashError>, now: Now) {
+        let mut task = self.tasks[ticket as usize].take().expect("a value is written once");
+        let planned = task.planned.as_mut().expect("a value is written for a plan");
+        let mut out = Vec::new();
+        match result {
+            Ok(stub) => {
+                self.large_bytes -= stub.bytes as usize;
+                planned.1 = Some(stub);
+                self.try_again(ticket, task, now);
+            }
+            Err(error) => {
+                self.large_bytes -= planned.0.value_bytes();
+                let step = operate::unwritable(&task.keyed(), &error, &self.counters, &mut out);
+                self.stepped(ticket, task, step, out, now);
+            }
+        }
+        self.start_large_reads();
+    }
+
+    /// Goes on with a task that waited for something other than a read.
+    fn try_again(&mut self, ticket: Ticket, task: Task<S::Read>, now: Now) {
+        let mut out = Vec::new();
+        let step = match task.planned.as_deref() {
+            Some((planned, Some(stub))) => {
+                let mut bench = Bench {
+                    now,
+                    max_value_bytes: self.max_value_bytes,
+                    counters: &self.counters,
+                    recency: &mut self.recency[task.store],
+                    scratch: &mut self.scratch,
+                };
+                operate::finish_large(&mut self.stores, task.store, &task.keyed(), (planned, stub), &mut bench, &mut out)
+            }
+            _ => self.begin(task.store, &task.keyed(), now, &mut out),
         };
         self.stepped(ticket, task, step, out, now);
     }
@@ -365,7 +489,13 @@ impl<S: Stores> Owner<S> {
 
     /// Lets the stores work, then tries again what was parked and hands out what became durable.
     pub fn turn(&mut self, now: Now) -> Turn {
-        let turn = self.stores.turn(now);
+        let mut turn = self.stores.turn(now);
+        for news in std::mem::take(&mut turn.news) {
+            match news {
+                News::Written { ticket, result } => self.written(ticket, result, now),
+                News::Scanned { ticket, scanned } => self.scanned(ticket, &scanned),
+            }
+        }
         if let Some((store, why)) = &turn.stopped {
             self.fail_gated(*store, why);
         }
@@ -379,9 +509,7 @@ impl<S: Stores> Owner<S> {
         if turn.retry || turn.stopped.is_some() {
             for ticket in std::mem::take(&mut self.parked) {
                 let task = self.tasks[ticket as usize].take().expect("a parked task is there");
-                let mut out = Vec::new();
-                let step = self.begin(task.store, &task.keyed(), now, &mut out);
-                self.stepped(ticket, task, step, out, now);
+                self.try_again(ticket, task, now);
             }
         }
         turn
@@ -402,5 +530,121 @@ impl<S: Stores> Owner<S> {
     /// The first store's refusal; stores before it are flushed.
     pub fn flush_all(&mut self, at_unix: u32, now: Now) -> Result<Vec<(usize, Gate)>, Refusal> {
         (0..self.stores.count()).map(|store| Ok((store, self.stores.flush_all(store, at_unix, now)?))).collect()
+    }
+
+    /// Begins to list the keys of `store` from `from` on; the answer is one part of a listing (see [`Listed`]).
+    pub fn list(&mut self, client: Client, store: usize, from: Key, first: bool, form: Dump, now: Now) {
+        self.next_scan = self.next_scan.wrapping_add(1);
+        self.scans.insert(self.next_scan, ScanTask { client, store, form });
+        self.stores.scan(store, self.next_scan, from, first, now);
+    }
+
+    fn scanned(&mut self, ticket: Ticket, scanned: &Scanned) {
+        let ScanTask { client, store, form } = self.scans.remove(&ticket).expect("a scan is answered once");
+        if let Some(why) = &scanned.error {
+            tracing::error!("keys cannot be listed: {why}");
+        }
+        let mut bytes = Listed { next: scanned.next, failed: scanned.error.is_some() }.encode();
+        let mut rest = &scanned.records[..];
+        while let Ok((record, len)) = Record::decode(rest) {
+            rest = &rest[len..];
+            match form {
+                Dump::Mgdump => report::mgdump(&mut bytes, record.key),
+                Dump::Metadump => {
+                    let last = self.recency[store].get(&self.secret.position(record.key));
+                    let item = Debug {
+                        expiry: (record.expiry != 0).then_some(record.expiry),
+                        access: last.map_or(0, |last| last.at),
+                        cas: record.cas(),
+                        fetched: last.is_some_and(|last| last.fetched),
+                        class: 1,
+                        size: operate::item_size(&record),
+                        flags: record.client_flags,
+                    };
+                    report::metadump(&mut bytes, record.key, &item);
+                }
+            }
+        }
+        self.done.push_back(Done { client, bytes, failed: false });
+    }
+}
+
+/// What comes before the lines of one part of a listing, between loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Where the store's next part begins.
+    pub next: Option<Key>,
+    /// The listing cannot go on.
+    pub failed: bool,
+}
+
+impl Listed {
+    const BYTES: usize = 1 + Key::LEN;
+
+    fn encode(self) -> Vec<u8> {
+        let mut bytes = vec![u8::from(self.next.is_some()) | u8::from(self.failed) << 1];
+        bytes.extend_from_slice(&self.next.unwrap_or(Key::MIN).0);
+        bytes
+    }
+
+    /// What [`Owner::list`] answered, and the lines.
+    pub fn decode(bytes: &[u8]) -> (Self, &[u8]) {
+        let (head, lines) = bytes.split_at(Self::BYTES);
+        let mut key = Key::MIN;
+        key.0.copy_from_slice(&head[1..]);
+        (Self { next: (head[0] & 1 != 0).then_some(key), failed: head[0] & 2 != 0 }, lines)
+    }
+}
+
+/// The pages of a lookup have come.
+fn went_on<S: Stores>(
+    stores: &mut S,
+    store: usize,
+    keyed: &Keyed<'_>,
+    read: S::Read,
+    pages: Result<&mut [Page], FlashError>,
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<S::Read> {
+    let finished = match pages {
+        Ok(pages) => stores.finish(store, read, pages, &keyed.key, keyed.name, bench.now),
+        Err(error) => {
+            stores.abandon(store, read);
+            Finished::Failed(error.to_string())
+        }
+    };
+    match finished {
+        Finished::Found(record) => operate::resume(stores, store, keyed, Some(record), bench, out),
+        Finished::Absent => operate::resume(stores, store, keyed, None, bench, out),
+        Finished::Read(read) => Step::Read(read),
+        Finished::Again => operate::begin(stores, store, keyed, bench, out),
+        Finished::Failed(why) => operate::unreadable(keyed, &why, bench.counters, out),
+    }
+}
+
+/// The pages of a large value have come.
+fn value_came<S: Stores>(
+    stores: &mut S,
+    store: usize,
+    keyed: &Keyed<'_>,
+    held: &Held,
+    pages: Result<&mut [Page], FlashError>,
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<S::Read> {
+    match pages {
+        Ok(pages) => {
+            let value = pages.as_bytes().get(..held.stub.bytes as usize);
+            match value.filter(|value| crc32c::crc32c(value) == held.stub.checksum) {
+                Some(value) => operate::resume_large(stores, store, keyed, (held, value), bench, out),
+                None => {
+                    let why = format!("{:?} is damaged: its checksum does not match", held.stub.id());
+                    operate::unreadable(keyed, &why, bench.counters, out)
+                }
+            }
+        }
+        // The key was written meanwhile, and the old value's file is gone.
+        Err(FlashError::NotFound(_)) => operate::begin(stores, store, keyed, bench, out),
+        Err(error) => operate::unreadable(keyed, &error.to_string(), bench.counters, out),
     }
 }

@@ -17,6 +17,11 @@ impl Route {
         Self { secret, stores, loops }
     }
 
+    /// The secret of the key space.
+    pub fn secret(&self) -> Secret {
+        self.secret
+    }
+
     /// The position of a key.
     #[inline]
     pub fn position(&self, name: &[u8]) -> Key {
@@ -26,7 +31,17 @@ impl Route {
     /// The loop that owns `key`, and the store, counted within the loop.
     #[inline]
     pub fn of(&self, key: &Key) -> (usize, usize) {
-        let store = fawn_flash::store_of(key, self.stores);
+        self.of_store(fawn_flash::store_of(key, self.stores))
+    }
+
+    /// Number of stores.
+    pub fn stores(&self) -> usize {
+        self.stores
+    }
+
+    /// The loop that serves store `store`, counted over the node, and its number within the loop.
+    #[inline]
+    pub fn of_store(&self, store: usize) -> (usize, usize) {
         (store % self.loops, store / self.loops)
     }
 

@@ -1,5 +1,6 @@
 //! Starting and stopping a node: listeners, threads, signals.
 
+use crate::clock::Clock;
 use crate::error::ServeError;
 use crate::event_loop::{EventLoop, Parts};
 use crate::exchange;
@@ -8,7 +9,12 @@ use crate::options::ServeOptions;
 use crate::route::Route;
 use crate::shared::Shared;
 use crate::stores::Stores;
+use crate::engines::{Engines, Readers};
+use fawn_flash::{Caching, Directory, Engine, Reader, ReaderOptions};
 use fawn_ring::Secret;
+use fawn_store::Options;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -100,4 +106,102 @@ impl Running {
             None => Ok(()),
         }
     }
+}
+
+/// Serves `options.dir` until SIGTERM or SIGINT; then finishes what was received, puts everything acknowledged on
+/// flash and returns. `ready` is told the addresses once connections are accepted.
+///
+/// # Errors
+/// [`ServeError`]: why the node did not start, or why it stopped by itself.
+pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<(), ServeError> {
+    // Before anything else, so that a signal while stores are opened is not fatal to them.
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(ServeError::system("watch for signals"))?;
+    // The directory's lock is held until the stores have stopped.
+    let mut held = None;
+    let running = Running::start(options, || {
+        let (directory, opened) = open(options)?;
+        held = Some(directory);
+        Ok(opened)
+    })?;
+    let (stop, handle) = (running.stopper(), signals.handle());
+    let watcher = std::thread::Builder::new()
+        .name("fawn-signals".into())
+        .spawn(move || {
+            for (number, signal) in signals.forever().enumerate() {
+                if number > 0 {
+                    tracing::warn!("a second signal: stopping at once; the log is replayed at the next start");
+                    std::process::exit(128 + signal);
+                }
+                tracing::info!("signal {signal}: stopping");
+                stop();
+            }
+        })
+        .map_err(ServeError::system("start a thread"))?;
+    ready(running.addresses());
+    let result = running.wait();
+    handle.close();
+    let _ = watcher.join();
+    drop(held);
+    result
+}
+
+/// Opens the directory and its stores, all at once.
+fn open(options: &ServeOptions) -> Result<(Directory, Opened<Engines>), ServeError> {
+    let directory = Directory::open(&options.dir, options.threads.get()).map_err(refused)?;
+    let stores = directory.stores();
+    let loops = options.threads.get().min(stores);
+    if loops < options.threads.get() {
+        tracing::warn!("{} was made with {stores} stores: {loops} threads serve them", options.dir.display());
+    }
+    let opened: Vec<_> = std::thread::scope(|scope| {
+        let open_one = |index| scope.spawn({ let directory = &directory; move || open_store(directory, index, options) });
+        let threads: Vec<_> = (0..stores).map(open_one).collect();
+        threads.into_iter().map(|thread| thread.join().expect("opening a store does not panic")).collect()
+    });
+    let mut by_loop: Vec<(Vec<Engine>, Vec<Reader>)> = (0..loops).map(|_| Default::default()).collect();
+    let mut read_path = "";
+    for (index, opened) in opened.into_iter().enumerate() {
+        let (engine, reader) = opened?;
+        read_path = reader.name();
+        by_loop[index % loops].0.push(engine);
+        by_loop[index % loops].1.push(reader);
+    }
+    let mut parts = Vec::new();
+    for (number, (engines, readers)) in by_loop.into_iter().enumerate() {
+        parts.push((Engines::new(number, engines).map_err(refused)?, Readers::new(readers)));
+    }
+    let facts = vec![
+        ("fawn_read_path", read_path.to_owned()),
+        ("fawn_ack", format!("{:?}", options.ack).to_lowercase()),
+        ("fawn_dir", options.dir.display().to_string()),
+    ];
+    let opened = Opened { secret: directory.secret(), stores, loops: parts, facts };
+    Ok((directory, opened))
+}
+
+fn open_store(directory: &Directory, index: usize, options: &ServeOptions) -> Result<(Engine, Reader), ServeError> {
+    let stores = directory.stores();
+    let files = Arc::new(directory.files(index, Caching::Auto).map_err(refused)?);
+    let store = Options {
+        index: index as u32,
+        count: stores as u32,
+        interval: directory.interval(index),
+        ack: options.ack,
+        ..Options::new(directory.secret(), options.memory_bytes / stores as u64)
+    };
+    let (engine, opening) = Engine::open(Arc::clone(&files), store, Clock::start().now().unix).map_err(refused)?;
+    if opening.created {
+        tracing::info!("store {index} is made");
+    } else if opening.clean {
+        tracing::info!("store {index} is open after a clean stop");
+    } else {
+        let (replayed, torn) = (opening.replayed, opening.torn_bytes);
+        tracing::warn!("store {index} was not stopped cleanly: {replayed} writes replayed, {torn} torn bytes cut off");
+    }
+    let reader = Reader::new(files, ReaderOptions::default()).map_err(refused)?;
+    Ok((engine, reader))
+}
+
+fn refused(error: impl std::fmt::Display) -> ServeError {
+    ServeError::Open(error.to_string())
 }

@@ -4,9 +4,11 @@
 
 use crate::clock::Now;
 use fawn_ring::Key;
-use fawn_store::flash::FileId;
+use fawn_store::flash::{FileId, FlashError};
+use fawn_store::large::Stub;
 use fawn_store::page::Page;
 use fawn_store::record::Record;
+use fawn_store::work::Scanned;
 use fawn_store::{Appended, Gate, Refusal, Write};
 use rustix::fd::BorrowedFd;
 
@@ -40,9 +42,30 @@ pub enum Finished<'a, R> {
     Failed(String),
 }
 
+/// Something that was asked for has been done.
+#[derive(Debug)]
+pub enum News {
+    /// A large value was written to a file of its own, durably.
+    Written {
+        /// Who waits for it.
+        ticket: Ticket,
+        /// What stands for the value in its record.
+        result: Result<Stub, FlashError>,
+    },
+    /// A part of a store's records was read.
+    Scanned {
+        /// Who waits for it.
+        ticket: Ticket,
+        /// The records.
+        scanned: Scanned,
+    },
+}
+
 /// What one turn of the stores brought.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Turn {
+    /// What has been done.
+    pub news: Vec<News>,
     /// Operations parked on `Loading` or `Busy` may be tried again.
     pub retry: bool,
     /// There is more to do at once.
@@ -82,7 +105,7 @@ pub trait Reads {
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
-    fn complete(&mut self, done: &mut dyn FnMut(Ticket, Result<&mut [Page], String>)) -> Result<(), String>;
+    fn complete(&mut self, done: &mut dyn FnMut(Ticket, Result<&mut [Page], FlashError>)) -> Result<(), String>;
 
     /// The descriptors that become readable when reads come back. They are watched edge-triggered and never read.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
@@ -129,6 +152,24 @@ pub trait Stores {
     /// # Errors
     /// Any [`Refusal`].
     fn flush_all(&mut self, store: usize, at_unix: u32, now: Now) -> Result<Gate, Refusal>;
+
+    /// Begins to write a value that [`append`](Self::append) found too large into a file of its own; the end of it is
+    /// [`News::Written`], after which a record of kind `Stub` is appended and [`adopt_value`](Self::adopt_value) called,
+    /// or else [`drop_value`](Self::drop_value).
+    fn write_value(&mut self, store: usize, ticket: Ticket, value: Vec<u8>);
+
+    /// A record that names the value's file was appended.
+    fn adopt_value(&mut self, store: usize, stub: &Stub);
+
+    /// No record will name the value's file.
+    fn drop_value(&mut self, store: usize, stub: &Stub);
+
+    /// Begins to read live records in key order, from position `from` on; `first`: everything appended so far is to be
+    /// among them. The end of it is [`News::Scanned`].
+    fn scan(&mut self, store: usize, ticket: Ticket, from: Key, first: bool, now: Now);
+
+    /// Whether something was asked of the stores that only a [`turn`](Self::turn) begins.
+    fn wants_turn(&self) -> bool;
 
     /// Answers up to this gate may leave.
     fn durable(&self, store: usize) -> Gate;

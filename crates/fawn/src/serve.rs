@@ -1,9 +1,13 @@
 //! `fawn serve`: one node.
 
+use std::io::IsTerminal;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::Args;
+use fawn_node::{Limits, ServeOptions, TlsFiles, UnixOptions};
+use fawn_store::Ack;
+use tracing_subscriber::EnvFilter;
 
 use crate::Outcome;
 use crate::values::{AckMode, FileMode, Size, Span};
@@ -79,6 +83,55 @@ fn parse_item_size(text: &str) -> Result<Size, String> {
 }
 
 /// Serves until a signal asks to stop.
-pub fn run(_arguments: &ServeArguments) -> anyhow::Result<Outcome> {
-    bail!("this build has no server")
+pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
+    log_to_standard_error();
+    fawn_node::serve(&options(arguments), |addresses| {
+        for address in addresses {
+            println!("fawn: serving memcached on {address}");
+        }
+    })?;
+    Ok(Outcome::Done)
+}
+
+/// The node's options. What was not given is derived from the machine.
+fn options(arguments: &ServeArguments) -> ServeOptions {
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let given = arguments.threads.and_then(|threads| NonZeroUsize::new(usize::from(threads)));
+    let files = (arguments.tls_cert.clone(), arguments.tls_key.clone());
+    ServeOptions {
+        listen: arguments.listen.clone(),
+        unix: arguments.unix.clone().map(|path| UnixOptions { path, mode: arguments.unix_mode.0 }),
+        threads: given.unwrap_or(cores),
+        memory_bytes: arguments.memory.map_or_else(default_memory, |size| size.bytes),
+        ack: match arguments.ack {
+            AckMode::Durable => Ack::Durable,
+            AckMode::Interval { ms } => Ack::Interval { ms },
+            AckMode::Memory => Ack::Memory,
+        },
+        max_item_bytes: arguments.max_item_size.bytes as usize,
+        auth_file: arguments.auth_file.clone(),
+        tls: if let (Some(cert), Some(key)) = files { Some(TlsFiles { cert, key }) } else { None },
+        insecure: arguments.insecure,
+        flush_enabled: !arguments.no_flush,
+        limits: Limits {
+            connections: arguments.max_connections as usize,
+            idle_timeout: arguments.idle_timeout.map(|span| span.0),
+            ..Limits::default()
+        },
+        ..ServeOptions::new(&arguments.dir)
+    }
+}
+
+/// A quarter of the machine's DRAM, at least 64 MiB.
+fn default_memory() -> u64 {
+    let system = rustix::system::sysinfo();
+    let total = (system.totalram as u64).saturating_mul(u64::from(system.mem_unit.max(1)));
+    (total / 4).max(64 << 20)
+}
+
+/// Logs to standard error: as `FAWN_LOG` says (`debug`, `fawn_node=trace`, …), else what an operator should know.
+fn log_to_standard_error() {
+    let filter = EnvFilter::try_from_env("FAWN_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let terminal = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal).init();
 }

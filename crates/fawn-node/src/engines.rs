@@ -1,0 +1,320 @@
+//! The stores of one loop on real flash: an [`Engine`] and a [`Reader`] each, and one thread for the files of large
+//! values.
+
+use crate::clock::Now;
+use crate::stores::{Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
+use crate::values::ValueWriter;
+use fawn_flash::{Engine, Reader};
+use fawn_ring::{Interval, Key};
+use fawn_store::flash::FlashError;
+use fawn_store::large::Stub;
+use fawn_store::page::Page;
+use fawn_store::work::{Scanned, Work};
+use fawn_store::{self as store, Appended, Gate, Refusal, Stats, Write};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+/// Bytes of records in one part of a scan.
+const SCAN_BYTES: usize = 256 << 10;
+
+/// The stores of one loop.
+pub struct Engines {
+    engines: Vec<Engine>,
+    values: ValueWriter,
+    /// Something was asked for since the last turn.
+    asked: bool,
+    /// Stores whose stop has been reported.
+    stopped: Vec<bool>,
+    /// Scans that wait for a seal to be begun.
+    scans: Vec<(usize, Ticket, Key)>,
+    /// Scans under way: store, its number there, ticket.
+    scanning: Vec<(usize, u64, Ticket)>,
+    /// What is done, to be told in the next turn.
+    news: Vec<News>,
+}
+
+impl Engines {
+    /// The stores of loop `number`.
+    ///
+    /// # Errors
+    /// [`FlashError::Io`] when the system has no thread or descriptor left.
+    pub fn new(number: usize, engines: Vec<Engine>) -> Result<Self, FlashError> {
+        let files = engines.iter().map(|engine| Arc::clone(engine.files())).collect();
+        Ok(Self {
+            values: ValueWriter::start(number, files)?,
+            asked: true,
+            stopped: vec![false; engines.len()],
+            scans: Vec::new(),
+            scanning: Vec::new(),
+            news: Vec::new(),
+            engines,
+        })
+    }
+
+    fn begin_scan(&mut self, store: usize, ticket: Ticket, from: Key, now: Now) {
+        let engine = self.engines[store].store();
+        let interval = engine.interval();
+        if from > interval.high {
+            let scanned = Scanned { id: 0, records: Vec::new(), next: None, error: None };
+            self.news.push(News::Scanned { ticket, scanned });
+            return;
+        }
+        let rest = Interval::new(from.max(interval.low), interval.high);
+        let id = engine.scan(rest, SCAN_BYTES, now.unix);
+        self.scanning.push((store, id, ticket));
+    }
+
+    fn take_scanned(&mut self) {
+        for number in 0..self.engines.len() {
+            while let Some(scanned) = self.engines[number].store().take_scanned() {
+                let wanted = |(store, id, _): &(usize, u64, Ticket)| *store == number && *id == scanned.id;
+                if let Some(at) = self.scanning.iter().position(wanted) {
+                    let (_, _, ticket) = self.scanning.swap_remove(at);
+                    self.news.push(News::Scanned { ticket, scanned });
+                }
+            }
+        }
+    }
+}
+
+impl Stores for Engines {
+    type Read = store::Read;
+    type Reads = Readers;
+
+    fn count(&self) -> usize {
+        self.engines.len()
+    }
+
+    #[inline]
+    fn lookup(&mut self, store: usize, key: &Key, name: &[u8], now: Now) -> Lookup<'_, store::Read> {
+        match self.engines[store].store().lookup(key, name, now.unix) {
+            store::Lookup::Found { record, gate } => Lookup::Found(record, gate),
+            store::Lookup::Absent { gate } => Lookup::Absent(gate),
+            store::Lookup::Read(read) => Lookup::Read(read),
+            store::Lookup::Loading => {
+                self.asked = true;
+                Lookup::Loading
+            }
+            store::Lookup::Damaged(damage) => Lookup::Failed(damage.to_string()),
+        }
+    }
+
+    fn extent(read: &store::Read) -> Extent {
+        Extent { file: read.file, first: read.first, count: read.count }
+    }
+
+    fn finish<'p>(
+        &mut self,
+        store: usize,
+        read: store::Read,
+        pages: &'p mut [Page],
+        key: &Key,
+        name: &[u8],
+        now: Now,
+    ) -> Finished<'p, store::Read> {
+        match self.engines[store].store().finish(read, pages, key, name, now.unix) {
+            store::Finished::Found(record) => Finished::Found(record),
+            store::Finished::Absent => Finished::Absent,
+            store::Finished::Read(read) => Finished::Read(read),
+            store::Finished::Again => Finished::Again,
+            store::Finished::Damaged(damage) => Finished::Failed(damage.to_string()),
+        }
+    }
+
+    fn abandon(&mut self, store: usize, read: store::Read) {
+        self.engines[store].store().abandon(read);
+    }
+
+    #[inline]
+    fn append(&mut self, store: usize, key: &Key, write: Write<'_>, now: Now) -> Result<Appended, Refusal> {
+        self.asked = true;
+        self.engines[store].store().append(key, write, now.unix)
+    }
+
+    fn flush_all(&mut self, store: usize, at_unix: u32, now: Now) -> Result<Gate, Refusal> {
+        self.asked = true;
+        self.engines[store].store().flush_all(at_unix, now.unix)
+    }
+
+    fn write_value(&mut self, store: usize, ticket: Ticket, value: Vec<u8>) {
+        let file = loop {
+            // Segments have the even numbers.
+            let number = self.engines[store].store().new_value_file();
+            if number % 2 == 1 {
+                break number;
+            }
+        };
+        self.values.write(store, ticket, file, value);
+    }
+
+    fn adopt_value(&mut self, store: usize, stub: &Stub) {
+        self.asked = true;
+        self.engines[store].submit(Work::ValueWritten { file: stub.file, bytes: stub.bytes });
+    }
+
+    fn drop_value(&mut self, store: usize, stub: &Stub) {
+        self.values.remove(store, stub.id());
+    }
+
+    fn scan(&mut self, store: usize, ticket: Ticket, from: Key, first: bool, now: Now) {
+        self.asked = true;
+        if first {
+            self.scans.push((store, ticket, from));
+        } else {
+            self.begin_scan(store, ticket, from, now);
+        }
+    }
+
+    fn wants_turn(&self) -> bool {
+        self.asked || !self.news.is_empty()
+    }
+
+    #[inline]
+    fn durable(&self, store: usize) -> Gate {
+        self.engines[store].store_ref().durable()
+    }
+
+    fn turn(&mut self, now: Now) -> Turn {
+        self.asked = false;
+        for (store, ticket, from) in std::mem::take(&mut self.scans) {
+            match self.engines[store].store().seal() {
+                Err(Refusal::Busy) => self.scans.push((store, ticket, from)),
+                // A stopped store still reads.
+                Ok(()) | Err(_) => self.begin_scan(store, ticket, from, now),
+            }
+        }
+        let mut turn = Turn::default();
+        for (number, engine) in self.engines.iter_mut().enumerate() {
+            let polled = engine.poll(now.unix, now.ms);
+            turn.retry |= polled.retry;
+            turn.more |= polled.more;
+            let due_ms = now.ms + engine.timeout_ms(now.ms);
+            turn.due_ms = Some(turn.due_ms.map_or(due_ms, |due| due.min(due_ms)));
+            if !self.stopped[number]
+                && let Some(why) = engine.store_ref().stopped()
+            {
+                self.stopped[number] = true;
+                turn.stopped = Some((number, why.to_owned()));
+            }
+        }
+        self.take_scanned();
+        self.news.append(&mut self.values.take_done());
+        turn.news = std::mem::take(&mut self.news);
+        turn
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.engines.iter().map(AsFd::as_fd).chain([self.values.as_fd()]).collect()
+    }
+
+    fn figures(&self, _: Now) -> Figures {
+        let mut figures = Figures::default();
+        for engine in &self.engines {
+            add(&mut figures, &engine.store_ref().stats());
+        }
+        figures
+    }
+
+    fn stop(self) -> Result<(), String> {
+        drop(self.values);
+        let mut result = Ok(());
+        for engine in self.engines {
+            result = result.and(engine.close().map_err(|error| error.to_string()));
+        }
+        result
+    }
+}
+
+/// Adds a store's figures to the loop's.
+fn add(figures: &mut Figures, stats: &Stats) {
+    let live = stats.sealed_bytes.saturating_sub(stats.garbage_bytes);
+    for (name, number) in [
+        ("fawn_stores", 1),
+        ("fawn_entries", stats.entries),
+        ("fawn_buffered_entries", stats.buffered_entries),
+        ("fawn_sealed_entries", stats.entries.saturating_sub(stats.buffered_entries)),
+        ("fawn_live_bytes", live),
+        ("fawn_sealed_bytes", stats.sealed_bytes),
+        ("fawn_garbage_bytes", stats.garbage_bytes),
+        ("fawn_segment_file_bytes", stats.segment_file_bytes),
+        ("fawn_segments", stats.segments),
+        ("fawn_slices", stats.slices),
+        ("fawn_slices_loaded", stats.slices_loaded),
+        ("fawn_index_slots", stats.index_slots),
+        ("fawn_index_bytes", stats.index_bytes),
+        ("fawn_open_index_bytes", stats.open_index_bytes),
+        ("fawn_buffer_bytes", stats.buffer_bytes),
+        ("fawn_cache_bytes", stats.cache_bytes),
+        ("fawn_cache_entries", stats.cache_entries),
+        ("fawn_cache_hits", stats.cache_hits),
+        ("fawn_cache_misses", stats.cache_misses),
+        ("fawn_lookups", stats.lookups),
+        ("fawn_reads", stats.reads),
+        ("fawn_pages_read", stats.pages_read),
+        ("fawn_false_reads", stats.false_reads),
+        ("fawn_appends", stats.appends),
+        ("fawn_appended_bytes", stats.appended_bytes),
+        ("fawn_batches", stats.batches),
+        ("fawn_seals", stats.seals),
+        ("fawn_merges", stats.merges),
+        ("fawn_merge_failures", stats.merge_failures),
+        ("fawn_refused_memory", stats.refused_memory),
+        ("fawn_refused_space", stats.refused_space),
+        // One device: the same for every store.
+        ("fawn_device_bytes_max", stats.device_bytes),
+        ("fawn_device_free_bytes_max", stats.device_free_bytes),
+    ] {
+        match figures.numbers.iter_mut().find(|(held, _)| held == name) {
+            Some((_, held)) if name.ends_with("_max") => *held = number.max(*held),
+            Some((_, held)) => *held += number,
+            None => figures.numbers.push((name.to_owned(), number)),
+        }
+    }
+    if let Some(why) = &stats.last_merge_failure {
+        figures.texts.push(("fawn_last_merge_failure".into(), why.clone()));
+    }
+}
+
+/// The reads of one loop: a reader a store.
+#[derive(Debug)]
+pub struct Readers {
+    readers: Vec<Reader>,
+    /// Readers with reads pushed since the last submit.
+    pushed: Vec<bool>,
+}
+
+impl Readers {
+    /// `readers` in the order of their stores.
+    pub fn new(readers: Vec<Reader>) -> Self {
+        Self { pushed: vec![false; readers.len()], readers }
+    }
+}
+
+impl Reads for Readers {
+    fn push(&mut self, store: usize, ticket: Ticket, extent: Extent) {
+        let Extent { file, first, count } = extent;
+        self.readers[store].push(u64::from(ticket), file, first, count);
+        self.pushed[store] = true;
+    }
+
+    fn submit(&mut self) -> Result<(), String> {
+        for (reader, pushed) in self.readers.iter_mut().zip(&mut self.pushed) {
+            if std::mem::take(pushed) {
+                reader.submit().map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, done: &mut dyn FnMut(Ticket, Result<&mut [Page], FlashError>)) -> Result<(), String> {
+        for reader in &mut self.readers {
+            let came = |ticket: u64, pages: Result<&mut [Page], FlashError>| done(ticket as Ticket, pages);
+            reader.complete(came).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.readers.iter().map(AsFd::as_fd).collect()
+    }
+}
