@@ -1,7 +1,7 @@
 //! The embedding API's speed: puts and gets of 20-byte keys in random order.
 //!
 //! ```text
-//! cargo run --release -p fawn-flash --example db_bench -- OP DIR KEYS VALUE_BYTES [THREADS=1] [SECONDS=5] [MEMORY_MIB=256]
+//! cargo run --release -p fawn-flash --example db_bench -- OP DIR KEYS VALUE_BYTES [THREADS=1] [SECONDS=5] [MEMORY_MIB=256] [STORES=cores]
 //! ```
 //!
 //! OP is one of
@@ -29,7 +29,7 @@ const MANY: usize = 32;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, operation, directory, rest @ ..] = &arguments[..] else {
-        return Err("usage: db_bench OP DIR KEYS VALUE_BYTES [THREADS] [SECONDS] [MEMORY_MIB]".into());
+        return Err("usage: db_bench OP DIR KEYS VALUE_BYTES [THREADS] [SECONDS] [MEMORY_MIB] [STORES]".into());
     };
     let number = |index: usize, default: u64| rest.get(index).map_or(Ok(default), |text| text.parse::<u64>());
     let bench = Bench {
@@ -40,7 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let ack = if operation == "durable" { Ack::Durable } else { Ack::Memory };
     let opened = Instant::now();
-    let db = Db::open(directory, DbOptions { memory: number(4, 256)? << 20, ack, ..DbOptions::default() })?;
+    let stores = number(5, 0)? as usize;
+    let db = Db::open(directory, DbOptions { memory: number(4, 256)? << 20, ack, stores, ..DbOptions::default() })?;
     println!("opened in {:.3} s", opened.elapsed().as_secs_f64());
     let loaded = || {
         let stats = db.stats();

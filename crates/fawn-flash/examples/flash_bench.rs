@@ -87,7 +87,7 @@ fn reads(mut reader: Reader, what: &str, depth: u32, files: u64, time: Duration)
                 reader.push(0, file, page, 1);
             }
         }
-        reader.wait()?;
+        reader.wait(1)?;
         reader.complete(|_, pages| {
             done += 1;
             failed += u64::from(pages.is_err());

@@ -131,7 +131,7 @@ impl Inner {
         let shard = &self.shards[shard];
         let mut again = Vec::new();
         while reader.in_flight() > 0 {
-            let waited = reader.wait().and_then(|()| {
+            let waited = reader.wait(reader.in_flight()).and_then(|()| {
                 reader.complete(|token, pages| {
                     let number = token as usize;
                     let State::Reading(read) = std::mem::replace(&mut call.states[number], State::Later) else {

@@ -161,13 +161,13 @@ impl Reader {
         either!(&mut self.path, path => path.complete(done))
     }
 
-    /// Submits, and blocks until at least one of the reads in flight has come back; returns at once when there is
-    /// none.
+    /// Submits, and blocks until `want` reads have come back, or as many of them as were handed over at once. To be
+    /// followed by [`complete`](Self::complete).
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
-    pub fn wait(&mut self) -> Result<(), FlashError> {
-        either!(&mut self.path, path => path.wait())
+    pub fn wait(&mut self, want: usize) -> Result<(), FlashError> {
+        either!(&mut self.path, path => path.wait(want))
     }
 
     /// Reads pushed and not yet come back.

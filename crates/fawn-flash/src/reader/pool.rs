@@ -44,6 +44,8 @@ struct Jobs {
 #[derive(Default)]
 struct Finished {
     done: Vec<Done>,
+    /// Length of `done` that somebody sleeps for; 0 when nobody does.
+    wanted: usize,
     /// Small buffers to use again.
     spare: Vec<PageBuf>,
 }
@@ -108,6 +110,9 @@ impl Pool {
         &mut self,
         mut done: impl FnMut(u64, Result<&mut [Page], FlashError>),
     ) -> Result<usize, FlashError> {
+        if self.in_flight == 0 {
+            return Ok(0);
+        }
         std::mem::swap(&mut lock(&self.shared.done).done, &mut self.taken);
         let count = self.taken.len();
         self.in_flight -= count;
@@ -131,13 +136,12 @@ impl Pool {
         Ok(count)
     }
 
-    pub fn wait(&mut self) -> Result<(), FlashError> {
+    pub fn wait(&mut self, want: usize) -> Result<(), FlashError> {
         self.submit()?;
-        if self.in_flight > 0 {
-            let done = lock(&self.shared.done);
-            let waited = self.shared.finished.wait_while(done, |finished| finished.done.is_empty());
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
-        }
+        let mut finished = lock(&self.shared.done);
+        finished.wanted = want.min(self.in_flight);
+        let waited = self.shared.finished.wait_while(finished, |finished| finished.done.len() < finished.wanted);
+        waited.unwrap_or_else(PoisonError::into_inner).wanted = 0;
         Ok(())
     }
 
@@ -170,10 +174,13 @@ impl Shared {
             let mut finished = lock(&self.done);
             let first = finished.done.is_empty();
             finished.done.push(done);
+            let enough = finished.done.len() == finished.wanted;
             drop(finished);
             // Whoever takes the first takes the others with it.
             if first {
                 self.signal.raise();
+            }
+            if enough {
                 self.finished.notify_one();
             }
         }

@@ -167,6 +167,10 @@ impl Ring {
         mut done: impl FnMut(u64, Result<&mut [Page], FlashError>),
     ) -> Result<usize, FlashError> {
         let before = self.in_flight();
+        if before == 0 {
+            self.table.sweep(&self.uring, &self.files);
+            return Ok(0);
+        }
         for (token, error) in self.failed.drain(..) {
             done(token, Err(error));
         }
@@ -188,10 +192,9 @@ impl Ring {
         Ok(before - self.in_flight())
     }
 
-    pub fn wait(&mut self) -> Result<(), FlashError> {
+    pub fn wait(&mut self, want: usize) -> Result<(), FlashError> {
         let in_ring = self.slots.len() - self.free.len();
-        let want = usize::from(in_ring > 0 && self.failed.is_empty());
-        self.enter(want)
+        self.enter(want.saturating_sub(self.failed.len()).min(in_ring))
     }
 
     #[inline]
@@ -327,10 +330,8 @@ impl Ring {
             self.uring.submitter().register_enable_rings().map_err(|error| failed(&error))?;
             self.disabled = false;
         }
-        if self.disabled {
-            return Ok(());
-        }
-        loop {
+        let idle = want == 0 && self.unsubmitted == 0 && !self.uring.submission().taskrun();
+        while !(idle || self.disabled) {
             match self.uring.submit_and_wait(want) {
                 Ok(count) => self.unsubmitted -= count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -355,7 +356,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         self.waiting.clear();
         while self.free.len() < self.slots.len() {
-            if self.wait().and_then(|()| self.complete(|_, _| {})).is_err() {
+            if self.wait(usize::MAX).and_then(|()| self.complete(|_, _| {})).is_err() {
                 // The kernel still owns these buffers: better lost than written to by a stranger's read.
                 tracing::warn!("io_uring cannot be drained: its buffers are given up");
                 let none = Buffer { start: NonNull::dangling(), pages: 0 };

@@ -50,7 +50,7 @@ fn every_path(options: ReaderOptions, files: &Arc<Files>, test: impl Fn(&mut Rea
 
 fn finish(reader: &mut Reader, mut done: impl FnMut(u64, Result<&mut [Page], FlashError>)) {
     while reader.in_flight() > 0 {
-        reader.wait().unwrap();
+        reader.wait(1).unwrap();
         reader.complete(&mut done).unwrap();
     }
 }
@@ -174,7 +174,8 @@ fn removed_files_give_their_space_back_and_new_ones_are_read() {
             fill(&files, round);
             assert_eq!(read(reader, round).unwrap(), mark(round, 9));
             files.remove(FileId::Segment(round)).unwrap();
-            assert_eq!(read(reader, 0).unwrap(), mark(0, 9));
+            // Even when nothing is read.
+            assert_eq!(reader.complete(|_, _| {}).unwrap(), 0);
             let directory = files.path().to_string_lossy().into_owned();
             assert_eq!(deleted_but_open(&directory), 0, "a removed file is still open");
             assert_eq!(read(reader, round), Err(FlashError::NotFound(FileId::Segment(round))));
