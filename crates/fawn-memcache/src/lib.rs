@@ -80,6 +80,9 @@ pub use command::{
 pub use reply::{Answer, Debug, Hit, Number, Responder};
 pub use session::{Event, Limits, Session, Step};
 
+/// The version of memcached whose protocol is spoken, as `version` tells it: clients choose what they send by it.
+pub const VERSION: &str = "1.6.45";
+
 /// Longest key, in bytes.
 pub const MAX_KEY_BYTES: usize = 250;
 /// Longest command line without its line break, in bytes, but for lines of keys.

@@ -152,7 +152,7 @@ impl<S: Stores> Core<S> {
             | Command::Arithmetic(_)
             | Command::MetaDebug => return self.keyed(flow, request),
             Command::Noop => self.answer(flow, request, &Answer::Noop),
-            Command::Version => self.answer(flow, request, &Answer::Version(env!("CARGO_PKG_VERSION"))),
+            Command::Version => self.answer(flow, request, &Answer::Version(fawn_memcache::VERSION)),
             Command::Verbosity { .. } => self.answer(flow, request, &Answer::Ok),
             Command::FlushAll(exptime) => return self.flush_all(flow, request, exptime.flush_at(self.now.unix)),
             Command::Stats(stats) => return self.stats(flow, request, &stats),

@@ -99,7 +99,8 @@ fn general(out: &mut Vec<u8>, figures: &Merged, shared: &Shared, now: Now) {
     report::stat_number(out, "pid", u64::from(std::process::id()));
     report::stat_number(out, "uptime", shared.started.elapsed().as_secs());
     report::stat_number(out, "time", u64::from(now.unix));
-    report::stat(out, "version", env!("CARGO_PKG_VERSION"));
+    report::stat(out, "version", fawn_memcache::VERSION);
+    report::stat(out, "fawn_version", env!("CARGO_PKG_VERSION"));
     report::stat(out, "pointer_size", &usize::BITS.to_string());
     report::stat(out, "rusage_user", &usage.user);
     report::stat(out, "rusage_system", &usage.system);

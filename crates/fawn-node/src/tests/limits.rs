@@ -172,7 +172,7 @@ fn a_client_that_only_closes_its_sending_side_gets_its_answers() {
     client.shutdown(Shutdown::Write).unwrap();
     node.await_stat("fawn_waiting", 1);
     node.knobs.set(|knobs| &knobs.reads_held, false);
-    assert_eq!(client.rest(), format!("END\r\nVERSION {}\r\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(client.rest(), format!("END\r\nVERSION {}\r\n", fawn_memcache::VERSION));
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn counters_on_cold_keys_lose_no_step() {
                 for _ in 0..50 {
                     client.ask_until(&"incr cold 1\r\n".repeat(4), "\r\n");
                 }
-                client.ask_until("version\r\n", &format!("VERSION {}\r\n", env!("CARGO_PKG_VERSION")));
+                client.ask_until("version\r\n", &format!("VERSION {}\r\n", fawn_memcache::VERSION));
             });
         }
     });
@@ -90,7 +90,7 @@ fn an_answer_leaves_only_after_its_commit() {
     node.knobs.set(|knobs| &knobs.commits_held, true);
     let (mut writer, mut reader) = (node.client(), node.client());
     writer.say(format!("version\r\n{}{}get other\r\n", set("a", "1"), set("b", "2")));
-    writer.expect(format!("VERSION {}\r\n", env!("CARGO_PKG_VERSION")));
+    writer.expect(format!("VERSION {}\r\n", fawn_memcache::VERSION));
     eventually(|| node.stat("cmd_set") == 2, "two sets");
     reader.say("get a\r\n");
     writer.expect_silence();

@@ -28,7 +28,7 @@ fn every_classic_command_is_answered() {
     client.ask("touch k 100\r\ntouch no 1\r\ngat 0 k\r\n", "TOUCHED\r\nNOT_FOUND\r\nVALUE k 0 1\r\nb\r\nEND\r\n");
     client.ask("delete k\r\ndelete k\r\nget k\r\n", "DELETED\r\nNOT_FOUND\r\nEND\r\n");
     client.ask("set k 0 -1 1\r\nx\r\nget k\r\n", "STORED\r\nEND\r\n");
-    client.ask("verbosity 1\r\nversion\r\n", format!("OK\r\nVERSION {}\r\n", env!("CARGO_PKG_VERSION")));
+    client.ask("verbosity 1\r\nversion\r\n", format!("OK\r\nVERSION {}\r\n", fawn_memcache::VERSION));
     client.ask("bogus\r\nflush_all\r\nget n\r\n", "ERROR\r\nOK\r\nEND\r\n");
     client.say("quit\r\n");
     assert_eq!(client.rest(), "");
@@ -50,7 +50,7 @@ fn noreply_is_silent_and_keeps_its_place() {
     let node = Node::simple();
     node.client().ask(
         "set a 0 0 1 noreply\r\n1\r\nget a\r\nadd a 0 0 1 noreply\r\n2\r\ndelete a noreply\r\nget a\r\nflush_all noreply\r\nversion\r\n",
-        format!("VALUE a 0 1\r\n1\r\nEND\r\nEND\r\nVERSION {}\r\n", env!("CARGO_PKG_VERSION")),
+        format!("VALUE a 0 1\r\n1\r\nEND\r\nEND\r\nVERSION {}\r\n", fawn_memcache::VERSION),
     );
 }
 
@@ -112,7 +112,7 @@ fn a_value_above_the_limit_is_swallowed_and_the_old_one_goes() {
     let mut client = node.client();
     client.ask(set("a", "1"), "STORED\r\n");
     client.ask(set("a", &"x".repeat(3000)), "SERVER_ERROR object too large for cache\r\n");
-    client.ask("get a\r\nversion\r\n", format!("END\r\nVERSION {}\r\n", env!("CARGO_PKG_VERSION")));
+    client.ask("get a\r\nversion\r\n", format!("END\r\nVERSION {}\r\n", fawn_memcache::VERSION));
 }
 
 #[test]

@@ -1,0 +1,9 @@
+//! Durability, shown on the real process: what it acknowledged survives `kill -9`, and a trace of its system calls shows
+//! each answer leaving after the sync that covers it.
+//!
+//! `FAWN_KILLS=200 cargo test --release -p fawn --test durability kill` is the long run; CI makes a short one.
+#![allow(clippy::unwrap_used)]
+
+mod kill;
+mod server;
+mod trace;
