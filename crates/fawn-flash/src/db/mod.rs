@@ -17,15 +17,16 @@
 //!
 //! # Durability
 //!
-//! With [`Ack::Durable`], the default, a put returns when it survives a power cut; puts of many threads share each sync.
-//! With [`Ack::Interval`] it returns at once and is durable some milliseconds later. With [`Ack::Memory`] it is durable
-//! after [`Db::sync`], or when its segment happens to be written: for bulk loads. A get never shows what an acknowledged
-//! put has overwritten, and with `Durable` never what could still be lost.
+//! With [`Durable`](crate::Ack::Durable) acknowledgement, the default, a put returns when it survives a power cut; puts
+//! of many threads share each sync. With [`Interval`](crate::Ack::Interval) it returns at once and is durable some
+//! milliseconds later. With [`Memory`](crate::Ack::Memory) it is durable after [`Db::sync`], or when its segment happens
+//! to be written: for bulk loads. A get never shows what an acknowledged put has overwritten, and with `Durable` never
+//! what could still be lost.
 //!
 //! # Layout
 //!
 //! `shard`: one store behind its lock, and its threads. `get`, `change`, `commit`: its operations. `many`: gets with all
-//! their reads in flight at once. `scan`: everything, in order of the keys' positions.
+//! their reads in flight at once. `scan`: everything, in order of the keys' positions. `types`: what calls take and give.
 
 mod change;
 mod commit;
@@ -34,6 +35,7 @@ mod get;
 mod many;
 mod scan;
 mod shard;
+mod types;
 
 use std::fmt;
 use std::path::Path;
@@ -44,138 +46,17 @@ use std::time::Duration;
 
 use fawn_ring::{Key, Secret};
 use fawn_store::record::{MAX_KEY_BYTES, MAX_VALUE_BYTES, Record};
-use fawn_store::{Ack, Opening, Options, Stats, Write};
+use fawn_store::{Opening, Options, Write};
 
 pub use self::error::Error;
 pub use self::scan::{Items, Scan};
 use self::shard::Shard;
+pub use self::types::{Condition, DbOptions, DbStats, Extras, Item, PutIf};
 use crate::bell::Bell;
 use crate::clock;
 use crate::directory::{Directory, store_of};
-use crate::files::Caching;
 use crate::helper;
 use crate::reader::{ReadPath, Reader};
-
-/// What a [`Db`] is opened with.
-#[derive(Clone, Copy, Debug)]
-pub struct DbOptions {
-    /// Memory for indexes, write buffers and the cache of records, bytes, all stores together. The more, the more
-    /// gets need no read; the indexes alone take about 5 bytes a key. At least 4 MiB a store are sensible.
-    pub memory: u64,
-    /// When a put returns.
-    pub ack: Ack,
-    /// Stores to divide a new directory into; 0 for one a core. Ignored when the directory exists.
-    pub stores: usize,
-    /// Whether to go around the page cache.
-    pub caching: Caching,
-    /// How [`Db::get_many`] reads.
-    pub reads: ReadPath,
-    /// Bytes that are collected in memory and then written as one segment; 0 derives it from `memory`.
-    pub segment_bytes: usize,
-}
-
-impl Default for DbOptions {
-    /// 256 MiB, durable puts, a store a core, around the page cache.
-    fn default() -> Self {
-        Self {
-            memory: 256 << 20,
-            ack: Ack::Durable,
-            stores: 0,
-            caching: Caching::Auto,
-            reads: ReadPath::Auto,
-            segment_bytes: 0,
-        }
-    }
-}
-
-/// When a conditional change is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// Always.
-    Always,
-    /// When there is no such key.
-    Absent,
-    /// When there is such a key.
-    Present,
-    /// When the key's newest version is this one: compare and set.
-    Version(u64),
-}
-
-impl Condition {
-    /// Whether it holds for a key whose newest version is `version`, `None` when it is absent.
-    fn holds(self, version: Option<u64>) -> bool {
-        match self {
-            Self::Always => true,
-            Self::Absent => version.is_none(),
-            Self::Present => version.is_some(),
-            Self::Version(wanted) => version == Some(wanted),
-        }
-    }
-}
-
-/// What became of a conditional change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "the condition may not have held"]
-pub enum PutIf {
-    /// It was made.
-    Stored {
-        /// The key's new version.
-        version: u64,
-    },
-    /// The condition did not hold.
-    Refused {
-        /// The key's version; `None` when it is absent.
-        version: Option<u64>,
-    },
-}
-
-/// What a value carries beside its bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extras {
-    /// For the caller's own use.
-    pub flags: u32,
-    /// Unix second from which the key is absent; 0 for never.
-    pub expiry: u32,
-}
-
-/// A value with all that is known of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// The value.
-    pub value: Vec<u8>,
-    /// What was given with it.
-    pub extras: Extras,
-    /// Its version: grows with every change of the key, never repeats, see [`Condition::Version`].
-    pub version: u64,
-}
-
-impl Item {
-    fn of(record: &Record<'_>) -> Self {
-        Self {
-            value: record.value.to_vec(),
-            extras: Extras { flags: record.client_flags, expiry: record.expiry },
-            version: record.seq,
-        }
-    }
-}
-
-/// Figures of a [`Db`].
-#[derive(Clone, Debug)]
-pub struct DbStats {
-    /// Of each store.
-    pub stores: Vec<Stats>,
-    /// `"O_DIRECT"` or `"page cache"`.
-    pub files: &'static str,
-    /// How [`Db::get_many`] reads: `"io_uring"`, `"pread"`, or `"not used yet"`.
-    pub reads: &'static str,
-}
-
-impl DbStats {
-    /// The sum over all stores of what `figure` picks, for example live keys by `|store| store.entries`.
-    pub fn sum(&self, figure: impl Fn(&Stats) -> u64) -> u64 {
-        self.stores.iter().map(figure).sum()
-    }
-}
 
 /// A data directory that is open for reading and writing. Clones share it; it is [closed](Self::close) when the last one
 /// is dropped. All calls block, none needs `&mut`.
@@ -407,7 +288,7 @@ impl Db {
         Items::new(self.clone())
     }
 
-    /// Returns when everything that was put or deleted before is durable, whatever the [`Ack`].
+    /// Returns when everything that was put or deleted before is durable, whatever the [`Ack`](crate::Ack).
     ///
     /// # Errors
     /// [`Error::Stopped`], [`Error::NoSpace`], [`Error::Closed`].

@@ -3,7 +3,10 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
+use fawn_store::Ack;
+
 use super::*;
+use crate::files::Caching;
 
 /// Small segments, so that everything happens: seals, merges, reads from flash.
 fn small(ack: Ack) -> DbOptions {
