@@ -1,7 +1,8 @@
 //! The embedding API's speed: puts and gets of 20-byte keys in random order.
 //!
 //! ```text
-//! cargo run --release -p fawn-flash --example db_bench -- OP DIR KEYS VALUE_BYTES [THREADS=1] [SECONDS=5] [MEMORY_MIB=256] [STORES=cores]
+//! cargo run --release -p fawn-flash --example db_bench -- OP DIR KEYS VALUE_BYTES [THREADS=1] [SECONDS=5]
+//! [MEMORY_MIB=256] [STORES=cores]
 //! ```
 //!
 //! OP is one of

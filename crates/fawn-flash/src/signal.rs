@@ -7,7 +7,8 @@ use fawn_store::flash::FlashError;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
 
-/// An eventfd that is written and not read by event loops: register it as `EPOLLIN | EPOLLET`, so that every write is an event.
+/// An eventfd that is written and not read by event loops: register it as `EPOLLIN | EPOLLET`, so that every write is
+/// an event.
 #[derive(Debug)]
 pub struct Signal {
     fd: OwnedFd,

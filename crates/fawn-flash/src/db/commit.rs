@@ -1,6 +1,6 @@
 //! Group commit without hand-overs: the thread whose put finds no batch under way writes the batch itself. What was
-//! appended meanwhile goes to the commit thread as one batch, which goes on for as long as it finds new ones. One writer
-//! thus never pays for a thread switch, and many share each sync.
+//! appended meanwhile goes to the commit thread as one batch, which goes on for as long as it finds new ones. One
+//! writer thus never pays for a thread switch, and many share each sync.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,8 @@ use crate::helper;
 const END_OF_TIME_MS: u64 = u64::MAX / 2;
 
 impl Core {
-    /// The batch to be written next, if one is due and none is under way. Whoever takes it sees to it that it is written.
+    /// The batch to be written next, if one is due and none is under way. Whoever takes it sees to it that it is
+    /// written.
     pub fn begin_batch(&mut self, now_ms: u64) -> Option<Batch> {
         if self.committing {
             return None;

@@ -19,14 +19,15 @@
 //!
 //! With [`Durable`](crate::Ack::Durable) acknowledgement, the default, a put returns when it survives a power cut; puts
 //! of many threads share each sync. With [`Interval`](crate::Ack::Interval) it returns at once and is durable some
-//! milliseconds later. With [`Memory`](crate::Ack::Memory) it is durable after [`Db::sync`], or when its segment happens
-//! to be written: for bulk loads. A get never shows what an acknowledged put has overwritten, and with `Durable` never
-//! what could still be lost.
+//! milliseconds later. With [`Memory`](crate::Ack::Memory) it is durable after [`Db::sync`], or when its segment
+//! happens to be written: for bulk loads. A get never shows what an acknowledged put has overwritten, and with
+//! `Durable` never what could still be lost.
 //!
 //! # Layout
 //!
-//! `shard`: one store behind its lock, and its threads. `get`, `change`, `commit`: its operations. `many`: gets with all
-//! their reads in flight at once. `scan`: everything, in order of the keys' positions. `types`: what calls take and give.
+//! `shard`: one store behind its lock, and its threads. `get`, `change`, `commit`: its operations. `many`: gets with
+//! all their reads in flight at once. `scan`: everything, in order of the keys' positions. `types`: what calls take and
+//! give.
 
 mod change;
 mod commit;
@@ -58,8 +59,8 @@ use crate::directory::{Directory, store_of};
 use crate::helper;
 use crate::reader::{ReadPath, Reader};
 
-/// A data directory that is open for reading and writing. Clones share it; it is [closed](Self::close) when the last one
-/// is dropped. All calls block, none needs `&mut`.
+/// A data directory that is open for reading and writing. Clones share it; it is [closed](Self::close) when the last
+/// one is dropped. All calls block, none needs `&mut`.
 ///
 /// The [module](self) has an example.
 #[derive(Clone)]
