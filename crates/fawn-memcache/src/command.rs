@@ -196,6 +196,8 @@ pub struct MetaGet {
     pub new_cas: Option<u64>,
     /// The value is asked for (`v`).
     pub wants_value: bool,
+    /// The get leaves no trace in what `h` and `l` tell (`u`).
+    pub untraced: bool,
 }
 
 /// The `R` flag of `mg`.

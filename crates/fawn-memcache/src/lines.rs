@@ -16,6 +16,7 @@ lines! {
     BAD_DELTA_VALUE = "CLIENT_ERROR invalid numeric delta value";
     BAD_EXPTIME = "CLIENT_ERROR invalid exptime argument";
     BAD_FLAG = "CLIENT_ERROR invalid flag";
+    BAD_DELETE = "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]";
     BAD_FORMAT = "CLIENT_ERROR bad command line format";
     BAD_INITIAL = "CLIENT_ERROR invalid numeric initial value";
     BAD_KEY_ENCODING = "CLIENT_ERROR error decoding key";

@@ -30,6 +30,7 @@ struct Flags {
     initial: u64,
     delta: u64,
     invalidate: bool,
+    untraced: bool,
     drop_value: bool,
     /// Length of the decoded key.
     decoded: Option<usize>,
@@ -81,6 +82,7 @@ fn flags(tokens: &Tokens<'_>, first: usize, decoded: &mut KeyBuffer) -> Result<F
         initial: 0,
         delta: 1,
         invalidate: false,
+        untraced: false,
         drop_value: false,
         decoded: None,
         opaque_too_long: false,
@@ -143,7 +145,8 @@ impl Flags {
             b'q' => self.quiet = true,
             b'x' => self.drop_value = true,
             b'I' => self.invalidate = true,
-            b'k' | b's' | b't' | b'c' | b'f' | b'h' | b'l' | b'u' | b'P' | b'L' => {}
+            b'u' => self.untraced = true,
+            b'k' | b's' | b't' | b'c' | b'f' | b'h' | b'l' | b'P' | b'L' => {}
             _ => return Err(lines::BAD_FLAG),
         }
         if matches!(letter, b'k' | b's' | b't' | b'c' | b'f' | b'h' | b'l' | b'O' | b'T' | b'N') {
@@ -185,6 +188,7 @@ pub fn get<'a>(line: &'a [u8], decoded: &mut KeyBuffer) -> Parsed<'a> {
         compare: flags.compare,
         new_cas: flags.new_cas,
         wants_value: flags.echo.value,
+        untraced: flags.untraced,
     });
     Parsed::Command { key: flags.key(tokens.get(1)), command, responder: flags.responder(Form::MetaGet) }
 }

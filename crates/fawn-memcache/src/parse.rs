@@ -157,11 +157,17 @@ fn words(line: &[u8], fewest: usize) -> Result<(Tokens<'_>, bool), Option<&'stat
     Ok((tokens, quiet))
 }
 
+/// `delete <key> [0] [noreply]`: a time to hold the key for was taken once, and must not be taken for granted.
 fn delete(line: &[u8]) -> Parsed<'_> {
-    match words(line, 2) {
-        Ok((tokens, quiet)) => Parsed::item(tokens.get(1), Command::Delete(Delete::default()), quiet),
-        Err(line) => Parsed::Refused { line, skip: 0 },
+    let (tokens, quiet) = match words(line, 2) {
+        Ok(words) => words,
+        Err(line) => return Parsed::Refused { line, skip: 0 },
+    };
+    let more = tokens.len().saturating_sub(2 + usize::from(quiet));
+    if more > 1 || (more == 1 && tokens.get(2) != b"0") {
+        return Parsed::reply(lines::BAD_DELETE, quiet);
     }
+    Parsed::item(tokens.get(1), Command::Delete(Delete::default()), quiet)
 }
 
 fn touch(line: &[u8]) -> Parsed<'_> {

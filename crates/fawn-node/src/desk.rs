@@ -9,7 +9,7 @@ use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 
 /// Bytes of the shared receive buffer.
-const RECEIVE_BYTES: usize = 256 << 10;
+const RECEIVE_BYTES: usize = 64 << 10;
 /// Partial input up to this size is moved into the receive buffer again before the next receive.
 const SMALL_INPUT_BYTES: usize = 16 << 10;
 /// The shared output buffers keep this much.

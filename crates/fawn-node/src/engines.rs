@@ -227,13 +227,12 @@ impl Stores for Engines {
 
 /// Adds a store's figures to the loop's.
 fn add(figures: &mut Figures, stats: &Stats) {
-    let live = stats.sealed_bytes.saturating_sub(stats.garbage_bytes);
     for (name, number) in [
         ("fawn_stores", 1),
         ("fawn_entries", stats.entries),
         ("fawn_buffered_entries", stats.buffered_entries),
         ("fawn_sealed_entries", stats.entries.saturating_sub(stats.buffered_entries)),
-        ("fawn_live_bytes", live),
+        ("fawn_live_bytes", stats.live_bytes),
         ("fawn_sealed_bytes", stats.sealed_bytes),
         ("fawn_garbage_bytes", stats.garbage_bytes),
         ("fawn_segment_file_bytes", stats.segment_file_bytes),

@@ -111,7 +111,7 @@ impl<S: Stores> EventLoop<S> {
         let sizes = Sizes { value_bytes: shared.options.max_item_bytes, large_bytes: bytes_limit };
         let core = Core {
             number: parts.number,
-            owner: Owner::new(parts.stores, parts.reads, Arc::clone(&counters), parts.route.secret(), sizes),
+            owner: Owner::new(parts.stores, parts.reads, Arc::clone(&counters), (parts.number, &parts.route), sizes),
             exchange: parts.exchange,
             route: parts.route,
             counters,

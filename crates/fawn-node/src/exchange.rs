@@ -217,6 +217,7 @@ impl Exchange {
     }
 
     /// Requests on their way, to all peers.
+    #[cfg(test)]
     pub fn in_flight(&self) -> usize {
         self.links.iter().flatten().map(|link| link.in_flight).sum()
     }

@@ -97,9 +97,34 @@ pub struct Planned {
     answered: Vec<u8>,
 }
 
+/// Sequence numbers of several stores as one sequence of cas numbers: no two items of the node ever have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CasNumbers {
+    /// Number of stores of the node.
+    pub stores: u64,
+    /// The store's, counted over the node.
+    pub store: u64,
+}
+
+impl CasNumbers {
+    /// The cas of the record with sequence number `seq`.
+    #[inline]
+    pub fn of_seq(self, seq: u64) -> u64 {
+        seq * self.stores + self.store
+    }
+
+    /// The cas of `record`: its own, or the one that the client chose.
+    #[inline]
+    pub fn of(self, record: &Record<'_>) -> u64 {
+        record.client_cas.unwrap_or_else(|| self.of_seq(record.seq))
+    }
+}
+
 /// What a command works with besides its store.
 #[derive(Debug)]
 pub struct Bench<'a> {
+    /// The store's cas numbers.
+    pub cas: CasNumbers,
     /// The time.
     pub now: Now,
     /// Largest value, bytes.
@@ -238,6 +263,9 @@ pub fn begin<S: Stores>(
         Lookup::Found(record, gate) if wants_file(keyed, &record, bench.now.unix) => {
             return read_value(keyed, &record, gate, bench.counters, out);
         }
+        Lookup::Found(record, gate) if matches!(keyed.command, Command::Get) => {
+            return get_now(keyed, &record, gate, bench, out);
+        }
         Lookup::Found(record, gate) => plan(keyed, Some(Current { record, stub: None }), gate, bench, out),
         Lookup::Absent(gate) => plan(keyed, None, gate, bench, out),
         Lookup::Read(read) => return Step::Read(read),
@@ -245,6 +273,23 @@ pub fn begin<S: Stores>(
         Lookup::Failed(why) => return unreadable(keyed, &why, bench.counters, out),
     };
     apply(stores, store, keyed, plan, bench, out)
+}
+
+/// A plain get of an item in DRAM: what nearly every request is.
+#[inline]
+fn get_now<R>(
+    keyed: &Keyed<'_>,
+    record: &Record<'_>,
+    gate: Gate,
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<R> {
+    let cas = bench.cas.of(record);
+    keyed.write(out, &Answer::Hit(Hit { flags: record.client_flags, cas, ..Hit::of(record.value) }));
+    bench.counters.cmd_get.add(1);
+    bench.counters.get_hits.add(1);
+    bench.recency.fetched(&keyed.key, bench.now.unix);
+    Step::Done { gate, failed: false }
 }
 
 /// Goes on with what the read of a command found.
@@ -299,7 +344,7 @@ pub fn finish_large<S: Stores>(
             note_append(keyed, Kind::Stub, bench);
             out.extend_from_slice(&planned.answered);
             if let Some(outcome) = &planned.outcome {
-                tell(keyed, outcome, appended.seq, bench.now.unix, out);
+                tell(keyed, outcome, bench.cas.of_seq(appended.seq), bench.now.unix, out);
             }
             Step::Done { gate: gate.max(appended.gate), failed: false }
         }
@@ -372,7 +417,7 @@ fn plan<'a>(
         value: record.value,
         flags: record.client_flags,
         expiry: record.expiry,
-        cas: record.cas(),
+        cas: bench.cas.of(&record),
         stale: record.marks.stale,
         won: record.marks.won,
     });
@@ -390,7 +435,9 @@ fn plan<'a>(
         && !hit.created
     {
         keyed.write(out, &Answer::Hit(hit_of(keyed, &item, &hit, bench)));
-        bench.recency.fetched(&keyed.key, now);
+        if !matches!(keyed.command, Command::MetaGet(get) if get.untraced) {
+            bench.recency.fetched(&keyed.key, now);
+        }
         outcome = None;
     }
     Plan { append, outcome, gate, start, kind }
@@ -435,7 +482,7 @@ fn show(keyed: &Keyed<'_>, current: Option<&Record<'_>>, bench: &Bench<'_>, out:
     let debug = |record: &Record<'_>| Debug {
         expiry: ttl(record.expiry, now),
         access: last.map_or(0, |last| now.saturating_sub(last.at)),
-        cas: record.cas(),
+        cas: bench.cas.of(record),
         fetched: last.is_some_and(|last| last.fetched),
         class: 1,
         size: item_size(record),
@@ -470,11 +517,11 @@ fn apply<S: Stores>(
             },
         }),
     };
-    let (mut seq, mut gate) = (0, plan.gate);
+    let (mut cas, mut gate) = (0, plan.gate);
     if let Some(write) = write {
         match stores.append(store, &keyed.key, write, bench.now) {
             Ok(appended) => {
-                (seq, gate) = (appended.seq, gate.max(appended.gate));
+                (cas, gate) = (bench.cas.of_seq(appended.seq), gate.max(appended.gate));
                 note_append(keyed, write.kind, bench);
             }
             Err(Refusal::TooLarge) if write.kind == Kind::Value => {
@@ -492,7 +539,7 @@ fn apply<S: Stores>(
         }
     }
     if let Some(outcome) = plan.outcome {
-        tell(keyed, &outcome, seq, bench.now.unix, out);
+        tell(keyed, &outcome, cas, bench.now.unix, out);
     }
     Step::Done { gate, failed: false }
 }
@@ -553,11 +600,11 @@ pub fn unwritable<R>(keyed: &Keyed<'_>, error: &FlashError, counters: &Counters,
 }
 
 /// Writes an answer that does not show the current item.
-fn tell(keyed: &Keyed<'_>, outcome: &Outcome, seq: u64, now: u32, out: &mut Vec<u8>) {
+fn tell(keyed: &Keyed<'_>, outcome: &Outcome, appended_cas: u64, now: u32, out: &mut Vec<u8>) {
     let size = if let Command::Store(store) = &keyed.command { store.value.len() } else { 0 };
     let answer = match outcome {
         _ if matches!(keyed.command, Command::ValueTooLarge(_)) => Answer::TooLarge,
-        Outcome::Stored { cas, size } => Answer::Stored { cas: cas.resolve(seq), size: *size },
+        Outcome::Stored { cas, size } => Answer::Stored { cas: cas.resolve(appended_cas), size: *size },
         Outcome::NotStored => Answer::NotStored { size },
         Outcome::Exists => Answer::Exists { size },
         Outcome::NotFound => Answer::NotFound { size },
@@ -565,14 +612,14 @@ fn tell(keyed: &Keyed<'_>, outcome: &Outcome, seq: u64, now: u32, out: &mut Vec<
         Outcome::Touched => Answer::Touched,
         Outcome::Number(number) => Answer::Number(Number {
             value: number.value,
-            cas: number.cas.resolve(seq),
+            cas: number.cas.resolve(appended_cas),
             ttl_before: ttl(number.expiry_before, now),
             ttl: ttl(number.expiry, now),
             created: number.created,
         }),
         Outcome::NonNumeric => Answer::NonNumeric,
         Outcome::Hit(hit) => Answer::Hit(Hit {
-            cas: hit.cas.resolve(seq),
+            cas: hit.cas.resolve(appended_cas),
             ttl_before: ttl(hit.expiry_before, now),
             ttl: ttl(hit.expiry, now),
             created: hit.created,

@@ -10,8 +10,9 @@
 use crate::clock::Now;
 use crate::counters::Counters;
 use crate::exchange::Place;
-use crate::operate::{self, Bench, Held, Keyed, Planned, Step};
+use crate::operate::{self, Bench, CasNumbers, Held, Keyed, Planned, Step};
 use crate::recency::Recency;
+use crate::route::Route;
 use crate::stores::{Extent, Finished, News, Reads, Stores, Ticket, Turn};
 use fawn_memcache::{Command, Debug, Dump, Responder, report};
 use fawn_ring::{Key, Secret};
@@ -26,6 +27,20 @@ use zerocopy::IntoBytes;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
+
+/// What a command of a store works with; a macro, so that the owner's stores can be borrowed beside it.
+macro_rules! bench {
+    ($owner:ident, $store:expr, $now:expr) => {
+        Bench {
+            cas: $owner.cas_numbers[$store],
+            now: $now,
+            max_value_bytes: $owner.max_value_bytes,
+            counters: &$owner.counters,
+            recency: &mut $owner.recency[$store],
+            scratch: &mut $owner.scratch,
+        }
+    };
+}
 
 /// Who is to be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +151,8 @@ pub struct Owner<S: Stores> {
     /// Reads to be pushed.
     to_read: Vec<Ticket>,
     recency: Vec<Recency>,
+    /// By store.
+    cas_numbers: Vec<CasNumbers>,
     tasks: Vec<Option<Task<S::Read>>>,
     free: Vec<Ticket>,
     /// Keys that are held, each with the tasks queued behind its holder.
@@ -179,10 +196,18 @@ struct ScanTask {
 
 impl<S: Stores> Owner<S> {
     /// The owner of `stores`.
-    pub fn new(stores: S, reads: S::Reads, counters: Arc<Counters>, secret: Secret, sizes: Sizes) -> Self {
+    pub fn new(
+        stores: S,
+        reads: S::Reads,
+        counters: Arc<Counters>,
+        (number, route): (usize, &Route),
+        sizes: Sizes,
+    ) -> Self {
         let count = stores.count();
+        let cas_number = |store| CasNumbers { stores: route.stores() as u64, store: store as u64 };
         Self {
             stores,
+            cas_numbers: route.stores_of(number).map(cas_number).collect(),
             reads: Some(reads),
             to_read: Vec::new(),
             recency: (0..count).map(|_| Recency::default()).collect(),
@@ -199,7 +224,7 @@ impl<S: Stores> Owner<S> {
             gated_count: 0,
             done: VecDeque::new(),
             counters,
-            secret,
+            secret: route.secret(),
             max_value_bytes: sizes.value_bytes,
             scratch: Vec::new(),
         }
@@ -253,13 +278,7 @@ impl<S: Stores> Owner<S> {
     }
 
     fn begin(&mut self, store: usize, keyed: &Keyed<'_>, now: Now, out: &mut Vec<u8>) -> Step<S::Read> {
-        let mut bench = Bench {
-            now,
-            max_value_bytes: self.max_value_bytes,
-            counters: &self.counters,
-            recency: &mut self.recency[store],
-            scratch: &mut self.scratch,
-        };
+        let mut bench = bench!(self, store, now);
         operate::begin(&mut self.stores, store, keyed, &mut bench, out)
     }
 
@@ -322,11 +341,6 @@ impl<S: Stores> Owner<S> {
         }
     }
 
-    /// The reads, for their descriptors.
-    pub fn reads(&self) -> &S::Reads {
-        self.reads.as_ref().expect("reads are away only while they complete")
-    }
-
     /// Starts the reads that were asked for in this turn, together.
     ///
     /// # Errors
@@ -386,13 +400,7 @@ impl<S: Stores> Owner<S> {
             self.large_bytes -= held.stub.bytes as usize;
         }
         let (keyed, mut out) = (task.keyed(), Vec::new());
-        let mut bench = Bench {
-            now,
-            max_value_bytes: self.max_value_bytes,
-            counters: &self.counters,
-            recency: &mut self.recency[task.store],
-            scratch: &mut self.scratch,
-        };
+        let mut bench = bench!(self, task.store, now);
         let step = match reading {
             Reading::Lookup(read) => went_on(&mut self.stores, task.store, &keyed, read, pages, &mut bench, &mut out),
             Reading::Value(held) => value_came(&mut self.stores, task.store, &keyed, &held, pages, &mut bench, &mut out),
@@ -427,13 +435,7 @@ impl<S: Stores> Owner<S> {
         let mut out = Vec::new();
         let step = match task.planned.as_deref() {
             Some((planned, Some(stub))) => {
-                let mut bench = Bench {
-                    now,
-                    max_value_bytes: self.max_value_bytes,
-                    counters: &self.counters,
-                    recency: &mut self.recency[task.store],
-                    scratch: &mut self.scratch,
-                };
+                let mut bench = bench!(self, task.store, now);
                 operate::finish_large(&mut self.stores, task.store, &task.keyed(), (planned, stub), &mut bench, &mut out)
             }
             _ => self.begin(task.store, &task.keyed(), now, &mut out),
@@ -555,7 +557,7 @@ impl<S: Stores> Owner<S> {
                     let item = Debug {
                         expiry: (record.expiry != 0).then_some(record.expiry),
                         access: last.map_or(0, |last| last.at),
-                        cas: record.cas(),
+                        cas: self.cas_numbers[store].of(&record),
                         fetched: last.is_some_and(|last| last.fetched),
                         class: 1,
                         size: operate::item_size(&record),

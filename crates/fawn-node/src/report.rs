@@ -191,6 +191,8 @@ fn settings(out: &mut Vec<u8>, shared: &Shared) {
     let options = &shared.options;
     report::stat_number(out, "maxbytes", options.memory_bytes);
     report::stat_number(out, "maxconns", shared.limits.connections as u64);
+    report::stat_number(out, "tcpport", tcp_port(&options.listen));
+    report::stat_number(out, "udpport", 0);
     report::stat(out, "inter", &options.listen.join(","));
     report::stat(out, "verbosity", "0");
     report::stat(out, "oldest", "0");
@@ -247,4 +249,9 @@ mod tests {
         assert_eq!((merged.number("fawn_entries"), merged.number("fawn_swap_us")), (7, 9));
         assert_eq!(merged.texts["fawn_read_path"], "io_uring");
     }
+}
+
+/// The port of the first address; 0 when it is not told in digits.
+fn tcp_port(listen: &[String]) -> u64 {
+    listen.first().and_then(|address| address.rsplit(':').next()?.parse().ok()).unwrap_or(0)
 }

@@ -7,7 +7,7 @@ use crate::exchange;
 use crate::listen;
 use crate::options::ServeOptions;
 use crate::route::Route;
-use crate::shared::Shared;
+use crate::shared::{Access, Shared};
 use crate::stores::Stores;
 use crate::engines::{Engines, Readers};
 use fawn_flash::{Caching, Directory, Engine, Reader, ReaderOptions};
@@ -44,8 +44,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a node on `open`'s stores. Listeners are opened before `open` is called, so that a port in use is found
-    /// before a store is touched.
+    /// Starts a node on `open`'s stores. Listeners are opened and files read before `open` is called, so that a port in
+    /// use or a bad certificate is found before a store is touched.
     ///
     /// # Errors
     /// [`ServeError`]; nothing runs then.
@@ -60,11 +60,12 @@ impl Running {
     {
         let mut listeners = listen::open_all(options)?;
         let addresses = listeners.iter().map(|listener| listener.name.clone()).collect();
+        let access = Access::read(options)?;
         let opened = open()?;
         let wakes = exchange::wakes(opened.loops.len()).map_err(ServeError::system("make an eventfd"))?;
         let links = exchange::mesh(&wakes, in_flight(wakes.len()));
         let route = Route::new(opened.secret, opened.stores, opened.loops.len());
-        let shared = Arc::new(Shared::new(options.clone(), wakes, opened.facts)?);
+        let shared = Arc::new(Shared::new(options.clone(), access, wakes, opened.facts));
         let mut running = Self { shared: Arc::clone(&shared), threads: Vec::new(), addresses };
         for (number, ((stores, reads), exchange)) in opened.loops.into_iter().zip(links).enumerate() {
             let shared = Arc::clone(&shared);

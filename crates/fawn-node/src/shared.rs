@@ -22,6 +22,25 @@ pub struct Accepted {
     pub family: Family,
 }
 
+/// Who may use a node, and with which certificate it shows itself.
+#[derive(Debug)]
+pub struct Access {
+    users: Option<Users>,
+    tls: Option<Arc<ServerConfig>>,
+}
+
+impl Access {
+    /// Reads the files that `options` name.
+    ///
+    /// # Errors
+    /// [`ServeError::AuthFile`], [`ServeError::Tls`].
+    pub fn read(options: &ServeOptions) -> Result<Self, ServeError> {
+        let users = options.auth_file.as_deref().map(Users::read).transpose()?;
+        let tls = options.tls.as_ref().map(tls::configuration).transpose()?;
+        Ok(Self { users, tls })
+    }
+}
+
 /// What the loops of a node share.
 #[derive(Debug)]
 pub struct Shared {
@@ -55,17 +74,13 @@ pub struct Shared {
 
 impl Shared {
     /// What the loops of a node with `options` share.
-    ///
-    /// # Errors
-    /// [`ServeError::AuthFile`], [`ServeError::Tls`].
     pub fn new(
         options: ServeOptions,
+        Access { users, tls }: Access,
         wakes: Vec<Arc<Wake>>,
         facts: Vec<(&'static str, String)>,
-    ) -> Result<Self, ServeError> {
-        let users = options.auth_file.as_deref().map(Users::read).transpose()?;
-        let tls = options.tls.as_ref().map(tls::configuration).transpose()?;
-        Ok(Self {
+    ) -> Self {
+        Self {
             limits: options.limits,
             flush_enabled: options.flush_enabled,
             users,
@@ -80,7 +95,7 @@ impl Shared {
             failure: Mutex::new(None),
             started: Instant::now(),
             facts,
-        })
+        }
     }
 
     /// The TLS configuration for a connection that came over `family`.

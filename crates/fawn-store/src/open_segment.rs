@@ -19,8 +19,10 @@ pub struct OpenSegment {
     newest: HashTable<u32>,
     /// Record bytes of entries that a later one superseded.
     superseded: usize,
-    /// Keys whose newest record is a delete.
-    deletes: usize,
+    /// Keys whose newest record is a delete, or was flushed.
+    dead: usize,
+    /// Records numbered up to here were flushed while they were here.
+    flushed: u64,
 }
 
 /// One entry of an open segment.
@@ -45,7 +47,7 @@ impl OpenSegment {
     /// An empty one that takes `capacity` bytes, at most 2 GiB.
     pub fn new(capacity: usize) -> Self {
         assert!(capacity <= 1 << 31, "arena offsets are 32-bit");
-        Self { arena: Vec::with_capacity(capacity), newest: HashTable::new(), superseded: 0, deletes: 0 }
+        Self { arena: Vec::with_capacity(capacity), newest: HashTable::new(), superseded: 0, dead: 0, flushed: 0 }
     }
 
     /// Whether a record of `len` bytes still fits.
@@ -63,9 +65,15 @@ impl OpenSegment {
         self.newest.len()
     }
 
-    /// Keys whose newest record here is a delete.
-    pub fn deletes(&self) -> usize {
-        self.deletes
+    /// Keys whose newest record here is neither a delete nor flushed.
+    pub fn live_keys(&self) -> usize {
+        self.newest.len() - self.dead
+    }
+
+    /// Counts all that is here, numbered up to `watermark`, as gone.
+    pub fn flush(&mut self, watermark: u64) {
+        self.dead = self.newest.len();
+        self.flushed = watermark;
     }
 
     /// Bytes appended, entry headers included.
@@ -102,11 +110,13 @@ impl OpenSegment {
             entry.key == *key && entry.record().key == record.key
         };
         let mut replaced = false;
-        self.deletes += usize::from(record.kind == Kind::Delete);
+        self.dead += usize::from(record.kind == Kind::Delete);
+        let flushed = self.flushed;
         if let Some(slot) = self.newest.find_mut(key.prefix(), same) {
             let old = entry_at(arena, *slot);
             self.superseded += ENTRY_HEADER_BYTES + old.bytes.len();
-            self.deletes -= usize::from(old.record().kind == Kind::Delete);
+            let record = old.record();
+            self.dead -= usize::from(record.kind == Kind::Delete || record.seq <= flushed);
             *slot = offset as u32;
             replaced = true;
         } else {
@@ -161,7 +171,8 @@ impl OpenSegment {
         self.arena.clear();
         self.newest.clear();
         self.superseded = 0;
-        self.deletes = 0;
+        self.dead = 0;
+        self.flushed = 0;
     }
 }
 

@@ -63,7 +63,7 @@ fn meta_gets_keep_the_order_of_touch_and_threshold() {
     let get = MetaGet::default();
     let recache = |after_touch| Some(MetaRecache { threshold: Exptime(30), after_touch });
     for (flags, expected) in [
-        ("v k s t f c h l u q Oabc", MetaGet { wants_value: true, ..get }),
+        ("v k s t f c h l u q Oabc", MetaGet { wants_value: true, untraced: true, ..get }),
         ("T60 R30", MetaGet { touch: Some(Exptime(60)), recache: recache(true), ..get }),
         ("R30 T60", MetaGet { touch: Some(Exptime(60)), recache: recache(false), ..get }),
         ("N5 E9 C3", MetaGet { vivify: Some(Exptime(5)), new_cas: Some(9), compare: Some(3), ..get }),

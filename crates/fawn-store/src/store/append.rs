@@ -49,11 +49,6 @@ impl Store {
         self.cache.remove(key);
         self.ranges[number].mark.last_seq = record.seq;
         self.counters.appended(len, superseded);
-        if let Some(stored) = &mut self.since_flush
-            && write.kind != Kind::Delete
-        {
-            *stored += 1;
-        }
         Ok(Appended { seq: record.seq, gate })
     }
 
@@ -206,7 +201,7 @@ impl Store {
         }
         self.note_next_flush();
         if deadline == 0 {
-            self.since_flush = Some(0);
+            self.count_as_flushed();
         }
         Ok(self.current_gate())
     }
@@ -215,6 +210,13 @@ impl Store {
         let mark: &mut RangeMark = &mut self.ranges[number].mark;
         mark.flush_watermark = watermark;
         mark.flush_deadline = deadline;
+    }
+
+    /// For the figures alone: what was there is gone.
+    fn count_as_flushed(&mut self) {
+        let watermark = self.ranges.iter().map(|range| range.mark.last_seq).max().unwrap_or(0);
+        self.open.flush(watermark);
+        self.flushed_entries = self.entries_beside_open();
     }
 
     pub(super) fn note_next_flush(&mut self) {
@@ -239,7 +241,7 @@ impl Store {
             }
         }
         self.unlogged_flush = true;
-        self.since_flush = Some(0);
+        self.count_as_flushed();
         self.note_next_flush();
         // When the log is full now, the next append tries again before it appends anything.
         let _ = self.log_flushes();

@@ -163,6 +163,7 @@ impl Store {
     }
 
     fn install_merge(&mut self, number: usize, outputs: Vec<MergedSlice>, reclaim: Reclaim) {
+        let before = self.cleaning.index_entries;
         let mut slices = Vec::with_capacity(outputs.len());
         for (segment, _) in &reclaim.segments {
             self.segments[usize::from(segment.get())] = None;
@@ -184,6 +185,8 @@ impl Store {
         self.cleaning.failures = 0;
         self.counters.merges += 1;
         self.recount();
+        let gone = before.saturating_sub(self.cleaning.index_entries);
+        self.flushed_entries = self.flushed_entries.saturating_sub(gone);
         self.clean();
     }
 

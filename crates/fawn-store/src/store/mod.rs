@@ -101,8 +101,8 @@ pub struct Store {
     next_flush: u32,
     /// A flush fired that is not in the log yet.
     unlogged_flush: bool,
-    /// Keys stored since the last `flush_all` of this opening, at most.
-    since_flush: Option<u64>,
+    /// Entries of frozen and sealed segments that `flush_all` made void and no merge has dropped yet, about.
+    flushed_entries: u64,
     /// Only the device's reserve is left.
     no_space: bool,
     /// Unix second of the last request.
@@ -157,7 +157,7 @@ impl Store {
             closing: false,
             next_flush: u32::MAX,
             unlogged_flush: false,
-            since_flush: None,
+            flushed_entries: 0,
             no_space: false,
             now: parts.now,
             candidates: Vec::new(),

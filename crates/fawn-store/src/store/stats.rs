@@ -65,6 +65,8 @@ pub struct Stats {
     pub slices_loaded: u64,
     /// Sealed segments.
     pub segments: u64,
+    /// Record bytes that are not known to be superseded, sealed and buffered.
+    pub live_bytes: u64,
     /// Record bytes in sealed segments of all slices.
     pub sealed_bytes: u64,
     /// Of these, bytes known to be superseded.
@@ -106,6 +108,14 @@ pub struct Stats {
 }
 
 impl Store {
+    /// Live keys in frozen and sealed segments, about, flushed ones included.
+    pub(super) fn entries_beside_open(&self) -> u64 {
+        let stale: u64 = self.slices.iter().map(|slice| slice.stale).sum();
+        let deletes: u64 = self.segments.iter().flatten().map(|view| view.footer.deletes).sum();
+        let frozen: usize = self.frozen.iter().map(|frozen| frozen.segment.live_keys()).sum();
+        self.cleaning.index_entries.saturating_sub(stale + deletes) + frozen as u64
+    }
+
     /// The store's figures.
     pub fn stats(&self) -> Stats {
         let cleaning = &self.cleaning;
@@ -113,12 +123,11 @@ impl Store {
         let stale: u64 = self.slices.iter().map(|slice| slice.stale).sum();
         let sealed_entries = cleaning.index_entries.saturating_sub(stale);
         let frozen = || self.frozen.iter().map(|frozen| &*frozen.segment);
-        let live = |segment: &OpenSegment| segment.keys() - segment.deletes();
-        let buffered = live(&self.open) + frozen().map(live).sum::<usize>();
-        let deletes: u64 = self.segments.iter().flatten().map(|view| view.footer.deletes).sum();
-        let entries = sealed_entries.saturating_sub(deletes) + buffered as u64;
+        let buffered = self.open.live_keys() + frozen().map(OpenSegment::live_keys).sum::<usize>();
+        let beside = self.entries_beside_open();
+        let live = self.open.live_bytes() + frozen().map(OpenSegment::live_bytes).sum::<usize>();
         Stats {
-            entries: self.since_flush.map_or(entries, |since| entries.min(since)),
+            entries: beside.saturating_sub(self.flushed_entries) + self.open.live_keys() as u64,
             buffered_entries: buffered as u64,
             index_slots: cleaning.index_entries,
             index_bytes: cleaning.index_bytes,
@@ -135,6 +144,7 @@ impl Store {
             slices: self.slices.len() as u64,
             slices_loaded: self.slices.iter().filter(|slice| slice.table.is_some()).count() as u64,
             segments: self.segments.iter().flatten().count() as u64,
+            live_bytes: cleaning.sealed_bytes.saturating_sub(cleaning.garbage_bytes) + live as u64,
             sealed_bytes: cleaning.sealed_bytes,
             garbage_bytes: cleaning.garbage_bytes,
             segment_file_bytes: self
