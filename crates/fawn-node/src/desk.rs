@@ -36,6 +36,8 @@ pub struct Desk<S: Stores> {
     pub gated: Vec<Token>,
     /// Connections that wait for room.
     pub queues: Queues,
+    /// The connection that may receive although the limit is reached.
+    favoured: Option<Token>,
     /// TLS handshake steps left in this turn.
     pub handshakes_left: usize,
     buffer: Vec<u8>,
@@ -51,6 +53,7 @@ impl<S: Stores> Desk<S> {
             epoll,
             gated: Vec::new(),
             queues: Queues { credit, ..Queues::default() },
+            favoured: None,
             handshakes_left: 0,
             buffer: vec![0; RECEIVE_BYTES],
             cipher: Vec::new(),
@@ -244,21 +247,17 @@ impl<S: Stores> Desk<S> {
                 Err(NoRoom(peer)) => Pause::Credit(peer),
             };
         }
-        let (held, output) = conn.held_bytes();
-        let others = self.core.input_bytes - conn.charged.0;
-        // A large command is paid for before any of it is kept.
-        let wanted = if let Pause::NeedMore(total) = conn.pause { total } else { 0 };
-        let affordable = wanted <= RECEIVE_BYTES || others == 0 || others + wanted <= self.core.bytes_limit;
-        let input = if affordable && wanted > RECEIVE_BYTES { held.max(wanted) } else { held };
-        self.core.input_bytes = others + input;
+        let (input, output) = conn.held_bytes();
+        self.core.input_bytes = self.core.input_bytes + input - conn.charged.0;
         self.core.output_bytes = self.core.output_bytes + output - conn.charged.1;
         conn.charged = (input, output);
+        let may_receive = self.may_receive(conn);
         if !conn.queued {
             let queue = match conn.pause {
                 Pause::Tasks => Some(&mut self.queues.tasks),
                 Pause::Memory => Some(&mut self.queues.memory),
                 Pause::Credit(peer) => Some(&mut self.queues.credit[peer]),
-                _ if !affordable => Some(&mut self.queues.memory),
+                _ if !may_receive => Some(&mut self.queues.memory),
                 _ => None,
             };
             if let Some(queue) = queue {
@@ -268,6 +267,21 @@ impl<S: Stores> Desk<S> {
         }
         self.watch(conn);
         false
+    }
+
+    /// Whether the connection may receive more of a large command. When all connections together hold as much input as
+    /// they may, only one of them goes on at a time: memory is bounded by the limit and one command, and somebody
+    /// always gets on.
+    fn may_receive(&mut self, conn: &Connection) -> bool {
+        let token = conn.flow.token;
+        let large = matches!(conn.pause, Pause::NeedMore(_)) && conn.input.len() > SMALL_INPUT_BYTES;
+        if !large || self.core.input_bytes < self.core.bytes_limit {
+            if self.favoured == Some(token) {
+                self.favoured = None;
+            }
+            return true;
+        }
+        *self.favoured.get_or_insert(token) == token
     }
 
     fn watch(&mut self, conn: &mut Connection) {
@@ -283,6 +297,9 @@ impl<S: Stores> Desk<S> {
     pub fn forget(&mut self, conn: &mut Connection) {
         self.core.input_bytes -= conn.charged.0;
         self.core.output_bytes -= conn.charged.1;
+        if self.favoured == Some(conn.flow.token) {
+            self.favoured = None;
+        }
         if let Some(tls) = &mut conn.tls {
             self.cipher.clear();
             tls.close(&mut self.cipher);

@@ -137,13 +137,7 @@ impl Stores for Engines {
     }
 
     fn write_value(&mut self, store: usize, ticket: Ticket, value: Vec<u8>) {
-        let file = loop {
-            // Segments have the even numbers.
-            let number = self.engines[store].store().new_value_file();
-            if number % 2 == 1 {
-                break number;
-            }
-        };
+        let file = self.engines[store].store().new_value_file();
         self.values.write(store, ticket, file, value);
     }
 

@@ -247,11 +247,6 @@ impl<S: Stores> Owner<S> {
         self.waiting() == 0 && self.scans.is_empty() && self.done.is_empty() && self.gated.iter().all(BinaryHeap::is_empty)
     }
 
-    /// Whether a command on this key would queue.
-    #[cfg(test)]
-    pub fn is_held(&self, key: &Key) -> bool {
-        self.held.contains_key(key)
-    }
 
     /// Runs a command on `store`; its answer is appended to `out` unless it has to wait.
     #[inline]

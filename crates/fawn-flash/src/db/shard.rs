@@ -252,14 +252,9 @@ impl Core {
         }
     }
 
-    /// A number for a new value file: odd, for segments have the even ones.
+    /// A number for a new value file.
     pub fn new_value_file(&mut self) -> u64 {
-        loop {
-            let number = self.store.new_value_file();
-            if number % 2 == 1 {
-                return number;
-            }
-        }
+        self.store.new_value_file()
     }
 
     /// Has the commit thread write `batch`.

@@ -132,7 +132,9 @@ impl Maintenance {
     }
 
     pub(super) fn add_value(&mut self, flash: &dyn Flash, file: u64, bytes: u64) -> Result<Step, FlashError> {
-        self.manifest.commit(flash, &[Edit::ValueAdded { file, bytes }])?;
+        if !self.manifest.state().values.contains_key(&file) {
+            self.manifest.commit(flash, &[Edit::ValueAdded { file, bytes }])?;
+        }
         Ok(Step::More)
     }
 

@@ -255,10 +255,12 @@ impl Store {
         Ok(())
     }
 
-    /// A number for a new value file (see [`Stub`](crate::large::Stub)): write and sync the file, then append its stub.
+    /// A number for a new value file (see [`Stub`](crate::large::Stub)): write and sync the file, append its stub, then
+    /// submit [`Work::ValueWritten`].
     pub fn new_value_file(&mut self) -> u64 {
-        self.next_value += 1;
-        self.next_value
+        let number = self.next_value;
+        self.next_value += 2;
+        number
     }
 
     /// Begins a clean stop: everything appended is synced by the batches still to be taken; call when
