@@ -167,7 +167,12 @@ impl<S: Stores> Desk<S> {
             used += count;
             conn.pause = pause;
             self.flush(conn);
-            if pause != Pause::Output || conn.flow.broken || self.core.pause(&conn.flow).is_some() {
+            if pause != Pause::Output || conn.flow.broken {
+                return used;
+            }
+            // The answers have left, but there may be something else to wait for now.
+            if let Some(pause) = self.core.pause(&conn.flow) {
+                conn.pause = pause;
                 return used;
             }
         }
@@ -176,14 +181,16 @@ impl<S: Stores> Desk<S> {
     /// Sends what may leave, then goes on with the connection's input if there is room again.
     pub fn service(&mut self, conn: &mut Connection) {
         self.flush(conn);
-        let resume = match conn.pause {
-            Pause::NeedMore(_) | Pause::Close => false,
-            _ => !conn.queued && !conn.flow.broken && self.core.pause(&conn.flow).is_none(),
-        };
-        if resume {
-            self.work(conn);
-            if conn.deaf {
-                self.hang_up(conn);
+        if conn.queued || conn.flow.broken || matches!(conn.pause, Pause::NeedMore(_) | Pause::Close) {
+            return;
+        }
+        match self.core.pause(&conn.flow) {
+            Some(pause) => conn.pause = pause,
+            None => {
+                self.work(conn);
+                if conn.deaf {
+                    self.hang_up(conn);
+                }
             }
         }
     }

@@ -191,7 +191,11 @@ impl<S: Stores> EventLoop<S> {
     /// How long the loop may sleep; `None` for as long as nothing happens.
     fn timeout_ms(&self) -> Option<u64> {
         let now = self.desk.core.now.ms;
-        if self.turn.more || self.desk.core.owner.stores.wants_turn() || !self.dirty.is_empty() || !self.desk.core.own_asks.is_empty() {
+        if self.turn.more
+            || self.desk.core.owner.stores.wants_turn()
+            || !self.dirty.is_empty()
+            || !self.desk.core.own_asks.is_empty()
+        {
             return Some(0);
         }
         let stores = self.turn.due_ms.map(|due| due.saturating_sub(now));

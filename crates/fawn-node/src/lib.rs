@@ -33,5 +33,5 @@ mod usage;
 mod values;
 mod wake;
 pub use error::ServeError;
-pub use server::serve;
 pub use options::{Limits, ServeOptions, TlsFiles, UnixOptions};
+pub use server::serve;

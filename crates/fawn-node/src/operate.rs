@@ -277,13 +277,7 @@ pub fn begin<S: Stores>(
 
 /// A plain get of an item in DRAM: what nearly every request is.
 #[inline]
-fn get_now<R>(
-    keyed: &Keyed<'_>,
-    record: &Record<'_>,
-    gate: Gate,
-    bench: &mut Bench<'_>,
-    out: &mut Vec<u8>,
-) -> Step<R> {
+fn get_now<R>(keyed: &Keyed<'_>, record: &Record<'_>, gate: Gate, bench: &mut Bench<'_>, out: &mut Vec<u8>) -> Step<R> {
     let cas = bench.cas.of(record);
     keyed.write(out, &Answer::Hit(Hit { flags: record.client_flags, cas, ..Hit::of(record.value) }));
     bench.counters.cmd_get.add(1);
@@ -336,8 +330,7 @@ pub fn finish_large<S: Stores>(
 ) -> Step<S::Read> {
     let Planned { marks, client_flags, expiry, client_cas, gate, .. } = *planned;
     let value = stub.encode();
-    let write =
-        Write { kind: Kind::Stub, marks, client_flags, expiry, client_cas, key: keyed.name, value: &value };
+    let write = Write { kind: Kind::Stub, marks, client_flags, expiry, client_cas, key: keyed.name, value: &value };
     match stores.append(store, &keyed.key, write, bench.now) {
         Ok(appended) => {
             stores.adopt_value(store, stub);
@@ -402,9 +395,8 @@ fn plan<'a>(
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Plan<'a> {
-    let kind = current.map_or(Kind::Value, |current| {
-        if current.stub.is_some() { Kind::Stub } else { current.record.kind }
-    });
+    let kind =
+        current.map_or(Kind::Value, |current| if current.stub.is_some() { Kind::Stub } else { current.record.kind });
     let (start, now) = (out.len(), bench.now.unix);
     if matches!(keyed.command, Command::ValueTooLarge(too_large) if !too_large.delete) {
         return Plan { append: Append::Nothing, outcome: Some(Outcome::NotFound), gate, start, kind };

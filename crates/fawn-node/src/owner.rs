@@ -244,9 +244,11 @@ impl<S: Stores> Owner<S> {
 
     /// Whether nothing waits and every answer has been handed out.
     pub fn is_idle(&self) -> bool {
-        self.waiting() == 0 && self.scans.is_empty() && self.done.is_empty() && self.gated.iter().all(BinaryHeap::is_empty)
+        self.waiting() == 0
+            && self.scans.is_empty()
+            && self.done.is_empty()
+            && self.gated.iter().all(BinaryHeap::is_empty)
     }
-
 
     /// Runs a command on `store`; its answer is appended to `out` unless it has to wait.
     #[inline]
@@ -398,7 +400,9 @@ impl<S: Stores> Owner<S> {
         let mut bench = bench!(self, task.store, now);
         let step = match reading {
             Reading::Lookup(read) => went_on(&mut self.stores, task.store, &keyed, read, pages, &mut bench, &mut out),
-            Reading::Value(held) => value_came(&mut self.stores, task.store, &keyed, &held, pages, &mut bench, &mut out),
+            Reading::Value(held) => {
+                value_came(&mut self.stores, task.store, &keyed, &held, pages, &mut bench, &mut out)
+            }
             Reading::Nothing => unreachable!("a task knows its read"),
         };
         self.stepped(ticket, task, step, out, now);
@@ -431,7 +435,14 @@ impl<S: Stores> Owner<S> {
         let step = match task.planned.as_deref() {
             Some((planned, Some(stub))) => {
                 let mut bench = bench!(self, task.store, now);
-                operate::finish_large(&mut self.stores, task.store, &task.keyed(), (planned, stub), &mut bench, &mut out)
+                operate::finish_large(
+                    &mut self.stores,
+                    task.store,
+                    &task.keyed(),
+                    (planned, stub),
+                    &mut bench,
+                    &mut out,
+                )
             }
             _ => self.begin(task.store, &task.keyed(), now, &mut out),
         };

@@ -1,6 +1,7 @@
 //! Starting and stopping a node: listeners, threads, signals.
 
 use crate::clock::Clock;
+use crate::engines::{Engines, Readers};
 use crate::error::ServeError;
 use crate::event_loop::{EventLoop, Parts};
 use crate::exchange;
@@ -9,7 +10,6 @@ use crate::options::ServeOptions;
 use crate::route::Route;
 use crate::shared::{Access, Shared};
 use crate::stores::Stores;
-use crate::engines::{Engines, Readers};
 use fawn_flash::{Caching, Directory, Engine, Reader, ReaderOptions};
 use fawn_ring::Secret;
 use fawn_store::Options;
@@ -155,7 +155,12 @@ fn open(options: &ServeOptions) -> Result<(Directory, Opened<Engines>), ServeErr
         tracing::warn!("{} was made with {stores} stores: {loops} threads serve them", options.dir.display());
     }
     let opened: Vec<_> = std::thread::scope(|scope| {
-        let open_one = |index| scope.spawn({ let directory = &directory; move || open_store(directory, index, options) });
+        let open_one = |index| {
+            scope.spawn({
+                let directory = &directory;
+                move || open_store(directory, index, options)
+            })
+        };
         let threads: Vec<_> = (0..stores).map(open_one).collect();
         threads.into_iter().map(|thread| thread.join().expect("opening a store does not panic")).collect()
     });

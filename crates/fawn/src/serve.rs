@@ -1,6 +1,6 @@
 //! `fawn serve`: one node.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -86,9 +86,12 @@ fn parse_item_size(text: &str) -> Result<Size, String> {
 pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
     log_to_standard_error();
     fawn_node::serve(&options(arguments), |addresses| {
+        let mut out = std::io::stdout().lock();
         for address in addresses {
-            println!("fawn: serving memcached on {address}");
+            // Nobody may be listening; that is no reason to stop.
+            let _ = writeln!(out, "fawn: serving memcached on {address}");
         }
+        let _ = out.flush();
     })?;
     Ok(Outcome::Done)
 }
