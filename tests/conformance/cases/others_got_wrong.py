@@ -193,7 +193,3 @@ def test_binary_protocol_not_hung_up_on(bench):
     with bench.connect() as wire:
         wire.send(b"\x80")
         wire.expect_closed()
-    with bench.connect() as wire:
-        wire.fence()
-        wire.send(b"\x80")
-        wire.expect_closed()
