@@ -1,4 +1,4 @@
-//! [`Files`]: the store's [`Flash`] on a directory of real files.
+//! [`Files`]: the store's [`Flash`](fawn_store::flash::Flash) on a directory of real files.
 //!
 //! Files are opened `O_DIRECT` where the file system takes it: the store has a cache of its own, and hash order makes
 //! the neighbours that a page cache would keep useless. Where it is refused, reads and writes go through the page
@@ -13,7 +13,7 @@
 //! | buffered, either way | 7–10k | 45–66 |
 //! | `O_DIRECT`, either way, into allocated but unwritten extents | 4–5.7k | 77–98 |
 //!
-//! Hence [`Flash::write_durably`] is one `pwritev2(RWF_DSYNC)`, which also is one request on devices with forced unit
+//! Hence [`Flash::write_durably`](fawn_store::flash::Flash::write_durably) is one `pwritev2(RWF_DSYNC)`, which also is one request on devices with forced unit
 //! access, and the commit log is filled with zeros when it is created (0.6 s a GiB), because the first write of an
 //! unwritten extent costs a journal commit.
 

@@ -146,8 +146,7 @@ fn check_log(flash: &dyn Flash, state: &State, findings: &mut Findings, stubs: &
     if state.generation == 0 {
         return;
     }
-    let expected =
-        Expected { start: state.log.start, generation: state.generation, clean_end: state.log.clean_end };
+    let expected = Expected { start: state.log.start, generation: state.generation, clean_end: state.log.clean_end };
     let mut bad = Vec::new();
     let found = recover(flash, state.log_shape(), expected, |replayed| {
         findings.log_entries += 1;

@@ -99,9 +99,10 @@ fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
 }
 
 fn findings_json(index: usize, found: &check::Findings) -> Value {
-    let damage = found.damage.iter().map(|damage| {
-        json!({ "file": file_name(damage.file), "offset": damage.offset, "what": damage.what })
-    });
+    let damage = found
+        .damage
+        .iter()
+        .map(|damage| json!({ "file": file_name(damage.file), "offset": damage.offset, "what": damage.what }));
     json!({
         "store": index,
         "damage": damage.collect::<Vec<_>>(),

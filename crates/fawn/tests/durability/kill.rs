@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::process::Command;
+use std::sync::Barrier;
 use std::time::Duration;
 
 use crate::server::{Client, Server};
@@ -125,16 +126,21 @@ fn kill_at_random_moments_loses_nothing_acknowledged() {
     for round in 0..=rounds {
         let command = Command::new(env!("CARGO_BIN_EXE_fawn"));
         let mut server = Server::start(command, dir.path(), &["--memory", "64M"]);
+        // Everybody has looked at what is there before the load, and the countdown, begin.
+        let verified = Barrier::new(clients.len() + 1);
         std::thread::scope(|scope| {
+            let verified = &verified;
             for knowledge in &mut clients {
                 let mut client = server.connect();
                 scope.spawn(move || {
                     knowledge.verify(&mut client);
+                    verified.wait();
                     if round < rounds {
                         knowledge.load(&mut client);
                     }
                 });
             }
+            verified.wait();
             if round < rounds {
                 moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 std::thread::sleep(Duration::from_millis(100 + (moment >> 33) % 400));

@@ -100,5 +100,7 @@ fn is_answer(call: &str) -> bool {
 
 /// The puts whose keys stand in a written buffer.
 fn puts_in(call: &str) -> Vec<usize> {
-    call.match_indices("traced-put-").filter_map(|(at, found)| call.get(at + found.len()..at + found.len() + 6)?.parse().ok()).collect()
+    call.match_indices("traced-put-")
+        .filter_map(|(at, found)| call.get(at + found.len()..at + found.len() + 6)?.parse().ok())
+        .collect()
 }
