@@ -15,7 +15,7 @@ use crate::report;
 use crate::route::Route;
 use crate::shared::Shared;
 use crate::stores::Stores;
-use fawn_memcache::{Answer, Command, Dump, Event, Request, Session, Stats, lines};
+use fawn_memcache::{Answer, Command, Detail, Dump, Event, Request, Session, Stats, lines};
 use fawn_ring::Key;
 use fawn_store::Gate;
 use std::sync::Arc;
@@ -358,6 +358,12 @@ impl<S: Stores> Core<S> {
                 Stats::Reset => {
                     self.shared.reset_counters();
                     self.answer(flow, request, &Answer::Reset);
+                }
+                // Nothing is counted by prefix, and nothing lies in slabs: both reports are empty.
+                Stats::Detail(Detail::Dump) | Stats::Cachedump { .. } => {
+                    let start = self.out.len();
+                    self.out.extend_from_slice(lines::END.as_bytes());
+                    self.finish(flow, start, 0, Gate::NONE, false);
                 }
                 Stats::Detail(_) => self.answer(flow, request, &Answer::Ok),
                 _ => self.answer(flow, request, &Answer::Error(lines::ERROR.trim_end())),

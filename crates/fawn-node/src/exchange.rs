@@ -1,7 +1,7 @@
 //! Requests for another loop's stores and the answers that come back: two bounded rings a direction and pair of loops.
 //!
 //! Messages travel in parcels, one a turn and direction, and the peer is woken only when it sleeps. A loop may have at
-//! most [`in_flight`](Link::may_send) requests on their way to one peer; both rings hold that many parcels and no
+//! most `in_flight` requests on their way to one peer; both rings hold that many parcels and no
 //! parcel is empty, so neither ring is ever full: an answer always has room, and two loops can never wait for each
 //! other. A connection whose next request has no room is paused by the loop, never dropped.
 

@@ -117,13 +117,7 @@ impl Running {
 pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<(), ServeError> {
     // Before anything else, so that a signal while stores are opened is not fatal to them.
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(ServeError::system("watch for signals"))?;
-    // The directory's lock is held until the stores have stopped.
-    let mut held = None;
-    let running = Running::start(options, || {
-        let (directory, opened) = open(options)?;
-        held = Some(directory);
-        Ok(opened)
-    })?;
+    let (running, directory) = start(options)?;
     let (stop, handle) = (running.stopper(), signals.handle());
     let watcher = std::thread::Builder::new()
         .name("fawn-signals".into())
@@ -142,8 +136,23 @@ pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<()
     let result = running.wait();
     handle.close();
     let _ = watcher.join();
-    drop(held);
+    // The directory's lock is held until the stores have stopped.
+    drop(directory);
     result
+}
+
+/// Starts a node on the stores of `options.dir`. The directory is to be held until the node has stopped.
+///
+/// # Errors
+/// [`ServeError`]; nothing runs then.
+pub fn start(options: &ServeOptions) -> Result<(Running, Directory), ServeError> {
+    let mut held = None;
+    let running = Running::start(options, || {
+        let (directory, opened) = open(options)?;
+        held = Some(directory);
+        Ok(opened)
+    })?;
+    Ok((running, held.expect("a node that runs has opened its directory")))
 }
 
 /// Opens the directory and its stores, all at once.

@@ -47,11 +47,7 @@ impl Node {
     }
 
     pub fn client(&self) -> Client<TcpStream> {
-        let stream = TcpStream::connect(self.address()).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        Client(stream)
+        client_of(self.address())
     }
 
     /// The number that `stats` shows under `name`.
@@ -85,6 +81,14 @@ impl Drop for Node {
             let _ = running.wait();
         }
     }
+}
+
+pub fn client_of(address: &str) -> Client<TcpStream> {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    Client(stream)
 }
 
 /// Waits until `is_so`.
