@@ -129,14 +129,20 @@ impl OpenSegment {
     /// The newest entry of a key.
     #[inline]
     pub fn get(&self, key: &Key, name: &[u8]) -> Option<Entry<'_>> {
+        self.find(key, name).map(|handle| self.entry(handle))
+    }
+
+    /// The handle of the newest entry of a key.
+    #[inline]
+    pub fn find(&self, key: &Key, name: &[u8]) -> Option<u32> {
         if self.newest.is_empty() {
             return None;
         }
-        let found = self.newest.find(key.prefix(), |offset| {
-            let entry = entry_at(&self.arena, *offset);
-            entry.key == *key && entry.record().key == name
-        })?;
-        Some(entry_at(&self.arena, *found))
+        let same = |offset: &u32| {
+            let entry = &self.arena[*offset as usize..];
+            entry[..Key::LEN] == key.0 && entry_at(&self.arena, *offset).record().key == name
+        };
+        self.newest.find(key.prefix(), same).copied()
     }
 
     /// Handles of the newest entry of each key, in key order.
@@ -149,7 +155,7 @@ impl OpenSegment {
         entries.into_iter().map(|(_, offset)| offset).collect()
     }
 
-    /// The entry of a handle from [`sorted`](Self::sorted).
+    /// The entry of a handle from [`sorted`](Self::sorted) or [`find`](Self::find).
     pub fn entry(&self, handle: u32) -> Entry<'_> {
         entry_at(&self.arena, handle)
     }

@@ -2,7 +2,7 @@
 
 use fawn_ring::Key;
 
-use super::Store;
+use super::{Frozen, Store};
 use crate::api::{Finished, Gate, Lookup, Read, Rest};
 use crate::flash::FileId;
 use crate::index::SegmentNumber;
@@ -14,8 +14,8 @@ use zerocopy::IntoBytes;
 
 /// Where in DRAM the newest version is.
 enum Place {
-    Open,
-    Frozen(usize),
+    Open(u32),
+    Frozen(usize, u32),
 }
 
 impl Store {
@@ -25,7 +25,7 @@ impl Store {
         self.counters.lookups += 1;
         self.fire_flushes(now);
         if let Some(place) = self.buffered(key, name) {
-            return self.answer_from_buffer(&place, key, name, now);
+            return self.answer_from_buffer(&place, key, now);
         }
         self.plan(key, name, now)
     }
@@ -33,19 +33,18 @@ impl Store {
     /// The buffer that holds the newest version, if one does.
     #[inline]
     fn buffered(&self, key: &Key, name: &[u8]) -> Option<Place> {
-        if self.open.get(key, name).is_some() {
-            return Some(Place::Open);
+        if let Some(handle) = self.open.find(key, name) {
+            return Some(Place::Open(handle));
         }
-        let newest = self.frozen.iter().rposition(|frozen| frozen.segment.get(key, name).is_some())?;
-        Some(Place::Frozen(newest))
+        let find = |(number, frozen): (usize, &Frozen)| Some(Place::Frozen(number, frozen.segment.find(key, name)?));
+        self.frozen.iter().enumerate().rev().find_map(find)
     }
 
-    fn answer_from_buffer(&self, place: &Place, key: &Key, name: &[u8], now: u32) -> Lookup<'_> {
-        let segment = match place {
-            Place::Open => &self.open,
-            Place::Frozen(number) => &*self.frozen[*number].segment,
+    fn answer_from_buffer(&self, place: &Place, key: &Key, now: u32) -> Lookup<'_> {
+        let entry = match place {
+            Place::Open(handle) => self.open.entry(*handle),
+            Place::Frozen(number, handle) => self.frozen[*number].segment.entry(*handle),
         };
-        let entry = segment.get(key, name).expect("found just before");
         let record = entry.record();
         if self.is_absent(key, &record, now) {
             Lookup::Absent { gate: entry.gate }
