@@ -16,7 +16,9 @@ pub(super) type Stored = Option<Arc<[u8]>>;
 
 /// The stored form of a page.
 pub(super) fn store(bytes: &[u8; PAGE_BYTES]) -> Stored {
-    let used = bytes.iter().rposition(|&byte| byte != 0)? + 1;
+    // By words first: most pages are full at the end or empty to it.
+    let tail = bytes.as_chunks::<64>().0.iter().rposition(|chunk| *chunk != [0; 64])?;
+    let used = bytes[..(tail + 1) * 64].iter().rposition(|&byte| byte != 0)? + 1;
     Some(Arc::from(&bytes[..used]))
 }
 

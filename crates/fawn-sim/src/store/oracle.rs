@@ -121,26 +121,41 @@ impl Oracle {
         self.versions.keys().filter_map(|name| Some((name.clone(), alive(name)?))).collect()
     }
 
-    /// Whether a get of `name` that began in state `since`, when the time was `began`, and ends now may answer `found`.
-    pub fn admits(&self, name: &[u8], found: Option<&Item>, since: u64, began: u32, now: u32) -> bool {
-        let seen_by = |item: &Item| [began, now].map(|time| item.alive(time).is_some());
+    /// Whether a get of `name` that began in state `since`, when the time was `began`, and is decided now may answer
+    /// `found`: the oldest state in which that is the answer, `None` when it never was.
+    pub fn admits(&self, name: &[u8], found: Option<&Item>, since: u64, began: u32, now: u32) -> Option<u64> {
         let Some(versions) = self.versions.get(name) else {
-            return found.is_none();
+            return found.is_none().then_some(0);
         };
         let first = versions.iter().rposition(|version| version.from < since);
-        let absent_before = first.is_none();
-        let current = versions[first.unwrap_or(0)..].iter();
-        match found {
-            None => {
-                absent_before
-                    || current
-                        .map(|version| version.item.as_ref())
-                        .any(|item| item.is_none_or(|item| !seen_by(item)[1]))
-            }
-            Some(found) => {
-                current.filter_map(|version| version.item.as_ref()).any(|item| item == found && seen_by(item)[0])
-            }
+        if first.is_none() && found.is_none() {
+            return Some(0);
         }
+        let admitted = |version: &&Version| match (&version.item, found) {
+            (None, None) => true,
+            // It expired while the get ran, or before.
+            (Some(item), None) => item.alive(now).is_none(),
+            (Some(item), Some(found)) => item == found && item.alive(began).is_some(),
+            (None, Some(_)) => false,
+        };
+        let start = first.unwrap_or(0);
+        let at = start + versions[start..].iter().position(|version| admitted(&version))?;
+        if found.is_some() {
+            return Some(versions[at].from + 1);
+        }
+        // What has expired by now looks the same as what was deleted after that.
+        let absent = |version: &&Version| version.item.as_ref().is_none_or(|item| item.alive(now).is_none());
+        let since_absent = at + 1 - versions[..=at].iter().rev().take_while(absent).count();
+        Some(match versions.get(since_absent) {
+            Some(Version { from, item: None }) if since_absent > 0 => from + 1,
+            _ => 0,
+        })
+    }
+
+    /// Every version of `name` with the state it appeared in, for people.
+    pub fn versions(&self, name: &[u8]) -> Vec<(u64, Option<Item>)> {
+        let versions = self.versions.get(name).into_iter().flatten();
+        versions.map(|version| (version.from + 1, version.item.clone())).collect()
     }
 
     /// Finds the state that `recovered` (all keys that a reader at `now` sees after a restart) is, makes it the newest,
@@ -186,7 +201,7 @@ impl Oracle {
             if fitting.len() as u64 <= self.issued - self.safe {
                 lines.push(format!(
                     "{:?}: found {found:?}, which fits states {fitting:?}; acknowledged {:?}, newest {:?}",
-                    String::from_utf8_lossy(name),
+                    String::from_utf8_lossy(&name[..name.len().min(16)]),
                     self.at(name, self.safe, now),
                     self.at(name, self.issued, now),
                 ));
@@ -249,13 +264,14 @@ mod tests {
     #[test]
     fn a_get_may_see_what_was_newest_while_it_ran_and_nothing_else() {
         let oracle = sample();
-        assert!(oracle.admits(b"a", Some(&item(1)), 2, 0, 0));
-        assert!(oracle.admits(b"a", Some(&item(3)), 2, 0, 0));
-        assert!(!oracle.admits(b"a", Some(&item(1)), 3, 0, 0));
-        assert!(!oracle.admits(b"a", None, 2, 0, 0));
-        assert!(oracle.admits(b"a", None, 0, 0, 0), "it was absent when the get began");
-        assert!(oracle.admits(b"b", None, 2, 0, 0) && !oracle.admits(b"b", Some(&item(2)), 4, 0, 0));
-        assert!(oracle.admits(b"never", None, 0, 0, 0));
+        assert_eq!(oracle.admits(b"a", Some(&item(1)), 2, 0, 0), Some(1));
+        assert_eq!(oracle.admits(b"a", Some(&item(3)), 2, 0, 0), Some(3));
+        assert_eq!(oracle.admits(b"a", Some(&item(1)), 3, 0, 0), None);
+        assert_eq!(oracle.admits(b"a", None, 2, 0, 0), None);
+        assert_eq!(oracle.admits(b"a", None, 0, 0, 0), Some(0), "it was absent when the get began");
+        assert_eq!(oracle.admits(b"b", None, 2, 0, 0), Some(4));
+        assert_eq!(oracle.admits(b"b", Some(&item(2)), 4, 0, 0), None);
+        assert_eq!(oracle.admits(b"never", None, 0, 0, 0), Some(0));
     }
 
     #[test]
@@ -264,9 +280,11 @@ mod tests {
         oracle.change(b"a", Some(Item { expiry: 10, ..item(1) }));
         oracle.change(b"b", Some(item(2)));
         assert!(oracle.get(b"a", 9).is_some() && oracle.get(b"a", 10).is_none());
-        assert!(oracle.admits(b"a", None, 2, 9, 10) && !oracle.admits(b"a", None, 2, 9, 9));
+        assert_eq!((oracle.admits(b"a", None, 2, 9, 10), oracle.admits(b"a", None, 2, 9, 9)), (Some(0), None));
         oracle.flush(|item| item.seq <= 2);
         assert!(oracle.alive(0).is_empty());
         assert_eq!(oracle.issued(), 3);
+        assert_eq!(oracle.admits(b"b", None, 3, 0, 0), Some(3), "the flush is seen");
+        assert_eq!(oracle.admits(b"a", None, 3, 10, 10), Some(0), "it may be the expiry that is seen");
     }
 }
