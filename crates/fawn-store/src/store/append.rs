@@ -160,9 +160,18 @@ impl Store {
         (!self.batch_in_flight).then_some(self.pending_since_ms? + u64::from(ms))
     }
 
-    /// Lets unsynced records leave at once, whatever the interval: for a clean stop.
+    /// Begins a clean stop: unsynced records leave at once, whatever the interval, and in memory mode what is not sealed
+    /// is.
     pub fn hurry(&mut self) {
         self.closing = true;
+        self.seal_to_stop();
+    }
+
+    /// In memory mode a stop seals; with all frozen segments in use, the next seal that completes comes back here.
+    pub(super) fn seal_to_stop(&mut self) {
+        if self.closing && self.options.ack == Ack::Memory {
+            let _ = self.seal();
+        }
     }
 
     /// Takes note of what a batch came to. A failure stops the store: what a failed sync left is unknown, and trying

@@ -142,6 +142,7 @@ impl Store {
         self.views.advance();
         self.reclaim();
         self.recount();
+        self.seal_to_stop();
         self.rebuild_outgrown();
         self.clean();
     }

@@ -270,9 +270,20 @@ impl Store {
         self.work.push_back(Work::Close { log_end: self.log.position().page });
     }
 
-    /// Whether nothing waits for a sync.
+    /// Whether nothing waits for a sync. In memory mode, where segments are all that is ever synced, a stop that
+    /// [`hurry`](Self::hurry) began also waits for the last seal.
     pub fn is_idle(&self) -> bool {
-        !self.batch_in_flight && self.log.pending_bytes() == 0
+        let unsealed = self.closing && self.options.ack == Ack::Memory && self.holds_unsealed();
+        !self.batch_in_flight && self.log.pending_bytes() == 0 && !unsealed
+    }
+
+    fn holds_unsealed(&self) -> bool {
+        !self.open.is_empty() || !self.frozen.is_empty()
+    }
+
+    /// Space on the device, as last seen.
+    pub fn space(&self) -> Option<Space> {
+        self.space
     }
 
     /// Whether the clean stop is recorded.

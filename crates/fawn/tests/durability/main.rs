@@ -6,4 +6,5 @@
 
 mod kill;
 mod server;
+mod stop;
 mod trace;
