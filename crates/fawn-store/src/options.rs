@@ -32,7 +32,7 @@ pub struct Options {
 /// Smallest and largest open segment that is derived.
 const SEGMENT_BYTES: (u64, u64) = (1 << 20, 64 << 20);
 /// Data of the device for each slice to begin with.
-const DEVICE_BYTES_A_SLICE: u64 = 256 << 20;
+const DEVICE_BYTES_A_SLICE: u64 = 1 << 30;
 /// Frozen segments that may wait for their seal.
 pub const MAX_FROZEN: usize = 2;
 
@@ -69,7 +69,7 @@ impl Options {
         4 * self.segment_bytes() as u64 / crate::page::PAGE_BYTES as u64
     }
 
-    /// Slices to begin with, for a device of `device_bytes`: one for each 256 MiB that this store may come to hold,
+    /// Slices to begin with, for a device of `device_bytes`: one for each GiB that this store may come to hold,
     /// within what its memory budget can index (a slice's table takes up to 16 KiB before it holds anything).
     pub(crate) fn slices(&self, device_bytes: u64) -> u32 {
         if self.slices > 0 {
