@@ -127,6 +127,7 @@ pub enum Received {
 
 /// One connection.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // each says whether the connection is in one of the loop's lists
 pub struct Connection {
     /// The socket.
     pub socket: OwnedFd,
@@ -208,6 +209,16 @@ impl Connection {
         self.input.reserve_exact(room);
         let result = recv(&self.socket, spare_capacity(&mut self.input), RecvFlags::DONTWAIT).map(|(_, count)| count);
         self.received(result, now_ms)
+    }
+
+    /// Keeps `rest`, which is not parsed yet, in the place of the input; the buffer goes when that is nothing.
+    pub fn keep_input(&mut self, rest: &[u8]) {
+        if rest.is_empty() {
+            self.input = Vec::new();
+        } else {
+            self.input.clear();
+            self.input.extend_from_slice(rest);
+        }
     }
 
     fn received(&mut self, result: Result<usize, Errno>, now_ms: u64) -> Received {

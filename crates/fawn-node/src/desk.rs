@@ -80,19 +80,10 @@ impl<S: Stores> Desk<S> {
         let received = conn.receive(&mut buffer[held..], self.core.now.ms);
         if let Received::Bytes(count @ 1..) = received {
             let used = self.pump(conn, &buffer[..held + count]);
-            self.keep_rest(conn, &buffer[used..held + count]);
+            conn.keep_input(&buffer[used..held + count]);
         }
         self.buffer = buffer;
         self.received(conn, received);
-    }
-
-    fn keep_rest(&mut self, conn: &mut Connection, rest: &[u8]) {
-        if rest.is_empty() {
-            conn.input = Vec::new();
-        } else {
-            conn.input.clear();
-            conn.input.extend_from_slice(rest);
-        }
     }
 
     fn received(&mut self, conn: &mut Connection, received: Received) {
@@ -184,14 +175,13 @@ impl<S: Stores> Desk<S> {
         if conn.queued || conn.flow.broken || matches!(conn.pause, Pause::NeedMore(_) | Pause::Close) {
             return;
         }
-        match self.core.pause(&conn.flow) {
-            Some(pause) => conn.pause = pause,
-            None => {
-                self.work(conn);
-                if conn.deaf {
-                    self.hang_up(conn);
-                }
-            }
+        if let Some(pause) = self.core.pause(&conn.flow) {
+            conn.pause = pause;
+            return;
+        }
+        self.work(conn);
+        if conn.deaf {
+            self.hang_up(conn);
         }
     }
 
@@ -203,7 +193,7 @@ impl<S: Stores> Desk<S> {
             let stream_above = if pressed { 0 } else { core.shared.limits.whole_answer_bytes - 1 };
             let stores = &core.owner.stores;
             let durable = |store| stores.durable(usize::from(store));
-            conn.flow.answers.release(durable, stream_above, &mut core.out, &mut core.pool);
+            conn.flow.answers.release(durable, stream_above, &mut core.out, &mut core.owner.pool);
             if !conn.gated && conn.flow.answers.front_gate().is_some() {
                 conn.gated = true;
                 self.gated.push(conn.flow.token);

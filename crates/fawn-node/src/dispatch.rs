@@ -4,7 +4,7 @@
 //! Answers that are complete go straight into the loop's output ([`Core::out`]); from the first one that has to wait,
 //! everything queues in the connection's [`Answers`](crate::answers::Answers).
 
-use crate::answers::{Filled, Finish, Pool};
+use crate::answers::{Filled, Finish};
 use crate::clock::Now;
 use crate::connection::{Deferred, Flow, Line, Listing, Pause};
 use crate::counters::Counters;
@@ -37,8 +37,6 @@ pub struct Core<S: Stores> {
     pub shared: Arc<Shared>,
     /// The loop's counters.
     pub counters: Arc<Counters>,
-    /// Buffers for answers that wait.
-    pub pool: Pool,
     /// Answers of the connection at hand that may leave at once.
     pub out: Vec<u8>,
     /// The time of this turn.
@@ -228,7 +226,8 @@ impl<S: Stores> Core<S> {
     #[inline]
     fn finish(&mut self, flow: &mut Flow, start: usize, store: usize, gate: Gate, failed: bool) {
         let held = gate > Gate::NONE && gate > self.owner.stores.durable(store);
-        if !held && !(failed && flow.line.is_some()) {
+        let fails_line = failed && flow.line.is_some();
+        if !held && !fails_line {
             match flow.line {
                 Some(Line::Direct(_)) => return,
                 None if flow.answers.is_empty() => return,
@@ -240,7 +239,7 @@ impl<S: Stores> Core<S> {
 
     fn finish_later(&mut self, flow: &mut Flow, start: usize, gate: Option<(u16, Gate)>, failed: bool) {
         match flow.line {
-            None => flow.answers.push(&self.out[start..], gate, &mut self.pool),
+            None => flow.answers.push(&self.out[start..], gate, &mut self.owner.pool),
             Some(line) => {
                 let part = self.out.split_off(start);
                 let answer = match line {
@@ -251,7 +250,7 @@ impl<S: Stores> Core<S> {
                     let number = flow.answers.wait_for_part(answer);
                     flow.broken |= flow.answers.fill(answer, number, part, true) == Filled::Broken;
                 } else {
-                    flow.answers.extend(answer, &part, gate, &mut self.pool);
+                    flow.answers.extend(answer, &part, gate, &mut self.owner.pool);
                 }
             }
         }
@@ -261,7 +260,7 @@ impl<S: Stores> Core<S> {
     /// Moves a line of keys from the output into the queue.
     fn queue_line(&mut self, flow: &mut Flow, start: usize) -> u64 {
         let answer = flow.answers.open(Finish::Suffix(b""));
-        flow.answers.extend(answer, &self.out[start..], None, &mut self.pool);
+        flow.answers.extend(answer, &self.out[start..], None, &mut self.owner.pool);
         self.out.truncate(start);
         flow.line = Some(Line::Queued(answer));
         answer
@@ -340,13 +339,13 @@ impl<S: Stores> Core<S> {
         let answer = flow.answers.open(Finish::Suffix(b""));
         for (store, gate) in gates {
             if gate > self.owner.stores.durable(store) {
-                flow.answers.extend(answer, b"", Some((store as u16, gate)), &mut self.pool);
+                flow.answers.extend(answer, b"", Some((store as u16, gate)), &mut self.owner.pool);
             }
         }
         self.ask_everyone(flow, answer, Ask::FlushAll { at_unix });
         let start = self.out.len();
         request.responder.write(&mut self.out, b"", &Answer::Ok);
-        flow.answers.extend(answer, &self.out[start..], None, &mut self.pool);
+        flow.answers.extend(answer, &self.out[start..], None, &mut self.owner.pool);
         self.out.truncate(start);
         flow.answers.close(answer);
         Ok(())
@@ -381,7 +380,7 @@ impl<S: Stores> Core<S> {
         }
         let answer = flow.answers.open(Finish::Gather(kind as u8));
         let own = report::encode(&self.owner.stores.figures(self.now));
-        flow.answers.extend(answer, &own, None, &mut self.pool);
+        flow.answers.extend(answer, &own, None, &mut self.owner.pool);
         self.ask_everyone(flow, answer, Ask::Figures);
         if let Filled::Gathered(tag) = flow.answers.close(answer) {
             self.gather(flow, answer, tag);
@@ -438,7 +437,7 @@ impl<S: Stores> Core<S> {
         };
         if listed.failed || listing.store == self.route.stores() {
             flow.listing = None;
-            flow.answers.push(end.as_bytes(), None, &mut self.pool);
+            flow.answers.push(end.as_bytes(), None, &mut self.owner.pool);
         }
     }
 }

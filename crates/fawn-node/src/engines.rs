@@ -2,7 +2,7 @@
 //! values.
 
 use crate::clock::Now;
-use crate::stores::{Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
+use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
 use crate::values::ValueWriter;
 use fawn_flash::{Engine, Reader};
 use fawn_ring::{Interval, Key};
@@ -19,7 +19,8 @@ const SCAN_BYTES: usize = 256 << 10;
 
 /// The stores of one loop.
 pub struct Engines {
-    engines: Vec<Engine>,
+    /// By store.
+    stores: Vec<Engine>,
     values: ValueWriter,
     /// Something was asked for since the last turn.
     asked: bool,
@@ -47,12 +48,12 @@ impl Engines {
             scans: Vec::new(),
             scanning: Vec::new(),
             news: Vec::new(),
-            engines,
+            stores: engines,
         })
     }
 
     fn begin_scan(&mut self, store: usize, ticket: Ticket, from: Key, now: Now) {
-        let engine = self.engines[store].store();
+        let engine = self.stores[store].store();
         let interval = engine.interval();
         if from > interval.high {
             let scanned = Scanned { id: 0, records: Vec::new(), next: None, error: None };
@@ -65,8 +66,8 @@ impl Engines {
     }
 
     fn take_scanned(&mut self) {
-        for number in 0..self.engines.len() {
-            while let Some(scanned) = self.engines[number].store().take_scanned() {
+        for number in 0..self.stores.len() {
+            while let Some(scanned) = self.stores[number].store().take_scanned() {
                 let wanted = |(store, id, _): &(usize, u64, Ticket)| *store == number && *id == scanned.id;
                 if let Some(at) = self.scanning.iter().position(wanted) {
                     let (_, _, ticket) = self.scanning.swap_remove(at);
@@ -82,12 +83,12 @@ impl Stores for Engines {
     type Reads = Readers;
 
     fn count(&self) -> usize {
-        self.engines.len()
+        self.stores.len()
     }
 
     #[inline]
     fn lookup(&mut self, store: usize, key: &Key, name: &[u8], now: Now) -> Lookup<'_, store::Read> {
-        match self.engines[store].store().lookup(key, name, now.unix) {
+        match self.stores[store].store().lookup(key, name, now.unix) {
             store::Lookup::Found { record, gate } => Lookup::Found(record, gate),
             store::Lookup::Absent { gate } => Lookup::Absent(gate),
             store::Lookup::Read(read) => Lookup::Read(read),
@@ -112,7 +113,7 @@ impl Stores for Engines {
         name: &[u8],
         now: Now,
     ) -> Finished<'p, store::Read> {
-        match self.engines[store].store().finish(read, pages, key, name, now.unix) {
+        match self.stores[store].store().finish(read, pages, key, name, now.unix) {
             store::Finished::Found(record) => Finished::Found(record),
             store::Finished::Absent => Finished::Absent,
             store::Finished::Read(read) => Finished::Read(read),
@@ -122,28 +123,28 @@ impl Stores for Engines {
     }
 
     fn abandon(&mut self, store: usize, read: store::Read) {
-        self.engines[store].store().abandon(read);
+        self.stores[store].store().abandon(read);
     }
 
     #[inline]
     fn append(&mut self, store: usize, key: &Key, write: Write<'_>, now: Now) -> Result<Appended, Refusal> {
         self.asked = true;
-        self.engines[store].store().append(key, write, now.unix)
+        self.stores[store].store().append(key, write, now.unix)
     }
 
     fn flush_all(&mut self, store: usize, at_unix: u32, now: Now) -> Result<Gate, Refusal> {
         self.asked = true;
-        self.engines[store].store().flush_all(at_unix, now.unix)
+        self.stores[store].store().flush_all(at_unix, now.unix)
     }
 
     fn write_value(&mut self, store: usize, ticket: Ticket, value: Vec<u8>) {
-        let file = self.engines[store].store().new_value_file();
+        let file = self.stores[store].store().new_value_file();
         self.values.write(store, ticket, file, value);
     }
 
     fn adopt_value(&mut self, store: usize, stub: &Stub) {
         self.asked = true;
-        self.engines[store].submit(Work::ValueWritten { file: stub.file, bytes: stub.bytes });
+        self.stores[store].submit(Work::ValueWritten { file: stub.file, bytes: stub.bytes });
     }
 
     fn drop_value(&mut self, store: usize, stub: &Stub) {
@@ -165,20 +166,20 @@ impl Stores for Engines {
 
     #[inline]
     fn durable(&self, store: usize) -> Gate {
-        self.engines[store].store_ref().durable()
+        self.stores[store].store_ref().durable()
     }
 
     fn turn(&mut self, now: Now) -> Turn {
         self.asked = false;
         for (store, ticket, from) in std::mem::take(&mut self.scans) {
-            match self.engines[store].store().seal() {
+            match self.stores[store].store().seal() {
                 Err(Refusal::Busy) => self.scans.push((store, ticket, from)),
                 // A stopped store still reads.
                 Ok(()) | Err(_) => self.begin_scan(store, ticket, from, now),
             }
         }
         let mut turn = Turn::default();
-        for (number, engine) in self.engines.iter_mut().enumerate() {
+        for (number, engine) in self.stores.iter_mut().enumerate() {
             let polled = engine.poll(now.unix, now.ms);
             turn.retry |= polled.retry;
             turn.more |= polled.more;
@@ -198,12 +199,12 @@ impl Stores for Engines {
     }
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        self.engines.iter().map(AsFd::as_fd).chain([self.values.as_fd()]).collect()
+        self.stores.iter().map(AsFd::as_fd).chain([self.values.as_fd()]).collect()
     }
 
     fn figures(&self, _: Now) -> Figures {
         let mut figures = Figures::default();
-        for engine in &self.engines {
+        for engine in &self.stores {
             add(&mut figures, &engine.store_ref().stats());
         }
         figures
@@ -212,7 +213,7 @@ impl Stores for Engines {
     fn stop(self) -> Result<(), String> {
         drop(self.values);
         let mut result = Ok(());
-        for engine in self.engines {
+        for engine in self.stores {
             result = result.and(engine.close().map_err(|error| error.to_string()));
         }
         result
@@ -299,7 +300,7 @@ impl Reads for Readers {
         Ok(())
     }
 
-    fn complete(&mut self, done: &mut dyn FnMut(Ticket, Result<&mut [Page], FlashError>)) -> Result<(), String> {
+    fn complete(&mut self, done: Came<'_>) -> Result<(), String> {
         for reader in &mut self.readers {
             let came = |ticket: u64, pages: Result<&mut [Page], FlashError>| done(ticket as Ticket, pages);
             reader.complete(came).map_err(|error| error.to_string())?;

@@ -5,24 +5,24 @@
 //! connections that waited; start the turn's reads together; send off what other loops are asked and told. Nothing in
 //! a turn blocks.
 
-use crate::answers::Filled;
+mod accept;
+mod mail;
+mod stop;
+
+use crate::advice::Advice;
 use crate::clock::Clock;
-use crate::connection::{Connection, Pause};
+use crate::connection::Connection;
 use crate::counters::Counters;
 use crate::desk::Desk;
-use crate::dispatch::{Core, LISTING};
-use crate::exchange::{Ask, Exchange, Head, Place};
+use crate::dispatch::Core;
+use crate::exchange::Exchange;
 use crate::listen::Listener;
-use crate::operate::{self, Keyed};
-use crate::owner::{Client, Done, Owner, Ran, Sizes};
-use crate::report;
+use crate::owner::{Owner, Sizes};
 use crate::route::Route;
-use crate::shared::{Accepted, Shared};
+use crate::shared::Shared;
 use crate::slab::{Slab, Token};
 use crate::stores::{Reads, Stores, Turn};
 use crate::sweep::Sweep;
-use crate::tls::Secure;
-use fawn_memcache::{Limits as SessionLimits, Session, report as lines};
 use fawn_store::Gate;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -33,15 +33,20 @@ use std::time::Instant;
 
 /// Events taken from the kernel in one turn.
 const EVENTS: usize = 256;
+
 /// Connections that waited for room, gone on with in one turn and queue.
 const RESUMED_A_TURN: usize = 64;
-/// Handshakes to the socket, before bytes: a connection is accepted at most so often in one turn.
+
+/// Connections accepted in one turn and listener.
 const ACCEPTS_A_TURN: usize = 64;
 
 /// `epoll_data` of what is not a connection; connections' are 2^32 and above.
 const WAKE: u64 = 0;
+
 const STORES: u64 = 1;
+
 const READS: u64 = 2;
+
 const LISTENERS: u64 = 16;
 
 /// One event loop.
@@ -62,6 +67,7 @@ pub struct EventLoop<S: Stores> {
     turn: Turn,
     reads_ready: bool,
     sweep: Sweep,
+    advice: Advice,
     /// When the node began to stop, in milliseconds.
     stopping_since: Option<u64>,
     drained: bool,
@@ -115,7 +121,6 @@ impl<S: Stores> EventLoop<S> {
             exchange: parts.exchange,
             route: parts.route,
             counters,
-            pool: crate::answers::Pool::default(),
             out: Vec::new(),
             now: clock.now(),
             output_bytes: 0,
@@ -137,6 +142,7 @@ impl<S: Stores> EventLoop<S> {
             turn: Turn { more: true, ..Turn::default() },
             reads_ready: false,
             sweep: Sweep::default(),
+            advice: Advice::default(),
             stopping_since: None,
             drained: false,
         })
@@ -224,6 +230,7 @@ impl<S: Stores> EventLoop<S> {
         }
         let woken = self.desk.core.exchange.send();
         self.sweep();
+        self.advise();
         self.stop_step();
         let counters = &self.desk.core.counters;
         counters.wake_ups.add(woken as u64);
@@ -273,193 +280,6 @@ impl<S: Stores> EventLoop<S> {
         }
     }
 
-    fn accept(&mut self, at: usize) {
-        for _ in 0..ACCEPTS_A_TURN {
-            let Some(listener) = self.listeners.get(at) else { return };
-            let flags = rustix::net::SocketFlags::NONBLOCK | rustix::net::SocketFlags::CLOEXEC;
-            match rustix::net::accept_with(&listener.socket, flags) {
-                Ok(socket) => {
-                    let family = listener.family;
-                    self.place(Accepted { socket, family });
-                }
-                Err(Errno::AGAIN) => return,
-                Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
-                Err(error) => {
-                    tracing::warn!("cannot accept connections for 100 ms: {error}");
-                    return self.stop_accepting(self.desk.core.now.ms + 100);
-                }
-            }
-        }
-    }
-
-    fn stop_accepting(&mut self, until_ms: u64) {
-        self.deaf_until_ms = Some(until_ms);
-        for listener in &self.listeners {
-            let _ = epoll::delete(&self.desk.epoll, &listener.socket);
-        }
-    }
-
-    fn accept_again(&mut self) {
-        if self.deaf_until_ms.is_some_and(|until| until <= self.desk.core.now.ms) {
-            self.deaf_until_ms = None;
-            for (at, listener) in self.listeners.iter().enumerate() {
-                let data = EventData::new_u64(LISTENERS + at as u64);
-                let _ = epoll::add(&self.desk.epoll, &listener.socket, data, EventFlags::IN);
-            }
-        }
-    }
-
-    /// Gives a new connection to the loop whose turn it is.
-    fn place(&mut self, accepted: Accepted) {
-        let shared = Arc::clone(&self.desk.core.shared);
-        let counters = &self.desk.core.counters;
-        if shared.connections.fetch_add(1, Ordering::Relaxed) >= shared.limits.connections {
-            shared.connections.fetch_sub(1, Ordering::Relaxed);
-            counters.rejected_connections.add(1);
-            let line = fawn_memcache::lines::TOO_MANY_CONNECTIONS.as_bytes();
-            if shared.tls_for(accepted.family).is_none() {
-                let _ = rustix::net::send(&accepted.socket, line, rustix::net::SendFlags::NOSIGNAL);
-            }
-            return;
-        }
-        counters.total_connections.add(1);
-        let home = self.next_home;
-        self.next_home = (home + 1) % self.desk.core.exchange.loops();
-        if home == self.desk.core.number {
-            self.adopt(accepted);
-        } else {
-            shared.hand_over(home, accepted);
-        }
-    }
-
-    fn take_accepted(&mut self) {
-        self.accept_again();
-        let core = &self.desk.core;
-        if core.exchange.loops() > 1 && core.shared.has_accepted(core.number) {
-            for accepted in core.shared.take_accepted(core.number) {
-                self.adopt(accepted);
-            }
-        }
-    }
-
-    fn adopt(&mut self, accepted: Accepted) {
-        let core = &self.desk.core;
-        let shared = &core.shared;
-        let tls = match shared.tls_for(accepted.family).map(|config| Secure::new(&config)).transpose() {
-            Ok(tls) => tls.map(Box::new),
-            Err(error) => {
-                tracing::error!("a TLS connection cannot be made: {error}");
-                shared.connections.fetch_sub(1, Ordering::Relaxed);
-                return;
-            }
-        };
-        let limits = SessionLimits { item_bytes: shared.options.max_item_bytes };
-        let session = if shared.users.is_some() { Session::with_authentication(limits) } else { Session::new(limits) };
-        if accepted.family == crate::listen::Family::Tcp {
-            let _ = rustix::net::sockopt::set_tcp_nodelay(&accepted.socket, true);
-            let _ = rustix::net::sockopt::set_socket_keepalive(&accepted.socket, true);
-        }
-        let mut conn = Connection::new(accepted.socket, accepted.family, tls, session, core.now.ms);
-        conn.interest = EventFlags::IN;
-        let token = self.connections.insert(conn);
-        self.desk.core.counters.curr_connections.add(1);
-        let conn = self.connections.get_mut(token).expect("the connection was just added");
-        conn.flow.token = token;
-        let data = EventData::new_u64(token.to_u64());
-        if let Err(error) = epoll::add(&self.desk.epoll, &conn.socket, data, EventFlags::IN) {
-            tracing::error!("a connection cannot be watched: {error}");
-            self.close(token);
-        }
-    }
-
-    /// Takes what other loops ask and answer.
-    fn take_mail(&mut self) {
-        for peer in 0..self.desk.core.exchange.loops() {
-            if peer == self.desk.core.number {
-                continue;
-            }
-            while let Some(parcel) = self.desk.core.exchange.next_requests(peer) {
-                for (place, head, bytes) in parcel.messages() {
-                    let Head::Request(ask) = head else { unreachable!("the requests' ring holds requests") };
-                    self.serve(peer, place, &ask, bytes);
-                }
-                self.desk.core.exchange.recycle(parcel);
-            }
-            while let Some(parcel) = self.desk.core.exchange.next_answers(peer) {
-                for (place, head, bytes) in parcel.messages() {
-                    let Head::Answer { failed, .. } = head else { unreachable!("the answers' ring holds answers") };
-                    let bytes = self.desk.core.pool.copy(bytes);
-                    self.fill(place, bytes, failed);
-                }
-                self.desk.core.exchange.recycle(parcel);
-            }
-        }
-    }
-
-    /// Does what loop `peer` asks.
-    fn serve(&mut self, peer: usize, place: Place, ask: &Ask, bytes: &[u8]) {
-        let core = &mut self.desk.core;
-        let client = Client { home: peer as u16, place, request_bytes: bytes.len() as u32 };
-        match *ask {
-            Ask::Keyed { key, store, name_bytes, command, responder } => {
-                let (name, value) = bytes.split_at(usize::from(name_bytes));
-                let keyed = Keyed { key, name, command: Keyed::join(command, value), responder };
-                let mut out = core.pool.take();
-                match core.owner.run(usize::from(store), &keyed, core.now, &mut out) {
-                    Ran::Done { gate, failed } => {
-                        core.owner.deliver(vec![(usize::from(store), gate)], Done { client, bytes: out, failed });
-                    }
-                    Ran::Later(ticket) => {
-                        core.pool.give(out);
-                        core.owner.assign(ticket, client);
-                    }
-                }
-            }
-            Ask::FlushAll { at_unix } => {
-                let (gates, bytes) = match core.owner.flush_all(at_unix, core.now) {
-                    Ok(gates) => (gates, Vec::new()),
-                    Err(refusal) => {
-                        tracing::error!("flush_all was refused: {refusal}");
-                        (Vec::new(), operate::STOPPED.as_bytes().iter().chain(b"\r\n").copied().collect())
-                    }
-                };
-                let failed = !bytes.is_empty();
-                core.owner.deliver(gates, Done { client, bytes, failed });
-            }
-            Ask::Figures => {
-                let bytes = report::encode(&core.owner.stores.figures(core.now));
-                core.owner.deliver(Vec::new(), Done { client, bytes, failed: false });
-            }
-            Ask::List { store, from, first, form } => {
-                core.owner.list(client, usize::from(store), from, first, form, core.now);
-            }
-            Ask::Connections => {
-                let bytes = self.describe_connections();
-                self.desk.core.owner.deliver(Vec::new(), Done { client, bytes, failed: false });
-            }
-        }
-    }
-
-    fn answer_own_asks(&mut self) {
-        for (place, _) in std::mem::take(&mut self.desk.core.own_asks) {
-            let bytes = self.describe_connections();
-            self.fill(place, bytes, false);
-        }
-    }
-
-    fn describe_connections(&self) -> Vec<u8> {
-        let (mut out, number, now) = (Vec::new(), self.desk.core.number, self.desk.core.now.ms);
-        for conn in self.connections.iter() {
-            let name = |what: &str| format!("{number}.{}:{what}", conn.flow.token.to_u64() as u32);
-            let peer = conn.peer_name();
-            lines::stat(&mut out, &name("addr"), &peer);
-            let state = if matches!(conn.pause, Pause::NeedMore(_)) { "conn_read" } else { "conn_waiting" };
-            lines::stat(&mut out, &name("state"), state);
-            lines::stat_number(&mut out, &name("secs_since_last_cmd"), (now - conn.received_ms.min(now)) / 1000);
-        }
-        out
-    }
-
     /// Lets the stores work, and works off reads that came back.
     fn stores_turn(&mut self) {
         let core = &mut self.desk.core;
@@ -485,53 +305,6 @@ impl<S: Stores> EventLoop<S> {
                 }
             }
         }
-    }
-
-    /// A store has stopped: what waits for it is answered with an error, and the node stops.
-    fn fail_gates(&mut self, store: usize, why: &str) {
-        let durable = self.desk.core.owner.stores.durable(store);
-        let error = [operate::STOPPED.as_bytes(), b"\r\n"].concat();
-        for token in std::mem::take(&mut self.desk.gated) {
-            if let Some(conn) = self.connections.get_mut(token) {
-                conn.gated = false;
-                mark(&mut self.dirty, conn);
-            }
-        }
-        for at in 0..self.connections.slots() {
-            if let Some(conn) = self.connections.at(at).and_then(|token| self.connections.get_mut(token)) {
-                conn.flow.answers.fail_gates(store as u16, durable, &error);
-            }
-        }
-        self.desk.core.shared.fail(why.to_owned());
-    }
-
-    /// Brings answers of the owner's tasks to their connections, here or on other loops.
-    fn hand_out(&mut self) {
-        while let Some(done) = self.desk.core.owner.next_done() {
-            let (home, place) = (usize::from(done.client.home), done.client.place);
-            if home == self.desk.core.number {
-                self.fill(place, done.bytes, done.failed);
-            } else {
-                let core = &mut self.desk.core;
-                core.exchange.answer(home, place, done.failed, done.client.request_bytes, &done.bytes);
-                core.pool.give(done.bytes);
-            }
-        }
-    }
-
-    /// Puts an answer that has come in its place.
-    fn fill(&mut self, place: Place, bytes: Vec<u8>, failed: bool) {
-        let Some(conn) = self.connections.get_mut(place.connection) else { return };
-        if place.part == LISTING {
-            self.desk.core.listed(&mut conn.flow, place.answer, &bytes);
-        } else {
-            match conn.flow.answers.fill(place.answer, place.part, bytes, failed) {
-                Filled::Taken => {}
-                Filled::Gathered(tag) => self.desk.core.gather(&mut conn.flow, place.answer, tag),
-                Filled::Broken => conn.flow.broken = true,
-            }
-        }
-        mark(&mut self.dirty, conn);
     }
 
     fn service_dirty(&mut self) {
@@ -590,6 +363,20 @@ impl<S: Stores> EventLoop<S> {
         }
     }
 
+    /// Tells the operator of what is about to refuse puts. One loop speaks for all.
+    fn advise(&mut self) {
+        let core = &self.desk.core;
+        if core.number > 0 || !self.advice.is_due(core.now.ms) {
+            return;
+        }
+        let (options, refusals) = (&core.shared.options, core.shared.totals().store_no_memory);
+        let space = self.advice.on_space(&core.owner.stores.figures(core.now), options);
+        let memory = self.advice.on_memory(refusals, core.now.ms, options);
+        for text in [space, memory].into_iter().flatten() {
+            tracing::warn!("{text}");
+        }
+    }
+
     /// Looks for connections that make no progress, a few in a turn.
     fn sweep(&mut self) {
         let now = self.desk.core.now.ms;
@@ -606,50 +393,6 @@ impl<S: Stores> EventLoop<S> {
             }
         }
     }
-
-    /// A step of stopping: no new connections, what has been received is finished, then connections close.
-    fn stop_step(&mut self) {
-        if !self.desk.core.shared.is_stopping() || self.drained {
-            return;
-        }
-        let now = self.desk.core.now.ms;
-        let since = match self.stopping_since {
-            Some(since) => since,
-            None => {
-                self.begin_stop();
-                *self.stopping_since.insert(now)
-            }
-        };
-        let late = now - since >= self.desk.core.shared.limits.stop_timeout.as_millis() as u64;
-        for at in 0..self.connections.slots() {
-            let Some(token) = self.connections.at(at) else { continue };
-            if late {
-                self.close(token);
-            } else {
-                self.settle(token);
-            }
-        }
-        if self.connections.len() == 0 && !self.desk.core.shared.has_accepted(self.desk.core.number) {
-            self.drained = true;
-            self.desk.core.shared.note_drained();
-        }
-    }
-
-    fn begin_stop(&mut self) {
-        self.stop_accepting(u64::MAX);
-        self.listeners.clear();
-        self.take_accepted();
-        for at in 0..self.connections.slots() {
-            let Some(token) = self.connections.at(at) else { continue };
-            let Some(conn) = self.connections.get_mut(token) else { continue };
-            if conn.interest.contains(EventFlags::IN) {
-                // What the kernel has received was sent before the node began to stop.
-                self.desk.receive(conn);
-            }
-            self.desk.hang_up(conn);
-            self.settle(token);
-        }
-    }
 }
 
 fn mark(dirty: &mut Vec<Token>, conn: &mut Connection) {
@@ -660,5 +403,5 @@ fn mark(dirty: &mut Vec<Token>, conn: &mut Connection) {
 }
 
 fn timespec(ms: u64) -> Timespec {
-    Timespec { tv_sec: (ms / 1000) as i64, tv_nsec: (ms % 1000 * 1_000_000) as _ }
+    Timespec { tv_sec: (ms / 1000).cast_signed(), tv_nsec: (ms % 1000 * 1_000_000).cast_signed() as _ }
 }

@@ -1,9 +1,9 @@
 //! Stores in memory for tests, which can be told to be cold, busy, loading, slow to commit or broken.
 
 use crate::clock::Now;
-use crate::stores::{Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
+use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
 use fawn_ring::Key;
-use fawn_store::flash::{FileId, FlashError};
+use fawn_store::flash::FileId;
 use fawn_store::large::Stub;
 use fawn_store::page::{Page, PageBuf};
 use fawn_store::record::{Kind, Record};
@@ -308,7 +308,7 @@ impl Reads for FakeReads {
         Ok(())
     }
 
-    fn complete(&mut self, done: &mut dyn FnMut(Ticket, Result<&mut [Page], FlashError>)) -> Result<(), String> {
+    fn complete(&mut self, done: Came<'_>) -> Result<(), String> {
         if self.knobs.is(|knobs| &knobs.reads_held) {
             return Ok(());
         }

@@ -4,14 +4,24 @@
 //! appended and what is told. Everything that needs the current item takes two steps when that item is on flash:
 //! [`begin`] names the read, [`resume`] goes on with its bytes.
 
+mod large;
+mod tell;
+
+pub use large::{Held, Planned, finish_large, resume_large};
+#[cfg(test)]
+pub use tell::{NO_SPACE, UNREADABLE};
+pub use tell::{STOPPED, item_size, unreadable, unwritable};
+
+use large::{read_value, wants_file};
+use tell::{count, hit_of, refused, show, tell};
+
 use crate::clock::Now;
 use crate::counters::Counters;
 use crate::recency::Recency;
 use crate::stores::{Lookup, Stores};
 use fawn_kv::operation::{self as kv, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
-use fawn_memcache::{Answer, Command, Debug, Hit, Limits, MetaGet, Mode, Number, Responder, Stats, Store};
+use fawn_memcache::{Answer, Command, Hit, Mode, Responder, Stats, Store};
 use fawn_ring::Key;
-use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
 use fawn_store::{Gate, Refusal, Write};
@@ -47,54 +57,6 @@ pub enum Step<R> {
     ReadValue(Held),
     /// This value needs a file of its own; then call [`finish_large`].
     WriteValue(Planned, Vec<u8>),
-}
-
-/// The record of a large value that is to be read.
-#[derive(Clone, Copy, Debug)]
-pub struct Held {
-    /// Names the file.
-    pub stub: Stub,
-    marks: Marks,
-    epoch: u32,
-    seq: u64,
-    client_flags: u32,
-    expiry: u32,
-    client_cas: Option<u64>,
-    gate: Gate,
-}
-
-impl Held {
-    /// What `record` says, but for its value; `None` when it names no file.
-    fn of(record: &Record<'_>, gate: Gate) -> Option<Self> {
-        let stub = Stub::decode(record.value)?;
-        let Record { marks, epoch, seq, client_flags, expiry, client_cas, .. } = *record;
-        Some(Self { stub, marks, epoch, seq, client_flags, expiry, client_cas, gate })
-    }
-
-    fn record<'v>(&self, name: &'v [u8], value: &'v [u8]) -> Record<'v> {
-        let Self { marks, epoch, seq, client_flags, expiry, client_cas, .. } = *self;
-        Record { kind: Kind::Value, marks, epoch, seq, client_flags, expiry, client_cas, key: name, value }
-    }
-}
-
-impl Planned {
-    /// Bytes of the value.
-    pub fn value_bytes(&self) -> usize {
-        self.value_bytes
-    }
-}
-
-/// A version that waits for its value to be written.
-#[derive(Debug)]
-pub struct Planned {
-    value_bytes: usize,
-    marks: Marks,
-    client_flags: u32,
-    expiry: u32,
-    client_cas: Option<u64>,
-    gate: Gate,
-    outcome: Option<Outcome>,
-    answered: Vec<u8>,
 }
 
 /// Sequence numbers of several stores as one sequence of cas numbers: no two items of the node ever have the same.
@@ -305,68 +267,6 @@ pub fn resume<S: Stores>(
     apply(stores, store, keyed, plan, bench, out)
 }
 
-/// Goes on with a value that was read from its file, `value` being all of it.
-pub fn resume_large<S: Stores>(
-    stores: &mut S,
-    store: usize,
-    keyed: &Keyed<'_>,
-    (held, value): (&Held, &[u8]),
-    bench: &mut Bench<'_>,
-    out: &mut Vec<u8>,
-) -> Step<S::Read> {
-    let current = Current { record: held.record(keyed.name, value), stub: Some(held.stub.encode()) };
-    let plan = plan(keyed, Some(current), held.gate, bench, out);
-    apply(stores, store, keyed, plan, bench, out)
-}
-
-/// Appends the record of a value that has been written to its file, and answers.
-pub fn finish_large<S: Stores>(
-    stores: &mut S,
-    store: usize,
-    keyed: &Keyed<'_>,
-    (planned, stub): (&Planned, &Stub),
-    bench: &mut Bench<'_>,
-    out: &mut Vec<u8>,
-) -> Step<S::Read> {
-    let Planned { marks, client_flags, expiry, client_cas, gate, .. } = *planned;
-    let value = stub.encode();
-    let write = Write { kind: Kind::Stub, marks, client_flags, expiry, client_cas, key: keyed.name, value: &value };
-    match stores.append(store, &keyed.key, write, bench.now) {
-        Ok(appended) => {
-            stores.adopt_value(store, stub);
-            note_append(keyed, Kind::Stub, bench);
-            out.extend_from_slice(&planned.answered);
-            if let Some(outcome) = &planned.outcome {
-                tell(keyed, outcome, bench.cas.of_seq(appended.seq), bench.now.unix, out);
-            }
-            Step::Done { gate: gate.max(appended.gate), failed: false }
-        }
-        Err(Refusal::Busy) => Step::Park,
-        Err(refusal) => {
-            stores.drop_value(store, stub);
-            refused(keyed, &refusal, bench.counters, out)
-        }
-    }
-}
-
-/// Whether the command needs the value that `record` only names.
-fn wants_file(keyed: &Keyed<'_>, record: &Record<'_>, now: u32) -> bool {
-    record.kind == Kind::Stub && operation(&keyed.command, now).is_some_and(|operation| operation.needs_value())
-}
-
-fn read_value<R>(
-    keyed: &Keyed<'_>,
-    record: &Record<'_>,
-    gate: Gate,
-    counters: &Counters,
-    out: &mut Vec<u8>,
-) -> Step<R> {
-    match Held::of(record, gate) {
-        Some(held) => Step::ReadValue(held),
-        None => unreadable(keyed, "a record names no value file", counters, out),
-    }
-}
-
 /// The current item.
 #[derive(Clone, Copy)]
 struct Current<'a> {
@@ -435,68 +335,20 @@ fn plan<'a>(
     Plan { append, outcome, gate, start, kind }
 }
 
-fn hit_of<'i>(keyed: &Keyed<'_>, item: &Item<'i>, hit: &kv::Hit, bench: &Bench<'_>) -> Hit<'i> {
-    let now = bench.now.unix;
-    let meta = matches!(keyed.command, Command::MetaGet(_));
-    let last = if meta { bench.recency.get(&keyed.key) } else { None };
-    Hit {
-        value: item.value,
-        flags: item.flags,
-        cas: hit.cas.resolve(0),
-        ttl_before: ttl(hit.expiry_before, now),
-        ttl: ttl(hit.expiry, now),
-        idle: last.map_or(0, |last| now.saturating_sub(last.at)),
-        fetched: last.is_some_and(|last| last.fetched),
-        created: hit.created,
-        won: hit.won,
-        stale: hit.stale,
-        already_won: hit.already_won,
-        hide_value: hit.same_version,
-    }
-}
-
-/// Seconds left; `None` for never.
-fn ttl(expiry: u32, now: u32) -> Option<u32> {
-    (expiry != 0).then(|| expiry.saturating_sub(now))
-}
-
-/// Bytes of an item, as memcached counts them.
-pub fn item_size(record: &Record<'_>) -> u64 {
-    let stub = if record.kind == Kind::Stub { Stub::decode(record.value) } else { None };
-    let value = stub.map_or(record.value.len(), |stub| stub.bytes as usize);
-    Limits::item_size(record.key.len(), record.client_flags, value) as u64
-}
-
-/// Answers `me`.
-fn show(keyed: &Keyed<'_>, current: Option<&Record<'_>>, bench: &Bench<'_>, out: &mut Vec<u8>) {
-    let now = bench.now.unix;
-    let last = bench.recency.get(&keyed.key);
-    let debug = |record: &Record<'_>| Debug {
-        expiry: ttl(record.expiry, now),
-        access: last.map_or(0, |last| now.saturating_sub(last.at)),
-        cas: bench.cas.of(record),
-        fetched: last.is_some_and(|last| last.fetched),
-        class: 1,
-        size: item_size(record),
-        flags: record.client_flags,
-    };
-    keyed.write(out, &current.map_or(Answer::Miss, |record| Answer::Debug(debug(record))));
-}
-
 /// Appends what was decided and writes the answer.
 fn apply<S: Stores>(
     stores: &mut S,
     store: usize,
     keyed: &Keyed<'_>,
-    plan: Plan<'_>,
+    Plan { append, outcome, gate, start, kind }: Plan<'_>,
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
-    let write = match &plan.append {
+    let write = match &append {
         Append::Nothing => None,
         Append::Delete => Some(Write::delete(keyed.name)),
         Append::Value(version) => Some(Write {
-            kind: if version.value == NewValue::Unchanged { plan.kind } else { Kind::Value },
+            kind: if version.value == NewValue::Unchanged { kind } else { Kind::Value },
             marks: Marks { stale: version.stale, won: version.won },
             client_flags: version.flags,
             expiry: version.expiry,
@@ -509,7 +361,7 @@ fn apply<S: Stores>(
             },
         }),
     };
-    let (mut cas, mut gate) = (0, plan.gate);
+    let (mut cas, mut gate) = (0, gate);
     if let Some(write) = write {
         match stores.append(store, &keyed.key, write, bench.now) {
             Ok(appended) => {
@@ -518,19 +370,18 @@ fn apply<S: Stores>(
             }
             Err(Refusal::TooLarge) if write.kind == Kind::Value => {
                 let Write { marks, client_flags, expiry, client_cas, .. } = write;
-                let answered = out.split_off(plan.start);
-                let outcome = plan.outcome;
+                let answered = out.split_off(start);
                 let value_bytes = write.value.len();
                 let planned = Planned { value_bytes, marks, client_flags, expiry, client_cas, gate, outcome, answered };
                 return Step::WriteValue(planned, write.value.to_vec());
             }
             Err(refusal) => {
-                out.truncate(plan.start);
+                out.truncate(start);
                 return refused(keyed, &refusal, bench.counters, out);
             }
         }
     }
-    if let Some(outcome) = plan.outcome {
+    if let Some(outcome) = outcome {
         tell(keyed, &outcome, cas, bench.now.unix, out);
     }
     Step::Done { gate, failed: false }
@@ -542,126 +393,5 @@ fn note_append(keyed: &Keyed<'_>, kind: Kind, bench: &mut Bench<'_>) {
     {
         bench.counters.total_items.add(1);
         bench.recency.stored(&keyed.key, bench.now.unix);
-    }
-}
-
-fn refused<R>(keyed: &Keyed<'_>, refusal: &Refusal, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
-    let answer = match refusal {
-        Refusal::Busy => return Step::Park,
-        Refusal::OutOfMemory => {
-            counters.store_no_memory.add(1);
-            Answer::OutOfMemory
-        }
-        Refusal::NoSpace => {
-            counters.store_no_space.add(1);
-            Answer::Error(NO_SPACE)
-        }
-        Refusal::TooLarge => {
-            counters.store_too_large.add(1);
-            Answer::TooLarge
-        }
-        Refusal::Stopped(_) | Refusal::FlushedApart => Answer::Error(STOPPED),
-    };
-    keyed.write(out, &answer);
-    Step::Done { gate: Gate::NONE, failed: true }
-}
-
-/// A put that finds only the reserve left.
-pub const NO_SPACE: &str = "SERVER_ERROR no space left on the device, delete something or enlarge it";
-/// A put to a store that has stopped.
-pub const STOPPED: &str = "SERVER_ERROR the store has stopped after a failed write, see the server's log";
-/// A get whose pages cannot be read or are damaged.
-pub const UNREADABLE: &str = "SERVER_ERROR the item cannot be read from flash, see the server's log";
-
-/// Appends the answer that an unreadable item gets, and logs why.
-pub fn unreadable<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
-    tracing::error!("an item cannot be read: {why}");
-    counters.flash_read_errors.add(1);
-    keyed.write(out, &Answer::Error(UNREADABLE));
-    Step::Done { gate: Gate::NONE, failed: true }
-}
-
-/// A large value could not be written.
-pub fn unwritable<R>(keyed: &Keyed<'_>, error: &FlashError, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
-    if *error == FlashError::NoSpace {
-        return refused(keyed, &Refusal::NoSpace, counters, out);
-    }
-    tracing::error!("a large value cannot be written: {error}");
-    keyed.write(out, &Answer::Error("SERVER_ERROR the value cannot be written to flash, see the server's log"));
-    Step::Done { gate: Gate::NONE, failed: true }
-}
-
-/// Writes an answer that does not show the current item.
-fn tell(keyed: &Keyed<'_>, outcome: &Outcome, appended_cas: u64, now: u32, out: &mut Vec<u8>) {
-    let size = if let Command::Store(store) = &keyed.command { store.value.len() } else { 0 };
-    let answer = match outcome {
-        _ if matches!(keyed.command, Command::ValueTooLarge(_)) => Answer::TooLarge,
-        Outcome::Stored { cas, size } => Answer::Stored { cas: cas.resolve(appended_cas), size: *size },
-        Outcome::NotStored => Answer::NotStored { size },
-        Outcome::Exists => Answer::Exists { size },
-        Outcome::NotFound => Answer::NotFound { size },
-        Outcome::Deleted => Answer::Deleted,
-        Outcome::Touched => Answer::Touched,
-        Outcome::Number(number) => Answer::Number(Number {
-            value: number.value,
-            cas: number.cas.resolve(appended_cas),
-            ttl_before: ttl(number.expiry_before, now),
-            ttl: ttl(number.expiry, now),
-            created: number.created,
-        }),
-        Outcome::NonNumeric => Answer::NonNumeric,
-        Outcome::Hit(hit) => Answer::Hit(Hit {
-            cas: hit.cas.resolve(appended_cas),
-            ttl_before: ttl(hit.expiry_before, now),
-            ttl: ttl(hit.expiry, now),
-            created: hit.created,
-            won: hit.won,
-            ..Hit::of(b"")
-        }),
-        Outcome::Miss => Answer::Miss,
-    };
-    keyed.write(out, &answer);
-}
-
-/// Counts a command by what it came to, as memcached does.
-fn count(keyed: &Keyed<'_>, outcome: &Outcome, counters: &Counters) {
-    let found = !matches!(outcome, Outcome::NotFound | Outcome::Miss);
-    let pair = |hits: &crate::counters::Counter, misses: &crate::counters::Counter| {
-        if found { hits.add(1) } else { misses.add(1) }
-    };
-    match &keyed.command {
-        Command::Get => {
-            counters.cmd_get.add(1);
-            pair(&counters.get_hits, &counters.get_misses);
-        }
-        Command::GetAndTouch(_) | Command::MetaGet(MetaGet { touch: Some(_), .. }) => {
-            counters.cmd_get.add(1);
-            counters.cmd_touch.add(1);
-            pair(&counters.get_hits, &counters.get_misses);
-            pair(&counters.touch_hits, &counters.touch_misses);
-        }
-        Command::MetaGet(_) => {
-            counters.cmd_get.add(1);
-            let made = matches!(outcome, Outcome::Hit(hit) if hit.created);
-            if found && !made { counters.get_hits.add(1) } else { counters.get_misses.add(1) }
-        }
-        Command::Store(store) => {
-            counters.cmd_set.add(1);
-            match (store.mode, outcome) {
-                (Mode::Cas, Outcome::Stored { .. }) => counters.cas_hits.add(1),
-                (Mode::Cas, Outcome::NotFound) => counters.cas_misses.add(1),
-                (Mode::Cas, _) => counters.cas_badval.add(1),
-                _ => {}
-            }
-        }
-        Command::Touch(_) => {
-            counters.cmd_touch.add(1);
-            pair(&counters.touch_hits, &counters.touch_misses);
-        }
-        Command::Delete(_) => pair(&counters.delete_hits, &counters.delete_misses),
-        Command::Arithmetic(step) if step.decrement => pair(&counters.decr_hits, &counters.decr_misses),
-        Command::Arithmetic(_) => pair(&counters.incr_hits, &counters.incr_misses),
-        Command::ValueTooLarge(_) => counters.store_too_large.add(1),
-        _ => {}
     }
 }

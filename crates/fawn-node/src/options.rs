@@ -101,7 +101,7 @@ impl Default for Limits {
         Self {
             connections: 4096,
             idle_timeout: None,
-            stall_timeout: Duration::from_secs(60),
+            stall_timeout: Duration::from_mins(1),
             output_bytes: 1 << 20,
             whole_answer_bytes: 64 << 20,
             buffered_bytes: 512 << 20,

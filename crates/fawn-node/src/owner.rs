@@ -7,27 +7,6 @@
 //! every later command on that key, from whatever connection, queues behind it. A plain get that only reads does not.
 //! The map of held keys is looked at only when it is not empty.
 
-use crate::clock::Now;
-use crate::counters::Counters;
-use crate::exchange::Place;
-use crate::operate::{self, Bench, CasNumbers, Held, Keyed, Planned, Step};
-use crate::recency::Recency;
-use crate::route::Route;
-use crate::stores::{Extent, Finished, News, Reads, Stores, Ticket, Turn};
-use fawn_memcache::{Command, Debug, Dump, Responder, report};
-use fawn_ring::{Key, Secret};
-use fawn_store::flash::FlashError;
-use fawn_store::large::Stub;
-use fawn_store::page::Page;
-use fawn_store::record::Record;
-use fawn_store::work::Scanned;
-use fawn_store::{Gate, Refusal};
-use zerocopy::IntoBytes;
-
-use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::sync::Arc;
-
 /// What a command of a store works with; a macro, so that the owner's stores can be borrowed beside it.
 macro_rules! bench {
     ($owner:ident, $store:expr, $now:expr) => {
@@ -41,6 +20,29 @@ macro_rules! bench {
         }
     };
 }
+
+mod listing;
+mod reads;
+
+pub use listing::Listed;
+
+use listing::ScanTask;
+
+use crate::answers::Pool;
+use crate::clock::Now;
+use crate::counters::Counters;
+use crate::exchange::Place;
+use crate::operate::{self, Bench, CasNumbers, Held, Keyed, Planned, Step};
+use crate::recency::Recency;
+use crate::route::Route;
+use crate::stores::{News, Stores, Ticket, Turn};
+use fawn_memcache::{Command, Responder};
+use fawn_ring::{Key, Secret};
+use fawn_store::large::Stub;
+use fawn_store::{Gate, Refusal};
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
 
 /// Who is to be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +148,8 @@ impl Ord for Gated {
 pub struct Owner<S: Stores> {
     /// The stores.
     pub stores: S,
+    /// Buffers for answers that wait, and for the keys of tasks.
+    pub pool: Pool,
     /// `None` only while its completions are worked off.
     reads: Option<S::Reads>,
     /// Reads to be pushed.
@@ -186,14 +190,6 @@ pub struct Sizes {
     pub large_bytes: usize,
 }
 
-/// Who listens to a scan.
-#[derive(Clone, Copy, Debug)]
-struct ScanTask {
-    client: Client,
-    store: usize,
-    form: Dump,
-}
-
 impl<S: Stores> Owner<S> {
     /// The owner of `stores`.
     pub fn new(
@@ -207,6 +203,7 @@ impl<S: Stores> Owner<S> {
         let cas_number = |store| CasNumbers { stores: route.stores() as u64, store: store as u64 };
         Self {
             stores,
+            pool: Pool::default(),
             cas_numbers: route.stores_of(number).map(cas_number).collect(),
             reads: Some(reads),
             to_read: Vec::new(),
@@ -285,9 +282,9 @@ impl<S: Stores> Owner<S> {
             client: None,
             store,
             key: keyed.key,
-            name: keyed.name.to_vec(),
+            name: self.pool.copy(keyed.name),
             command,
-            value: value.to_vec(),
+            value: if value.is_empty() { Vec::new() } else { value.to_vec() },
             responder: keyed.responder,
             holds_key: false,
             reading: Reading::Nothing,
@@ -338,127 +335,18 @@ impl<S: Stores> Owner<S> {
         }
     }
 
-    /// Starts the reads that were asked for in this turn, together.
-    ///
-    /// # Errors
-    /// No read will come back any more; the text is for people.
-    pub fn submit(&mut self) -> Result<(), String> {
-        if self.to_read.is_empty() {
-            return Ok(());
-        }
-        let reads = self.reads.as_mut().expect("reads are away only while they complete");
-        for ticket in self.to_read.drain(..) {
-            let task = self.tasks[ticket as usize].as_ref().expect("a task waits for its read");
-            let extent = match &task.reading {
-                Reading::Lookup(read) => S::extent(read),
-                Reading::Value(held) => Extent { file: held.stub.id(), first: 0, count: held.stub.pages() as u32 },
-                Reading::Nothing => unreachable!("a task knows its read"),
-            };
-            reads.push(task.store, ticket, extent);
-        }
-        reads.submit()
-    }
-
-    /// Works off the reads that have come back.
-    ///
-    /// # Errors
-    /// As [`submit`](Self::submit).
-    pub fn complete_reads(&mut self, now: Now) -> Result<(), String> {
-        let mut reads = self.reads.take().expect("completions are worked off by one caller");
-        let result = reads.complete(&mut |ticket, pages| self.complete(ticket, pages, now));
-        self.reads = Some(reads);
-        result
-    }
-
-    /// Starts the reads of large values that there is memory for.
-    fn start_large_reads(&mut self) {
-        while let Some(ticket) = self.large_queue.front() {
-            let bytes = self.large_read(*ticket);
-            if self.large_bytes > 0 && self.large_bytes + bytes > self.large_limit {
-                return;
-            }
-            self.large_bytes += bytes;
-            self.to_read.extend(self.large_queue.pop_front());
-        }
-    }
-
-    /// Bytes of the large value that a task reads.
-    fn large_read(&self, ticket: Ticket) -> usize {
-        match self.tasks[ticket as usize].as_ref().map(|task| &task.reading) {
-            Some(Reading::Value(held)) => held.stub.bytes as usize,
-            _ => unreachable!("a queued large read knows its value"),
-        }
-    }
-
-    fn complete(&mut self, ticket: Ticket, pages: Result<&mut [Page], FlashError>, now: Now) {
-        let mut task = self.tasks[ticket as usize].take().expect("a read comes back once");
-        let reading = std::mem::replace(&mut task.reading, Reading::Nothing);
-        if let Reading::Value(held) = &reading {
-            self.large_bytes -= held.stub.bytes as usize;
-        }
-        let (keyed, mut out) = (task.keyed(), Vec::new());
-        let mut bench = bench!(self, task.store, now);
-        let step = match reading {
-            Reading::Lookup(read) => went_on(&mut self.stores, task.store, &keyed, read, pages, &mut bench, &mut out),
-            Reading::Value(held) => {
-                value_came(&mut self.stores, task.store, &keyed, &held, pages, &mut bench, &mut out)
-            }
-            Reading::Nothing => unreachable!("a task knows its read"),
-        };
-        self.stepped(ticket, task, step, out, now);
-        self.start_large_reads();
-    }
-
-    /// A large value has been written, or could not be.
-    fn written(&mut self, ticket: Ticket, result: Result<Stub, FlashError>, now: Now) {
-        let mut task = self.tasks[ticket as usize].take().expect("a value is written once");
-        let planned = task.planned.as_mut().expect("a value is written for a plan");
-        let mut out = Vec::new();
-        match result {
-            Ok(stub) => {
-                self.large_bytes -= stub.bytes as usize;
-                planned.1 = Some(stub);
-                self.try_again(ticket, task, now);
-            }
-            Err(error) => {
-                self.large_bytes -= planned.0.value_bytes();
-                let step = operate::unwritable(&task.keyed(), &error, &self.counters, &mut out);
-                self.stepped(ticket, task, step, out, now);
-            }
-        }
-        self.start_large_reads();
-    }
-
-    /// Goes on with a task that waited for something other than a read.
-    fn try_again(&mut self, ticket: Ticket, task: Task<S::Read>, now: Now) {
-        let mut out = Vec::new();
-        let step = match task.planned.as_deref() {
-            Some((planned, Some(stub))) => {
-                let mut bench = bench!(self, task.store, now);
-                operate::finish_large(
-                    &mut self.stores,
-                    task.store,
-                    &task.keyed(),
-                    (planned, stub),
-                    &mut bench,
-                    &mut out,
-                )
-            }
-            _ => self.begin(task.store, &task.keyed(), now, &mut out),
-        };
-        self.stepped(ticket, task, step, out, now);
-    }
-
     /// A task has made a step: it waits again, or is done and lets go of its key.
     fn stepped(&mut self, ticket: Ticket, task: Task<S::Read>, step: Step<S::Read>, out: Vec<u8>, now: Now) {
         let Step::Done { gate, failed } = step else {
             self.tasks[ticket as usize] = Some(task);
+            self.pool.give(out);
             return self.wait(ticket, step);
         };
         self.free.push(ticket);
         self.counters.waiting.sub(1);
         let client = task.client.expect("a task is assigned before the turn ends");
-        self.deliver(vec![(task.store, gate)], Done { client, bytes: out, failed });
+        self.deliver_one(task.store, gate, Done { client, bytes: out, failed });
+        self.pool.give(task.name);
         if task.holds_key {
             self.let_go(&task.key, now);
         }
@@ -469,13 +357,22 @@ impl<S: Stores> Owner<S> {
         let mut queue = self.held.remove(key).expect("a held key has a queue");
         while let Some(ticket) = queue.pop_front() {
             let task = self.tasks[ticket as usize].take().expect("a queued task is there");
-            let mut out = Vec::new();
+            let mut out = self.pool.take();
             let step = self.begin(task.store, &task.keyed(), now, &mut out);
             self.stepped(ticket, task, step, out, now);
             if let Some(held) = self.held.get_mut(key) {
                 *held = queue;
                 return;
             }
+        }
+    }
+
+    /// Hands an answer out once `gate` is durable in `store`.
+    pub fn deliver_one(&mut self, store: usize, gate: Gate, done: Done) {
+        if gate > self.stores.durable(store) {
+            self.deliver(vec![(store, gate)], done);
+        } else {
+            self.done.push_back(done);
         }
     }
 
@@ -538,121 +435,5 @@ impl<S: Stores> Owner<S> {
     /// The first store's refusal; stores before it are flushed.
     pub fn flush_all(&mut self, at_unix: u32, now: Now) -> Result<Vec<(usize, Gate)>, Refusal> {
         (0..self.stores.count()).map(|store| Ok((store, self.stores.flush_all(store, at_unix, now)?))).collect()
-    }
-
-    /// Begins to list the keys of `store` from `from` on; the answer is one part of a listing (see [`Listed`]).
-    pub fn list(&mut self, client: Client, store: usize, from: Key, first: bool, form: Dump, now: Now) {
-        self.next_scan = self.next_scan.wrapping_add(1);
-        self.scans.insert(self.next_scan, ScanTask { client, store, form });
-        self.stores.scan(store, self.next_scan, from, first, now);
-    }
-
-    fn scanned(&mut self, ticket: Ticket, scanned: &Scanned) {
-        let ScanTask { client, store, form } = self.scans.remove(&ticket).expect("a scan is answered once");
-        if let Some(why) = &scanned.error {
-            tracing::error!("keys cannot be listed: {why}");
-        }
-        let mut bytes = Listed { next: scanned.next, failed: scanned.error.is_some() }.encode();
-        let mut rest = &scanned.records[..];
-        while let Ok((record, len)) = Record::decode(rest) {
-            rest = &rest[len..];
-            match form {
-                Dump::Mgdump => report::mgdump(&mut bytes, record.key),
-                Dump::Metadump => {
-                    let last = self.recency[store].get(&self.secret.position(record.key));
-                    let item = Debug {
-                        expiry: (record.expiry != 0).then_some(record.expiry),
-                        access: last.map_or(0, |last| last.at),
-                        cas: self.cas_numbers[store].of(&record),
-                        fetched: last.is_some_and(|last| last.fetched),
-                        class: 1,
-                        size: operate::item_size(&record),
-                        flags: record.client_flags,
-                    };
-                    report::metadump(&mut bytes, record.key, &item);
-                }
-            }
-        }
-        self.done.push_back(Done { client, bytes, failed: false });
-    }
-}
-
-/// What comes before the lines of one part of a listing, between loops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// Where the store's next part begins.
-    pub next: Option<Key>,
-    /// The listing cannot go on.
-    pub failed: bool,
-}
-
-impl Listed {
-    const BYTES: usize = 1 + Key::LEN;
-
-    fn encode(self) -> Vec<u8> {
-        let mut bytes = vec![u8::from(self.next.is_some()) | u8::from(self.failed) << 1];
-        bytes.extend_from_slice(&self.next.unwrap_or(Key::MIN).0);
-        bytes
-    }
-
-    /// What [`Owner::list`] answered, and the lines.
-    pub fn decode(bytes: &[u8]) -> (Self, &[u8]) {
-        let (head, lines) = bytes.split_at(Self::BYTES);
-        let mut key = Key::MIN;
-        key.0.copy_from_slice(&head[1..]);
-        (Self { next: (head[0] & 1 != 0).then_some(key), failed: head[0] & 2 != 0 }, lines)
-    }
-}
-
-/// The pages of a lookup have come.
-fn went_on<S: Stores>(
-    stores: &mut S,
-    store: usize,
-    keyed: &Keyed<'_>,
-    read: S::Read,
-    pages: Result<&mut [Page], FlashError>,
-    bench: &mut Bench<'_>,
-    out: &mut Vec<u8>,
-) -> Step<S::Read> {
-    let finished = match pages {
-        Ok(pages) => stores.finish(store, read, pages, &keyed.key, keyed.name, bench.now),
-        Err(error) => {
-            stores.abandon(store, read);
-            Finished::Failed(error.to_string())
-        }
-    };
-    match finished {
-        Finished::Found(record) => operate::resume(stores, store, keyed, Some(record), bench, out),
-        Finished::Absent => operate::resume(stores, store, keyed, None, bench, out),
-        Finished::Read(read) => Step::Read(read),
-        Finished::Again => operate::begin(stores, store, keyed, bench, out),
-        Finished::Failed(why) => operate::unreadable(keyed, &why, bench.counters, out),
-    }
-}
-
-/// The pages of a large value have come.
-fn value_came<S: Stores>(
-    stores: &mut S,
-    store: usize,
-    keyed: &Keyed<'_>,
-    held: &Held,
-    pages: Result<&mut [Page], FlashError>,
-    bench: &mut Bench<'_>,
-    out: &mut Vec<u8>,
-) -> Step<S::Read> {
-    match pages {
-        Ok(pages) => {
-            let value = pages.as_bytes().get(..held.stub.bytes as usize);
-            match value.filter(|value| crc32c::crc32c(value) == held.stub.checksum) {
-                Some(value) => operate::resume_large(stores, store, keyed, (held, value), bench, out),
-                None => {
-                    let why = format!("{:?} is damaged: its checksum does not match", held.stub.id());
-                    operate::unreadable(keyed, &why, bench.counters, out)
-                }
-            }
-        }
-        // The key was written meanwhile, and the old value's file is gone.
-        Err(FlashError::NotFound(_)) => operate::begin(stores, store, keyed, bench, out),
-        Err(error) => operate::unreadable(keyed, &error.to_string(), bench.counters, out),
     }
 }

@@ -35,9 +35,8 @@ impl Default for Recency {
 impl Recency {
     #[inline]
     fn place(key: &Key) -> (usize, u64) {
-        let [.., a, b, c, d, e, f] = key.0;
-        let place = usize::from(u16::from_le_bytes([a, b])) % PLACES;
-        (place, u64::from(u32::from_le_bytes([c, d, e, f]) >> 1) << 32)
+        let word = |at: usize| u32::from_le_bytes([key.0[at], key.0[at + 1], key.0[at + 2], key.0[at + 3]]);
+        (word(12) as usize % PLACES, u64::from(word(16) >> 1) << 32)
     }
 
     /// The last use of `key`, if it is still known.

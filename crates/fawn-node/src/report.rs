@@ -1,5 +1,6 @@
 //! What `stats` says.
 
+use crate::advice::{Fullness, used_percent};
 use crate::clock::Now;
 use crate::shared::Shared;
 use crate::stores::Figures;
@@ -182,6 +183,9 @@ fn own(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
     for (name, number) in &figures.numbers {
         report::stat_number(out, name, *number);
     }
+    let (device, free) = (figures.number("fawn_device_bytes_max"), figures.number("fawn_device_free_bytes_max"));
+    report::stat_number(out, "fawn_device_used_percent", used_percent(device, free));
+    report::stat(out, "fawn_space_warning", Fullness::of(device, free).text());
     let sealed = figures.number("fawn_sealed_entries").max(1);
     let per_entry = figures.number("fawn_index_bytes") as f64 / sealed as f64;
     report::stat(out, "fawn_index_bytes_per_entry", &format!("{per_entry:.3}"));
@@ -210,6 +214,11 @@ fn settings(out: &mut Vec<u8>, shared: &Shared) {
     report::stat(out, "ssl_enabled", if options.tls.is_some() { "yes" } else { "no" });
     report::stat(out, "fawn_dir", &options.dir.display().to_string());
     report::stat(out, "fawn_ack", &format!("{:?}", options.ack).to_lowercase());
+}
+
+/// The port of the first address; 0 when it is not told in digits.
+fn tcp_port(listen: &[String]) -> u64 {
+    listen.first().and_then(|address| address.rsplit(':').next()?.parse().ok()).unwrap_or(0)
 }
 
 fn items(out: &mut Vec<u8>, figures: &Merged) {
@@ -249,9 +258,4 @@ mod tests {
         assert_eq!((merged.number("fawn_entries"), merged.number("fawn_swap_us")), (7, 9));
         assert_eq!(merged.texts["fawn_read_path"], "io_uring");
     }
-}
-
-/// The port of the first address; 0 when it is not told in digits.
-fn tcp_port(listen: &[String]) -> u64 {
-    listen.first().and_then(|address| address.rsplit(':').next()?.parse().ok()).unwrap_or(0)
 }

@@ -90,6 +90,9 @@ pub struct Extent {
     pub count: u32,
 }
 
+/// Called for each read that has come back.
+pub type Came<'c> = &'c mut dyn FnMut(Ticket, Result<&mut [Page], FlashError>);
+
 /// Reads of pages under way, for all stores of one loop.
 pub trait Reads {
     /// Queues a read of `store`, to be started by [`submit`](Self::submit).
@@ -105,7 +108,7 @@ pub trait Reads {
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
-    fn complete(&mut self, done: &mut dyn FnMut(Ticket, Result<&mut [Page], FlashError>)) -> Result<(), String>;
+    fn complete(&mut self, done: Came<'_>) -> Result<(), String>;
 
     /// The descriptors that become readable when reads come back. They are watched edge-triggered and never read.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;

@@ -180,7 +180,7 @@ impl Client<TcpStream> {
 /// A key that begins with `prefix` and belongs to `loop_number` of `loops` with one store each.
 pub fn key_of(prefix: &str, loop_number: usize, loops: usize) -> String {
     let route = crate::route::Route::new(SECRET, loops, loops);
-    (0..)
+    (0..100_000)
         .map(|n| format!("{prefix}{n}"))
         .find(|key| route.of(&route.position(key.as_bytes())).0 == loop_number)
         .unwrap()

@@ -1,4 +1,5 @@
 //! Whole nodes on real sockets, over stores in memory and on flash.
+#![allow(clippy::format_push_string, clippy::format_collect)] // readable beats fast in a test
 
 mod cross;
 mod harness;

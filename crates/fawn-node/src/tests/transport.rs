@@ -22,7 +22,7 @@ fn a_unix_socket_serves_too_and_goes_with_the_node() {
         format!("{}{}get a b\r\n", set("a", "1"), set("b", "2")),
         format!("STORED\r\nSTORED\r\n{}{}END\r\n", hit("a", "1"), hit("b", "2")),
     );
-    client.say(format!("set c 0 0 1 noreply\r\n3\r\n"));
+    client.say("set c 0 0 1 noreply\r\n3\r\n");
     drop(client);
     super::harness::eventually(
         || node.client().ask_until("get c\r\n", "END\r\n").contains("VALUE"),

@@ -1,0 +1,134 @@
+//! What the log tells an operator before and while puts are refused: that the device fills up, and that the index has
+//! reached its budget. Looked at once a second, told when it changes, at most once a minute.
+
+use crate::options::ServeOptions;
+use crate::stores::Figures;
+
+/// Milliseconds between looks.
+const LOOK_MS: u64 = 1000;
+/// Milliseconds between repetitions.
+const REPEAT_MS: u64 = 60_000;
+
+/// How full a device is, in steps that matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fullness {
+    /// Below 80 %.
+    #[default]
+    Fine,
+    /// From 80 %.
+    Filling,
+    /// From 90 %.
+    Full,
+}
+
+impl Fullness {
+    /// That of a device of `total` bytes, of which `free` are left; a size of 0 is not known.
+    pub fn of(total: u64, free: u64) -> Self {
+        match used_percent(total, free) {
+            90.. => Self::Full,
+            80.. => Self::Filling,
+            _ => Self::Fine,
+        }
+    }
+
+    /// What `stats` says.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Fine => "no",
+            Self::Filling => "80 % of the device is used",
+            Self::Full => "90 % of the device is used, puts will be refused",
+        }
+    }
+}
+
+/// Used share of a device in percent; 0 while it is not known.
+pub fn used_percent(total: u64, free: u64) -> u64 {
+    if total == 0 { 0 } else { (u128::from(total.saturating_sub(free)) * 100 / u128::from(total)) as u64 }
+}
+
+/// What was told last.
+#[derive(Debug, Default)]
+pub struct Advice {
+    next_look_ms: u64,
+    fullness: Fullness,
+    /// Refusals for want of memory when they were told of, and when that was.
+    refusals: u64,
+    told_ms: Option<u64>,
+}
+
+impl Advice {
+    /// Whether it is time to look.
+    pub fn is_due(&mut self, now_ms: u64) -> bool {
+        let due = now_ms >= self.next_look_ms;
+        if due {
+            self.next_look_ms = now_ms + LOOK_MS;
+        }
+        due
+    }
+
+    /// Looks at the device, as the stores' `figures` know it; the message, if there is something new to tell.
+    pub fn on_space(&mut self, figures: &Figures, options: &ServeOptions) -> Option<String> {
+        let number =
+            |name: &str| figures.numbers.iter().find(|(held, _)| held == name).map_or(0, |(_, number)| *number);
+        let (total, free) = (number("fawn_device_bytes_max"), number("fawn_device_free_bytes_max"));
+        let fullness = Fullness::of(total, free);
+        let before = std::mem::replace(&mut self.fullness, fullness);
+        (fullness > before).then(|| {
+            let (dir, percent) = (options.dir.display(), used_percent(total, free));
+            format!(
+                "the device of {dir} is {percent} % full ({} MiB left); puts are refused when it is full, nothing is \
+                 evicted: delete something, or enlarge it",
+                free >> 20
+            )
+        })
+    }
+
+    /// Looks at the number of puts refused for want of memory; the message, if there is something new to tell.
+    pub fn on_memory(&mut self, refusals: u64, now_ms: u64, options: &ServeOptions) -> Option<String> {
+        let due = self.told_ms.is_none_or(|told| now_ms >= told + REPEAT_MS);
+        if refusals <= self.refusals || !due {
+            return None;
+        }
+        let new = refusals - std::mem::replace(&mut self.refusals, refusals);
+        self.told_ms = Some(now_ms);
+        let memory = options.memory_bytes >> 20;
+        Some(format!(
+            "{new} puts were refused because the index has reached the memory budget of {memory} MiB; restart with a \
+             larger --memory, or delete something; reads and deletes go on"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(total: u64, free: u64) -> Figures {
+        let numbers = [("fawn_device_bytes_max", total), ("fawn_device_free_bytes_max", free)];
+        Figures { numbers: numbers.map(|(name, number)| (name.to_owned(), number)).into(), texts: Vec::new() }
+    }
+
+    #[test]
+    fn a_filling_device_is_told_of_at_80_and_90_percent_once_each() {
+        let (mut advice, options) = (Advice::default(), ServeOptions::new("data"));
+        let mut told = |free: u64| advice.on_space(&figures(1000 << 20, free << 20), &options);
+        assert_eq!(told(201), None);
+        assert!(told(200).unwrap().contains("data is 80 % full (200 MiB left)"));
+        assert_eq!(told(150), None);
+        assert!(told(99).unwrap().contains("90 %"));
+        assert_eq!((told(50), told(500)), (None, None));
+        assert!(told(100).is_some(), "it filled up again");
+        assert_eq!(Advice::default().on_space(&figures(0, 0), &options), None);
+    }
+
+    #[test]
+    fn a_full_index_is_told_of_once_a_minute_with_a_way_out() {
+        let (mut advice, options) = (Advice::default(), ServeOptions::new("data"));
+        assert_eq!(advice.on_memory(0, 1, &options), None);
+        let text = advice.on_memory(5, 2, &options).unwrap();
+        assert!(text.starts_with("5 puts") && text.contains("64 MiB") && text.contains("--memory"), "{text}");
+        assert_eq!(advice.on_memory(9, 3, &options), None);
+        assert!(advice.on_memory(9, 60_002, &options).unwrap().starts_with("4 puts"));
+        assert_eq!(advice.on_memory(9, 200_000, &options), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! Accepting connections: the first loop takes them all and deals them out in turn.
+
+use super::{ACCEPTS_A_TURN, EventLoop, LISTENERS};
+use crate::connection::Connection;
+use crate::listen::Family;
+use crate::shared::Accepted;
+use crate::stores::Stores;
+use crate::tls::Secure;
+use fawn_memcache::{Limits as SessionLimits, Session, lines};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, SocketFlags, accept_with, send, sockopt};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl<S: Stores> EventLoop<S> {
+    pub(super) fn accept(&mut self, at: usize) {
+        for _ in 0..ACCEPTS_A_TURN {
+            let Some(listener) = self.listeners.get(at) else { return };
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            match accept_with(&listener.socket, flags) {
+                Ok(socket) => {
+                    let family = listener.family;
+                    self.place(Accepted { socket, family });
+                }
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
+                Err(error) => {
+                    tracing::warn!("cannot accept connections for 100 ms: {error}");
+                    return self.stop_accepting(self.desk.core.now.ms + 100);
+                }
+            }
+        }
+    }
+
+    pub(super) fn stop_accepting(&mut self, until_ms: u64) {
+        self.deaf_until_ms = Some(until_ms);
+        for listener in &self.listeners {
+            let _ = epoll::delete(&self.desk.epoll, &listener.socket);
+        }
+    }
+
+    pub(super) fn accept_again(&mut self) {
+        if self.deaf_until_ms.is_some_and(|until| until <= self.desk.core.now.ms) {
+            self.deaf_until_ms = None;
+            for (at, listener) in self.listeners.iter().enumerate() {
+                let data = EventData::new_u64(LISTENERS + at as u64);
+                let _ = epoll::add(&self.desk.epoll, &listener.socket, data, EventFlags::IN);
+            }
+        }
+    }
+
+    /// Gives a new connection to the loop whose turn it is.
+    pub(super) fn place(&mut self, accepted: Accepted) {
+        let shared = Arc::clone(&self.desk.core.shared);
+        let counters = &self.desk.core.counters;
+        if shared.connections.fetch_add(1, Ordering::Relaxed) >= shared.limits.connections {
+            shared.connections.fetch_sub(1, Ordering::Relaxed);
+            counters.rejected_connections.add(1);
+            let line = lines::TOO_MANY_CONNECTIONS.as_bytes();
+            if shared.tls_for(accepted.family).is_none() {
+                let _ = send(&accepted.socket, line, SendFlags::NOSIGNAL);
+            }
+            return;
+        }
+        counters.total_connections.add(1);
+        let home = self.next_home;
+        self.next_home = (home + 1) % self.desk.core.exchange.loops();
+        if home == self.desk.core.number {
+            self.adopt(accepted);
+        } else {
+            shared.hand_over(home, accepted);
+        }
+    }
+
+    pub(super) fn take_accepted(&mut self) {
+        self.accept_again();
+        let core = &self.desk.core;
+        if core.exchange.loops() > 1 && core.shared.has_accepted(core.number) {
+            for accepted in core.shared.take_accepted(core.number) {
+                self.adopt(accepted);
+            }
+        }
+    }
+
+    pub(super) fn adopt(&mut self, accepted: Accepted) {
+        let core = &self.desk.core;
+        let shared = &core.shared;
+        let tls = match shared.tls_for(accepted.family).map(|config| Secure::new(&config)).transpose() {
+            Ok(tls) => tls.map(Box::new),
+            Err(error) => {
+                tracing::error!("a TLS connection cannot be made: {error}");
+                shared.connections.fetch_sub(1, Ordering::Relaxed);
+                return;
+            }
+        };
+        let limits = SessionLimits { item_bytes: shared.options.max_item_bytes };
+        let session = if shared.users.is_some() { Session::with_authentication(limits) } else { Session::new(limits) };
+        if accepted.family == Family::Tcp {
+            let _ = sockopt::set_tcp_nodelay(&accepted.socket, true);
+            let _ = sockopt::set_socket_keepalive(&accepted.socket, true);
+        }
+        let mut conn = Connection::new(accepted.socket, accepted.family, tls, session, core.now.ms);
+        conn.interest = EventFlags::IN;
+        let token = self.connections.insert(conn);
+        self.desk.core.counters.curr_connections.add(1);
+        let conn = self.connections.get_mut(token).expect("the connection was just added");
+        conn.flow.token = token;
+        let data = EventData::new_u64(token.to_u64());
+        if let Err(error) = epoll::add(&self.desk.epoll, &conn.socket, data, EventFlags::IN) {
+            tracing::error!("a connection cannot be watched: {error}");
+            self.close(token);
+        }
+    }
+}

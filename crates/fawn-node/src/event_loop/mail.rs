@@ -1,0 +1,131 @@
+//! What loops ask of each other and answer, and what the owner has finished.
+
+use super::{EventLoop, mark};
+use crate::answers::Filled;
+use crate::connection::Pause;
+use crate::dispatch::LISTING;
+use crate::exchange::{Ask, Head, Place};
+use crate::operate::{self, Keyed};
+use crate::owner::{Client, Done, Ran};
+use crate::report;
+use crate::stores::Stores;
+use fawn_memcache::report as lines;
+
+impl<S: Stores> EventLoop<S> {
+    /// Takes what other loops ask and answer.
+    pub(super) fn take_mail(&mut self) {
+        for peer in 0..self.desk.core.exchange.loops() {
+            if peer == self.desk.core.number {
+                continue;
+            }
+            while let Some(parcel) = self.desk.core.exchange.next_requests(peer) {
+                for (place, head, bytes) in parcel.messages() {
+                    let Head::Request(ask) = head else { unreachable!("the requests' ring holds requests") };
+                    self.serve(peer, place, &ask, bytes);
+                }
+                self.desk.core.exchange.recycle(parcel);
+            }
+            while let Some(parcel) = self.desk.core.exchange.next_answers(peer) {
+                for (place, head, bytes) in parcel.messages() {
+                    let Head::Answer { failed, .. } = head else { unreachable!("the answers' ring holds answers") };
+                    let bytes = self.desk.core.owner.pool.copy(bytes);
+                    self.fill(place, bytes, failed);
+                }
+                self.desk.core.exchange.recycle(parcel);
+            }
+        }
+    }
+
+    /// Does what loop `peer` asks.
+    pub(super) fn serve(&mut self, peer: usize, place: Place, ask: &Ask, bytes: &[u8]) {
+        let core = &mut self.desk.core;
+        let client = Client { home: peer as u16, place, request_bytes: bytes.len() as u32 };
+        match *ask {
+            Ask::Keyed { key, store, name_bytes, command, responder } => {
+                let (name, value) = bytes.split_at(usize::from(name_bytes));
+                let keyed = Keyed { key, name, command: Keyed::join(command, value), responder };
+                let mut out = core.owner.pool.take();
+                match core.owner.run(usize::from(store), &keyed, core.now, &mut out) {
+                    Ran::Done { gate, failed } => {
+                        core.owner.deliver_one(usize::from(store), gate, Done { client, bytes: out, failed });
+                    }
+                    Ran::Later(ticket) => {
+                        core.owner.pool.give(out);
+                        core.owner.assign(ticket, client);
+                    }
+                }
+            }
+            Ask::FlushAll { at_unix } => {
+                let (gates, bytes) = match core.owner.flush_all(at_unix, core.now) {
+                    Ok(gates) => (gates, Vec::new()),
+                    Err(refusal) => {
+                        tracing::error!("flush_all was refused: {refusal}");
+                        (Vec::new(), operate::STOPPED.as_bytes().iter().chain(b"\r\n").copied().collect())
+                    }
+                };
+                let failed = !bytes.is_empty();
+                core.owner.deliver(gates, Done { client, bytes, failed });
+            }
+            Ask::Figures => {
+                let bytes = report::encode(&core.owner.stores.figures(core.now));
+                core.owner.deliver(Vec::new(), Done { client, bytes, failed: false });
+            }
+            Ask::List { store, from, first, form } => {
+                core.owner.list(client, usize::from(store), from, first, form, core.now);
+            }
+            Ask::Connections => {
+                let bytes = self.describe_connections();
+                self.desk.core.owner.deliver(Vec::new(), Done { client, bytes, failed: false });
+            }
+        }
+    }
+
+    pub(super) fn answer_own_asks(&mut self) {
+        for (place, _) in std::mem::take(&mut self.desk.core.own_asks) {
+            let bytes = self.describe_connections();
+            self.fill(place, bytes, false);
+        }
+    }
+
+    pub(super) fn describe_connections(&self) -> Vec<u8> {
+        let (mut out, number, now) = (Vec::new(), self.desk.core.number, self.desk.core.now.ms);
+        for conn in self.connections.iter() {
+            let name = |what: &str| format!("{number}.{}:{what}", conn.flow.token.to_u64() as u32);
+            let peer = conn.peer_name();
+            lines::stat(&mut out, &name("addr"), &peer);
+            let state = if matches!(conn.pause, Pause::NeedMore(_)) { "conn_read" } else { "conn_waiting" };
+            lines::stat(&mut out, &name("state"), state);
+            lines::stat_number(&mut out, &name("secs_since_last_cmd"), (now - conn.received_ms.min(now)) / 1000);
+        }
+        out
+    }
+
+    /// Brings answers of the owner's tasks to their connections, here or on other loops.
+    pub(super) fn hand_out(&mut self) {
+        while let Some(done) = self.desk.core.owner.next_done() {
+            let (home, place) = (usize::from(done.client.home), done.client.place);
+            if home == self.desk.core.number {
+                self.fill(place, done.bytes, done.failed);
+            } else {
+                let core = &mut self.desk.core;
+                core.exchange.answer(home, place, done.failed, done.client.request_bytes, &done.bytes);
+                core.owner.pool.give(done.bytes);
+            }
+        }
+    }
+
+    /// Puts an answer that has come in its place.
+    pub(super) fn fill(&mut self, place: Place, bytes: Vec<u8>, failed: bool) {
+        let Some(conn) = self.connections.get_mut(place.connection) else { return };
+        if place.part == LISTING {
+            self.desk.core.listed(&mut conn.flow, place.answer, &bytes);
+        } else {
+            match conn.flow.answers.fill(place.answer, place.part, bytes, failed) {
+                Filled::Taken => {}
+                Filled::Gathered(tag) => self.desk.core.gather(&mut conn.flow, place.answer, tag),
+                Filled::Broken => conn.flow.broken = true,
+            }
+        }
+        mark(&mut self.dirty, conn);
+    }
+}

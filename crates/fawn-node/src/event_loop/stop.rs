@@ -1,0 +1,69 @@
+//! Stopping: on request, or because a store has stopped.
+
+use super::{EventLoop, mark};
+use crate::operate;
+use crate::stores::Stores;
+use rustix::event::epoll::EventFlags;
+
+impl<S: Stores> EventLoop<S> {
+    /// A store has stopped: what waits for it is answered with an error, and the node stops.
+    pub(super) fn fail_gates(&mut self, store: usize, why: &str) {
+        let durable = self.desk.core.owner.stores.durable(store);
+        let error = [operate::STOPPED.as_bytes(), b"\r\n"].concat();
+        for token in std::mem::take(&mut self.desk.gated) {
+            if let Some(conn) = self.connections.get_mut(token) {
+                conn.gated = false;
+                mark(&mut self.dirty, conn);
+            }
+        }
+        for at in 0..self.connections.slots() {
+            if let Some(conn) = self.connections.at(at).and_then(|token| self.connections.get_mut(token)) {
+                conn.flow.answers.fail_gates(store as u16, durable, &error);
+            }
+        }
+        self.desk.core.shared.fail(why.to_owned());
+    }
+
+    /// A step of stopping: no new connections, what has been received is finished, then connections close.
+    pub(super) fn stop_step(&mut self) {
+        if !self.desk.core.shared.is_stopping() || self.drained {
+            return;
+        }
+        let now = self.desk.core.now.ms;
+        let since = if let Some(since) = self.stopping_since {
+            since
+        } else {
+            self.begin_stop();
+            *self.stopping_since.insert(now)
+        };
+        let late = now - since >= self.desk.core.shared.limits.stop_timeout.as_millis() as u64;
+        for at in 0..self.connections.slots() {
+            let Some(token) = self.connections.at(at) else { continue };
+            if late {
+                self.close(token);
+            } else {
+                self.settle(token);
+            }
+        }
+        if self.connections.len() == 0 && !self.desk.core.shared.has_accepted(self.desk.core.number) {
+            self.drained = true;
+            self.desk.core.shared.note_drained();
+        }
+    }
+
+    pub(super) fn begin_stop(&mut self) {
+        self.stop_accepting(u64::MAX);
+        self.listeners.clear();
+        self.take_accepted();
+        for at in 0..self.connections.slots() {
+            let Some(token) = self.connections.at(at) else { continue };
+            let Some(conn) = self.connections.get_mut(token) else { continue };
+            if conn.interest.contains(EventFlags::IN) {
+                // What the kernel has received was sent before the node began to stop.
+                self.desk.receive(conn);
+            }
+            self.desk.hang_up(conn);
+            self.settle(token);
+        }
+    }
+}

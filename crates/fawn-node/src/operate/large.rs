@@ -1,0 +1,120 @@
+//! Values with files of their own: read before the command can go on, or written before its record is appended.
+
+use super::tell::{refused, tell};
+use super::{Bench, Current, Keyed, Step, apply, note_append, operation, plan, unreadable};
+use crate::counters::Counters;
+use crate::stores::Stores;
+use fawn_kv::operation::Outcome;
+use fawn_store::large::Stub;
+use fawn_store::record::{Kind, Marks, Record};
+use fawn_store::{Gate, Refusal, Write};
+
+/// The record of a large value that is to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Names the file.
+    pub stub: Stub,
+    marks: Marks,
+    epoch: u32,
+    seq: u64,
+    client_flags: u32,
+    expiry: u32,
+    client_cas: Option<u64>,
+    gate: Gate,
+}
+
+impl Held {
+    /// What `record` says, but for its value; `None` when it names no file.
+    fn of(record: &Record<'_>, gate: Gate) -> Option<Self> {
+        let stub = Stub::decode(record.value)?;
+        let Record { marks, epoch, seq, client_flags, expiry, client_cas, .. } = *record;
+        Some(Self { stub, marks, epoch, seq, client_flags, expiry, client_cas, gate })
+    }
+
+    fn record<'v>(&self, name: &'v [u8], value: &'v [u8]) -> Record<'v> {
+        let Self { marks, epoch, seq, client_flags, expiry, client_cas, .. } = *self;
+        Record { kind: Kind::Value, marks, epoch, seq, client_flags, expiry, client_cas, key: name, value }
+    }
+}
+
+impl Planned {
+    /// Bytes of the value.
+    pub fn value_bytes(&self) -> usize {
+        self.value_bytes
+    }
+}
+
+/// A version that waits for its value to be written.
+#[derive(Debug)]
+pub struct Planned {
+    pub(super) value_bytes: usize,
+    pub(super) marks: Marks,
+    pub(super) client_flags: u32,
+    pub(super) expiry: u32,
+    pub(super) client_cas: Option<u64>,
+    pub(super) gate: Gate,
+    pub(super) outcome: Option<Outcome>,
+    pub(super) answered: Vec<u8>,
+}
+
+/// Goes on with a value that was read from its file, `value` being all of it.
+pub fn resume_large<S: Stores>(
+    stores: &mut S,
+    store: usize,
+    keyed: &Keyed<'_>,
+    (held, value): (&Held, &[u8]),
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<S::Read> {
+    let current = Current { record: held.record(keyed.name, value), stub: Some(held.stub.encode()) };
+    let plan = plan(keyed, Some(current), held.gate, bench, out);
+    apply(stores, store, keyed, plan, bench, out)
+}
+
+/// Appends the record of a value that has been written to its file, and answers.
+pub fn finish_large<S: Stores>(
+    stores: &mut S,
+    store: usize,
+    keyed: &Keyed<'_>,
+    (planned, stub): (&Planned, &Stub),
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<S::Read> {
+    let Planned { marks, client_flags, expiry, client_cas, gate, .. } = *planned;
+    let value = stub.encode();
+    let write = Write { kind: Kind::Stub, marks, client_flags, expiry, client_cas, key: keyed.name, value: &value };
+    match stores.append(store, &keyed.key, write, bench.now) {
+        Ok(appended) => {
+            stores.adopt_value(store, stub);
+            note_append(keyed, Kind::Stub, bench);
+            out.extend_from_slice(&planned.answered);
+            if let Some(outcome) = &planned.outcome {
+                tell(keyed, outcome, bench.cas.of_seq(appended.seq), bench.now.unix, out);
+            }
+            Step::Done { gate: gate.max(appended.gate), failed: false }
+        }
+        Err(Refusal::Busy) => Step::Park,
+        Err(refusal) => {
+            stores.drop_value(store, stub);
+            refused(keyed, &refusal, bench.counters, out)
+        }
+    }
+}
+
+/// Whether the command needs the value that `record` only names.
+pub(super) fn wants_file(keyed: &Keyed<'_>, record: &Record<'_>, now: u32) -> bool {
+    record.kind == Kind::Stub && operation(&keyed.command, now).is_some_and(|operation| operation.needs_value())
+}
+
+pub(super) fn read_value<R>(
+    keyed: &Keyed<'_>,
+    record: &Record<'_>,
+    gate: Gate,
+    counters: &Counters,
+    out: &mut Vec<u8>,
+) -> Step<R> {
+    match Held::of(record, gate) {
+        Some(held) => Step::ReadValue(held),
+        None => unreadable(keyed, "a record names no value file", counters, out),
+    }
+}

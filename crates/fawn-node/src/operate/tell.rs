@@ -1,0 +1,181 @@
+//! What a command came to, as an answer and in the counters.
+
+use super::{Bench, Keyed, Step};
+use crate::counters::Counters;
+use fawn_kv::operation::{self as kv, Item, Outcome};
+use fawn_memcache::{Answer, Command, Debug, Hit, Limits, MetaGet, Mode, Number};
+use fawn_store::flash::FlashError;
+use fawn_store::large::Stub;
+use fawn_store::record::{Kind, Record};
+use fawn_store::{Gate, Refusal};
+
+pub(super) fn hit_of<'i>(keyed: &Keyed<'_>, item: &Item<'i>, hit: &kv::Hit, bench: &Bench<'_>) -> Hit<'i> {
+    let now = bench.now.unix;
+    let meta = matches!(keyed.command, Command::MetaGet(_));
+    let last = if meta { bench.recency.get(&keyed.key) } else { None };
+    Hit {
+        value: item.value,
+        flags: item.flags,
+        cas: hit.cas.resolve(0),
+        ttl_before: ttl(hit.expiry_before, now),
+        ttl: ttl(hit.expiry, now),
+        idle: last.map_or(0, |last| now.saturating_sub(last.at)),
+        fetched: last.is_some_and(|last| last.fetched),
+        created: hit.created,
+        won: hit.won,
+        stale: hit.stale,
+        already_won: hit.already_won,
+        hide_value: hit.same_version,
+    }
+}
+
+/// Seconds left; `None` for never.
+pub(super) fn ttl(expiry: u32, now: u32) -> Option<u32> {
+    (expiry != 0).then(|| expiry.saturating_sub(now))
+}
+
+/// Bytes of an item, as memcached counts them.
+pub fn item_size(record: &Record<'_>) -> u64 {
+    let stub = if record.kind == Kind::Stub { Stub::decode(record.value) } else { None };
+    let value = stub.map_or(record.value.len(), |stub| stub.bytes as usize);
+    Limits::item_size(record.key.len(), record.client_flags, value) as u64
+}
+
+/// Answers `me`.
+pub(super) fn show(keyed: &Keyed<'_>, current: Option<&Record<'_>>, bench: &Bench<'_>, out: &mut Vec<u8>) {
+    let now = bench.now.unix;
+    let last = bench.recency.get(&keyed.key);
+    let debug = |record: &Record<'_>| Debug {
+        expiry: ttl(record.expiry, now),
+        access: last.map_or(0, |last| now.saturating_sub(last.at)),
+        cas: bench.cas.of(record),
+        fetched: last.is_some_and(|last| last.fetched),
+        class: 1,
+        size: item_size(record),
+        flags: record.client_flags,
+    };
+    keyed.write(out, &current.map_or(Answer::Miss, |record| Answer::Debug(debug(record))));
+}
+
+pub(super) fn refused<R>(keyed: &Keyed<'_>, refusal: &Refusal, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+    let answer = match refusal {
+        Refusal::Busy => return Step::Park,
+        Refusal::OutOfMemory => {
+            counters.store_no_memory.add(1);
+            Answer::OutOfMemory
+        }
+        Refusal::NoSpace => {
+            counters.store_no_space.add(1);
+            Answer::Error(NO_SPACE)
+        }
+        Refusal::TooLarge => {
+            counters.store_too_large.add(1);
+            Answer::TooLarge
+        }
+        Refusal::Stopped(_) | Refusal::FlushedApart => Answer::Error(STOPPED),
+    };
+    keyed.write(out, &answer);
+    Step::Done { gate: Gate::NONE, failed: true }
+}
+
+/// A put that finds only the reserve left.
+pub const NO_SPACE: &str = "SERVER_ERROR no space left on the device, delete something or enlarge it";
+
+/// A put to a store that has stopped.
+pub const STOPPED: &str = "SERVER_ERROR the store has stopped after a failed write, see the server's log";
+
+/// A get whose pages cannot be read or are damaged.
+pub const UNREADABLE: &str = "SERVER_ERROR the item cannot be read from flash, see the server's log";
+
+/// Appends the answer that an unreadable item gets, and logs why.
+pub fn unreadable<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+    tracing::error!("an item cannot be read: {why}");
+    counters.flash_read_errors.add(1);
+    keyed.write(out, &Answer::Error(UNREADABLE));
+    Step::Done { gate: Gate::NONE, failed: true }
+}
+
+/// A large value could not be written.
+pub fn unwritable<R>(keyed: &Keyed<'_>, error: &FlashError, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+    if *error == FlashError::NoSpace {
+        return refused(keyed, &Refusal::NoSpace, counters, out);
+    }
+    tracing::error!("a large value cannot be written: {error}");
+    keyed.write(out, &Answer::Error("SERVER_ERROR the value cannot be written to flash, see the server's log"));
+    Step::Done { gate: Gate::NONE, failed: true }
+}
+
+/// Writes an answer that does not show the current item.
+pub(super) fn tell(keyed: &Keyed<'_>, outcome: &Outcome, appended_cas: u64, now: u32, out: &mut Vec<u8>) {
+    let size = if let Command::Store(store) = &keyed.command { store.value.len() } else { 0 };
+    let answer = match outcome {
+        _ if matches!(keyed.command, Command::ValueTooLarge(_)) => Answer::TooLarge,
+        Outcome::Stored { cas, size } => Answer::Stored { cas: cas.resolve(appended_cas), size: *size },
+        Outcome::NotStored => Answer::NotStored { size },
+        Outcome::Exists => Answer::Exists { size },
+        Outcome::NotFound => Answer::NotFound { size },
+        Outcome::Deleted => Answer::Deleted,
+        Outcome::Touched => Answer::Touched,
+        Outcome::Number(number) => Answer::Number(Number {
+            value: number.value,
+            cas: number.cas.resolve(appended_cas),
+            ttl_before: ttl(number.expiry_before, now),
+            ttl: ttl(number.expiry, now),
+            created: number.created,
+        }),
+        Outcome::NonNumeric => Answer::NonNumeric,
+        Outcome::Hit(hit) => Answer::Hit(Hit {
+            cas: hit.cas.resolve(appended_cas),
+            ttl_before: ttl(hit.expiry_before, now),
+            ttl: ttl(hit.expiry, now),
+            created: hit.created,
+            won: hit.won,
+            ..Hit::of(b"")
+        }),
+        Outcome::Miss => Answer::Miss,
+    };
+    keyed.write(out, &answer);
+}
+
+/// Counts a command by what it came to, as memcached does.
+pub(super) fn count(keyed: &Keyed<'_>, outcome: &Outcome, counters: &Counters) {
+    let found = !matches!(outcome, Outcome::NotFound | Outcome::Miss);
+    let pair = |hits: &crate::counters::Counter, misses: &crate::counters::Counter| {
+        if found { hits.add(1) } else { misses.add(1) }
+    };
+    match &keyed.command {
+        Command::Get => {
+            counters.cmd_get.add(1);
+            pair(&counters.get_hits, &counters.get_misses);
+        }
+        Command::GetAndTouch(_) | Command::MetaGet(MetaGet { touch: Some(_), .. }) => {
+            counters.cmd_get.add(1);
+            counters.cmd_touch.add(1);
+            pair(&counters.get_hits, &counters.get_misses);
+            pair(&counters.touch_hits, &counters.touch_misses);
+        }
+        Command::MetaGet(_) => {
+            counters.cmd_get.add(1);
+            let made = matches!(outcome, Outcome::Hit(hit) if hit.created);
+            if found && !made { counters.get_hits.add(1) } else { counters.get_misses.add(1) }
+        }
+        Command::Store(store) => {
+            counters.cmd_set.add(1);
+            match (store.mode, outcome) {
+                (Mode::Cas, Outcome::Stored { .. }) => counters.cas_hits.add(1),
+                (Mode::Cas, Outcome::NotFound) => counters.cas_misses.add(1),
+                (Mode::Cas, _) => counters.cas_badval.add(1),
+                _ => {}
+            }
+        }
+        Command::Touch(_) => {
+            counters.cmd_touch.add(1);
+            pair(&counters.touch_hits, &counters.touch_misses);
+        }
+        Command::Delete(_) => pair(&counters.delete_hits, &counters.delete_misses),
+        Command::Arithmetic(step) if step.decrement => pair(&counters.decr_hits, &counters.decr_misses),
+        Command::Arithmetic(_) => pair(&counters.incr_hits, &counters.incr_misses),
+        Command::ValueTooLarge(_) => counters.store_too_large.add(1),
+        _ => {}
+    }
+}
