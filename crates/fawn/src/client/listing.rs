@@ -36,6 +36,10 @@ pub fn list_keys(
             if line == b"END" {
                 break true;
             }
+            // Newer servers say first that they will answer.
+            if line == b"OK" {
+                continue;
+            }
             if let Some(listed) = parse_line(line) {
                 batch.push(listed);
                 any = true;
@@ -65,7 +69,7 @@ const BATCH_KEYS: usize = 256;
 /// Parses `key=foo%20bar exp=-1 la=… cas=… fetch=no cls=1 size=63`.
 fn parse_line(line: &[u8]) -> Option<Listed> {
     let mut listed = Listed { key: Vec::new(), exptime: 0, size: 0 };
-    for (number, token) in line.split(|&byte| byte == b' ').enumerate() {
+    for (number, token) in line.split(|&byte| byte == b' ').filter(|token| !token.is_empty()).enumerate() {
         match token.split_at(token.iter().position(|&byte| byte == b'=')? + 1) {
             (b"key=", key) if number == 0 => listed.key = percent_decode(key)?,
             (b"exp=", text) => listed.exptime = number_in(text)?.max(0) as u32,
@@ -105,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_line_of_a_metadump_gives_key_expiry_and_size() {
-        let line = b"key=foo%20%25%C3%A9 exp=1900000000 la=1763762400 cas=2 fetch=no cls=1 size=63";
+        let line = b"key=foo%20%25%C3%A9 exp=1900000000 la=1763762400 cas=2 fetch=no cls=1 size=63 flags=0 ";
         let expected = Listed { key: "foo %é".as_bytes().to_vec(), exptime: 1_900_000_000, size: 63 };
         assert_eq!(parse_line(line), Some(expected));
         assert_eq!(parse_line(b"key=k exp=-1 la=1").map(|listed| listed.exptime), Some(0));
