@@ -1,0 +1,222 @@
+//! A small, cleanly stopped store with a bit flipped, a file cut, a page lost or in the wrong place: right values or a
+//! clear error, never a wrong value, never a record silently gone.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fawn_sim::flash::SimFlash;
+use fawn_sim::random::Random;
+use fawn_sim::store::{Extras, Item, Machine, Oracle};
+use fawn_store::flash::{FileId, Flash};
+use fawn_store::page::PAGE_BYTES;
+
+use crate::common::{for_seeds, number, tiny, value};
+
+/// A cleanly stopped store, and what it holds.
+struct Sample {
+    flash: SimFlash,
+    oracle: Oracle,
+    /// Every file and its length in pages.
+    files: Vec<(FileId, u64)>,
+    now_ms: u64,
+}
+
+/// Sealed, merged and only logged records, deletes, a flush before all that stands, a large value.
+fn sample() -> Sample {
+    let mut machine = Machine::new(tiny(), 4).unwrap();
+    let put = |machine: &mut Machine, number: u64, len: usize| {
+        let name = format!("key-{number}");
+        machine.issue_put(name.as_bytes(), &value(number + len as u64, len), Extras::default()).unwrap();
+    };
+    for number in 0..40 {
+        put(&mut machine, number, 60);
+    }
+    machine.flush_all().unwrap();
+    for number in 0..120 {
+        put(&mut machine, number, 150);
+    }
+    assert!(machine.compact_and_wait());
+    for number in 60..110 {
+        put(&mut machine, number, 200);
+    }
+    for number in 0..20 {
+        machine.issue_delete(format!("key-{number}").as_bytes()).unwrap();
+    }
+    machine.issue_put(b"large", &value(7, 30_000), Extras { client_flags: 5, ..Extras::default() }).unwrap();
+    machine.seal().unwrap();
+    machine.settle();
+    for number in 100..130 {
+        put(&mut machine, number, 90);
+    }
+    machine.issue_delete(b"key-99").unwrap();
+    machine.issue_put(b"empty", b"", Extras::default()).unwrap();
+    machine.settle();
+    machine.clean_stop();
+    let files = machine.flash().list().unwrap();
+    Sample {
+        flash: machine.flash().clone(),
+        oracle: machine.oracle().clone(),
+        files,
+        now_ms: u64::from(machine.now()) * 1000,
+    }
+}
+
+/// What a damaged store came to.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Everything is there.
+    Whole,
+    /// Something is damaged, and the store says so.
+    Told,
+}
+
+/// Opens the damaged `flash`, reads everything, merges everything, reads everything again.
+fn examine(sample: &Sample, flash: SimFlash, what: &dyn std::fmt::Debug) -> Outcome {
+    let mut machine = match Machine::on(flash, tiny(), 1, sample.oracle.clone()) {
+        Ok(machine) => machine,
+        Err(error) => {
+            assert!(error.to_string().len() > 10, "{what:?}: an error says what is wrong: {error}");
+            return Outcome::Told;
+        }
+    };
+    assert_eq!(u64::from(machine.now()) * 1000, sample.now_ms);
+    let before = read_all(&mut machine, what);
+    machine.compact();
+    machine.settle();
+    let after = read_all(&mut machine, what);
+    if before == Outcome::Told || after == Outcome::Told { Outcome::Told } else { Outcome::Whole }
+}
+
+fn read_all(machine: &mut Machine, what: &dyn std::fmt::Debug) -> Outcome {
+    let expected: BTreeMap<Vec<u8>, Item> = machine.oracle().alive(machine.now());
+    let names: Vec<Vec<u8>> = machine.oracle().names().map(<[u8]>::to_vec).collect();
+    let mut outcome = Outcome::Whole;
+    for name in names {
+        match machine.get_unchecked(&name) {
+            Ok(found) => assert_eq!(
+                found.as_ref(),
+                expected.get(&name),
+                "{what:?}: {:?} is wrong, and nothing was said",
+                String::from_utf8_lossy(&name)
+            ),
+            Err(_) => outcome = Outcome::Told,
+        }
+    }
+    outcome
+}
+
+#[test]
+fn the_undamaged_sample_is_whole() {
+    let sample = sample();
+    assert_eq!(examine(&sample, sample.flash.clone(), &"nothing"), Outcome::Whole);
+    let kinds = |pick: fn(&FileId) -> bool| sample.files.iter().filter(|(file, _)| pick(file)).count();
+    assert!(kinds(|file| matches!(file, FileId::Segment(_))) >= 2);
+    assert_eq!(kinds(|file| matches!(file, FileId::Value(_))), 1);
+}
+
+#[test]
+fn every_truncation_of_every_file_is_harmless_or_told() {
+    let sample = sample();
+    for &(file, pages) in &sample.files {
+        for length in 0..pages {
+            let flash = sample.flash.clone();
+            flash.cut(file, length);
+            let outcome = examine(&sample, flash, &(file, "cut to pages", length));
+            assert_eq!(outcome, Outcome::Told, "{file:?} cut from {pages} to {length} pages goes unnoticed");
+        }
+    }
+}
+
+#[test]
+fn a_lost_file_is_told() {
+    let sample = sample();
+    for &(file, _) in &sample.files {
+        let flash = sample.flash.clone();
+        flash.lose(file);
+        assert_eq!(examine(&sample, flash, &(file, "lost")), Outcome::Told);
+    }
+}
+
+#[test]
+fn every_bit_flip_is_harmless_or_told() {
+    let sample = sample();
+    let bits_of = |pages: u64| pages * PAGE_BYTES as u64 * 8;
+    // Where bytes are, every bit counts; the zeros between are sampled with a quarter of the flips.
+    let mut flips = Vec::new();
+    let wanted = std::env::var("FAWN_DAMAGE_FLIPS").unwrap_or_default();
+    if wanted == "all" {
+        for &(file, pages) in &sample.files {
+            flips.extend((0..bits_of(pages)).map(|bit| (file, bit)));
+        }
+    } else {
+        let count = number("FAWN_DAMAGE_FLIPS", 4000);
+        let mut random = Random::new(11);
+        let occupied: Vec<(FileId, u64)> = sample
+            .files
+            .iter()
+            .flat_map(|&(file, _)| sample.flash.occupied_pages(file).into_iter().map(move |page| (file, page)))
+            .collect();
+        for number in 0..count {
+            let (file, page) = if number % 4 == 0 {
+                let &(file, pages) = random.pick(&sample.files);
+                (file, random.below(pages))
+            } else {
+                *random.pick(&occupied)
+            };
+            // The head of a page and its first bytes matter most.
+            let bit = if number % 2 == 0 { random.below(64 * 8) } else { random.below(bits_of(1)) };
+            flips.push((file, page * bits_of(1) + bit));
+        }
+    }
+    let told = AtomicU64::new(0);
+    for_seeds("bit flips", 0, flips.len() as u64, |n| {
+        let (file, bit) = flips[n as usize];
+        let flash = sample.flash.clone();
+        flash.flip_bit(file, bit / 8, (bit % 8) as u8);
+        if examine(&sample, flash, &(file, "bit", bit)) == Outcome::Told {
+            told.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let told = told.into_inner();
+    assert!(told > 0 && told < flips.len() as u64, "{told} of {} flips are told", flips.len());
+}
+
+#[test]
+fn a_page_of_zeros_or_of_another_place_is_harmless_or_told() {
+    let sample = sample();
+    let mut told = 0;
+    for &(file, _) in &sample.files {
+        let occupied = sample.flash.occupied_pages(file);
+        for &page in &occupied {
+            for with in [None, Some((file, occupied[0])), Some((file, occupied[occupied.len() - 1]))] {
+                if with == Some((file, page)) {
+                    continue;
+                }
+                let flash = sample.flash.clone();
+                flash.overwrite(file, page, with);
+                told += u64::from(examine(&sample, flash, &(file, page, "replaced by", with)) == Outcome::Told);
+            }
+        }
+    }
+    assert!(told > 0);
+}
+
+#[test]
+fn a_page_that_cannot_be_read_fails_the_reads_of_it_and_no_others() {
+    let sample = sample();
+    let segments: Vec<_> = sample.files.iter().filter(|(file, _)| matches!(file, FileId::Segment(_))).collect();
+    for &&(file, _) in &segments {
+        let flash = sample.flash.clone();
+        flash.make_unreadable(file, 0..1);
+        let mut machine = Machine::on(flash, tiny(), 1, sample.oracle.clone()).unwrap();
+        let names: Vec<Vec<u8>> = machine.oracle().names().map(<[u8]>::to_vec).collect();
+        let (mut failed, mut right) = (0, 0);
+        for name in &names {
+            match machine.get(name) {
+                Ok(_) => right += 1,
+                Err(_) => failed += 1,
+            }
+        }
+        assert!(right > names.len() / 2 && failed < names.len() / 2, "{file:?}: {right} right, {failed} failed");
+    }
+}

@@ -1,0 +1,31 @@
+//! The store on a simulated device: against a model, cut at every write point, damaged bit by bit, failing, and large.
+//!
+//! Everything is driven by seeds; a failure prints the one that makes it happen again. The quick forms run in
+//! `cargo test`; environment variables ask for the long ones:
+//!
+//! | variable | what |
+//! |---|---|
+//! | `FAWN_MODEL_SEQUENCES` | sequences of random operations against the model (default 2000) |
+//! | `FAWN_MODEL_SEED` | first seed of these (default 0) |
+//! | `FAWN_CRASH_TRACES` | traces that are cut at every write point (default 3) |
+//! | `FAWN_DAMAGE_FLIPS` | bits to flip, evenly over all files; `all` for every one (default 4000) |
+//! | `FAWN_OVERWRITES` | overwrites of one key (default 1,000,000; the goal is 100,000,000) |
+//! | `FAWN_RECORDS` | small records in one store (default 1,000,000) |
+//!
+//! # Layout
+//!
+//! * `script`: the random program that the model and crash tests run.
+//! * `model`, `crash`, `damage`, `faults`, `acknowledge`, `scale`: what their names say.
+//! * `original`: what the 2010 release of FAWN got wrong, row by row.
+
+#![allow(clippy::unwrap_used)]
+
+mod acknowledge;
+mod common;
+mod crash;
+mod damage;
+mod faults;
+mod model;
+mod original;
+mod scale;
+mod script;
