@@ -20,7 +20,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 /// Output above this size is moved, not copied, when the socket does not take it.
 const MOVE_BYTES: usize = 256 << 10;
 /// Least bytes by which an input grows.
-const GROW_BYTES: usize = 256 << 10;
+const GROW_BYTES: usize = 64 << 10;
 
 /// Why a connection's requests are not worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

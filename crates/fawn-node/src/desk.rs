@@ -10,7 +10,8 @@ use std::collections::VecDeque;
 
 /// Bytes of the shared receive buffer.
 const RECEIVE_BYTES: usize = 64 << 10;
-/// Partial input up to this size is moved into the receive buffer again before the next receive.
+/// Partial input up to this size is moved into the receive buffer again before the next receive; above it, the rest is
+/// received where it stays.
 const SMALL_INPUT_BYTES: usize = 16 << 10;
 /// The shared output buffers keep this much.
 const KEEP_OUTPUT_BYTES: usize = 1 << 20;
@@ -67,7 +68,7 @@ impl<S: Stores> Desk<S> {
         }
         let Pause::NeedMore(total) = conn.pause else { return };
         let held = conn.input.len();
-        if held > SMALL_INPUT_BYTES || total > RECEIVE_BYTES {
+        if held > SMALL_INPUT_BYTES {
             let received = conn.receive_more(total, self.core.now.ms);
             self.received(conn, received);
             if matches!(received, Received::Bytes(1..)) {

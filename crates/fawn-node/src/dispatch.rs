@@ -9,7 +9,7 @@ use crate::clock::Now;
 use crate::connection::{Deferred, Flow, Line, Listing, Pause};
 use crate::counters::Counters;
 use crate::exchange::{Ask, Exchange, Place};
-use crate::operate::Keyed;
+use crate::operate::{self, Keyed};
 use crate::owner::{Client, Listed, Owner, Ran};
 use crate::report;
 use crate::route::Route;
@@ -225,7 +225,14 @@ impl<S: Stores> Core<S> {
     /// An answer, or its part for one key of a line, is in the output from `start` on.
     #[inline]
     fn finish(&mut self, flow: &mut Flow, start: usize, store: usize, gate: Gate, failed: bool) {
-        let held = gate > Gate::NONE && gate > self.owner.stores.durable(store);
+        let mut held = gate > Gate::NONE && gate > self.owner.stores.durable(store);
+        if held && self.owner.is_stopped(store) {
+            held = false;
+            if self.out.len() > start {
+                self.out.truncate(start);
+                self.out.append(&mut operate::stopped_line());
+            }
+        }
         let fails_line = failed && flow.line.is_some();
         if !held && !fails_line {
             match flow.line {

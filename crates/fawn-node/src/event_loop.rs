@@ -29,10 +29,14 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Events taken from the kernel in one turn.
 const EVENTS: usize = 256;
+
+/// Sockets are worked on for so long in one turn; the rest of the events are for the next ones, so that reads are
+/// started, batches handed over and other loops answered in between.
+const TURN_BUDGET: Duration = Duration::from_millis(1);
 
 /// Connections that waited for room, gone on with in one turn and queue.
 const RESUMED_A_TURN: usize = 64;
@@ -151,12 +155,19 @@ impl<S: Stores> EventLoop<S> {
     /// Runs until the node stops, then stops the stores.
     pub fn run(mut self) {
         let mut events = Vec::with_capacity(EVENTS);
+        let mut done = 0;
         while !self.is_over() {
-            if let Err(error) = self.wait(&mut events) {
-                self.desk.core.shared.fail(format!("epoll_wait failed: {error}"));
-                break;
+            if done == events.len() {
+                done = 0;
+                if let Err(error) = self.wait(&mut events) {
+                    self.desk.core.shared.fail(format!("epoll_wait failed: {error}"));
+                    break;
+                }
+            } else {
+                // Whether reads have come back is asked of the kernel only with the next events.
+                self.reads_ready = true;
             }
-            self.turn(&events);
+            done += self.turn(&events[done..]);
         }
         let shared = Arc::clone(&self.desk.core.shared);
         drop(self.connections);
@@ -211,12 +222,18 @@ impl<S: Stores> EventLoop<S> {
         [stores, sweep, accept, stop].into_iter().flatten().min()
     }
 
-    fn turn(&mut self, events: &[Event]) {
+    /// One turn; returns how many of `events` were worked on.
+    fn turn(&mut self, events: &[Event]) -> usize {
         let began = Instant::now();
         self.desk.core.now = self.clock.now();
         self.desk.handshakes_left = self.desk.core.shared.limits.handshakes_a_turn;
+        let mut done = 0;
         for event in events {
             self.on_event(event);
+            done += 1;
+            if began.elapsed() >= TURN_BUDGET {
+                break;
+            }
         }
         self.take_accepted();
         self.take_mail();
@@ -236,6 +253,7 @@ impl<S: Stores> EventLoop<S> {
         counters.wake_ups.add(woken as u64);
         counters.turns.add(1);
         counters.longest_turn_us.max(began.elapsed().as_micros() as u64);
+        done
     }
 
     fn on_event(&mut self, event: &Event) {

@@ -9,8 +9,8 @@ mod tell;
 
 pub use large::{Held, Planned, finish_large, resume_large};
 #[cfg(test)]
-pub use tell::{NO_SPACE, UNREADABLE};
-pub use tell::{STOPPED, item_size, unreadable, unwritable};
+pub use tell::{NO_SPACE, STOPPED, UNREADABLE};
+pub use tell::{item_size, stopped_line, unreadable, unwritable};
 
 use large::{read_value, wants_file};
 use tell::{count, hit_of, refused, show, tell};

@@ -80,6 +80,15 @@ pub struct Done {
     pub failed: bool,
 }
 
+impl Done {
+    /// The answer that will never be durable, as an error; silence stays silence.
+    fn failed_by_stop(self) -> Self {
+        let silent = self.bytes.is_empty();
+        let bytes = if silent { Vec::new() } else { operate::stopped_line() };
+        Self { bytes, failed: !silent, ..self }
+    }
+}
+
 /// A command that waits.
 struct Task<R> {
     client: Option<Client>,
@@ -157,6 +166,8 @@ pub struct Owner<S: Stores> {
     recency: Vec<Recency>,
     /// By store.
     cas_numbers: Vec<CasNumbers>,
+    /// By store: nothing more will become durable.
+    stopped: Vec<bool>,
     tasks: Vec<Option<Task<S::Read>>>,
     free: Vec<Ticket>,
     /// Keys that are held, each with the tasks queued behind its holder.
@@ -205,6 +216,7 @@ impl<S: Stores> Owner<S> {
             stores,
             pool: Pool::default(),
             cas_numbers: route.stores_of(number).map(cas_number).collect(),
+            stopped: vec![false; count],
             reads: Some(reads),
             to_read: Vec::new(),
             recency: (0..count).map(|_| Recency::default()).collect(),
@@ -231,6 +243,11 @@ impl<S: Stores> Owner<S> {
     #[inline]
     pub fn large_bytes(&self) -> usize {
         self.large_bytes
+    }
+
+    /// Whether `store` has stopped: what is not durable by now never will be.
+    pub fn is_stopped(&self, store: usize) -> bool {
+        self.stopped[store]
     }
 
     /// Operations that wait for flash or a helper.
@@ -379,6 +396,9 @@ impl<S: Stores> Owner<S> {
     /// Hands an answer out once all `gates` are durable.
     pub fn deliver(&mut self, mut gates: Vec<(usize, Gate)>, done: Done) {
         while let Some((store, gate)) = gates.pop() {
+            if gate > self.stores.durable(store) && self.stopped[store] {
+                return self.done.push_back(done.failed_by_stop());
+            }
             if gate > self.stores.durable(store) {
                 self.gated_count += 1;
                 return self.gated[store].push(Gated { gate, number: self.gated_count, rest: gates, done });
@@ -422,10 +442,9 @@ impl<S: Stores> Owner<S> {
 
     fn fail_gated(&mut self, store: usize, why: &str) {
         tracing::error!("a store has stopped: {why}");
+        self.stopped[store] = true;
         for gated in std::mem::take(&mut self.gated[store]) {
-            let silent = gated.done.bytes.is_empty();
-            let bytes = if silent { Vec::new() } else { [operate::STOPPED.as_bytes(), b"\r\n"].concat() };
-            self.done.push_back(Done { bytes, failed: !silent, ..gated.done });
+            self.done.push_back(gated.done.failed_by_stop());
         }
     }
 

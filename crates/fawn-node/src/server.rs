@@ -13,10 +13,14 @@ use crate::stores::Stores;
 use fawn_flash::{Caching, Directory, Engine, Reader, ReaderOptions};
 use fawn_ring::Secret;
 use fawn_store::Options;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+
+/// Descriptors for everything but connections.
+const FILES: u64 = 4096;
 
 /// Requests that one loop may have on their way to another: the rings of all pairs together stay within a few MiB.
 fn in_flight(loops: usize) -> usize {
@@ -66,12 +70,15 @@ impl Running {
         let links = exchange::mesh(&wakes, in_flight(wakes.len()));
         let route = Route::new(opened.secret, opened.stores, opened.loops.len());
         let shared = Arc::new(Shared::new(options.clone(), access, wakes, opened.facts));
-        let mut running = Self { shared: Arc::clone(&shared), threads: Vec::new(), addresses };
+        let mut loops = Vec::new();
         for (number, ((stores, reads), exchange)) in opened.loops.into_iter().zip(links).enumerate() {
             let shared = Arc::clone(&shared);
             let listeners = std::mem::take(&mut listeners);
             let parts = Parts { number, stores, reads, exchange, route, shared, listeners };
-            let event_loop = EventLoop::new(parts).map_err(ServeError::system("make an epoll set"))?;
+            loops.push(EventLoop::new(parts).map_err(ServeError::system("make an epoll set"))?);
+        }
+        let mut running = Self { shared, threads: Vec::new(), addresses };
+        for (number, event_loop) in loops.into_iter().enumerate() {
             let thread = std::thread::Builder::new()
                 .name(format!("fawn-loop-{number}"))
                 .spawn(move || event_loop.run())
@@ -117,6 +124,7 @@ impl Running {
 pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<(), ServeError> {
     // Before anything else, so that a signal while stores are opened is not fatal to them.
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(ServeError::system("watch for signals"))?;
+    raise_descriptor_limit(options.limits.connections as u64 + FILES);
     let (running, directory) = start(options)?;
     let (stop, handle) = (running.stopper(), signals.handle());
     let watcher = std::thread::Builder::new()
@@ -139,6 +147,22 @@ pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<()
     // The directory's lock is held until the stores have stopped.
     drop(directory);
     result
+}
+
+/// Lets the process open as many descriptors as it may need, as far as the system allows.
+fn raise_descriptor_limit(wanted: u64) {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return;
+    }
+    let allowed = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    limit.current = Some(allowed);
+    if setrlimit(Resource::Nofile, limit).is_err() || allowed < wanted {
+        tracing::warn!(
+            "the system allows {allowed} open files, which is less than the connections asked for may need ({wanted}): \
+             raise the hard limit (ulimit -Hn), or lower --max-connections"
+        );
+    }
 }
 
 /// Starts a node on the stores of `options.dir`. The directory is to be held until the node has stopped.

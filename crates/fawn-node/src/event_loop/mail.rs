@@ -60,7 +60,7 @@ impl<S: Stores> EventLoop<S> {
                     Ok(gates) => (gates, Vec::new()),
                     Err(refusal) => {
                         tracing::error!("flush_all was refused: {refusal}");
-                        (Vec::new(), operate::STOPPED.as_bytes().iter().chain(b"\r\n").copied().collect())
+                        (Vec::new(), operate::stopped_line())
                     }
                 };
                 let failed = !bytes.is_empty();

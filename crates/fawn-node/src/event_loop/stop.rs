@@ -9,7 +9,7 @@ impl<S: Stores> EventLoop<S> {
     /// A store has stopped: what waits for it is answered with an error, and the node stops.
     pub(super) fn fail_gates(&mut self, store: usize, why: &str) {
         let durable = self.desk.core.owner.stores.durable(store);
-        let error = [operate::STOPPED.as_bytes(), b"\r\n"].concat();
+        let error = operate::stopped_line();
         for token in std::mem::take(&mut self.desk.gated) {
             if let Some(conn) = self.connections.get_mut(token) {
                 conn.gated = false;

@@ -84,6 +84,11 @@ pub const NO_SPACE: &str = "SERVER_ERROR no space left on the device, delete som
 /// A put to a store that has stopped.
 pub const STOPPED: &str = "SERVER_ERROR the store has stopped after a failed write, see the server's log";
 
+/// [`STOPPED`] as a whole answer.
+pub fn stopped_line() -> Vec<u8> {
+    [STOPPED.as_bytes(), b"\r\n"].concat()
+}
+
 /// A get whose pages cannot be read or are damaged.
 pub const UNREADABLE: &str = "SERVER_ERROR the item cannot be read from flash, see the server's log";
 

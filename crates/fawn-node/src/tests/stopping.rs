@@ -1,6 +1,7 @@
 //! Stopping: on request, and because a store failed.
 
 use super::harness::{Node, eventually, hit, set};
+use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -55,10 +56,14 @@ fn a_store_that_stops_refuses_puts_and_ends_the_node_with_an_error() {
     node.knobs.set(|knobs| &knobs.commits_held, true);
     client.say(format!("{0}{0}get a\r\nmd a q\r\n", set("a", "2")));
     client.expect_silence();
+    let mut reader = node.client();
     node.knobs.fail_commit.store(true, Ordering::SeqCst);
     node.knobs.set(|knobs| &knobs.commits_held, false);
     let stopped = format!("{}\r\n", crate::operate::STOPPED);
     assert_eq!(client.rest(), stopped.repeat(3));
+    // What was never durable is not shown to anyone, and the connection is told to go, not left waiting.
+    reader.0.write_all(b"get a\r\n").ok();
+    assert!(!reader.rest().contains("VALUE"));
     let error = node.wait().unwrap_err().to_string();
     assert!(error.starts_with("told to fail; the node has stopped"), "{error}");
 }
