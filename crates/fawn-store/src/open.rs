@@ -297,7 +297,6 @@ impl Recovery<'_> {
             self.flash.sync_names()?;
         }
         self.opening.orphans = orphans.len() as u64;
-        self.maintenance.add_replayed_values(self.flash, &self.stubs)?;
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Merges: one slice at a time, and what the manifest and the event-loop half hear of it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
@@ -126,7 +127,13 @@ impl Maintenance {
             horizons: self.horizons(&merging.slice, merged.horizon),
             written_bytes: merged.bytes_written,
         }));
-        match self.manifest.commit(flash, &[edit]) {
+        let known = &self.manifest.state().values;
+        let values: BTreeSet<u64> =
+            merged.dropped_values.iter().copied().filter(|file| known.contains_key(file)).collect();
+        let mut edits = vec![edit];
+        // With the merge, so that a crash leaves their files to nobody: the next opening removes them.
+        edits.extend(values.into_iter().map(|file| Edit::ValueDropped { file }));
+        match self.manifest.commit(flash, &edits) {
             Ok(dropped) => self.report_merge(flash, merging, outputs, &dropped, merged.dropped_values),
             Err(FlashError::NoSpace) => {
                 for (number, ..) in outputs.iter().filter_map(|(_, run)| run.as_ref()) {

@@ -59,6 +59,8 @@ pub struct Maintenance {
     merging: Option<merge::Merging>,
     /// Seals wait for space.
     stalled: bool,
+    /// Whether loads and merges go before seals in the next piece.
+    others_turn: bool,
     events: VecDeque<Event>,
     failed: bool,
 }
@@ -83,6 +85,7 @@ impl Maintenance {
             sealing: None,
             merging: None,
             stalled: false,
+            others_turn: false,
             events: VecDeque::new(),
             failed: false,
         }
@@ -125,6 +128,21 @@ impl Maintenance {
 
     /// One piece of the most urgent work. An error is final.
     fn piece(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
+        // Seals that follow each other without end leave every other piece to loads and merges. Scans wait for the seals
+        // that were asked for before them.
+        self.others_turn = !self.others_turn;
+        if self.others_turn {
+            if let Some(slice) = self.loads.pop_front() {
+                return Ok(self.load(flash, slice));
+            }
+            if self.merging.is_some() {
+                return self.merge_step(flash);
+            }
+            if matches!(self.background.front(), Some(Work::Merge { .. })) {
+                let work = self.background.pop_front().expect("seen just above");
+                return Ok(self.begin_background(flash, work));
+            }
+        }
         if self.sealing.is_some() && !self.stalled {
             return self.seal_step(flash);
         }
@@ -166,7 +184,8 @@ impl Maintenance {
             Work::Reclaim(reclaim) => self.reclaim(flash, &reclaim),
             Work::SplitRange(at) => self.split_range(flash, &at),
             Work::MergeRanges(at) => self.merge_ranges(flash, &at),
-            Work::ValueWritten { file, bytes } => self.add_value(flash, file, bytes),
+            // The log names it until its stub is sealed, and the seal then tells the manifest.
+            Work::ValueWritten { .. } => Ok(Step::More),
             Work::Close { log_end } => self.close(flash, log_end),
             Work::Space => Ok(Step::Event(Event::Space(flash.space()?))),
             Work::Load { .. } | Work::Merge { .. } | Work::Scan { .. } => unreachable!("queued elsewhere"),

@@ -1,7 +1,5 @@
 //! What goes to the manifest beside seals and merges: ranges, value files, space given back, the clean stop.
 
-use std::collections::BTreeSet;
-
 use fawn_ring::Key;
 
 use super::seal::remove_if_there;
@@ -129,28 +127,6 @@ impl Maintenance {
         let ranges = ranges.map(|range| (range.instance, range.interval, range.epoch)).collect();
         self.events.push_back(Event::Ranges(ranges));
         Step::More
-    }
-
-    pub(super) fn add_value(&mut self, flash: &dyn Flash, file: u64, bytes: u64) -> Result<Step, FlashError> {
-        if !self.manifest.state().values.contains_key(&file) {
-            self.manifest.commit(flash, &[Edit::ValueAdded { file, bytes }])?;
-        }
-        Ok(Step::More)
-    }
-
-    /// Records value files whose stubs came from the log: the manifest may not have heard of them before a crash.
-    pub(crate) fn add_replayed_values(&mut self, flash: &dyn Flash, files: &BTreeSet<u64>) -> Result<(), FlashError> {
-        let known = &self.manifest.state().values;
-        let mut edits = Vec::new();
-        for (file, pages) in flash.list()? {
-            if let FileId::Value(file) = file
-                && files.contains(&file)
-                && !known.contains_key(&file)
-            {
-                edits.push(Edit::ValueAdded { file, bytes: pages * crate::page::PAGE_BYTES as u64 });
-            }
-        }
-        if edits.is_empty() { Ok(()) } else { self.commit(flash, &edits) }
     }
 
     /// Removes files and punches pages that no reader needs any more.

@@ -7,11 +7,13 @@ use super::record::segment_of;
 use super::{Maintenance, Step};
 use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
+use crate::large::Stub;
 use crate::log::LogPosition;
 use crate::manifest::{Edit, Sealed};
 use crate::merge::value_file;
 use crate::open_segment::OpenSegment;
 use crate::page::PAGE_PAYLOAD_BYTES;
+use crate::record::Kind;
 use crate::segment::{Writer, Written};
 use crate::work::{Event, RangeMark, Reclaim, View};
 
@@ -54,6 +56,9 @@ impl Maintenance {
 
     fn seal_piece(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
         let sealing = self.sealing.as_mut().expect("a seal is under way");
+        if sealing.segment.is_empty() {
+            return self.record_empty_seal(flash);
+        }
         if sealing.order.is_empty() {
             sealing.order = sealing.segment.sorted();
         }
@@ -75,6 +80,21 @@ impl Maintenance {
             return Ok(Step::More);
         }
         self.finish_seal(flash)
+    }
+
+    /// Nothing but flushes filled the log: only its start moves on.
+    fn record_empty_seal(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
+        let sealing = self.sealing.as_ref().expect("a seal is under way");
+        let edit = Edit::Sealed(Box::new(Sealed {
+            segment: None,
+            log: sealing.log_start,
+            ranges: self.range_marks(&sealing.ranges),
+            user_bytes: 0,
+            written_bytes: 0,
+        }));
+        self.manifest.commit(flash, &[edit])?;
+        self.sealing = None;
+        Ok(Step::Event(Event::Sealed { segment: None, reclaim: Reclaim::default() }))
     }
 
     fn finish_seal(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
@@ -104,7 +124,9 @@ impl Maintenance {
             user_bytes: footer.bytes,
             written_bytes: footer.total_pages() * crate::page::PAGE_BYTES as u64,
         }));
-        if let Err(error) = self.manifest.commit(flash, &[edit]) {
+        let mut edits = self.sealed_values(&sealing);
+        edits.push(edit);
+        if let Err(error) = self.manifest.commit(flash, &edits) {
             if error == FlashError::NoSpace {
                 self.next_age -= 1;
                 self.sealing = Some(sealing);
@@ -118,6 +140,19 @@ impl Maintenance {
         self.events.push_back(Event::Space(flash.space()?));
         let reclaim = Reclaim { values, ..Reclaim::default() };
         Ok(Step::Event(Event::Sealed { segment: Some((number, view, prefixes)), reclaim }))
+    }
+}
+
+impl Maintenance {
+    /// Tells the manifest of the value files that the segment names: until it is sealed, the log does.
+    fn sealed_values(&self, sealing: &Sealing) -> Vec<Edit> {
+        let known = &self.manifest.state().values;
+        let stubs = sealing.order.iter().filter_map(|handle| {
+            let record = sealing.segment.entry(*handle).record();
+            (record.kind == Kind::Stub).then(|| Stub::decode(record.value)).flatten()
+        });
+        let new = stubs.filter(|stub| !known.contains_key(&stub.file));
+        new.map(|stub| Edit::ValueAdded { file: stub.file, bytes: stub.bytes }).collect()
     }
 }
 

@@ -128,6 +128,11 @@ impl Manifest {
             Some(number) if files.len() > numbers.len() => {
                 Err(ManifestError::Damage { number, offset: 0, what: "the snapshot does not parse" })
             }
+            None if !files.is_empty() => Err(ManifestError::Damage {
+                number: 1,
+                offset: 0,
+                what: "there is no manifest, but there are other files of a store",
+            }),
             _ => Err(ManifestError::NotFound),
         }
     }

@@ -106,7 +106,9 @@ impl Cursor {
     fn read(&mut self, flash: &dyn Flash) -> Result<(), SegmentError> {
         let count = (self.end_page - self.next_page).min(self.scratch.len() as u64) as usize;
         let id = FileId::Segment(self.file);
-        flash.read(id, self.next_page, &mut self.scratch.pages_mut()[..count])?;
+        flash
+            .read(id, self.next_page, &mut self.scratch.pages_mut()[..count])
+            .map_err(|error| page_damage(id, self.next_page, &format!("it cannot be read: {error}")))?;
         self.buffer.drain(..self.at);
         self.at = 0;
         for (n, page) in self.scratch.pages()[..count].iter().enumerate() {

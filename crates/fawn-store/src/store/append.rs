@@ -13,6 +13,8 @@ use crate::options::MAX_FROZEN;
 use crate::record::{Kind, Record};
 use crate::work::{RangeMark, Work};
 
+/// The instance under which entries for all ranges, present and to come, are logged.
+pub(super) const ALL_RANGES: u64 = 0;
 /// Unsynced bytes at which an interval batch leaves before its time.
 const INTERVAL_BATCH_BYTES: usize = 1 << 20;
 
@@ -47,7 +49,7 @@ impl Store {
             assert!(logged.is_ok(), "an admitted record fits the log");
         }
         self.cache.remove(key);
-        self.ranges[number].mark.last_seq = record.seq;
+        self.number_from(record.seq);
         self.counters.appended(len, superseded);
         Ok(Appended { seq: record.seq, gate })
     }
@@ -76,13 +78,24 @@ impl Store {
             Ok(()) => Ok(()),
             Err(LogFull::TooLarge) => Err(Refusal::TooLarge),
             Err(LogFull::Batch) => Err(Refusal::Busy),
-            Err(LogFull::Ring) => {
-                // The ring is full of records that are not sealed yet: seal early, go on when that is done.
-                if !self.open.is_empty() && self.frozen.is_empty() {
-                    self.freeze()?;
-                }
-                Err(Refusal::Busy)
-            }
+            Err(LogFull::Ring) => Err(self.make_room_in_log()),
+        }
+    }
+
+    /// The ring is full of what is not sealed yet: seals early (flushes alone fill it, too), to go on when that is done.
+    fn make_room_in_log(&mut self) -> Refusal {
+        if self.frozen.is_empty() {
+            self.freeze_at(self.log.position());
+        }
+        Refusal::Busy
+    }
+
+    /// Logs an entry for all ranges.
+    fn log_for_all(&mut self, entry: &Entry<'_>) -> Result<(), Refusal> {
+        match self.log.append(ALL_RANGES, entry) {
+            Ok(_) => Ok(()),
+            Err(LogFull::Ring) => Err(self.make_room_in_log()),
+            Err(LogFull::Batch | LogFull::TooLarge) => Err(Refusal::Busy),
         }
     }
 
@@ -198,21 +211,56 @@ impl Store {
             return Err(Refusal::Stopped(why.clone()));
         }
         let deadline = if at <= now { 0 } else { at };
-        for number in 0..self.ranges.len() {
-            let mark = self.ranges[number].mark;
-            let entry = if deadline == 0 {
-                Entry::Flush { watermark: mark.last_seq }
-            } else {
-                Entry::FlushScheduled { deadline }
-            };
-            self.log.append(mark.instance, &entry).map_err(|_| Refusal::Busy)?;
-            self.set_flush(number, if deadline == 0 { mark.last_seq } else { mark.flush_watermark }, deadline);
+        let watermark = self.highest_seq();
+        let entry = if deadline == 0 { Entry::Flush { watermark } } else { Entry::FlushScheduled { deadline } };
+        self.log_for_all(&entry)?;
+        if deadline == 0 {
+            self.flush_to(watermark);
+            self.note_flush_gate();
+        } else {
+            self.schedule_flush(deadline);
         }
         self.note_next_flush();
         if deadline == 0 {
             self.count_as_flushed();
         }
         Ok(self.current_gate())
+    }
+
+    /// Highest sequence number given out in any range.
+    fn highest_seq(&self) -> u64 {
+        self.ranges.iter().map(|range| range.mark.last_seq).max().unwrap_or(0)
+    }
+
+    /// All ranges go on numbering above `seq`. One numbering for all keeps the order of numbers and that of the log the
+    /// same, whatever ranges are cut and joined: recovery and flushes rely on it.
+    #[inline]
+    pub(super) fn number_from(&mut self, seq: u64) {
+        for range in &mut self.ranges {
+            range.mark.last_seq = range.mark.last_seq.max(seq);
+        }
+    }
+
+    /// Empties all ranges up to `watermark`, which all of them number on from: one watermark then holds for every range
+    /// that may yet be cut out of them or joined from them.
+    pub(super) fn flush_to(&mut self, watermark: u64) {
+        for range in &mut self.ranges {
+            range.mark.last_seq = range.mark.last_seq.max(watermark);
+            range.mark.flush_watermark = range.mark.flush_watermark.max(watermark);
+            range.mark.flush_deadline = 0;
+        }
+    }
+
+    pub(super) fn schedule_flush(&mut self, deadline: u32) {
+        for range in &mut self.ranges {
+            range.mark.flush_deadline = deadline;
+        }
+    }
+
+    /// A flush was logged just now.
+    fn note_flush_gate(&mut self) {
+        self.flush_gate = self.current_gate();
+        self.flush_logged = self.log.gate();
     }
 
     pub(super) fn set_flush(&mut self, number: usize, watermark: u64, deadline: u32) {
@@ -237,18 +285,13 @@ impl Store {
     #[inline]
     pub(super) fn fire_flushes(&mut self, now: u32) {
         if now >= self.next_flush {
-            self.fire_due_flushes(now);
+            self.fire_due_flushes();
         }
     }
 
     #[cold]
-    fn fire_due_flushes(&mut self, now: u32) {
-        for number in 0..self.ranges.len() {
-            let mark = self.ranges[number].mark;
-            if mark.flush_deadline > 0 && mark.flush_deadline <= now {
-                self.set_flush(number, mark.last_seq, 0);
-            }
-        }
+    fn fire_due_flushes(&mut self) {
+        self.flush_to(self.highest_seq());
         self.unlogged_flush = true;
         self.count_as_flushed();
         self.note_next_flush();
@@ -259,11 +302,10 @@ impl Store {
     /// Logs the watermarks of flushes that fired; nothing is appended before they are logged, so that recovery, which
     /// fires a scheduled flush by itself, finds nothing newer that it would cover.
     fn log_flushes(&mut self) -> Result<(), Refusal> {
-        for range in &self.ranges {
-            let entry = Entry::Flush { watermark: range.mark.flush_watermark };
-            self.log.append(range.mark.instance, &entry).map_err(|_| Refusal::Busy)?;
-        }
+        let watermark = self.ranges.iter().map(|range| range.mark.flush_watermark).max().unwrap_or(0);
+        self.log_for_all(&Entry::Flush { watermark })?;
         self.unlogged_flush = false;
+        self.note_flush_gate();
         Ok(())
     }
 }

@@ -87,7 +87,7 @@ impl Store {
         };
         if let Some(slice) = self.slices.iter().find(crowded).map(|slice| slice.interval.low) {
             self.cleaning.merging = true;
-            let void = self.void(self.now);
+            let void = self.durable_void();
             self.work.push_back(Work::Merge { slice, void, newest_only: true });
             return;
         }
@@ -107,8 +107,17 @@ impl Store {
         self.cleaning.turn = interval.high.successor().filter(|next| self.options.interval.contains(next));
         self.cleaning.forced = self.cleaning.forced.saturating_sub(1);
         self.cleaning.merging = true;
-        let void = self.void(self.now);
+        let void = self.durable_void();
         self.work.push_back(Work::Merge { slice: interval.low, void, newest_only: false });
+    }
+
+    /// Which records a merge may drop: it makes nothing of a flush durable before the flush is.
+    fn durable_void(&self) -> crate::merge::Void {
+        let mut void = self.void(self.now);
+        if self.flush_logged > self.log.durable() {
+            void.flushed.clear();
+        }
+        void
     }
 
     /// Whether puts wait because merges have fallen behind.

@@ -47,7 +47,7 @@ impl Store {
         };
         let record = entry.record();
         if self.is_absent(key, &record, now) {
-            Lookup::Absent { gate: entry.gate }
+            Lookup::Absent { gate: entry.gate.max(self.flush_gate) }
         } else {
             Lookup::Found { record, gate: entry.gate }
         }
@@ -104,7 +104,7 @@ impl Store {
             Some(record) if !record.is_expired(now) && record.seq > flushed => {
                 Lookup::Found { record, gate: Gate::NONE }
             }
-            _ => Lookup::Absent { gate: Gate::NONE },
+            _ => Lookup::Absent { gate: self.flush_gate },
         }
     }
 
@@ -137,7 +137,7 @@ impl Store {
                 let bytes = &(*pages).as_bytes()[bytes];
                 let record = Record::decode_trusted(bytes).expect("find yields whole records");
                 if self.is_absent(key, &record, now) {
-                    return Finished::Absent;
+                    return if self.flush_gate > self.durable() { Finished::Again } else { Finished::Absent };
                 }
                 if planned_now && record.kind == Kind::Value && self.buffered(key, name).is_none() {
                     self.cache.insert(*key, bytes);

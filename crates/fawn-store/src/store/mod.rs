@@ -105,6 +105,10 @@ pub struct Store {
     flushed_entries: u64,
     /// Only the device's reserve is left.
     no_space: bool,
+    /// When the last flush is durable.
+    flush_gate: Gate,
+    /// Gate of the log's batch that holds the last flush, whatever the acknowledgement.
+    flush_logged: u64,
     /// Unix second of the last request.
     now: u32,
     /// Candidates of the lookup under way; kept for its memory.
@@ -159,6 +163,8 @@ impl Store {
             unlogged_flush: false,
             flushed_entries: 0,
             no_space: false,
+            flush_gate: Gate::NONE,
+            flush_logged: 0,
             now: parts.now,
             candidates: Vec::new(),
             counters: stats::Counters::default(),

@@ -1,6 +1,7 @@
 //! Recovery's side of the store: records from the log go back to the open segment.
 
 use super::Store;
+use super::append::ALL_RANGES;
 use crate::api::Gate;
 use crate::log::{Entry, LogWriter};
 use crate::record::Record;
@@ -19,14 +20,20 @@ impl Store {
 
     /// Takes a record back from the log; it fits.
     pub(crate) fn replay(&mut self, key: &Key, record: &Record<'_>) {
-        let number = self.range_of(key);
         self.open.append(key, Gate::NONE, record);
-        let mark = &mut self.ranges[number].mark;
-        mark.last_seq = mark.last_seq.max(record.seq);
+        self.number_from(record.seq);
     }
 
     /// Takes back an entry that is not a record.
     pub(crate) fn replay_control(&mut self, instance: u64, entry: &Entry<'_>) {
+        if instance == ALL_RANGES {
+            match entry {
+                Entry::Flush { watermark } => self.flush_to(*watermark),
+                Entry::FlushScheduled { deadline } => self.schedule_flush(*deadline),
+                _ => {}
+            }
+            return;
+        }
         let Some(number) = self.ranges.iter().position(|range| range.mark.instance == instance) else {
             return;
         };
@@ -43,10 +50,9 @@ impl Store {
 
     /// Goes on numbering above `floor`; returns the last number given out.
     pub(crate) fn continue_numbering(&mut self, instance: u64, floor: u64) -> u64 {
-        let range = self.ranges.iter_mut().find(|range| range.mark.instance == instance);
-        let mark = &mut range.expect("the store has the manifest's ranges").mark;
-        mark.last_seq = mark.last_seq.max(floor);
-        mark.last_seq
+        assert!(self.ranges.iter().any(|range| range.mark.instance == instance), "the store has the manifest's ranges");
+        self.number_from(floor);
+        self.ranges[0].mark.last_seq
     }
 
     /// Recovery is over: appends go to `log` from here.
