@@ -144,9 +144,8 @@ impl Engine {
         &self.files
     }
 
-    /// Hands work to a maintenance thread that the store itself does not know of
-    /// ([`Work::ValueWritten`], before the next [`poll`](Self::poll)).
-    pub fn submit(&mut self, work: Work) {
+    /// Hands work to the maintenance thread.
+    fn submit(&mut self, work: Work) {
         if let Some(inbox) = &self.work {
             // A thread that is gone has stopped the process.
             let _ = inbox.send(work);

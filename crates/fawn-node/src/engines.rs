@@ -9,7 +9,7 @@ use fawn_ring::{Interval, Key};
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
 use fawn_store::page::Page;
-use fawn_store::work::{Scanned, Work};
+use fawn_store::work::Scanned;
 use fawn_store::{self as store, Appended, Gate, Refusal, Stats, Write};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -140,11 +140,6 @@ impl Stores for Engines {
     fn write_value(&mut self, store: usize, ticket: Ticket, value: Vec<u8>) {
         let file = self.stores[store].store().new_value_file();
         self.values.write(store, ticket, file, value);
-    }
-
-    fn adopt_value(&mut self, store: usize, stub: &Stub) {
-        self.asked = true;
-        self.stores[store].submit(Work::ValueWritten { file: stub.file, bytes: stub.bytes });
     }
 
     fn drop_value(&mut self, store: usize, stub: &Stub) {

@@ -239,8 +239,6 @@ impl Stores for Fake {
         unreachable!("no value is too large for the fake");
     }
 
-    fn adopt_value(&mut self, _: usize, _: &Stub) {}
-
     fn drop_value(&mut self, _: usize, _: &Stub) {}
 
     fn scan(&mut self, _: usize, ticket: Ticket, _: Key, _: bool, _: Now) {

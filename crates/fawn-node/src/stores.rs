@@ -157,12 +157,9 @@ pub trait Stores {
     fn flush_all(&mut self, store: usize, at_unix: u32, now: Now) -> Result<Gate, Refusal>;
 
     /// Begins to write a value that [`append`](Self::append) found too large into a file of its own; the end of it is
-    /// [`News::Written`], after which a record of kind `Stub` is appended and [`adopt_value`](Self::adopt_value) called,
-    /// or else [`drop_value`](Self::drop_value).
+    /// [`News::Written`], after which a record of kind `Stub` is appended, or else
+    /// [`drop_value`](Self::drop_value) called.
     fn write_value(&mut self, store: usize, ticket: Ticket, value: Vec<u8>);
-
-    /// A record that names the value's file was appended.
-    fn adopt_value(&mut self, store: usize, stub: &Stub);
 
     /// No record will name the value's file.
     fn drop_value(&mut self, store: usize, stub: &Stub);

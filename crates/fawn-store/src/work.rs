@@ -77,13 +77,6 @@ pub enum Work {
     SplitRange(Key),
     /// Join the range that ends at this position to the next.
     MergeRanges(Key),
-    /// A value file was written and its stub appended.
-    ValueWritten {
-        /// Its number.
-        file: u64,
-        /// Its length in bytes.
-        bytes: u64,
-    },
     /// Record the clean end of the log; the last work there is.
     Close {
         /// First page after the last batch.

@@ -76,7 +76,7 @@ fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
         let progress = Progress::bytes(None);
         let files = directory.files(index, Caching::Auto)?;
         let found = check::check(&files, |done, total| {
-            progress.update(done * PAGE_BYTES as u64, format!("of {} MiB", total * PAGE_BYTES as u64 >> 20));
+            progress.update(done * PAGE_BYTES as u64, format!("of {} MiB", (total * PAGE_BYTES as u64) >> 20));
         });
         progress.finish();
         let found = match found {

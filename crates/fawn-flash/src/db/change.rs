@@ -4,7 +4,6 @@ use fawn_ring::Key;
 use fawn_store::flash::{Flash as _, FlashError};
 use fawn_store::large::Stub;
 use fawn_store::record::Kind;
-use fawn_store::work::Work;
 use fawn_store::{Gate, Refusal, Write};
 
 use super::get::Version;
@@ -59,10 +58,7 @@ impl Shard {
             match core.store.append(key, write, now) {
                 Ok(appended) => {
                     core.note_write(key);
-                    if let Some(stub) = large.take() {
-                        // Before the seal that will carry the stub.
-                        core.submit(Work::ValueWritten { file: stub.file, bytes: stub.bytes });
-                    }
+                    *large = None;
                     return Ok(PutIf::Stored { version: self.acknowledge(core, appended)? });
                 }
                 Err(Refusal::Busy) => self.pause(core, heard)?,

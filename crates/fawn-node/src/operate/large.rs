@@ -85,7 +85,6 @@ pub fn finish_large<S: Stores>(
     let write = Write { kind: Kind::Stub, marks, client_flags, expiry, client_cas, key: keyed.name, value: &value };
     match stores.append(store, &keyed.key, write, bench.now) {
         Ok(appended) => {
-            stores.adopt_value(store, stub);
             note_append(keyed, Kind::Stub, bench);
             out.extend_from_slice(&planned.answered);
             if let Some(outcome) = &planned.outcome {

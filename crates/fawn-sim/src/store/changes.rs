@@ -5,7 +5,6 @@ use std::sync::Arc;
 use fawn_store::flash::{Flash, FlashError};
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, MAX_VALUE_BYTES, Marks};
-use fawn_store::work::Work;
 use fawn_store::{Ack, Appended, Gate, Refusal, Write};
 
 use super::machine::{Extras, Machine, STUCK_TURNS, seconds};
@@ -188,9 +187,7 @@ impl Machine {
             Err(error) => return Err(Refusal::Stopped(error.to_string())),
             Ok(()) => {}
         }
-        let appended = self.append(&Write { kind: Kind::Stub, value: &stub.encode(), ..write })?;
-        self.maintenance.submit(Work::ValueWritten { file: stub.file, bytes: stub.bytes });
-        Ok(appended)
+        self.append(&Write { kind: Kind::Stub, value: &stub.encode(), ..write })
     }
 
     pub(super) fn wait_out_busy<T>(

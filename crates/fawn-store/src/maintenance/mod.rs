@@ -184,8 +184,6 @@ impl Maintenance {
             Work::Reclaim(reclaim) => self.reclaim(flash, &reclaim),
             Work::SplitRange(at) => self.split_range(flash, &at),
             Work::MergeRanges(at) => self.merge_ranges(flash, &at),
-            // The log names it until its stub is sealed, and the seal then tells the manifest.
-            Work::ValueWritten { .. } => Ok(Step::More),
             Work::Close { log_end } => self.close(flash, log_end),
             Work::Space => Ok(Step::Event(Event::Space(flash.space()?))),
             Work::Load { .. } | Work::Merge { .. } | Work::Scan { .. } => unreachable!("queued elsewhere"),

@@ -261,8 +261,8 @@ impl Store {
         Ok(())
     }
 
-    /// A number for a new value file (see [`Stub`](crate::large::Stub)): write and sync the file, append its stub, then
-    /// submit [`Work::ValueWritten`].
+    /// A number for a new value file (see [`Stub`](crate::large::Stub)): write and sync the file, then append its stub.
+    /// A file whose stub is not appended after all is its writer's to remove.
     pub fn new_value_file(&mut self) -> u64 {
         let number = self.next_value;
         self.next_value += 2;

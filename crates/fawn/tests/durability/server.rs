@@ -27,7 +27,7 @@ impl Server {
     pub fn connect(&self) -> Client {
         let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         Client { reader: BufReader::new(stream.try_clone().unwrap()), stream }
     }
 }

@@ -41,8 +41,8 @@ fn put_all(server: &Server) {
     let mut client = server.connect();
     for first in (0..PUTS).step_by(PIPELINE) {
         let puts = first..(first + PIPELINE).min(PUTS);
-        let batch: String = puts.clone().map(|put| format!("set {} 0 0 5\r\nvalue\r\n", name(put))).collect();
-        client.send(batch.as_bytes()).unwrap();
+        let batch: Vec<String> = puts.clone().map(|put| format!("set {} 0 0 5\r\nvalue\r\n", name(put))).collect();
+        client.send(batch.concat().as_bytes()).unwrap();
         for _ in puts {
             assert_eq!(client.line().as_deref(), Some("STORED"));
         }
@@ -69,7 +69,7 @@ fn check(log: &Path) -> Result<usize, String> {
             // An answer counts from the moment its call begins.
             for _ in 0..call.matches("STORED").count() {
                 if !durable[answered] {
-                    return Err(format!("the answer to put {answered} left before its sync: {:.200}", call));
+                    return Err(format!("the answer to put {answered} left before its sync: {call:.200}"));
                 }
                 answered += 1;
             }
@@ -84,11 +84,15 @@ fn check(log: &Path) -> Result<usize, String> {
         }
         let puts = puts_in(whole);
         if whole.starts_with("pwritev2") && (whole.contains("RWF_DSYNC") || call.contains("RWF_DSYNC")) {
-            puts.iter().for_each(|put| durable[*put] = true);
+            for put in puts {
+                durable[put] = true;
+            }
         } else if whole.starts_with("pwrite") {
             written.extend(puts);
         } else if whole.starts_with("fdatasync") || whole.starts_with("fsync") {
-            written.drain(..).for_each(|put| durable[put] = true);
+            for put in written.drain(..) {
+                durable[put] = true;
+            }
         }
     }
     Ok(answered)
