@@ -5,7 +5,6 @@
 //! not take is kept.
 
 use crate::answers::Answers;
-use crate::listen::Family;
 use crate::operate::Keyed;
 use crate::slab::Token;
 use crate::tls::Secure;
@@ -15,7 +14,8 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, SocketAddrUnix, recv, send};
+use std::net::SocketAddr;
 
 /// Output above this size is moved, not copied, when the socket does not take it.
 const MOVE_BYTES: usize = 256 << 10;
@@ -131,8 +131,6 @@ pub enum Received {
 pub struct Connection {
     /// The socket.
     pub socket: OwnedFd,
-    /// How the client came.
-    pub family: Family,
     /// TLS, when it is on.
     pub tls: Option<Box<Secure>>,
     /// The parser.
@@ -166,10 +164,9 @@ pub struct Connection {
 
 impl Connection {
     /// A new connection; its token is not known yet.
-    pub fn new(socket: OwnedFd, family: Family, tls: Option<Box<Secure>>, session: Session, now_ms: u64) -> Self {
+    pub fn new(socket: OwnedFd, tls: Option<Box<Secure>>, session: Session, now_ms: u64) -> Self {
         Self {
             socket,
-            family,
             tls,
             session,
             flow: Flow {
@@ -278,18 +275,6 @@ impl Connection {
         Ok(left)
     }
 
-    /// The client's address, as memcached prints it.
-    pub fn peer_name(&self) -> String {
-        match rustix::net::getpeername(&self.socket) {
-            Ok(Some(address)) if self.family == Family::Tcp => match std::net::SocketAddr::try_from(address) {
-                Ok(std::net::SocketAddr::V4(address)) => format!("tcp:{address}"),
-                Ok(std::net::SocketAddr::V6(address)) => format!("tcp6:{address}"),
-                Err(_) => "tcp:unknown".into(),
-            },
-            _ => "unix".into(),
-        }
-    }
-
     /// Bytes that the connection holds: of input, of output.
     pub fn held_bytes(&self) -> (usize, usize) {
         (self.input.capacity(), self.flow.answers.bytes() + self.unsent.capacity())
@@ -320,4 +305,14 @@ fn push(socket: impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
         Err(Errno::AGAIN | Errno::INTR) => Ok(0),
         other => other,
     }
+}
+
+/// The name of one end of a socket as memcached prints it: `tcp:127.0.0.1:11211`, `unix:/run/socket`.
+pub fn end_name(end: Result<SocketAddrAny, Errno>) -> String {
+    let Ok(end) = end else { return "unknown".into() };
+    if let Ok(address) = SocketAddr::try_from(end.clone()) {
+        return if address.is_ipv4() { format!("tcp:{address}") } else { format!("tcp6:{address}") };
+    }
+    let path = SocketAddrUnix::try_from(end).ok().and_then(|unix| Some(unix.path()?.to_string_lossy().into_owned()));
+    format!("unix:{}", path.unwrap_or_default())
 }

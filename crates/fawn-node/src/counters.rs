@@ -84,6 +84,8 @@ counters! {
     counts {
         total_connections: "Connections accepted since the start.",
         rejected_connections: "Connections refused because there were too many.",
+        accept_pauses: "Times that no connection could be accepted for want of descriptors.",
+        accept_paused_us: "Microseconds for which that was so.",
         idle_kicks: "Connections closed because they were idle.",
         stall_kicks: "Connections closed because they made no progress.",
         bytes_read: "Bytes received.",
@@ -94,7 +96,6 @@ counters! {
         cmd_set: "Stores.",
         cmd_touch: "Touches.",
         cmd_flush: "Flushes.",
-        cmd_meta: "Meta commands.",
         total_items: "Items stored.",
         touch_hits: "Touches of a key that is there.",
         touch_misses: "Touches of a key that is not.",

@@ -10,7 +10,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 /// Connections that may wait to be accepted.
-const BACKLOG: i32 = 1024;
+pub const BACKLOG: i32 = 1024;
 
 /// What came over a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

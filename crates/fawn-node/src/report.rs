@@ -140,13 +140,24 @@ fn general(out: &mut Vec<u8>, figures: &Merged, shared: &Shared, now: Now) {
         ("bytes_written", totals.bytes_written),
         ("limit_maxbytes", shared.options.memory_bytes),
         ("accepting_conns", u64::from(totals.curr_connections < limits.connections as u64)),
+        ("listen_disabled_num", totals.accept_pauses),
+        ("time_in_listen_disabled_us", totals.accept_paused_us),
         ("threads", shared.counters.len() as u64),
         ("hash_bytes", figures.number("fawn_index_bytes")),
         ("bytes", figures.number("fawn_live_bytes")),
         ("curr_items", figures.number("fawn_entries")),
         ("total_items", totals.total_items),
+        // What cannot happen here, and monitoring asks for.
         ("evictions", 0),
+        ("evicted_unfetched", 0),
+        ("evicted_active", 0),
+        ("expired_unfetched", 0),
         ("reclaimed", 0),
+        ("crawler_reclaimed", 0),
+        ("lrutail_reflocked", 0),
+        ("malloc_fails", 0),
+        ("read_buf_oom", 0),
+        ("response_obj_oom", 0),
     ] {
         report::stat_number(out, name, number);
     }
@@ -209,6 +220,11 @@ fn settings(out: &mut Vec<u8>, shared: &Shared) {
     report::stat(out, "auth_enabled_ascii", if shared.users.is_some() { "yes" } else { "no" });
     report::stat_number(out, "item_size_max", options.max_item_bytes as u64);
     report::stat(out, "flush_enabled", if shared.flush_enabled { "yes" } else { "no" });
+    report::stat(out, "stat_key_prefix", ":");
+    report::stat(out, "detail_enabled", "no");
+    report::stat_number(out, "tcp_backlog", crate::listen::BACKLOG as u64);
+    report::stat(out, "hash_algorithm", "blake3");
+    report::stat(out, "dump_enabled", "yes");
     report::stat(out, "binding_protocol", "ascii");
     report::stat_number(out, "idle_timeout", shared.limits.idle_timeout.map_or(0, |timeout| timeout.as_secs()));
     report::stat(out, "ssl_enabled", if options.tls.is_some() { "yes" } else { "no" });

@@ -93,6 +93,12 @@ impl Running {
         &self.addresses
     }
 
+    /// What the loops share.
+    #[cfg(test)]
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// Something that stops the node from any thread.
     pub fn stopper(&self) -> impl Fn() + Send + 'static {
         let shared = Arc::clone(&self.shared);

@@ -27,6 +27,9 @@ impl<S: Stores> EventLoop<S> {
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
                 Err(error) => {
                     tracing::warn!("cannot accept connections for 100 ms: {error}");
+                    let counters = &self.desk.core.counters;
+                    counters.accept_pauses.add(1);
+                    counters.accept_paused_us.add(100_000);
                     return self.stop_accepting(self.desk.core.now.ms + 100);
                 }
             }
@@ -100,7 +103,7 @@ impl<S: Stores> EventLoop<S> {
             let _ = sockopt::set_tcp_nodelay(&accepted.socket, true);
             let _ = sockopt::set_socket_keepalive(&accepted.socket, true);
         }
-        let mut conn = Connection::new(accepted.socket, accepted.family, tls, session, core.now.ms);
+        let mut conn = Connection::new(accepted.socket, tls, session, core.now.ms);
         conn.interest = EventFlags::IN;
         let token = self.connections.insert(conn);
         self.desk.core.counters.curr_connections.add(1);

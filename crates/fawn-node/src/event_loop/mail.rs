@@ -2,7 +2,7 @@
 
 use super::{EventLoop, mark};
 use crate::answers::Filled;
-use crate::connection::Pause;
+use crate::connection::{Pause, end_name};
 use crate::dispatch::LISTING;
 use crate::exchange::{Ask, Head, Place};
 use crate::operate::{self, Keyed};
@@ -10,6 +10,8 @@ use crate::owner::{Client, Done, Ran};
 use crate::report;
 use crate::stores::Stores;
 use fawn_memcache::report as lines;
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::net::{SocketAddrUnix, getpeername, getsockname};
 
 impl<S: Stores> EventLoop<S> {
     /// Takes what other loops ask and answer.
@@ -87,15 +89,23 @@ impl<S: Stores> EventLoop<S> {
         }
     }
 
+    /// The loop's connections and listeners as `stats conns` lines, named by their descriptors.
     pub(super) fn describe_connections(&self) -> Vec<u8> {
-        let (mut out, number, now) = (Vec::new(), self.desk.core.number, self.desk.core.now.ms);
+        let (mut out, now) = (Vec::new(), self.desk.core.now.ms);
+        let name = |socket: &OwnedFd, what: &str| format!("{}:{what}", socket.as_raw_fd());
+        for listener in &self.listeners {
+            lines::stat(&mut out, &name(&listener.socket, "addr"), &end_name(getsockname(&listener.socket)));
+            lines::stat(&mut out, &name(&listener.socket, "state"), "conn_listening");
+        }
         for conn in self.connections.iter() {
-            let name = |what: &str| format!("{number}.{}:{what}", conn.flow.token.to_u64() as u32);
-            let peer = conn.peer_name();
-            lines::stat(&mut out, &name("addr"), &peer);
+            let peer =
+                getpeername(&conn.socket).map(|peer| peer.unwrap_or_else(|| SocketAddrUnix::new_unnamed().into()));
+            lines::stat(&mut out, &name(&conn.socket, "addr"), &end_name(peer));
+            lines::stat(&mut out, &name(&conn.socket, "listen_addr"), &end_name(getsockname(&conn.socket)));
             let state = if matches!(conn.pause, Pause::NeedMore(_)) { "conn_read" } else { "conn_waiting" };
-            lines::stat(&mut out, &name("state"), state);
-            lines::stat_number(&mut out, &name("secs_since_last_cmd"), (now - conn.received_ms.min(now)) / 1000);
+            lines::stat(&mut out, &name(&conn.socket, "state"), state);
+            let silent_ms = now - conn.received_ms.min(now);
+            lines::stat_number(&mut out, &name(&conn.socket, "secs_since_last_cmd"), silent_ms / 1000);
         }
         out
     }

@@ -156,7 +156,10 @@ fn statistics_move() {
     client.ask("stats reset\r\n", "RESET\r\n");
     assert!(client.ask_until("stats\r\n", "END\r\n").contains("STAT cmd_get 0\r\n"));
     assert!(client.ask_until("stats settings\r\n", "END\r\n").contains("STAT item_size_max 1048576\r\n"));
-    assert!(client.ask_until("stats conns\r\n", "END\r\n").contains(":addr tcp:127.0.0.1:"));
+    let conns = client.ask_until("stats conns\r\n", "END\r\n");
+    let address = format!(":addr tcp:{}\r\n", node.address());
+    assert!(conns.contains(&address) && conns.contains(":state conn_listening\r\n"), "{conns}");
+    assert!(conns.contains(&format!(":listen_addr tcp:{}\r\n", node.address())), "{conns}");
     assert!(client.ask_until("stats items\r\n", "END\r\n").contains("STAT items:1:number 1\r\n"));
     assert!(client.ask_until("stats slabs\r\n", "END\r\n").contains("STAT active_slabs 1\r\n"));
     client.ask("stats sizes\r\n", "STAT sizes_status disabled\r\nEND\r\n");
