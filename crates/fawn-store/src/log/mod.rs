@@ -11,7 +11,7 @@
 //!
 //! * [`Entry`]: what a batch carries.
 //! * [`LogWriter`]: fills batches and hands them out.
-//! * [`recover`]: reads the ring after a restart.
+//! * [`recover()`]: reads the ring after a restart.
 
 mod batch;
 mod entry;

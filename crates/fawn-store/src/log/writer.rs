@@ -71,7 +71,7 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// A writer that goes on at `end`, the end that [`recover`](super::recover) found (or the start of a new log);
+    /// A writer that goes on at `end`, the end that [`recover`](super::recover()) found (or the start of a new log);
     /// everything below it is durable. `tail` is the oldest logical page still needed, `generation` is larger than
     /// that of any earlier opening and already in the manifest.
     ///
