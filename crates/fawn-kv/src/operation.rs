@@ -1,6 +1,6 @@
 //! The operations of the key-value service as pure data, and their evaluation.
 //!
-//! An operation names what a client asks of one key. [`evaluate`] looks at the key's current item and decides what the
+//! An operation names what a client asks of one key. [`evaluate()`] looks at the key's current item and decides what the
 //! head of the chain appends to its log ([`Append`]) and what the client is told ([`Outcome`]). What travels down the
 //! chain is the decision's record, never the operation: a replica repeats no condition.
 //!
@@ -54,7 +54,7 @@ pub enum Operation<'a> {
 
 impl Operation<'_> {
     /// Whether the operation reads and (but for one case) appends nothing, so that a replica may evaluate it. The
-    /// case: a meta get of a stale item that nobody has won marks it won; when [`evaluate`] returns an append for a
+    /// case: a meta get of a stale item that nobody has won marks it won; when [`evaluate()`] returns an append for a
     /// read, drop the outcome and run the operation at the head.
     #[inline]
     pub fn is_read(&self) -> bool {
@@ -65,13 +65,13 @@ impl Operation<'_> {
         }
     }
 
-    /// Whether [`evaluate`] looks at the current item. A blind write (a plain set) does not: evaluate it with `None`.
+    /// Whether [`evaluate()`] looks at the current item. A blind write (a plain set) does not: evaluate it with `None`.
     #[inline]
     pub fn needs_current(&self) -> bool {
         !matches!(self, Self::Store(Store { mode: Mode::Set, .. }))
     }
 
-    /// Whether [`evaluate`] looks at the current item's *value*, or the answer shows it; else any slice of the same
+    /// Whether [`evaluate()`] looks at the current item's *value*, or the answer shows it; else any slice of the same
     /// length will do. Whatever the operation, a decision to append [`NewValue::Unchanged`] needs the value.
     pub fn needs_value(&self) -> bool {
         match self {
