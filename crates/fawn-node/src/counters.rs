@@ -121,6 +121,8 @@ counters! {
         wake_ups: "Loops that had to be woken for a request or answer.",
         parked: "Operations that waited for a buffer or an index.",
         turns: "Turns of the loop.",
+        turns_over_1ms: "Turns of more than a millisecond.",
+        turns_over_10ms: "Turns of more than ten milliseconds.",
     }
     gauges {
         curr_connections: "Connections now.",

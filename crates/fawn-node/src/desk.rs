@@ -100,6 +100,7 @@ impl<S: Stores> Desk<S> {
         conn.deaf = true;
         if matches!(conn.pause, Pause::NeedMore(_)) && conn.flow.line.is_some() {
             self.core.abandon(&mut conn.flow, "");
+            self.flush(conn);
         }
     }
 

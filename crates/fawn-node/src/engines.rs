@@ -4,7 +4,7 @@
 use crate::clock::Now;
 use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
 use crate::values::ValueWriter;
-use fawn_flash::{Engine, Reader};
+use fawn_flash::{Engine, Polled, Reader};
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
@@ -13,6 +13,7 @@ use fawn_store::work::Scanned;
 use fawn_store::{self as store, Appended, Gate, Refusal, Stats, Write};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Bytes of records in one part of a scan.
 const SCAN_BYTES: usize = 256 << 10;
@@ -32,6 +33,25 @@ pub struct Engines {
     scanning: Vec<(usize, u64, Ticket)>,
     /// What is done, to be told in the next turn.
     news: Vec<News>,
+    steps: Steps,
+}
+
+/// How long the loop was held up when there was something to take in from the stores' threads: written batches, sealed
+/// segments, merged slices.
+#[derive(Debug, Default)]
+struct Steps {
+    /// Steps of up to 0.1, 1 and 10 milliseconds, and longer ones.
+    counts: [u64; 4],
+    longest_us: u64,
+}
+
+impl Steps {
+    fn note(&mut self, took: Duration) {
+        let us = took.as_micros() as u64;
+        let bucket = [100, 1000, 10_000].iter().take_while(|bound| us > **bound).count();
+        self.counts[bucket] += 1;
+        self.longest_us = self.longest_us.max(us);
+    }
 }
 
 impl Engines {
@@ -48,6 +68,7 @@ impl Engines {
             scans: Vec::new(),
             scanning: Vec::new(),
             news: Vec::new(),
+            steps: Steps::default(),
             stores: engines,
         })
     }
@@ -175,7 +196,11 @@ impl Stores for Engines {
         }
         let mut turn = Turn::default();
         for (number, engine) in self.stores.iter_mut().enumerate() {
+            let before = Instant::now();
             let polled = engine.poll(now.unix, now.ms);
+            if polled != Polled::default() {
+                self.steps.note(before.elapsed());
+            }
             turn.retry |= polled.retry;
             turn.more |= polled.more;
             let due_ms = now.ms + engine.timeout_ms(now.ms);
@@ -201,6 +226,16 @@ impl Stores for Engines {
         let mut figures = Figures::default();
         for engine in &self.stores {
             add(&mut figures, &engine.store_ref().stats());
+        }
+        let [shortest, short, long, longest] = self.steps.counts;
+        for (name, number) in [
+            ("fawn_steps_to_100us", shortest),
+            ("fawn_steps_to_1ms", short),
+            ("fawn_steps_to_10ms", long),
+            ("fawn_steps_longer", longest),
+            ("fawn_longest_step_us", self.steps.longest_us),
+        ] {
+            figures.numbers.push((name.to_owned(), number));
         }
         figures
     }
@@ -305,5 +340,19 @@ impl Reads for Readers {
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         self.readers.iter().map(AsFd::as_fd).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_counted_by_their_length() {
+        let mut steps = Steps::default();
+        for us in [0, 100, 101, 1000, 5000, 10_001] {
+            steps.note(Duration::from_micros(us));
+        }
+        assert_eq!((steps.counts, steps.longest_us), ([2, 2, 1, 1], 10_001));
     }
 }

@@ -252,7 +252,12 @@ impl<S: Stores> EventLoop<S> {
         let counters = &self.desk.core.counters;
         counters.wake_ups.add(woken as u64);
         counters.turns.add(1);
-        counters.longest_turn_us.max(began.elapsed().as_micros() as u64);
+        let took_us = began.elapsed().as_micros() as u64;
+        counters.longest_turn_us.max(took_us);
+        if took_us > 1000 {
+            counters.turns_over_1ms.add(1);
+            counters.turns_over_10ms.add(u64::from(took_us > 10_000));
+        }
         done
     }
 

@@ -185,6 +185,8 @@ fn own(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
         ("fawn_remote_requests", totals.remote_requests),
         ("fawn_wake_ups", totals.wake_ups),
         ("fawn_turns", totals.turns),
+        ("fawn_turns_over_1ms", totals.turns_over_1ms),
+        ("fawn_turns_over_10ms", totals.turns_over_10ms),
         ("fawn_longest_turn_us", totals.longest_turn_us),
         ("fawn_tls_handshakes", totals.tls_handshakes),
         ("fawn_tls_errors", totals.tls_errors),

@@ -176,6 +176,18 @@ fn a_client_that_only_closes_its_sending_side_gets_its_answers() {
 }
 
 #[test]
+fn a_client_that_leaves_in_the_middle_of_a_line_is_gone() {
+    let node = Node::simple();
+    node.knobs.set(|knobs| &knobs.cold, true);
+    let mut client = node.client();
+    client.say("mn\r\nget cold1 hot cold2 ha");
+    client.expect("MN\r\n");
+    eventually(|| node.stat("fawn_flash_reads") == 2 && node.stat("fawn_waiting") == 0, "both keys read");
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(client.rest(), "");
+}
+
+#[test]
 fn the_binary_protocol_and_http_are_hung_up_on() {
     let node = Node::simple();
     for words in [&b"\x80\x0b\0\0\0\0\0\0"[..], b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"] {
