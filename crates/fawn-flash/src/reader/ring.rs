@@ -176,20 +176,28 @@ impl Ring {
         }
         loop {
             self.uring.completion().disable_eventfd();
-            // Runs what the kernel deferred, if anything; without a system call when there is nothing.
-            self.enter(0)?;
-            while let Some(entry) = { self.uring.completion().next() } {
-                self.returned(entry.user_data() as u32, entry.result(), &mut done);
-            }
+            self.drain(&mut done)?;
             self.uring.completion().enable_eventfd();
             fence(Ordering::SeqCst);
-            // What came meanwhile was not announced.
-            let quiet = self.uring.completion().is_empty() && !self.uring.submission().taskrun();
-            if quiet && self.unsubmitted == 0 {
+            // What came meanwhile was not announced; what comes from here on is. So one more look is enough, also when
+            // the flag stays set: the kernel sets it after it has queued the work, and may do so when it is done already.
+            if !self.uring.completion().is_empty() || self.uring.submission().taskrun() {
+                self.drain(&mut done)?;
+            }
+            if self.unsubmitted == 0 {
                 break;
             }
         }
         Ok(before - self.in_flight())
+    }
+
+    /// Runs what the kernel deferred (without a system call when there is nothing), and deals with what has completed.
+    fn drain(&mut self, done: &mut impl FnMut(u64, Result<&mut [Page], FlashError>)) -> Result<(), FlashError> {
+        self.enter(0)?;
+        while let Some(entry) = { self.uring.completion().next() } {
+            self.returned(entry.user_data() as u32, entry.result(), done);
+        }
+        Ok(())
     }
 
     pub fn wait(&mut self, want: usize) -> Result<(), FlashError> {
