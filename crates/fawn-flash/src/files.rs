@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use fawn_store::flash::{FileId, FlashError};
 use fawn_store::page::{PAGE_BYTES, PageBuf};
@@ -71,6 +71,9 @@ pub struct Files {
     open: RwLock<HashMap<FileId, Arc<OpenFile>>>,
     /// Number of removals so far: who keeps descriptors by other means looks for removed files when it changes.
     removals: AtomicU64,
+    /// Removed files that are still open. The last close of one frees its extents, tens of milliseconds for a large
+    /// one, so it is left to [`close_removed`](Self::close_removed).
+    removed: Mutex<Vec<Arc<OpenFile>>>,
     /// Cleared when the kernel or the file system refuses `RWF_DSYNC`.
     pub(crate) synced_writes: AtomicBool,
 }
@@ -91,6 +94,7 @@ impl Files {
             direct: false,
             open: RwLock::default(),
             removals: AtomicU64::new(0),
+            removed: Mutex::default(),
             synced_writes: AtomicBool::new(true),
         };
         files.direct = caching == Caching::Auto && files.takes_direct()?;
@@ -176,17 +180,28 @@ impl Files {
         Ok(())
     }
 
-    /// Removes `file` and gives up its descriptor.
+    /// Removes `file`. Its descriptor is closed by [`close_removed`](Self::close_removed).
     pub(crate) fn unlink(&self, file: FileId) -> Result<(), FlashError> {
         fs::unlinkat(&self.directory, names::name_of(file), fs::AtFlags::empty())
             .map_err(|errno| self.error(file, "removing", errno))?;
         let mut table = self.open.write().unwrap_or_else(PoisonError::into_inner);
         let open = table.remove(&file);
+        // Kept before anybody is told to let go of it.
+        self.removed.lock().unwrap_or_else(PoisonError::into_inner).extend(open);
         self.removals.fetch_add(1, Ordering::Release);
-        drop(table);
-        // The last close of a large file frees its extents: not while others wait for the table.
-        drop(open);
         Ok(())
+    }
+
+    /// Closes the removed files that nobody reads any more, which frees their space; whether any are left. To be called
+    /// where waiting for the file system harms nobody.
+    pub(crate) fn close_removed(&self) -> bool {
+        let mut removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner);
+        let unused: Vec<_> = removed.extract_if(.., |open| Arc::strong_count(open) == 1).collect();
+        let left = !removed.is_empty();
+        // Not while others wait for the list.
+        drop(removed);
+        drop(unused);
+        left
     }
 
     /// Descriptors kept open.

@@ -14,6 +14,8 @@ use crate::files::Files;
 
 /// How long work that waits for space on the device is left alone.
 const STALL: Duration = Duration::from_millis(100);
+/// How often removed files that are still being read are looked at.
+const HELD: Duration = Duration::from_millis(50);
 
 /// Runs `work`; a panic in it stops the process: whoever waits for the thread's results would wait for ever, and what
 /// it left behind cannot be trusted.
@@ -56,18 +58,22 @@ pub fn maintain(
                 Err(TryRecvError::Disconnected) => return,
             }
         }
-        match maintenance.step(&**files) {
-            Step::Event(event) => deliver(event),
-            Step::More => {}
-            Step::Idle => match inbox.recv() {
-                Ok(work) => maintenance.submit(work),
-                Err(_) => return,
-            },
-            Step::Stalled => match inbox.recv_timeout(STALL) {
-                Ok(work) => maintenance.submit(work),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            },
+        let step = maintenance.step(&**files);
+        let held = files.close_removed();
+        let wait = match step {
+            Step::Event(event) => {
+                deliver(event);
+                continue;
+            }
+            Step::More => continue,
+            Step::Idle if held => HELD,
+            Step::Idle => Duration::MAX,
+            Step::Stalled => STALL,
+        };
+        match inbox.recv_timeout(wait) {
+            Ok(work) => maintenance.submit(work),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }

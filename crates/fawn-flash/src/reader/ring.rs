@@ -90,7 +90,8 @@ impl Drop for Buffer {
 /// Which files are registered with the ring, and where.
 #[derive(Default)]
 struct FileTable {
-    places: HashMap<FileId, u32>,
+    /// The place of each file. Its descriptor is held too: what the kernel lets go of is never the last of a file.
+    places: HashMap<FileId, (u32, Arc<OpenFile>)>,
     /// Places of files that were removed.
     free: Vec<u32>,
     next: u32,
@@ -381,7 +382,7 @@ impl FileTable {
     #[inline]
     fn target(&mut self, ring: &IoUring, files: &Files, file: FileId) -> Result<Target, FlashError> {
         match self.places.get(&file) {
-            Some(place) => Ok(Target::Registered(*place)),
+            Some((place, _)) => Ok(Target::Registered(*place)),
             None => self.register(ring, files, file),
         }
     }
@@ -397,7 +398,7 @@ impl FileTable {
         if self.free.pop().is_none() {
             self.next += 1;
         }
-        self.places.insert(file, place);
+        self.places.insert(file, (place, open));
         Ok(Target::Registered(place))
     }
 
@@ -408,7 +409,7 @@ impl FileTable {
         if removals != self.removals {
             self.removals = removals;
             let gone = self.places.extract_if(|file, _| !files.exists(*file));
-            for (_, place) in gone {
+            for (_, (place, _open)) in gone {
                 if ring.submitter().register_files_update(place, &[-1]).is_ok() {
                     self.free.push(place);
                 }

@@ -174,9 +174,13 @@ fn removed_files_give_their_space_back_and_new_ones_are_read() {
             fill(&files, round);
             assert_eq!(read(reader, round).unwrap(), mark(round, 9));
             files.remove(FileId::Segment(round)).unwrap();
-            // Even when nothing is read.
-            assert_eq!(reader.complete(|_, _| {}).unwrap(), 0);
             let directory = files.path().to_string_lossy().into_owned();
+            let registered = reader.name() == "io_uring";
+            assert_eq!(files.close_removed(), registered);
+            // Even when nothing is read. And it is not the reader's thread that waits for the space to be freed.
+            assert_eq!(reader.complete(|_, _| {}).unwrap(), 0);
+            assert_eq!(deleted_but_open(&directory), usize::from(registered), "the reader closed a removed file");
+            assert!(!files.close_removed());
             assert_eq!(deleted_but_open(&directory), 0, "a removed file is still open");
             assert_eq!(read(reader, round), Err(FlashError::NotFound(FileId::Segment(round))));
         }
