@@ -72,6 +72,7 @@ mod reply;
 pub mod report;
 mod session;
 mod tokens;
+mod upcoming;
 
 pub use command::{
     Arithmetic, Command, Delete, Detail, Dump, Exptime, MetaGet, MetaRecache, Mode, Request, Stats, Store,
@@ -79,6 +80,7 @@ pub use command::{
 };
 pub use reply::{Answer, Debug, Hit, Number, Responder};
 pub use session::{Event, Limits, Session, Step};
+pub use upcoming::Upcoming;
 
 /// The version of memcached whose protocol is spoken, as `version` tells it: clients choose what they send by it.
 pub const VERSION: &str = "1.6.45";

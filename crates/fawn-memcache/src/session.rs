@@ -4,7 +4,7 @@ use memchr::{memchr, memchr2};
 
 use crate::parse::{self, Key, KeyBuffer, Parsed};
 use crate::tokens::Tokens;
-use crate::{Command, Exptime, MAX_KEY_BYTES, MAX_LINE_BYTES, Request, Responder, Store, lines, number};
+use crate::{Command, Exptime, MAX_KEY_BYTES, MAX_LINE_BYTES, Request, Responder, Store, Upcoming, lines, number};
 
 /// First byte of a request of the binary protocol.
 const BINARY_MAGIC: u8 = 0x80;
@@ -193,6 +193,14 @@ impl Session {
             Found::Close | Found::Silence => Event::Close,
         };
         Step { consumed, event }
+    }
+
+    /// The keys that the next steps of `input` will most likely have, for whoever wants to fetch what they need ahead.
+    /// A guess: what [`next`](Self::next) says counts. A key is the very slice of the input that `next` gives out,
+    /// unless it was sent in base64.
+    #[inline]
+    pub fn upcoming<'a>(&self, input: &'a [u8]) -> Upcoming<'a> {
+        Upcoming::new(input, matches!(self.state, State::Keys(_)))
     }
 
     /// One piece of the input: bytes taken, and what they say.

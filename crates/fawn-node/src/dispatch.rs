@@ -4,6 +4,7 @@
 //! Answers that are complete go straight into the loop's output ([`Core::out`]); from the first one that has to wait,
 //! everything queues in the connection's [`Answers`](crate::answers::Answers).
 
+use crate::ahead::Ahead;
 use crate::answers::{Filled, Finish};
 use crate::clock::Now;
 use crate::connection::{Deferred, Flow, Line, Listing, Pause};
@@ -51,6 +52,8 @@ pub struct Core<S: Stores> {
     pub tasks_limit: usize,
     /// What this loop asked of itself, to be answered at the end of the turn.
     pub own_asks: Vec<(Place, Ask)>,
+    /// Keys of the input at hand.
+    pub ahead: Ahead,
 }
 
 /// The part of a place that is a listing's.
@@ -73,6 +76,7 @@ impl<S: Stores> Core<S> {
     }
 
     fn process_all(&mut self, session: &mut Session, flow: &mut Flow, input: &[u8]) -> (usize, Pause) {
+        self.ahead.forget();
         if let Some(deferred) = flow.deferred.take()
             && let Err(NoRoom(peer)) = self.request(flow, &deferred.request())
         {
@@ -83,6 +87,10 @@ impl<S: Stores> Core<S> {
         loop {
             if let Some(pause) = self.pause(flow) {
                 return (used, pause);
+            }
+            if self.ahead.is_over() && used < input.len() {
+                let upcoming = session.upcoming(&input[used..]);
+                self.ahead.look(upcoming, &self.route, self.number, &self.owner.stores);
             }
             let step = session.next(&input[used..]);
             used += step.consumed;
@@ -185,7 +193,7 @@ impl<S: Stores> Core<S> {
     }
 
     fn keyed(&mut self, flow: &mut Flow, request: &Request<'_>) -> Result<(), NoRoom> {
-        let key = self.route.position(request.key);
+        let key = self.ahead.position(request.key, &self.route);
         let (home, store) = self.route.of(&key);
         if home != self.number && !self.exchange.may_send(home) {
             return Err(NoRoom(home));

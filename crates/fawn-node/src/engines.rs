@@ -107,6 +107,10 @@ impl Stores for Engines {
         self.stores.len()
     }
 
+    fn warm(&self, store: usize, keys: &[Key]) {
+        self.stores[store].store_ref().warm(keys);
+    }
+
     #[inline]
     fn lookup(&mut self, store: usize, key: &Key, name: &[u8], now: Now) -> Lookup<'_, store::Read> {
         match self.stores[store].store().lookup(key, name, now.unix) {

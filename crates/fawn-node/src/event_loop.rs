@@ -10,6 +10,7 @@ mod mail;
 mod stop;
 
 use crate::advice::Advice;
+use crate::ahead::Ahead;
 use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::counters::Counters;
@@ -132,6 +133,7 @@ impl<S: Stores> EventLoop<S> {
             bytes_limit,
             tasks_limit: (shared.limits.requests_in_flight / loops).max(1),
             own_asks: Vec::new(),
+            ahead: Ahead::default(),
             shared,
         };
         Ok(Self {

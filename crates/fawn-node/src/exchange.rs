@@ -100,6 +100,15 @@ impl Parcel {
         self.messages.push((place, head, start..self.bytes.len()));
     }
 
+    /// Store and position of the keys that up to `count` messages from number `first` on ask for.
+    pub fn asked(&self, first: usize, count: usize) -> impl Iterator<Item = (usize, Key)> {
+        let messages = self.messages[first..].iter().take(count);
+        messages.filter_map(|(_, head, _)| match head {
+            Head::Request(Ask::Keyed { key, store, .. }) => Some((usize::from(*store), *key)),
+            _ => None,
+        })
+    }
+
     /// The messages in order.
     pub fn messages(&self) -> impl Iterator<Item = (Place, Head, &[u8])> {
         self.messages.iter().map(|(place, head, range)| (*place, *head, &self.bytes[range.clone()]))

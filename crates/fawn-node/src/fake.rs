@@ -144,6 +144,10 @@ impl Stores for Fake {
         self.stores.len()
     }
 
+    fn warm(&self, store: usize, keys: &[Key]) {
+        assert!(store < self.stores.len() && keys.len() <= crate::ahead::AHEAD);
+    }
+
     fn lookup(&mut self, store: usize, _: &Key, name: &[u8], now: Now) -> Lookup<'_, FakeRead> {
         if self.knobs.is(|knobs| &knobs.loading) {
             self.refused = true;

@@ -18,7 +18,7 @@
 //! | `listen`, `auth`, `tls` | sockets, who may use them, encryption |
 //! | `event_loop` | one loop's turn; `accept`, `mail`, `stop` within it |
 //! | `desk`, `connection`, `sweep` | work on one connection: receive, send, watch, cut off |
-//! | `dispatch`, `route` | from bytes to requests to the store that owns the key |
+//! | `dispatch`, `route`, `ahead` | from bytes to requests to the store that owns the key |
 //! | `answers` | answers that may not leave yet, in order |
 //! | `owner`, `operate` | commands on a loop's stores: at once, or as tasks that wait |
 //! | `stores`, `engines`, `values` | the boundary to the datastore, and what is behind it |
@@ -32,6 +32,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod advice;
+mod ahead;
 mod answers;
 mod auth;
 mod clock;

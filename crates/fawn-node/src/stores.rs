@@ -124,6 +124,9 @@ pub trait Stores {
     /// Number of stores.
     fn count(&self) -> usize;
 
+    /// Fetches what the lookups of `keys`, which come next, will touch; changes nothing.
+    fn warm(&self, store: usize, keys: &[Key]);
+
     /// Looks `name` up, whose position is `key`.
     fn lookup(&mut self, store: usize, key: &Key, name: &[u8], now: Now) -> Lookup<'_, Self::Read>;
 

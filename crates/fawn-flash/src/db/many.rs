@@ -4,10 +4,10 @@ use std::sync::{Arc, PoisonError};
 
 use fawn_ring::Key;
 use fawn_store::record::Kind;
-use fawn_store::{Gate, Lookup, Read};
+use fawn_store::{Gate, Lookup, Read, Store};
 
 use super::get::{Carried, Large};
-use super::shard::Shard;
+use super::shard::{Core, Shard};
 use super::{Error, Inner};
 use crate::clock;
 use crate::reader::{Issuer, Reader, ReaderOptions};
@@ -45,15 +45,14 @@ impl Inner {
         let mut call = Call {
             names,
             places,
-            states: Vec::with_capacity(names.len()),
+            states: names.iter().map(|_| State::Later).collect(),
             now: clock::unix(),
             gates: vec![Gate::NONE; self.shards.len()],
             failed: None,
         };
         let mut readers: Vec<Option<Reader>> = self.shards.iter().map(|_| None).collect();
-        for number in 0..names.len() {
-            let state = self.begin(&mut call, number, &mut readers);
-            call.states.push(state);
+        for (place, reader) in readers.iter_mut().enumerate() {
+            self.begin_all(&mut call, place, reader);
         }
         for reader in readers.iter_mut().flatten() {
             if let Err(error) = reader.submit() {
@@ -80,16 +79,47 @@ impl Inner {
         answers.collect()
     }
 
-    /// Looks one key up, and asks for its pages if it must be read.
-    fn begin<K: AsRef<[u8]>>(&self, call: &mut Call<'_, K>, number: usize, readers: &mut [Option<Reader>]) -> State {
-        let (key, place) = call.places[number];
-        let mut core = match self.shards[place].open_core() {
-            Ok(core) => core,
-            Err(error) => {
-                call.failed.get_or_insert(error);
-                return State::Done(None);
+    /// Looks up the keys of shard `place`, and asks for the pages of those that must be read.
+    fn begin_all<K: AsRef<[u8]>>(&self, call: &mut Call<'_, K>, place: usize, reader: &mut Option<Reader>) {
+        let mut group = [0; Store::WARM_KEYS];
+        let mut keys = [Key::MIN; Store::WARM_KEYS];
+        let mut next = 0;
+        loop {
+            let mut count = 0;
+            while next < call.places.len() && count < group.len() {
+                if call.places[next].1 == place {
+                    (group[count], keys[count]) = (next, call.places[next].0);
+                    count += 1;
+                }
+                next += 1;
             }
-        };
+            if count == 0 {
+                return;
+            }
+            // One lock a group: other threads get in between.
+            let mut core = match self.shards[place].open_core() {
+                Ok(core) => core,
+                Err(error) => {
+                    call.failed.get_or_insert(error);
+                    return;
+                }
+            };
+            core.store.warm(&keys[..count]);
+            for &number in &group[..count] {
+                call.states[number] = self.begin(&mut core, call, number, reader);
+            }
+        }
+    }
+
+    /// Looks one key up, and asks for its pages if it must be read.
+    fn begin<K: AsRef<[u8]>>(
+        &self,
+        core: &mut Core,
+        call: &mut Call<'_, K>,
+        number: usize,
+        reader: &mut Option<Reader>,
+    ) -> State {
+        let (key, place) = call.places[number];
         let read = match core.store.lookup(&key, call.names[number].as_ref(), call.now) {
             Lookup::Found { record, .. } if record.kind == Kind::Stub => return State::Later,
             Lookup::Found { record, gate } => {
@@ -110,18 +140,18 @@ impl Inner {
             }
             Lookup::Read(read) => read,
         };
-        drop(core);
-        if readers[place].is_none() {
+        if reader.is_none() {
             match self.reader(place) {
-                Ok(reader) => readers[place] = Some(reader),
+                Ok(idle) => *reader = Some(idle),
                 Err(error) => {
-                    self.shards[place].give_up(read);
+                    core.store.abandon(read);
+                    core.hand_out();
                     call.failed.get_or_insert(error);
                     return State::Done(None);
                 }
             }
         }
-        let reader = readers[place].as_mut().expect("made just above");
+        let reader = reader.as_mut().expect("made just above");
         reader.push(number as u64, read.file, read.first, read.count);
         State::Reading(read)
     }

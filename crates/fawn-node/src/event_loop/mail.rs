@@ -1,6 +1,7 @@
 //! What loops ask of each other and answer, and what the owner has finished.
 
 use super::{EventLoop, mark};
+use crate::ahead::AHEAD;
 use crate::answers::Filled;
 use crate::connection::{Pause, end_name};
 use crate::dispatch::LISTING;
@@ -21,7 +22,11 @@ impl<S: Stores> EventLoop<S> {
                 continue;
             }
             while let Some(parcel) = self.desk.core.exchange.next_requests(peer) {
-                for (place, head, bytes) in parcel.messages() {
+                for (number, (place, head, bytes)) in parcel.messages().enumerate() {
+                    if number % AHEAD == 0 {
+                        let core = &mut self.desk.core;
+                        core.ahead.warm(parcel.asked(number, AHEAD), &core.owner.stores);
+                    }
                     let Head::Request(ask) = head else { unreachable!("the requests' ring holds requests") };
                     self.serve(peer, place, &ask, bytes);
                 }

@@ -84,6 +84,8 @@ impl Get {
     fn plan(&mut self, machine: &mut Machine) -> Result<Stage, Failure> {
         let key = machine.store.secret().position(&self.name);
         let now = machine.now();
+        // Changes no answer.
+        machine.store.warm(&[key, key]);
         let (record, gate) = match machine.store.lookup(&key, &self.name, now) {
             Lookup::Found { record, gate } => {
                 let mut bytes = Vec::new();

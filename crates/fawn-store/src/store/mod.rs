@@ -9,8 +9,8 @@
 //!
 //! # Layout
 //!
-//! `lookup`: lookup, finish. `append`: appends, freezing, group commit. `install`: events. `clean`: when to merge.
-//! `replay`: recovery. `stats`: figures.
+//! `lookup`: lookup, finish. `warm`: what a group of lookups touches, fetched ahead. `append`: appends, freezing, group
+//! commit. `install`: events. `clean`: when to merge. `replay`: recovery. `stats`: figures.
 
 mod append;
 mod clean;
@@ -20,6 +20,7 @@ mod replay;
 mod slices;
 mod stats;
 mod views;
+mod warm;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,0 +1,79 @@
+//! Warming: touching what the lookups of several keys are about to touch.
+//!
+//! A lookup waits for memory three to eight times in a row, a tenth of a microsecond each, and nothing in it can be
+//! done meanwhile. The waits of different keys do not depend on each other: a loop that does nothing else lets the
+//! processor wait for those of a whole group at once, and the lookups that follow find everything in its caches.
+
+use std::hint::black_box;
+
+use fawn_ring::Key;
+
+use super::Store;
+use crate::index::SegmentNumber;
+
+/// The first segment that a table names, without memory of its own.
+#[derive(Default)]
+struct First(Option<SegmentNumber>);
+
+impl Extend<SegmentNumber> for First {
+    #[inline]
+    fn extend<I: IntoIterator<Item = SegmentNumber>>(&mut self, numbers: I) {
+        self.0 = numbers.into_iter().next().or(self.0);
+    }
+}
+
+impl Store {
+    /// Most keys that one call of [`warm`](Self::warm) looks at: what a processor can wait for at a time, and what its
+    /// first cache surely keeps until the lookups come.
+    pub const WARM_KEYS: usize = 16;
+
+    /// Touches what a [`lookup`](Self::lookup) of each of these keys will; answers nothing and changes nothing. Keys
+    /// beyond the first [`WARM_KEYS`](Self::WARM_KEYS) are ignored.
+    pub fn warm(&self, keys: &[Key]) {
+        let keys = &keys[..keys.len().min(Self::WARM_KEYS)];
+        let mut buffered = [None; Self::WARM_KEYS];
+        for (key, place) in keys.iter().zip(&mut buffered) {
+            *place = self.open.hint(key);
+        }
+        let mut touched = 0;
+        let mut sealed = [Key::MIN; Self::WARM_KEYS];
+        let mut count = 0;
+        for (key, place) in keys.iter().zip(buffered) {
+            if let Some(handle) = place {
+                touched ^= self.open.touch(handle);
+            } else {
+                sealed[count] = *key;
+                count += 1;
+            }
+        }
+        if count > 0 {
+            touched ^= self.warm_sealed(&sealed[..count]);
+        }
+        black_box(touched);
+    }
+
+    /// As [`warm`](Self::warm), for keys that the open segment does not hold.
+    fn warm_sealed(&self, keys: &[Key]) -> u8 {
+        let mut touched = 0;
+        let mut numbers = [None; Self::WARM_KEYS];
+        for (key, number) in keys.iter().zip(&mut numbers) {
+            let frozen = self.frozen.iter().rev().find_map(|frozen| Some((frozen, frozen.segment.hint(key)?)));
+            if let Some((frozen, handle)) = frozen {
+                touched ^= frozen.segment.touch(handle);
+            } else if let Some(bytes) = self.cache.peek(key) {
+                touched ^= bytes[0];
+            } else if let Some(table) = &self.slices.get(self.slices.find(key)).table {
+                let mut first = First::default();
+                table.candidates(key.prefix(), &mut first);
+                *number = first.0;
+            }
+        }
+        for (key, number) in keys.iter().zip(numbers) {
+            let Some(number) = number else { continue };
+            if let Some(view) = &self.segments[usize::from(number.get())] {
+                touched ^= view.directory.locate(key.prefix()).start as u8;
+            }
+        }
+        touched
+    }
+}
