@@ -140,9 +140,8 @@ impl Stores for Engines {
     ) -> Finished<'p, store::Read> {
         match self.stores[store].store().finish(read, pages, key, name, now.unix) {
             store::Finished::Found(record) => Finished::Found(record),
-            store::Finished::Absent => Finished::Absent,
+            store::Finished::Absent { gate } => Finished::Absent(gate),
             store::Finished::Read(read) => Finished::Read(read),
-            store::Finished::Again => Finished::Again,
             store::Finished::Damaged(damage) => Finished::Failed(damage.to_string()),
         }
     }

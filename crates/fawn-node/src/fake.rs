@@ -191,7 +191,7 @@ impl Stores for Fake {
         if self.knobs.is(|knobs| &knobs.bad) && name.ends_with(b"bad") {
             return Finished::Failed("told to fail".into());
         }
-        let Some(bytes) = read.found else { return Finished::Absent };
+        let Some(bytes) = read.found else { return Finished::Absent(Gate::NONE) };
         let page = &mut pages[0].0;
         page[..bytes.len()].copy_from_slice(&bytes);
         Finished::Found(Record::decode(page).unwrap().0)

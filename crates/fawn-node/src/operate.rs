@@ -248,22 +248,22 @@ fn get_now<R>(keyed: &Keyed<'_>, record: &Record<'_>, gate: Gate, bench: &mut Be
     Step::Done { gate, failed: false }
 }
 
-/// Goes on with what the read of a command found.
+/// Goes on with what the read of a command found, and what an answer that shows it waits for.
 pub fn resume<S: Stores>(
     stores: &mut S,
     store: usize,
     keyed: &Keyed<'_>,
-    found: Option<Record<'_>>,
+    (found, gate): (Option<Record<'_>>, Gate),
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     if let Some(record) = &found
         && wants_file(keyed, record, bench.now.unix)
     {
-        return read_value(keyed, record, Gate::NONE, bench.counters, out);
+        return read_value(keyed, record, gate, bench.counters, out);
     }
     let current = found.map(|record| Current { record, stub: None });
-    let plan = plan(keyed, current, Gate::NONE, bench, out);
+    let plan = plan(keyed, current, gate, bench, out);
     apply(stores, store, keyed, plan, bench, out)
 }
 

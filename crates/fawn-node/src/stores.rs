@@ -33,11 +33,9 @@ pub enum Finished<'a, R> {
     /// The newest version.
     Found(Record<'a>),
     /// There is no such key.
-    Absent,
+    Absent(Gate),
     /// Read on.
     Read(R),
-    /// Look the key up again.
-    Again,
     /// The bytes are damaged; the text is for the log.
     Failed(String),
 }

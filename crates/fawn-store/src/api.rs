@@ -1,5 +1,8 @@
 //! The types at the store's edge: what its owner asks and what it is told.
 
+use std::sync::Arc;
+
+use crate::directory::PageDirectory;
 use crate::flash::{FileId, FlashError};
 use crate::page::PageBuf;
 use crate::record::{Kind, Marks, Record};
@@ -52,17 +55,19 @@ pub enum Lookup<'a> {
     Damaged(Damage),
 }
 
-/// What the bytes of a [`Read`] said.
+/// What the bytes of a [`Read`] said: the newest version as of the lookup that planned it, whatever was appended since
+/// (but not what a later flush emptied).
 #[derive(Debug)]
 pub enum Finished<'a> {
     /// The newest version, borrowed from the pages given.
     Found(Record<'a>),
     /// There is no such key.
-    Absent,
+    Absent {
+        /// The answer waits for this (the flush that emptied the store may not be durable yet).
+        gate: Gate,
+    },
     /// The tag matched another key: read on.
     Read(Read),
-    /// Look the key up again (the pages moved while they were read).
-    Again,
     /// The pages are damaged: no value can be given.
     Damaged(Damage),
 }
@@ -82,13 +87,23 @@ pub struct Read {
     pub(crate) rest: Rest,
 }
 
-/// The candidates of a lookup, newest first.
+/// What is left of a lookup. It can be carried on whatever was sealed and merged since it began: the view keeps the
+/// files, and a key that had a newer version then was answered from the buffers.
 #[derive(Debug)]
 pub(crate) struct Rest {
-    /// Segment numbers still to try after this read, newest *last*.
-    pub numbers: Vec<crate::index::SegmentNumber>,
-    /// The view in which the lookup began.
+    /// Still to try after this read, newest *last*. Almost always empty, and then without memory of its own.
+    pub candidates: Vec<Candidate>,
+    /// The view in which the lookup began; pinned.
     pub view: u64,
+}
+
+/// A segment that may hold the key of a lookup.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    /// Number of its file.
+    pub file: u64,
+    /// Says which pages.
+    pub directory: Arc<PageDirectory>,
 }
 
 /// Bytes on flash that are not what was written.

@@ -22,12 +22,10 @@ thread_local! {
 
 /// What a read on flash came to.
 pub(super) enum Carried<T> {
-    /// The answer; `None` when the key is absent.
-    Answer(Option<T>),
+    /// The answer, `None` when the key is absent, and what it waits for.
+    Answer(Option<T>, Gate),
     /// The value is in a file of its own.
     Large(Large),
-    /// Look the key up again.
-    Again,
 }
 
 /// The record of a large value, without it.
@@ -88,13 +86,15 @@ impl Shard {
             };
             drop(core);
             match self.carry_out(read, key, name, now, &mut found)? {
-                Carried::Answer(answer) => return Ok(answer),
+                Carried::Answer(answer, gate) => {
+                    self.wait(gate)?;
+                    return Ok(answer);
+                }
                 Carried::Large(large) => {
                     if let Some(answer) = self.get_large(&large, name, &mut found)? {
                         return Ok(Some(answer));
                     }
                 }
-                Carried::Again => {}
             }
         }
     }
@@ -141,10 +141,9 @@ impl Shard {
         drop(core);
         match finished {
             Finished::Found(record) if record.kind == Kind::Stub => Ok(Ok(Carried::Large(Large::of(&record)))),
-            Finished::Found(record) => Ok(Ok(Carried::Answer(Some(found(&record))))),
-            Finished::Absent => Ok(Ok(Carried::Answer(None))),
+            Finished::Found(record) => Ok(Ok(Carried::Answer(Some(found(&record)), Gate::NONE))),
+            Finished::Absent { gate } => Ok(Ok(Carried::Answer(None, gate))),
             Finished::Read(next) => Ok(Err(next)),
-            Finished::Again => Ok(Ok(Carried::Again)),
             Finished::Damaged(damage) => Err(damage.into()),
         }
     }
@@ -218,9 +217,8 @@ impl Shard {
                 let gate = Gate::NONE;
                 match finished {
                     Finished::Found(record) => Ok(Ok(Some(Version { core, seq: Some(record.seq), gate }))),
-                    Finished::Absent => Ok(Ok(Some(Version { core, seq: None, gate }))),
+                    Finished::Absent { gate } => Ok(Ok(Some(Version { core, seq: None, gate }))),
                     Finished::Read(next) => Ok(Err(next)),
-                    Finished::Again => Ok(Ok(None)),
                     Finished::Damaged(damage) => Err(damage.into()),
                 }
             });

@@ -23,7 +23,7 @@ enum State {
     Done(Option<Vec<u8>>),
     /// Its read is in flight.
     Reading(Read),
-    /// Left for a get of its own: its index is loading, its value is in a file of its own, or pages moved.
+    /// Left for a get of its own: its index is loading, its value is in a file of its own.
     Later,
 }
 
@@ -222,17 +222,21 @@ impl Inner {
 /// Finishes the read of key `number`; `Ok(Err(_))` names the next one.
 fn finish_one<K: AsRef<[u8]>>(
     shard: &Shard,
-    call: &Call<'_, K>,
+    call: &mut Call<'_, K>,
     number: usize,
     read: Read,
     pages: &mut [fawn_store::page::Page],
 ) -> Result<Result<State, Read>, Error> {
     let (key, name) = (call.places[number].0, call.names[number].as_ref());
     let mut copy = |record: &fawn_store::record::Record<'_>| record.value.to_vec();
+    let place = call.places[number].1;
     let state = match shard.finish(read, pages, &key, name, call.now, &mut copy)? {
         Err(next) => return Ok(Err(next)),
-        Ok(Carried::Answer(value)) => State::Done(value),
-        Ok(Carried::Large(Large { .. }) | Carried::Again) => State::Later,
+        Ok(Carried::Answer(value, gate)) => {
+            call.gates[place] = call.gates[place].max(gate);
+            State::Done(value)
+        }
+        Ok(Carried::Large(Large { .. })) => State::Later,
     };
     Ok(Ok(state))
 }

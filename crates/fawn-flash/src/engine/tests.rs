@@ -90,7 +90,7 @@ impl Loop {
             let mut pages = pages.unwrap();
             match self.engine.store().finish(read, &mut pages, &key, name, clock::unix()) {
                 fawn_store::Finished::Found(record) => return Some(record.value.to_vec()),
-                fawn_store::Finished::Absent => return None,
+                fawn_store::Finished::Absent { .. } => return None,
                 fawn_store::Finished::Read(next) => read = next,
                 other => panic!("{other:?}"),
             }

@@ -4,6 +4,7 @@ use super::{Owner, Reading, Task};
 use crate::clock::Now;
 use crate::operate::{self, Bench, Held, Keyed, Step};
 use crate::stores::{Extent, Finished, Reads, Stores, Ticket};
+use fawn_store::Gate;
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
 use fawn_store::page::Page;
@@ -140,10 +141,9 @@ fn went_on<S: Stores>(
         }
     };
     match finished {
-        Finished::Found(record) => operate::resume(stores, store, keyed, Some(record), bench, out),
-        Finished::Absent => operate::resume(stores, store, keyed, None, bench, out),
+        Finished::Found(record) => operate::resume(stores, store, keyed, (Some(record), Gate::NONE), bench, out),
+        Finished::Absent(gate) => operate::resume(stores, store, keyed, (None, gate), bench, out),
         Finished::Read(read) => Step::Read(read),
-        Finished::Again => operate::begin(stores, store, keyed, bench, out),
         Finished::Failed(why) => operate::unreadable(keyed, &why, bench.counters, out),
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Get {
     is_checked: bool,
     /// Sequence number of the stub whose file was found gone.
     gone: Option<u64>,
+    /// Number of the newest state when its first read was planned.
+    planned: u64,
     stage: Option<Stage>,
 }
 
@@ -42,6 +44,7 @@ impl Get {
             proves: 0,
             is_checked: true,
             gone: None,
+            planned: 0,
             stage: Some(Stage::Plan),
         }
     }
@@ -93,7 +96,10 @@ impl Get {
                 (bytes, gate)
             }
             Lookup::Absent { gate } => return Ok(self.decided(machine, None, gate)),
-            Lookup::Read(read) => return Ok(Stage::Read(read)),
+            Lookup::Read(read) => {
+                self.planned = machine.oracle.issued();
+                return Ok(Stage::Read(read));
+            }
             Lookup::Loading => return Ok(Stage::Plan),
             Lookup::Damaged(damage) => return Err(Failure::Damaged(damage)),
         };
@@ -118,16 +124,28 @@ impl Get {
         let now = machine.now();
         let record = match machine.store.finish(read, pages.pages_mut(), &key, &self.name, now) {
             Finished::Found(record) => {
+                self.is_as_planned(machine, Some(record.seq));
                 let mut bytes = Vec::new();
                 record.encode(&mut bytes);
                 bytes
             }
-            Finished::Absent => return Ok(self.decided(machine, None, Gate::NONE)),
+            Finished::Absent { gate } => {
+                self.is_as_planned(machine, None);
+                return Ok(self.decided(machine, None, gate));
+            }
             Finished::Read(read) => return Ok(Stage::Read(read)),
-            Finished::Again => return Ok(Stage::Plan),
             Finished::Damaged(damage) => return Err(Failure::Damaged(damage)),
         };
         self.found(machine, &record, Gate::NONE)
+    }
+
+    /// What a read found, by its sequence number, is what was newest when it was planned: nothing issued since shows.
+    fn is_as_planned(&self, machine: &Machine, found: Option<u64>) {
+        if self.is_checked {
+            let then = machine.oracle.admits_as_of(&self.name, found, self.planned, machine.now());
+            let name = String::from_utf8_lossy(&self.name);
+            assert!(then, "a get of {name:?} planned in state {} finds {found:?}, issued later", self.planned);
+        }
     }
 
     fn found(&mut self, machine: &mut Machine, record: &[u8], gate: Gate) -> Result<Stage, Failure> {

@@ -63,6 +63,8 @@ pub struct Oracle {
     issued: u64,
     /// Changes that must survive a power cut.
     safe: u64,
+    /// The state that the last flush made.
+    flushed: u64,
 }
 
 impl Oracle {
@@ -96,6 +98,7 @@ impl Oracle {
             }
         }
         self.issued += 1;
+        self.flushed = self.issued;
         self.issued
     }
 
@@ -150,6 +153,17 @@ impl Oracle {
             Some(Version { from, item: None }) if since_absent > 0 => from + 1,
             _ => 0,
         })
+    }
+
+    /// Whether a reader at `now` may see in state `state` the version numbered `found`, or none: what was newest then, or
+    /// nothing because it has expired or was flushed since.
+    pub fn admits_as_of(&self, name: &[u8], found: Option<u64>, state: u64, now: u32) -> bool {
+        let then = self.versions.get(name).and_then(|all| all.iter().rev().find(|version| version.from < state));
+        let then = then.and_then(|version| version.item.as_ref());
+        match found {
+            Some(seq) => then.is_some_and(|item| item.seq == seq),
+            None => then.is_none_or(|item| item.alive(now).is_none()) || self.flushed > state,
+        }
     }
 
     /// Every version of `name` with the state it appeared in, for people.

@@ -1,9 +1,13 @@
 //! Lookup: plan, read, finish.
 
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::Arc;
+
 use fawn_ring::Key;
 
 use super::{Frozen, Store};
-use crate::api::{Finished, Gate, Lookup, Read, Rest};
+use crate::api::{Candidate, Finished, Gate, Lookup, Read, Rest};
 use crate::flash::FileId;
 use crate::index::SegmentNumber;
 use crate::page::Page;
@@ -82,16 +86,17 @@ impl Store {
         self.candidates.retain(may_hold);
         match self.candidates.len() {
             0 => Lookup::Absent { gate: Gate::NONE },
-            1 => {
-                let only = self.candidates[0];
-                Lookup::Read(self.read(key, only, Vec::new()))
-            }
+            1 => Lookup::Read(self.read_first(key, Vec::new())),
             _ => {
-                self.candidates.sort_unstable_by_key(|number| age(segments, *number));
+                self.candidates.sort_unstable_by_key(|number| Reverse(age(segments, *number)));
                 self.candidates.dedup();
-                let mut rest = self.candidates.clone();
-                let newest = rest.pop().expect("there are two candidates");
-                Lookup::Read(self.read(key, newest, rest))
+                let older = self.candidates[1..].iter().rev();
+                let rest = older.map(|number| {
+                    let view = live(segments, *number);
+                    Candidate { file: view.footer.file, directory: Arc::clone(&view.directory) }
+                });
+                let rest = rest.collect();
+                Lookup::Read(self.read_first(key, rest))
             }
         }
     }
@@ -108,36 +113,46 @@ impl Store {
         }
     }
 
-    /// A read of the pages of segment `number` that may hold `key`.
-    fn read(&mut self, key: &Key, number: SegmentNumber, rest: Vec<SegmentNumber>) -> Read {
-        let view = self.segments[usize::from(number.get())].as_ref().expect("a slot names a live segment");
-        let pages = view.directory.locate(key.prefix());
+    /// The read of the newest candidate, the first; it pins the current view.
+    fn read_first(&mut self, key: &Key, rest: Vec<Candidate>) -> Read {
+        let view = live(&self.segments, self.candidates[0]);
+        let (file, pages) = (view.footer.file, view.directory.locate(key.prefix()));
+        let rest = Rest { candidates: rest, view: self.views.pin() };
+        self.read(file, pages, rest)
+    }
+
+    /// A read of `pages` of segment file `file`.
+    fn read(&mut self, file: u64, pages: Range<u32>, rest: Rest) -> Read {
         self.counters.reads += 1;
         self.counters.pages_read += u64::from(pages.end - pages.start);
         Read {
-            file: FileId::Segment(view.footer.file),
+            file: FileId::Segment(file),
             first: u64::from(pages.start),
             count: pages.end - pages.start,
-            rest: Rest { numbers: rest, view: self.views.pin() },
+            rest,
         }
     }
 
-    /// Resumes a lookup with the pages that it asked for.
+    /// Resumes a lookup with the pages that it asked for. What it finds is the newest version as of the lookup: what was
+    /// appended since is not seen, so that a get never answers with a set that was sent after it.
     pub fn finish<'p>(&mut self, read: Read, pages: &'p mut [Page], key: &Key, name: &[u8], now: u32) -> Finished<'p> {
         assert!(pages.len() == read.count as usize, "a read is finished with the pages it asked for");
         let FileId::Segment(file) = read.file else {
             panic!("lookups read segments only");
         };
-        let found = find(pages, file, read.first, name);
-        let planned_now = read.rest.view == self.views.current();
-        self.release(read.rest.view);
-        match found {
-            Err(damage) => Finished::Damaged(damage),
+        let mut rest = read.rest;
+        match find(pages, file, read.first, name) {
+            Err(damage) => {
+                self.release(rest.view);
+                Finished::Damaged(damage)
+            }
             Ok(Sought::At(bytes)) => {
+                let planned_now = rest.view == self.views.current();
+                self.release(rest.view);
                 let bytes = &(*pages).as_bytes()[bytes];
                 let record = Record::decode_trusted(bytes).expect("find yields whole records");
                 if self.is_absent(key, &record, now) {
-                    return if self.flush_gate > self.durable() { Finished::Again } else { Finished::Absent };
+                    return Finished::Absent { gate: self.flush_gate };
                 }
                 if planned_now && record.kind == Kind::Value && self.buffered(key, name).is_none() {
                     self.cache.insert(*key, bytes);
@@ -146,12 +161,11 @@ impl Store {
             }
             Ok(Sought::Absent) => {
                 self.counters.false_reads += 1;
-                let mut rest = read.rest.numbers;
-                match rest.pop() {
-                    None => Finished::Absent,
-                    Some(_) if !planned_now => Finished::Again,
-                    Some(next) => Finished::Read(self.read(key, next, rest)),
-                }
+                let Some(next) = rest.candidates.pop() else {
+                    self.release(rest.view);
+                    return Finished::Absent { gate: Gate::NONE };
+                };
+                Finished::Read(self.read(next.file, next.directory.locate(key.prefix()), rest))
             }
         }
     }
@@ -163,6 +177,11 @@ impl Store {
             || record.is_expired(now)
             || record.seq <= self.ranges[self.range_of(key)].mark.flush_watermark
     }
+}
+
+/// The segment that a slot names.
+fn live(segments: &[Option<View>], number: SegmentNumber) -> &View {
+    segments[usize::from(number.get())].as_ref().expect("a slot names a live segment")
 }
 
 fn age(segments: &[Option<View>], number: SegmentNumber) -> u64 {

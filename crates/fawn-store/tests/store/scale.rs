@@ -97,7 +97,7 @@ impl Bare {
             self.flash.read(read.file, read.first, pages.pages_mut()).unwrap();
             match self.store.finish(read, pages.pages_mut(), &key, name, NOW) {
                 Finished::Found(record) => return Some((record.value.to_vec(), Some(place))),
-                Finished::Absent => return None,
+                Finished::Absent { .. } => return None,
                 Finished::Read(next) => read = next,
                 other => panic!("{other:?}"),
             }
