@@ -39,6 +39,51 @@ impl Machine {
         Ok(appended)
     }
 
+    /// Gives what `name` holds another expiry, as memcached's touch does: a large value stays in its file, which the new
+    /// record names as well. Whether there was anything; returns once the store has taken it.
+    ///
+    /// # Errors
+    /// The store's, but never [`Refusal::Busy`].
+    pub fn issue_touch(&mut self, name: &[u8], expiry: u32) -> Result<bool, Refusal> {
+        let key = self.store.secret().position(name);
+        for turn in 1..STUCK_TURNS {
+            let item = match self.get(name) {
+                Ok(Some(item)) => item,
+                Ok(None) => return Ok(false),
+                Err(_) if self.is_down() => return Err(Refusal::Stopped("crashed".into())),
+                Err(failure) => panic!("a get on a sound device fails: {failure:?}"),
+            };
+            let stub = self.stubs.get(&item.seq).copied();
+            let encoded = stub.map(|stub| stub.encode());
+            let (kind, value) = match &encoded {
+                Some(stub) => (Kind::Stub, &stub[..]),
+                None => (Kind::Value, &*item.value),
+            };
+            let Item { client_flags, marks, client_cas, .. } = item;
+            let write = Write { kind, marks, client_flags, expiry, client_cas, key: name, value };
+            match self.store.append(&key, write, seconds(self.clock_ms)) {
+                Ok(appended) => {
+                    self.stubs.extend(stub.map(|stub| (appended.seq, stub)));
+                    self.note_seq(name, appended.seq);
+                    let state = self.oracle.change(name, Some(Item { expiry, seq: appended.seq, ..item }));
+                    self.pending.push_back((appended.gate, state));
+                    self.release_acknowledgements();
+                    return Ok(true);
+                }
+                // What is there may be another item when the store has time.
+                Err(Refusal::Busy) if turn % 1000 == 0 => self.advance_clock(100),
+                Err(Refusal::Busy) => self.turn(),
+                // The expiry takes four bytes more: now the value needs a file of its own.
+                Err(Refusal::TooLarge) if stub.is_none() => {
+                    let extras = Extras { client_flags, expiry, marks, client_cas };
+                    return self.issue_put(name, &item.value, extras).map(|_| true);
+                }
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        panic!("the store stays busy for ever: {:?}", self.store.stats());
+    }
+
     /// Stores `value` if the store takes it at once; does not wait.
     ///
     /// # Errors
@@ -187,7 +232,9 @@ impl Machine {
             Err(error) => return Err(Refusal::Stopped(error.to_string())),
             Ok(()) => {}
         }
-        self.append(&Write { kind: Kind::Stub, value: &stub.encode(), ..write })
+        let appended = self.append(&Write { kind: Kind::Stub, value: &stub.encode(), ..write })?;
+        self.stubs.insert(appended.seq, stub);
+        Ok(appended)
     }
 
     pub(super) fn wait_out_busy<T>(

@@ -95,6 +95,8 @@ pub struct Machine {
     pub(super) highest_seq: BTreeMap<Vec<u8>, u64>,
     /// When a scheduled flush falls due.
     pub(super) flush_due: Option<u32>,
+    /// Stubs appended, by sequence number.
+    pub(super) stubs: BTreeMap<u64, Stub>,
 }
 
 impl Machine {
@@ -128,6 +130,7 @@ impl Machine {
             pending: VecDeque::new(),
             highest_seq: BTreeMap::new(),
             flush_due: None,
+            stubs: BTreeMap::new(),
         })
     }
 

@@ -33,6 +33,7 @@ impl Machine {
             .map_err(|error| format!("the store does not open: {error}"))?;
         forked.clock_ms = self.clock_ms;
         forked.highest_seq.clone_from(&self.highest_seq);
+        forked.stubs.clone_from(&self.stubs);
         forked.check_recovered()?;
         Ok(forked)
     }

@@ -63,6 +63,7 @@ impl Maintenance {
         let first_file = self.new_files(MAX_OUTPUTS);
         let slice_bytes = if everything { self.slice_bytes } else { u64::MAX };
         let merge = Merge::new(interval, cursors, everything.then_some(void), slice_bytes, first_file);
+        self.sealed_beside.clear();
         self.merging = Some(Merging { slice: interval, inputs, merge });
     }
 
@@ -104,7 +105,9 @@ impl Maintenance {
         Ok(())
     }
 
-    fn record_merge(&mut self, flash: &dyn Flash, merging: &Merging, merged: Merged) -> Result<Step, FlashError> {
+    fn record_merge(&mut self, flash: &dyn Flash, merging: &Merging, mut merged: Merged) -> Result<Step, FlashError> {
+        // A record that has expired, or was flushed, may not be the newest that names its file.
+        merged.dropped_values.retain(|file| !self.sealed_beside.contains(file));
         let age = merging.inputs.iter().filter_map(|number| self.views.get(number)).map(|view| view.age).max();
         let mut edit_outputs = Vec::with_capacity(merged.outputs.len());
         let mut outputs = Vec::with_capacity(merged.outputs.len());

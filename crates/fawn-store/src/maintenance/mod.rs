@@ -57,6 +57,8 @@ pub struct Maintenance {
     background: VecDeque<Work>,
     sealing: Option<seal::Sealing>,
     merging: Option<merge::Merging>,
+    /// Value files that segments sealed since the merge began name.
+    sealed_beside: BTreeSet<u64>,
     /// Seals wait for space.
     stalled: bool,
     /// Whether loads and merges go before seals in the next piece.
@@ -84,6 +86,7 @@ impl Maintenance {
             background: VecDeque::new(),
             sealing: None,
             merging: None,
+            sealed_beside: BTreeSet::new(),
             stalled: false,
             others_turn: false,
             events: VecDeque::new(),

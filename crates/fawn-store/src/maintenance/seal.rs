@@ -135,6 +135,9 @@ impl Maintenance {
             return Err(error);
         }
         self.views.insert(number.get(), view.clone());
+        if self.merging.is_some() {
+            self.sealed_beside.extend(stubs(&sealing).map(|stub| stub.file));
+        }
         let values = superseded_values(&sealing.segment);
         drop(sealing);
         self.events.push_back(Event::Space(flash.space()?));
@@ -147,13 +150,17 @@ impl Maintenance {
     /// Tells the manifest of the value files that the segment names: until it is sealed, the log does.
     fn sealed_values(&self, sealing: &Sealing) -> Vec<Edit> {
         let known = &self.manifest.state().values;
-        let stubs = sealing.order.iter().filter_map(|handle| {
-            let record = sealing.segment.entry(*handle).record();
-            (record.kind == Kind::Stub).then(|| Stub::decode(record.value)).flatten()
-        });
-        let new = stubs.filter(|stub| !known.contains_key(&stub.file));
+        let new = stubs(sealing).filter(|stub| !known.contains_key(&stub.file));
         new.map(|stub| Edit::ValueAdded { file: stub.file, bytes: stub.bytes }).collect()
     }
+}
+
+/// The large values that the records to be sealed name.
+fn stubs(sealing: &Sealing) -> impl Iterator<Item = Stub> {
+    sealing.order.iter().filter_map(|handle| {
+        let record = sealing.segment.entry(*handle).record();
+        (record.kind == Kind::Stub).then(|| Stub::decode(record.value)).flatten()
+    })
 }
 
 /// Value files that only superseded records of the segment name.

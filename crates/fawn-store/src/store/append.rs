@@ -8,6 +8,7 @@ use super::{Frozen, Store};
 use crate::api::{Ack, Appended, Batch, Committed, Gate, Refusal, Write};
 use crate::flash::FlashError;
 use crate::log::{ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition};
+use crate::merge::value_file;
 use crate::open_segment::OpenSegment;
 use crate::options::MAX_FROZEN;
 use crate::record::{Kind, Record};
@@ -50,6 +51,7 @@ impl Store {
         }
         self.cache.remove(key);
         self.number_from(record.seq);
+        self.note_value_file(&record);
         self.counters.appended(len, superseded);
         Ok(Appended { seq: record.seq, gate })
     }
@@ -121,6 +123,23 @@ impl Store {
         }
     }
 
+    /// A record of the open segment may name a value file that older ones name, too (the expiry of a large value was
+    /// changed): the file outlives those.
+    #[inline]
+    pub(super) fn note_value_file(&mut self, record: &Record<'_>) {
+        if let Some(file) = value_file(record) {
+            self.open_values.insert(file);
+            for (_, reclaim) in &mut self.retired {
+                reclaim.values.retain(|dropped| *dropped != file);
+            }
+        }
+    }
+
+    /// Whether a record that is not sealed yet names value file `file`.
+    pub(super) fn buffers_name(&self, file: u64) -> bool {
+        self.open_values.contains(&file) || self.frozen.iter().any(|frozen| frozen.values.contains(&file))
+    }
+
     /// Freezes the open segment, if it holds anything, and has it sealed.
     ///
     /// # Errors
@@ -141,7 +160,8 @@ impl Store {
     pub(crate) fn freeze_at(&mut self, start: LogPosition) {
         let empty = self.spare.take().unwrap_or_else(|| OpenSegment::new(self.segment_bytes));
         let segment = Arc::new(std::mem::replace(&mut self.open, empty));
-        self.frozen.push_back(Frozen { segment: Arc::clone(&segment), log_start: start.page });
+        let values = std::mem::take(&mut self.open_values);
+        self.frozen.push_back(Frozen { segment: Arc::clone(&segment), log_start: start.page, values });
         let ranges = self.ranges.iter().map(|range| range.mark).collect();
         self.work.push_back(Work::Seal { segment, log_start: start, ranges });
     }

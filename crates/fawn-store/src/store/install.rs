@@ -163,7 +163,10 @@ impl Store {
         }
     }
 
-    fn install_merge(&mut self, number: usize, outputs: Vec<MergedSlice>, reclaim: Reclaim) {
+    fn install_merge(&mut self, number: usize, outputs: Vec<MergedSlice>, mut reclaim: Reclaim) {
+        // The merge knows what was sealed before it and beside it. A file that a newer record still names comes back to
+        // the manifest when that record is sealed.
+        reclaim.values.retain(|file| !self.buffers_name(*file));
         let before = self.cleaning.index_entries;
         let mut slices = Vec::with_capacity(outputs.len());
         for (segment, _) in &reclaim.segments {

@@ -125,12 +125,7 @@ impl Store {
     fn read(&mut self, file: u64, pages: Range<u32>, rest: Rest) -> Read {
         self.counters.reads += 1;
         self.counters.pages_read += u64::from(pages.end - pages.start);
-        Read {
-            file: FileId::Segment(file),
-            first: u64::from(pages.start),
-            count: pages.end - pages.start,
-            rest,
-        }
+        Read { file: FileId::Segment(file), first: u64::from(pages.start), count: pages.end - pages.start, rest }
     }
 
     /// Resumes a lookup with the pages that it asked for. What it finds is the newest version as of the lookup: what was

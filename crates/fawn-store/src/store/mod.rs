@@ -22,7 +22,7 @@ mod stats;
 mod views;
 mod warm;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use fawn_ring::{Interval, Key, Secret};
@@ -53,6 +53,8 @@ struct Frozen {
     segment: Arc<OpenSegment>,
     /// Commit-log page from which recovery reads once it is durable.
     log_start: u64,
+    /// Value files that its records name, superseded ones included.
+    values: BTreeSet<u64>,
 }
 
 /// A seal whose index entries are being installed.
@@ -73,6 +75,8 @@ pub struct Store {
     /// Sealed segments by number; index 0 is never used.
     segments: Vec<Option<View>>,
     open: OpenSegment,
+    /// Value files that records of the open segment name, superseded ones included.
+    open_values: BTreeSet<u64>,
     /// Oldest first.
     frozen: VecDeque<Frozen>,
     /// An emptied open segment, kept for its memory.
@@ -141,6 +145,7 @@ impl Store {
             ranges: parts.ranges,
             slices: Slices::new(slices),
             segments: parts.segments,
+            open_values: BTreeSet::new(),
             frozen: VecDeque::new(),
             spare: None,
             log: parts.log,

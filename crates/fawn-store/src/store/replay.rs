@@ -22,6 +22,7 @@ impl Store {
     pub(crate) fn replay(&mut self, key: &Key, record: &Record<'_>) {
         self.open.append(key, Gate::NONE, record);
         self.number_from(record.seq);
+        self.note_value_file(record);
     }
 
     /// Takes back an entry that is not a record.

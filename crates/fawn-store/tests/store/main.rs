@@ -15,7 +15,7 @@
 //! # Layout
 //!
 //! * `script`: the random program that the model and crash tests run.
-//! * `model`, `crash`, `damage`, `faults`, `acknowledge`, `reads`, `scale`: what their names say.
+//! * `model`, `crash`, `damage`, `faults`, `large`, `acknowledge`, `reads`, `scale`: what their names say.
 //! * `original`: what the 2010 release of FAWN got wrong, row by row.
 
 #![allow(clippy::unwrap_used)]
@@ -25,6 +25,7 @@ mod common;
 mod crash;
 mod damage;
 mod faults;
+mod large;
 mod model;
 mod original;
 mod reads;

@@ -69,7 +69,7 @@ impl Script {
         self.changes += 1;
         let name = machine.random().pick(&self.names).clone();
         let restart = u64::from(self.restarts);
-        let weights = [40, 10, 20, 8, 3, 8, 1, 1, 1, 1, 1, 2, 3, restart, restart];
+        let weights = [40, 10, 20, 8, 3, 8, 1, 1, 1, 1, 1, 2, 3, 5, restart, restart];
         match machine.random().weighted(&weights) {
             0 => self.put(machine, &name, Extras::default()),
             1 => unless_down(machine, |machine| machine.issue_delete(&name).map(drop)),
@@ -80,6 +80,9 @@ impl Script {
                 let expiry = now + machine.random().below(5) as u32;
                 let extras = Extras { expiry, client_flags: 9, ..Extras::default() };
                 self.put(machine, &name, extras);
+                if !machine.is_down() && machine.random().chance(1, 3) {
+                    Self::touch(machine, &name);
+                }
             }
             5 => (0..machine.random().below(30)).for_each(|_| machine.turn()),
             6 => unless_down(machine, |machine| machine.issue_flush_all().map(drop)),
@@ -92,7 +95,8 @@ impl Script {
                 machine.advance_clock(ms);
             }
             12 => self.acknowledged_put(machine, &name),
-            13 => drop(machine.clean_stop_and_reopen().unwrap()),
+            13 => Self::touch(machine, &name),
+            14 => drop(machine.clean_stop_and_reopen().unwrap()),
             _ => crash(machine),
         }
     }
@@ -101,6 +105,12 @@ impl Script {
         let len = machine.random().below(self.largest + 1) as usize;
         let value = value(self.changes, len);
         unless_down(machine, |machine| machine.issue_put(name, &value, extras).map(drop));
+    }
+
+    fn touch(machine: &mut Machine, name: &[u8]) {
+        let expiry = *machine.random().pick(&[0, 1, 2, 5]);
+        let expiry = if expiry == 0 { 0 } else { machine.now() + expiry };
+        unless_down(machine, |machine| machine.issue_touch(name, expiry).map(drop));
     }
 
     fn acknowledged_put(&mut self, machine: &mut Machine, name: &[u8]) {
