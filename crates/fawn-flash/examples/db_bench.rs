@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p fawn-flash --example db_bench -- OP DIR KEYS VALUE_BYTES [THREADS=1] [SECONDS=5]
-//! [MEMORY_MIB=256] [STORES=cores]
+//! [MEMORY_MIB=256] [STORES=cores] [KEYS_A_CALL=32]
 //! ```
 //!
 //! OP is one of
@@ -10,7 +10,7 @@
 //! * `load`: KEYS puts with `Ack::Memory`, then a sync;
 //! * `durable`: puts with `Ack::Durable` from THREADS threads;
 //! * `get`: uniform random gets of loaded keys from THREADS threads;
-//! * `many`: the same, 32 keys a call;
+//! * `many`: the same, KEYS_A_CALL keys a call;
 //! * `hot`: gets of 1000 keys that were just read.
 //!
 //! Prints operations a second and the process's CPU time for each. For gets from flash, give the store less memory than
@@ -24,13 +24,12 @@ use std::time::{Duration, Instant};
 use fawn_flash::{Ack, Db, DbOptions};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Keys of one `get_many`.
-const MANY: usize = 32;
-
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, operation, directory, rest @ ..] = &arguments[..] else {
-        return Err("usage: db_bench OP DIR KEYS VALUE_BYTES [THREADS] [SECONDS] [MEMORY_MIB] [STORES]".into());
+        return Err(
+            "usage: db_bench OP DIR KEYS VALUE_BYTES [THREADS] [SECONDS] [MEMORY_MIB] [STORES] [KEYS_A_CALL]".into()
+        );
     };
     let number = |index: usize, default: u64| rest.get(index).map_or(Ok(default), |text| text.parse::<u64>());
     let bench = Bench {
@@ -38,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         value_bytes: number(1, 256)? as usize,
         threads: number(2, 1)?,
         time: Duration::from_secs(number(3, 5)?),
+        keys_a_call: number(6, 32)?,
     };
     let ack = if operation == "durable" { Ack::Durable } else { Ack::Memory };
     let opened = Instant::now();
@@ -84,6 +84,7 @@ struct Bench {
     value_bytes: usize,
     threads: u64,
     time: Duration,
+    keys_a_call: u64,
 }
 
 impl Bench {
@@ -136,15 +137,15 @@ impl Bench {
 
     fn many(&self, db: &Db) -> Result<(), fawn_flash::Error> {
         let missed = AtomicU64::new(0);
-        self.timed("get, 32 a call", |random, key| {
-            let mut names = Vec::with_capacity(MANY);
-            for number in 0..MANY as u64 {
+        self.timed("get, many a call", |random, key| {
+            let mut names = Vec::with_capacity(self.keys_a_call as usize);
+            for number in 0..self.keys_a_call {
                 name(key, mix(random.wrapping_add(number)) % self.keys);
                 names.push(key.clone());
             }
             let values = db.get_many(&names)?;
             missed.fetch_add(values.iter().filter(|value| value.is_none()).count() as u64, Ordering::Relaxed);
-            Ok(MANY as u64)
+            Ok(self.keys_a_call)
         })?;
         println!("{} missed", missed.into_inner());
         Ok(())

@@ -19,6 +19,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
+mod arena;
 mod cache;
 pub mod check;
 pub mod directory;

@@ -6,6 +6,7 @@ use fawn_ring::Key;
 use hashbrown::HashTable;
 
 use crate::api::Gate;
+use crate::arena::Arena;
 use crate::record::{Kind, Record};
 
 /// Bytes that precede each record in the arena: its key position and its gate.
@@ -13,8 +14,8 @@ const ENTRY_HEADER_BYTES: usize = Key::LEN + 8;
 
 /// An append-only buffer of records and the index of the newest of each key.
 pub struct OpenSegment {
-    /// Entries back to back: position (20 bytes), gate (8 bytes), record. Never longer than its first capacity.
-    arena: Vec<u8>,
+    /// Entries back to back: position (20 bytes), gate (8 bytes), record.
+    arena: Arena,
     /// Arena offset of the newest entry of each key.
     newest: HashTable<u32>,
     /// Record bytes of entries that a later one superseded.
@@ -47,7 +48,7 @@ impl OpenSegment {
     /// An empty one that takes `capacity` bytes, at most 2 GiB.
     pub fn new(capacity: usize) -> Self {
         assert!(capacity <= 1 << 31, "arena offsets are 32-bit");
-        Self { arena: Vec::with_capacity(capacity), newest: HashTable::new(), superseded: 0, dead: 0, flushed: 0 }
+        Self { arena: Arena::new(capacity), newest: HashTable::new(), superseded: 0, dead: 0, flushed: 0 }
     }
 
     /// Whether a record of `len` bytes still fits.
@@ -57,7 +58,7 @@ impl OpenSegment {
 
     /// Whether nothing was appended.
     pub fn is_empty(&self) -> bool {
-        self.arena.is_empty()
+        self.arena.len() == 0
     }
 
     /// Keys whose newest record is here.
@@ -101,10 +102,12 @@ impl OpenSegment {
     pub fn append(&mut self, key: &Key, gate: Gate, record: &Record<'_>) -> (&[u8], bool) {
         assert!(self.fits(record.encoded_len()), "the owner freezes a full open segment first");
         let offset = self.arena.len();
-        self.arena.extend_from_slice(&key.0);
-        self.arena.extend_from_slice(&gate.0.to_le_bytes());
-        record.encode(&mut self.arena);
-        let arena = &self.arena;
+        let entry = self.arena.take(ENTRY_HEADER_BYTES + record.encoded_len());
+        let (header, body) = entry.split_at_mut(ENTRY_HEADER_BYTES);
+        header[..Key::LEN].copy_from_slice(&key.0);
+        header[Key::LEN..].copy_from_slice(&gate.0.to_le_bytes());
+        record.encode_into(body);
+        let arena = self.arena.bytes();
         let same = |other: &u32| {
             let entry = entry_at(arena, *other);
             entry.key == *key && entry.record().key == record.key
@@ -123,7 +126,7 @@ impl OpenSegment {
             let prefix = |offset: &u32| entry_at(arena, *offset).key.prefix();
             self.newest.insert_unique(key.prefix(), offset as u32, prefix);
         }
-        (&self.arena[offset + ENTRY_HEADER_BYTES..], replaced)
+        (&self.arena.bytes()[offset + ENTRY_HEADER_BYTES..], replaced)
     }
 
     /// The newest entry of a key.
@@ -138,9 +141,10 @@ impl OpenSegment {
         if self.newest.is_empty() {
             return None;
         }
+        let arena = self.arena.bytes();
         let same = |offset: &u32| {
-            let entry = &self.arena[*offset as usize..];
-            entry[..Key::LEN] == key.0 && entry_at(&self.arena, *offset).record().key == name
+            let entry = &arena[*offset as usize..];
+            entry[..Key::LEN] == key.0 && entry_at(arena, *offset).record().key == name
         };
         self.newest.find(key.prefix(), same).copied()
     }
@@ -156,22 +160,24 @@ impl OpenSegment {
     pub fn touch(&self, handle: u32) -> u8 {
         let at = handle as usize;
         // Two cache lines: the header, the record's own and its key. The rest is read in one sweep.
-        self.arena[at] ^ self.arena.get(at + 64).copied().unwrap_or(0)
+        let arena = self.arena.bytes();
+        arena[at] ^ arena.get(at + 64).copied().unwrap_or(0)
     }
 
     /// Handles of the newest entry of each key, in key order.
     pub fn sorted(&self) -> Vec<u32> {
         let mut entries: Vec<(u64, u32)> =
-            self.newest.iter().map(|offset| (entry_at(&self.arena, *offset).key.prefix(), *offset)).collect();
+            self.newest.iter().map(|offset| (entry_at(self.arena.bytes(), *offset).key.prefix(), *offset)).collect();
         entries.sort_unstable_by(|a, b| {
-            a.0.cmp(&b.0).then_with(|| entry_at(&self.arena, a.1).key.cmp(&entry_at(&self.arena, b.1).key))
+            a.0.cmp(&b.0)
+                .then_with(|| entry_at(self.arena.bytes(), a.1).key.cmp(&entry_at(self.arena.bytes(), b.1).key))
         });
         entries.into_iter().map(|(_, offset)| offset).collect()
     }
 
     /// The entry of a handle from [`sorted`](Self::sorted) or [`find`](Self::find).
     pub fn entry(&self, handle: u32) -> Entry<'_> {
-        entry_at(&self.arena, handle)
+        entry_at(self.arena.bytes(), handle)
     }
 
     /// Every entry in the order it came, superseded ones included.
@@ -179,7 +185,7 @@ impl OpenSegment {
         let mut at = 0;
         std::iter::from_fn(move || {
             (at < self.arena.len()).then(|| {
-                let entry = entry_at(&self.arena, at as u32);
+                let entry = entry_at(self.arena.bytes(), at as u32);
                 at += ENTRY_HEADER_BYTES + entry.bytes.len();
                 entry
             })

@@ -114,9 +114,16 @@ impl<'a> Record<'a> {
 
     /// Appends the record's bytes to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + self.encoded_len(), 0);
+        self.encode_into(&mut out[start..]);
+    }
+
+    /// Writes the record over `out`, which has just its length.
+    pub fn encode_into(&self, out: &mut [u8]) {
         assert!(!self.key.is_empty() && self.key.len() <= MAX_KEY_BYTES, "a key has 1 to 65,535 bytes");
         assert!(self.value.len() <= MAX_VALUE_BYTES, "a value has 128 MiB at most");
-        let start = out.len();
+        assert!(out.len() == self.encoded_len(), "a record fills its place");
         let mut flags = 0;
         for (bit, set) in [
             (HAS_CLIENT_FLAGS, self.client_flags != 0),
@@ -127,27 +134,30 @@ impl<'a> Record<'a> {
         ] {
             flags |= if set { bit } else { 0 };
         }
-        let mut header = [0; HEADER_BYTES];
-        header[4] = self.kind as u8;
-        header[5] = flags;
-        header[6..8].copy_from_slice(&(self.key.len() as u16).to_le_bytes());
-        header[8..12].copy_from_slice(&(self.value.len() as u32).to_le_bytes());
-        header[12..16].copy_from_slice(&self.epoch.to_le_bytes());
-        header[16..24].copy_from_slice(&self.seq.to_le_bytes());
-        out.extend_from_slice(&header);
+        let (checksum, body) = out.split_at_mut(4);
+        body[0] = self.kind as u8;
+        body[1] = flags;
+        body[2..4].copy_from_slice(&(self.key.len() as u16).to_le_bytes());
+        body[4..8].copy_from_slice(&(self.value.len() as u32).to_le_bytes());
+        body[8..12].copy_from_slice(&self.epoch.to_le_bytes());
+        body[12..20].copy_from_slice(&self.seq.to_le_bytes());
+        let mut at = HEADER_BYTES - 4;
+        let mut put = |bytes: &[u8]| {
+            body[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
         if self.client_flags != 0 {
-            out.extend_from_slice(&self.client_flags.to_le_bytes());
+            put(&self.client_flags.to_le_bytes());
         }
         if self.expiry != 0 {
-            out.extend_from_slice(&self.expiry.to_le_bytes());
+            put(&self.expiry.to_le_bytes());
         }
         if let Some(cas) = self.client_cas {
-            out.extend_from_slice(&cas.to_le_bytes());
+            put(&cas.to_le_bytes());
         }
-        out.extend_from_slice(self.key);
-        out.extend_from_slice(self.value);
-        let checksum = crc32c::crc32c(&out[start + 4..]);
-        out[start..start + 4].copy_from_slice(&checksum.to_le_bytes());
+        put(self.key);
+        put(self.value);
+        checksum.copy_from_slice(&crc32c::crc32c(body).to_le_bytes());
     }
 
     /// Length of the record that starts at `bytes`, from its header alone (nothing is verified but that the header

@@ -14,6 +14,8 @@ use crate::reader::{Issuer, Reader, ReaderOptions};
 
 /// Reads of one call that are given to the device at once.
 const DEPTH: u32 = 128;
+/// Reads that are waited for together.
+const FEW: usize = 8;
 /// Idle readers that are kept for each shard.
 const KEEP_READERS: usize = 4;
 
@@ -161,7 +163,9 @@ impl Inner {
         let shard = &self.shards[shard];
         let mut again = Vec::new();
         while reader.in_flight() > 0 {
-            let waited = reader.wait(reader.in_flight()).and_then(|()| {
+            // The device works on one half while the answers of the other are worked off.
+            let want = reader.in_flight().min(DEPTH as usize).div_ceil(2).max(FEW);
+            let waited = reader.wait(want.min(reader.in_flight())).and_then(|()| {
                 reader.complete(|token, pages| {
                     let number = token as usize;
                     let State::Reading(read) = std::mem::replace(&mut call.states[number], State::Later) else {
