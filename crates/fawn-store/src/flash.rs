@@ -4,6 +4,7 @@
 //! was not synced.
 
 use crate::page::Page;
+use std::fmt;
 
 /// A file of a store. Identities are never reused within a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,14 +19,26 @@ pub enum FileId {
     Value(u64),
 }
 
+/// The name of the file within its store's directory, numbers as sixteen hexadecimal digits.
+impl fmt::Display for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Manifest(number) => write!(f, "manifest-{number:016x}"),
+            Self::CommitLog => f.write_str("commit-log"),
+            Self::Segment(number) => write!(f, "segment-{number:016x}"),
+            Self::Value(number) => write!(f, "value-{number:016x}"),
+        }
+    }
+}
+
 /// Why an operation on flash failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FlashError {
     /// There is no such file.
-    #[error("{0:?} does not exist")]
+    #[error("{0} does not exist")]
     NotFound(FileId),
     /// The read or write reaches past the end of the file.
-    #[error("{0:?} is shorter than expected")]
+    #[error("{0} is shorter than expected")]
     Short(FileId),
     /// The device is full (ENOSPC, EDQUOT).
     #[error("no space left on the device")]
@@ -121,4 +134,15 @@ pub trait Flash {
     /// # Errors
     /// [`FlashError::Io`].
     fn space(&self) -> Result<Space, FlashError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_a_file_as_the_directory_lists_it() {
+        assert_eq!(FlashError::NotFound(FileId::Segment(10)).to_string(), "segment-000000000000000a does not exist");
+        assert_eq!(FlashError::Short(FileId::CommitLog).to_string(), "commit-log is shorter than expected");
+    }
 }
