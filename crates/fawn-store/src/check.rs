@@ -4,7 +4,7 @@
 //! checksum too, each directory and fragment compared with the records; the commit log is replayed into nothing; value
 //! files are compared with their stubs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fawn_ring::Interval;
 
@@ -14,6 +14,7 @@ use crate::flash::{FileId, Flash, FlashError};
 use crate::large::Stub;
 use crate::log::{Entry, Expected, LogError, recover};
 use crate::manifest::{Manifest, ManifestError, State};
+use crate::merge::value_file;
 use crate::page::{PAGE_BYTES, PageBuf};
 use crate::record::{Kind, Record};
 use crate::segment::{Cursor, Footer, SegmentError, read_prefixes};
@@ -57,8 +58,9 @@ pub fn check(flash: &dyn Flash, mut progress: impl FnMut(u64, u64)) -> Result<Fi
         done += state.segments[number].pages.total;
         progress(done, total);
     }
-    check_log(flash, &state, &mut findings, &mut stubs);
+    let unsealed = check_log(flash, &state, &mut findings, &mut stubs);
     progress(total, total);
+    check_presence(flash, &state, &unsealed, &mut findings)?;
     for stub in stubs.values() {
         check_value(flash, stub, &mut findings);
     }
@@ -142,17 +144,28 @@ fn check_part(
     prefixes
 }
 
-fn check_log(flash: &dyn Flash, state: &State, findings: &mut Findings, stubs: &mut BTreeMap<u64, Stub>) {
+/// Returns the value files of records that only the log has.
+fn check_log(
+    flash: &dyn Flash,
+    state: &State,
+    findings: &mut Findings,
+    stubs: &mut BTreeMap<u64, Stub>,
+) -> BTreeSet<u64> {
+    let mut unsealed = BTreeSet::new();
     if state.generation == 0 {
-        return;
+        return unsealed;
     }
+    let sealed = state.ranges.iter().map(|range| range.last_seq).max().unwrap_or(0);
     let expected = Expected { start: state.log.start, generation: state.generation, clean_end: state.log.clean_end };
     let mut bad = Vec::new();
     let found = recover(flash, state.log_shape(), expected, |replayed| {
         findings.log_entries += 1;
         if let Entry::Record(bytes) = replayed.entry {
             match Record::decode(bytes) {
-                Ok((record, _)) => note_stub(&record, stubs),
+                Ok((record, _)) => {
+                    note_stub(&record, stubs);
+                    unsealed.extend(value_file(&record).filter(|_| record.seq > sealed));
+                }
                 Err(error) => bad.push((replayed.position.page, error.to_string())),
             }
         }
@@ -170,9 +183,25 @@ fn check_log(flash: &dyn Flash, state: &State, findings: &mut Findings, stubs: &
             findings.damage.push(Damage { file: FileId::CommitLog, offset: 0, what: error.to_string() });
         }
     }
+    unsealed
 }
 
-/// A stub whose value file was removed is superseded; one whose file is there has to match it.
+/// The value files that the manifest lists, and those that unsealed records name, are there.
+fn check_presence(
+    flash: &dyn Flash,
+    state: &State,
+    unsealed: &BTreeSet<u64>,
+    findings: &mut Findings,
+) -> Result<(), FlashError> {
+    let there: BTreeSet<FileId> = flash.list()?.into_iter().map(|(file, _)| file).collect();
+    let named: BTreeSet<u64> = state.values.keys().chain(unsealed).copied().collect();
+    for file in named.into_iter().map(FileId::Value).filter(|file| !there.contains(file)) {
+        findings.damage.push(Damage { file, offset: 0, what: "the value's file is missing".to_owned() });
+    }
+    Ok(())
+}
+
+/// A stub whose value file is missing though nothing lists it is superseded; one whose file is there has to match it.
 fn check_value(flash: &dyn Flash, stub: &Stub, findings: &mut Findings) {
     let mut pages = PageBuf::zeroed(stub.pages() as usize);
     let what = match flash.read(stub.id(), 0, pages.pages_mut()) {

@@ -3,6 +3,7 @@
 use fawn_sim::flash::PowerCut;
 use fawn_sim::store::{Extras, Machine};
 use fawn_store::Ack;
+use fawn_store::check::check;
 use fawn_store::flash::{FileId, Flash};
 
 use crate::common::{tiny_with, value};
@@ -43,6 +44,36 @@ fn goes_on(mut machine: Machine, large: &[u8]) {
     assert!(machine.compact_and_wait());
     machine.settle();
     assert_eq!(value_files(&machine), 0, "no record names it any more");
+}
+
+#[test]
+fn a_check_reports_value_files_that_are_missing_and_none_that_nobody_needs() {
+    for is_sealed in [true, false] {
+        let mut machine = Machine::new(tiny_with(Ack::Durable), 3).unwrap();
+        for round in 0..3u64 {
+            for number in 0..3u64 {
+                machine.put(format!("large{number}").as_bytes(), &value(round, 9000)).unwrap();
+            }
+            // Of what was superseded, the stubs are left, the files are not.
+            machine.seal().unwrap();
+            machine.settle();
+        }
+        machine.put(b"last", &value(7, 9000)).unwrap();
+        if is_sealed {
+            machine.seal().unwrap();
+            machine.settle();
+        }
+        machine.crash_and_reopen(PowerCut::Lost, 0).unwrap();
+        machine.settle();
+        let sound = check(machine.flash(), |_, _| {}).unwrap();
+        assert_eq!(sound.damage, []);
+        let lost = machine.flash().list().unwrap().into_iter().map(|(file, _)| file).max().unwrap();
+        assert!(matches!(lost, FileId::Value(_)), "{lost:?}");
+        machine.flash().lose(lost);
+        let found: Vec<FileId> =
+            check(machine.flash(), |_, _| {}).unwrap().damage.into_iter().map(|damage| damage.file).collect();
+        assert_eq!(found, [lost], "sealed: {is_sealed}");
+    }
 }
 
 #[test]
