@@ -100,6 +100,8 @@ pub struct Answers {
     first: u64,
     /// Bytes in all segments.
     bytes: usize,
+    /// Answers and parts that have yet to come.
+    missing: usize,
 }
 
 impl Answers {
@@ -121,6 +123,12 @@ impl Answers {
         self.segments.len()
     }
 
+    /// Whether every answer has come: what is held back waits for a sync or for the client alone.
+    #[inline]
+    pub fn are_filled(&self) -> bool {
+        self.missing == 0
+    }
+
     /// Appends a complete answer, held back by `gate` if there is one. Nothing happens for an empty one.
     pub fn push(&mut self, answer: &[u8], gate: Option<(u16, Gate)>, pool: &mut Pool) {
         if answer.is_empty() {
@@ -140,6 +148,7 @@ impl Answers {
     /// Begins an answer that comes later in one part; returns its number.
     pub fn wait_for_one(&mut self) -> u64 {
         self.segments.push_back(Segment::One(None));
+        self.missing += 1;
         self.first + self.segments.len() as u64 - 1
     }
 
@@ -189,7 +198,9 @@ impl Answers {
         let many = self.many(answer);
         many.missing += 1;
         many.pieces.push_back(Piece { bytes: Vec::new(), filled: false });
-        many.left_early + many.pieces.len() as u32 - 1
+        let number = many.left_early + many.pieces.len() as u32 - 1;
+        self.missing += 1;
+        number
     }
 
     /// The request of an open answer was worked through: no more parts will be added.
@@ -205,6 +216,7 @@ impl Answers {
     /// A part has come; `failed`: its bytes are an error that stands for the whole answer.
     pub fn fill(&mut self, answer: u64, part: u32, bytes: Vec<u8>, failed: bool) -> Filled {
         let index = answer.checked_sub(self.first).expect("an answer that waits stays in the queue") as usize;
+        self.missing -= 1;
         match self.segments.get_mut(index).expect("an answer that waits stays in the queue") {
             Segment::Text { .. } => unreachable!("text is complete"),
             Segment::One(one) => {
@@ -296,8 +308,10 @@ impl Answers {
         }
     }
 
-    /// The store will never be durable beyond `durable`: every answer that waits for more becomes `error`.
-    pub fn fail_gates(&mut self, shard: u16, durable: Gate, error: &[u8]) {
+    /// The store will never be durable beyond `durable`: every answer that waits for more becomes `error`. Where the
+    /// front of one has left already, that is [`Filled::Broken`].
+    pub fn fail_gates(&mut self, shard: u16, durable: Gate, error: &[u8]) -> Filled {
+        let mut came_to = Filled::Taken;
         let lost = |held: &(u16, Gate)| held.0 == shard && held.1 > durable;
         for segment in &mut self.segments {
             match segment {
@@ -308,7 +322,9 @@ impl Answers {
                 }
                 Segment::Many(many) if many.gates.iter().any(lost) => {
                     many.gates.retain(|held| !lost(held));
-                    if many.failed.is_none() {
+                    if many.left_early > 0 {
+                        came_to = Filled::Broken;
+                    } else if many.failed.is_none() {
                         self.bytes += error.len();
                         self.bytes -= many.fail(error.to_vec());
                     }
@@ -316,6 +332,7 @@ impl Answers {
                 _ => {}
             }
         }
+        came_to
     }
 }
 
@@ -467,8 +484,39 @@ mod tests {
         answers.push(b"STORED", Some((0, Gate(2))), &mut pool);
         answers.push(b"STORED", Some((0, Gate(2))), &mut pool);
         answers.push(b"STORED", Some((1, Gate(2))), &mut pool);
-        answers.fail_gates(0, Gate(1), b"E ");
+        assert_eq!(answers.fail_gates(0, Gate(1), b"E "), Filled::Taken);
         assert_eq!(released(&mut answers, 2), "aE E STORED");
         assert_eq!(answers.bytes(), 0);
+    }
+
+    #[test]
+    fn a_stopped_store_breaks_the_connection_whose_answer_has_left_in_part() {
+        let (mut answers, mut pool) = (Answers::default(), Pool::default());
+        let answer = answers.open(Finish::Suffix(b"END\r\n"));
+        answers.extend(answer, b"front ", None, &mut pool);
+        let cold = answers.wait_for_part(answer);
+        let mut out = Vec::new();
+        answers.release(|_| Gate(0), 2, &mut out, &mut pool);
+        assert_eq!(out, b"front ");
+        answers.extend(answer, b"undurable ", Some((0, Gate(5))), &mut pool);
+        answers.close(answer);
+        assert_eq!(answers.fail_gates(0, Gate(4), b"E "), Filled::Broken);
+        assert_eq!(answers.fill(answer, cold, b"cold ".to_vec(), false), Filled::Taken);
+    }
+
+    #[test]
+    fn answers_are_filled_when_nothing_has_yet_to_come() {
+        let (mut answers, mut pool) = (Answers::default(), Pool::default());
+        answers.push(b"a", Some((0, Gate(1))), &mut pool);
+        assert!(answers.are_filled(), "it waits for a sync alone");
+        let one = answers.wait_for_one();
+        let (many, first, second) = get_of_three(&mut answers);
+        answers.close(many);
+        for (answer, part) in [(one, 0), (many, second)] {
+            answers.fill(answer, part, Vec::new(), false);
+            assert!(!answers.are_filled());
+        }
+        answers.fill(many, first, b"E ".to_vec(), true);
+        assert!(answers.are_filled());
     }
 }

@@ -19,6 +19,9 @@ use std::net::SocketAddr;
 
 /// Output above this size is moved, not copied, when the socket does not take it.
 const MOVE_BYTES: usize = 256 << 10;
+/// A client must take this part of what waits for it within the stall time-out, or it counts as stalled: one byte now
+/// and then would hold memory that others need.
+const STALL_SHARE: usize = 4;
 /// Least bytes by which an input grows.
 const GROW_BYTES: usize = 64 << 10;
 
@@ -35,6 +38,8 @@ pub enum Pause {
     Memory,
     /// Keys are being listed.
     Listing,
+    /// Answers to requests before a `flush_all`, or the flush's own, have yet to come.
+    Order,
     /// Another loop has as many requests of this one as it may.
     Credit(usize),
     /// The client, or the protocol, ends the connection.
@@ -81,6 +86,11 @@ impl Deferred {
         Self { key: request.key.to_vec(), command, value: value.to_vec(), responder: request.responder }
     }
 
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        self.key.len() + self.value.len()
+    }
+
     /// The request.
     pub fn request(&self) -> Request<'_> {
         let command = Keyed::join(self.command, &self.value);
@@ -99,6 +109,8 @@ pub struct Flow {
     pub line: Option<Line>,
     /// A request that is to be tried again before anything else.
     pub deferred: Option<Box<Deferred>>,
+    /// A `flush_all` was begun; nothing else is worked on until every loop has flushed.
+    pub flushing: bool,
     /// A listing of all keys; nothing else is worked on until it ends.
     pub listing: Option<Listing>,
     /// Bytes that the socket has not taken.
@@ -156,8 +168,10 @@ pub struct Connection {
     pub queued: bool,
     /// When bytes last came, and when bytes last left or there were none to leave (milliseconds).
     pub received_ms: u64,
-    /// See `received_ms`.
+    /// See `received_ms`; bytes that leave count once they are a part of what waited that is worth the while.
     pub moved_ms: u64,
+    /// Bytes that have yet to leave before that is noted.
+    to_move: usize,
     /// Bytes that this connection has in the loop's account, of input and of output.
     pub charged: (usize, usize),
 }
@@ -174,6 +188,7 @@ impl Connection {
                 answers: Answers::default(),
                 line: None,
                 deferred: None,
+                flushing: false,
                 listing: None,
                 unsent_bytes: 0,
                 broken: false,
@@ -189,6 +204,7 @@ impl Connection {
             queued: false,
             received_ms: now_ms,
             moved_ms: now_ms,
+            to_move: 0,
             charged: (0, 0),
         }
     }
@@ -236,7 +252,7 @@ impl Connection {
     /// # Errors
     /// The connection is broken.
     pub fn send(&mut self, bytes: &mut Vec<u8>, now_ms: u64) -> Result<usize, Errno> {
-        let mut left = 0;
+        let (mut left, nothing_waited) = (0, self.unsent.is_empty());
         while self.sent < self.unsent.len() {
             match push(&self.socket, &self.unsent[self.sent..])? {
                 0 => break,
@@ -269,15 +285,18 @@ impl Connection {
         }
         bytes.clear();
         self.flow.unsent_bytes = self.unsent.len() - self.sent;
-        if left > 0 || self.flow.unsent_bytes == 0 {
+        self.to_move = self.to_move.saturating_sub(left);
+        if nothing_waited || (left > 0 && self.to_move == 0) {
             self.moved_ms = now_ms;
+            self.to_move = self.flow.unsent_bytes.div_ceil(STALL_SHARE);
         }
         Ok(left)
     }
 
     /// Bytes that the connection holds: of input, of output.
     pub fn held_bytes(&self) -> (usize, usize) {
-        (self.input.capacity(), self.flow.answers.bytes() + self.unsent.capacity())
+        let deferred = self.flow.deferred.as_ref().map_or(0, |deferred| deferred.bytes());
+        (self.input.capacity() + deferred, self.flow.answers.bytes() + self.unsent.capacity())
     }
 
     /// What epoll should watch for.
@@ -315,4 +334,39 @@ pub fn end_name(end: Result<SocketAddrAny, Errno>) -> String {
     }
     let path = SocketAddrUnix::try_from(end).ok().and_then(|unix| Some(unix.path()?.to_string_lossy().into_owned()));
     format!("unix:{}", path.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn a_byte_now_and_then_is_no_progress_and_a_quarter_of_what_waits_is() {
+        const WAITS: usize = 8 << 20;
+        let (socket, peer) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
+        let mut conn = Connection::new(socket, None, Session::new(fawn_memcache::Limits { item_bytes: 1 << 20 }), 0);
+        let take = |count: usize| {
+            let mut buffer = vec![0; count];
+            recv(&peer, &mut buffer[..], RecvFlags::empty()).map_or(0, |(_, count)| count)
+        };
+        conn.send(&mut vec![1; WAITS], 1000).unwrap();
+        let waits = conn.flow.unsent_bytes;
+        assert!(waits > WAITS / 2 && conn.moved_ms == 1000);
+        let (mut taken, mut now) = (0, 1000);
+        while conn.moved_ms == 1000 {
+            now += 1;
+            take(64 << 10);
+            taken += conn.send(&mut Vec::new(), now).unwrap();
+            assert!(now < 10_000, "nothing counts as progress");
+        }
+        assert!((waits / 4..waits / 3).contains(&taken), "{taken} of {waits}");
+        // What comes after the client has taken everything is new.
+        while conn.flow.unsent_bytes > 0 {
+            take(64 << 10);
+            conn.send(&mut Vec::new(), now).unwrap();
+        }
+        conn.send(&mut vec![1; WAITS], 20_000).unwrap();
+        assert_eq!(conn.moved_ms, 20_000);
+    }
 }

@@ -23,8 +23,40 @@ pub struct Queues {
     pub tasks: VecDeque<Token>,
     /// For fewer bytes waiting.
     pub memory: VecDeque<Token>,
+    /// For less input held.
+    pub input: VecDeque<Token>,
     /// For room in another loop, by its number.
     pub credit: Vec<VecDeque<Token>>,
+}
+
+/// One of the queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// See [`Queues`].
+    Tasks,
+    /// See [`Queues`].
+    Memory,
+    /// See [`Queues`].
+    Input,
+    /// See [`Queues`].
+    Credit(usize),
+}
+
+impl Queues {
+    fn of(&mut self, queue: Queue) -> &mut VecDeque<Token> {
+        match queue {
+            Queue::Tasks => &mut self.tasks,
+            Queue::Memory => &mut self.memory,
+            Queue::Input => &mut self.input,
+            Queue::Credit(peer) => &mut self.credit[peer],
+        }
+    }
+
+    /// Connections in all queues.
+    pub fn len(&self) -> usize {
+        let credit = self.credit.iter().map(VecDeque::len).sum::<usize>();
+        self.tasks.len() + self.memory.len() + self.input.len() + credit
+    }
 }
 
 /// A loop's working place.
@@ -192,7 +224,7 @@ impl<S: Stores> Desk<S> {
         let core = &mut self.core;
         if !conn.flow.answers.is_empty() {
             let pressed = core.output_bytes >= core.bytes_limit / 2;
-            let stream_above = if pressed { 0 } else { core.shared.limits.whole_answer_bytes - 1 };
+            let stream_above = if pressed { 0 } else { core.whole_answer_bytes - 1 };
             let stores = &core.owner.stores;
             let durable = |store| stores.durable(usize::from(store));
             conn.flow.answers.release(durable, stream_above, &mut core.out, &mut core.owner.pool);
@@ -234,6 +266,35 @@ impl<S: Stores> Desk<S> {
         }
     }
 
+    /// A connection that waits for room which there is now.
+    pub fn next_resumed(&mut self, queue: Queue) -> Option<Token> {
+        let waits = !self.queues.of(queue).is_empty();
+        if waits && self.has_room(queue) { self.queues.of(queue).pop_front() } else { None }
+    }
+
+    /// Whether a connection waits in a queue for room which there is now.
+    pub fn may_resume(&self) -> bool {
+        let queues = &self.queues;
+        let waits = |queue, tokens: &VecDeque<Token>| !tokens.is_empty() && self.has_room(queue);
+        waits(Queue::Tasks, &queues.tasks)
+            || waits(Queue::Memory, &queues.memory)
+            || waits(Queue::Input, &queues.input)
+            || queues.credit.iter().enumerate().any(|(peer, tokens)| waits(Queue::Credit(peer), tokens))
+    }
+
+    fn has_room(&self, queue: Queue) -> bool {
+        match queue {
+            Queue::Tasks => self.core.has_room_for_tasks(),
+            Queue::Memory => self.core.has_room_for_bytes(),
+            Queue::Input => self.favoured.is_none() || self.has_room_for_input(),
+            Queue::Credit(peer) => self.core.exchange.may_send(peer),
+        }
+    }
+
+    fn has_room_for_input(&self) -> bool {
+        self.core.input_bytes < self.core.bytes_limit
+    }
+
     /// Brings the books up to date after work on a connection: what it holds, what it waits for, what epoll watches.
     /// Returns whether the connection is to be closed.
     pub fn settle(&mut self, conn: &mut Connection) -> bool {
@@ -256,7 +317,7 @@ impl<S: Stores> Desk<S> {
                 Pause::Tasks => Some(&mut self.queues.tasks),
                 Pause::Memory => Some(&mut self.queues.memory),
                 Pause::Credit(peer) => Some(&mut self.queues.credit[peer]),
-                _ if !may_receive => Some(&mut self.queues.memory),
+                _ if !may_receive => Some(&mut self.queues.input),
                 _ => None,
             };
             if let Some(queue) = queue {
@@ -274,7 +335,7 @@ impl<S: Stores> Desk<S> {
     fn may_receive(&mut self, conn: &Connection) -> bool {
         let token = conn.flow.token;
         let large = matches!(conn.pause, Pause::NeedMore(_)) && conn.input.len() > SMALL_INPUT_BYTES;
-        if !large || self.core.input_bytes < self.core.bytes_limit {
+        if !large || self.has_room_for_input() {
             if self.favoured == Some(token) {
                 self.favoured = None;
             }

@@ -48,6 +48,8 @@ pub struct Core<S: Stores> {
     pub input_bytes: usize,
     /// This loop's share of the limit on either.
     pub bytes_limit: usize,
+    /// Bytes up to which the answer to a line of keys is held until it is whole.
+    pub whole_answer_bytes: usize,
     /// This loop's share of the limit on operations in flight.
     pub tasks_limit: usize,
     /// What this loop asked of itself, to be answered at the end of the turn.
@@ -63,6 +65,12 @@ pub const LISTING: u32 = u32::MAX;
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoRoom(pub usize);
 
+impl From<NoRoom> for Pause {
+    fn from(NoRoom(peer): NoRoom) -> Self {
+        Self::Credit(peer)
+    }
+}
+
 impl<S: Stores> Core<S> {
     /// Works on requests of `input` until one has to wait for something. Returns how many bytes are done with, and
     /// what the connection waits for.
@@ -77,11 +85,12 @@ impl<S: Stores> Core<S> {
 
     fn process_all(&mut self, session: &mut Session, flow: &mut Flow, input: &[u8]) -> (usize, Pause) {
         self.ahead.forget();
+        flow.flushing &= !flow.answers.are_filled();
         if let Some(deferred) = flow.deferred.take()
-            && let Err(NoRoom(peer)) = self.request(flow, &deferred.request())
+            && let Err(pause) = self.request(flow, &deferred.request())
         {
             flow.deferred = Some(deferred);
-            return (0, Pause::Credit(peer));
+            return (0, pause);
         }
         let mut used = 0;
         loop {
@@ -100,9 +109,9 @@ impl<S: Stores> Core<S> {
                         if self.authenticate(flow, &request, user, password) {
                             session.authenticated();
                         }
-                    } else if let Err(NoRoom(peer)) = self.request(flow, &request) {
+                    } else if let Err(pause) = self.request(flow, &request) {
                         flow.deferred = Some(Box::new(Deferred::of(&request)));
-                        return (used, Pause::Credit(peer));
+                        return (used, pause);
                     }
                 }
                 Event::Reply(line) => {
@@ -122,18 +131,32 @@ impl<S: Stores> Core<S> {
     pub fn pause(&self, flow: &Flow) -> Option<Pause> {
         let waiting = self.out.len() + flow.answers.bytes() + flow.unsent_bytes;
         let limits = &self.shared.limits;
-        let most = if flow.line.is_some() { limits.whole_answer_bytes } else { limits.output_bytes };
+        let most = if flow.line.is_some() { self.whole_answer_bytes } else { limits.output_bytes };
         if flow.listing.is_some() {
             Some(Pause::Listing)
+        } else if flow.flushing && !flow.answers.are_filled() {
+            Some(Pause::Order)
         } else if waiting >= most || flow.answers.len() >= MOST_WAITING_ANSWERS || flow.broken {
             Some(Pause::Output)
-        } else if self.owner.waiting() >= self.tasks_limit {
+        } else if !self.has_room_for_tasks() {
             Some(Pause::Tasks)
-        } else if self.output_bytes + self.owner.large_bytes() >= self.bytes_limit {
+        } else if !self.has_room_for_bytes() {
             Some(Pause::Memory)
         } else {
             None
         }
+    }
+
+    /// Whether fewer operations are in flight than may be.
+    #[inline]
+    pub fn has_room_for_tasks(&self) -> bool {
+        self.owner.waiting() < self.tasks_limit
+    }
+
+    /// Whether answers and operations hold fewer bytes than they may.
+    #[inline]
+    pub fn has_room_for_bytes(&self) -> bool {
+        self.output_bytes + self.owner.held_bytes() < self.bytes_limit
     }
 
     fn authenticate(&mut self, flow: &mut Flow, request: &Request<'_>, user: &[u8], password: &[u8]) -> bool {
@@ -146,7 +169,7 @@ impl<S: Stores> Core<S> {
     }
 
     /// Runs one request, here or where its key lives.
-    fn request(&mut self, flow: &mut Flow, request: &Request<'_>) -> Result<(), NoRoom> {
+    fn request(&mut self, flow: &mut Flow, request: &Request<'_>) -> Result<(), Pause> {
         match request.command {
             Command::Get
             | Command::GetAndTouch(_)
@@ -156,12 +179,12 @@ impl<S: Stores> Core<S> {
             | Command::Touch(_)
             | Command::Delete(_)
             | Command::Arithmetic(_)
-            | Command::MetaDebug => return self.keyed(flow, request),
+            | Command::MetaDebug => self.keyed(flow, request)?,
             Command::Noop => self.answer(flow, request, &Answer::Noop),
             Command::Version => self.answer(flow, request, &Answer::Version(fawn_memcache::VERSION)),
             Command::Verbosity { .. } => self.answer(flow, request, &Answer::Ok),
             Command::FlushAll(exptime) => return self.flush_all(flow, request, exptime.flush_at(self.now.unix)),
-            Command::Stats(stats) => return self.stats(flow, request, &stats),
+            Command::Stats(stats) => self.stats(flow, request, &stats)?,
             Command::Dump(form) => {
                 flow.listing = Some(Listing { form, store: 0, from: Key::MIN, first: true, asked: false });
             }
@@ -234,9 +257,12 @@ impl<S: Stores> Core<S> {
     #[inline]
     fn finish(&mut self, flow: &mut Flow, start: usize, store: usize, gate: Gate, failed: bool) {
         let mut held = gate > Gate::NONE && gate > self.owner.stores.durable(store);
+        let mut failed = failed;
         if held && self.owner.is_stopped(store) {
             held = false;
-            if self.out.len() > start {
+            // In a line of keys, silence would be taken for a miss.
+            if self.out.len() > start || flow.line.is_some() {
+                failed = true;
                 self.out.truncate(start);
                 self.out.append(&mut operate::stopped_line());
             }
@@ -336,33 +362,32 @@ impl<S: Stores> Core<S> {
         }
     }
 
-    fn flush_all(&mut self, flow: &mut Flow, request: &Request<'_>, at_unix: u32) -> Result<(), NoRoom> {
+    /// Flushes all stores, after everything that the connection asked before and before everything that it asks after:
+    /// a request that waits (for flash, for a buffer, for its value's file) would else be carried out after the flush, or
+    /// shown what is newer than it.
+    fn flush_all(&mut self, flow: &mut Flow, request: &Request<'_>, at_unix: u32) -> Result<(), Pause> {
         if !self.shared.flush_enabled {
             self.answer(flow, request, &Answer::Error(lines::FLUSH_NOT_ALLOWED.trim_end()));
             return Ok(());
         }
+        if !flow.answers.are_filled() {
+            return Err(Pause::Order);
+        }
         self.room_everywhere()?;
         self.counters.cmd_flush.add(1);
-        let gates = match self.owner.flush_all(at_unix, self.now) {
-            Ok(gates) => gates,
-            Err(refusal) => {
-                tracing::error!("flush_all was refused: {refusal}");
-                self.answer(flow, request, &Answer::Error("SERVER_ERROR flush_all failed, see the server's log"));
-                return Ok(());
-            }
-        };
-        let answer = flow.answers.open(Finish::Suffix(b""));
-        for (store, gate) in gates {
-            if gate > self.owner.stores.durable(store) {
-                flow.answers.extend(answer, b"", Some((store as u16, gate)), &mut self.owner.pool);
-            }
-        }
-        self.ask_everyone(flow, answer, Ask::FlushAll { at_unix });
         let start = self.out.len();
         request.responder.write(&mut self.out, b"", &Answer::Ok);
+        let quiet = self.out.len() == start;
+        let answer = flow.answers.open(Finish::Suffix(b""));
+        let part = flow.answers.wait_for_part(answer);
+        self.ask_everyone(flow, answer, Ask::FlushAll { at_unix, quiet });
         flow.answers.extend(answer, &self.out[start..], None, &mut self.owner.pool);
         self.out.truncate(start);
         flow.answers.close(answer);
+        let place = Place { connection: flow.token, answer, part };
+        let client = Client { home: self.number as u16, place, request_bytes: 0 };
+        self.owner.flush_all(client, at_unix, quiet, self.now);
+        flow.flushing = true;
         Ok(())
     }
 

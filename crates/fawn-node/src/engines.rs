@@ -212,7 +212,7 @@ impl Stores for Engines {
                 && let Some(why) = engine.store_ref().stopped()
             {
                 self.stopped[number] = true;
-                turn.stopped = Some((number, why.to_owned()));
+                turn.stopped.push((number, why.to_owned()));
             }
         }
         self.take_scanned();

@@ -14,7 +14,7 @@ use crate::ahead::Ahead;
 use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::counters::Counters;
-use crate::desk::Desk;
+use crate::desk::{Desk, Queue};
 use crate::dispatch::Core;
 use crate::exchange::Exchange;
 use crate::listen::Listener;
@@ -38,6 +38,10 @@ const EVENTS: usize = 256;
 /// Sockets are worked on for so long in one turn; the rest of the events are for the next ones, so that reads are
 /// started, batches handed over and other loops answered in between.
 const TURN_BUDGET: Duration = Duration::from_millis(1);
+
+/// The answer to one line of keys is held for at most this part of what all answers of a loop may hold, so that no
+/// client alone can make all others wait.
+const WHOLE_ANSWER_SHARE: usize = 8;
 
 /// Connections that waited for room, gone on with in one turn and queue.
 const RESUMED_A_TURN: usize = 64;
@@ -76,6 +80,8 @@ pub struct EventLoop<S: Stores> {
     /// When the node began to stop, in milliseconds.
     stopping_since: Option<u64>,
     drained: bool,
+    /// The node must stop although operations are under way that never end.
+    gave_up: bool,
 }
 
 /// What a loop is made of.
@@ -131,6 +137,7 @@ impl<S: Stores> EventLoop<S> {
             output_bytes: 0,
             input_bytes: 0,
             bytes_limit,
+            whole_answer_bytes: shared.limits.whole_answer_bytes.min(bytes_limit / WHOLE_ANSWER_SHARE),
             tasks_limit: (shared.limits.requests_in_flight / loops).max(1),
             own_asks: Vec::new(),
             ahead: Ahead::default(),
@@ -151,6 +158,7 @@ impl<S: Stores> EventLoop<S> {
             advice: Advice::default(),
             stopping_since: None,
             drained: false,
+            gave_up: false,
         })
     }
 
@@ -173,6 +181,9 @@ impl<S: Stores> EventLoop<S> {
         }
         let shared = Arc::clone(&self.desk.core.shared);
         drop(self.connections);
+        if self.gave_up {
+            self.desk.core.owner.forget_reads();
+        }
         if let Err(why) = self.desk.core.owner.stores.stop() {
             shared.fail(why);
         }
@@ -180,7 +191,8 @@ impl<S: Stores> EventLoop<S> {
 
     fn is_over(&self) -> bool {
         let core = &self.desk.core;
-        self.drained && core.shared.is_drained() && core.owner.is_idle() && !core.exchange.has_mail()
+        let finished = core.owner.is_idle() && !core.exchange.has_mail();
+        self.drained && core.shared.is_drained() && (finished || self.gave_up)
     }
 
     fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Errno> {
@@ -213,6 +225,7 @@ impl<S: Stores> EventLoop<S> {
         if self.turn.more
             || self.desk.core.owner.stores.wants_turn()
             || !self.dirty.is_empty()
+            || self.desk.may_resume()
             || !self.desk.core.own_asks.is_empty()
         {
             return Some(0);
@@ -244,7 +257,7 @@ impl<S: Stores> EventLoop<S> {
         self.hand_out();
         self.service_dirty();
         self.resume();
-        if let Err(why) = self.desk.core.owner.submit() {
+        if let Err(why) = self.desk.core.owner.submit(self.desk.core.now) {
             self.desk.core.shared.fail(format!("reads can no longer be started: {why}"));
         }
         let woken = self.desk.core.exchange.send();
@@ -314,7 +327,7 @@ impl<S: Stores> EventLoop<S> {
             core.shared.fail(format!("reads no longer come back: {why}"));
         }
         self.turn = core.owner.turn(core.now);
-        if let Some((store, why)) = self.turn.stopped.clone() {
+        for (store, why) in std::mem::take(&mut self.turn.stopped) {
             self.fail_gates(store, &why);
         }
         let core = &self.desk.core;
@@ -348,43 +361,28 @@ impl<S: Stores> EventLoop<S> {
 
     /// Goes on with connections that waited for room, as far as there is some.
     fn resume(&mut self) {
-        for _ in 0..RESUMED_A_TURN.min(self.desk.queues.tasks.len()) {
-            if self.desk.core.owner.waiting() >= self.desk.core.tasks_limit {
-                break;
-            }
-            let token = self.desk.queues.tasks.pop_front();
-            self.resume_one(token);
-        }
-        for _ in 0..RESUMED_A_TURN.min(self.desk.queues.memory.len()) {
-            let token = self.desk.queues.memory.pop_front();
-            self.resume_one(token);
+        for queue in [Queue::Tasks, Queue::Memory, Queue::Input] {
+            self.resume_some(queue);
         }
         for peer in 0..self.desk.queues.credit.len() {
-            for _ in 0..RESUMED_A_TURN.min(self.desk.queues.credit[peer].len()) {
-                if !self.desk.core.exchange.may_send(peer) {
-                    break;
-                }
-                let token = self.desk.queues.credit[peer].pop_front();
-                self.resume_one(token);
-            }
+            self.resume_some(Queue::Credit(peer));
         }
-        let queues = &self.desk.queues;
-        let paused = queues.tasks.len()
-            + queues.memory.len()
-            + queues.credit.iter().map(std::collections::VecDeque::len).sum::<usize>();
-        let counters = &self.desk.core.counters;
-        counters.paused.add((paused as u64).wrapping_sub(counters.paused.get()));
-        let buffered = (self.desk.core.input_bytes + self.desk.core.output_bytes) as u64;
+        let paused = self.desk.queues.len() as u64;
+        let core = &self.desk.core;
+        let counters = &core.counters;
+        counters.paused.add(paused.wrapping_sub(counters.paused.get()));
+        let buffered = (core.input_bytes + core.output_bytes + core.owner.held_bytes()) as u64;
         counters.buffered_bytes.add(buffered.wrapping_sub(counters.buffered_bytes.get()));
     }
 
-    fn resume_one(&mut self, token: Option<Token>) {
-        if let Some(token) = token
-            && let Some(conn) = self.connections.get_mut(token)
-        {
-            conn.queued = false;
-            self.desk.service(conn);
-            self.settle(token);
+    fn resume_some(&mut self, queue: Queue) {
+        for _ in 0..RESUMED_A_TURN {
+            let Some(token) = self.desk.next_resumed(queue) else { return };
+            if let Some(conn) = self.connections.get_mut(token) {
+                conn.queued = false;
+                self.desk.service(conn);
+                self.settle(token);
+            }
         }
     }
 

@@ -52,6 +52,8 @@ pub enum Ask {
     FlushAll {
         /// Unix second.
         at_unix: u32,
+        /// The client wants no answer, not even an error.
+        quiet: bool,
     },
     /// The figures of the loop's stores.
     Figures,

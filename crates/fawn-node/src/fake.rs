@@ -3,7 +3,7 @@
 use crate::clock::Now;
 use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
 use fawn_ring::Key;
-use fawn_store::flash::FileId;
+use fawn_store::flash::{FileId, FlashError};
 use fawn_store::large::Stub;
 use fawn_store::page::{Page, PageBuf};
 use fawn_store::record::{Kind, Record};
@@ -24,8 +24,26 @@ pub struct Knobs {
     pub reads_held: AtomicBool,
     /// Reads of keys that end with `bad` fail.
     pub bad: AtomicBool,
+    /// Reads come back no more.
+    pub reads_fail: AtomicBool,
     /// Appends are refused as busy.
     pub busy: AtomicBool,
+    /// Flushes are refused as busy.
+    pub flush_busy: AtomicBool,
+    /// Every turn says that what was refused may be tried again.
+    pub nag: AtomicBool,
+    /// Appends that were refused as busy.
+    pub refused: AtomicU64,
+    /// Values from this size on have files of their own, unless it is 0.
+    pub large_from: AtomicU64,
+    /// Large values are not written.
+    pub values_held: AtomicBool,
+    /// Files of large values are not there when they are read.
+    pub values_gone: AtomicBool,
+    /// Every store stops.
+    pub stop: AtomicBool,
+    /// The values that have files of their own.
+    values: Mutex<HashMap<u64, Vec<u8>>>,
     /// Lookups find their index loading.
     pub loading: AtomicBool,
     /// Appends need a commit, and none is made while `commits_held`.
@@ -80,6 +98,8 @@ pub struct Fake {
     bell: OwnedFd,
     /// Something was refused and is parked.
     refused: bool,
+    /// Large values to be written.
+    values: Vec<(Ticket, Vec<u8>)>,
     news: Vec<News>,
 }
 
@@ -89,6 +109,8 @@ struct One {
     items: HashMap<Vec<u8>, (u64, Vec<u8>)>,
     seq: u64,
     durable: u64,
+    /// Records up to this one are flushed.
+    flushed: u64,
     failed: bool,
 }
 
@@ -104,8 +126,8 @@ pub struct FakeRead {
 /// The reads of one loop.
 #[derive(Debug)]
 pub struct FakeReads {
-    queued: VecDeque<Ticket>,
-    under_way: VecDeque<Ticket>,
+    queued: VecDeque<(Ticket, Extent)>,
+    under_way: VecDeque<(Ticket, Extent)>,
     knobs: Arc<Knobs>,
     bell: OwnedFd,
 }
@@ -120,7 +142,8 @@ impl Fake {
             knobs: Arc::clone(knobs),
             bell: bell(knobs),
         };
-        (Self { stores, knobs: Arc::clone(knobs), bell: bell(knobs), refused: false, news: Vec::new() }, reads)
+        let (knobs, bell) = (Arc::clone(knobs), bell(knobs));
+        (Self { stores, knobs, bell, refused: false, values: Vec::new(), news: Vec::new() }, reads)
     }
 
     fn gate(&self, seq: u64) -> Gate {
@@ -177,7 +200,7 @@ impl Stores for Fake {
 
     fn finish<'p>(
         &mut self,
-        _: usize,
+        store: usize,
         read: FakeRead,
         pages: &'p mut [Page],
         _: &Key,
@@ -194,7 +217,11 @@ impl Stores for Fake {
         let Some(bytes) = read.found else { return Finished::Absent(Gate::NONE) };
         let page = &mut pages[0].0;
         page[..bytes.len()].copy_from_slice(&bytes);
-        Finished::Found(Record::decode(page).unwrap().0)
+        let record = Record::decode(page).unwrap().0;
+        if record.seq <= self.stores[store].flushed {
+            return Finished::Absent(Gate::NONE);
+        }
+        Finished::Found(record)
     }
 
     fn abandon(&mut self, _: usize, _: FakeRead) {}
@@ -205,12 +232,17 @@ impl Stores for Fake {
             2 => return Err(Refusal::NoSpace),
             _ => {}
         }
-        if self.knobs.is(|knobs| &knobs.busy) {
-            self.refused = true;
-            return Err(Refusal::Busy);
-        }
         if self.stores[store].failed {
             return Err(Refusal::Stopped("told to fail".into()));
+        }
+        let large_from = self.knobs.large_from.load(Ordering::SeqCst);
+        if write.kind == Kind::Value && large_from > 0 && write.value.len() as u64 >= large_from {
+            return Err(Refusal::TooLarge);
+        }
+        if self.knobs.is(|knobs| &knobs.busy) {
+            self.refused = true;
+            self.knobs.refused.fetch_add(1, Ordering::SeqCst);
+            return Err(Refusal::Busy);
         }
         let one = &mut self.stores[store];
         one.seq += 1;
@@ -234,13 +266,23 @@ impl Stores for Fake {
 
     fn flush_all(&mut self, store: usize, at_unix: u32, _: Now) -> Result<Gate, Refusal> {
         assert_eq!(at_unix, 0, "the fake flushes at once");
-        self.stores[store].items.clear();
-        self.stores[store].seq += 1;
-        Ok(self.gate(self.stores[store].seq))
+        if self.stores[store].failed {
+            return Err(Refusal::Stopped("told to fail".into()));
+        }
+        if self.knobs.is(|knobs| &knobs.flush_busy) {
+            self.refused = true;
+            return Err(Refusal::Busy);
+        }
+        let one = &mut self.stores[store];
+        one.items.clear();
+        one.flushed = one.seq;
+        one.seq += 1;
+        let seq = one.seq;
+        Ok(self.gate(seq))
     }
 
-    fn write_value(&mut self, _: usize, _: Ticket, _: Vec<u8>) {
-        unreachable!("no value is too large for the fake");
+    fn write_value(&mut self, _: usize, ticket: Ticket, value: Vec<u8>) {
+        self.values.push((ticket, value));
     }
 
     fn drop_value(&mut self, _: usize, _: &Stub) {}
@@ -251,7 +293,7 @@ impl Stores for Fake {
     }
 
     fn wants_turn(&self) -> bool {
-        !self.news.is_empty()
+        !self.news.is_empty() || (!self.values.is_empty() && !self.knobs.is(|knobs| &knobs.values_held))
     }
 
     fn durable(&self, store: usize) -> Gate {
@@ -259,15 +301,27 @@ impl Stores for Fake {
     }
 
     fn turn(&mut self, _: Now) -> Turn {
+        if !self.knobs.is(|knobs| &knobs.values_held) {
+            for (ticket, value) in self.values.drain(..) {
+                let mut values = self.knobs.values.lock().unwrap();
+                let stub = Stub::of(values.len() as u64, &value);
+                values.insert(stub.file, value);
+                self.news.push(News::Written { ticket, result: Ok(stub) });
+            }
+        }
         let mut turn = Turn { news: std::mem::take(&mut self.news), ..Turn::default() };
         let held = self.knobs.is(|knobs| &knobs.commits_held);
+        let stop = self.knobs.is(|knobs| &knobs.stop);
         for (number, one) in self.stores.iter_mut().enumerate() {
+            if stop && !std::mem::replace(&mut one.failed, true) {
+                turn.stopped.push((number, "told to stop".into()));
+            }
             if one.durable == one.seq || held || one.failed {
                 continue;
             }
             if self.knobs.is(|knobs| &knobs.fail_commit) {
                 one.failed = true;
-                turn.stopped = Some((number, "told to fail".into()));
+                turn.stopped.push((number, "told to fail".into()));
                 continue;
             }
             self.knobs.committed.fetch_add(one.seq - one.durable, Ordering::SeqCst);
@@ -275,9 +329,12 @@ impl Stores for Fake {
             turn.more = true;
         }
         // Retries come with the next event, as in a real store.
-        if !self.knobs.is(|knobs| &knobs.busy) && !self.knobs.is(|knobs| &knobs.loading) {
+        let knobs = &self.knobs;
+        let refuses = [&knobs.busy, &knobs.flush_busy, &knobs.loading];
+        if !refuses.iter().any(|knob| knob.load(Ordering::SeqCst)) {
             turn.retry = std::mem::take(&mut self.refused);
         }
+        turn.retry |= self.knobs.is(|knobs| &knobs.nag);
         turn
     }
 
@@ -298,8 +355,7 @@ impl Stores for Fake {
 
 impl Reads for FakeReads {
     fn push(&mut self, _: usize, ticket: Ticket, extent: Extent) {
-        assert_eq!(extent.count, 1);
-        self.queued.push_back(ticket);
+        self.queued.push_back((ticket, extent));
     }
 
     fn submit(&mut self) -> Result<(), String> {
@@ -314,9 +370,20 @@ impl Reads for FakeReads {
         if self.knobs.is(|knobs| &knobs.reads_held) {
             return Ok(());
         }
+        if self.knobs.is(|knobs| &knobs.reads_fail) {
+            return Err("told to fail".into());
+        }
         // Newest first: no order may be relied on.
-        while let Some(ticket) = self.under_way.pop_back() {
-            let mut pages = PageBuf::zeroed(1);
+        while let Some((ticket, extent)) = self.under_way.pop_back() {
+            let gone = self.knobs.is(|knobs| &knobs.values_gone);
+            let mut pages = match extent.file {
+                file @ FileId::Value(_) if gone => {
+                    done(ticket, Err(FlashError::NotFound(file)));
+                    continue;
+                }
+                FileId::Value(file) => Stub::lay_out(&self.knobs.values.lock().unwrap()[&file]),
+                _ => PageBuf::zeroed(1),
+            };
             done(ticket, Ok(pages.pages_mut()));
         }
         Ok(())

@@ -8,12 +8,12 @@ mod large;
 mod tell;
 
 pub use large::{Held, Planned, finish_large, resume_large};
+pub use tell::{FLUSH_FAILED, item_size, stopped_line, unreadable, unwritable};
 #[cfg(test)]
 pub use tell::{NO_SPACE, STOPPED, UNREADABLE};
-pub use tell::{item_size, stopped_line, unreadable, unwritable};
 
-use large::{read_value, wants_file};
-use tell::{count, hit_of, refused, show, tell};
+use large::{blank, read_value, wants_file};
+use tell::{count, hit_of, refused, show, stopped, tell};
 
 use crate::clock::Now;
 use crate::counters::Counters;
@@ -52,11 +52,20 @@ pub enum Step<R> {
     /// It needs this read.
     Read(R),
     /// It must be tried again after the next event of the store.
-    Park,
+    Park(Wait),
     /// It needs a value that has a file of its own.
     ReadValue(Held),
     /// This value needs a file of its own; then call [`finish_large`].
     WriteValue(Planned, Vec<u8>),
+}
+
+/// What an operation waits for that is parked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// The store's buffers are full.
+    Busy,
+    /// The index is being loaded.
+    Loading,
 }
 
 /// Sequence numbers of several stores as one sequence of cas numbers: no two items of the node ever have the same.
@@ -91,6 +100,10 @@ pub struct Bench<'a> {
     pub now: Now,
     /// Largest value, bytes.
     pub max_value_bytes: usize,
+    /// The store has stopped: nothing that is parked would ever go on.
+    pub stopped: bool,
+    /// Records appended to the store.
+    pub appends: &'a mut u64,
     /// The loop's counters.
     pub counters: &'a Counters,
     /// The store's table of last uses.
@@ -184,11 +197,15 @@ impl<'a> Keyed<'a> {
             Command::FlushAll(exptime) => Command::FlushAll(exptime),
             Command::Dump(dump) => Command::Dump(dump),
             Command::Stats(stats) => Command::Stats(match stats {
+                Stats::General => Stats::General,
+                Stats::Settings => Stats::Settings,
                 Stats::Items => Stats::Items,
                 Stats::Slabs => Stats::Slabs,
                 Stats::Sizes => Stats::Sizes,
                 Stats::Connections => Stats::Connections,
-                _ => Stats::General,
+                Stats::Reset | Stats::Detail(_) | Stats::Cachedump { .. } | Stats::Other(_) => {
+                    unreachable!("other reports never have to wait")
+                }
             }),
             _ => unreachable!("other commands never have to wait"),
         };
@@ -231,7 +248,8 @@ pub fn begin<S: Stores>(
         Lookup::Found(record, gate) => plan(keyed, Some(Current { record, stub: None }), gate, bench, out),
         Lookup::Absent(gate) => plan(keyed, None, gate, bench, out),
         Lookup::Read(read) => return Step::Read(read),
-        Lookup::Loading => return Step::Park,
+        Lookup::Loading if bench.stopped => return stopped(keyed, out),
+        Lookup::Loading => return Step::Park(Wait::Loading),
         Lookup::Failed(why) => return unreadable(keyed, &why, bench.counters, out),
     };
     apply(stores, store, keyed, plan, bench, out)
@@ -280,6 +298,8 @@ struct Current<'a> {
 struct Plan<'a> {
     append: Append<'a>,
     outcome: Option<Outcome>,
+    /// What the command is counted as, once it is done.
+    counts: Option<Outcome>,
     gate: Gate,
     /// Where the answer begins in the output.
     start: usize,
@@ -295,15 +315,18 @@ fn plan<'a>(
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Plan<'a> {
+    let blank = current.and_then(|current| blank(keyed, &current));
+    let current = current.map(|current| blank.as_ref().map_or(current, |blank| blank.current(&current.record)));
     let kind =
         current.map_or(Kind::Value, |current| if current.stub.is_some() { Kind::Stub } else { current.record.kind });
     let (start, now) = (out.len(), bench.now.unix);
     if matches!(keyed.command, Command::ValueTooLarge(too_large) if !too_large.delete) {
-        return Plan { append: Append::Nothing, outcome: Some(Outcome::NotFound), gate, start, kind };
+        let outcome = Some(Outcome::NotFound);
+        return Plan { append: Append::Nothing, outcome, counts: None, gate, start, kind };
     }
     let Some(operation) = operation(&keyed.command, now) else {
         show(keyed, current.map(|current| current.record).as_ref(), bench, out);
-        return Plan { append: Append::Nothing, outcome: None, gate, start, kind };
+        return Plan { append: Append::Nothing, outcome: None, counts: None, gate, start, kind };
     };
     let item = current.map(|Current { record, .. }| Item {
         value: record.value,
@@ -321,7 +344,7 @@ fn plan<'a>(
             current => bench.scratch.extend_from_slice(current.map_or(b"", |current| current.record.value)),
         }
     }
-    count(keyed, &outcome, bench.counters);
+    let counts = Some(outcome);
     let mut outcome = Some(outcome);
     if let (Some(Outcome::Hit(hit)), Some(item)) = (outcome, item)
         && !hit.created
@@ -332,7 +355,7 @@ fn plan<'a>(
         }
         outcome = None;
     }
-    Plan { append, outcome, gate, start, kind }
+    Plan { append, outcome, counts, gate, start, kind }
 }
 
 /// Appends what was decided and writes the answer.
@@ -340,7 +363,7 @@ fn apply<S: Stores>(
     stores: &mut S,
     store: usize,
     keyed: &Keyed<'_>,
-    Plan { append, outcome, gate, start, kind }: Plan<'_>,
+    Plan { append, outcome, counts, gate, start, kind }: Plan<'_>,
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
@@ -363,7 +386,11 @@ fn apply<S: Stores>(
     };
     let (mut cas, mut gate) = (0, gate);
     if let Some(write) = write {
-        match stores.append(store, &keyed.key, write, bench.now) {
+        let appended = stores.append(store, &keyed.key, write, bench.now);
+        if !matches!(appended, Err(Refusal::Busy)) {
+            count(keyed, counts.as_ref(), bench.counters);
+        }
+        match appended {
             Ok(appended) => {
                 (cas, gate) = (bench.cas.of_seq(appended.seq), gate.max(appended.gate));
                 note_append(keyed, write.kind, bench);
@@ -380,6 +407,8 @@ fn apply<S: Stores>(
                 return refused(keyed, &refusal, bench.counters, out);
             }
         }
+    } else {
+        count(keyed, counts.as_ref(), bench.counters);
     }
     if let Some(outcome) = outcome {
         tell(keyed, &outcome, cas, bench.now.unix, out);
@@ -388,6 +417,7 @@ fn apply<S: Stores>(
 }
 
 fn note_append(keyed: &Keyed<'_>, kind: Kind, bench: &mut Bench<'_>) {
+    *bench.appends += 1;
     if kind != Kind::Delete
         && !matches!(keyed.command, Command::Touch(_) | Command::GetAndTouch(_) | Command::MetaGet(_))
     {

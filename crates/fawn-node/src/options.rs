@@ -79,14 +79,15 @@ pub struct Limits {
     pub connections: usize,
     /// A connection that sends nothing for this long, with nothing owed to it, is closed. `None`: never.
     pub idle_timeout: Option<Duration>,
-    /// A connection that takes none of its answers, leaves a TLS handshake or a command unfinished for this long is
-    /// closed.
+    /// A connection that takes less than a quarter of the answers that wait for it within this time, or leaves a TLS
+    /// handshake or a command unfinished for this long, is closed.
     pub stall_timeout: Duration,
     /// Bytes of answers that one connection may have waiting before its requests are no longer read.
     pub output_bytes: usize,
-    /// Bytes up to which the answer to a get of several keys is decided before its first byte leaves.
+    /// Bytes up to which the answer to a get of several keys is decided before its first byte leaves; at most an eighth
+    /// of the answers that a loop may buffer.
     pub whole_answer_bytes: usize,
-    /// Bytes of requests and answers buffered for all connections together.
+    /// Bytes of requests (those in flight included) and answers buffered for all connections together.
     pub buffered_bytes: usize,
     /// Requests in flight (waiting for flash or another core) for all connections together.
     pub requests_in_flight: usize,

@@ -4,8 +4,10 @@
 //! a ticket; its answer comes out of [`Owner::next_done`] later.
 //!
 //! **Order per key.** A task that may write what it has yet to read (or that could not even begin) holds its key:
-//! every later command on that key, from whatever connection, queues behind it. A plain get that only reads does not.
-//! The map of held keys is looked at only when it is not empty.
+//! every later command on that key, from whatever connection, queues behind it. A plain get that only reads does not,
+//! unless it has to come back: while it waits for an index or for a value's file it shares the key with other gets, so
+//! that it is never shown what its own connection asked for after it. The map of held keys is looked at only when it is
+//! not empty.
 
 /// What a command of a store works with; a macro, so that the owner's stores can be borrowed beside it.
 macro_rules! bench {
@@ -14,6 +16,8 @@ macro_rules! bench {
             cas: $owner.cas_numbers[$store],
             now: $now,
             max_value_bytes: $owner.max_value_bytes,
+            stopped: $owner.stopped[$store],
+            appends: &mut $owner.appends[$store],
             counters: &$owner.counters,
             recency: &mut $owner.recency[$store],
             scratch: &mut $owner.scratch,
@@ -32,7 +36,7 @@ use crate::answers::Pool;
 use crate::clock::Now;
 use crate::counters::Counters;
 use crate::exchange::Place;
-use crate::operate::{self, Bench, CasNumbers, Held, Keyed, Planned, Step};
+use crate::operate::{self, Bench, CasNumbers, Held, Keyed, Planned, Step, Wait};
 use crate::recency::Recency;
 use crate::route::Route;
 use crate::stores::{News, Stores, Ticket, Turn};
@@ -41,6 +45,7 @@ use fawn_ring::{Key, Secret};
 use fawn_store::large::Stub;
 use fawn_store::{Gate, Refusal};
 use std::cmp::Ordering;
+use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -78,14 +83,60 @@ pub struct Done {
     pub bytes: Vec<u8>,
     /// It is an error that stands for a whole line of keys.
     pub failed: bool,
+    /// The client hears nothing of it, whatever becomes of it.
+    pub silent: bool,
 }
 
 impl Done {
+    /// The answer `bytes` to `client`, of which it hears.
+    pub fn of(client: Client, bytes: Vec<u8>) -> Self {
+        Self { client, bytes, failed: false, silent: false }
+    }
+
+    /// The answer `bytes` to a command with `responder`. No bytes are silence, but for a key in the middle of a line:
+    /// there they are a miss.
+    pub fn to(responder: &Responder, client: Client, bytes: Vec<u8>, failed: bool) -> Self {
+        Self { client, failed, silent: bytes.is_empty() && responder.is_last(), bytes }
+    }
+
     /// The answer that will never be durable, as an error; silence stays silence.
     fn failed_by_stop(self) -> Self {
-        let silent = self.bytes.is_empty();
-        let bytes = if silent { Vec::new() } else { operate::stopped_line() };
-        Self { bytes, failed: !silent, ..self }
+        let bytes = if self.silent { Vec::new() } else { operate::stopped_line() };
+        Self { bytes, failed: true, ..self }
+    }
+}
+
+/// A `flush_all` under way.
+struct Flush {
+    client: Client,
+    at_unix: u32,
+    quiet: bool,
+    /// What the stores that are flushed wait for, from the first one on.
+    gates: Vec<(usize, Gate)>,
+}
+
+/// Who works on a key, and who waits for it.
+#[derive(Debug, Default)]
+struct Hold {
+    /// Gets that share the key; 0: one task has it for itself.
+    readers: u32,
+    queue: VecDeque<Ticket>,
+}
+
+/// What a read found for a task that then had to wait because the store was busy. It stays true for as long as the task
+/// holds its key, nothing is flushed and no second ends in which an item might expire.
+#[derive(Debug)]
+struct Found {
+    /// The record's bytes; `None` when there is none.
+    record: Option<Vec<u8>>,
+    gate: Gate,
+    unix: u32,
+    flushes: u64,
+}
+
+impl Found {
+    fn bytes(&self) -> usize {
+        self.record.as_ref().map_or(0, Vec::len)
     }
 }
 
@@ -98,8 +149,18 @@ struct Task<R> {
     command: Command<'static>,
     value: Vec<u8>,
     responder: Responder,
-    /// Later commands on the key queue behind this one.
+    /// Later commands on the key queue behind this one (but for gets, when this is one).
     holds_key: bool,
+    /// Appends to the store when the key was first looked up; and whether there were none until the key was held, so that
+    /// whatever is found when it is looked up again was asked for before.
+    looked_up_at: Option<u64>,
+    may_look_again: bool,
+    /// The value file that was read last. When it is not there twice, it is missing.
+    value_file: Option<u64>,
+    /// What a parked task waits for.
+    parked_on: Wait,
+    /// What was read before the task was parked.
+    found: Option<Box<Found>>,
     /// The read that is under way.
     reading: Reading<R>,
     /// The version whose value is being written, and its file once it is.
@@ -118,6 +179,10 @@ impl<R> Task<R> {
     fn keyed(&self) -> Keyed<'_> {
         let command = Keyed::join(self.command, &self.value);
         Keyed { key: self.key, name: &self.name, command, responder: self.responder }
+    }
+
+    fn bytes(&self) -> usize {
+        self.name.len() + self.value.len() + self.found.as_ref().map_or(0, |found| found.bytes())
     }
 }
 
@@ -170,10 +235,20 @@ pub struct Owner<S: Stores> {
     stopped: Vec<bool>,
     tasks: Vec<Option<Task<S::Read>>>,
     free: Vec<Ticket>,
+    /// Bytes of the keys and values of tasks.
+    task_bytes: usize,
     /// Keys that are held, each with the tasks queued behind its holder.
-    held: HashMap<Key, VecDeque<Ticket>>,
+    held: HashMap<Key, Hold>,
     /// Tasks to be tried again after an event, in their order; each holds its key.
     parked: Vec<Ticket>,
+    /// Flushes to be tried again after an event.
+    flushes: Vec<Flush>,
+    /// Flushes that were carried out.
+    flushed: u64,
+    /// By store: records appended.
+    appends: Vec<u64>,
+    /// Reads never come back any more; why.
+    reads_failed: Option<String>,
     /// Bytes of large values being read and written, and how many may be read at a time.
     large_bytes: usize,
     large_limit: usize,
@@ -222,8 +297,13 @@ impl<S: Stores> Owner<S> {
             recency: (0..count).map(|_| Recency::default()).collect(),
             tasks: Vec::new(),
             free: Vec::new(),
+            task_bytes: 0,
             held: HashMap::new(),
             parked: Vec::new(),
+            flushes: Vec::new(),
+            flushed: 0,
+            appends: vec![0; count],
+            reads_failed: None,
             large_bytes: 0,
             large_limit: sizes.large_bytes,
             large_queue: VecDeque::new(),
@@ -239,10 +319,10 @@ impl<S: Stores> Owner<S> {
         }
     }
 
-    /// Bytes of large values on their way to or from flash.
+    /// Bytes of operations that wait, and of large values on their way to or from flash.
     #[inline]
-    pub fn large_bytes(&self) -> usize {
-        self.large_bytes
+    pub fn held_bytes(&self) -> usize {
+        self.task_bytes + self.large_bytes
     }
 
     /// Whether `store` has stopped: what is not durable by now never will be.
@@ -259,6 +339,7 @@ impl<S: Stores> Owner<S> {
     /// Whether nothing waits and every answer has been handed out.
     pub fn is_idle(&self) -> bool {
         self.waiting() == 0
+            && self.flushes.is_empty()
             && self.scans.is_empty()
             && self.done.is_empty()
             && self.gated.iter().all(BinaryHeap::is_empty)
@@ -267,9 +348,9 @@ impl<S: Stores> Owner<S> {
     /// Runs a command on `store`; its answer is appended to `out` unless it has to wait.
     #[inline]
     pub fn run(&mut self, store: usize, keyed: &Keyed<'_>, now: Now, out: &mut Vec<u8>) -> Ran {
-        if !self.held.is_empty() && self.held.contains_key(&keyed.key) {
+        if !self.held.is_empty() && self.must_queue(keyed) {
             let ticket = self.task(store, keyed);
-            self.held.get_mut(&keyed.key).expect("the key was just found").push_back(ticket);
+            self.held.get_mut(&keyed.key).expect("the key was just found").queue.push_back(ticket);
             return Ran::Later(ticket);
         }
         match self.begin(store, keyed, now, out) {
@@ -280,6 +361,12 @@ impl<S: Stores> Owner<S> {
                 Ran::Later(ticket)
             }
         }
+    }
+
+    /// Whether the command comes after others that hold its key. Gets go together while nobody else waits.
+    fn must_queue(&self, keyed: &Keyed<'_>) -> bool {
+        let Some(hold) = self.held.get(&keyed.key) else { return false };
+        keyed.holds_key() || hold.readers == 0 || !hold.queue.is_empty()
     }
 
     /// Names the client of a command that was just told to come [`Ran::Later`].
@@ -304,9 +391,15 @@ impl<S: Stores> Owner<S> {
             value: if value.is_empty() { Vec::new() } else { value.to_vec() },
             responder: keyed.responder,
             holds_key: false,
+            looked_up_at: None,
+            may_look_again: false,
+            value_file: None,
+            parked_on: Wait::Busy,
+            found: None,
             reading: Reading::Nothing,
             planned: None,
         };
+        self.task_bytes += task.bytes();
         self.counters.waiting.add(1);
         if let Some(ticket) = self.free.pop() {
             self.tasks[ticket as usize] = Some(task);
@@ -319,11 +412,27 @@ impl<S: Stores> Owner<S> {
     /// Puts a task where its step says.
     fn wait(&mut self, ticket: Ticket, step: Step<S::Read>) {
         let task = self.tasks[ticket as usize].as_mut().expect("a waiting task is there");
-        let parks = matches!(step, Step::Park | Step::WriteValue(..));
-        if (parks || task.keyed().holds_key()) && !task.holds_key {
-            task.holds_key = true;
-            let earlier = self.held.insert(task.key, VecDeque::new());
-            assert!(earlier.is_none(), "a key has one holder");
+        let appends = self.appends[task.store];
+        let looked_up_at = *task.looked_up_at.get_or_insert(appends);
+        let comes_back = !matches!(step, Step::Read(_));
+        let shares = !task.keyed().holds_key();
+        if (comes_back || !shares) && !task.holds_key {
+            task.holds_key = match self.held.entry(task.key) {
+                Entry::Vacant(vacant) => {
+                    vacant.insert(Hold { readers: u32::from(shares), queue: VecDeque::new() });
+                    true
+                }
+                Entry::Occupied(mut held) if shares && held.get().readers > 0 => {
+                    held.get_mut().readers += 1;
+                    true
+                }
+                Entry::Occupied(_) => {
+                    // Only a get whose record names a file comes this late, and it will not look again.
+                    assert!(matches!(step, Step::ReadValue(_)), "a key has one holder");
+                    false
+                }
+            };
+            task.may_look_again = task.holds_key && looked_up_at == appends;
         }
         match step {
             Step::Read(read) => {
@@ -340,11 +449,12 @@ impl<S: Stores> Owner<S> {
             Step::WriteValue(planned, value) => {
                 task.planned = Some(Box::new((planned, None)));
                 // The plan has it now.
-                task.value = Vec::new();
+                self.task_bytes -= std::mem::take(&mut task.value).len();
                 self.large_bytes += value.len();
                 self.stores.write_value(task.store, ticket, value);
             }
-            Step::Park => {
+            Step::Park(why) => {
+                task.parked_on = why;
                 self.counters.parked.add(1);
                 self.parked.push(ticket);
             }
@@ -361,24 +471,36 @@ impl<S: Stores> Owner<S> {
         };
         self.free.push(ticket);
         self.counters.waiting.sub(1);
+        self.task_bytes -= task.bytes();
         let client = task.client.expect("a task is assigned before the turn ends");
-        self.deliver_one(task.store, gate, Done { client, bytes: out, failed });
+        self.deliver_one(task.store, gate, Done::to(&task.responder, client, out, failed));
         self.pool.give(task.name);
         if task.holds_key {
             self.let_go(&task.key, now);
         }
     }
 
-    /// Runs what queued behind the holder of `key`, until one of them holds it.
+    /// Runs what queued behind the holder of `key`, until one of them holds it; gets that queued one after the other
+    /// hold it together.
     fn let_go(&mut self, key: &Key, now: Now) {
-        let mut queue = self.held.remove(key).expect("a held key has a queue");
+        let hold = self.held.get_mut(key).expect("a held key has a queue");
+        if hold.readers > 1 {
+            hold.readers -= 1;
+            return;
+        }
+        let mut queue = self.held.remove(key).expect("the key was just found").queue;
         while let Some(ticket) = queue.pop_front() {
             let task = self.tasks[ticket as usize].take().expect("a queued task is there");
             let mut out = self.pool.take();
             let step = self.begin(task.store, &task.keyed(), now, &mut out);
             self.stepped(ticket, task, step, out, now);
-            if let Some(held) = self.held.get_mut(key) {
-                *held = queue;
+            let next_shares = queue.front().is_some_and(|next| {
+                !self.tasks[*next as usize].as_ref().expect("a queued task is there").keyed().holds_key()
+            });
+            if let Some(hold) = self.held.get_mut(key)
+                && !(next_shares && hold.readers > 0)
+            {
+                hold.queue = queue;
                 return;
             }
         }
@@ -421,7 +543,7 @@ impl<S: Stores> Owner<S> {
                 News::Scanned { ticket, scanned } => self.scanned(ticket, &scanned),
             }
         }
-        if let Some((store, why)) = &turn.stopped {
+        for (store, why) in &turn.stopped {
             self.fail_gated(*store, why);
         }
         for store in 0..self.gated.len() {
@@ -431,13 +553,36 @@ impl<S: Stores> Owner<S> {
                 self.deliver(gated.rest, gated.done);
             }
         }
-        if turn.retry || turn.stopped.is_some() {
-            for ticket in std::mem::take(&mut self.parked) {
-                let task = self.tasks[ticket as usize].take().expect("a parked task is there");
-                self.try_again(ticket, task, now);
-            }
+        if turn.retry || !turn.stopped.is_empty() {
+            self.retry(now);
         }
         turn
+    }
+
+    /// Tries again what was parked. A store that is busy for one is busy for all that wait for it: they keep their order,
+    /// and none is tried in vain.
+    fn retry(&mut self, now: Now) {
+        for flush in std::mem::take(&mut self.flushes) {
+            self.flush_on(flush, now);
+        }
+        let mut busy = vec![false; self.stores.count()];
+        for ticket in std::mem::take(&mut self.parked) {
+            let slot = &mut self.tasks[ticket as usize];
+            let (store, waits_for) =
+                slot.as_ref().map(|task| (task.store, task.parked_on)).expect("a parked task is there");
+            if waits_for == Wait::Busy && busy[store] {
+                self.parked.push(ticket);
+                continue;
+            }
+            let task = slot.take().expect("it was just seen");
+            let parked = self.parked.len();
+            self.try_again(ticket, task, now);
+            busy[store] |= self.parked[parked..].iter().any(|again| *again == ticket) && self.is_busy(ticket);
+        }
+    }
+
+    fn is_busy(&self, ticket: Ticket) -> bool {
+        self.tasks[ticket as usize].as_ref().is_some_and(|task| task.parked_on == Wait::Busy)
     }
 
     fn fail_gated(&mut self, store: usize, why: &str) {
@@ -448,11 +593,29 @@ impl<S: Stores> Owner<S> {
         }
     }
 
-    /// Flushes all stores at `at_unix` (0: now); returns the gates that the answer waits for.
-    ///
-    /// # Errors
-    /// The first store's refusal; stores before it are flushed.
-    pub fn flush_all(&mut self, at_unix: u32, now: Now) -> Result<Vec<(usize, Gate)>, Refusal> {
-        (0..self.stores.count()).map(|store| Ok((store, self.stores.flush_all(store, at_unix, now)?))).collect()
+    /// Flushes all stores at `at_unix` (0: now), and tells `client` once that is durable: nothing, or an error unless it
+    /// is `quiet`. A store that is busy is waited for.
+    pub fn flush_all(&mut self, client: Client, at_unix: u32, quiet: bool, now: Now) {
+        self.flush_on(Flush { client, at_unix, quiet, gates: Vec::new() }, now);
+    }
+
+    fn flush_on(&mut self, mut flush: Flush, now: Now) {
+        let Flush { client, quiet: silent, .. } = flush;
+        for store in flush.gates.len()..self.stores.count() {
+            match self.stores.flush_all(store, flush.at_unix, now) {
+                Ok(gate) => flush.gates.push((store, gate)),
+                Err(Refusal::Busy) => {
+                    self.counters.parked.add(1);
+                    return self.flushes.push(flush);
+                }
+                Err(refusal) => {
+                    tracing::error!("flush_all was refused: {refusal}");
+                    let bytes = if silent { Vec::new() } else { operate::FLUSH_FAILED.as_bytes().to_vec() };
+                    return self.done.push_back(Done { client, bytes, failed: true, silent });
+                }
+            }
+            self.flushed += 1;
+        }
+        self.deliver(flush.gates, Done { client, bytes: Vec::new(), failed: false, silent });
     }
 }

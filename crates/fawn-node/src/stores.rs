@@ -70,8 +70,8 @@ pub struct Turn {
     pub more: bool,
     /// The next turn is due at this millisecond, if nothing happens before.
     pub due_ms: Option<u64>,
-    /// A store has stopped: its number in the loop, and why.
-    pub stopped: Option<(usize, String)>,
+    /// Stores that have stopped: their numbers in the loop, and why.
+    pub stopped: Vec<(usize, String)>,
 }
 
 /// Names an operation that waits.
@@ -154,7 +154,7 @@ pub trait Stores {
     /// Everything stored before `at_unix` (0: until now) disappears then.
     ///
     /// # Errors
-    /// Any [`Refusal`].
+    /// [`Refusal::Busy`]: to be tried again after [`Turn::retry`]. Any other [`Refusal`]: never.
     fn flush_all(&mut self, store: usize, at_unix: u32, now: Now) -> Result<Gate, Refusal>;
 
     /// Begins to write a value that [`append`](Self::append) found too large into a file of its own; the end of it is

@@ -6,7 +6,7 @@ use crate::answers::Filled;
 use crate::connection::{Pause, end_name};
 use crate::dispatch::LISTING;
 use crate::exchange::{Ask, Head, Place};
-use crate::operate::{self, Keyed};
+use crate::operate::Keyed;
 use crate::owner::{Client, Done, Ran};
 use crate::report;
 use crate::stores::Stores;
@@ -54,7 +54,8 @@ impl<S: Stores> EventLoop<S> {
                 let mut out = core.owner.pool.take();
                 match core.owner.run(usize::from(store), &keyed, core.now, &mut out) {
                     Ran::Done { gate, failed } => {
-                        core.owner.deliver_one(usize::from(store), gate, Done { client, bytes: out, failed });
+                        let done = Done::to(&responder, client, out, failed);
+                        core.owner.deliver_one(usize::from(store), gate, done);
                     }
                     Ran::Later(ticket) => {
                         core.owner.pool.give(out);
@@ -62,27 +63,17 @@ impl<S: Stores> EventLoop<S> {
                     }
                 }
             }
-            Ask::FlushAll { at_unix } => {
-                let (gates, bytes) = match core.owner.flush_all(at_unix, core.now) {
-                    Ok(gates) => (gates, Vec::new()),
-                    Err(refusal) => {
-                        tracing::error!("flush_all was refused: {refusal}");
-                        (Vec::new(), operate::stopped_line())
-                    }
-                };
-                let failed = !bytes.is_empty();
-                core.owner.deliver(gates, Done { client, bytes, failed });
-            }
+            Ask::FlushAll { at_unix, quiet } => core.owner.flush_all(client, at_unix, quiet, core.now),
             Ask::Figures => {
                 let bytes = report::encode(&core.owner.stores.figures(core.now));
-                core.owner.deliver(Vec::new(), Done { client, bytes, failed: false });
+                core.owner.deliver(Vec::new(), Done::of(client, bytes));
             }
             Ask::List { store, from, first, form } => {
                 core.owner.list(client, usize::from(store), from, first, form, core.now);
             }
             Ask::Connections => {
                 let bytes = self.describe_connections();
-                self.desk.core.owner.deliver(Vec::new(), Done { client, bytes, failed: false });
+                self.desk.core.owner.deliver(Vec::new(), Done::of(client, bytes));
             }
         }
     }

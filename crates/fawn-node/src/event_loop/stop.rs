@@ -1,6 +1,7 @@
 //! Stopping: on request, or because a store has stopped.
 
 use super::{EventLoop, mark};
+use crate::answers::Filled;
 use crate::operate;
 use crate::stores::Stores;
 use rustix::event::epoll::EventFlags;
@@ -18,7 +19,7 @@ impl<S: Stores> EventLoop<S> {
         }
         for at in 0..self.connections.slots() {
             if let Some(conn) = self.connections.at(at).and_then(|token| self.connections.get_mut(token)) {
-                conn.flow.answers.fail_gates(store as u16, durable, &error);
+                conn.flow.broken |= conn.flow.answers.fail_gates(store as u16, durable, &error) == Filled::Broken;
             }
         }
         self.desk.core.shared.fail(why.to_owned());
@@ -26,8 +27,11 @@ impl<S: Stores> EventLoop<S> {
 
     /// A step of stopping: no new connections, what has been received is finished, then connections close.
     pub(super) fn stop_step(&mut self) {
-        if !self.desk.core.shared.is_stopping() || self.drained {
+        if !self.desk.core.shared.is_stopping() {
             return;
+        }
+        if self.drained {
+            return self.give_up_late();
         }
         let now = self.desk.core.now.ms;
         let since = if let Some(since) = self.stopping_since {
@@ -36,7 +40,7 @@ impl<S: Stores> EventLoop<S> {
             self.begin_stop();
             *self.stopping_since.insert(now)
         };
-        let late = now - since >= self.desk.core.shared.limits.stop_timeout.as_millis() as u64;
+        let late = self.is_late(since);
         for at in 0..self.connections.slots() {
             let Some(token) = self.connections.at(at) else { continue };
             if late {
@@ -49,6 +53,29 @@ impl<S: Stores> EventLoop<S> {
             self.drained = true;
             self.desk.core.shared.note_drained();
         }
+    }
+
+    fn is_late(&self, since: u64) -> bool {
+        let core = &self.desk.core;
+        core.now.ms - since >= core.shared.limits.stop_timeout.as_millis() as u64
+    }
+
+    /// All connections are closed. What they asked for is finished if it can be; a device that does not answer would
+    /// keep the node for ever.
+    fn give_up_late(&mut self) {
+        let core = &self.desk.core;
+        let late = self.stopping_since.is_some_and(|since| self.is_late(since));
+        if self.gave_up || core.owner.is_idle() || !late {
+            return;
+        }
+        self.gave_up = true;
+        let why = format!(
+            "operations were still under way {} s after the node began to stop and are given up (none was \
+             acknowledged): the device does not answer, see the kernel's log",
+            core.shared.limits.stop_timeout.as_secs_f32()
+        );
+        tracing::error!("{why}");
+        core.shared.fail(why);
     }
 
     pub(super) fn begin_stop(&mut self) {

@@ -1,10 +1,11 @@
 //! Values with files of their own: read before the command can go on, or written before its record is appended.
 
 use super::tell::{refused, tell};
-use super::{Bench, Current, Keyed, Step, apply, note_append, operation, plan, unreadable};
+use super::{Bench, Current, Keyed, Step, Wait, apply, note_append, operation, plan, unreadable};
 use crate::counters::Counters;
 use crate::stores::Stores;
 use fawn_kv::operation::Outcome;
+use fawn_memcache::Command;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
 use fawn_store::{Gate, Refusal, Write};
@@ -92,7 +93,7 @@ pub fn finish_large<S: Stores>(
             }
             Step::Done { gate: gate.max(appended.gate), failed: false }
         }
-        Err(Refusal::Busy) => Step::Park,
+        Err(Refusal::Busy) => Step::Park(Wait::Busy),
         Err(refusal) => {
             stores.drop_value(store, stub);
             refused(keyed, &refusal, bench.counters, out)
@@ -100,9 +101,36 @@ pub fn finish_large<S: Stores>(
     }
 }
 
-/// Whether the command needs the value that `record` only names.
+/// Whether the command needs the value that `record` only names. A meta get that does not show it needs its length
+/// alone (see [`blank`]).
 pub(super) fn wants_file(keyed: &Keyed<'_>, record: &Record<'_>, now: u32) -> bool {
-    record.kind == Kind::Stub && operation(&keyed.command, now).is_some_and(|operation| operation.needs_value())
+    record.kind == Kind::Stub
+        && !matches!(keyed.command, Command::MetaGet(get) if !get.wants_value)
+        && operation(&keyed.command, now).is_some_and(|operation| operation.needs_value())
+}
+
+/// A large item that is looked at but not shown.
+pub(super) struct Blank {
+    stub: [u8; Stub::LEN],
+    /// As long as the value; nobody looks at it, so that its memory is never touched.
+    value: Vec<u8>,
+}
+
+impl Blank {
+    /// The current item, whose record is `record`.
+    pub(super) fn current<'a>(&'a self, record: &Record<'a>) -> Current<'a> {
+        let record = Record { kind: Kind::Value, value: &self.value, ..*record };
+        Current { record, stub: Some(self.stub) }
+    }
+}
+
+/// In the place of the value that `current` only names, for a meta get that does not show it.
+pub(super) fn blank(keyed: &Keyed<'_>, current: &Current<'_>) -> Option<Blank> {
+    if current.record.kind != Kind::Stub || !matches!(keyed.command, Command::MetaGet(_)) {
+        return None;
+    }
+    let stub = Stub::decode(current.record.value)?;
+    Some(Blank { stub: stub.encode(), value: vec![0; stub.bytes as usize] })
 }
 
 pub(super) fn read_value<R>(

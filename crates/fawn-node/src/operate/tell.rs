@@ -1,6 +1,6 @@
 //! What a command came to, as an answer and in the counters.
 
-use super::{Bench, Keyed, Step};
+use super::{Bench, Keyed, Step, Wait};
 use crate::counters::Counters;
 use fawn_kv::operation::{self as kv, Item, Outcome};
 use fawn_memcache::{Answer, Command, Debug, Hit, Limits, MetaGet, Mode, Number};
@@ -59,7 +59,7 @@ pub(super) fn show(keyed: &Keyed<'_>, current: Option<&Record<'_>>, bench: &Benc
 
 pub(super) fn refused<R>(keyed: &Keyed<'_>, refusal: &Refusal, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
     let answer = match refusal {
-        Refusal::Busy => return Step::Park,
+        Refusal::Busy => return Step::Park(Wait::Busy),
         Refusal::OutOfMemory => {
             counters.store_no_memory.add(1);
             Answer::OutOfMemory
@@ -72,7 +72,7 @@ pub(super) fn refused<R>(keyed: &Keyed<'_>, refusal: &Refusal, counters: &Counte
             counters.store_too_large.add(1);
             Answer::TooLarge
         }
-        Refusal::Stopped(_) | Refusal::FlushedApart => Answer::Error(STOPPED),
+        Refusal::Stopped(_) | Refusal::FlushedApart => return stopped(keyed, out),
     };
     keyed.write(out, &answer);
     Step::Done { gate: Gate::NONE, failed: true }
@@ -83,6 +83,15 @@ pub const NO_SPACE: &str = "SERVER_ERROR no space left on the device, delete som
 
 /// A put to a store that has stopped.
 pub const STOPPED: &str = "SERVER_ERROR the store has stopped after a failed write, see the server's log";
+
+/// A flush that some stores did not take.
+pub const FLUSH_FAILED: &str = "SERVER_ERROR flush_all failed, see the server's log\r\n";
+
+/// Answers a command whose store has stopped before it could begin.
+pub(super) fn stopped<R>(keyed: &Keyed<'_>, out: &mut Vec<u8>) -> Step<R> {
+    keyed.write(out, &Answer::Error(STOPPED));
+    Step::Done { gate: Gate::NONE, failed: true }
+}
 
 /// [`STOPPED`] as a whole answer.
 pub fn stopped_line() -> Vec<u8> {
@@ -143,7 +152,8 @@ pub(super) fn tell(keyed: &Keyed<'_>, outcome: &Outcome, appended_cas: u64, now:
 }
 
 /// Counts a command by what it came to, as memcached does.
-pub(super) fn count(keyed: &Keyed<'_>, outcome: &Outcome, counters: &Counters) {
+pub(super) fn count(keyed: &Keyed<'_>, outcome: Option<&Outcome>, counters: &Counters) {
+    let Some(outcome) = outcome else { return };
     let found = !matches!(outcome, Outcome::NotFound | Outcome::Miss);
     let pair = |hits: &crate::counters::Counter, misses: &crate::counters::Counter| {
         if found { hits.add(1) } else { misses.add(1) }

@@ -51,7 +51,7 @@ impl<S: Stores> Owner<S> {
                 }
             }
         }
-        self.done.push_back(Done { client, bytes, failed: false });
+        self.done.push_back(Done::of(client, bytes));
     }
 }
 

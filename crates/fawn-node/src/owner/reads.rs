@@ -1,22 +1,27 @@
 //! Reads of an owner's tasks: started together, worked off in any order; large values within bounds.
 
-use super::{Owner, Reading, Task};
+use super::{Found, Owner, Reading, Task};
 use crate::clock::Now;
-use crate::operate::{self, Bench, Held, Keyed, Step};
+use crate::operate::{self, Bench, Held, Keyed, Step, Wait};
 use crate::stores::{Extent, Finished, Reads, Stores, Ticket};
 use fawn_store::Gate;
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
 use fawn_store::page::Page;
+use fawn_store::record::Record;
 use zerocopy::IntoBytes;
 
 impl<S: Stores> Owner<S> {
     /// Starts the reads that were asked for in this turn, together.
     ///
     /// # Errors
-    /// No read will come back any more; the text is for people.
-    pub fn submit(&mut self) -> Result<(), String> {
+    /// No read will come back any more, and whoever waits for one has been told so; the text is for people.
+    pub fn submit(&mut self, now: Now) -> Result<(), String> {
         if self.to_read.is_empty() {
+            return Ok(());
+        }
+        if let Some(why) = self.reads_failed.clone() {
+            self.fail_reads(&why, now);
             return Ok(());
         }
         let reads = self.reads.as_mut().expect("reads are away only while they complete");
@@ -29,7 +34,29 @@ impl<S: Stores> Owner<S> {
             };
             reads.push(task.store, ticket, extent);
         }
-        reads.submit()
+        let result = reads.submit();
+        result.inspect_err(|why| self.fail_reads(why, now))
+    }
+
+    /// Answers whoever waits for a read with an error: none comes back any more.
+    fn fail_reads(&mut self, why: &str, now: Now) {
+        self.reads_failed = Some(why.to_owned());
+        loop {
+            self.to_read.clear();
+            for ticket in std::mem::take(&mut self.large_queue) {
+                self.large_bytes += self.large_read(ticket);
+            }
+            let waits = |task: &Option<Task<S::Read>>| {
+                task.as_ref().is_some_and(|task| !matches!(task.reading, Reading::Nothing))
+            };
+            let waiting: Vec<usize> = (0..self.tasks.len()).filter(|ticket| waits(&self.tasks[*ticket])).collect();
+            if waiting.is_empty() {
+                return;
+            }
+            for ticket in waiting {
+                self.complete(ticket as Ticket, Err(FlashError::Io(why.to_owned())), now);
+            }
+        }
     }
 
     /// Works off the reads that have come back.
@@ -37,10 +64,18 @@ impl<S: Stores> Owner<S> {
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn complete_reads(&mut self, now: Now) -> Result<(), String> {
+        if self.reads_failed.is_some() {
+            return Ok(());
+        }
         let mut reads = self.reads.take().expect("completions are worked off by one caller");
         let result = reads.complete(&mut |ticket, pages| self.complete(ticket, pages, now));
         self.reads = Some(reads);
-        result
+        result.inspect_err(|why| self.fail_reads(why, now))
+    }
+
+    /// Leaves the reads that are under way to the kernel: waiting for their end could take for ever.
+    pub fn forget_reads(&mut self) {
+        std::mem::forget(self.reads.take());
     }
 
     /// Starts the reads of large values that there is memory for.
@@ -66,15 +101,25 @@ impl<S: Stores> Owner<S> {
     pub(super) fn complete(&mut self, ticket: Ticket, pages: Result<&mut [Page], FlashError>, now: Now) {
         let mut task = self.tasks[ticket as usize].take().expect("a read comes back once");
         let reading = std::mem::replace(&mut task.reading, Reading::Nothing);
+        let mut lost = Lost { before: task.value_file, may_look_again: task.may_look_again };
         if let Reading::Value(held) = &reading {
             self.large_bytes -= held.stub.bytes as usize;
+            lost.before = task.value_file.replace(held.stub.file);
         }
         let (keyed, mut out) = (task.keyed(), self.pool.take());
         let mut bench = bench!(self, task.store, now);
         let step = match reading {
-            Reading::Lookup(read) => went_on(&mut self.stores, task.store, &keyed, read, pages, &mut bench, &mut out),
+            Reading::Lookup(read) => {
+                let (step, found) = went_on(&mut self.stores, task.store, &keyed, read, pages, &mut bench, &mut out);
+                if let Some((record, gate)) = found {
+                    let found = Found { record, gate, unix: now.unix, flushes: self.flushed };
+                    self.task_bytes += found.bytes();
+                    task.found = Some(Box::new(found));
+                }
+                step
+            }
             Reading::Value(held) => {
-                value_came(&mut self.stores, task.store, &keyed, &held, pages, &mut bench, &mut out)
+                value_came(&mut self.stores, task.store, &keyed, (&held, lost), pages, &mut bench, &mut out)
             }
             Reading::Nothing => unreachable!("a task knows its read"),
         };
@@ -103,10 +148,14 @@ impl<S: Stores> Owner<S> {
     }
 
     /// Goes on with a task that waited for something other than a read.
-    pub(super) fn try_again(&mut self, ticket: Ticket, task: Task<S::Read>, now: Now) {
+    pub(super) fn try_again(&mut self, ticket: Ticket, mut task: Task<S::Read>, now: Now) {
         let mut out = self.pool.take();
-        let step = match task.planned.as_deref() {
-            Some((planned, Some(stub))) => {
+        let mut found = task.found.take();
+        if let Some(stale) = found.take_if(|found| found.unix != now.unix || found.flushes != self.flushed) {
+            self.task_bytes -= stale.bytes();
+        }
+        let step = match (task.planned.as_deref(), &found) {
+            (Some((planned, Some(stub))), _) => {
                 let mut bench = bench!(self, task.store, now);
                 operate::finish_large(
                     &mut self.stores,
@@ -117,13 +166,28 @@ impl<S: Stores> Owner<S> {
                     &mut out,
                 )
             }
+            (_, Some(found)) => {
+                let decoded = found.record.as_ref().map(|bytes| Record::decode_trusted(bytes));
+                let record = decoded.map(|record| record.expect("what was kept is a record"));
+                let mut bench = bench!(self, task.store, now);
+                let found = (record, found.gate);
+                operate::resume(&mut self.stores, task.store, &task.keyed(), found, &mut bench, &mut out)
+            }
             _ => self.begin(task.store, &task.keyed(), now, &mut out),
         };
+        if matches!(step, Step::Park(Wait::Busy)) {
+            task.found = found;
+        } else if let Some(found) = found {
+            self.task_bytes -= found.bytes();
+        }
         self.stepped(ticket, task, step, out, now);
     }
 }
 
-/// The pages of a lookup have come.
+/// What a lookup found, as [`Found`] keeps it.
+type Kept = (Option<Vec<u8>>, Gate);
+
+/// The pages of a lookup have come. Also returns what they said if it will be wanted again.
 fn went_on<S: Stores>(
     stores: &mut S,
     store: usize,
@@ -132,7 +196,7 @@ fn went_on<S: Stores>(
     pages: Result<&mut [Page], FlashError>,
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
-) -> Step<S::Read> {
+) -> (Step<S::Read>, Option<Kept>) {
     let finished = match pages {
         Ok(pages) => stores.finish(store, read, pages, &keyed.key, keyed.name, bench.now),
         Err(error) => {
@@ -140,12 +204,31 @@ fn went_on<S: Stores>(
             Finished::Failed(error.to_string())
         }
     };
-    match finished {
-        Finished::Found(record) => operate::resume(stores, store, keyed, (Some(record), Gate::NONE), bench, out),
-        Finished::Absent(gate) => operate::resume(stores, store, keyed, (None, gate), bench, out),
-        Finished::Read(read) => Step::Read(read),
-        Finished::Failed(why) => operate::unreadable(keyed, &why, bench.counters, out),
-    }
+    let (record, gate) = match finished {
+        Finished::Found(record) => (Some(record), Gate::NONE),
+        Finished::Absent(gate) => (None, gate),
+        Finished::Read(read) => return (Step::Read(read), None),
+        Finished::Failed(why) => return (operate::unreadable(keyed, &why, bench.counters, out), None),
+    };
+    let step = operate::resume(stores, store, keyed, (record, gate), bench, out);
+    let kept = matches!(step, Step::Park(Wait::Busy)).then(|| {
+        let encode = |record: Record<'_>| {
+            let mut bytes = Vec::with_capacity(record.encoded_len());
+            record.encode(&mut bytes);
+            bytes
+        };
+        (record.map(encode), gate)
+    });
+    (step, kept)
+}
+
+/// What is known of a value file that may not be there.
+#[derive(Clone, Copy)]
+struct Lost {
+    /// The value file that the task read before.
+    before: Option<u64>,
+    /// Whatever is found when the key is looked up again was asked for before this.
+    may_look_again: bool,
 }
 
 /// The pages of a large value have come.
@@ -153,7 +236,7 @@ fn value_came<S: Stores>(
     stores: &mut S,
     store: usize,
     keyed: &Keyed<'_>,
-    held: &Held,
+    (held, lost): (&Held, Lost),
     pages: Result<&mut [Page], FlashError>,
     bench: &mut Bench<'_>,
     out: &mut Vec<u8>,
@@ -168,8 +251,18 @@ fn value_came<S: Stores>(
                 operate::unreadable(keyed, &why, bench.counters, out)
             }
         }
-        // The key was written meanwhile, and the old value's file is gone.
-        Err(FlashError::NotFound(_)) => operate::begin(stores, store, keyed, bench, out),
+        // The item was flushed or has expired meanwhile, and its file is gone.
+        Err(FlashError::NotFound(_)) if lost.may_look_again && lost.before != Some(held.stub.file) => {
+            operate::begin(stores, store, keyed, bench, out)
+        }
+        Err(FlashError::NotFound(file)) if lost.may_look_again => {
+            operate::unreadable(keyed, &format!("{file:?} is missing"), bench.counters, out)
+        }
+        // It was written meanwhile; what is there now may be what this very connection asked for later.
+        Err(FlashError::NotFound(file)) => {
+            let why = format!("{file:?} was replaced before it could be read");
+            operate::unreadable(keyed, &why, bench.counters, out)
+        }
         Err(error) => operate::unreadable(keyed, &error.to_string(), bench.counters, out),
     }
 }

@@ -2,7 +2,9 @@
 #![allow(clippy::format_push_string, clippy::format_collect)] // readable beats fast in a test
 
 mod cross;
+mod flush;
 mod harness;
+mod large;
 mod limits;
 mod order;
 mod protocol;
