@@ -46,6 +46,15 @@ pub struct Footer {
 }
 
 impl Footer {
+    /// About how many of the records are numbered up to `seq`, as if their numbers were evenly spread.
+    pub fn numbered_up_to(&self, seq: u64) -> u64 {
+        if self.records == 0 || seq < self.seq_low {
+            return 0;
+        }
+        let (below, all) = (seq.min(self.seq_high) - self.seq_low + 1, self.seq_high - self.seq_low + 1);
+        (u128::from(self.records) * u128::from(below) / u128::from(all)) as u64
+    }
+
     /// The footer of a segment that holds nothing yet.
     pub(super) fn empty(file: u64) -> Self {
         Self {

@@ -9,6 +9,8 @@ use crate::work::Work;
 /// Share of sealed record bytes that may be garbage before slices are merged in turn: space stays at 1.6 times live.
 const GARBAGE_NUMERATOR: u64 = 3;
 const GARBAGE_DENOMINATOR: u64 = 8;
+/// The same when the device is full: anything worth a merge may let puts go on.
+const FULL_GARBAGE_DENOMINATOR: u64 = 16;
 /// Share of garbage at which puts wait for merges.
 const LIMIT_NUMERATOR: u64 = 47;
 const LIMIT_DENOMINATOR: u64 = 100;
@@ -54,6 +56,7 @@ impl Store {
 
     /// Adds up the slices anew. Called after every install, never on the request path.
     pub(super) fn recount(&mut self) {
+        let flushed = self.flushed_everywhere();
         let cleaning = &mut self.cleaning;
         (cleaning.sealed_bytes, cleaning.garbage_bytes) = (0, 0);
         (cleaning.index_bytes, cleaning.index_entries) = (0, 0);
@@ -67,14 +70,26 @@ impl Store {
         }
         for view in self.segments.iter().flatten() {
             cleaning.index_bytes += view.directory.bytes() as u64;
-            // Delete records are garbage, and so is what has expired.
+            // Delete records are garbage, and so is what has expired or was flushed.
             let footer = &view.footer;
             let expired = footer.expiring > 0 && footer.latest_expiry <= self.now;
             let gone = footer.deletes + if expired { footer.expiring } else { 0 };
+            let gone = gone.max(footer.numbered_up_to(flushed));
             cleaning.garbage_bytes += footer.bytes / footer.records.max(1) * gone;
         }
         cleaning.garbage_bytes = cleaning.garbage_bytes.min(cleaning.sealed_bytes);
         self.fit_cache();
+    }
+
+    /// Sequence number up to which every range was flushed.
+    fn flushed_everywhere(&self) -> u64 {
+        self.ranges.iter().map(|range| range.mark.flush_watermark).min().unwrap_or(0)
+    }
+
+    /// Records of sealed segments that a flush made void, about.
+    pub(super) fn flushed_records(&self) -> u64 {
+        let flushed = self.flushed_everywhere();
+        self.segments.iter().flatten().map(|view| view.footer.numbered_up_to(flushed)).sum()
     }
 
     /// Starts the next merge when one is due.
@@ -92,7 +107,9 @@ impl Store {
             return;
         }
         let segments = self.segments.iter().flatten().count();
+        let full = self.no_space && self.cleaning.garbage_bytes * FULL_GARBAGE_DENOMINATOR > self.cleaning.sealed_bytes;
         let due = self.cleaning.forced > 0
+            || full
             || segments > MANY_SEGMENTS.max(2 * self.slices.len())
             || (self.cleaning.garbage_bytes * GARBAGE_DENOMINATOR > self.cleaning.sealed_bytes * GARBAGE_NUMERATOR
                 && self.cleaning.garbage_bytes > LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64);
@@ -158,12 +175,14 @@ impl Store {
 
     /// Judges the device's space anew.
     pub(super) fn note_space(&mut self, space: crate::flash::Space) {
-        self.no_space = space.free < self.reserve_bytes() + self.unsealed_bytes();
+        // Each of the stores on the device counts on its part of what is free.
+        let free = space.free / u64::from(self.options.count.max(1));
+        self.no_space = free < self.reserve_bytes() + self.unsealed_bytes();
         self.space = Some(space);
     }
 
-    /// Bytes that must still be written for what was taken already.
+    /// Bytes that may still have to be written for what was taken before the device is looked at again.
     fn unsealed_bytes(&self) -> u64 {
-        self.segment_bytes as u64 * (1 + self.frozen.len() as u64)
+        self.segment_bytes as u64 * (1 + MAX_FROZEN.max(self.frozen.len()) as u64)
     }
 }

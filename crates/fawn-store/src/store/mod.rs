@@ -176,6 +176,7 @@ impl Store {
             counters: stats::Counters::default(),
         };
         store.note_next_flush();
+        store.flushed_entries = store.flushed_records();
         store.recount();
         store
     }

@@ -31,3 +31,4 @@ mod original;
 mod reads;
 mod scale;
 mod script;
+mod space;

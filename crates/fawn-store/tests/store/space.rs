@@ -1,0 +1,83 @@
+//! Space comes back by itself: what was deleted, flushed or has expired is merged away without anybody asking.
+
+use fawn_sim::flash::PowerCut;
+use fawn_sim::store::{Extras, Machine};
+use fawn_store::{Options, Refusal};
+
+use crate::common::{tiny, value};
+
+fn options() -> Options {
+    Options { segment_bytes: 64 << 10, log_pages: 128, slices: 4, slice_bytes: 256 << 10, ..tiny() }
+}
+
+/// Fills a device of 4 MiB until puts are refused; how many there are.
+fn full() -> (Machine, u64) {
+    let mut machine = Machine::new(options(), 1).unwrap();
+    machine.settle();
+    let capacity = machine.flash().used_bytes() + (4 << 20);
+    machine.flash().set_capacity(capacity);
+    let put = |machine: &mut Machine, number: u64| machine.put(format!("key-{number}").as_bytes(), &value(number, 900));
+    let stored = (0..20_000).find(|&number| put(&mut machine, number) == Err(Refusal::NoSpace));
+    (machine, stored.expect("the device is full at some time"))
+}
+
+/// Lets seconds pass, in each of which everything that is due is done.
+fn wait(machine: &mut Machine, seconds: u64) {
+    for _ in 0..seconds {
+        machine.advance_clock(1000);
+        machine.settle();
+    }
+}
+
+fn puts_resume(machine: &mut Machine, count: u64) {
+    for number in 0..count {
+        machine
+            .put(format!("again-{number}").as_bytes(), &value(number, 900))
+            .unwrap_or_else(|refusal| panic!("{refusal} at {number}: {:?}", machine.stats()));
+    }
+    machine.crash_and_reopen(PowerCut::Torn, 1).unwrap();
+}
+
+#[test]
+fn a_full_device_takes_puts_again_after_deletes() {
+    let (mut machine, stored) = full();
+    for number in 0..stored / 2 {
+        assert!(machine.delete(format!("key-{}", number * 2).as_bytes()).unwrap());
+    }
+    wait(&mut machine, 30);
+    puts_resume(&mut machine, stored / 4);
+}
+
+#[test]
+fn a_full_device_takes_puts_again_after_a_flush() {
+    let (mut machine, stored) = full();
+    assert!(machine.flush_all().unwrap());
+    wait(&mut machine, 30);
+    puts_resume(&mut machine, stored / 2);
+}
+
+#[test]
+fn a_full_device_takes_puts_again_after_a_flush_and_a_restart() {
+    let (mut machine, stored) = full();
+    assert!(machine.flush_all().unwrap());
+    machine.clean_stop_and_reopen().unwrap();
+    assert!(machine.stats().entries <= stored / 10, "flushed entries are not counted: {:?}", machine.stats());
+    wait(&mut machine, 30);
+    puts_resume(&mut machine, stored / 2);
+}
+
+#[test]
+fn a_full_device_takes_puts_again_when_records_expire() {
+    let mut machine = Machine::new(options(), 1).unwrap();
+    machine.settle();
+    let capacity = machine.flash().used_bytes() + (4 << 20);
+    machine.flash().set_capacity(capacity);
+    let extras = Extras { expiry: machine.now() + 100, ..Extras::default() };
+    let mut stored = 0;
+    while machine.issue_put(format!("key-{stored}").as_bytes(), &value(stored, 900), extras).is_ok() {
+        stored += 1;
+        machine.settle();
+    }
+    wait(&mut machine, 130);
+    puts_resume(&mut machine, stored / 2);
+}
