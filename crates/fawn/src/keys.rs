@@ -10,6 +10,7 @@ use crate::client::{
 };
 use crate::command::{DeleteArguments, Format, GetArguments, SetArguments};
 use crate::records::Record;
+use crate::tell::{tell, unless_closed};
 
 /// Prints the values of keys, in their order.
 pub fn get(arguments: &GetArguments) -> anyhow::Result<Outcome> {
@@ -29,13 +30,13 @@ pub fn get(arguments: &GetArguments) -> anyhow::Result<Outcome> {
                     out.extend_from_slice(data);
                     out.extend_from_slice(if arguments.raw { b"" } else { b"\n" });
                 }
-                stdout.write_all(&out)?;
+                unless_closed(stdout.write_all(&out))?;
             }
             Reply::Miss | Reply::NotFound => outcome = missing(key),
             other => return Err(unexpected(other, &arguments.server.to)),
         }
     }
-    stdout.flush()?;
+    unless_closed(stdout.flush())?;
     Ok(outcome)
 }
 
@@ -88,7 +89,7 @@ fn check(key: &str) -> anyhow::Result<()> {
 
 /// Says that a key is not there.
 fn missing(key: &str) -> Outcome {
-    eprintln!("fawn: `{}` was not found", key.escape_debug());
+    tell(format_args!("fawn: `{}` was not found", key.escape_debug()));
     Outcome::Missing
 }
 

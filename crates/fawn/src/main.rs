@@ -11,11 +11,13 @@
 //! | `client` | a blocking, pipelined memcached client |
 //! | `records` | the file formats of `load` and `dump` |
 //! | `load`, `dump`, `keys` | the commands that are clients |
+//! | `tell` | standard error and output without a reader |
 //!
 //! Exit codes: 0 when everything asked for was done, 1 when something failed or was not found, 2 when the command line
 //! is wrong.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+#![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
 mod client;
 mod command;
@@ -27,6 +29,7 @@ mod records;
 mod serve;
 mod shell;
 mod store_command;
+mod tell;
 mod values;
 
 use std::io::{ErrorKind, IsTerminal, Write};

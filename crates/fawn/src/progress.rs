@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::tell::tell;
+
 /// A progress bar on standard error, or nothing.
 #[derive(Clone, Debug)]
 pub struct Progress {
@@ -53,7 +55,7 @@ impl Progress {
 
     /// Prints a line on standard error, above the bar.
     pub fn note(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| tell(line));
     }
 
     /// Takes the bar away.

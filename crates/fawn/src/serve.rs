@@ -10,6 +10,7 @@ use fawn_store::Ack;
 use tracing_subscriber::EnvFilter;
 
 use crate::Outcome;
+use crate::tell::Log;
 use crate::values::{AckMode, FileMode, Size, Span};
 
 /// Arguments of `fawn serve`.
@@ -132,9 +133,9 @@ fn default_memory() -> u64 {
     (total / 4).max(64 << 20)
 }
 
-/// Logs to standard error: as `FAWN_LOG` says (`debug`, `fawn_node=trace`, …), else what an operator should know.
+/// Logs to standard error, whether anybody reads it or not: as `FAWN_LOG` says (`debug`, `fawn_node=trace`, …), else what an operator should know.
 fn log_to_standard_error() {
     let filter = EnvFilter::try_from_env("FAWN_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let terminal = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Log).with_ansi(terminal).init();
 }

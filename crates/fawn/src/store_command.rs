@@ -8,7 +8,6 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use fawn_flash::{Caching, Db, DbOptions, Directory};
 use fawn_store::check;
-use fawn_store::flash::FileId;
 use fawn_store::manifest::ManifestError;
 use fawn_store::page::PAGE_BYTES;
 use serde_json::{Value, json};
@@ -17,6 +16,7 @@ use crate::Outcome;
 use crate::command::Format;
 use crate::progress::Progress;
 use crate::records::Record;
+use crate::tell::unless_closed;
 
 /// Arguments of `fawn store`.
 #[derive(Debug, Args)]
@@ -83,17 +83,20 @@ fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
             Ok(found) => found,
             // Made, but never opened: there is nothing in it yet.
             Err(ManifestError::NotFound) => check::Findings { clean: true, ..check::Findings::default() },
-            Err(error) => return Err(error).with_context(|| format!("store {index} cannot be checked")),
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("{} cannot be checked", directory.store_path(index).display()));
+            }
         };
         damaged |= !found.damage.is_empty();
         if arguments.json {
             reports.push(findings_json(index, &found));
         } else {
-            print_findings(&directory, index, &found);
+            unless_closed(print_findings(&directory, index, &found))?;
         }
     }
     if arguments.json {
-        println!("{}", json!({ "damaged": damaged, "stores": reports }));
+        unless_closed(writeln!(std::io::stdout(), "{}", json!({ "damaged": damaged, "stores": reports })))?;
     }
     Ok(if damaged { Outcome::Missing } else { Outcome::Done })
 }
@@ -102,7 +105,7 @@ fn findings_json(index: usize, found: &check::Findings) -> Value {
     let damage = found
         .damage
         .iter()
-        .map(|damage| json!({ "file": file_name(damage.file), "offset": damage.offset, "what": damage.what }));
+        .map(|damage| json!({ "file": damage.file.to_string(), "offset": damage.offset, "what": damage.what }));
     json!({
         "store": index,
         "damage": damage.collect::<Vec<_>>(),
@@ -116,12 +119,14 @@ fn findings_json(index: usize, found: &check::Findings) -> Value {
     })
 }
 
-fn print_findings(directory: &Directory, index: usize, found: &check::Findings) {
+fn print_findings(directory: &Directory, index: usize, found: &check::Findings) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
     for damage in &found.damage {
-        let path = directory.store_path(index).join(file_name(damage.file));
-        println!("{}: damaged at byte {}: {}", path.display(), damage.offset, damage.what);
+        let path = directory.store_path(index).join(damage.file.to_string());
+        writeln!(out, "{}: damaged at byte {}: {}", path.display(), damage.offset, damage.what)?;
     }
-    println!(
+    writeln!(
+        out,
         "store {index}: {} records of {} bytes in {} segments, {} log entries, {} large values, {}; {}",
         found.records,
         found.bytes,
@@ -134,16 +139,7 @@ fn print_findings(directory: &Directory, index: usize, found: &check::Findings) 
             1 => "1 place damaged".to_owned(),
             places => format!("{places} places damaged"),
         },
-    );
-}
-
-fn file_name(file: FileId) -> String {
-    match file {
-        FileId::Manifest(number) => format!("manifest-{number:016x}"),
-        FileId::CommitLog => "commit-log".to_owned(),
-        FileId::Segment(number) => format!("segment-{number:016x}"),
-        FileId::Value(number) => format!("value-{number:016x}"),
-    }
+    )
 }
 
 /// Opens the stores as `fawn serve` does, all indexes loaded.
@@ -178,16 +174,17 @@ fn stats(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
     ];
     let sealed = figures.sum(|store| store.entries - store.buffered_entries.min(store.entries)).max(1);
     let per_entry = figures.sum(|store| store.index_bytes) as f64 / sealed as f64;
+    let mut out = std::io::stdout().lock();
     if arguments.json {
         let mut object: serde_json::Map<String, Value> =
             rows.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
         object.insert("index_bytes_per_entry".to_owned(), Value::from(per_entry));
-        println!("{}", Value::Object(object));
+        writeln!(out, "{}", Value::Object(object))?;
     } else {
         for (name, value) in rows {
-            println!("{name:<24} {value:>16}");
+            writeln!(out, "{name:<24} {value:>16}")?;
         }
-        println!("{:<24} {per_entry:>16.2}", "index_bytes_per_entry");
+        writeln!(out, "{:<24} {per_entry:>16.2}", "index_bytes_per_entry")?;
     }
     Ok(Outcome::Done)
 }

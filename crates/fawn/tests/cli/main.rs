@@ -11,6 +11,7 @@ mod fake;
 mod keys;
 mod load;
 mod packages;
+mod pipes;
 mod readme;
 mod server;
 mod shell;
