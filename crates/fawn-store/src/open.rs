@@ -228,6 +228,7 @@ impl Recovery<'_> {
         if !self.store.fits(&record) {
             self.store.freeze_at(replayed.position);
             self.drive();
+            self.store.make_fit(&record);
         }
         self.stubs.extend(value_file(&record));
         self.store.replay(&key, &record);
@@ -248,11 +249,9 @@ impl Recovery<'_> {
                     }
                 }
                 Step::More => {}
-                Step::Idle => break,
-                Step::Stalled => {
-                    self.failed = Some(OpenError::Flash(FlashError::NoSpace));
-                    break;
-                }
+                // Without space the segment stays frozen, as it would have without the restart; no more are than the
+                // log holds.
+                Step::Idle | Step::Stalled => break,
             }
         }
         if let Some(why) = self.store.stopped() {

@@ -51,9 +51,14 @@ impl OpenSegment {
         Self { arena: Arena::new(capacity), newest: HashTable::new(), superseded: 0, dead: 0, flushed: 0 }
     }
 
+    /// The capacity that one record of `len` bytes needs.
+    pub fn capacity_for(len: usize) -> usize {
+        len + ENTRY_HEADER_BYTES
+    }
+
     /// Whether a record of `len` bytes still fits.
     pub fn fits(&self, len: usize) -> bool {
-        self.arena.capacity() - self.arena.len() >= len + ENTRY_HEADER_BYTES
+        self.arena.capacity() - self.arena.len() >= Self::capacity_for(len)
     }
 
     /// Whether nothing was appended.

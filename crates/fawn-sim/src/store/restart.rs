@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fawn_store::{Ack, Store};
+use fawn_store::{Ack, Options, Store};
 
 use super::gets::{Get, Gets};
 use super::machine::{Failure, Machine, STUCK_TURNS};
@@ -86,6 +86,11 @@ impl Machine {
         self.store.close();
         assert!(self.turn_until(|machine| machine.store.is_closed()), "a clean stop comes to its end");
         self.oracle.acknowledge(self.oracle.issued());
+    }
+
+    /// From the next opening on, the store has other options.
+    pub fn set_options(&mut self, options: Options) {
+        self.options = options;
     }
 
     /// Opens the store again, whatever happened; nothing is checked.

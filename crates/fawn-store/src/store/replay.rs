@@ -4,6 +4,7 @@ use super::Store;
 use super::append::ALL_RANGES;
 use crate::api::Gate;
 use crate::log::{Entry, LogWriter};
+use crate::open_segment::OpenSegment;
 use crate::record::Record;
 use fawn_ring::Key;
 
@@ -11,6 +12,14 @@ impl Store {
     /// Whether `record` still fits the open segment.
     pub(crate) fn fits(&self, record: &Record<'_>) -> bool {
         self.open.fits(record.encoded_len())
+    }
+
+    /// Makes the open segment, just frozen, large enough for `record`: it was taken when segments were larger.
+    pub(crate) fn make_fit(&mut self, record: &Record<'_>) {
+        assert!(self.open.is_empty(), "the open segment was frozen just before");
+        if !self.fits(record) {
+            self.open = OpenSegment::new(OpenSegment::capacity_for(record.encoded_len()));
+        }
     }
 
     /// Bytes of an open segment.
@@ -61,6 +70,9 @@ impl Store {
         self.log = log;
         self.replaying = false;
         self.note_next_flush();
+        if let Some(space) = self.space {
+            self.note_space(space);
+        }
         self.load_all();
     }
 }

@@ -5,7 +5,7 @@ use fawn_sim::random::Random;
 use fawn_sim::store::{Machine, Oracle};
 use fawn_store::{Ack, Options, Store};
 
-use crate::common::{for_seeds, number, tiny, tiny_with};
+use crate::common::{for_seeds, number, tiny, tiny_with, value};
 use crate::script::{Script, random_options, random_pace};
 
 /// Runs the trace of `seed` until the device crashes after `points` write points. `None` when the trace ends first.
@@ -133,6 +133,25 @@ fn a_deleted_key_stays_deleted_whatever_is_merged_and_whenever_power_fails() {
         if round % 7 == 3 {
             assert!(machine.compact_and_wait());
         }
+    }
+}
+
+#[test]
+fn a_store_opens_with_smaller_segments_than_the_records_in_its_log() {
+    for segment_bytes in [4 << 10, 8 << 10, 16 << 10] {
+        let options = Options { segment_bytes: 64 << 10, log_pages: 64, ..tiny() };
+        let mut machine = Machine::new(options.clone(), 1).unwrap();
+        for number in 0..9u64 {
+            let len = if number % 3 == 1 { 15_000 } else { 300 };
+            machine.put(format!("key{number}").as_bytes(), &value(number, len)).unwrap();
+        }
+        machine.set_options(Options { segment_bytes, ..options });
+        for seed in 0..2 {
+            let state = machine.crash_and_reopen(PowerCut::Torn, seed).unwrap();
+            assert_eq!(state, 9, "everything was acknowledged");
+        }
+        machine.put(b"key1", b"small").unwrap();
+        machine.clean_stop_and_reopen().unwrap();
     }
 }
 
