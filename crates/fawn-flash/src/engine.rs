@@ -222,7 +222,8 @@ impl Engine {
     /// Reads in flight are given up. Blocks.
     ///
     /// # Errors
-    /// [`FlashError::Io`] when the store stops instead; what was acknowledged as durable is safe even then.
+    /// [`FlashError::Io`] when the store stops instead, or when there is no space for what was in memory alone; what was
+    /// acknowledged as durable is safe even then.
     pub fn close(mut self) -> Result<(), FlashError> {
         self.store.hurry();
         let mut closing = false;
@@ -236,6 +237,10 @@ impl Engine {
                 closing = true;
                 self.store.close();
                 self.hand_out_work();
+            } else if self.store.cannot_stop_cleanly() {
+                let lost = self.store.stats().buffered_entries;
+                let why = format!("{}; up to {lost} records that were in memory alone are lost", FlashError::NoSpace);
+                return Err(FlashError::Io(why));
             } else if polled == Polled::default() {
                 self.mailbox.signal.wait(Duration::from_millis(self.timeout_ms(clock::monotonic_ms()).max(1)));
             }

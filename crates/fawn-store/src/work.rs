@@ -129,6 +129,8 @@ pub enum Event {
         /// Value files that only superseded stubs named.
         reclaim: Reclaim,
     },
+    /// A seal waits for space on the device; the next [`Sealed`](Self::Sealed) says that it waits no longer.
+    Stalled,
     /// A slice's index, covering every segment sealed so far.
     Loaded {
         /// Start of the slice.

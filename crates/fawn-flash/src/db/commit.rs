@@ -157,6 +157,9 @@ impl Shard {
             if core.seals_done >= seals {
                 return Ok(());
             }
+            if core.store.waits_for_space() {
+                return Err(Error::NoSpace);
+            }
             self.pause(core, heard)?;
         }
     }

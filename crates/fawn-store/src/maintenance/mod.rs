@@ -59,8 +59,10 @@ pub struct Maintenance {
     merging: Option<merge::Merging>,
     /// Value files that segments sealed since the merge began name.
     sealed_beside: BTreeSet<u64>,
-    /// Seals wait for space.
+    /// The seal under way waits for space until everything else is done.
     stalled: bool,
+    /// The event-loop half was told that seals wait for space, and none has been done since.
+    told_stalled: bool,
     /// Whether loads and merges go before seals in the next piece.
     others_turn: bool,
     events: VecDeque<Event>,
@@ -88,6 +90,7 @@ impl Maintenance {
             merging: None,
             sealed_beside: BTreeSet::new(),
             stalled: false,
+            told_stalled: false,
             others_turn: false,
             events: VecDeque::new(),
             failed: false,
@@ -170,12 +173,17 @@ impl Maintenance {
         Ok(Step::Idle)
     }
 
-    /// The first urgent work that may be done now: all but seals may pass a seal that waits for space.
+    /// The first urgent work that may be done now: little may pass a seal under way, and it may wait for space.
     fn next_urgent(&self) -> Option<usize> {
         if self.sealing.is_none() {
             return (!self.urgent.is_empty()).then_some(0);
         }
-        self.urgent.iter().position(|work| matches!(work, Work::Reclaim(_) | Work::Space))
+        // A clean stop does not wait for space: what is not sealed is in the log.
+        let may_pass = |work: &Work| match work {
+            Work::Close { .. } => self.told_stalled,
+            work => matches!(work, Work::Reclaim(_) | Work::Space),
+        };
+        self.urgent.iter().position(may_pass)
     }
 
     fn do_urgent(&mut self, flash: &dyn Flash, work: Work) -> Result<Step, FlashError> {

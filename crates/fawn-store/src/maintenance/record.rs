@@ -1,5 +1,7 @@
 //! What goes to the manifest beside seals and merges: ranges, value files, space given back, the clean stop.
 
+use std::collections::BTreeSet;
+
 use fawn_ring::Key;
 
 use super::seal::remove_if_there;
@@ -140,17 +142,18 @@ impl Maintenance {
             remove_if_there(flash, FileId::Segment(*file))?;
             self.retiring.remove(&number.get());
         }
-        let known = &self.manifest.state().values;
+        let listed = &self.manifest.state().values;
+        let known: BTreeSet<u64> = reclaim.values.iter().copied().filter(|file| listed.contains_key(file)).collect();
         let mut values = reclaim.values.clone();
         values.sort_unstable();
         values.dedup();
-        let edits: Vec<Edit> = values
-            .iter()
-            .filter(|file| known.contains_key(file))
-            .map(|file| Edit::ValueDropped { file: *file })
-            .collect();
+        let edits: Vec<Edit> = known.iter().map(|file| Edit::ValueDropped { file: *file }).collect();
         if !edits.is_empty() {
-            self.manifest.commit(flash, &edits)?;
+            match self.manifest.commit(flash, &edits) {
+                // The merge that drops their older stubs gives them back, too.
+                Err(FlashError::NoSpace) => values.retain(|file| !known.contains(file)),
+                result => drop(result?),
+            }
         }
         for file in &values {
             remove_if_there(flash, FileId::Value(*file))?;

@@ -48,7 +48,14 @@ impl Maintenance {
                     }
                 }
                 self.stalled = true;
-                Ok(Step::More)
+                if std::mem::replace(&mut self.told_stalled, true) {
+                    return Ok(Step::More);
+                }
+                Ok(Step::Event(Event::Stalled))
+            }
+            Ok(step @ Step::Event(Event::Sealed { .. })) => {
+                self.told_stalled = false;
+                Ok(step)
             }
             result => result,
         }

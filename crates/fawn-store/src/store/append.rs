@@ -61,14 +61,15 @@ impl Store {
         if let Some(why) = &self.stopped {
             return Err(Refusal::Stopped(why.clone()));
         }
-        if len > self.segment_bytes / 4 {
-            return Err(Refusal::TooLarge);
-        }
         if self.unlogged_flush {
             self.log_flushes()?;
         }
+        // Before a value is given a file of its own because it is too large.
         if kind != Kind::Delete {
             self.refuse_when_full()?;
+        }
+        if len > self.segment_bytes / 4 {
+            return Err(Refusal::TooLarge);
         }
         if !self.open.fits(len) {
             self.freeze()?;
@@ -88,6 +89,15 @@ impl Store {
     fn make_room_in_log(&mut self) -> Refusal {
         if self.frozen.is_empty() {
             self.freeze_at(self.log.position());
+        }
+        self.busy_sealing()
+    }
+
+    /// Why what needs another segment sealed is refused. Without space on the device there is no telling when it will be.
+    fn busy_sealing(&mut self) -> Refusal {
+        if self.waits_for_space() {
+            self.counters.refused_space += 1;
+            return Refusal::NoSpace;
         }
         Refusal::Busy
     }
@@ -143,14 +153,15 @@ impl Store {
     /// Freezes the open segment, if it holds anything, and has it sealed.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] while as many frozen segments as are allowed wait for their seal.
+    /// [`Refusal::Busy`] while as many frozen segments as are allowed wait for their seal, [`Refusal::NoSpace`] while
+    /// that waits for space.
     pub fn seal(&mut self) -> Result<(), Refusal> {
         if self.open.is_empty() { Ok(()) } else { self.freeze() }
     }
 
     fn freeze(&mut self) -> Result<(), Refusal> {
         if self.frozen.len() >= MAX_FROZEN {
-            return Err(Refusal::Busy);
+            return Err(self.busy_sealing());
         }
         self.freeze_at(self.log.position());
         Ok(())
@@ -224,7 +235,7 @@ impl Store {
     /// Empties the store: at once (`at` 0 or past), or at Unix second `at`. Records appended later survive.
     ///
     /// # Errors
-    /// [`Refusal::Busy`], [`Refusal::Stopped`]; nothing has changed.
+    /// [`Refusal::Busy`], [`Refusal::NoSpace`], [`Refusal::Stopped`]; nothing has changed.
     pub fn flush_all(&mut self, at: u32, now: u32) -> Result<Gate, Refusal> {
         self.fire_flushes(now);
         if let Some(why) = &self.stopped {

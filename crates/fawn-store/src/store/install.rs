@@ -43,6 +43,7 @@ impl Store {
     fn begin(&mut self, event: Event) {
         match event {
             Event::Sealed { segment, reclaim } => self.begin_seal(segment, reclaim),
+            Event::Stalled => self.seal_stalled = true,
             Event::Loaded { slice, table, bytes, stale } => {
                 if let Some(number) = self.slices.starting_at(&slice) {
                     let slice = self.slices.get_mut(number);
@@ -84,6 +85,7 @@ impl Store {
 
     fn begin_seal(&mut self, segment: Option<(SegmentNumber, View, Vec<u64>)>, reclaim: Reclaim) {
         self.counters.seals += 1;
+        self.seal_stalled = false;
         self.retire(reclaim);
         let Some((number, view, prefixes)) = segment else {
             self.finish_seal();

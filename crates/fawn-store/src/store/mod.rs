@@ -110,6 +110,8 @@ pub struct Store {
     flushed_entries: u64,
     /// Only the device's reserve is left.
     no_space: bool,
+    /// A seal waits for space on the device.
+    seal_stalled: bool,
     /// When the last flush is durable.
     flush_gate: Gate,
     /// Gate of the log's batch that holds the last flush, whatever the acknowledgement.
@@ -169,6 +171,7 @@ impl Store {
             unlogged_flush: false,
             flushed_entries: 0,
             no_space: false,
+            seal_stalled: false,
             flush_gate: Gate::NONE,
             flush_logged: 0,
             now: parts.now,
@@ -288,6 +291,16 @@ impl Store {
     pub fn is_idle(&self) -> bool {
         let unsealed = self.closing && self.options.ack == Ack::Memory && self.holds_unsealed();
         !self.batch_in_flight && self.log.pending_bytes() == 0 && !unsealed
+    }
+
+    /// Whether a seal waits for space that nothing under way will bring.
+    pub fn waits_for_space(&self) -> bool {
+        self.seal_stalled && !self.cleaning.merging
+    }
+
+    /// Whether a stop would lose records: in memory mode only segments keep any, and there is no space for one.
+    pub fn cannot_stop_cleanly(&self) -> bool {
+        self.options.ack == Ack::Memory && self.waits_for_space() && self.holds_unsealed()
     }
 
     fn holds_unsealed(&self) -> bool {

@@ -155,6 +155,101 @@ fn a_full_device_refuses_puts_and_goes_on_with_reads_and_deletes() {
     machine.crash_and_reopen(PowerCut::Torn, 1).unwrap();
 }
 
+/// A store whose buffers are full of what there is no space to seal; returns how many keys it took.
+fn full_to_the_brim(ack: Ack) -> (Machine, u64) {
+    let options = Options { segment_bytes: 64 << 10, log_pages: 512, slices: 4, ..tiny_with(ack) };
+    let mut machine = Machine::new(options, 1).unwrap();
+    let mut stored = 0u64;
+    let put = |machine: &mut Machine, number: u64| {
+        machine.issue_put(format!("key-{number}").as_bytes(), &value(number, 100), Extras::default())
+    };
+    while stored < 1000 {
+        put(&mut machine, stored).unwrap();
+        stored += 1;
+    }
+    machine.settle();
+    let capacity = machine.flash().used_bytes();
+    machine.flash().set_capacity(capacity);
+    while put(&mut machine, stored).is_ok() {
+        stored += 1;
+    }
+    machine.sync_log();
+    machine.settle();
+    assert_eq!(machine.store().stopped(), None);
+    assert!(machine.store().waits_for_space(), "{:?}", machine.stats());
+    (machine, stored)
+}
+
+fn check_all(machine: &mut Machine, stored: u64) {
+    for number in 0..stored {
+        assert_eq!(&*machine.get(format!("key-{number}").as_bytes()).unwrap().unwrap().value, value(number, 100));
+    }
+}
+
+#[test]
+fn a_store_on_a_full_device_opens_reads_refuses_and_stops() {
+    for ack in [Ack::Durable, Ack::Interval { ms: 5 }] {
+        let (mut machine, stored) = full_to_the_brim(ack);
+        for round in 0..3 {
+            check_all(&mut machine, stored);
+            assert_eq!(machine.put(b"more", &[1; 100]).unwrap_err(), Refusal::NoSpace);
+            let refused = (0..3000).find_map(|number| machine.delete(format!("none-{number}").as_bytes()).err());
+            assert_eq!(refused, Some(Refusal::NoSpace), "deletes do not wait for ever");
+            assert_eq!(machine.store().seal(), Err(Refusal::NoSpace));
+            machine.sync_log();
+            if round == 1 {
+                machine.clean_stop_and_reopen().unwrap();
+            } else {
+                machine.crash_and_reopen(PowerCut::Torn, round).unwrap();
+            }
+        }
+        let capacity = machine.flash().used_bytes() + (4 << 20);
+        machine.flash().set_capacity(capacity);
+        machine.advance_clock(1000);
+        machine.settle();
+        machine.put(b"more", &[1; 100]).unwrap();
+        assert!(machine.delete(b"key-0").unwrap());
+        machine.clean_stop_and_reopen().unwrap();
+    }
+}
+
+#[test]
+fn a_stop_without_space_for_what_is_in_memory_alone_says_so() {
+    let (mut machine, stored) = full_to_the_brim(Ack::Memory);
+    check_all(&mut machine, stored);
+    assert_eq!(machine.store().seal(), Err(Refusal::NoSpace));
+    machine.store().hurry();
+    machine.settle();
+    assert!(!machine.store().is_idle() && machine.store().cannot_stop_cleanly());
+    let capacity = machine.flash().used_bytes() + (4 << 20);
+    machine.flash().set_capacity(capacity);
+    assert!(machine.turn_until(|machine| machine.store().is_idle()));
+    assert!(!machine.store().cannot_stop_cleanly());
+}
+
+#[test]
+fn stores_that_share_a_device_leave_each_other_their_reserves() {
+    let mut left = Vec::new();
+    for count in [1, 4] {
+        let options = Options { segment_bytes: 32 << 10, log_pages: 64, slices: 4, count, ..tiny() };
+        let segment = options.segment_bytes as u64;
+        let mut machine = Machine::new(options, 1).unwrap();
+        machine.settle();
+        let capacity = machine.flash().used_bytes() + (4 << 20);
+        machine.flash().set_capacity(capacity);
+        let mut stored = 0u64;
+        while machine.put(format!("key-{stored}").as_bytes(), &value(stored, 900)).is_ok() {
+            stored += 1;
+        }
+        machine.settle();
+        // Two segments, what may be unsealed in three, the largest slice.
+        let free = capacity - machine.flash().used_bytes();
+        assert!(free > u64::from(count) * 4 * segment, "{count} stores leave {free}");
+        left.push(free);
+    }
+    assert!(left[1] > 2 * left[0], "{left:?}");
+}
+
 #[test]
 fn puts_resume_when_the_device_grows() {
     let mut machine = machine(2);
