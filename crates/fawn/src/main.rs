@@ -64,10 +64,17 @@ fn main() -> ExitCode {
         Ok(Outcome::Missing) => ExitCode::FAILURE,
         // The reader of our output has what it wanted (`fawn dump - | head`).
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&error);
-            ExitCode::FAILURE
-        }
+        Err(error) => match error.downcast_ref::<clap::Error>() {
+            Some(usage) => {
+                // As for `complain`.
+                let _ = usage.print();
+                ExitCode::from(2)
+            }
+            None => {
+                complain(&error);
+                ExitCode::FAILURE
+            }
+        },
     }
 }
 

@@ -2,14 +2,17 @@
 
 use std::io::{IsTerminal, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use anyhow::bail;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory};
 use fawn_node::{Limits, ServeOptions, TlsFiles, UnixOptions};
 use fawn_store::Ack;
 use tracing_subscriber::EnvFilter;
 
 use crate::Outcome;
+use crate::command::Fawn;
 use crate::tell::Log;
 use crate::values::{AckMode, FileMode, Size, Span};
 
@@ -26,9 +29,9 @@ pub struct ServeArguments {
     #[arg(long, value_name = "DIR", default_value = "./fawn-data")]
     pub dir: PathBuf,
     /// Address to listen on; port 0 takes a free port; may be given several times
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:11211")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:11211", value_parser = parse_listen)]
     pub listen: Vec<String>,
-    /// DRAM for index, buffers and record cache [default: a quarter of the machine's]
+    /// DRAM for index, buffers and record cache, at least 8M for each thread [default: a quarter of the machine's]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
     /// When a write is answered: durable (after the sync that covers it), interval:MS (at once, synced at most MS
@@ -41,9 +44,9 @@ pub struct ServeArguments {
     /// Permissions of the Unix socket
     #[arg(long, value_name = "MODE", default_value = "0700", requires = "unix")]
     pub unix_mode: FileMode,
-    /// Event loops, each with its own core and share of the keys [default: one a core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
+    /// Event loops, each with its own core and share of the keys, up to four a core [default: one a core]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    pub threads: Option<NonZeroUsize>,
     /// Largest value, at most 128M
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = parse_item_size)]
     pub max_item_size: Size,
@@ -57,9 +60,9 @@ pub struct ServeArguments {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Connections at a time; further ones are refused
-    #[arg(long, value_name = "N", default_value_t = 4096)]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_connections: u32,
-    /// Close connections that were silent for this long [default: never]
+    /// Close connections that were silent for this long; 0 for never [default: never]
     #[arg(long, value_name = "DURATION")]
     pub idle_timeout: Option<Span>,
     /// Refuse clients' `flush_all`, which would empty the store
@@ -83,9 +86,72 @@ fn parse_item_size(text: &str) -> Result<Size, String> {
     }
 }
 
+/// Takes `--listen` when it has the form of an address with a port. Whether there is such a host is seen later.
+fn parse_listen(text: &str) -> Result<String, String> {
+    if text.parse::<u16>().is_ok() {
+        return Err(format!("write ADDR:PORT, such as 127.0.0.1:{text}"));
+    }
+    let well_formed = text.rsplit_once(':').is_some_and(|(host, port)| {
+        let bracketed = host.starts_with('[') && host.ends_with(']');
+        port.parse::<u16>().is_ok() && !host.is_empty() && !host.contains('/') && (bracketed || !host.contains(':'))
+    });
+    if well_formed {
+        Ok(text.to_owned())
+    } else {
+        Err("write ADDR:PORT, such as 127.0.0.1:11211 or [::1]:11211".into())
+    }
+}
+
+/// Event loops for each core beyond which they only take turns.
+const THREADS_A_CORE: usize = 4;
+
+/// Parses `--threads`.
+fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
+    let most = cores().saturating_mul(NonZeroUsize::new(THREADS_A_CORE).unwrap_or(NonZeroUsize::MIN));
+    match text.parse::<NonZeroUsize>() {
+        Ok(threads) if threads <= most => Ok(threads),
+        _ => Err(format!("choose 1 to {most}: this machine has {} cores, and more threads only take turns", cores())),
+    }
+}
+
+/// Least memory of a thread: its open segment, two that are being sealed, and an index.
+const LEAST_MEMORY_A_THREAD: u64 = 8 << 20;
+
+impl ServeArguments {
+    fn threads(&self) -> NonZeroUsize {
+        self.threads.unwrap_or_else(cores)
+    }
+
+    /// The least that `--memory` may be.
+    fn least_memory(&self) -> Size {
+        Size { bytes: LEAST_MEMORY_A_THREAD * self.threads().get() as u64 }
+    }
+
+    /// Refuses what each flag alone cannot know.
+    fn check(&self) -> Result<(), clap::Error> {
+        let least = self.least_memory();
+        match self.memory {
+            Some(memory) if memory < least => {
+                let threads = self.threads();
+                let message = format!("--memory {memory} is too small: --threads {threads} needs at least {least}");
+                Err(Fawn::command().error(ErrorKind::ValueValidation, message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Serves until a signal asks to stop.
 pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
+    arguments.check()?;
+    refuse_file(&arguments.dir)?;
     log_to_standard_error();
+    if let Some(memory) = arguments.memory.filter(|memory| memory.bytes > machine_memory()) {
+        let machine = Size { bytes: machine_memory() };
+        tracing::warn!(
+            "--memory {memory} is more than the machine's {machine}: it will swap, or be killed, when it fills"
+        );
+    }
     fawn_node::serve(&options(arguments), |addresses| {
         let mut out = std::io::stdout().lock();
         for address in addresses {
@@ -99,14 +165,12 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
 
 /// The node's options. What was not given is derived from the machine.
 fn options(arguments: &ServeArguments) -> ServeOptions {
-    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let given = arguments.threads.and_then(|threads| NonZeroUsize::new(usize::from(threads)));
     let files = (arguments.tls_cert.clone(), arguments.tls_key.clone());
     ServeOptions {
         listen: arguments.listen.clone(),
         unix: arguments.unix.clone().map(|path| UnixOptions { path, mode: arguments.unix_mode.0 }),
-        threads: given.unwrap_or(cores),
-        memory_bytes: arguments.memory.map_or_else(default_memory, |size| size.bytes),
+        threads: arguments.threads(),
+        memory_bytes: arguments.memory.unwrap_or_else(|| default_memory(arguments.least_memory())).bytes,
         ack: match arguments.ack {
             AckMode::Durable => Ack::Durable,
             AckMode::Interval { ms } => Ack::Interval { ms },
@@ -119,18 +183,35 @@ fn options(arguments: &ServeArguments) -> ServeOptions {
         flush_enabled: !arguments.no_flush,
         limits: Limits {
             connections: arguments.max_connections as usize,
-            idle_timeout: arguments.idle_timeout.map(|span| span.0),
+            idle_timeout: arguments.idle_timeout.map(|span| span.0).filter(|span| !span.is_zero()),
             ..Limits::default()
         },
         ..ServeOptions::new(&arguments.dir)
     }
 }
 
-/// A quarter of the machine's DRAM, at least 64 MiB.
-fn default_memory() -> u64 {
+/// Cores that this process may use.
+fn cores() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Bytes of DRAM of the machine.
+fn machine_memory() -> u64 {
     let system = rustix::system::sysinfo();
-    let total = (system.totalram as u64).saturating_mul(u64::from(system.mem_unit.max(1)));
-    (total / 4).max(64 << 20)
+    (system.totalram as u64).saturating_mul(u64::from(system.mem_unit.max(1)))
+}
+
+/// A quarter of the machine's DRAM, at least 64 MiB and `least`.
+fn default_memory(least: Size) -> Size {
+    Size { bytes: (machine_memory() / 4).max(64 << 20).max(least.bytes) }
+}
+
+/// Refuses a data directory that is a file, or lies below one.
+fn refuse_file(dir: &Path) -> anyhow::Result<()> {
+    match dir.ancestors().find(|part| part.is_file()) {
+        Some(file) => bail!("{} is a file; --dir needs a directory, or the name of one to be made", file.display()),
+        None => Ok(()),
+    }
 }
 
 /// Logs to standard error, whether anybody reads it or not: as `FAWN_LOG` says (`debug`, `fawn_node=trace`, …), else what an operator should know.
