@@ -6,12 +6,16 @@ use super::Maintenance;
 use super::load::cursor;
 use crate::flash::Flash;
 use crate::merge::Void;
+use crate::page::PAGE_BYTES;
 use crate::record::{Kind, Record};
 use crate::segment::{Cursor, SegmentError};
 use crate::work::Scanned;
 
-/// Pages that all cursors of a scan read ahead together: 8 MiB.
-const READ_AHEAD_PAGES: usize = 2048;
+/// Bytes that the cursors read at a time, all together, for each byte that is asked for. Every part of a scan opens its
+/// cursors anew, so that what they have read beyond its end is read again.
+const READ_AHEAD: usize = 2;
+/// Most pages that one cursor reads at a time.
+const MOST_READ_PAGES: usize = 64;
 
 impl Maintenance {
     /// Reads live records from the start of `interval`, within the slice that holds it, until `max_bytes` are reached.
@@ -45,7 +49,8 @@ impl Maintenance {
         let slice = &state.slices[place];
         let part = Interval::new(interval.low, interval.high.min(slice.interval.high));
         let after = part.high.successor().filter(|next| interval.contains(next));
-        let read_pages = (READ_AHEAD_PAGES / slice.parts.len().max(1)).clamp(2, 64);
+        let read_pages = max_bytes.saturating_mul(READ_AHEAD) / PAGE_BYTES / slice.parts.len().max(1);
+        let read_pages = read_pages.clamp(1, MOST_READ_PAGES);
         let mut cursors: Vec<(u64, Cursor)> = Vec::new();
         for number in &slice.parts {
             let view = &self.views[number];
