@@ -28,4 +28,5 @@ pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, inter
 pub use engine::{Engine, Polled};
 pub use fawn_store::{Ack, Stats};
 pub use files::{Caching, Files, OpenFile};
+pub use helper::guarded;
 pub use reader::{Issuer, ReadPath, Reader, ReaderOptions};

@@ -342,6 +342,22 @@ mod tests {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     #[test]
+    fn a_request_that_had_no_room_is_the_same_when_it_is_tried_again() {
+        for line in [
+            "stats\r\n",
+            "stats settings\r\n",
+            "stats items\r\n",
+            "stats conns\r\n",
+            "set k 1 2 3\r\nabc\r\n",
+            "flush_all 9\r\n",
+        ] {
+            let mut session = Session::new(fawn_memcache::Limits { item_bytes: 1 << 20 });
+            let fawn_memcache::Event::Request(request) = session.next(line.as_bytes()).event else { panic!("{line}") };
+            assert_eq!(Deferred::of(&request).request(), request, "{line}");
+        }
+    }
+
+    #[test]
     fn a_byte_now_and_then_is_no_progress_and_a_quarter_of_what_waits_is() {
         const WAITS: usize = 8 << 20;
         let (socket, peer) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();

@@ -9,14 +9,14 @@ use fawn_ring::{Interval, Key};
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
 use fawn_store::page::Page;
-use fawn_store::work::Scanned;
+use fawn_store::work::{Event, Scanned};
 use fawn_store::{self as store, Appended, Gate, Refusal, Stats, Write};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes of records in one part of a scan.
-const SCAN_BYTES: usize = 256 << 10;
+/// Bytes of records in one part of a scan: enough that reading a slice of a hundred parts takes no read for each record.
+const SCAN_BYTES: usize = 2 << 20;
 
 /// The stores of one loop.
 pub struct Engines {
@@ -84,6 +84,34 @@ impl Engines {
         let rest = Interval::new(from.max(interval.low), interval.high);
         let id = engine.scan(rest, SCAN_BYTES, now.unix);
         self.scanning.push((store, id, ticket));
+    }
+
+    /// The answer to a scan that cannot be carried out.
+    fn refuse_scan(&mut self, ticket: Ticket, why: String) {
+        let scanned = Scanned { id: 0, records: Vec::new(), next: None, error: Some(why) };
+        self.news.push(News::Scanned { ticket, scanned });
+    }
+
+    /// Begins the scans that wait until everything appended so far is on its way to flash.
+    fn begin_first_scans(&mut self, now: Now) {
+        for (store, ticket, from) in std::mem::take(&mut self.scans) {
+            let engine = self.stores[store].store();
+            let stopped = engine.stopped().map(|why| Refusal::Stopped(why.to_owned()));
+            match stopped.map_or_else(|| engine.seal(), Err) {
+                Ok(()) => self.begin_scan(store, ticket, from, now),
+                Err(Refusal::Busy) => self.scans.push((store, ticket, from)),
+                Err(refusal) => self.refuse_scan(ticket, refusal.to_string()),
+            }
+        }
+    }
+
+    /// A store has stopped: its scans may never come to an end.
+    fn end_scans(&mut self, stopped: usize, why: &str) {
+        let waiting = self.scans.extract_if(.., |(store, ..)| *store == stopped).map(|(_, ticket, _)| ticket);
+        let under_way = self.scanning.extract_if(.., |(store, ..)| *store == stopped).map(|(.., ticket)| ticket);
+        for ticket in waiting.chain(under_way).collect::<Vec<_>>() {
+            self.refuse_scan(ticket, why.to_owned());
+        }
     }
 
     fn take_scanned(&mut self) {
@@ -174,6 +202,8 @@ impl Stores for Engines {
         self.asked = true;
         if first {
             self.scans.push((store, ticket, from));
+        } else if let Some(why) = self.stores[store].store_ref().stopped() {
+            self.refuse_scan(ticket, why.to_owned());
         } else {
             self.begin_scan(store, ticket, from, now);
         }
@@ -190,12 +220,10 @@ impl Stores for Engines {
 
     fn turn(&mut self, now: Now) -> Turn {
         self.asked = false;
-        for (store, ticket, from) in std::mem::take(&mut self.scans) {
-            match self.stores[store].store().seal() {
-                Err(Refusal::Busy) => self.scans.push((store, ticket, from)),
-                // A stopped store still reads.
-                Ok(()) | Err(_) => self.begin_scan(store, ticket, from, now),
-            }
+        self.begin_first_scans(now);
+        let values = self.values.take_done();
+        for (store, why) in values.failed {
+            self.stores[store].store().handle(Event::Failed(why));
         }
         let mut turn = Turn::default();
         for (number, engine) in self.stores.iter_mut().enumerate() {
@@ -216,7 +244,10 @@ impl Stores for Engines {
             }
         }
         self.take_scanned();
-        self.news.append(&mut self.values.take_done());
+        for (store, why) in &turn.stopped {
+            self.end_scans(*store, why);
+        }
+        self.news.extend(values.news);
         turn.news = std::mem::take(&mut self.news);
         turn
     }
@@ -349,6 +380,58 @@ impl Reads for Readers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fawn_flash::{Caching, Directory};
+
+    fn now() -> Now {
+        Now { unix: 1_700_000_000, ms: 1 }
+    }
+
+    /// Two stores, neither of which has had a turn.
+    fn two(dir: &std::path::Path) -> Engines {
+        let directory = Directory::open(dir, 2).unwrap();
+        let open = |index| {
+            let files = Arc::new(directory.files(index, Caching::Auto).unwrap());
+            let options = store::Options {
+                index: index as u32,
+                count: 2,
+                interval: directory.interval(index),
+                ..store::Options::new(directory.secret(), 8 << 20)
+            };
+            Engine::open(files, options, now().unix).unwrap().0
+        };
+        Engines::new(0, vec![open(0), open(1)]).unwrap()
+    }
+
+    fn low(engines: &Engines, store: usize) -> Key {
+        engines.stores[store].store_ref().interval().low
+    }
+
+    #[test]
+    fn stores_that_stop_in_one_turn_are_all_told_of_and_so_are_their_scans() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut engines = two(dir.path());
+        // One scan is under way on each, one waits for a seal, one comes after the stop.
+        for store in [0, 1] {
+            engines.begin_scan(store, 10 + store as Ticket, low(&engines, store), now());
+            engines.scan(store, 20 + store as Ticket, low(&engines, store), true, now());
+            engines.stores[store].store().handle(Event::Failed(format!("{store} told to fail")));
+        }
+        let turn = engines.turn(now());
+        assert_eq!(turn.stopped, [(0, "0 told to fail".into()), (1, "1 told to fail".into())]);
+        engines.scan(0, 30, low(&engines, 0), true, now());
+        engines.scan(1, 31, low(&engines, 1), false, now());
+        let later = engines.turn(now());
+        assert!(later.stopped.is_empty(), "once each");
+        let mut ended: Vec<Ticket> = Vec::new();
+        for news in turn.news.into_iter().chain(later.news) {
+            let News::Scanned { ticket, scanned } = news else { panic!("{news:?}") };
+            assert!(scanned.error.is_some());
+            ended.push(ticket);
+        }
+        ended.sort_unstable();
+        assert_eq!(ended, [10, 11, 20, 21, 30, 31]);
+        assert!(engines.stop().is_err());
+    }
 
     #[test]
     fn steps_are_counted_by_their_length() {

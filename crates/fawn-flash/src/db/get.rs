@@ -43,6 +43,15 @@ impl Large {
         let Record { seq, client_flags, expiry, client_cas, .. } = *record;
         Self { stub, seq, client_flags, expiry, client_cas }
     }
+
+    /// The value's file was not there, as `gone` was not before: when the key was written meanwhile, it is another one.
+    fn is_gone(&self, gone: &mut Option<u64>) -> Result<(), Damage> {
+        if gone.replace(self.stub.file) == Some(self.stub.file) {
+            let what = "the value's file is missing".to_owned();
+            return Err(Damage { file: self.stub.id(), offset: 0, what });
+        }
+        Ok(())
+    }
 }
 
 impl Shard {
@@ -50,6 +59,7 @@ impl Shard {
     /// Waits for what the answer shows to be durable.
     pub fn get<T>(&self, key: &Key, name: &[u8], mut found: impl FnMut(&Record<'_>) -> T) -> Result<Option<T>, Error> {
         let now = clock::unix();
+        let mut gone = None;
         loop {
             let heard = self.events.listen();
             let mut core = self.open_core()?;
@@ -60,8 +70,9 @@ impl Shard {
                     self.wait(gate)?;
                     match self.get_large(&large, name, &mut found)? {
                         Some(answer) => return Ok(Some(answer)),
-                        None => continue,
+                        None => large.is_gone(&mut gone)?,
                     }
+                    continue;
                 }
                 Lookup::Found { record, gate } => {
                     let answer = found(&record);
@@ -94,6 +105,7 @@ impl Shard {
                     if let Some(answer) = self.get_large(&large, name, &mut found)? {
                         return Ok(Some(answer));
                     }
+                    large.is_gone(&mut gone)?;
                 }
             }
         }

@@ -151,6 +151,29 @@ fn large_values_read_back_after_seals_and_restarts_and_their_files_go_with_them(
 }
 
 #[test]
+fn a_value_whose_file_is_missing_is_an_error_and_not_a_loop() {
+    let place = place();
+    let mut db = Db::open(&place.path, small(Ack::Durable)).unwrap();
+    db.put(b"large", &value(1, 200_000)).unwrap();
+    for sealed in [false, true] {
+        if sealed {
+            db.inner.shards.iter().for_each(|shard| shard.sync_by_seal().unwrap());
+        }
+        db.close().unwrap();
+        db = Db::open(&place.path, small(Ack::Durable)).unwrap();
+        let files = (0..2).flat_map(|store| std::fs::read_dir(place.path.join(format!("store-{store}"))).unwrap());
+        let files: Vec<PathBuf> = files.map(|entry| entry.unwrap().path()).collect();
+        let file = files.into_iter().find(|path| path.file_name().unwrap().to_string_lossy().starts_with("value-"));
+        let (file, aside) = (file.unwrap(), place.path.join("aside"));
+        std::fs::rename(&file, &aside).unwrap();
+        let error = db.get(b"large").unwrap_err().to_string();
+        assert!(error.contains("the value's file is missing"), "{error}");
+        std::fs::rename(&aside, &file).unwrap();
+        assert!(db.get(b"large").unwrap() == Some(value(1, 200_000)));
+    }
+}
+
+#[test]
 fn what_was_put_durably_is_there_after_a_stop_without_a_close() {
     let place = place();
     let db = Db::open(&place.path, small(Ack::Durable)).unwrap();

@@ -3,7 +3,8 @@
 use super::harness::{Node, eventually, hit, set};
 use std::io::Write;
 use std::net::Shutdown;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 #[test]
 fn one_connection_too_many_is_told_so() {
@@ -152,7 +153,7 @@ fn requests_in_flight_are_bounded_and_the_rest_waits() {
     for client in &mut clients {
         client.say("get cold\r\n".repeat(20));
     }
-    let reads = || node.knobs.reads.load(std::sync::atomic::Ordering::SeqCst);
+    let reads = || node.knobs.reads.load(Ordering::SeqCst);
     eventually(|| reads() == 10, "ten reads");
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(reads(), 10);
@@ -210,4 +211,93 @@ fn a_client_that_vanishes_with_reads_under_way_leaves_nothing_behind() {
     node.await_stat("fawn_waiting", 0);
     node.await_stat("curr_connections", 1);
     node.await_stat("fawn_buffered_bytes", 0);
+}
+
+#[test]
+fn what_waits_for_a_buffer_counts_as_memory() {
+    let node = Node::start(1, 1, |options| options.limits.buffered_bytes = 8 << 20);
+    // A client that asked for statistics would have to wait as well.
+    let now = || node.running().shared().totals();
+    node.knobs.set(|knobs| &knobs.busy, true);
+    let value = "x".repeat(500_000);
+    let mut client = node.client();
+    std::thread::scope(|scope| {
+        let sets: String = (0..60).map(|n| set(&format!("k{n}"), &value)).collect();
+        let mut writer = super::harness::Client(client.0.try_clone().unwrap());
+        scope.spawn(move || writer.say(sets));
+        eventually(|| now().buffered_bytes >= 4 << 20, "the share of operations and answers");
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(now().waiting <= 9, "{} values of 0.5 MB in 4 MiB", now().waiting);
+        node.knobs.set(|knobs| &knobs.busy, false);
+        client.expect("STORED\r\n".repeat(60));
+    });
+    node.await_stat("fawn_buffered_bytes", 0);
+}
+
+#[test]
+fn a_busy_store_is_tried_by_one_of_those_that_wait_and_each_is_counted_once() {
+    const WAITING: u64 = 50;
+    let node = Node::simple();
+    let mut client = node.client();
+    client.ask(set("cold", "1") + &set("a", "1"), "STORED\r\nSTORED\r\n");
+    node.knobs.set(|knobs| &knobs.cold, true);
+    node.knobs.set(|knobs| &knobs.busy, true);
+    let refused = || node.knobs.refused.load(Ordering::SeqCst);
+    client.say(format!(
+        "incr cold 1\r\nmg a T9 q\r\n{}",
+        (2..WAITING).map(|n| set(&format!("k{n}"), "v")).collect::<String>()
+    ));
+    eventually(|| refused() == WAITING, "all have been refused");
+    node.knobs.set(|knobs| &knobs.nag, true);
+    for round in 1..=20 {
+        node.knobs.ring();
+        eventually(|| refused() > WAITING + round, "another try");
+    }
+    node.knobs.set(|knobs| &knobs.nag, false);
+    let (turns, tries) = (node.stat("fawn_turns"), refused() - WAITING);
+    assert!(tries <= turns, "{tries} tries in {turns} turns");
+    // What it read is true for a second.
+    let reads = node.knobs.reads.load(Ordering::SeqCst);
+    assert!(reads <= tries / 4 + 2, "{reads} reads for {tries} tries");
+    node.knobs.set(|knobs| &knobs.busy, false);
+    client.expect(format!("2\r\nHD\r\n{}", "STORED\r\n".repeat(WAITING as usize - 2)));
+    assert_eq!((node.stat("cmd_set"), node.stat("incr_hits"), node.stat("cmd_touch")), (WAITING, 1, 1));
+}
+
+#[test]
+fn one_client_that_takes_nothing_leaves_room_for_others() {
+    let node = Node::start(1, 1, |options| options.limits.buffered_bytes = 16 << 20);
+    let value = "x".repeat(500_000);
+    node.client().ask(set("big", &value), "STORED\r\n");
+    let mut slow = node.client();
+    slow.say(format!("get {}\r\n", "big ".repeat(100).trim_end()));
+    eventually(|| node.stat("fawn_buffered_bytes") > 500_000, "an answer that nobody takes");
+    let mut other = node.client();
+    other.ask("get big\r\n", format!("{}END\r\n", hit("big", &value)));
+    assert!(node.stat("fawn_buffered_bytes") <= 3 << 20, "{}", node.stat("fawn_buffered_bytes"));
+    slow.expect(hit("big", &value).repeat(100));
+    slow.expect("END\r\n");
+}
+
+#[test]
+fn all_that_waited_for_room_go_on_at_once() {
+    let node = Node::start(1, 1, |options| options.limits.requests_in_flight = 1);
+    node.knobs.set(|knobs| &knobs.cold, true);
+    node.knobs.set(|knobs| &knobs.reads_held, true);
+    let mut first = node.client();
+    first.say("get cold\r\n");
+    eventually(|| node.knobs.reads.load(Ordering::SeqCst) == 1, "a read");
+    let mut clients: Vec<_> = (0..200).map(|_| node.client()).collect();
+    for client in &mut clients {
+        client.say("get hot\r\n");
+    }
+    let paused = || node.running().shared().totals().paused;
+    eventually(|| paused() == 200, "all wait");
+    let began = Instant::now();
+    node.knobs.set(|knobs| &knobs.reads_held, false);
+    first.expect("END\r\n");
+    for client in &mut clients {
+        client.expect("END\r\n");
+    }
+    assert!(began.elapsed() < Duration::from_secs(2), "four turns and no tick: {:?}", began.elapsed());
 }
