@@ -17,16 +17,12 @@ use fawn_store::work::{Event, Work};
 use fawn_store::{Batch, Committed, OpenError, Opening, Options, Store};
 
 use crate::clock;
-use tracing::warn;
-
 use crate::files::Files;
 use crate::helper;
 use crate::signal::Signal;
 
 /// Index entries installed in one [`Engine::poll`]: about 0.1 ms.
 const INSTALL_BUDGET: usize = 2048;
-/// Use of the device, in per cent, at which the log warns.
-const WARN_PERCENT: [u64; 2] = [80, 90];
 /// Milliseconds between looks at the device's space and at scheduled flushes.
 const TICK_MS: u64 = 1000;
 
@@ -53,8 +49,6 @@ pub struct Engine {
     /// An installation is under way.
     installing: bool,
     last_tick_ms: u64,
-    /// Per cent of the device in use that was warned of; 0 when it was below all of [`WARN_PERCENT`].
-    warned_percent: u64,
 }
 
 /// What the threads have done and the event loop has not seen.
@@ -122,7 +116,6 @@ impl Engine {
             threads,
             installing: false,
             last_tick_ms: 0,
-            warned_percent: 0,
         };
         engine.hand_out_work();
         Ok((engine, opening))
@@ -170,7 +163,6 @@ impl Engine {
         if now_ms >= self.last_tick_ms + TICK_MS {
             self.last_tick_ms = now_ms;
             self.store.tick(now);
-            self.warn_of_space();
         }
         if self.installing {
             self.installing = self.store.step(INSTALL_BUDGET);
@@ -193,23 +185,6 @@ impl Engine {
         }
         let tick = self.last_tick_ms + TICK_MS;
         self.store.batch_deadline_ms().map_or(tick, |deadline| deadline.min(tick)).saturating_sub(now_ms)
-    }
-
-    /// Says so when the device fills, once for each mark.
-    fn warn_of_space(&mut self) {
-        let Some(space) = self.store.space().filter(|space| space.total > 0) else {
-            return;
-        };
-        let used = 100 - (u128::from(space.free.min(space.total)) * 100 / u128::from(space.total)) as u64;
-        let mark = WARN_PERCENT.into_iter().rfind(|mark| used >= *mark).unwrap_or(0);
-        if mark > self.warned_percent {
-            let free = space.free >> 20;
-            warn!(
-                "{}: {used} % of the device is in use, {free} MiB are free; new values are refused when it is full",
-                self.files.path().display()
-            );
-        }
-        self.warned_percent = mark;
     }
 
     fn hand_out_work(&mut self) {

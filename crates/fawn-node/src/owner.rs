@@ -25,11 +25,15 @@ macro_rules! bench {
     };
 }
 
+mod flush;
+mod keys;
 mod listing;
 mod reads;
 
 pub use listing::Listed;
 
+use flush::Flush;
+use keys::Hold;
 use listing::ScanTask;
 
 use crate::answers::Pool;
@@ -42,10 +46,9 @@ use crate::route::Route;
 use crate::stores::{News, Stores, Ticket, Turn};
 use fawn_memcache::{Command, Responder};
 use fawn_ring::{Key, Secret};
+use fawn_store::Gate;
 use fawn_store::large::Stub;
-use fawn_store::{Gate, Refusal};
 use std::cmp::Ordering;
-use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -104,23 +107,6 @@ impl Done {
         let bytes = if self.silent { Vec::new() } else { operate::stopped_line() };
         Self { bytes, failed: true, ..self }
     }
-}
-
-/// A `flush_all` under way.
-struct Flush {
-    client: Client,
-    at_unix: u32,
-    quiet: bool,
-    /// What the stores that are flushed wait for, from the first one on.
-    gates: Vec<(usize, Gate)>,
-}
-
-/// Who works on a key, and who waits for it.
-#[derive(Debug, Default)]
-struct Hold {
-    /// Gets that share the key; 0: one task has it for itself.
-    readers: u32,
-    queue: VecDeque<Ticket>,
 }
 
 /// What a read found for a task that then had to wait because the store was busy. It stays true for as long as the task
@@ -363,12 +349,6 @@ impl<S: Stores> Owner<S> {
         }
     }
 
-    /// Whether the command comes after others that hold its key. Gets go together while nobody else waits.
-    fn must_queue(&self, keyed: &Keyed<'_>) -> bool {
-        let Some(hold) = self.held.get(&keyed.key) else { return false };
-        keyed.holds_key() || hold.readers == 0 || !hold.queue.is_empty()
-    }
-
     /// Names the client of a command that was just told to come [`Ran::Later`].
     pub fn assign(&mut self, ticket: Ticket, client: Client) {
         let task = self.tasks[ticket as usize].as_mut().expect("a task waits until it is assigned");
@@ -414,24 +394,11 @@ impl<S: Stores> Owner<S> {
         let task = self.tasks[ticket as usize].as_mut().expect("a waiting task is there");
         let appends = self.appends[task.store];
         let looked_up_at = *task.looked_up_at.get_or_insert(appends);
-        let comes_back = !matches!(step, Step::Read(_));
         let shares = !task.keyed().holds_key();
-        if (comes_back || !shares) && !task.holds_key {
-            task.holds_key = match self.held.entry(task.key) {
-                Entry::Vacant(vacant) => {
-                    vacant.insert(Hold { readers: u32::from(shares), queue: VecDeque::new() });
-                    true
-                }
-                Entry::Occupied(mut held) if shares && held.get().readers > 0 => {
-                    held.get_mut().readers += 1;
-                    true
-                }
-                Entry::Occupied(_) => {
-                    // Only a get whose record names a file comes this late, and it will not look again.
-                    assert!(matches!(step, Step::ReadValue(_)), "a key has one holder");
-                    false
-                }
-            };
+        if (!shares || !matches!(step, Step::Read(_))) && !task.holds_key {
+            task.holds_key = keys::hold(&mut self.held, task.key, shares);
+            // Only a get whose record names a file comes this late, and it will not look again.
+            assert!(task.holds_key || matches!(step, Step::ReadValue(_)), "a key has one holder");
             task.may_look_again = task.holds_key && looked_up_at == appends;
         }
         match step {
@@ -477,32 +444,6 @@ impl<S: Stores> Owner<S> {
         self.pool.give(task.name);
         if task.holds_key {
             self.let_go(&task.key, now);
-        }
-    }
-
-    /// Runs what queued behind the holder of `key`, until one of them holds it; gets that queued one after the other
-    /// hold it together.
-    fn let_go(&mut self, key: &Key, now: Now) {
-        let hold = self.held.get_mut(key).expect("a held key has a queue");
-        if hold.readers > 1 {
-            hold.readers -= 1;
-            return;
-        }
-        let mut queue = self.held.remove(key).expect("the key was just found").queue;
-        while let Some(ticket) = queue.pop_front() {
-            let task = self.tasks[ticket as usize].take().expect("a queued task is there");
-            let mut out = self.pool.take();
-            let step = self.begin(task.store, &task.keyed(), now, &mut out);
-            self.stepped(ticket, task, step, out, now);
-            let next_shares = queue.front().is_some_and(|next| {
-                !self.tasks[*next as usize].as_ref().expect("a queued task is there").keyed().holds_key()
-            });
-            if let Some(hold) = self.held.get_mut(key)
-                && !(next_shares && hold.readers > 0)
-            {
-                hold.queue = queue;
-                return;
-            }
         }
     }
 
@@ -577,7 +518,7 @@ impl<S: Stores> Owner<S> {
             let task = slot.take().expect("it was just seen");
             let parked = self.parked.len();
             self.try_again(ticket, task, now);
-            busy[store] |= self.parked[parked..].iter().any(|again| *again == ticket) && self.is_busy(ticket);
+            busy[store] |= self.parked[parked..].contains(&ticket) && self.is_busy(ticket);
         }
     }
 
@@ -591,31 +532,5 @@ impl<S: Stores> Owner<S> {
         for gated in std::mem::take(&mut self.gated[store]) {
             self.done.push_back(gated.done.failed_by_stop());
         }
-    }
-
-    /// Flushes all stores at `at_unix` (0: now), and tells `client` once that is durable: nothing, or an error unless it
-    /// is `quiet`. A store that is busy is waited for.
-    pub fn flush_all(&mut self, client: Client, at_unix: u32, quiet: bool, now: Now) {
-        self.flush_on(Flush { client, at_unix, quiet, gates: Vec::new() }, now);
-    }
-
-    fn flush_on(&mut self, mut flush: Flush, now: Now) {
-        let Flush { client, quiet: silent, .. } = flush;
-        for store in flush.gates.len()..self.stores.count() {
-            match self.stores.flush_all(store, flush.at_unix, now) {
-                Ok(gate) => flush.gates.push((store, gate)),
-                Err(Refusal::Busy) => {
-                    self.counters.parked.add(1);
-                    return self.flushes.push(flush);
-                }
-                Err(refusal) => {
-                    tracing::error!("flush_all was refused: {refusal}");
-                    let bytes = if silent { Vec::new() } else { operate::FLUSH_FAILED.as_bytes().to_vec() };
-                    return self.done.push_back(Done { client, bytes, failed: true, silent });
-                }
-            }
-            self.flushed += 1;
-        }
-        self.deliver(flush.gates, Done { client, bytes: Vec::new(), failed: false, silent });
     }
 }

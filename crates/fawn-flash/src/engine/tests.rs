@@ -92,7 +92,7 @@ impl Loop {
                 fawn_store::Finished::Found(record) => return Some(record.value.to_vec()),
                 fawn_store::Finished::Absent { .. } => return None,
                 fawn_store::Finished::Read(next) => read = next,
-                other => panic!("{other:?}"),
+                fawn_store::Finished::Damaged(damage) => panic!("{damage}"),
             }
         }
     }
