@@ -1,8 +1,11 @@
 //! What the log tells an operator before and while puts are refused: that the device fills up, and that the index has
-//! reached its budget. Looked at once a second, told when it changes, at most once a minute.
+//! reached its budget. Looked at once a second, told when it changes, at most once a minute. And how often it tells
+//! what clients can cause as often as they like.
 
 use crate::options::ServeOptions;
 use crate::stores::Figures;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Milliseconds between looks.
 const LOOK_MS: u64 = 1000;
@@ -99,9 +102,47 @@ impl Advice {
     }
 }
 
+/// One kind of event that is told at most once a minute, however often clients cause it.
+#[derive(Debug)]
+pub struct Seldom {
+    /// When it was told last, and how many were not told since.
+    told: Mutex<(Option<Instant>, u64)>,
+}
+
+impl Seldom {
+    /// Nothing has happened yet.
+    pub const fn new() -> Self {
+        Self { told: Mutex::new((None, 0)) }
+    }
+
+    /// It has happened. When it is to be told: what to add to the line, about those that were not told.
+    pub fn happened(&self, now: Instant) -> Option<String> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = told.0.is_some_and(|last| now.saturating_duration_since(last) < Duration::from_millis(REPEAT_MS));
+        if recent {
+            told.1 += 1;
+            return None;
+        }
+        match std::mem::replace(&mut *told, (Some(now), 0)).1 {
+            0 => Some(String::new()),
+            more => Some(format!(" (and {more} more since this was last told)")),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_happens_often_is_told_once_a_minute_with_its_number() {
+        let (seldom, start) = (Seldom::new(), Instant::now());
+        let told = |seconds| seldom.happened(start + Duration::from_secs(seconds));
+        assert_eq!(told(0).as_deref(), Some(""));
+        assert_eq!((told(1), told(59)), (None, None));
+        assert_eq!(told(60).as_deref(), Some(" (and 2 more since this was last told)"));
+        assert_eq!(told(119), None);
+    }
 
     fn figures(total: u64, free: u64) -> Figures {
         let numbers = [("fawn_device_bytes_max", total), ("fawn_device_free_bytes_max", free)];

@@ -1,7 +1,9 @@
 //! The authentication file: one `user:password` a line, as memcached's `-Y` has it.
 
+use crate::advice::Seldom;
 use crate::error::ServeError;
 use std::path::Path;
+use std::time::Instant;
 use subtle::{Choice, ConstantTimeEq};
 
 /// Longest line, in bytes.
@@ -51,12 +53,25 @@ impl Users {
         Ok(Self { lines })
     }
 
-    /// Whether this user has this password. Takes as long for a wrong password as for a right one.
+    /// Whether this user has this password. Takes as long for a wrong password as for a right one; that it was wrong is
+    /// logged now and then, without what was given.
     pub fn admit(&self, user: &[u8], password: &[u8]) -> bool {
         let given = [user, b":", password].concat();
         let colons = Choice::from(u8::from(!user.contains(&b':')));
         let known = self.lines.iter().fold(Choice::from(0), |known, line| known | line.ct_eq(&given));
-        (known & colons).into()
+        let admitted: bool = (known & colons).into();
+        if !admitted {
+            tell();
+        }
+        admitted
+    }
+}
+
+/// Logs, now and then, that a client was refused.
+fn tell() {
+    static TOLD: Seldom = Seldom::new();
+    if let Some(more) = TOLD.happened(Instant::now()) {
+        tracing::warn!("a client gave a user or password that is not in the authentication file{more}");
     }
 }
 

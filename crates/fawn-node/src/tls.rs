@@ -1,5 +1,6 @@
 //! TLS in the event loop: `rustls` as a codec between a socket's bytes and the protocol's.
 
+use crate::advice::Seldom;
 use crate::error::ServeError;
 use crate::options::TlsFiles;
 use rustls::pki_types::pem::PemObject;
@@ -8,6 +9,7 @@ use rustls::{ServerConfig, ServerConnection};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Reads certificate chain and key.
 ///
@@ -43,6 +45,25 @@ fn pem_error(error: &rustls::pki_types::pem::Error) -> String {
     }
 }
 
+/// Logs, now and then, why a client cannot talk to this node: its own messages seldom say it.
+fn tell(error: &rustls::Error) {
+    static TOLD: Seldom = Seldom::new();
+    if let Some(more) = TOLD.happened(Instant::now()) {
+        tracing::warn!("a client of the TLS port was turned away: {}{more}", reason(error));
+    }
+}
+
+/// What a client did wrong.
+fn reason(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidMessage(_) => "it does not speak TLS".into(),
+        rustls::Error::AlertReceived(alert) => {
+            format!("it gave up ({alert:?}); does it trust the certificate, and is its host name in it?")
+        }
+        other => other.to_string(),
+    }
+}
+
 /// One connection's TLS.
 #[derive(Debug)]
 pub struct Secure {
@@ -74,7 +95,7 @@ impl Secure {
     pub fn receive(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
         loop {
             let taken = self.session.read_tls(&mut bytes).unwrap_or(0);
-            let state = self.session.process_new_packets()?;
+            let state = self.session.process_new_packets().inspect_err(tell)?;
             let ready = state.plaintext_bytes_to_read();
             if ready > 0 {
                 let start = plain.len();
@@ -140,5 +161,15 @@ mod tests {
         let missing = TlsFiles { cert: dir.path().join("none.pem"), key: dir.path().join("key.pem") };
         let error = configuration(&missing).unwrap_err().to_string();
         assert!(error.contains("none.pem") && error.contains("No such file"), "{error}");
+    }
+
+    #[test]
+    fn a_client_that_speaks_plain_text_is_refused_with_that_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = rcgen::generate_simple_self_signed(["localhost".into()]).unwrap();
+        let files = files(dir.path(), &one.cert.pem(), &one.signing_key.serialize_pem());
+        let mut secure = Secure::new(&configuration(&files).unwrap()).unwrap();
+        let error = secure.receive(b"version\r\n", &mut Vec::new()).unwrap_err();
+        assert_eq!(reason(&error), "it does not speak TLS");
     }
 }
