@@ -64,17 +64,15 @@ fn main() -> ExitCode {
         Ok(Outcome::Missing) => ExitCode::FAILURE,
         // The reader of our output has what it wanted (`fawn dump - | head`).
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => match error.downcast_ref::<clap::Error>() {
-            Some(usage) => {
+        Err(error) => {
+            if let Some(usage) = error.downcast_ref::<clap::Error>() {
                 // As for `complain`.
                 let _ = usage.print();
-                ExitCode::from(2)
+                return ExitCode::from(2);
             }
-            None => {
-                complain(&error);
-                ExitCode::FAILURE
-            }
-        },
+            complain(&error);
+            ExitCode::FAILURE
+        }
     }
 }
 

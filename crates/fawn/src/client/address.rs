@@ -1,13 +1,15 @@
 //! Where a server listens.
 
 use std::fmt;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// The port when none is named: memcached's.
 const DEFAULT_PORT: u16 = 11211;
 
-/// The address of a server: `host:port`, `host`, `[::1]:port`, `/path/of/socket` or `unix:path`.
+/// The address of a server: `host:port`, `host`, `[::1]:port`, `/path/of/socket`, `unix:path`, or the name of a Unix
+/// socket in the current directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A host name or IP address (without brackets), and a port.
@@ -33,6 +35,9 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let refused = || AddressError(text.to_owned());
+        if is_socket(text) {
+            return Ok(Self::Unix(text.into()));
+        }
         if let Some(path) = text.strip_prefix("unix:").or_else(|| text.starts_with(['/', '.']).then_some(text)) {
             return if path.is_empty() { Err(refused()) } else { Ok(Self::Unix(path.into())) };
         }
@@ -50,6 +55,11 @@ impl FromStr for Address {
         let host_is_plausible = !host.is_empty() && !host.contains(['/', '[', ']', ' ']) && port != 0;
         if host_is_plausible { Ok(Self::Tcp { host: host.to_owned(), port }) } else { Err(refused()) }
     }
+}
+
+/// Whether there is a Unix socket of this name. It is what is meant, even if a host has that name, too.
+fn is_socket(path: &str) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
 impl fmt::Display for Address {

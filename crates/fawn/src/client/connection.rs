@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
-use super::error::excerpt;
+use super::error::{broken, excerpt};
 use super::reply::find_line;
 use super::stream::Stream;
 use super::{Address, ClientError, Endpoint, Reply};
@@ -29,9 +29,7 @@ impl Connection {
         let stream = Stream::connect(endpoint)?;
         let address = endpoint.address.clone();
         let mut connection = Self { stream, address, timeout: endpoint.timeout, buffer: Vec::new(), consumed: 0 };
-        if let Some(secret) = secret {
-            connection.authenticate(&secret)?;
-        }
+        connection.introduce(secret.as_deref()).map_err(|error| connection.turned_away(error))?;
         match connection.call(b"mn\r\n")? {
             Reply::NoOperation => Ok(connection),
             Reply::Error(line) if line != b"ERROR" => {
@@ -120,6 +118,27 @@ impl Connection {
         (self.stream, self.address, self.timeout)
     }
 
+    /// The first words: who we are, or a question of more than six bytes. A server that wants to know who we are hangs
+    /// up at less, without a reason.
+    fn introduce(&mut self, secret: Option<&str>) -> Result<(), ClientError> {
+        let Some(secret) = secret else {
+            self.send(b"version\r\n")?;
+            let line = excerpt(self.line()?);
+            let is_refusal = line.starts_with("CLIENT_ERROR") || line.starts_with("ERROR ");
+            return if is_refusal { Err(self.refused(line)) } else { Ok(()) };
+        };
+        self.authenticate(secret)
+    }
+
+    /// What it means that our first words failed with `error`.
+    fn turned_away(&self, error: ClientError) -> ClientError {
+        match error {
+            ClientError::Closed(address) if self.buffer.starts_with(&TLS_ALERT) => ClientError::SpeaksTls(address),
+            ClientError::Closed(address) => ClientError::TurnedAway(address),
+            other => other,
+        }
+    }
+
     /// Sends memcached's authenticating `set`.
     fn authenticate(&mut self, secret: &str) -> Result<(), ClientError> {
         self.send(format!("set auth 0 0 {}\r\n{secret}\r\n", secret.len()).as_bytes())?;
@@ -154,7 +173,7 @@ impl Connection {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
                 ClientError::Silent { address, seconds: self.timeout.as_secs() }
             }
-            _ => ClientError::Broken { address, source },
+            _ => broken(address, source),
         }
     }
 
@@ -163,6 +182,9 @@ impl Connection {
         ClientError::Garbled { address: self.address.clone(), line: excerpt(&self.buffer) }
     }
 }
+
+/// How an alert of any version of TLS begins: its type, and the major version.
+const TLS_ALERT: [u8; 2] = [21, 3];
 
 /// Bytes asked of the socket at a time.
 const READ_SIZE: usize = 64 * 1024;

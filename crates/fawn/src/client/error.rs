@@ -27,6 +27,26 @@ pub enum ClientError {
     /// The server hung up before it had answered everything.
     #[error("{0} closed the connection before it had answered; check the server's log")]
     Closed(Address),
+    /// The server hung up at our first words.
+    #[error(
+        "{0} closed the connection at once; if it wants a user, give --user and --password-file, if it speaks TLS, \
+         give --tls-ca; else check the server's log"
+    )]
+    TurnedAway(Address),
+    /// We spoke plain text and the server TLS.
+    #[error("{0} speaks TLS; give the certificates to trust with --tls-ca")]
+    SpeaksTls(Address),
+    /// We spoke TLS and the server something else.
+    #[error("{0} does not speak TLS on this port; leave --tls-ca out, or give the port that does")]
+    SpeaksNoTls(Address),
+    /// The server's certificate does not convince.
+    #[error("{address} shows a certificate that cannot be trusted: {reason}")]
+    Untrusted {
+        /// The server.
+        address: Address,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The server has requests but does not answer.
     #[error("{address} has not answered for {seconds} s; check the server, or wait longer with --timeout")]
     Silent {
@@ -91,6 +111,36 @@ fn advice(line: &str) -> &'static str {
         "ERROR Too many open connections" => "; use fewer --connections or raise the server's limit",
         _ => "",
     }
+}
+
+/// An error of a connection's socket, or of the TLS on it.
+pub(super) fn broken(address: Address, source: io::Error) -> ClientError {
+    match source.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(error)) => {
+            ClientError::Untrusted { address, reason: distrust(&error.to_string()) }
+        }
+        // Nothing that TLS could begin with.
+        Some(rustls::Error::InvalidMessage(_)) => ClientError::SpeaksNoTls(address),
+        _ => ClientError::Broken { address, source },
+    }
+}
+
+/// Why a certificate is not trusted, and what to do. `told` is what the library says.
+fn distrust(told: &str) -> String {
+    let advice = match told {
+        // What `openssl req -x509` makes when it is told nothing.
+        _ if told.contains("CaUsedAsEndEntity") => {
+            return "it is an authority's (CA:TRUE), which may sign others but not serve; make the server's with \
+                    `openssl req -x509 -addext basicConstraints=critical,CA:FALSE …`, as the README has it"
+                .to_owned();
+        }
+        _ if told.contains("UnknownIssuer") => "it is not signed by any of those in --tls-ca",
+        _ if told.contains("not valid for name") || told.contains("NotValidForName") => {
+            "connect to a name that it carries, or give that with --tls-name"
+        }
+        _ => "give the server another one",
+    };
+    format!("{told}; {advice}")
 }
 
 /// The start of an answer as text, for a message.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::error::excerpt;
+use super::error::{broken, excerpt};
 use super::stream::Stream;
 use super::{Address, ClientError, Connection, Reply};
 
@@ -220,7 +220,7 @@ impl<T> Pipeline<T> {
     }
 
     fn broken(&self, source: std::io::Error) -> ClientError {
-        ClientError::Broken { address: self.address.clone(), source }
+        broken(self.address.clone(), source)
     }
 }
 

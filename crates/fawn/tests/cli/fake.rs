@@ -77,7 +77,9 @@ fn serve(stream: impl Read + Write, manner: Manner, acknowledged: &Mutex<HashSet
     let mut line = String::new();
     while reader.read_line(&mut line)? > 0 {
         let tokens: Vec<&str> = line.split_whitespace().collect();
-        if tokens[0] == "mn" {
+        if tokens[0] == "version" {
+            reader.get_mut().write_all(b"VERSION 1.6.0\r\n")?;
+        } else if tokens[0] == "mn" {
             reader.get_mut().write_all(b"MN\r\n")?;
         } else {
             assert_eq!(tokens[0], "ms", "the fake knows no other command");

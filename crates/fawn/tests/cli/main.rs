@@ -14,5 +14,6 @@ mod load;
 mod packages;
 mod pipes;
 mod readme;
+mod secure;
 mod server;
 mod shell;

@@ -101,6 +101,11 @@ impl Server {
         self.dir.path()
     }
 
+    /// What `fawn serve` has logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.dir().join("log")).unwrap()
+    }
+
     /// Writes a file into [`Server::dir`].
     pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         let path = self.dir().join(name);

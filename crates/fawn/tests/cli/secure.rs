@@ -1,0 +1,116 @@
+//! TLS, authentication and Unix sockets of `fawn serve`: what works, and what a client is told when it does not.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::server::{Run, Server, fawn, fawn_command};
+
+/// Makes a certificate with `openssl`; `None`, with a message, where that is not installed.
+fn openssl(dir: &Path, command: &str) -> Option<()> {
+    if Command::new("openssl").arg("version").output().is_err() {
+        eprintln!("skipped: openssl is not installed (apt-get install openssl)");
+        return None;
+    }
+    let output = Command::new("sh").args(["-c", command]).current_dir(dir).output().unwrap();
+    assert!(output.status.success(), "{command}: {output:?}");
+    Some(())
+}
+
+/// A server with the certificate in `cert.pem` and `key.pem` of `dir`, and more arguments.
+fn tls_server(dir: &Path, more: &[&str]) -> Server {
+    let (cert, key) = (dir.join("cert.pem"), dir.join("key.pem"));
+    let mut arguments = vec!["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+    arguments.extend(more);
+    Server::fawn(&arguments).expect("fawn is built")
+}
+
+/// A certificate of `dir` made without openssl.
+fn certificate(dir: &Path) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(dir.join("cert.pem"), made.cert.pem()).unwrap();
+    std::fs::write(dir.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+}
+
+fn set(to: &str, more: &[&str]) -> Run {
+    fawn(&[&["set", "--timeout", "10s", "--to", to], more, &["k", "v"]].concat())
+}
+
+#[test]
+fn the_certificate_that_the_readme_makes_is_trusted() {
+    let dir = tempfile::tempdir().unwrap();
+    let readme = include_str!("../../../../README.md");
+    let start = readme.find("openssl req ").expect("the README makes a certificate");
+    let command = readme[start..].split("```").next().unwrap();
+    let Some(()) = openssl(dir.path(), command) else { return };
+    let server = tls_server(dir.path(), &[]);
+    let cert = dir.path().join("cert.pem");
+    let run = set(&server.address, &["--tls-ca", cert.to_str().unwrap()]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let port = server.address.rsplit(':').next().unwrap();
+    let run = set(&format!("localhost:{port}"), &["--tls-ca", cert.to_str().unwrap()]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn an_authoritys_certificate_is_refused_with_the_way_to_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let plain = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \
+                 -keyout key.pem -out cert.pem";
+    let Some(()) = openssl(dir.path(), plain) else { return };
+    let server = tls_server(dir.path(), &[]);
+    let run = set(&server.address, &["--tls-ca", dir.path().join("cert.pem").to_str().unwrap()]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("CA:FALSE") && run.stderr.contains("README"), "{}", run.stderr);
+    assert!(!run.stderr.contains("EndEntity"), "{}", run.stderr);
+}
+
+#[test]
+fn a_client_without_tls_and_one_with_too_much_are_told_so() {
+    let dir = tempfile::tempdir().unwrap();
+    certificate(dir.path());
+    let cert = dir.path().join("cert.pem");
+    let secure = tls_server(dir.path(), &[]);
+    let run = set(&secure.address, &[]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("speaks TLS; give the certificates to trust with --tls-ca"), "{}", run.stderr);
+    let again = set(&secure.address, &[]);
+    assert_eq!(again.code, 1);
+    assert_eq!(secure.log().matches("it does not speak TLS").count(), 1, "{}", secure.log());
+    let plain = Server::fawn(&[]).expect("fawn is built");
+    let run = set(&plain.address, &["--tls-ca", cert.to_str().unwrap()]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("does not speak TLS"), "{}", run.stderr);
+    let other = tempfile::tempdir().unwrap();
+    certificate(other.path());
+    let run = set(&secure.address, &["--tls-ca", other.path().join("cert.pem").to_str().unwrap()]);
+    assert!(run.code == 1 && run.stderr.contains("cannot be trusted"), "{run:?}");
+}
+
+#[test]
+fn who_gives_no_user_is_asked_for_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let users = dir.path().join("users");
+    std::fs::write(&users, "deer:secret-word\n").unwrap();
+    let server = Server::fawn(&["--auth-file", users.to_str().unwrap()]).expect("fawn is built");
+    let run = set(&server.address, &[]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("give --user and --password-file"), "{}", run.stderr);
+    let wrong = server.file("wrong", "hunter2\n");
+    let run = set(&server.address, &["--user", "deer", "--password-file", wrong.to_str().unwrap()]);
+    assert!(run.stderr.contains("check --user and --password-file"), "{}", run.stderr);
+    assert_eq!(server.log().matches("a client gave a user or password that is not").count(), 1, "{}", server.log());
+    assert!(!server.log().contains("hunter2"), "{}", server.log());
+    let password = server.file("password", "secret-word\n");
+    let run = set(&server.address, &["--user", "deer", "--password-file", password.to_str().unwrap()]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn the_name_of_a_socket_in_the_current_directory_is_an_address() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("u.sock");
+    let _server = Server::fawn(&["--unix", path.to_str().unwrap()]).expect("fawn is built");
+    let run = |arguments: &[&str]| Run::from(fawn_command(arguments).current_dir(dir.path()).output().unwrap());
+    assert_eq!(run(&["set", "--to", "u.sock", "k", "v"]).code, 0);
+    assert_eq!(run(&["get", "--to", "u.sock", "k"]).stdout, "v\n");
+}
