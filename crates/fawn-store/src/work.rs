@@ -146,8 +146,10 @@ pub enum Event {
     LoadFailed {
         /// Start of the slice.
         slice: Key,
-        /// What is damaged.
+        /// What is damaged, or cannot be read.
         damage: Damage,
+        /// The device failed to read it: that may pass.
+        retry: bool,
     },
     /// A slice has been merged.
     Merged {

@@ -86,7 +86,7 @@ impl LogWriter {
             tail,
             next: end,
             durable_page: end.page,
-            unmarked: false,
+            unmarked: tail < end.page,
             gate: 1,
             durable: 0,
             in_flight: None,

@@ -3,7 +3,8 @@
 use fawn_ring::{Interval, Key};
 
 use super::{Maintenance, Step};
-use crate::flash::Flash;
+use crate::api::Damage;
+use crate::flash::{FileId, Flash};
 use crate::index::{SegmentNumber, Table};
 use crate::segment::{Cursor, SegmentError, read_prefixes};
 use crate::work::{Event, View};
@@ -31,26 +32,23 @@ impl Maintenance {
                 self.loaded.insert(slice);
                 Step::Event(Event::Loaded { slice, table, bytes, stale })
             }
-            Err(SegmentError::Damage(damage)) => Step::Event(Event::LoadFailed { slice, damage }),
-            Err(SegmentError::Flash(error)) => Step::Event(Event::LoadFailed {
-                slice,
-                damage: crate::api::Damage {
-                    file: crate::flash::FileId::Segment(0),
-                    offset: 0,
-                    what: error.to_string(),
-                },
-            }),
+            Err((_, SegmentError::Damage(damage))) => Step::Event(Event::LoadFailed { slice, damage, retry: false }),
+            Err((file, SegmentError::Flash(error))) => {
+                let damage = Damage { file, offset: 0, what: error.to_string() };
+                Step::Event(Event::LoadFailed { slice, damage, retry: true })
+            }
         }
     }
 
-    /// The index of `interval` over `parts`, and over `more`: prefixes at hand already.
+    /// The index of `interval` over `parts`, and over `more`: prefixes at hand already. An error comes with the file that
+    /// it is of.
     pub(super) fn build(
         &self,
         flash: &dyn Flash,
         interval: Interval,
         parts: &[u16],
         more: Vec<(u64, SegmentNumber)>,
-    ) -> Result<Built, SegmentError> {
+    ) -> Result<Built, (FileId, SegmentError)> {
         let mut entries = more;
         let mut bytes = entries
             .first()
@@ -60,9 +58,10 @@ impl Maintenance {
             let view = &self.views[number];
             let number = SegmentNumber::new(*number).expect("the manifest holds segment numbers only");
             let prefixes = match read_prefixes(flash, &view.footer, &interval) {
-                Err(SegmentError::Damage(_)) => self.prefixes_from_data(flash, view, interval)?,
-                result => result?,
+                Err(SegmentError::Damage(_)) => self.prefixes_from_data(flash, view, interval),
+                result => result,
             };
+            let prefixes = prefixes.map_err(|error| (FileId::Segment(view.footer.file), error))?;
             bytes += prefixes.len() as u64 * record_bytes(view);
             entries.extend(prefixes.into_iter().map(|prefix| (prefix, number)));
         }

@@ -171,7 +171,9 @@ impl Maintenance {
             });
             let Built { table, bytes, stale } = match self.build(flash, interval, &later, entries) {
                 Ok(built) => built,
-                Err(error) => return Err(FlashError::Io(format!("a segment sealed just now is unreadable: {error}"))),
+                Err((file, error)) => {
+                    return Err(FlashError::Io(format!("{file}, sealed just now, is unreadable: {error}")));
+                }
             };
             self.loaded.insert(interval.low);
             let run = run.map(|(number, view, _)| (number, view));

@@ -7,7 +7,7 @@ use fawn_ring::Key;
 use super::{Frozen, Store};
 use crate::api::{Ack, Appended, Batch, Committed, Gate, Refusal, Write};
 use crate::flash::FlashError;
-use crate::log::{ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition};
+use crate::log::{ClosedBatch, ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition};
 use crate::merge::value_file;
 use crate::open_segment::OpenSegment;
 use crate::options::MAX_FROZEN;
@@ -179,8 +179,11 @@ impl Store {
 
     /// The next batch of the commit log to write, if one is due at `now_ms` (a monotonic clock). One at a time.
     pub fn take_batch(&mut self, now_ms: u64) -> Option<Batch> {
-        if self.batch_in_flight || self.stopped.is_some() || self.log.pending_bytes() == 0 {
+        if self.batch_in_flight || self.stopped.is_some() {
             return None;
+        }
+        if self.log.pending_bytes() == 0 {
+            return self.take_mark();
         }
         let since = *self.pending_since_ms.get_or_insert(now_ms);
         if let Ack::Interval { ms } = self.options.ack {
@@ -191,9 +194,31 @@ impl Store {
         }
         let batch = self.log.take()?;
         self.pending_since_ms = None;
-        self.batch_in_flight = true;
         self.counters.batches += 1;
-        Some(Batch { first: batch.first, pages: batch.pages, gate: Gate(batch.gate) })
+        Some(self.send(batch))
+    }
+
+    fn send(&mut self, batch: ClosedBatch) -> Batch {
+        self.batch_in_flight = true;
+        Batch { first: batch.first, pages: batch.pages, gate: Gate(batch.gate) }
+    }
+
+    /// Once a second: when nothing was logged since the last time, the last batch gets a mark behind it, so that damage
+    /// to it is not taken for a torn tail by the next opening.
+    pub(super) fn mark_when_idle(&mut self) {
+        let before = std::mem::replace(&mut self.batches_at_tick, self.counters.batches);
+        self.mark_due = before == self.counters.batches;
+    }
+
+    #[inline]
+    fn take_mark(&mut self) -> Option<Batch> {
+        // A clean stop records where the log ends: nothing is written behind that.
+        if !std::mem::take(&mut self.mark_due) || self.closing {
+            return None;
+        }
+        let mark = self.log.take_mark()?;
+        self.counters.marks += 1;
+        Some(self.send(mark))
     }
 
     /// When [`take_batch`](Self::take_batch) becomes due, on the same clock; `None` when nothing waits for time to pass.

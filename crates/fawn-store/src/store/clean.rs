@@ -3,6 +3,7 @@
 use fawn_ring::Key;
 
 use super::Store;
+use super::slices::Slice;
 use crate::options::MAX_FROZEN;
 use crate::work::Work;
 
@@ -94,10 +95,12 @@ impl Store {
 
     /// Starts the next merge when one is due.
     pub(super) fn clean(&mut self) {
-        if self.cleaning.merging || self.stopped.is_some() || self.slices.iter().any(|slice| slice.table.is_none()) {
+        // Slices whose index cannot be built are passed over; the others wait until all are loaded.
+        let is_loading = |slice: &Slice| slice.table.is_none() && slice.damage.is_none();
+        if self.cleaning.merging || self.stopped.is_some() || self.slices.iter().any(is_loading) {
             return;
         }
-        let crowded = |slice: &&super::slices::Slice| {
+        let crowded = |slice: &&Slice| {
             slice.table.as_ref().is_some_and(|table| table.spilled() > MANY_SPILLED.max(table.len() / 64))
         };
         if let Some(slice) = self.slices.iter().find(crowded).map(|slice| slice.interval.low) {
@@ -116,16 +119,24 @@ impl Store {
         if !due {
             return;
         }
-        let number = match self.cleaning.turn {
-            Some(turn) => self.slices.find(&turn),
-            None => 0,
+        let Some(number) = self.next_turn() else {
+            self.cleaning.forced = 0;
+            return;
         };
         let interval = self.slices.get(number).interval;
         self.cleaning.turn = interval.high.successor().filter(|next| self.options.interval.contains(next));
-        self.cleaning.forced = self.cleaning.forced.saturating_sub(1);
         self.cleaning.merging = true;
         let void = self.durable_void();
         self.work.push_back(Work::Merge { slice: interval.low, void, newest_only: false });
+    }
+
+    /// The slice whose turn it is: the next that is loaded. Those passed over have had theirs.
+    fn next_turn(&mut self) -> Option<usize> {
+        let count = self.slices.len();
+        let first = self.cleaning.turn.map_or(0, |turn| self.slices.find(&turn));
+        let passed = (0..count).position(|n| self.slices.get((first + n) % count).table.is_some())?;
+        self.cleaning.forced = self.cleaning.forced.saturating_sub(passed + 1);
+        Some((first + passed) % count)
     }
 
     /// Which records a merge may drop: it makes nothing of a flush durable before the flush is.

@@ -48,20 +48,22 @@ impl Store {
                 if let Some(number) = self.slices.starting_at(&slice) {
                     let slice = self.slices.get_mut(number);
                     (slice.bytes, slice.stale) = (bytes, stale);
-                    slice.wanted = false;
+                    (slice.wanted, slice.damage) = (false, None);
                     slice.table = Some(table);
                 }
                 self.recount();
                 self.clean();
             }
-            Event::LoadFailed { slice, damage } => {
+            Event::LoadFailed { slice, damage, retry } => {
                 if let Some(number) = self.slices.starting_at(&slice) {
                     let slice = self.slices.get_mut(number);
                     slice.wanted = false;
                     if slice.table.is_none() {
-                        slice.damage = Some(damage);
+                        (slice.damage, slice.retry) = (Some(damage), retry);
                     }
                 }
+                // The other slices may have waited for this one.
+                self.clean();
             }
             Event::Merged { slice, outputs, reclaim } => {
                 if let Some(number) = self.slices.starting_at(&slice) {

@@ -85,6 +85,10 @@ pub struct Store {
     /// Records come from the log, whose writer is not there yet.
     replaying: bool,
     batch_in_flight: bool,
+    /// Batches taken when the last tick came.
+    batches_at_tick: u64,
+    /// The log has been idle since the last tick: an empty batch may mark what is durable.
+    mark_due: bool,
     /// Milliseconds at which the oldest unsynced record was noticed.
     pending_since_ms: Option<u64>,
     cache: Cache,
@@ -153,6 +157,8 @@ impl Store {
             log: parts.log,
             replaying: true,
             batch_in_flight: false,
+            batches_at_tick: 0,
+            mark_due: false,
             pending_since_ms: None,
             work: VecDeque::new(),
             events: VecDeque::new(),
@@ -222,8 +228,21 @@ impl Store {
         self.fire_flushes(now);
         self.work.push_back(Work::Space);
         self.cleaning.failures = 0;
+        self.load_again();
+        self.mark_when_idle();
         self.recount();
         self.clean();
+    }
+
+    /// Tries the indexes again that the device failed to read.
+    fn load_again(&mut self) {
+        for number in 0..self.slices.len() {
+            let slice = self.slices.get_mut(number);
+            if std::mem::take(&mut slice.retry) {
+                let slice = slice.interval.low;
+                self.work.push_back(Work::Load { slice, wanted: true, again: false });
+            }
+        }
     }
 
     /// Why the store has stopped, if it has: after a failed write or sync nothing more is taken or answered as durable.

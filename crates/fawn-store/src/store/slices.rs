@@ -14,6 +14,8 @@ pub(super) struct Slice {
     pub wanted: bool,
     /// Why it cannot be loaded.
     pub damage: Option<Damage>,
+    /// The device failed to read it: the next tick tries again.
+    pub retry: bool,
     /// Record bytes of all its sealed parts.
     pub bytes: u64,
     /// Slots whose position another slot held before: superseded records, but for one in thousands.
@@ -22,7 +24,7 @@ pub(super) struct Slice {
 
 impl Slice {
     pub(super) fn unloaded(interval: Interval) -> Self {
-        Self { interval, table: None, wanted: false, damage: None, bytes: 0, stale: 0 }
+        Self { interval, table: None, wanted: false, damage: None, retry: false, bytes: 0, stale: 0 }
     }
 
     /// Record bytes that a merge would free, as far as is known.

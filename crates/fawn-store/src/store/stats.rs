@@ -14,6 +14,7 @@ pub(super) struct Counters {
     pub appended_bytes: u64,
     pub superseded: u64,
     pub batches: u64,
+    pub marks: u64,
     pub seals: u64,
     pub merges: u64,
     pub merge_failures: u64,
@@ -89,6 +90,8 @@ pub struct Stats {
     pub superseded: u64,
     /// Commit-log batches.
     pub batches: u64,
+    /// Empty batches beside these, written when the log was idle.
+    pub marks: u64,
     /// Seals installed.
     pub seals: u64,
     /// Merges installed.
@@ -161,6 +164,7 @@ impl Store {
             appended_bytes: counters.appended_bytes,
             superseded: counters.superseded,
             batches: counters.batches,
+            marks: counters.marks,
             seals: counters.seals,
             merges: counters.merges,
             merge_failures: counters.merge_failures,

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fawn_sim::flash::SimFlash;
+use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_sim::random::Random;
-use fawn_sim::store::{Extras, Item, Machine, Oracle};
+use fawn_sim::store::{Extras, Failure, Item, Machine, Oracle};
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PAGE_BYTES;
+use fawn_store::segment::Footer;
 
 use crate::common::{for_seeds, number, tiny, value};
 
@@ -199,6 +200,86 @@ fn a_page_of_zeros_or_of_another_place_is_harmless_or_told() {
         }
     }
     assert!(told > 0);
+}
+
+/// The largest segment of the sample.
+fn largest_segment(sample: &Sample) -> Footer {
+    let segments = sample.files.iter().filter_map(|&(file, pages)| match file {
+        FileId::Segment(number) => Some((number, pages)),
+        _ => None,
+    });
+    let footers = segments.map(|(number, pages)| Footer::read(&sample.flash, number, pages).unwrap());
+    footers.max_by_key(|footer| footer.data_pages).expect("the sample has segments")
+}
+
+#[test]
+fn an_index_that_cannot_be_built_leaves_the_other_slices_readable_and_merged() {
+    let sample = sample();
+    let footer = largest_segment(&sample);
+    let file = FileId::Segment(footer.file);
+    // The index is in the fragments or, failing them, in the records themselves.
+    sample.flash.flip_bit(file, footer.fragments_at() * PAGE_BYTES as u64 + 99, 1);
+    sample.flash.flip_bit(file, 99, 1);
+    let mut machine = Machine::on(sample.flash, tiny(), 1, sample.oracle).unwrap();
+    machine.settle();
+    let stats = machine.stats();
+    assert!(0 < stats.slices_loaded && stats.slices_loaded < stats.slices, "some slices are damaged: {stats:?}");
+    assert!(machine.compact_and_wait());
+    machine.settle();
+    let stats = machine.stats();
+    assert_eq!((stats.merges, stats.merge_failures), (stats.slices_loaded, 0));
+}
+
+#[test]
+fn an_index_that_the_device_fails_to_read_is_read_again_later() {
+    let sample = sample();
+    let footer = largest_segment(&sample);
+    let file = FileId::Segment(footer.file);
+    let fragments = footer.fragments_at()..footer.fragments_at() + footer.fragment_pages;
+    sample.flash.make_unreadable(file, fragments);
+    let names: Vec<Vec<u8>> = sample.oracle.names().map(<[u8]>::to_vec).collect();
+    let mut machine = Machine::on(sample.flash, tiny(), 1, sample.oracle).unwrap();
+    machine.settle();
+    let told = names.iter().filter_map(|name| machine.get(name).err());
+    let told: Vec<Failure> = told.collect();
+    assert!(told.len() > names.len() / 2);
+    assert!(told.iter().all(|told| matches!(told, Failure::Damaged(damage) if damage.file == file)), "{told:?}");
+    machine.flash().clear_faults();
+    machine.advance_clock(1000);
+    machine.settle();
+    for name in &names {
+        machine.get(name).unwrap();
+    }
+}
+
+#[test]
+fn damage_to_the_last_batch_is_told_once_the_log_was_idle() {
+    for idle in [false, true] {
+        let mut machine = Machine::new(tiny(), 1).unwrap();
+        for number in 0..9u64 {
+            machine.put(format!("key-{number}").as_bytes(), &value(number, 100)).unwrap();
+        }
+        let last = *machine.flash().occupied_pages(FileId::CommitLog).iter().max().unwrap();
+        if idle {
+            for _ in 0..3 {
+                machine.advance_clock(1000);
+                machine.settle();
+            }
+            assert_eq!(machine.stats().marks, 1, "one mark is enough");
+            machine.crash_and_reopen(PowerCut::Torn, 1).unwrap();
+            machine.advance_clock(1000);
+            machine.settle();
+        }
+        machine.flash().power_cut(PowerCut::Lost, 0);
+        machine.flash().flip_bit(FileId::CommitLog, last * PAGE_BYTES as u64 + 60, 3);
+        match machine.reopen() {
+            Ok(()) => {
+                assert!(!idle, "damage is taken for a torn tail");
+                assert_eq!(machine.get_unchecked(b"key-8").unwrap(), None, "nothing tells it from a torn write");
+            }
+            Err(why) => assert!(idle && why.contains("commit"), "{why}"),
+        }
+    }
 }
 
 #[test]
