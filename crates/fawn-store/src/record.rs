@@ -11,6 +11,7 @@
 //! | 16..24 | sequence number |
 //! | +4 | client flags, when not zero |
 //! | +4 | expiry, Unix seconds, when there is one |
+//! | +8 | the client's own cas, when it chose one |
 //! | … | key, then value |
 //!
 //! Integers are little-endian. `docs/data-log.md` is the format's specification.
