@@ -17,13 +17,67 @@ pub struct OpenSegment {
     /// Entries back to back: position (20 bytes), gate (8 bytes), record.
     arena: Arena,
     /// Arena offset of the newest entry of each key.
-    newest: HashTable<u32>,
+    newest: Newest,
     /// Record bytes of entries that a later one superseded.
     superseded: usize,
     /// Keys whose newest record is a delete, or was flushed.
     dead: usize,
     /// Records numbered up to here were flushed while they were here.
     flushed: u64,
+}
+
+/// A hash table in pieces: one that grows moves all its entries at once, and looks each up in the arena for its hash,
+/// which takes tens of milliseconds for a million and half a tenth of one for a piece of some thousand.
+#[derive(Default)]
+struct Newest {
+    /// Empty until there is an entry; a power of two.
+    tables: Box<[HashTable<u32>]>,
+    /// How many tables there will be, less one.
+    mask: u64,
+    /// Entries in all tables.
+    keys: usize,
+}
+
+/// Bytes of the arena for each table.
+const TABLE_ARENA_BYTES: usize = 256 << 10;
+/// The bits of a prefix that choose the table are those from this one on. A table uses the lowest bits and the highest.
+const TABLE_SHIFT: u32 = 40;
+
+impl Newest {
+    fn new(capacity: usize) -> Self {
+        let count = (capacity / TABLE_ARENA_BYTES).clamp(1, 256).next_power_of_two();
+        Self { mask: count as u64 - 1, ..Self::default() }
+    }
+
+    /// The table of a prefix; `None` when nothing is here.
+    #[inline]
+    fn table(&self, prefix: u64) -> Option<&HashTable<u32>> {
+        self.tables.get((prefix >> TABLE_SHIFT & self.mask) as usize)
+    }
+
+    #[inline]
+    fn table_mut(&mut self, prefix: u64) -> &mut HashTable<u32> {
+        if self.tables.is_empty() {
+            self.tables = (0..=self.mask).map(|_| HashTable::new()).collect();
+        }
+        &mut self.tables[(prefix >> TABLE_SHIFT & self.mask) as usize]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &u32> {
+        self.tables.iter().flat_map(HashTable::iter)
+    }
+
+    /// Empties all tables, keeping their memory.
+    fn clear(&mut self) {
+        self.tables.iter_mut().for_each(HashTable::clear);
+        self.keys = 0;
+    }
+
+    /// DRAM held.
+    fn bytes(&self) -> usize {
+        let tables: usize = self.tables.iter().map(HashTable::allocation_size).sum();
+        tables + size_of_val(&*self.tables)
+    }
 }
 
 /// One entry of an open segment.
@@ -48,7 +102,7 @@ impl OpenSegment {
     /// An empty one that takes `capacity` bytes, at most 2 GiB.
     pub fn new(capacity: usize) -> Self {
         assert!(capacity <= 1 << 31, "arena offsets are 32-bit");
-        Self { arena: Arena::new(capacity), newest: HashTable::new(), superseded: 0, dead: 0, flushed: 0 }
+        Self { arena: Arena::new(capacity), newest: Newest::new(capacity), superseded: 0, dead: 0, flushed: 0 }
     }
 
     /// The capacity that one record of `len` bytes needs.
@@ -68,17 +122,17 @@ impl OpenSegment {
 
     /// Keys whose newest record is here.
     pub fn keys(&self) -> usize {
-        self.newest.len()
+        self.newest.keys
     }
 
     /// Keys whose newest record here is neither a delete nor flushed.
     pub fn live_keys(&self) -> usize {
-        self.newest.len() - self.dead
+        self.newest.keys - self.dead
     }
 
     /// Counts all that is here, numbered up to `watermark`, as gone.
     pub fn flush(&mut self, watermark: u64) {
-        self.dead = self.newest.len();
+        self.dead = self.newest.keys;
         self.flushed = watermark;
     }
 
@@ -99,7 +153,7 @@ impl OpenSegment {
 
     /// DRAM held by the index alone.
     pub fn index_bytes(&self) -> usize {
-        self.newest.allocation_size()
+        self.newest.bytes()
     }
 
     /// Appends a record that [`fits`](Self::fits) and makes it the newest of its key; returns its bytes and whether it
@@ -120,7 +174,7 @@ impl OpenSegment {
         let mut replaced = false;
         self.dead += usize::from(record.kind == Kind::Delete);
         let flushed = self.flushed;
-        if let Some(slot) = self.newest.find_mut(key.prefix(), same) {
+        if let Some(slot) = self.newest.table_mut(key.prefix()).find_mut(key.prefix(), same) {
             let old = entry_at(arena, *slot);
             self.superseded += ENTRY_HEADER_BYTES + old.bytes.len();
             let record = old.record();
@@ -129,7 +183,8 @@ impl OpenSegment {
             replaced = true;
         } else {
             let prefix = |offset: &u32| entry_at(arena, *offset).key.prefix();
-            self.newest.insert_unique(key.prefix(), offset as u32, prefix);
+            self.newest.keys += 1;
+            self.newest.table_mut(key.prefix()).insert_unique(key.prefix(), offset as u32, prefix);
         }
         (&self.arena.bytes()[offset + ENTRY_HEADER_BYTES..], replaced)
     }
@@ -143,21 +198,19 @@ impl OpenSegment {
     /// The handle of the newest entry of a key.
     #[inline]
     pub fn find(&self, key: &Key, name: &[u8]) -> Option<u32> {
-        if self.newest.is_empty() {
-            return None;
-        }
+        let table = self.newest.table(key.prefix())?;
         let arena = self.arena.bytes();
         let same = |offset: &u32| {
             let entry = &arena[*offset as usize..];
             entry[..Key::LEN] == key.0 && entry_at(arena, *offset).record().key == name
         };
-        self.newest.find(key.prefix(), same).copied()
+        table.find(key.prefix(), same).copied()
     }
 
     /// What is most likely the handle of the newest entry of a key, without a look at the entry.
     #[inline]
     pub fn hint(&self, key: &Key) -> Option<u32> {
-        if self.newest.is_empty() { None } else { self.newest.find(key.prefix(), |_| true).copied() }
+        self.newest.table(key.prefix())?.find(key.prefix(), |_| true).copied()
     }
 
     /// Brings the beginning of the entry of a handle into the processor's caches; what it returns says nothing.
