@@ -22,7 +22,8 @@ use crate::values::{AckMode, FileMode, Size, Span};
 Once connections are accepted, one line `fawn: serving memcached on ADDR:PORT` goes to standard output; the log goes \
 to standard error. SIGTERM and SIGINT stop the server cleanly: everything acknowledged is on flash, exit code 0.
 
-A full disk refuses new values; nothing is ever evicted. An address beyond the loopback needs --auth-file and \
+A full disk refuses new values; nothing is ever evicted. A new store preallocates its commit log: a quarter of \
+--memory in all, 4M to 256M for each thread. An address beyond the loopback needs --auth-file and \
 --tls-cert, or --insecure where the network itself keeps strangers out.")]
 pub struct ServeArguments {
     /// Directory of the data; made when it does not exist
@@ -47,7 +48,7 @@ pub struct ServeArguments {
     /// Event loops, each with its own core and share of the keys, up to four a core [default: one a core]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
-    /// Largest value, at most 128M
+    /// Largest item, at most 128M: as memcached counts, the value, its key and 59 bytes (63 with client flags)
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = parse_item_size)]
     pub max_item_size: Size,
     /// File of user:password lines; clients must then authenticate as memcached's -Y wants it
