@@ -101,12 +101,6 @@ impl<'a> Record<'a> {
             + self.value.len()
     }
 
-    /// The cas that clients see.
-    #[inline]
-    pub fn cas(&self) -> u64 {
-        self.client_cas.unwrap_or(self.seq)
-    }
-
     /// Whether the record is absent at `now` (Unix seconds) because it expired.
     #[inline]
     pub fn is_expired(&self, now: u32) -> bool {

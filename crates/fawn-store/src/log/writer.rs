@@ -156,11 +156,6 @@ impl LogWriter {
         self.next
     }
 
-    /// Whether a batch was taken and is not written yet.
-    pub fn is_in_flight(&self) -> bool {
-        self.in_flight.is_some()
-    }
-
     /// Closes the batch under construction. `None` when it is empty.
     pub fn take(&mut self) -> Option<ClosedBatch> {
         (self.entries > 0).then(|| self.close())
@@ -195,11 +190,6 @@ impl LogWriter {
     pub fn recycle_to(&mut self, tail: u64) {
         assert!(self.tail <= tail && tail <= self.next.page, "the tail moves forward, within the log");
         self.tail = tail;
-    }
-
-    /// Oldest logical page still needed.
-    pub fn tail(&self) -> u64 {
-        self.tail
     }
 
     fn longest_batch_pages(&self) -> usize {

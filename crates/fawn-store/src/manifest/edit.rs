@@ -47,22 +47,6 @@ pub enum Edit {
         /// The new range, whole.
         merged: Box<Range>,
     },
-    /// A range's flush state changed.
-    FlushChanged {
-        /// The range.
-        instance: u64,
-        /// New [`Range::flush_watermark`].
-        watermark: u64,
-        /// New [`Range::flush_deadline`].
-        deadline: u32,
-    },
-    /// Sequence numbers below `limit` may be given out.
-    SequenceReserved {
-        /// The range.
-        instance: u64,
-        /// New [`Range::seq_reserved`]; never smaller than before.
-        limit: u64,
-    },
     /// A large value's file is complete and durable.
     ValueAdded {
         /// Its file number.
@@ -79,11 +63,6 @@ pub enum Edit {
     CleanStop {
         /// Logical page of the log's end.
         log_end: u64,
-    },
-    /// File numbers below `next` may be in use.
-    FileNumber {
-        /// New [`State::next_file`]; never smaller than before.
-        next: u64,
     },
 }
 
@@ -161,12 +140,6 @@ impl State {
                 self.replace_ranges(&[*instance], &[**left, **right])?;
             }
             Edit::RangesMerged { left, right, merged } => self.replace_ranges(&[*left, *right], &[**merged])?,
-            Edit::FlushChanged { instance, watermark, deadline } => {
-                let range = self.range_mut(*instance)?;
-                range.flush_watermark = *watermark;
-                range.flush_deadline = *deadline;
-            }
-            Edit::SequenceReserved { instance, limit } => self.reserve(*instance, *limit)?,
             Edit::ValueAdded { file, bytes } => {
                 ensure(self.values.insert(*file, *bytes).is_none(), "a file number is used once")?;
                 self.use_file(*file)?;
@@ -178,10 +151,6 @@ impl State {
             Edit::CleanStop { log_end } => {
                 ensure(*log_end >= self.log.start.page, "the log ends after its start")?;
                 self.log.clean_end = Some(*log_end);
-            }
-            Edit::FileNumber { next } => {
-                ensure(*next >= self.next_file, "file numbers grow")?;
-                self.next_file = *next;
             }
         }
         Ok(Vec::new())
@@ -380,10 +349,7 @@ code_edit! {
     4 SliceCut { at at },
     5 RangeSplit { instance instance, left left, right right },
     6 RangesMerged { left left, right right, merged merged },
-    7 FlushChanged { instance instance, watermark watermark, deadline deadline },
-    8 SequenceReserved { instance instance, limit limit },
     9 ValueAdded { file file, bytes bytes },
     10 ValueDropped { file file },
     11 CleanStop { log_end log_end },
-    12 FileNumber { next next },
 }

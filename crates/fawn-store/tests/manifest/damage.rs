@@ -186,8 +186,8 @@ fn an_unfinished_takeover_is_passed_over() {
     flash.create(FileId::Manifest(2), 300).unwrap();
     let (mut manifest, found) = Manifest::open(&flash).unwrap();
     assert_eq!(found, states[3]);
-    manifest.commit(&flash, &[Edit::FileNumber { next: 1 << 40 }]).unwrap();
+    manifest.commit(&flash, &[Edit::ValueAdded { file: 1 << 40, bytes: 1 }]).unwrap();
     let files = flash.list().unwrap();
     assert_eq!(files.len(), 2, "one manifest and the commit log are left: {files:?}");
-    assert_eq!(Manifest::open(&flash).unwrap().1.next_file, 1 << 40);
+    assert_eq!(Manifest::open(&flash).unwrap().1.next_file, (1 << 40) + 1);
 }

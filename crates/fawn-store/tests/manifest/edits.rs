@@ -161,12 +161,9 @@ fn edits_that_do_not_fit_are_refused() {
         Edit::RangeSplit { instance: 100, left: narrow.clone(), right: narrow.clone() },
         Edit::RangeSplit { instance: 1, left: narrow.clone(), right: narrow.clone() },
         Edit::RangesMerged { left: 100, right: 100, merged: narrow },
-        Edit::FlushChanged { instance: 7, watermark: 0, deadline: 0 },
-        Edit::SequenceReserved { instance: 100, limit: 0 },
         Edit::ValueAdded { file: u64::MAX, bytes: 1 },
         Edit::ValueDropped { file: 1 },
         Edit::CleanStop { log_end: 1 },
-        Edit::FileNumber { next: 0 },
     ] {
         let mut state = four_parts();
         state.log.start.page = 2;

@@ -135,7 +135,7 @@ fn joined(state: &State, random: &mut Random) -> Option<Edit> {
 /// An edit that fits `state`.
 pub fn edit(state: &State, random: &mut Random) -> Edit {
     let range = *random.pick(&state.ranges);
-    let choice = match random.below(16) {
+    let choice = match random.below(14) {
         0..=3 => Some(sealed(state, random)),
         4..=6 => Some(merged(state, random)),
         7 => Some(Edit::SliceCut { at: key(random) }),
@@ -143,19 +143,11 @@ pub fn edit(state: &State, random: &mut Random) -> Edit {
         9 => joined(state, random),
         10 => state.values.keys().next().map(|file| Edit::ValueDropped { file: *file }),
         11 => Some(Edit::ValueAdded { file: state.next_file, bytes: random.word() }),
-        12 => Some(Edit::Opened {
-            generation: state.generation + 1,
-            reserved: vec![(range.instance, range.seq_reserved + 1)],
-        }),
-        13 => Some(Edit::FlushChanged {
-            instance: range.instance,
-            watermark: random.word(),
-            deadline: random.word() as u32,
-        }),
-        14 => Some(Edit::CleanStop { log_end: state.log.start.page + random.below(50) }),
-        _ => Some(Edit::FileNumber { next: state.next_file + random.below(64) }),
+        12 => Some(Edit::CleanStop { log_end: state.log.start.page + random.below(50) }),
+        _ => None,
     };
-    choice.unwrap_or(Edit::SequenceReserved { instance: range.instance, limit: range.seq_reserved + 5 })
+    let reserved = vec![(range.instance, range.seq_reserved + 1)];
+    choice.unwrap_or(Edit::Opened { generation: state.generation + 1, reserved })
 }
 
 /// One to three edits that fit `state` one after the other, and what they make of it.
