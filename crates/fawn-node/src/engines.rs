@@ -313,6 +313,7 @@ fn add(figures: &mut Figures, stats: &Stats) {
         ("fawn_appends", stats.appends),
         ("fawn_appended_bytes", stats.appended_bytes),
         ("fawn_batches", stats.batches),
+        ("fawn_log_marks", stats.marks),
         ("fawn_seals", stats.seals),
         ("fawn_merges", stats.merges),
         ("fawn_merge_failures", stats.merge_failures),

@@ -39,6 +39,7 @@ pub enum Step {
 }
 
 /// The maintenance half of one store. See the module's text.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state of one machine")]
 pub struct Maintenance {
     manifest: Manifest,
     secret: Secret,
