@@ -10,7 +10,7 @@
 //! * `load`: KEYS puts with `Ack::Memory`, then a sync;
 //! * `durable`: puts with `Ack::Durable` from THREADS threads;
 //! * `get`: uniform random gets of loaded keys from THREADS threads;
-//! * `many`: the same, KEYS_A_CALL keys a call;
+//! * `many`: the same, `KEYS_A_CALL` keys a call;
 //! * `hot`: gets of 1000 keys that were just read.
 //!
 //! Prints operations a second and the process's CPU time for each. For gets from flash, give the store less memory than

@@ -28,6 +28,7 @@ const TICK_MS: u64 = 1000;
 
 /// What [`Engine::poll`] came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state of one machine")]
 pub struct Polled {
     /// Operations that were refused as busy, or told to wait for a load, should be tried again; scans may have answers.
     pub retry: bool,
@@ -35,6 +36,8 @@ pub struct Polled {
     pub committed: bool,
     /// There is more to install: poll again without waiting, after what else is ready.
     pub more: bool,
+    /// A merged slice took the place of the old one.
+    pub swapped: bool,
 }
 
 /// One store and the threads that work for it. Dropping it without [`close`](Self::close) is like a crash: what was
@@ -145,10 +148,18 @@ impl Engine {
         }
     }
 
+    /// Whether the next [`poll`](Self::poll) at `now_ms` has more to do than to hand out what requests left: something to
+    /// take in or to install, or the look at what is due that comes once a second.
+    #[inline]
+    pub fn has_news(&self, now_ms: u64) -> bool {
+        self.installing || self.mailbox.raised.load(Ordering::Acquire) || now_ms >= self.last_tick_ms + TICK_MS
+    }
+
     /// Takes in what the threads have done and gives them what there is to do. Cheap when that is nothing: to be called
     /// once a turn of the event loop. `now` is the Unix second, `now_ms` any monotonic clock.
     pub fn poll(&mut self, now: u32, now_ms: u64) -> Polled {
         let mut polled = Polled::default();
+        let merges = self.store.merges();
         if let Some(mail) = self.mailbox.take() {
             if let Some(committed) = mail.committed {
                 self.store.committed(committed);
@@ -169,6 +180,7 @@ impl Engine {
             polled.more = self.installing;
             polled.retry |= !self.installing;
         }
+        polled.swapped = self.store.merges() > merges;
         self.hand_out_work();
         if let Some(batch) = self.store.take_batch(now_ms)
             && let Some(inbox) = &self.batches

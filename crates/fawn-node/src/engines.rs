@@ -4,7 +4,7 @@
 use crate::clock::Now;
 use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
 use crate::values::ValueWriter;
-use fawn_flash::{Engine, Polled, Reader};
+use fawn_flash::{Engine, Reader};
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
@@ -12,8 +12,8 @@ use fawn_store::page::Page;
 use fawn_store::work::{Event, Scanned};
 use fawn_store::{self as store, Appended, Gate, Refusal, Stats, Write};
 use rustix::fd::{AsFd, BorrowedFd};
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// Bytes of records in one part of a scan: enough that reading a slice of a hundred parts takes no read for each record.
 const SCAN_BYTES: usize = 2 << 20;
@@ -34,10 +34,12 @@ pub struct Engines {
     /// What is done, to be told in the next turn.
     news: Vec<News>,
     steps: Steps,
+    /// The steps among them that put a merged slice in its place.
+    swaps: Steps,
 }
 
-/// How long the loop was held up when there was something to take in from the stores' threads: written batches, sealed
-/// segments, merged slices.
+/// How long the loop was at work when there was something to take in from the stores' threads: written batches, sealed
+/// segments, merged slices; and when it looked at what is due. In CPU time: what other programs take is not counted.
 #[derive(Debug, Default)]
 struct Steps {
     /// Steps of up to 0.1, 1 and 10 milliseconds, and longer ones.
@@ -46,12 +48,26 @@ struct Steps {
 }
 
 impl Steps {
-    fn note(&mut self, took: Duration) {
-        let us = took.as_micros() as u64;
+    fn note(&mut self, us: u64) {
         let bucket = [100, 1000, 10_000].iter().take_while(|bound| us > **bound).count();
         self.counts[bucket] += 1;
         self.longest_us = self.longest_us.max(us);
     }
+
+    /// `fawn_steps_to_100us` and so on, or `swaps`.
+    fn figures(&self, what: &str) -> Vec<(String, u64)> {
+        let bounds = ["to_100us", "to_1ms", "to_10ms", "longer"];
+        let mut figures: Vec<_> =
+            bounds.iter().zip(self.counts).map(|(bound, count)| (format!("fawn_{what}s_{bound}"), count)).collect();
+        figures.push((format!("fawn_longest_{what}_us"), self.longest_us));
+        figures
+    }
+}
+
+/// CPU time of this thread, microseconds.
+fn cpu_us() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec.cast_unsigned() * 1_000_000 + time.tv_nsec.cast_unsigned() / 1000
 }
 
 impl Engines {
@@ -69,6 +85,7 @@ impl Engines {
             scanning: Vec::new(),
             news: Vec::new(),
             steps: Steps::default(),
+            swaps: Steps::default(),
             stores: engines,
         })
     }
@@ -227,10 +244,14 @@ impl Stores for Engines {
         }
         let mut turn = Turn::default();
         for (number, engine) in self.stores.iter_mut().enumerate() {
-            let before = Instant::now();
+            let before = engine.has_news(now.ms).then(cpu_us);
             let polled = engine.poll(now.unix, now.ms);
-            if polled != Polled::default() {
-                self.steps.note(before.elapsed());
+            if let Some(before) = before {
+                let us = cpu_us() - before;
+                self.steps.note(us);
+                if polled.swapped {
+                    self.swaps.note(us);
+                }
             }
             turn.retry |= polled.retry;
             turn.more |= polled.more;
@@ -261,16 +282,8 @@ impl Stores for Engines {
         for engine in &self.stores {
             add(&mut figures, &engine.store_ref().stats());
         }
-        let [shortest, short, long, longest] = self.steps.counts;
-        for (name, number) in [
-            ("fawn_steps_to_100us", shortest),
-            ("fawn_steps_to_1ms", short),
-            ("fawn_steps_to_10ms", long),
-            ("fawn_steps_longer", longest),
-            ("fawn_longest_step_us", self.steps.longest_us),
-        ] {
-            figures.numbers.push((name.to_owned(), number));
-        }
+        figures.numbers.extend(self.steps.figures("step"));
+        figures.numbers.extend(self.swaps.figures("swap"));
         figures
     }
 
@@ -438,7 +451,7 @@ mod tests {
     fn steps_are_counted_by_their_length() {
         let mut steps = Steps::default();
         for us in [0, 100, 101, 1000, 5000, 10_001] {
-            steps.note(Duration::from_micros(us));
+            steps.note(us);
         }
         assert_eq!((steps.counts, steps.longest_us), ([2, 2, 1, 1], 10_001));
     }

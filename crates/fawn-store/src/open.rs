@@ -82,7 +82,7 @@ impl Store {
         let files = flash.list()?;
         let next_file = files.iter().map(|(file, _)| number_of(*file) + 1).max().unwrap_or(0).max(state.next_file);
         let views = read_views(flash, &state)?;
-        let maintenance = Maintenance::new(manifest, options.slice_bytes, views.clone(), next_file);
+        let maintenance = Maintenance::new(manifest, &options, views.clone(), next_file);
         let store = assemble(options, &state, views, next_file, flash, now)?;
         Recovery { store, maintenance, flash, opening, stubs: BTreeSet::new(), failed: None }.run(&state)
     }

@@ -115,6 +115,11 @@ impl OpenSegment {
         self.arena.capacity() - self.arena.len() >= Self::capacity_for(len)
     }
 
+    /// Bytes that it takes.
+    pub fn capacity(&self) -> usize {
+        self.arena.capacity()
+    }
+
     /// Whether nothing was appended.
     pub fn is_empty(&self) -> bool {
         self.arena.len() == 0

@@ -31,6 +31,8 @@ pub struct Options {
 
 /// Smallest and largest open segment that is derived.
 const SEGMENT_BYTES: (u64, u64) = (1 << 20, 64 << 20);
+/// Least and most DRAM that a merge takes to read ahead.
+const MERGE_BYTES: (u64, u64) = (1 << 20, 64 << 20);
 /// Data of the device for each slice to begin with.
 const DEVICE_BYTES_A_SLICE: u64 = 1 << 30;
 /// Frozen segments that may wait for their seal.
@@ -51,6 +53,11 @@ impl Options {
             slices: 0,
             slice_bytes: 128 << 20,
         }
+    }
+
+    /// DRAM that a merge takes to read ahead: a sixteenth of the memory budget, within bounds.
+    pub(crate) fn merge_bytes(&self) -> u64 {
+        (self.memory / 16).clamp(MERGE_BYTES.0, MERGE_BYTES.1)
     }
 
     /// Bytes of an open segment: a sixteenth of the memory budget, within bounds.

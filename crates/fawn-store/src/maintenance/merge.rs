@@ -17,8 +17,8 @@ use crate::merge::{Merge, Merged, Void};
 use crate::segment::SegmentError;
 use crate::work::{Event, MergedSlice, Reclaim, View};
 
-/// Pages that all cursors of a merge read ahead together: 32 MiB.
-const READ_AHEAD_PAGES: usize = 8192;
+/// Most pages that one cursor of a merge reads at a time.
+const MOST_READ_PAGES: usize = 256;
 /// A part is small when it holds at most one in this many pages of its slice.
 const SMALL_SHARE: u64 = 4;
 /// Most outputs of one merge.
@@ -52,7 +52,7 @@ impl Maintenance {
         let (interval, all) = (slice.interval, slice.parts.clone());
         let inputs = if newest_only { self.newest_parts(&interval, &all) } else { all.clone() };
         let everything = inputs.len() == all.len();
-        let read_pages = (READ_AHEAD_PAGES / inputs.len().max(1)).clamp(2, 256);
+        let read_pages = (self.read_ahead_pages / inputs.len().max(1)).clamp(2, MOST_READ_PAGES);
         let cursors = inputs
             .iter()
             .map(|number| {

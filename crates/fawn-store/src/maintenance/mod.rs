@@ -21,6 +21,8 @@ use fawn_ring::{Key, Secret};
 use crate::flash::{Flash, FlashError};
 use crate::index::SegmentNumber;
 use crate::manifest::{Edit, Manifest, State};
+use crate::options::Options;
+use crate::page::PAGE_BYTES;
 use crate::work::{Event, View, Work};
 
 pub(crate) use record::SEQUENCE_STRIDE;
@@ -44,6 +46,8 @@ pub struct Maintenance {
     manifest: Manifest,
     secret: Secret,
     slice_bytes: u64,
+    /// Pages that all cursors of a merge read ahead together; each is held twice.
+    read_ahead_pages: usize,
     /// Live segments by number.
     views: BTreeMap<u16, View>,
     /// Numbers of segments that are dropped but may still be read.
@@ -71,12 +75,13 @@ pub struct Maintenance {
 }
 
 impl Maintenance {
-    pub(crate) fn new(manifest: Manifest, slice_bytes: u64, views: BTreeMap<u16, View>, next_file: u64) -> Self {
+    pub(crate) fn new(manifest: Manifest, options: &Options, views: BTreeMap<u16, View>, next_file: u64) -> Self {
         let next_age = views.values().map(|view| view.age + 1).max().unwrap_or(1);
         Self {
             secret: manifest.state().secret,
             manifest,
-            slice_bytes,
+            slice_bytes: options.slice_bytes,
+            read_ahead_pages: (options.merge_bytes() / 2 / PAGE_BYTES as u64) as usize,
             views,
             retiring: BTreeSet::new(),
             last_number: 0,

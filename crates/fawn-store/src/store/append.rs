@@ -169,7 +169,7 @@ impl Store {
 
     /// Freezes the open segment; recovery begins at `start` once it is sealed.
     pub(crate) fn freeze_at(&mut self, start: LogPosition) {
-        let empty = self.spare.take().unwrap_or_else(|| OpenSegment::new(self.segment_bytes));
+        let empty = self.spare.pop().unwrap_or_else(|| OpenSegment::new(self.segment_bytes));
         let segment = Arc::new(std::mem::replace(&mut self.open, empty));
         let values = std::mem::take(&mut self.open_values);
         self.frozen.push_back(Frozen { segment: Arc::clone(&segment), log_start: start.page, values });

@@ -169,7 +169,7 @@ impl Store {
 
     /// Gives the cache what indexes and buffers leave of the budget.
     pub(super) fn fit_cache(&mut self) {
-        let used = self.cleaning.index_bytes + self.buffer_bytes();
+        let used = self.cleaning.index_bytes + self.buffer_bytes() + self.options.merge_bytes();
         self.cache.set_capacity(self.options.memory.saturating_sub(used).max(self.options.memory / 32));
     }
 

@@ -140,7 +140,9 @@ impl Store {
         }
         if let Ok(mut segment) = Arc::try_unwrap(frozen.segment) {
             segment.clear();
-            self.spare.get_or_insert(segment);
+            if segment.capacity() == self.segment_bytes {
+                self.spare.push(segment);
+            }
         }
         // Reads planned before must not fill the cache any more: what superseded them has left the buffers.
         self.views.advance();

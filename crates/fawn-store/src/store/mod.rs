@@ -79,8 +79,8 @@ pub struct Store {
     open_values: BTreeSet<u64>,
     /// Oldest first.
     frozen: VecDeque<Frozen>,
-    /// An emptied open segment, kept for its memory.
-    spare: Option<OpenSegment>,
+    /// Emptied open segments, kept for their memory: giving it back and taking it anew costs the event loop milliseconds.
+    spare: Vec<OpenSegment>,
     log: LogWriter,
     /// Records come from the log, whose writer is not there yet.
     replaying: bool,
@@ -153,7 +153,7 @@ impl Store {
             segments: parts.segments,
             open_values: BTreeSet::new(),
             frozen: VecDeque::new(),
-            spare: None,
+            spare: Vec::new(),
             log: parts.log,
             replaying: true,
             batch_in_flight: false,

@@ -119,6 +119,12 @@ impl Store {
         self.cleaning.index_entries.saturating_sub(stale + deletes) + frozen as u64
     }
 
+    /// Merges installed.
+    #[inline]
+    pub fn merges(&self) -> u64 {
+        self.counters.merges
+    }
+
     /// The store's figures.
     pub fn stats(&self) -> Stats {
         let cleaning = &self.cleaning;
@@ -138,7 +144,7 @@ impl Store {
             index_bytes_per_entry: cleaning.index_bytes as f64 / (sealed_entries.max(1)) as f64,
             buffer_bytes: (self.open.allocated()
                 + frozen().map(OpenSegment::allocated).sum::<usize>()
-                + self.spare.as_ref().map_or(0, OpenSegment::allocated)) as u64,
+                + self.spare.iter().map(OpenSegment::allocated).sum::<usize>()) as u64,
             cache_bytes: self.cache.bytes(),
             cache_entries: self.cache.len() as u64,
             cache_hits: self.cache.hits,

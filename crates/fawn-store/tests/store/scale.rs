@@ -99,7 +99,7 @@ impl Bare {
                 Finished::Found(record) => return Some((record.value.to_vec(), Some(place))),
                 Finished::Absent { .. } => return None,
                 Finished::Read(next) => read = next,
-                other => panic!("{other:?}"),
+                other @ Finished::Damaged(_) => panic!("{other:?}"),
             }
         }
     }
