@@ -18,9 +18,14 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Descriptors for everything but connections.
 const FILES: u64 = 4096;
+
+/// How long after the first signal to stop others are taken for the same wish: `timeout` signals a process and then its
+/// group, an impatient terminal sends several. Stopping at once would lose what `--ack memory` has answered.
+const SAME_WISH: Duration = Duration::from_secs(5);
 
 /// Requests that one loop may have on their way to another: the rings of all pairs together stay within a few MiB.
 fn in_flight(loops: usize) -> usize {
@@ -123,7 +128,8 @@ impl Running {
 }
 
 /// Serves `options.dir` until SIGTERM or SIGINT; then finishes what was received, puts everything acknowledged on
-/// flash and returns. `ready` is told the addresses once connections are accepted.
+/// flash and returns. Another signal, five seconds or more after the first, ends the process at once. `ready` is told
+/// the addresses once connections are accepted.
 ///
 /// # Errors
 /// [`ServeError`]: why the node did not start, or why it stopped by itself.
@@ -136,13 +142,20 @@ pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<()
     let watcher = std::thread::Builder::new()
         .name("fawn-signals".into())
         .spawn(move || {
-            for (number, signal) in signals.forever().enumerate() {
-                if number > 0 {
-                    tracing::warn!("a second signal: stopping at once; the log is replayed at the next start");
-                    std::process::exit(128 + signal);
+            let mut stopping: Option<Instant> = None;
+            for signal in signals.forever() {
+                match stopping {
+                    None => {
+                        tracing::info!("signal {signal}: stopping");
+                        stopping = Some(Instant::now());
+                        stop();
+                    }
+                    Some(since) if since.elapsed() < SAME_WISH => {}
+                    Some(_) => {
+                        tracing::warn!("a second signal: stopping at once; the log is replayed at the next start");
+                        std::process::exit(128 + signal);
+                    }
                 }
-                tracing::info!("signal {signal}: stopping");
-                stop();
             }
         })
         .map_err(ServeError::system("start a thread"))?;

@@ -20,7 +20,8 @@ use crate::values::{AckMode, FileMode, Size, Span};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Once connections are accepted, one line `fawn: serving memcached on ADDR:PORT` goes to standard output; the log goes \
-to standard error. SIGTERM and SIGINT stop the server cleanly: everything acknowledged is on flash, exit code 0.
+to standard error. SIGTERM and SIGINT stop the server cleanly: everything acknowledged is on flash, exit code 0. \
+Another one, five seconds or more after the first, stops it at once, as a crash would.
 
 A full disk refuses new values; nothing is ever evicted. A new store preallocates its commit log: a quarter of \
 --memory in all, 4M to 256M for each thread. An address beyond the loopback needs --auth-file and \
