@@ -155,7 +155,13 @@ impl Files {
 
     fn open_at(&self, file: FileId, flags: OFlags) -> Result<OpenFile, Errno> {
         let direct = if self.direct { OFlags::DIRECT } else { OFlags::empty() };
-        let fd = fs::openat(&self.directory, names::name_of(file), flags | direct, Mode::RUSR | Mode::WUSR)?;
+        let open = |flags| fs::openat(&self.directory, names::name_of(file), flags | direct, Mode::RUSR | Mode::WUSR);
+        // The time of a first read is written to the journal, and the read waits for a commit that is under way. Only
+        // the files' owner may forgo that.
+        let fd = match open(flags | OFlags::NOATIME) {
+            Err(Errno::PERM) => open(flags),
+            result => result,
+        }?;
         descriptors::opened();
         if !self.direct && matches!(file, FileId::Segment(_)) {
             // Reading ahead of random reads is waste; a refusal changes nothing.
