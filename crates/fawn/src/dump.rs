@@ -1,6 +1,6 @@
 //! `fawn dump`: every record of a server into a file or a pipe.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
@@ -71,20 +71,21 @@ fn write_all(
 
 /// Where the records go.
 enum Output {
-    Stdout(BufWriter<io::Stdout>),
+    /// Standard output, a pipe or a device, which nothing may take the place of.
+    Stream(BufWriter<Box<dyn Write>>),
     /// `partial` becomes `path` when it is complete.
-    File {
-        file: BufWriter<File>,
-        partial: PathBuf,
-        path: PathBuf,
-    },
+    File { file: BufWriter<File>, partial: PathBuf, path: PathBuf },
 }
 
 impl Output {
     /// Opens `path`; `-` is standard output.
     fn create(path: &Path) -> anyhow::Result<Self> {
         if path.as_os_str() == "-" {
-            return Ok(Self::Stdout(BufWriter::with_capacity(WRITE_SIZE, io::stdout())));
+            return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(io::stdout()))));
+        }
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            let file = OpenOptions::new().write(true).open(path).with_context(|| cannot_write(path))?;
+            return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(file))));
         }
         let mut name = path.as_os_str().to_owned();
         name.push(".part");
@@ -96,7 +97,7 @@ impl Output {
 
     fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         match self {
-            Self::Stdout(stdout) => Ok(stdout.write_all(bytes)?),
+            Self::Stream(stream) => Ok(stream.write_all(bytes)?),
             Self::File { file, partial, .. } => file.write_all(bytes).with_context(|| cannot_write(partial)),
         }
     }
@@ -104,7 +105,7 @@ impl Output {
     /// Makes the records safe under the name that was asked for.
     fn finish(self) -> anyhow::Result<()> {
         match self {
-            Self::Stdout(mut stdout) => Ok(stdout.flush()?),
+            Self::Stream(mut stream) => Ok(stream.flush()?),
             Self::File { file, partial, path } => {
                 let file = file.into_inner().map_err(io::IntoInnerError::into_error);
                 file.and_then(|file| file.sync_all()).with_context(|| cannot_write(&partial))?;

@@ -1,6 +1,9 @@
 //! `fawn dump`.
 
+use std::os::unix::fs::FileTypeExt as _;
 use std::process::Stdio;
+
+use rustix::fs::{FileType, Mode};
 
 use crate::server::{Kind, Server, assert_same_lines, fawn, fawn_command, numbered, on_each_server};
 
@@ -9,6 +12,7 @@ on_each_server!(
     a_dump_appears_only_when_it_is_complete,
     tsv_says_how_many_records_lost_flags_or_expiry,
     an_empty_server_gives_an_empty_dump,
+    a_pipe_is_written_to_and_stays,
     large_values_pass_through,
     a_reader_that_has_enough_is_no_error,
 );
@@ -58,6 +62,21 @@ fn an_empty_server_gives_an_empty_dump(kind: Kind) {
     let run = fawn(&["dump", "--from", &server.address, "-"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
     assert!(run.stderr.starts_with("dumped 0 records"), "{}", run.stderr);
+}
+
+fn a_pipe_is_written_to_and_stays(kind: Kind) {
+    let Some(server) = Server::start(kind) else { return };
+    fawn(&["set", "--to", &server.address, "k", "v"]);
+    let pipe = server.dir().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).unwrap()
+    });
+    let run = fawn(&["dump", "--from", &server.address, "--format", "tsv", pipe.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo(), "a device or pipe is not replaced by a file");
+    assert_eq!(reader.join().unwrap(), "k\tv\n");
 }
 
 fn large_values_pass_through(kind: Kind) {
