@@ -21,6 +21,8 @@ use fawn_ring::Key;
 use fawn_store::Gate;
 use std::sync::Arc;
 
+/// A connection with fewer bytes of answers waiting than this takes them as they come.
+const PROMPT_BYTES: usize = 64 << 10;
 /// Most answers that one connection may have waiting.
 const MOST_WAITING_ANSWERS: usize = 4096;
 
@@ -140,7 +142,7 @@ impl<S: Stores> Core<S> {
             Some(Pause::Output)
         } else if !self.has_room_for_tasks() {
             Some(Pause::Tasks)
-        } else if !self.has_room_for_bytes() {
+        } else if !self.has_room_for_bytes() && !self.is_admitted(flow, waiting) {
             Some(Pause::Memory)
         } else {
             None
@@ -151,6 +153,15 @@ impl<S: Stores> Core<S> {
     #[inline]
     pub fn has_room_for_tasks(&self) -> bool {
         self.owner.waiting() < self.tasks_limit
+    }
+
+    /// Whether a connection goes on although others hold all the bytes there are: one that takes its answers does, out
+    /// of as many bytes again, so that those that do not take theirs harm only themselves.
+    #[inline]
+    fn is_admitted(&self, flow: &Flow, waiting: usize) -> bool {
+        flow.answers.is_empty()
+            && waiting < PROMPT_BYTES
+            && self.output_bytes + self.owner.held_bytes() < 2 * self.bytes_limit
     }
 
     /// Whether answers and operations hold fewer bytes than they may.

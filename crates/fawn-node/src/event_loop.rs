@@ -46,6 +46,9 @@ const WHOLE_ANSWER_SHARE: usize = 8;
 /// Connections that waited for room, gone on with in one turn and queue.
 const RESUMED_A_TURN: usize = 64;
 
+/// Milliseconds between looks at whether large values may be read.
+const LARGE_WAIT_MS: u64 = 5;
+
 /// Connections accepted in one turn and listener.
 const ACCEPTS_A_TURN: usize = 64;
 
@@ -125,10 +128,14 @@ impl<S: Stores> EventLoop<S> {
         let loops = parts.exchange.loops();
         let count = parts.stores.count();
         let bytes_limit = (shared.limits.buffered_bytes / 2 / loops).max(1);
-        let sizes = Sizes { value_bytes: shared.options.max_item_bytes, large_bytes: bytes_limit };
+        let sizes = Sizes {
+            value_bytes: shared.options.max_item_bytes,
+            large_bytes: bytes_limit / 4,
+            home_bytes: bytes_limit / 2,
+        };
         let core = Core {
             number: parts.number,
-            owner: Owner::new(parts.stores, parts.reads, Arc::clone(&counters), (parts.number, &parts.route), sizes),
+            owner: Owner::new(parts.stores, parts.reads, &shared.counters, (parts.number, &parts.route), sizes),
             exchange: parts.exchange,
             route: parts.route,
             counters,
@@ -234,7 +241,9 @@ impl<S: Stores> EventLoop<S> {
         let sweep = (self.connections.len() > 0).then(|| self.sweep.due_in(now));
         let accept = self.deaf_until_ms.map(|until| until.saturating_sub(now));
         let stop = self.stopping_since.map(|_| 50);
-        [stores, sweep, accept, stop].into_iter().flatten().min()
+        // Other loops do not say when their clients have taken their answers.
+        let large = self.desk.core.owner.large_values_wait().then_some(LARGE_WAIT_MS);
+        [stores, sweep, accept, stop, large].into_iter().flatten().min()
     }
 
     /// One turn; returns how many of `events` were worked on.
@@ -325,6 +334,11 @@ impl<S: Stores> EventLoop<S> {
             && let Err(why) = core.owner.complete_reads(core.now)
         {
             core.shared.fail(format!("reads no longer come back: {why}"));
+        }
+        if core.owner.large_values_wait() {
+            for home in 0..core.exchange.loops() {
+                core.owner.on_the_way[home] = core.exchange.unread_answer_bytes(home);
+            }
         }
         self.turn = core.owner.turn(core.now);
         for (store, why) in std::mem::take(&mut self.turn.stopped) {

@@ -11,6 +11,7 @@ use fawn_memcache::{Command, Dump, Responder};
 use fawn_ring::Key;
 use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -132,6 +133,9 @@ struct Link {
     in_flight: usize,
     in_flight_bytes: usize,
     limit: usize,
+    /// Bytes of each parcel of answers that the peer has not taken when last looked, oldest first, and their sum.
+    answers_sent: VecDeque<usize>,
+    answers_unread: usize,
     /// Parcels were pushed since the peer was last notified.
     pushed: bool,
 }
@@ -167,6 +171,8 @@ pub fn mesh(wakes: &[Arc<Wake>], in_flight: usize) -> Vec<Exchange> {
                 in_flight: 0,
                 in_flight_bytes: 0,
                 limit: in_flight,
+                answers_sent: VecDeque::new(),
+                answers_unread: 0,
                 pushed: false,
             };
             links[left][right] =
@@ -198,6 +204,8 @@ impl Link {
 
     fn push_answers(&mut self, spare: &mut Vec<Parcel>) {
         if !self.answers.messages.is_empty() {
+            self.answers_sent.push_back(self.answers.bytes.len());
+            self.answers_unread += self.answers.bytes.len();
             let parcel = std::mem::replace(&mut self.answers, spare.pop().unwrap_or_default());
             self.answers_out.push(parcel).expect("the ring holds as many parcels as requests may be in flight");
             self.pushed = true;
@@ -218,6 +226,21 @@ impl Exchange {
 
     fn link(&mut self, peer: usize) -> &mut Link {
         self.links[peer].as_mut().expect("a loop has no link to itself")
+    }
+
+    /// Parcels of requests and of answers that have come from `peer`.
+    pub fn parcels(&self, peer: usize) -> (usize, usize) {
+        self.links[peer].as_ref().map_or((0, 0), |link| (link.requests_in.slots(), link.answers_in.slots()))
+    }
+
+    /// Bytes of answers on their way to `peer`: filled, or sent and not taken yet.
+    pub fn unread_answer_bytes(&mut self, peer: usize) -> usize {
+        let Some(link) = &mut self.links[peer] else { return 0 };
+        let unread = link.answers_out.buffer().capacity() - link.answers_out.slots();
+        while link.answers_sent.len() > unread {
+            link.answers_unread -= link.answers_sent.pop_front().expect("there are more than none");
+        }
+        link.answers_unread + link.answers.bytes.len()
     }
 
     /// Whether another request may be sent to `peer`.

@@ -238,6 +238,14 @@ pub struct Owner<S: Stores> {
     /// Bytes of large values being read and written, and how many may be read at a time.
     large_bytes: usize,
     large_limit: usize,
+    /// Bytes of large values whose reads were started in this turn: what clients hold is known anew with the next.
+    large_started: usize,
+    /// Bytes that a loop's clients may hold before no large value is read for them.
+    home_limit: usize,
+    /// Bytes of answers on their way to each loop.
+    pub on_the_way: Vec<usize>,
+    /// The counters of all loops.
+    loops: Vec<Arc<Counters>>,
     /// Tasks that wait until their large value may be read.
     large_queue: VecDeque<Ticket>,
     /// Scans under way.
@@ -260,6 +268,8 @@ pub struct Sizes {
     pub value_bytes: usize,
     /// Bytes of large values that may be read at a time, unless it is one.
     pub large_bytes: usize,
+    /// Bytes that the clients of one loop may have waiting before no more large values are read for them.
+    pub home_bytes: usize,
 }
 
 impl<S: Stores> Owner<S> {
@@ -267,10 +277,11 @@ impl<S: Stores> Owner<S> {
     pub fn new(
         stores: S,
         reads: S::Reads,
-        counters: Arc<Counters>,
+        loops: &[Arc<Counters>],
         (number, route): (usize, &Route),
         sizes: Sizes,
     ) -> Self {
+        let counters = Arc::clone(&loops[number]);
         let count = stores.count();
         let cas_number = |store| CasNumbers { stores: route.stores() as u64, store: store as u64 };
         Self {
@@ -292,6 +303,10 @@ impl<S: Stores> Owner<S> {
             reads_failed: None,
             large_bytes: 0,
             large_limit: sizes.large_bytes,
+            large_started: 0,
+            home_limit: sizes.home_bytes,
+            on_the_way: vec![0; loops.len()],
+            loops: loops.to_vec(),
             large_queue: VecDeque::new(),
             scans: HashMap::new(),
             next_scan: 0,
@@ -487,6 +502,8 @@ impl<S: Stores> Owner<S> {
         for (store, why) in &turn.stopped {
             self.fail_gated(*store, why);
         }
+        self.large_started = 0;
+        self.start_large_reads();
         for store in 0..self.gated.len() {
             let durable = self.stores.durable(store);
             while self.gated[store].peek().is_some_and(|gated| gated.gate <= durable) {

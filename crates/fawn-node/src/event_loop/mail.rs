@@ -21,7 +21,10 @@ impl<S: Stores> EventLoop<S> {
             if peer == self.desk.core.number {
                 continue;
             }
-            while let Some(parcel) = self.desk.core.exchange.next_requests(peer) {
+            // What comes meanwhile is for the next turn: what clients hold is known to others only after each.
+            let (requests, answers) = self.desk.core.exchange.parcels(peer);
+            for _ in 0..requests {
+                let Some(parcel) = self.desk.core.exchange.next_requests(peer) else { break };
                 for (number, (place, head, bytes)) in parcel.messages().enumerate() {
                     if number % AHEAD == 0 {
                         let core = &mut self.desk.core;
@@ -32,7 +35,8 @@ impl<S: Stores> EventLoop<S> {
                 }
                 self.desk.core.exchange.recycle(parcel);
             }
-            while let Some(parcel) = self.desk.core.exchange.next_answers(peer) {
+            for _ in 0..answers {
+                let Some(parcel) = self.desk.core.exchange.next_answers(peer) else { break };
                 for (place, head, bytes) in parcel.messages() {
                     let Head::Answer { failed, .. } = head else { unreachable!("the answers' ring holds answers") };
                     let bytes = self.desk.core.owner.pool.copy(bytes);

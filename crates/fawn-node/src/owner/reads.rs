@@ -11,6 +11,9 @@ use fawn_store::page::Page;
 use fawn_store::record::Record;
 use zerocopy::IntoBytes;
 
+/// Queued reads of large values looked at in a row.
+const LARGE_LOOKS: usize = 64;
+
 impl<S: Stores> Owner<S> {
     /// Starts the reads that were asked for in this turn, together.
     ///
@@ -78,16 +81,37 @@ impl<S: Stores> Owner<S> {
         std::mem::forget(self.reads.take());
     }
 
-    /// Starts the reads of large values that there is memory for.
+    /// Starts the reads of large values that there is memory for, here and where their clients are.
     pub(super) fn start_large_reads(&mut self) {
-        while let Some(ticket) = self.large_queue.front() {
-            let bytes = self.large_read(*ticket);
-            if self.large_bytes > 0 && self.large_bytes + bytes > self.large_limit {
+        for _ in 0..self.large_queue.len().min(LARGE_LOOKS) {
+            let ticket = *self.large_queue.front().expect("it was counted");
+            let bytes = self.large_read(ticket);
+            let most = self.large_bytes.max(self.large_started);
+            if most > 0 && most + bytes > self.large_limit {
                 return;
             }
-            self.large_bytes += bytes;
-            self.to_read.extend(self.large_queue.pop_front());
+            self.large_queue.pop_front();
+            if self.home_is_full(ticket) {
+                self.large_queue.push_back(ticket);
+            } else {
+                self.large_bytes += bytes;
+                self.large_started += bytes;
+                self.to_read.push(ticket);
+            }
         }
+    }
+
+    /// Whether clients of the loop that asked have so many answers waiting that this one would wait too.
+    fn home_is_full(&self, ticket: Ticket) -> bool {
+        let client = self.tasks[ticket as usize].as_ref().and_then(|task| task.client);
+        let held = |home: usize| self.loops[home].buffered_bytes.get() as usize + self.on_the_way[home];
+        client.is_some_and(|client| held(usize::from(client.home)) >= self.home_limit)
+    }
+
+    /// Whether large values wait until they may be read.
+    #[inline]
+    pub fn large_values_wait(&self) -> bool {
+        !self.large_queue.is_empty()
     }
 
     /// Bytes of the large value that a task reads.

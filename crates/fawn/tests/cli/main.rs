@@ -17,3 +17,4 @@ mod readme;
 mod secure;
 mod server;
 mod shell;
+mod slow;
