@@ -128,11 +128,7 @@ impl<S: Stores> EventLoop<S> {
         let loops = parts.exchange.loops();
         let count = parts.stores.count();
         let bytes_limit = (shared.limits.buffered_bytes / 2 / loops).max(1);
-        let sizes = Sizes {
-            value_bytes: shared.options.max_item_bytes,
-            large_bytes: bytes_limit / 4,
-            home_bytes: bytes_limit / 2,
-        };
+        let sizes = Sizes { value: shared.options.max_item_bytes, large: bytes_limit / 4, home: bytes_limit / 2 };
         let core = Core {
             number: parts.number,
             owner: Owner::new(parts.stores, parts.reads, &shared.counters, (parts.number, &parts.route), sizes),

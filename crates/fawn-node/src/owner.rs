@@ -261,15 +261,15 @@ pub struct Owner<S: Stores> {
     scratch: Vec<u8>,
 }
 
-/// Bounds of an owner.
+/// Bounds of an owner, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// Largest value.
-    pub value_bytes: usize,
+    pub value: usize,
     /// Bytes of large values that may be read at a time, unless it is one.
-    pub large_bytes: usize,
+    pub large: usize,
     /// Bytes that the clients of one loop may have waiting before no more large values are read for them.
-    pub home_bytes: usize,
+    pub home: usize,
 }
 
 impl<S: Stores> Owner<S> {
@@ -302,9 +302,9 @@ impl<S: Stores> Owner<S> {
             appends: vec![0; count],
             reads_failed: None,
             large_bytes: 0,
-            large_limit: sizes.large_bytes,
+            large_limit: sizes.large,
             large_started: 0,
-            home_limit: sizes.home_bytes,
+            home_limit: sizes.home,
             on_the_way: vec![0; loops.len()],
             loops: loops.to_vec(),
             large_queue: VecDeque::new(),
@@ -315,7 +315,7 @@ impl<S: Stores> Owner<S> {
             done: VecDeque::new(),
             counters,
             secret: route.secret(),
-            max_value_bytes: sizes.value_bytes,
+            max_value_bytes: sizes.value,
             scratch: Vec::new(),
         }
     }
