@@ -3,14 +3,9 @@
 
 use fawn_store::flash::FileId;
 
-/// The name of `file`.
+/// The name of `file`: as errors tell it.
 pub fn name_of(file: FileId) -> String {
-    match file {
-        FileId::Manifest(number) => format!("manifest-{number:016x}"),
-        FileId::CommitLog => "commit-log".to_owned(),
-        FileId::Segment(number) => format!("segment-{number:016x}"),
-        FileId::Value(number) => format!("value-{number:016x}"),
-    }
+    file.to_string()
 }
 
 /// The file that `name` names; `None` for anything that [`name_of`] does not make.

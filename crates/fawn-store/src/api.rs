@@ -108,7 +108,7 @@ pub(crate) struct Candidate {
 
 /// Bytes on flash that are not what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file:?} is damaged at byte {offset}: {what}")]
+#[error("{file} is damaged at byte {offset}: {what}")]
 pub struct Damage {
     /// The damaged file.
     pub file: FileId,

@@ -280,11 +280,11 @@ fn value_came<S: Stores>(
             operate::begin(stores, store, keyed, bench, out)
         }
         Err(FlashError::NotFound(file)) if lost.may_look_again => {
-            operate::unreadable(keyed, &format!("{file:?} is missing"), bench.counters, out)
+            operate::unreadable(keyed, &format!("{file} is missing"), bench.counters, out)
         }
         // It was written meanwhile; what is there now may be what this very connection asked for later.
         Err(FlashError::NotFound(file)) => {
-            let why = format!("{file:?} was replaced before it could be read");
+            let why = format!("{file} was replaced before it could be read");
             operate::unreadable(keyed, &why, bench.counters, out)
         }
         Err(error) => operate::unreadable(keyed, &error.to_string(), bench.counters, out),
