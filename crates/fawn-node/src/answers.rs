@@ -129,6 +129,24 @@ impl Answers {
         self.missing == 0
     }
 
+    /// Answers and parts that have yet to come.
+    #[inline]
+    pub fn missing(&self) -> usize {
+        self.missing
+    }
+
+    /// Whether everything before this part of this answer has come.
+    pub fn is_next(&self, answer: u64, part: u32) -> bool {
+        answer == self.first
+            && match self.segments.front() {
+                Some(Segment::Many(many)) => {
+                    let filled = many.pieces.iter().take_while(|piece| piece.filled).count();
+                    part as usize == many.left_early as usize + filled
+                }
+                _ => true,
+            }
+    }
+
     /// Appends a complete answer, held back by `gate` if there is one. Nothing happens for an empty one.
     pub fn push(&mut self, answer: &[u8], gate: Option<(u16, Gate)>, pool: &mut Pool) {
         if answer.is_empty() {

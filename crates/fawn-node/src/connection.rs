@@ -8,6 +8,7 @@ use crate::answers::Answers;
 use crate::operate::Keyed;
 use crate::slab::Token;
 use crate::tls::Secure;
+use crate::room::Want;
 use fawn_memcache::{Command, Dump, Request, Responder, Session};
 use fawn_ring::Key;
 use rustix::buffer::spare_capacity;
@@ -15,6 +16,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, SocketAddrUnix, recv, send};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// Output above this size is moved, not copied, when the socket does not take it.
@@ -113,6 +115,8 @@ pub struct Flow {
     pub flushing: bool,
     /// A listing of all keys; nothing else is worked on until it ends.
     pub listing: Option<Listing>,
+    /// Large answers that wait for room, in the order of their places.
+    pub wants: VecDeque<Want>,
     /// Bytes that the socket has not taken.
     pub unsent_bytes: usize,
     /// Half an answer has left and the rest never will.
@@ -120,6 +124,11 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// Whether answers are sure to come, or to leave, without another request.
+    pub fn gets_on(&self) -> bool {
+        !self.answers.are_filled() || self.unsent_bytes > 0 || self.answers.front_gate().is_some()
+    }
+
     /// Whether nothing is owed to the client.
     pub fn is_settled(&self) -> bool {
         self.answers.is_empty() && self.deferred.is_none() && self.listing.is_none() && self.unsent_bytes == 0
@@ -164,8 +173,10 @@ pub struct Connection {
     pub dirty: bool,
     /// The connection is in the list of those that wait for a sync.
     pub gated: bool,
-    /// The connection is in one of the lists of those that wait for room.
+    /// The connection is in one of the lists of those whose requests wait for room.
     pub queued: bool,
+    /// The connection is in the list of those whose large answers do.
+    pub wants_room: bool,
     /// When bytes last came, and when bytes last left or there were none to leave (milliseconds).
     pub received_ms: u64,
     /// See `received_ms`; bytes that leave count once they are a part of what waited that is worth the while.
@@ -190,6 +201,7 @@ impl Connection {
                 deferred: None,
                 flushing: false,
                 listing: None,
+                wants: VecDeque::new(),
                 unsent_bytes: 0,
                 broken: false,
             },
@@ -202,6 +214,7 @@ impl Connection {
             dirty: false,
             gated: false,
             queued: false,
+            wants_room: false,
             received_ms: now_ms,
             moved_ms: now_ms,
             to_move: 0,

@@ -27,6 +27,8 @@ pub struct Queues {
     pub input: VecDeque<Token>,
     /// For room in another loop, by its number.
     pub credit: Vec<VecDeque<Token>>,
+    /// For room for a large answer; they may be in another queue as well.
+    pub room: VecDeque<Token>,
 }
 
 /// One of the queues.
@@ -69,6 +71,10 @@ pub struct Desk<S: Stores> {
     pub gated: Vec<Token>,
     /// Connections that wait for room.
     pub queues: Queues,
+    /// The next answer of a connection that takes its answers was refused room.
+    pub next_refused: bool,
+    /// The round over those that wait for room is for the sake of such.
+    pub next_round: bool,
     /// The connection that may receive although the limit is reached.
     favoured: Option<Token>,
     /// TLS handshake steps left in this turn.
@@ -86,6 +92,8 @@ impl<S: Stores> Desk<S> {
             epoll,
             gated: Vec::new(),
             queues: Queues { credit, ..Queues::default() },
+            next_refused: false,
+            next_round: false,
             favoured: None,
             handshakes_left: 0,
             buffer: vec![0; RECEIVE_BYTES],
@@ -279,6 +287,7 @@ impl<S: Stores> Desk<S> {
         waits(Queue::Tasks, &queues.tasks)
             || waits(Queue::Memory, &queues.memory)
             || waits(Queue::Input, &queues.input)
+            || self.may_grant()
             || queues.credit.iter().enumerate().any(|(peer, tokens)| waits(Queue::Credit(peer), tokens))
     }
 
@@ -292,7 +301,7 @@ impl<S: Stores> Desk<S> {
     }
 
     fn has_room_for_input(&self) -> bool {
-        self.core.input_bytes < self.core.bytes_limit
+        self.core.input_bytes < self.core.input_limit
     }
 
     /// Brings the books up to date after work on a connection: what it holds, what it waits for, what epoll watches.
@@ -325,6 +334,7 @@ impl<S: Stores> Desk<S> {
                 conn.queued = true;
             }
         }
+        self.grant_next(conn);
         self.watch(conn);
         false
     }
@@ -360,6 +370,7 @@ impl<S: Stores> Desk<S> {
         if self.favoured == Some(conn.flow.token) {
             self.favoured = None;
         }
+        self.refuse_all(conn);
         if let Some(tls) = &mut conn.tls {
             self.cipher.clear();
             tls.close(&mut self.cipher);

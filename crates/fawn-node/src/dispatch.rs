@@ -25,6 +25,9 @@ use std::sync::Arc;
 const PROMPT_BYTES: usize = 64 << 10;
 /// Most answers that one connection may have waiting.
 const MOST_WAITING_ANSWERS: usize = 4096;
+/// A connection that misses fewer answers than this goes on for as long as there is room at all; others leave it half,
+/// and go on only once their large answers come.
+const FEW_MISSING: usize = 16;
 
 /// Everything of a loop that the requests of its connections touch.
 pub struct Core<S: Stores> {
@@ -46,10 +49,14 @@ pub struct Core<S: Stores> {
     pub now: Now,
     /// Bytes of answers that all connections together have waiting.
     pub output_bytes: usize,
+    /// Bytes of large answers that were granted room and have yet to come.
+    pub granted_bytes: usize,
     /// Bytes of input that all connections together hold.
     pub input_bytes: usize,
-    /// This loop's share of the limit on either.
+    /// This loop's share of the limit on answers and operations: as much again is for clients that take theirs.
     pub bytes_limit: usize,
+    /// This loop's share of the limit on input.
+    pub input_limit: usize,
     /// Bytes up to which the answer to a line of keys is held until it is whole.
     pub whole_answer_bytes: usize,
     /// This loop's share of the limit on operations in flight.
@@ -140,10 +147,13 @@ impl<S: Stores> Core<S> {
             Some(Pause::Order)
         } else if waiting >= most || flow.answers.len() >= MOST_WAITING_ANSWERS || flow.broken {
             Some(Pause::Output)
+        } else if flow.answers.missing() >= FEW_MISSING && (self.is_crowded() || !flow.wants.is_empty()) {
+            // It gets on with its own answers.
+            Some(Pause::Output)
         } else if !self.has_room_for_tasks() {
             Some(Pause::Tasks)
         } else if !self.has_room_for_bytes() && !self.is_admitted(flow, waiting) {
-            Some(Pause::Memory)
+            Some(if flow.gets_on() { Pause::Output } else { Pause::Memory })
         } else {
             None
         }
@@ -155,13 +165,18 @@ impl<S: Stores> Core<S> {
         self.owner.waiting() < self.tasks_limit
     }
 
+    /// Whether half of the operations that may be in flight are, here or on their way to another loop.
+    fn is_crowded(&self) -> bool {
+        self.owner.waiting() >= self.tasks_limit / 2 || self.exchange.is_crowded()
+    }
+
     /// Whether a connection goes on although others hold all the bytes there are: one that takes its answers does, out
     /// of as many bytes again, so that those that do not take theirs harm only themselves.
     #[inline]
     fn is_admitted(&self, flow: &Flow, waiting: usize) -> bool {
-        flow.answers.is_empty()
+        (flow.answers.is_empty() || flow.line.is_some())
             && waiting < PROMPT_BYTES
-            && self.output_bytes + self.owner.held_bytes() < 2 * self.bytes_limit
+            && self.output_bytes + self.owner.held_bytes() < 2 * self.bytes_limit + self.shared.options.max_item_bytes
     }
 
     /// Whether answers and operations hold fewer bytes than they may.
@@ -243,7 +258,7 @@ impl<S: Stores> Core<S> {
         let keyed = Keyed { key, name: request.key, command: request.command, responder: request.responder };
         if home == self.number {
             let start = self.out.len();
-            match self.owner.run(store, &keyed, self.now, &mut self.out) {
+            match self.owner.run(store, &keyed, self.now, usize::MAX, &mut self.out) {
                 Ran::Done { gate, failed } => self.finish(flow, start, store, gate, failed),
                 Ran::Later(ticket) => {
                     let place = self.wait(flow);

@@ -46,9 +46,6 @@ const WHOLE_ANSWER_SHARE: usize = 8;
 /// Connections that waited for room, gone on with in one turn and queue.
 const RESUMED_A_TURN: usize = 64;
 
-/// Milliseconds between looks at whether large values may be read.
-const LARGE_WAIT_MS: u64 = 5;
-
 /// Connections accepted in one turn and listener.
 const ACCEPTS_A_TURN: usize = 64;
 
@@ -127,19 +124,21 @@ impl<S: Stores> EventLoop<S> {
         let counters: Arc<Counters> = Arc::clone(&shared.counters[parts.number]);
         let loops = parts.exchange.loops();
         let count = parts.stores.count();
-        let bytes_limit = (shared.limits.buffered_bytes / 2 / loops).max(1);
-        let sizes = Sizes { value: shared.options.max_item_bytes, large: bytes_limit / 4, home: bytes_limit / 2 };
+        let bytes_limit = (shared.limits.buffered_bytes / 4 / loops).max(1);
+        let sizes = Sizes { value: shared.options.max_item_bytes, large: bytes_limit / 4 };
         let core = Core {
             number: parts.number,
-            owner: Owner::new(parts.stores, parts.reads, &shared.counters, (parts.number, &parts.route), sizes),
+            owner: Owner::new(parts.stores, parts.reads, Arc::clone(&counters), (parts.number, &parts.route), sizes),
             exchange: parts.exchange,
             route: parts.route,
             counters,
             out: Vec::new(),
             now: clock.now(),
             output_bytes: 0,
+            granted_bytes: 0,
             input_bytes: 0,
             bytes_limit,
+            input_limit: 2 * bytes_limit,
             whole_answer_bytes: shared.limits.whole_answer_bytes.min(bytes_limit / WHOLE_ANSWER_SHARE),
             tasks_limit: (shared.limits.requests_in_flight / loops).max(1),
             own_asks: Vec::new(),
@@ -237,9 +236,7 @@ impl<S: Stores> EventLoop<S> {
         let sweep = (self.connections.len() > 0).then(|| self.sweep.due_in(now));
         let accept = self.deaf_until_ms.map(|until| until.saturating_sub(now));
         let stop = self.stopping_since.map(|_| 50);
-        // Other loops do not say when their clients have taken their answers.
-        let large = self.desk.core.owner.large_values_wait().then_some(LARGE_WAIT_MS);
-        [stores, sweep, accept, stop, large].into_iter().flatten().min()
+        [stores, sweep, accept, stop].into_iter().flatten().min()
     }
 
     /// One turn; returns how many of `events` were worked on.
@@ -262,6 +259,8 @@ impl<S: Stores> EventLoop<S> {
         self.hand_out();
         self.service_dirty();
         self.resume();
+        // What was begun or granted room since.
+        self.hand_out();
         if let Err(why) = self.desk.core.owner.submit(self.desk.core.now) {
             self.desk.core.shared.fail(format!("reads can no longer be started: {why}"));
         }
@@ -331,11 +330,6 @@ impl<S: Stores> EventLoop<S> {
         {
             core.shared.fail(format!("reads no longer come back: {why}"));
         }
-        if core.owner.large_values_wait() {
-            for home in 0..core.exchange.loops() {
-                core.owner.on_the_way[home] = core.exchange.unread_answer_bytes(home);
-            }
-        }
         self.turn = core.owner.turn(core.now);
         for (store, why) in std::mem::take(&mut self.turn.stopped) {
             self.fail_gates(store, &why);
@@ -376,6 +370,13 @@ impl<S: Stores> EventLoop<S> {
         }
         for peer in 0..self.desk.queues.credit.len() {
             self.resume_some(Queue::Credit(peer));
+        }
+        for _ in 0..self.desk.begin_round() {
+            let Some(token) = self.desk.next_in_round() else { break };
+            if let Some(conn) = self.connections.get_mut(token) {
+                conn.wants_room = false;
+                self.desk.grant_again(conn);
+            }
         }
         let paused = self.desk.queues.len() as u64;
         let core = &self.desk.core;

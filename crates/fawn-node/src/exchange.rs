@@ -1,17 +1,21 @@
 //! Requests for another loop's stores and the answers that come back: two bounded rings a direction and pair of loops.
 //!
 //! Messages travel in parcels, one a turn and direction, and the peer is woken only when it sleeps. A loop may have at
-//! most `in_flight` requests on their way to one peer; both rings hold that many parcels and no
-//! parcel is empty, so neither ring is ever full: an answer always has room, and two loops can never wait for each
-//! other. A connection whose next request has no room is paused by the loop, never dropped.
+//! most `in_flight` requests on their way to one peer, of each of which no ring ever holds more than one message; both
+//! rings hold that many parcels and no parcel is empty, so neither ring is ever full: an answer always has room, and two
+//! loops can never wait for each other. A connection whose next request has no room is paused by the loop, never
+//! dropped.
+//!
+//! A large answer is not sent unasked: its owner says how large it is ([`Head::Wants`]), and the loop of its client when
+//! there is room for it ([`Ask::Room`]; see [`crate::room`]).
 
 use crate::slab::Token;
+use crate::stores::Ticket;
 use crate::wake::Wake;
 use fawn_memcache::{Command, Dump, Responder};
 use fawn_ring::Key;
 use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::io::Errno;
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -71,6 +75,13 @@ pub enum Ask {
     },
     /// The loop's connections, as `STAT` lines.
     Connections,
+    /// The answer to [`Head::Wants`]: no request of its own, so never answered.
+    Room {
+        /// The task that waits.
+        ticket: Ticket,
+        /// The answer may come; else nobody wants it any more.
+        granted: bool,
+    },
 }
 
 /// What is said of the bytes of one message.
@@ -84,6 +95,15 @@ pub enum Head {
         failed: bool,
         /// Bytes of the request that it answers.
         request_bytes: u32,
+        /// Bytes that it was granted room for.
+        granted: u32,
+    },
+    /// The answer to a request is large, and comes once there is room for it ([`Ask::Room`]).
+    Wants {
+        /// The task that waits.
+        ticket: Ticket,
+        /// How large, in bytes.
+        bytes: u32,
     },
 }
 
@@ -133,9 +153,6 @@ struct Link {
     in_flight: usize,
     in_flight_bytes: usize,
     limit: usize,
-    /// Bytes of each parcel of answers that the peer has not taken when last looked, oldest first, and their sum.
-    answers_sent: VecDeque<usize>,
-    answers_unread: usize,
     /// Parcels were pushed since the peer was last notified.
     pushed: bool,
 }
@@ -171,8 +188,6 @@ pub fn mesh(wakes: &[Arc<Wake>], in_flight: usize) -> Vec<Exchange> {
                 in_flight: 0,
                 in_flight_bytes: 0,
                 limit: in_flight,
-                answers_sent: VecDeque::new(),
-                answers_unread: 0,
                 pushed: false,
             };
             links[left][right] =
@@ -204,8 +219,6 @@ impl Link {
 
     fn push_answers(&mut self, spare: &mut Vec<Parcel>) {
         if !self.answers.messages.is_empty() {
-            self.answers_sent.push_back(self.answers.bytes.len());
-            self.answers_unread += self.answers.bytes.len();
             let parcel = std::mem::replace(&mut self.answers, spare.pop().unwrap_or_default());
             self.answers_out.push(parcel).expect("the ring holds as many parcels as requests may be in flight");
             self.pushed = true;
@@ -233,21 +246,16 @@ impl Exchange {
         self.links[peer].as_ref().map_or((0, 0), |link| (link.requests_in.slots(), link.answers_in.slots()))
     }
 
-    /// Bytes of answers on their way to `peer`: filled, or sent and not taken yet.
-    pub fn unread_answer_bytes(&mut self, peer: usize) -> usize {
-        let Some(link) = &mut self.links[peer] else { return 0 };
-        let unread = link.answers_out.buffer().capacity() - link.answers_out.slots();
-        while link.answers_sent.len() > unread {
-            link.answers_unread -= link.answers_sent.pop_front().expect("there are more than none");
-        }
-        link.answers_unread + link.answers.bytes.len()
-    }
-
     /// Whether another request may be sent to `peer`.
     #[inline]
     pub fn may_send(&self, peer: usize) -> bool {
         let link = self.links[peer].as_ref().expect("a loop has no link to itself");
         link.in_flight < link.limit && link.in_flight_bytes < IN_FLIGHT_BYTES
+    }
+
+    /// Whether half of the requests that may be on their way to some peer are.
+    pub fn is_crowded(&self) -> bool {
+        self.links.iter().flatten().any(|link| link.in_flight >= link.limit / 2)
     }
 
     /// Requests on their way, to all peers.
@@ -268,13 +276,19 @@ impl Exchange {
         }
     }
 
-    /// Adds the answer to a request of `request_bytes` bytes from `peer`.
-    pub fn answer(&mut self, peer: usize, place: Place, failed: bool, request_bytes: u32, bytes: &[u8]) {
+    /// Adds an answer to a request from `peer`, or word that it wants room: `head` says which.
+    pub fn answer(&mut self, peer: usize, place: Place, head: Head, bytes: &[u8]) {
         let link = self.links[peer].as_mut().expect("a loop has no link to itself");
-        link.answers.push(place, Head::Answer { failed, request_bytes }, &[bytes]);
+        link.answers.push(place, head, &[bytes]);
         if link.answers.bytes.len() >= PARCEL_BYTES {
             link.push_answers(&mut self.spare);
         }
+    }
+
+    /// Tells `peer` whether there is room for the answer to a request that is on its way to it.
+    pub fn room(&mut self, peer: usize, place: Place, ticket: Ticket, granted: bool) {
+        let link = self.links[peer].as_mut().expect("a loop has no link to itself");
+        link.requests.push(place, Head::Request(Ask::Room { ticket, granted }), &[]);
     }
 
     /// Sends off what was added and wakes the peers that sleep. Returns how many had to be woken.
@@ -305,9 +319,10 @@ impl Exchange {
         let link = self.link(peer);
         let parcel = link.answers_in.pop().ok()?;
         for (_, head, _) in &parcel.messages {
-            let Head::Answer { request_bytes, .. } = head else { unreachable!("the answers' ring holds answers") };
-            link.in_flight -= 1;
-            link.in_flight_bytes -= *request_bytes as usize;
+            if let Head::Answer { request_bytes, .. } = head {
+                link.in_flight -= 1;
+                link.in_flight_bytes -= *request_bytes as usize;
+            }
         }
         Some(parcel)
     }
@@ -330,6 +345,10 @@ mod tests {
         Place { connection: Token::from_u64(1 << 32), answer, part: 0 }
     }
 
+    fn answer_to(request: &[u8], failed: bool) -> Head {
+        Head::Answer { failed, request_bytes: request.len() as u32, granted: 0 }
+    }
+
     fn pair(in_flight: usize) -> (Exchange, Exchange) {
         let mut both = mesh(&wakes(2).unwrap(), in_flight);
         let right = both.pop().unwrap();
@@ -350,7 +369,7 @@ mod tests {
         assert!(right.next_requests(0).is_none(), "one parcel a turn");
         for (n, (at, head, bytes)) in parcel.messages().enumerate() {
             assert_eq!((at, head, bytes), (place(n as u64), Head::Request(Ask::Figures), &[n as u8; 5][..]));
-            right.answer(0, at, n == 1, bytes.len() as u32, b"fine");
+            right.answer(0, at, answer_to(bytes, n == 1), b"fine");
         }
         right.recycle(parcel);
         right.send();
@@ -368,7 +387,7 @@ mod tests {
         assert!(!left.may_send(1));
         left.send();
         let parcel = right.next_requests(0).unwrap();
-        right.answer(0, place(0), false, large.len() as u32, b"");
+        right.answer(0, place(0), answer_to(&large, false), b"");
         right.recycle(parcel);
         right.send();
         assert!(left.next_answers(1).is_some() && left.may_send(1));
@@ -391,7 +410,7 @@ mod tests {
                         for (at, _, bytes) in parcel.messages() {
                             assert_eq!((at, bytes), (place(served), &served.to_le_bytes()[..]));
                             served += 1;
-                            mine.answer(peer, at, false, bytes.len() as u32, bytes);
+                            mine.answer(peer, at, answer_to(bytes, false), bytes);
                         }
                         mine.recycle(parcel);
                     }

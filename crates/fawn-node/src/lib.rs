@@ -52,6 +52,7 @@ mod options;
 mod owner;
 mod recency;
 mod report;
+mod room;
 mod route;
 mod server;
 mod shared;

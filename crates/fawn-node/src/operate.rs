@@ -55,6 +55,8 @@ pub enum Step<R> {
     Park(Wait),
     /// It needs a value that has a file of its own.
     ReadValue(Held),
+    /// Its answer needs room for this many bytes; then it must be tried again.
+    Ask(usize),
     /// This value needs a file of its own; then call [`finish_large`].
     WriteValue(Planned, Vec<u8>),
 }
@@ -100,6 +102,8 @@ pub struct Bench<'a> {
     pub now: Now,
     /// Largest value, bytes.
     pub max_value_bytes: usize,
+    /// Largest value that may be shown without asking whether there is room for it, in bytes.
+    pub unasked_bytes: usize,
     /// The store has stopped: nothing that is parked would ever go on.
     pub stopped: bool,
     /// Records appended to the store.
@@ -177,6 +181,15 @@ impl<'a> Keyed<'a> {
         !matches!(self.command, Command::Get | Command::MetaDebug)
     }
 
+    /// Whether the answer to a hit has the value in it.
+    pub fn shows_value(&self) -> bool {
+        match self.command {
+            Command::Get | Command::GetAndTouch(_) => true,
+            Command::MetaGet(get) => get.wants_value,
+            _ => false,
+        }
+    }
+
     /// The command without its value, and the value.
     pub fn split(&self) -> (Command<'static>, &'a [u8]) {
         Self::split_command(&self.command)
@@ -241,6 +254,9 @@ pub fn begin<S: Stores>(
     let plan = match stores.lookup(store, &keyed.key, keyed.name, bench.now) {
         Lookup::Found(record, gate) if wants_file(keyed, &record, bench.now.unix) => {
             return read_value(keyed, &record, gate, bench.counters, out);
+        }
+        Lookup::Found(record, _) if record.value.len() > bench.unasked_bytes && keyed.shows_value() => {
+            return Step::Ask(record.value.len());
         }
         Lookup::Found(record, gate) if matches!(keyed.command, Command::Get) => {
             return get_now(keyed, &record, gate, bench, out);

@@ -16,6 +16,7 @@ macro_rules! bench {
             cas: $owner.cas_numbers[$store],
             now: $now,
             max_value_bytes: $owner.max_value_bytes,
+            unasked_bytes: usize::MAX,
             stopped: $owner.stopped[$store],
             appends: &mut $owner.appends[$store],
             counters: &$owner.counters,
@@ -29,12 +30,15 @@ mod flush;
 mod keys;
 mod listing;
 mod reads;
+mod room;
 
 pub use listing::Listed;
+pub use room::UNASKED_BYTES;
 
 use flush::Flush;
 use keys::Hold;
 use listing::ScanTask;
+use room::Room;
 
 use crate::answers::Pool;
 use crate::clock::Now;
@@ -47,6 +51,7 @@ use crate::stores::{News, Stores, Ticket, Turn};
 use fawn_memcache::{Command, Responder};
 use fawn_ring::{Key, Secret};
 use fawn_store::Gate;
+use fawn_store::page::PAGE_BYTES;
 use fawn_store::large::Stub;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -88,18 +93,20 @@ pub struct Done {
     pub failed: bool,
     /// The client hears nothing of it, whatever becomes of it.
     pub silent: bool,
+    /// Bytes that it was granted room for.
+    pub granted: u32,
 }
 
 impl Done {
     /// The answer `bytes` to `client`, of which it hears.
     pub fn of(client: Client, bytes: Vec<u8>) -> Self {
-        Self { client, bytes, failed: false, silent: false }
+        Self { client, bytes, failed: false, silent: false, granted: 0 }
     }
 
     /// The answer `bytes` to a command with `responder`. No bytes are silence, but for a key in the middle of a line:
     /// there they are a miss.
     pub fn to(responder: &Responder, client: Client, bytes: Vec<u8>, failed: bool) -> Self {
-        Self { client, failed, silent: bytes.is_empty() && responder.is_last(), bytes }
+        Self { failed, silent: bytes.is_empty() && responder.is_last(), ..Self::of(client, bytes) }
     }
 
     /// The answer that will never be durable, as an error; silence stays silence.
@@ -145,6 +152,8 @@ struct Task<R> {
     value_file: Option<u64>,
     /// What a parked task waits for.
     parked_on: Wait,
+    /// Whether its answer is large and has room.
+    room: Room,
     /// What was read before the task was parked.
     found: Option<Box<Found>>,
     /// The read that is under way.
@@ -238,16 +247,10 @@ pub struct Owner<S: Stores> {
     /// Bytes of large values being read and written, and how many may be read at a time.
     large_bytes: usize,
     large_limit: usize,
-    /// Bytes of large values whose reads were started in this turn: what clients hold is known anew with the next.
-    large_started: usize,
-    /// Bytes that a loop's clients may hold before no large value is read for them.
-    home_limit: usize,
-    /// Bytes of answers on their way to each loop.
-    pub on_the_way: Vec<usize>,
-    /// The counters of all loops.
-    loops: Vec<Arc<Counters>>,
     /// Tasks that wait until their large value may be read.
     large_queue: VecDeque<Ticket>,
+    /// Tasks whose clients' loops have yet to be asked for room.
+    asks: VecDeque<Ticket>,
     /// Scans under way.
     scans: HashMap<Ticket, ScanTask>,
     next_scan: Ticket,
@@ -268,8 +271,6 @@ pub struct Sizes {
     pub value: usize,
     /// Bytes of large values that may be read at a time, unless it is one.
     pub large: usize,
-    /// Bytes that the clients of one loop may have waiting before no more large values are read for them.
-    pub home: usize,
 }
 
 impl<S: Stores> Owner<S> {
@@ -277,11 +278,10 @@ impl<S: Stores> Owner<S> {
     pub fn new(
         stores: S,
         reads: S::Reads,
-        loops: &[Arc<Counters>],
+        counters: Arc<Counters>,
         (number, route): (usize, &Route),
         sizes: Sizes,
     ) -> Self {
-        let counters = Arc::clone(&loops[number]);
         let count = stores.count();
         let cas_number = |store| CasNumbers { stores: route.stores() as u64, store: store as u64 };
         Self {
@@ -303,11 +303,8 @@ impl<S: Stores> Owner<S> {
             reads_failed: None,
             large_bytes: 0,
             large_limit: sizes.large,
-            large_started: 0,
-            home_limit: sizes.home,
-            on_the_way: vec![0; loops.len()],
-            loops: loops.to_vec(),
             large_queue: VecDeque::new(),
+            asks: VecDeque::new(),
             scans: HashMap::new(),
             next_scan: 0,
             gated: (0..count).map(|_| BinaryHeap::new()).collect(),
@@ -346,15 +343,16 @@ impl<S: Stores> Owner<S> {
             && self.gated.iter().all(BinaryHeap::is_empty)
     }
 
-    /// Runs a command on `store`; its answer is appended to `out` unless it has to wait.
+    /// Runs a command on `store`; its answer is appended to `out` unless it has to wait. A value of more than `unasked`
+    /// bytes waits for room where its client is.
     #[inline]
-    pub fn run(&mut self, store: usize, keyed: &Keyed<'_>, now: Now, out: &mut Vec<u8>) -> Ran {
+    pub fn run(&mut self, store: usize, keyed: &Keyed<'_>, now: Now, unasked: usize, out: &mut Vec<u8>) -> Ran {
         if !self.held.is_empty() && self.must_queue(keyed) {
             let ticket = self.task(store, keyed);
             self.held.get_mut(&keyed.key).expect("the key was just found").queue.push_back(ticket);
             return Ran::Later(ticket);
         }
-        match self.begin(store, keyed, now, out) {
+        match self.begin(store, keyed, now, unasked, out) {
             Step::Done { gate, failed } => Ran::Done { gate, failed },
             step => {
                 let ticket = self.task(store, keyed);
@@ -370,8 +368,15 @@ impl<S: Stores> Owner<S> {
         assert!(task.client.replace(client).is_none(), "a task has one client");
     }
 
-    fn begin(&mut self, store: usize, keyed: &Keyed<'_>, now: Now, out: &mut Vec<u8>) -> Step<S::Read> {
-        let mut bench = bench!(self, store, now);
+    fn begin(
+        &mut self,
+        store: usize,
+        keyed: &Keyed<'_>,
+        now: Now,
+        unasked: usize,
+        out: &mut Vec<u8>,
+    ) -> Step<S::Read> {
+        let mut bench = Bench { unasked_bytes: unasked, ..bench!(self, store, now) };
         operate::begin(&mut self.stores, store, keyed, &mut bench, out)
     }
 
@@ -390,6 +395,7 @@ impl<S: Stores> Owner<S> {
             may_look_again: false,
             value_file: None,
             parked_on: Wait::Busy,
+            room: Room::Unasked,
             found: None,
             reading: Reading::Nothing,
             planned: None,
@@ -418,16 +424,27 @@ impl<S: Stores> Owner<S> {
         }
         match step {
             Step::Read(read) => {
+                let bytes = S::extent(&read).count as usize * PAGE_BYTES;
                 task.reading = Reading::Lookup(read);
                 self.counters.flash_reads.add(1);
-                self.to_read.push(ticket);
+                if task.needs_room(bytes) {
+                    self.ask(ticket, bytes);
+                } else {
+                    self.to_read.push(ticket);
+                }
             }
             Step::ReadValue(held) => {
+                let bytes = held.stub.bytes as usize;
                 task.reading = Reading::Value(held);
                 self.counters.flash_reads.add(1);
-                self.large_queue.push_back(ticket);
-                self.start_large_reads();
+                if task.needs_room(bytes) {
+                    self.ask(ticket, bytes);
+                } else {
+                    self.large_queue.push_back(ticket);
+                    self.start_large_reads();
+                }
             }
+            Step::Ask(bytes) => self.ask(ticket, bytes),
             Step::WriteValue(planned, value) => {
                 task.planned = Some(Box::new((planned, None)));
                 // The plan has it now.
@@ -455,7 +472,8 @@ impl<S: Stores> Owner<S> {
         self.counters.waiting.sub(1);
         self.task_bytes -= task.bytes();
         let client = task.client.expect("a task is assigned before the turn ends");
-        self.deliver_one(task.store, gate, Done::to(&task.responder, client, out, failed));
+        let granted = task.room.granted();
+        self.deliver_one(task.store, gate, Done { granted, ..Done::to(&task.responder, client, out, failed) });
         self.pool.give(task.name);
         if task.holds_key {
             self.let_go(&task.key, now);
@@ -502,8 +520,6 @@ impl<S: Stores> Owner<S> {
         for (store, why) in &turn.stopped {
             self.fail_gated(*store, why);
         }
-        self.large_started = 0;
-        self.start_large_reads();
         for store in 0..self.gated.len() {
             let durable = self.stores.durable(store);
             while self.gated[store].peek().is_some_and(|gated| gated.gate <= durable) {

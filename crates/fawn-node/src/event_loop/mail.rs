@@ -7,8 +7,9 @@ use crate::connection::{Pause, end_name};
 use crate::dispatch::LISTING;
 use crate::exchange::{Ask, Head, Place};
 use crate::operate::Keyed;
-use crate::owner::{Client, Done, Ran};
+use crate::owner::{Client, Done, Ran, UNASKED_BYTES};
 use crate::report;
+use crate::room::Want;
 use crate::stores::Stores;
 use fawn_memcache::report as lines;
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -21,7 +22,7 @@ impl<S: Stores> EventLoop<S> {
             if peer == self.desk.core.number {
                 continue;
             }
-            // What comes meanwhile is for the next turn: what clients hold is known to others only after each.
+            // What comes meanwhile is for the next turn.
             let (requests, answers) = self.desk.core.exchange.parcels(peer);
             for _ in 0..requests {
                 let Some(parcel) = self.desk.core.exchange.next_requests(peer) else { break };
@@ -38,9 +39,14 @@ impl<S: Stores> EventLoop<S> {
             for _ in 0..answers {
                 let Some(parcel) = self.desk.core.exchange.next_answers(peer) else { break };
                 for (place, head, bytes) in parcel.messages() {
-                    let Head::Answer { failed, .. } = head else { unreachable!("the answers' ring holds answers") };
-                    let bytes = self.desk.core.owner.pool.copy(bytes);
-                    self.fill(place, bytes, failed);
+                    match head {
+                        Head::Answer { failed, granted, .. } => {
+                            let bytes = self.desk.core.owner.pool.copy(bytes);
+                            self.fill(place, bytes, failed, granted);
+                        }
+                        Head::Wants { ticket, bytes } => self.wanted(Want { place, owner: peer, ticket, bytes }),
+                        Head::Request(_) => unreachable!("the answers' ring holds answers"),
+                    }
                 }
                 self.desk.core.exchange.recycle(parcel);
             }
@@ -56,7 +62,7 @@ impl<S: Stores> EventLoop<S> {
                 let (name, value) = bytes.split_at(usize::from(name_bytes));
                 let keyed = Keyed { key, name, command: Keyed::join(command, value), responder };
                 let mut out = core.owner.pool.take();
-                match core.owner.run(usize::from(store), &keyed, core.now, &mut out) {
+                match core.owner.run(usize::from(store), &keyed, core.now, UNASKED_BYTES, &mut out) {
                     Ran::Done { gate, failed } => {
                         let done = Done::to(&responder, client, out, failed);
                         core.owner.deliver_one(usize::from(store), gate, done);
@@ -79,13 +85,14 @@ impl<S: Stores> EventLoop<S> {
                 let bytes = self.describe_connections();
                 self.desk.core.owner.deliver(Vec::new(), Done::of(client, bytes));
             }
+            Ask::Room { ticket, granted } => core.owner.room(ticket, granted, core.now),
         }
     }
 
     pub(super) fn answer_own_asks(&mut self) {
         for (place, _) in std::mem::take(&mut self.desk.core.own_asks) {
             let bytes = self.describe_connections();
-            self.fill(place, bytes, false);
+            self.fill(place, bytes, false, 0);
         }
     }
 
@@ -110,23 +117,45 @@ impl<S: Stores> EventLoop<S> {
         out
     }
 
-    /// Brings answers of the owner's tasks to their connections, here or on other loops.
+    /// Brings answers of the owner's tasks to their connections, here or on other loops, and asks for room there.
     pub(super) fn hand_out(&mut self) {
-        while let Some(done) = self.desk.core.owner.next_done() {
-            let (home, place) = (usize::from(done.client.home), done.client.place);
-            if home == self.desk.core.number {
-                self.fill(place, done.bytes, done.failed);
+        loop {
+            while let Some(Done { client, bytes, failed, granted, .. }) = self.desk.core.owner.next_done() {
+                let home = usize::from(client.home);
+                if home == self.desk.core.number {
+                    self.fill(client.place, bytes, failed, granted);
+                } else {
+                    let (core, request_bytes) = (&mut self.desk.core, client.request_bytes);
+                    let head = Head::Answer { failed, request_bytes, granted };
+                    core.exchange.answer(home, client.place, head, &bytes);
+                    core.owner.pool.give(bytes);
+                }
+            }
+            let Some((Client { home, place, .. }, ticket, bytes)) = self.desk.core.owner.next_ask() else { return };
+            let (home, number) = (usize::from(home), self.desk.core.number);
+            if home == number {
+                self.wanted(Want { place, owner: number, ticket, bytes });
             } else {
-                let core = &mut self.desk.core;
-                core.exchange.answer(home, place, done.failed, done.client.request_bytes, &done.bytes);
-                core.owner.pool.give(done.bytes);
+                self.desk.core.exchange.answer(home, place, Head::Wants { ticket, bytes }, &[]);
             }
         }
     }
 
-    /// Puts an answer that has come in its place.
-    pub(super) fn fill(&mut self, place: Place, bytes: Vec<u8>, failed: bool) {
+    /// The answer to a request is large.
+    fn wanted(&mut self, want: Want) {
+        match self.connections.get_mut(want.place.connection) {
+            Some(conn) => self.desk.wanted(conn, want),
+            None => self.desk.core.give_room(want, false),
+        }
+    }
+
+    /// Puts an answer that has come in its place. It was granted room for `granted` bytes.
+    pub(super) fn fill(&mut self, place: Place, bytes: Vec<u8>, failed: bool, granted: u32) {
+        self.desk.core.granted_bytes -= granted as usize;
         let Some(conn) = self.connections.get_mut(place.connection) else { return };
+        // Until the connection's books are brought up to date.
+        conn.charged.1 += granted as usize;
+        self.desk.core.output_bytes += granted as usize;
         if place.part == LISTING {
             self.desk.core.listed(&mut conn.flow, place.answer, &bytes);
         } else {

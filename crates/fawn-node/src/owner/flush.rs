@@ -34,11 +34,11 @@ impl<S: Stores> Owner<S> {
                 Err(refusal) => {
                     tracing::error!("flush_all was refused: {refusal}");
                     let bytes = if silent { Vec::new() } else { operate::FLUSH_FAILED.as_bytes().to_vec() };
-                    return self.done.push_back(Done { client, bytes, failed: true, silent });
+                    return self.done.push_back(Done { failed: true, silent, ..Done::of(client, bytes) });
                 }
             }
             self.flushed += 1;
         }
-        self.deliver(flush.gates, Done { client, bytes: Vec::new(), failed: false, silent });
+        self.deliver(flush.gates, Done { silent, ..Done::of(client, Vec::new()) });
     }
 }

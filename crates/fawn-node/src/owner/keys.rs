@@ -50,7 +50,7 @@ impl<S: Stores> Owner<S> {
         while let Some(ticket) = queue.pop_front() {
             let task = self.tasks[ticket as usize].take().expect("a queued task is there");
             let mut out = self.pool.take();
-            let step = self.begin(task.store, &task.keyed(), now, &mut out);
+            let step = self.begin(task.store, &task.keyed(), now, task.room.unasked(), &mut out);
             self.stepped(ticket, task, step, out, now);
             let next_shares = queue.front().is_some_and(|next| {
                 !self.tasks[*next as usize].as_ref().expect("a queued task is there").keyed().holds_key()

@@ -1,6 +1,6 @@
 //! Reads of an owner's tasks: started together, worked off in any order; large values within bounds.
 
-use super::{Found, Owner, Reading, Task};
+use super::{Found, Owner, Reading, Room, Task};
 use crate::clock::Now;
 use crate::operate::{self, Bench, Held, Keyed, Step, Wait};
 use crate::stores::{Extent, Finished, Reads, Stores, Ticket};
@@ -10,9 +10,6 @@ use fawn_store::large::Stub;
 use fawn_store::page::Page;
 use fawn_store::record::Record;
 use zerocopy::IntoBytes;
-
-/// Queued reads of large values looked at in a row.
-const LARGE_LOOKS: usize = 64;
 
 impl<S: Stores> Owner<S> {
     /// Starts the reads that were asked for in this turn, together.
@@ -50,7 +47,8 @@ impl<S: Stores> Owner<S> {
                 self.large_bytes += self.large_read(ticket);
             }
             let waits = |task: &Option<Task<S::Read>>| {
-                task.as_ref().is_some_and(|task| !matches!(task.reading, Reading::Nothing))
+                let reads = |task: &Task<S::Read>| !matches!(task.reading, Reading::Nothing);
+                task.as_ref().is_some_and(|task| reads(task) && !matches!(task.room, Room::Asked(_)))
             };
             let waiting: Vec<usize> = (0..self.tasks.len()).filter(|ticket| waits(&self.tasks[*ticket])).collect();
             if waiting.is_empty() {
@@ -81,37 +79,17 @@ impl<S: Stores> Owner<S> {
         std::mem::forget(self.reads.take());
     }
 
-    /// Starts the reads of large values that there is memory for, here and where their clients are.
+    /// Starts the reads of large values that there is memory for.
     pub(super) fn start_large_reads(&mut self) {
-        for _ in 0..self.large_queue.len().min(LARGE_LOOKS) {
-            let ticket = *self.large_queue.front().expect("it was counted");
+        while let Some(&ticket) = self.large_queue.front() {
             let bytes = self.large_read(ticket);
-            let most = self.large_bytes.max(self.large_started);
-            if most > 0 && most + bytes > self.large_limit {
+            if self.large_bytes > 0 && self.large_bytes + bytes > self.large_limit {
                 return;
             }
             self.large_queue.pop_front();
-            if self.home_is_full(ticket) {
-                self.large_queue.push_back(ticket);
-            } else {
-                self.large_bytes += bytes;
-                self.large_started += bytes;
-                self.to_read.push(ticket);
-            }
+            self.large_bytes += bytes;
+            self.to_read.push(ticket);
         }
-    }
-
-    /// Whether clients of the loop that asked have so many answers waiting that this one would wait too.
-    fn home_is_full(&self, ticket: Ticket) -> bool {
-        let client = self.tasks[ticket as usize].as_ref().and_then(|task| task.client);
-        let held = |home: usize| self.loops[home].buffered_bytes.get() as usize + self.on_the_way[home];
-        client.is_some_and(|client| held(usize::from(client.home)) >= self.home_limit)
-    }
-
-    /// Whether large values wait until they may be read.
-    #[inline]
-    pub fn large_values_wait(&self) -> bool {
-        !self.large_queue.is_empty()
     }
 
     /// Bytes of the large value that a task reads.
@@ -197,7 +175,7 @@ impl<S: Stores> Owner<S> {
                 let found = (record, found.gate);
                 operate::resume(&mut self.stores, task.store, &task.keyed(), found, &mut bench, &mut out)
             }
-            _ => self.begin(task.store, &task.keyed(), now, &mut out),
+            _ => self.begin(task.store, &task.keyed(), now, task.room.unasked(), &mut out),
         };
         if matches!(step, Step::Park(Wait::Busy)) {
             task.found = found;

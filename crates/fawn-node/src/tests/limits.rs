@@ -215,7 +215,7 @@ fn a_client_that_vanishes_with_reads_under_way_leaves_nothing_behind() {
 
 #[test]
 fn what_waits_for_a_buffer_counts_as_memory() {
-    let node = Node::start(1, 1, |options| options.limits.buffered_bytes = 8 << 20);
+    let node = Node::start(1, 1, |options| options.limits.buffered_bytes = 16 << 20);
     // A client that asked for statistics would have to wait as well.
     let now = || node.running().shared().totals();
     node.knobs.set(|knobs| &knobs.busy, true);

@@ -9,5 +9,6 @@ mod limits;
 mod order;
 mod protocol;
 mod real;
+mod room;
 mod stopping;
 mod transport;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::server::Server;
 
-/// 2 GB of answers, of values in files of their own, are asked for, and nobody takes them.
+/// 2 GB of answers are asked for, of a value in a file of its own and of values in DRAM, and nobody takes them.
 #[test]
 fn clients_that_do_not_read_large_answers_hold_nobody_up() {
     let Some(server) = Server::fawn(&["--threads", "2", "--max-item-size", "8M"]) else { return };
@@ -14,17 +14,24 @@ fn clients_that_do_not_read_large_answers_hold_nobody_up() {
     let mut client = connect();
     client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut answer = [0; 64];
-    client.write_all(format!("set big 0 0 4000000\r\n{}\r\n", "b".repeat(4_000_000)).as_bytes()).unwrap();
-    assert_eq!(client.read(&mut answer).unwrap(), b"STORED\r\n".len());
-    let slow: Vec<TcpStream> = (0..5).map(|_| connect()).collect();
-    for mut slow in &slow {
-        slow.write_all("get big\r\n".repeat(100).as_bytes()).unwrap();
+    let mut store = |key: &str, bytes: usize| {
+        client.write_all(format!("set {key} 0 0 {bytes}\r\n{}\r\n", "b".repeat(bytes)).as_bytes()).unwrap();
+        let read = client.read(&mut answer).expect("others are answered, long before the slow ones are cut off");
+        assert_eq!(&answer[..read], b"STORED\r\n");
+    };
+    store("big", 4_000_000);
+    let inline: Vec<String> = (0..8).map(|number| format!("inline{number}")).collect();
+    for key in &inline {
+        store(key, 500_000);
+    }
+    let slow: Vec<TcpStream> = (0..10).map(|_| connect()).collect();
+    for (number, mut slow) in slow.iter().enumerate() {
+        let asked = if number % 2 == 0 { "get big\r\n".into() } else { format!("get {}\r\n", inline.join("\r\nget ")) };
+        slow.write_all(asked.repeat(50).as_bytes()).unwrap();
     }
     std::thread::sleep(Duration::from_secs(2));
     for number in 0..20 {
-        client.write_all(format!("set small{number} 0 0 1\r\nx\r\n").as_bytes()).unwrap();
-        let read = client.read(&mut answer).expect("others are answered, long before the slow ones are cut off");
-        assert_eq!(&answer[..read], b"STORED\r\n");
+        store(&format!("small{number}"), 1);
     }
     drop(slow);
 }
