@@ -6,9 +6,9 @@
 
 use crate::answers::Answers;
 use crate::operate::Keyed;
+use crate::room::Want;
 use crate::slab::Token;
 use crate::tls::Secure;
-use crate::room::Want;
 use fawn_memcache::{Command, Dump, Request, Responder, Session};
 use fawn_ring::Key;
 use rustix::buffer::spare_capacity;

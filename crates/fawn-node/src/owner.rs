@@ -51,8 +51,8 @@ use crate::stores::{News, Stores, Ticket, Turn};
 use fawn_memcache::{Command, Responder};
 use fawn_ring::{Key, Secret};
 use fawn_store::Gate;
-use fawn_store::page::PAGE_BYTES;
 use fawn_store::large::Stub;
+use fawn_store::page::PAGE_BYTES;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -368,14 +368,7 @@ impl<S: Stores> Owner<S> {
         assert!(task.client.replace(client).is_none(), "a task has one client");
     }
 
-    fn begin(
-        &mut self,
-        store: usize,
-        keyed: &Keyed<'_>,
-        now: Now,
-        unasked: usize,
-        out: &mut Vec<u8>,
-    ) -> Step<S::Read> {
+    fn begin(&mut self, store: usize, keyed: &Keyed<'_>, now: Now, unasked: usize, out: &mut Vec<u8>) -> Step<S::Read> {
         let mut bench = Bench { unasked_bytes: unasked, ..bench!(self, store, now) };
         operate::begin(&mut self.stores, store, keyed, &mut bench, out)
     }
