@@ -113,6 +113,20 @@ mod tests {
         assert_ne!(secret.position(b""), secret.position(b"\0"));
     }
 
+    /// The published test vectors of BLAKE3: whoever hashes keys elsewhere, in whatever language, can check against them.
+    #[test]
+    fn clients_in_different_languages_hash_keys_alike_by_the_published_vectors() {
+        let secret = Secret(*b"whats the Elvish word for friend");
+        let input: Vec<u8> = (0..=250).cycle().take(1024).collect();
+        for (len, hash) in [
+            (0, "92b2b75604ed3c761f9d6f62392c8a9227ad0ea3"),
+            (1, "6d7878dfff2f485635d39013278ae14f1454b8c0"),
+            (1024, "75c46f6f3d9eb4f55ecaaee480db732e6c210554"),
+        ] {
+            assert_eq!(format!("{:?}", secret.position(&input[..len])), hash, "{len} bytes");
+        }
+    }
+
     #[test]
     fn two_secrets_place_one_key_differently() {
         assert_ne!(Secret([1; 32]).position(b"k"), Secret([2; 32]).position(b"k"));
