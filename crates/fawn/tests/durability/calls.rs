@@ -56,7 +56,7 @@ fn a_get_takes_one_read_of_flash_and_not_three_and_shares_its_system_calls() {
         assert_eq!(client.line().as_deref(), Some("STORED"));
     }
     ask(&mut client, "mn hot\r\n", "MN");
-    let line: String = (0..PIPELINE).map(|number| format!("get hot{number}\r\n")).collect();
+    let line: String = (0..PIPELINE).map(|number| ["get hot", &number.to_string(), "\r\n"].concat()).collect();
     for _ in 0..GETS / PIPELINE {
         client.send(line.as_bytes()).unwrap();
         for _ in 0..PIPELINE * 3 {
@@ -96,11 +96,13 @@ fn ask(client: &mut Client, words: &str, answer: &str) {
 
 /// Gets records in one go.
 fn get(client: &mut Client, numbers: &[usize]) {
-    let asked: String = numbers.iter().map(|number| format!("get {}\r\n", name(*number))).collect();
+    let asked: String = numbers.iter().map(|number| ["get ", &name(*number), "\r\n"].concat()).collect();
     client.send(asked.as_bytes()).unwrap();
     for number in numbers {
         let lines = [format!("VALUE {} 0 1000", name(*number)), format!("{number:01000}"), "END".into()];
-        lines.iter().for_each(|line| assert_eq!(client.line().as_ref(), Some(line)));
+        for line in &lines {
+            assert_eq!(client.line().as_ref(), Some(line));
+        }
     }
 }
 
@@ -126,7 +128,8 @@ fn stop(server: &mut Server, process: &str) {
 /// The number of a process's thread.
 fn thread(process: &str, name: &str) -> String {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
-    let is_it = |task: &std::path::PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|it| it.trim() == name);
+    let is_it =
+        |task: &std::path::PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|it| it.trim() == name);
     let task = tasks.map(|task| task.unwrap().path()).find(is_it).expect("the thread runs");
     task.file_name().unwrap().to_string_lossy().into_owned()
 }
