@@ -10,8 +10,16 @@
 //! * [`Secret`]: the 32-byte hash key of one cluster (or one stand-alone store).
 //! * [`Interval`]: a stretch of the key space with inclusive ends.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod interval;
 mod key;
+mod node;
+mod range;
+mod virtual_id;
 
 pub use interval::Interval;
 pub use key::{Key, Secret};
+pub use node::{DomainId, MachineId, Node, NodeId, VirtualNode};
+pub use range::KeyRange;
+pub use virtual_id::VirtualId;
