@@ -16,10 +16,14 @@ mod interval;
 mod key;
 mod node;
 mod range;
+mod ring;
+mod ring_error;
 mod virtual_id;
 
 pub use interval::Interval;
 pub use key::{Key, Secret};
 pub use node::{DomainId, MachineId, Node, NodeId, VirtualNode};
 pub use range::KeyRange;
+pub use ring::Ring;
+pub use ring_error::RingError;
 pub use virtual_id::VirtualId;

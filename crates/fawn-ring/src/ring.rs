@@ -1,0 +1,234 @@
+//! The ring: which virtual node owns a key, and which ones replicate it (FAWN SOSP'09 §3.4.1 and §3.4.3).
+//!
+//! Keys and virtual IDs share one circular space. A key belongs to its successor, the first virtual ID clockwise at or
+//! after it. The chain of a range is its owner and the next R−1 virtual IDs. The paper leaves open what happens if two
+//! of those belong to one node; here, members of a chain are always on distinct machines, and in distinct failure
+//! domains as far as there are enough.
+
+use std::collections::BTreeMap;
+
+use crate::ring_error::RingError;
+use crate::{DomainId, Key, KeyRange, MachineId, Node, NodeId, VirtualId, VirtualNode};
+
+/// All virtual nodes of a cluster, in ring order. A value: it knows who is a member, not who is alive or up to date.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ring {
+    /// Sorted by virtual ID, no two equal.
+    virtual_nodes: Vec<VirtualNode>,
+    /// Where each node runs, and at how many places of the ring it stands.
+    nodes: BTreeMap<NodeId, (MachineId, usize)>,
+    /// The domain of each machine, and at how many places of the ring its nodes stand.
+    machines: BTreeMap<MachineId, (Option<DomainId>, usize)>,
+    /// How many machines each failure domain has.
+    domains: BTreeMap<DomainId, usize>,
+    /// How many machines are in no failure domain, which makes each a domain of its own.
+    single_machines: usize,
+}
+
+impl Ring {
+    /// A ring without a node.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The ring of some nodes.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert_node`](Self::insert_node).
+    pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Result<Self, RingError> {
+        let mut ring = Self::new();
+        nodes.into_iter().try_for_each(|node| ring.insert_node(node))?;
+        Ok(ring)
+    }
+
+    /// Adds all virtual nodes of a node, or none if one cannot be added. Linear in the size of the ring.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert).
+    pub fn insert_node(&mut self, node: &Node) -> Result<(), RingError> {
+        for (count, virtual_node) in node.virtual_nodes().enumerate() {
+            if let Err(error) = self.insert(virtual_node) {
+                for inserted in &node.virtual_ids[..count] {
+                    self.remove(inserted);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes all virtual nodes of a node, and returns them in ring order: none if the node was not in the ring.
+    pub fn remove_node(&mut self, node: NodeId) -> Vec<VirtualNode> {
+        let removed: Vec<_> = self.virtual_nodes_of(node).copied().collect();
+        for virtual_node in &removed {
+            self.remove(&virtual_node.id);
+        }
+        removed
+    }
+
+    /// Adds one virtual node: one step of a join, as the paper's nodes join one virtual ID at a time.
+    ///
+    /// # Errors
+    ///
+    /// The place is taken, or what is said of the node's machine or of the machine's domain contradicts what the ring
+    /// knows. The ring is unchanged then.
+    pub fn insert(&mut self, virtual_node: VirtualNode) -> Result<(), RingError> {
+        let VirtualNode { id, node, machine, domain } = virtual_node;
+        let index = match self.index_of(&id) {
+            Ok(index) => return Err(RingError::Taken { id, node, holder: self.virtual_nodes[index].node }),
+            Err(index) => index,
+        };
+        if let Some((known, _)) = self.nodes.get(&node).filter(|(known, _)| *known != machine) {
+            return Err(RingError::OtherMachine { node, machine, known: *known });
+        }
+        if self.machines.get(&machine).is_some_and(|(known, _)| *known != domain) {
+            return Err(RingError::OtherDomain { node, machine });
+        }
+        self.virtual_nodes.insert(index, virtual_node);
+        self.nodes.entry(node).or_insert((machine, 0)).1 += 1;
+        let (_, places) = self.machines.entry(machine).or_insert((domain, 0));
+        *places += 1;
+        if *places == 1 {
+            *self.machines_in(domain) += 1;
+        }
+        Ok(())
+    }
+
+    /// Removes one virtual node: one step of a leave. `None` if nobody stands there.
+    pub fn remove(&mut self, id: &VirtualId) -> Option<VirtualNode> {
+        let removed = self.virtual_nodes.remove(self.index_of(id).ok()?);
+        let VirtualNode { node, machine, domain, .. } = removed;
+        let (_, places) = self.nodes.get_mut(&node).expect("the node of each virtual node is counted");
+        *places -= 1;
+        if *places == 0 {
+            self.nodes.remove(&node);
+        }
+        let (_, places) = self.machines.get_mut(&machine).expect("the machine of each virtual node is counted");
+        *places -= 1;
+        if *places == 0 {
+            self.machines.remove(&machine);
+            *self.machines_in(domain) -= 1;
+            self.domains.retain(|_, machines| *machines > 0);
+        }
+        Some(removed)
+    }
+
+    /// The counter of a domain's machines.
+    fn machines_in(&mut self, domain: Option<DomainId>) -> &mut usize {
+        match domain {
+            Some(domain) => self.domains.entry(domain).or_insert(0),
+            None => &mut self.single_machines,
+        }
+    }
+
+    /// The virtual nodes in ring order, from the bottom of the key space.
+    pub fn virtual_nodes(&self) -> &[VirtualNode] {
+        &self.virtual_nodes
+    }
+
+    /// The virtual nodes of one node, in ring order. Linear in the size of the ring.
+    pub fn virtual_nodes_of(&self, node: NodeId) -> impl Iterator<Item = &VirtualNode> {
+        let is_known = self.nodes.contains_key(&node);
+        self.virtual_nodes.iter().filter(move |virtual_node| is_known && virtual_node.node == node)
+    }
+
+    /// Who stands at a place. `None` if nobody does.
+    pub fn get(&self, id: &VirtualId) -> Option<&VirtualNode> {
+        self.index_of(id).ok().map(|index| &self.virtual_nodes[index])
+    }
+
+    /// How many nodes are on the ring.
+    pub fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// How many machines the nodes run on.
+    pub fn machines(&self) -> usize {
+        self.machines.len()
+    }
+
+    /// How many failure domains the machines are in; a machine in none counts as one.
+    pub fn domains(&self) -> usize {
+        self.domains.len() + self.single_machines
+    }
+
+    /// Whether there is no virtual node, so that nobody owns any key.
+    pub fn is_empty(&self) -> bool {
+        self.virtual_nodes.is_empty()
+    }
+
+    /// The owner of a key: its successor, the first virtual node at or after it. `None` if the ring is empty.
+    /// Logarithmic in the size of the ring.
+    pub fn owner(&self, key: &Key) -> Option<&VirtualNode> {
+        let index = self.virtual_nodes.partition_point(|virtual_node| virtual_node.id.0 < *key);
+        self.virtual_nodes.get(index).or(self.virtual_nodes.first())
+    }
+
+    /// The last virtual node before a place: that of the place itself, if nobody else is there. `None` if the ring is
+    /// empty. Logarithmic in the size of the ring.
+    pub fn predecessor(&self, id: &VirtualId) -> Option<&VirtualNode> {
+        let (Ok(index) | Err(index)) = self.index_of(id);
+        self.virtual_nodes[..index].last().or(self.virtual_nodes.last())
+    }
+
+    /// The range that a virtual ID owns. `None` if nobody stands there.
+    pub fn range_of(&self, id: &VirtualId) -> Option<KeyRange> {
+        self.index_of(id).ok()?;
+        self.predecessor(id).map(|before| KeyRange::new(before.id.0, id.0))
+    }
+
+    /// The chain of the range that a virtual ID owns, head first: the owner and those that follow clockwise, until there
+    /// are `replicas` members (the paper's R). `None` if nobody stands at the place.
+    ///
+    /// * A virtual node whose *machine* is already in the chain is passed over. With fewer machines than `replicas`, the
+    ///   chain is shorter and has one member on each.
+    /// * A virtual node whose *failure domain* is already in the chain is passed over, unless there are fewer domains
+    ///   than `replicas`: then each domain has its first member as before, and the places left are filled with the next
+    ///   virtual nodes on further machines.
+    /// * The members are in ring order in any case.
+    ///
+    /// Takes a few steps more than `replicas`, unless one domain has a small part of the ring and every chain needs it.
+    pub fn chain(&self, id: &VirtualId, replicas: usize) -> Option<Vec<VirtualNode>> {
+        assert!(replicas >= 1, "a chain has one member at least");
+        let start = self.index_of(id).ok()?;
+        let length = replicas.min(self.machines());
+        let mut first_of_domain = replicas.min(self.domains());
+        let mut more_of_domain = length - first_of_domain;
+        let mut chain: Vec<VirtualNode> = Vec::with_capacity(length);
+        let clockwise = self.virtual_nodes[start..].iter().chain(&self.virtual_nodes[..start]);
+        for candidate in clockwise {
+            if chain.len() == length {
+                break;
+            }
+            if chain.iter().any(|member| member.machine == candidate.machine) {
+                continue;
+            }
+            let shares_domain = |member: &VirtualNode| member.domain.is_some() && member.domain == candidate.domain;
+            let left = if chain.iter().any(shares_domain) { &mut more_of_domain } else { &mut first_of_domain };
+            if *left > 0 {
+                *left -= 1;
+                chain.push(*candidate);
+            }
+        }
+        assert!(chain.len() == length, "once round the ring leads past every machine and every domain");
+        Some(chain)
+    }
+
+    /// The chain of the range that a key lies in, as [`chain`](Self::chain). `None` if the ring is empty.
+    pub fn chain_of_key(&self, key: &Key, replicas: usize) -> Option<Vec<VirtualNode>> {
+        self.owner(key).and_then(|owner| self.chain(&owner.id, replicas))
+    }
+
+    /// Every range with its owner, in ring order. The ranges tile the ring.
+    pub fn ranges(&self) -> impl Iterator<Item = (KeyRange, &VirtualNode)> {
+        let before = self.virtual_nodes.last().into_iter().chain(&self.virtual_nodes);
+        before.zip(&self.virtual_nodes).map(|(before, owner)| (KeyRange::new(before.id.0, owner.id.0), owner))
+    }
+
+    /// Where a virtual ID is in the ring order, or would be.
+    fn index_of(&self, id: &VirtualId) -> Result<usize, usize> {
+        self.virtual_nodes.binary_search_by_key(id, |virtual_node| virtual_node.id)
+    }
+}

@@ -1,0 +1,44 @@
+//! Why a virtual node cannot join the ring.
+
+use crate::{MachineId, NodeId, VirtualId};
+
+/// Why a virtual node cannot join the ring. The ring is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RingError {
+    /// Two virtual nodes cannot stand at one place. By chance that never happens: the node has joined already, or two
+    /// nodes have one name.
+    #[error(
+        "node {node} cannot join at {id}, where node {holder} stands: give each node a name of its own, and let it join once"
+    )]
+    Taken {
+        /// The place.
+        id: VirtualId,
+        /// Who wants it.
+        node: NodeId,
+        /// Who has it.
+        holder: NodeId,
+    },
+    /// The node is on the ring already, and is said to run on another machine there.
+    #[error(
+        "node {node} cannot join from machine {machine} while it is on the ring from machine {known}: remove it there first"
+    )]
+    OtherMachine {
+        /// The node.
+        node: NodeId,
+        /// Where it is said to run now.
+        machine: MachineId,
+        /// Where the ring knows it to run.
+        known: MachineId,
+    },
+    /// The machine is on the ring already, with this node or another, and is said to be in another failure domain there.
+    #[error(
+        "node {node} names another failure domain for machine {machine} than the ring knows: \
+         give all nodes of a machine the same domain, and remove them all before it moves"
+    )]
+    OtherDomain {
+        /// The node.
+        node: NodeId,
+        /// Its machine.
+        machine: MachineId,
+    },
+}
