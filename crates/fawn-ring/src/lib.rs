@@ -12,18 +12,24 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod configuration;
 mod interval;
 mod key;
 mod node;
 mod range;
 mod ring;
 mod ring_error;
+mod view;
+mod view_error;
 mod virtual_id;
 
+pub use configuration::{Configuration, Epoch, Incarnation, Member, Role};
 pub use interval::Interval;
 pub use key::{Key, Secret};
 pub use node::{DomainId, MachineId, Node, NodeId, VirtualNode};
 pub use range::KeyRange;
 pub use ring::Ring;
 pub use ring_error::RingError;
+pub use view::{View, ViewChange, ViewNumber};
+pub use view_error::ViewError;
 pub use virtual_id::VirtualId;

@@ -4,3 +4,4 @@
 
 mod chains;
 mod cluster;
+mod views;
