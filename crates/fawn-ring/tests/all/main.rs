@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod balance;
 mod chains;
 mod cluster;
+mod joins_and_leaves;
+mod paper;
 mod views;
