@@ -7,9 +7,11 @@
 //! * [`random`]: the small generator that every choice comes from.
 //! * [`flash`]: [`SimFlash`](flash::SimFlash), a device in memory that loses, tears and reorders what was not synced,
 //!   and fails on demand.
+//! * [`history`]: whether what clients saw of a key is linearizable.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod flash;
+pub mod history;
 pub mod random;
 pub mod store;
