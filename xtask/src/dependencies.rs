@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-node", &["fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
     ("fawn-sim", &["fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
     ("fawn", &["fawn-flash", "fawn-kv", "fawn-memcache", "fawn-node", "fawn-ring", "fawn-store"]),
-    ("xtask", &[]),
+    ("xtask", &["fawn-sim"]),
 ];
 
 #[derive(Deserialize)]

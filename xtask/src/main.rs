@@ -3,6 +3,7 @@
 //! | task | what it does |
 //! |---|---|
 //! | `tidy` | format, lints, documentation, and the project's own rules |
+//! | `sim` | simulate clusters in which everything goes wrong |
 //! | `ci` | `cargo test --workspace`, then `tidy` |
 //!
 //! Longer suites get tasks of their own here, so that everything that CI or a developer runs has one name.
@@ -14,6 +15,7 @@ mod licence;
 mod links;
 mod process;
 mod rules;
+mod sim;
 mod tidy;
 mod tree;
 
@@ -28,6 +30,7 @@ struct Task {
 
 const TASKS: &[Task] = &[
     Task { name: "tidy", description: "check format, lints, documentation and the project's rules", run: tidy::run },
+    Task { name: "sim", description: "simulate clusters in which everything goes wrong", run: sim::run_task },
     Task { name: "ci", description: "run every test, then tidy", run: ci },
 ];
 

@@ -1,9 +1,21 @@
-//! FAWN-KV as pure state machines: the operations of the key-value service.
+//! FAWN-KV as pure state machines: operations, chains, the manager.
 //!
 //! # Layout
 //!
 //! * [`operation`]: what a client can ask of one key, and what the head of its chain makes of it.
+//! * [`ids`], [`entry`], [`message`]: names and numbers, records, what is said and its bytes.
+//! * [`chain`]: one node's part in the chain of one range. [`sessions`]: what was carried out already.
+//! * [`node`]: a node with its parts, its life and its lease. [`manager`]: who decides.
+//! * [`store`]: what the protocol needs of the datastore.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod chain;
+pub mod entry;
+pub mod ids;
+pub mod manager;
+pub mod message;
+pub mod node;
 pub mod operation;
+pub mod sessions;
+pub mod store;

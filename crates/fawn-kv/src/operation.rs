@@ -27,8 +27,10 @@ mod tests;
 
 pub use evaluate::evaluate;
 
+use serde::{Deserialize, Serialize};
+
 /// What a client asks of one key. Expiries are absolute Unix seconds, 0 for never; one at or before now deletes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation<'a> {
     /// The value.
     Get,
@@ -40,6 +42,7 @@ pub enum Operation<'a> {
     /// The value with the meta commands' conditions.
     MetaGet(MetaGet),
     /// A new value.
+    #[serde(borrow)]
     Store(Store<'a>),
     /// A delete or invalidation.
     Delete(Delete),
@@ -83,7 +86,7 @@ impl Operation<'_> {
 }
 
 /// How a store treats what is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Store always. The only blind write.
     Set,
@@ -106,7 +109,7 @@ pub enum Mode {
 }
 
 /// A new value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Store<'a> {
     /// What it does with an existing item.
     pub mode: Mode,
@@ -133,7 +136,7 @@ impl<'a> Store<'a> {
 }
 
 /// A delete or invalidation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delete {
     /// Only the version with this cas.
     pub compare: Option<u64>,
@@ -150,7 +153,7 @@ pub struct Delete {
 }
 
 /// A step of a counter: an unsigned 64-bit decimal number. Counting up wraps, counting down stops at 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arithmetic {
     /// Count down.
     pub decrement: bool,
@@ -169,7 +172,7 @@ pub struct Arithmetic {
 }
 
 /// A get with conditions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MetaGet {
     /// A miss makes an empty item with this expiry, won by this client.
     pub vivify: Option<u32>,
@@ -184,7 +187,7 @@ pub struct MetaGet {
 }
 
 /// When a meta get wins an item that is about to expire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recache {
     /// Absolute Unix second: an item that expires before it is won; 0 wins none.
     pub before: u32,
@@ -273,7 +276,7 @@ pub enum NewValue<'a> {
 }
 
 /// The answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Stored.
     Stored {
@@ -303,7 +306,7 @@ pub enum Outcome {
 }
 
 /// A cas in an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cas {
     /// This one.
     Known(u64),
@@ -323,7 +326,7 @@ impl Cas {
 }
 
 /// A counter's step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Number {
     /// The new value.
     pub value: u64,
@@ -338,7 +341,7 @@ pub struct Number {
 }
 
 /// A get's find. The value and flags are the current item's; a created one has an empty value and flags 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools)] // independent facts of the protocol
 pub struct Hit {
     /// The item's cas.

@@ -7,10 +7,12 @@
 //! * [`random`]: the small generator that every choice comes from.
 //! * [`flash`]: [`SimFlash`](flash::SimFlash), a device in memory that loses, tears and reorders what was not synced,
 //!   and fails on demand.
+//! * [`cluster`]: a whole cluster from one seed, and everything that can go wrong with it.
 //! * [`history`]: whether what clients saw of a key is linearizable.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod cluster;
 pub mod flash;
 pub mod history;
 pub mod random;

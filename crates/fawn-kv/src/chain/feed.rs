@@ -1,0 +1,124 @@
+//! Records and marks down the chain, acknowledgements up.
+
+use super::replica::{Active, Context, Phase, Replica};
+use crate::entry::Entry;
+use crate::ids::{Address, Epoch, Incarnation, Member, Seq};
+use crate::message::Message;
+use crate::store::RangeStore;
+
+impl Active {
+    pub(super) fn predecessor(&self) -> Option<Member> {
+        self.chain.members.get(self.place.checked_sub(1)?).copied()
+    }
+
+    pub(super) fn successor(&self) -> Option<Member> {
+        self.chain.members.get(self.place + 1).copied()
+    }
+}
+
+impl Replica {
+    /// The member's part, if the message is of its epoch and life, and from that neighbour.
+    fn neighbour(
+        &mut self,
+        from: Address,
+        (epoch, to): (Epoch, Incarnation),
+        which: impl Fn(&Active) -> Option<Member>,
+    ) -> Option<&mut Active> {
+        let me = self.me.incarnation;
+        let Phase::Active(active) = &mut self.phase else { return None };
+        let neighbour = which(active)?;
+        let is_it = active.chain.epoch == epoch && to == me && from == Address::Node(neighbour.node);
+        is_it.then_some(active)
+    }
+
+    /// Records and a mark have come from the predecessor.
+    pub(super) fn fed<S: RangeStore>(
+        &mut self,
+        from: Address,
+        epoch: Epoch,
+        to: Incarnation,
+        entries: Vec<Entry>,
+        mark: Seq,
+        context: &mut Context<'_, S>,
+    ) {
+        let Some(active) = self.neighbour(from, (epoch, to), Active::predecessor) else { return };
+        active.mark = active.mark.max(mark);
+        // Whatever came, the predecessor is told what is here.
+        active.told = (Seq(0), Seq(0));
+        for entry in entries {
+            if entry.position.seq == self.last().seq.next() {
+                self.append(entry, context);
+            } else if let Some(pending) = self.pending(entry.position.seq) {
+                assert_eq!(*pending, entry, "a successor's log is a prefix of its predecessor's");
+            }
+        }
+    }
+
+    /// An acknowledgement has come from the successor.
+    pub(super) fn had<S: RangeStore>(
+        &mut self,
+        from: Address,
+        epoch: Epoch,
+        to: Incarnation,
+        last: Seq,
+        committed: Seq,
+        context: &mut Context<'_, S>,
+    ) {
+        let now_us = context.now_us;
+        let Some(active) = self.neighbour(from, (epoch, to), Active::successor) else { return };
+        if last > active.successor_has {
+            (active.successor_has, active.sent_at_us) = (last, now_us);
+        }
+        self.learn_synced(context);
+        assert!(committed <= self.synced(), "what is committed is synced by every member");
+        self.commit(committed, false, context);
+    }
+
+    /// Sends what there is to send, and commits what can be committed.
+    pub(super) fn flow<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        let (synced, last) = (self.synced(), self.last().seq);
+        let Phase::Active(active) = &mut self.phase else { return };
+        let mark = if active.is_head() { synced } else { active.mark.min(synced) };
+        if let Some(successor) = active.successor() {
+            if last > active.sent || mark > active.sent_mark {
+                self.feed(successor, mark, context);
+            }
+        } else {
+            self.commit(mark, true, context);
+            self.answer_gets(context);
+        }
+        let (told, committed) = ((last, self.committed.seq), self.committed.seq);
+        let Phase::Active(active) = &mut self.phase else { return };
+        if let Some(predecessor) = active.predecessor()
+            && active.told != told
+        {
+            active.told = told;
+            let (range, epoch, to) = (self.range, active.chain.epoch, predecessor.incarnation);
+            context.send(predecessor, Message::Have { range, epoch, to, last, committed });
+        }
+    }
+
+    fn feed<S: RangeStore>(&mut self, successor: Member, mark: Seq, context: &mut Context<'_, S>) {
+        let Phase::Active(active) = &mut self.phase else { return };
+        let sent = active.sent;
+        let first = self.suffix.front().map_or(0, |entry| entry.position.seq.0);
+        let skip = (sent.0 + 1).saturating_sub(first) as usize;
+        let entries: Vec<Entry> = self.suffix.iter().skip(skip).take(context.timing.batch).cloned().collect();
+        active.sent = entries.last().map_or(sent, |entry| entry.position.seq);
+        (active.sent_mark, active.sent_at_us) = (mark, context.now_us);
+        let (range, epoch, to) = (self.range, active.chain.epoch, successor.incarnation);
+        context.send(successor, Message::Feed { range, epoch, to, entries, mark });
+    }
+
+    /// Sends again what the successor has not acknowledged for long.
+    pub(super) fn feed_again<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        let (last, committed) = (self.last().seq, self.committed.seq);
+        let Phase::Active(active) = &mut self.phase else { return };
+        let late = context.now_us >= active.sent_at_us + context.timing.resend_us;
+        if active.successor().is_some() && committed < last && late {
+            active.sent = active.successor_has;
+            active.sent_mark = Seq(0);
+            active.sent_at_us = context.now_us;
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Requests at the head: never carried out twice, conditions judged against the newest state.
+
+use super::replica::{Context, Phase, Replica};
+use crate::entry::{Asked, Change, Entry, Kept, Version};
+use crate::ids::{Epoch, Position, RequestId, Seq};
+use crate::message::Answer;
+use crate::operation::{self, Append, Decision, Item, NewValue, Operation, evaluate};
+use crate::sessions::Known;
+use crate::store::{Lookup, RangeStore, Ticket};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Largest value, in bytes.
+const MAX_VALUE_BYTES: usize = 128 << 20;
+
+/// A client's operation.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) id: RequestId,
+    pub(super) answered: u64,
+    pub(super) client: u32,
+    pub(super) key: Vec<u8>,
+    pub(super) operation: Vec<u8>,
+}
+
+/// Requests that wait for their key to be read.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    by_key: BTreeMap<Vec<u8>, VecDeque<Request>>,
+    waiting: BTreeSet<RequestId>,
+    reads: BTreeMap<Ticket, Vec<u8>>,
+}
+
+impl Replica {
+    pub(super) fn request<S: RangeStore>(&mut self, request: Request, context: &mut Context<'_, S>) {
+        let (client, id) = (request.client, request.id);
+        let Phase::Active(active) = &mut self.phase else { return context.reply(client, id, Answer::NotMine) };
+        if !active.is_head() {
+            return context.reply(client, id, Answer::NotMine);
+        }
+        match self.sessions.known(id) {
+            Known::Done(seq, outcome) => return context.reply(client, id, Answer::Done { outcome, seq }),
+            Known::Answered => return context.reply(client, id, Answer::Unknown),
+            Known::New => {}
+        }
+        // It waits for its record to be committed, or for its key to be read.
+        if self.asked.contains_key(&id) || active.queue.waiting.contains(&id) {
+            return;
+        }
+        if let Some(queue) = active.queue.by_key.get_mut(&request.key) {
+            active.queue.waiting.insert(id);
+            return queue.push_back(request);
+        }
+        if self.newest.contains_key(&request.key) {
+            return self.evaluate(request, None, context);
+        }
+        let ticket = context.tickets.1;
+        match context.store.lookup(self.range, &request.key, ticket) {
+            Lookup::Known(kept) => self.evaluate(request, kept.as_ref(), context),
+            Lookup::Later => {
+                context.tickets.0.insert(ticket, self.range);
+                context.tickets.1 += 1;
+                active.queue.reads.insert(ticket, request.key.clone());
+                active.queue.waiting.insert(id);
+                active.queue.by_key.insert(request.key.clone(), VecDeque::from([request]));
+            }
+        }
+    }
+
+    /// The key of requests that wait has been read.
+    pub(super) fn read_for_head<S: RangeStore>(
+        &mut self,
+        ticket: Ticket,
+        kept: Option<&Kept>,
+        context: &mut Context<'_, S>,
+    ) {
+        let Phase::Active(active) = &mut self.phase else { return };
+        let Some(key) = active.queue.reads.remove(&ticket) else { return };
+        for request in active.queue.by_key.remove(&key).expect("requests wait for a read") {
+            let Phase::Active(active) = &mut self.phase else { return };
+            active.queue.waiting.remove(&request.id);
+            self.evaluate(request, kept, context);
+        }
+    }
+
+    /// Carries a request out: `kept` is the newest committed version of its key, which a newer record may have changed.
+    fn evaluate<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
+        let Request { id, answered, client, key, operation } = request;
+        let Ok(operation) = postcard::from_bytes::<Operation<'_>>(&operation) else {
+            return context.reply(client, id, Answer::Unknown);
+        };
+        let current = match self.newest.get(&key).and_then(|seq| self.pending(*seq)) {
+            Some(Entry { change: Change::Value(version), position, .. }) => Some((version, *position)),
+            Some(_) => None,
+            None => kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position))),
+        };
+        let item = current.map(|(version, position)| item(version, position));
+        let now = (context.now_us / 1_000_000) as u32;
+        let Decision { append, outcome } = evaluate(&operation, item, now, MAX_VALUE_BYTES);
+        let change = match append {
+            Append::Nothing => Change::Nothing,
+            Append::Delete => Change::Delete,
+            Append::Value(operation::Version { value, flags, expiry, stale, won, client_cas }) => {
+                let value = match value {
+                    NewValue::Given(value) => value.to_vec(),
+                    NewValue::Made(value) => value,
+                    NewValue::Unchanged => current.map_or_else(Vec::new, |(version, _)| version.value.clone()),
+                };
+                Change::Value(Version { value, flags, expiry, stale, won, client_cas })
+            }
+        };
+        // A record that changes nothing must not stand for its key.
+        let key = if change == Change::Nothing { Vec::new() } else { key };
+        self.append_next(key, change, Some(Asked { id, answered, client, outcome }), context);
+    }
+
+    /// Appends the chain's next record; returns its number.
+    pub(super) fn append_next<S: RangeStore>(
+        &mut self,
+        key: Vec<u8>,
+        change: Change,
+        asked: Option<Asked>,
+        context: &mut Context<'_, S>,
+    ) -> Seq {
+        let (epoch, seq): (Epoch, Seq) = (self.epoch(), self.last().seq.next());
+        self.append(Entry { position: Position { epoch, seq }, key, change, asked }, context);
+        seq
+    }
+}
+
+fn item(version: &Version, position: Position) -> Item<'_> {
+    Item {
+        value: &version.value,
+        flags: version.flags,
+        expiry: version.expiry,
+        cas: version.client_cas.unwrap_or(position.seq.0),
+        stale: version.stale,
+        won: version.won,
+    }
+}

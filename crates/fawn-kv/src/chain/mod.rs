@@ -1,0 +1,21 @@
+//! One node's part in the chain of one range: head, mid, tail, learner (FAWN SOSP'09 §3.4.2 to §3.4.4).
+//!
+//! The head numbers what it appends; records flow down the chain, *marks* with them (how far everybody before has
+//! synced), *acknowledgements* flow up. The tail commits up to the lesser of the mark that has come and its own sync.
+//! Everything that is not committed may still be cut off, by the one way to change a chain: seal, equalise, activate.
+//!
+//! # Layout
+//!
+//! * [`Replica`]: the log as the protocol sees it, and the phase that the node is in.
+//! * `feed`: records, marks and acknowledgements between neighbours.
+//! * `head`: requests. `tail`: gets, leases and barriers.
+//! * `change`: seal, equalise, activate. `follow`: copies and catching up.
+
+mod change;
+mod feed;
+mod follow;
+mod head;
+mod replica;
+mod tail;
+
+pub use replica::{Context, Replica, Timing};

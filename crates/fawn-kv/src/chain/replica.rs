@@ -1,0 +1,362 @@
+//! The log of a range as the protocol sees it: what is committed, what is not, how far it is synced.
+
+use super::change::Levelling;
+use super::follow::Learning;
+use super::head::Queue;
+use super::tail::Gets;
+use crate::entry::{Asked, Entry};
+use crate::ids::{Address, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
+use crate::message::{Answer, Message, Report};
+use crate::sessions::Sessions;
+use crate::store::{Gate, RangeStore, Recovered, Ticket};
+use std::collections::{BTreeMap, VecDeque};
+
+/// How long things may take, in microseconds, and how much is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// What was sent and not answered is sent again after this.
+    pub resend_us: u64,
+    /// Between two heartbeats of a node.
+    pub heartbeat_us: u64,
+    /// A node that was not heard of for so long counts as dead.
+    pub dead_us: u64,
+    /// A node may answer reads for so long from when it sent a heartbeat that was granted a lease.
+    pub lease_us: u64,
+    /// Clocks may be wrong by so many parts in a thousand.
+    pub drift_permille: u64,
+    /// An attempt that has not come to its end after this is superseded.
+    pub attempt_us: u64,
+    /// Committed records kept in memory for those that follow.
+    pub history: usize,
+    /// Records in one message.
+    pub batch: usize,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            resend_us: 50_000,
+            heartbeat_us: 200_000,
+            dead_us: 1_000_000,
+            lease_us: 2_000_000,
+            drift_permille: 10,
+            attempt_us: 3_000_000,
+            history: 4096,
+            batch: 64,
+        }
+    }
+}
+
+/// What a step of a replica works with.
+pub struct Context<'a, S> {
+    /// Microseconds by the node's clock.
+    pub now_us: u64,
+    /// Until then the node may answer reads.
+    pub lease_until_us: u64,
+    /// See [`Timing`].
+    pub timing: Timing,
+    /// The node's store.
+    pub store: &'a mut S,
+    /// Messages to be sent, in order.
+    pub out: &'a mut Vec<(Address, Message)>,
+    /// Lookups that wait for flash, by ticket, and the next ticket.
+    pub tickets: &'a mut (BTreeMap<Ticket, RangeId>, Ticket),
+}
+
+impl<S: RangeStore> Context<'_, S> {
+    pub(super) fn send(&mut self, to: Member, message: Message) {
+        self.out.push((Address::Node(to.node), message));
+    }
+
+    pub(super) fn reply(&mut self, client: u32, id: RequestId, answer: Answer) {
+        self.out.push((Address::Client(client), Message::Reply { id, answer }));
+    }
+
+    pub(super) fn has_lease(&self) -> bool {
+        self.now_us < self.lease_until_us
+    }
+}
+
+/// A member of an active chain.
+#[derive(Debug)]
+pub(super) struct Active {
+    pub(super) chain: Chain,
+    /// Place in the chain; 0 is the head.
+    pub(super) place: usize,
+    /// Everybody before has synced up to here.
+    pub(super) mark: Seq,
+    /// Records up to here were sent to the successor, and it has said that it has them up to there.
+    pub(super) sent: Seq,
+    pub(super) successor_has: Seq,
+    /// The mark that was sent last.
+    pub(super) sent_mark: Seq,
+    pub(super) sent_at_us: u64,
+    /// What the predecessor was told last.
+    pub(super) told: (Seq, Seq),
+    pub(super) queue: Queue,
+    pub(super) gets: Gets,
+}
+
+impl Active {
+    pub(super) fn is_head(&self) -> bool {
+        self.place == 0
+    }
+
+    pub(super) fn is_tail(&self) -> bool {
+        self.place + 1 == self.chain.members.len()
+    }
+}
+
+/// What a node is to a range.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // one a range, and nearly always the large one
+pub(super) enum Phase {
+    /// Nothing; it may have data.
+    Idle,
+    /// It copies the range, or follows it.
+    Learning(Learning),
+    /// A member of the chain.
+    Active(Active),
+    /// It takes and answers nothing until the attempt, or a later one, is over.
+    Sealed(Attempt),
+    /// Its log is being made like the source's.
+    Levelling(Levelling),
+}
+
+/// One node's part in the chain of one range.
+#[derive(Debug)]
+pub struct Replica {
+    pub(super) range: RangeId,
+    pub(super) me: Member,
+    pub(super) phase: Phase,
+    /// The highest attempt that it has sealed for: lower ones are refused.
+    pub(super) promised: Attempt,
+    /// Everything that was committed up to `committed` is here.
+    pub(super) complete: bool,
+    /// The attempt as of which the log was made level last.
+    pub(super) held: Option<Attempt>,
+    /// The newest committed records, without gaps.
+    pub(super) history: VecDeque<Entry>,
+    pub(super) committed: Position,
+    /// What follows, without gaps.
+    pub(super) suffix: VecDeque<Entry>,
+    /// The newest record of each key in the suffix.
+    pub(super) newest: BTreeMap<Vec<u8>, Seq>,
+    /// The requests that the suffix answers.
+    pub(super) asked: BTreeMap<RequestId, Seq>,
+    pub(super) sessions: Sessions,
+    /// Records that are not durable yet.
+    unsynced: VecDeque<(Gate, Seq)>,
+    synced: Seq,
+}
+
+impl Replica {
+    /// The part of `me` in `range`, with what its store has of it.
+    pub fn new(range: RangeId, me: Member, recovered: Recovered) -> Self {
+        let Recovered { held, committed, sessions, entries } = recovered;
+        let mut replica = Self {
+            range,
+            me,
+            phase: Phase::Idle,
+            promised: Attempt(0),
+            complete: held.is_some(),
+            held,
+            history: VecDeque::new(),
+            committed,
+            suffix: VecDeque::new(),
+            newest: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            sessions,
+            unsynced: VecDeque::new(),
+            synced: committed.seq,
+        };
+        for entry in entries {
+            replica.note(entry);
+        }
+        replica.synced = replica.last().seq;
+        replica
+    }
+
+    /// The end of the log.
+    pub fn last(&self) -> Position {
+        self.suffix.back().map_or(self.committed, |entry| entry.position)
+    }
+
+    /// Up to here everything is committed, as far as this replica knows.
+    pub fn committed(&self) -> Position {
+        self.committed
+    }
+
+    /// Up to here the log is durable.
+    pub fn synced(&self) -> Seq {
+        self.synced
+    }
+
+    /// The chain that it is an active member of.
+    pub fn chain(&self) -> Option<&Chain> {
+        if let Phase::Active(active) = &self.phase { Some(&active.chain) } else { None }
+    }
+
+    /// Records that are in memory: the newest committed ones, then what follows.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.history.iter().chain(&self.suffix)
+    }
+
+    /// What the manager is told.
+    pub fn report(&self) -> Report {
+        let caught_up = matches!(&self.phase, Phase::Learning(learning) if learning.is_caught_up()) && self.complete;
+        Report { range: self.range, last: self.last(), held: self.held, caught_up, epoch: self.epoch() }
+    }
+
+    pub(super) fn epoch(&self) -> Epoch {
+        self.chain().map_or(Epoch(0), |chain| chain.epoch)
+    }
+
+    /// Appends a record to the log.
+    pub(super) fn append<S: RangeStore>(&mut self, entry: Entry, context: &mut Context<'_, S>) {
+        let gate = context.store.append(self.range, &entry);
+        self.unsynced.push_back((gate, entry.position.seq));
+        self.note(entry);
+    }
+
+    fn note(&mut self, entry: Entry) {
+        let last = self.last();
+        assert_eq!(entry.position.seq, last.seq.next(), "a log has no gaps");
+        assert!(entry.position.epoch >= last.epoch, "epochs only grow along a log");
+        if !entry.key.is_empty() {
+            self.newest.insert(entry.key.clone(), entry.position.seq);
+        }
+        if let Some(Asked { id, .. }) = entry.asked {
+            let before = self.asked.insert(id, entry.position.seq);
+            assert!(before.is_none(), "a request is in the log once");
+        }
+        self.suffix.push_back(entry);
+    }
+
+    /// The record with this number, if it is not committed.
+    pub(super) fn pending(&self, seq: Seq) -> Option<&Entry> {
+        let first = self.suffix.front()?.position.seq;
+        self.suffix.get(usize::try_from(seq.0.checked_sub(first.0)?).ok()?)
+    }
+
+    /// Learns how far the log is durable.
+    pub(super) fn learn_synced<S: RangeStore>(&mut self, context: &Context<'_, S>) {
+        let durable = context.store.durable();
+        while let Some((_, seq)) = self.unsynced.pop_front_if(|(gate, _)| *gate <= durable) {
+            self.synced = self.synced.max(seq);
+        }
+    }
+
+    /// Cuts off what follows `to`, none of which is committed.
+    pub(super) fn truncate<S: RangeStore>(&mut self, to: Position, context: &mut Context<'_, S>) {
+        assert!(to >= self.committed, "what is committed is never cut off");
+        if to == self.last() {
+            return;
+        }
+        context.store.truncate(self.range, to);
+        while let Some(entry) = self.suffix.pop_back_if(|entry| entry.position > to) {
+            if let Some(asked) = &entry.asked {
+                self.asked.remove(&asked.id);
+            }
+        }
+        self.unsynced.retain(|(_, seq)| *seq <= to.seq);
+        self.synced = self.synced.min(to.seq);
+        self.newest.clear();
+        for entry in &self.suffix {
+            if !entry.key.is_empty() {
+                self.newest.insert(entry.key.clone(), entry.position.seq);
+            }
+        }
+    }
+
+    /// Commits up to `to`; `answers`: and tells the clients.
+    pub(super) fn commit<S: RangeStore>(&mut self, to: Seq, answers: bool, context: &mut Context<'_, S>) {
+        while let Some(entry) = self.suffix.pop_front_if(|entry| entry.position.seq <= to) {
+            let Entry { position, .. } = entry;
+            self.committed = position;
+            self.sessions.commit(&entry);
+            context.store.commit(self.range, &entry, &self.sessions);
+            if self.newest.get(&entry.key) == Some(&position.seq) {
+                self.newest.remove(&entry.key);
+            }
+            if let Some(Asked { id, client, outcome, .. }) = entry.asked {
+                self.asked.remove(&id);
+                if answers {
+                    context.reply(client, id, Answer::Done { outcome, seq: position.seq });
+                }
+            }
+            self.history.push_back(entry);
+            if self.history.len() > context.timing.history {
+                self.history.pop_front();
+            }
+        }
+    }
+
+    /// Everything goes; from here on the range is not all there.
+    pub(super) fn reset<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        context.store.reset(self.range);
+        (self.complete, self.held) = (false, None);
+        (self.committed, self.synced) = (Position::default(), Seq(0));
+        self.sessions = Sessions::default();
+        self.history.clear();
+        self.suffix.clear();
+        self.newest.clear();
+        self.asked.clear();
+        self.unsynced.clear();
+    }
+
+    /// Everything up to `at` was copied.
+    pub(super) fn copied<S: RangeStore>(&mut self, at: Position, sessions: Sessions, context: &mut Context<'_, S>) {
+        let gate = context.store.install_end(self.range, at, &sessions);
+        (self.complete, self.committed, self.sessions) = (true, at, sessions);
+        self.unsynced.push_back((gate, at.seq));
+    }
+
+    /// A message from `from`.
+    pub fn receive<S: RangeStore>(&mut self, from: Address, message: Message, context: &mut Context<'_, S>) {
+        match message {
+            Message::Request { id, answered, client, key, operation, .. } => {
+                self.request(super::head::Request { id, answered, client, key, operation }, context);
+            }
+            Message::Get { id, client, key, .. } => self.get(id, client, key, context),
+            Message::Feed { epoch, to, entries, mark, .. } => self.fed(from, epoch, to, entries, mark, context),
+            Message::Have { epoch, to, last, committed, .. } => self.had(from, epoch, to, last, committed, context),
+            Message::Barrier { epoch, number, .. } => self.barrier(from, epoch, number, context),
+            Message::BarrierAt { epoch, number, seq, .. } => self.barrier_at(epoch, number, seq, context),
+            Message::Copy { learner, after, .. } => self.give_copy(learner, after, context),
+            Message::CopyPart { to, from, after, kept, more, at, sessions, .. } if to == self.me.incarnation => {
+                let part = super::follow::Part { after, kept, more, at, sessions };
+                self.take_copy(from, part, context);
+            }
+            Message::Fetch { attempt, learner, committed, ends, .. } => {
+                self.give_records(attempt, learner, committed, &ends, context);
+            }
+            Message::Fetched { attempt, to, from, records, .. } if to == self.me.incarnation => {
+                self.take_records(attempt, from, records, context);
+            }
+            Message::Learn { source, over, .. } => self.learn(source, over, context),
+            Message::Seal { attempt, .. } => self.seal(attempt, context),
+            Message::Equalise { attempt, source, last, .. } => self.equalise(attempt, source, last, context),
+            Message::Activate { chain, .. } => self.activate(chain, context),
+            _ => {}
+        }
+        self.progress(context);
+    }
+
+    /// Time has passed, or writes have become durable.
+    pub fn tick<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        self.ask_again(context);
+        self.feed_again(context);
+        self.progress(context);
+    }
+
+    /// Goes on with whatever can go on.
+    fn progress<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        self.learn_synced(context);
+        match &self.phase {
+            Phase::Active(_) => self.flow(context),
+            Phase::Levelling(_) => self.level(context),
+            Phase::Idle | Phase::Learning(_) | Phase::Sealed(_) => {}
+        }
+    }
+}

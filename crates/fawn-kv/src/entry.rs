@@ -1,0 +1,79 @@
+//! Records of a range's log, as they travel down its chain.
+
+use crate::ids::{Position, RequestId};
+use crate::operation::Outcome;
+use serde::{Deserialize, Serialize};
+
+/// What a client asked, and what it is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The request.
+    pub id: RequestId,
+    /// All requests of the session up to this number have been answered, and will not be tried again.
+    pub answered: u64,
+    /// Who is answered.
+    pub client: u32,
+    /// The answer, to be given once the record is committed.
+    pub outcome: Outcome,
+}
+
+/// A new version of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools)]
+pub struct Version {
+    /// The value.
+    pub value: Vec<u8>,
+    /// The client's opaque flags.
+    pub flags: u32,
+    /// Unix second of expiry; 0 for never.
+    pub expiry: u32,
+    /// Invalidated.
+    pub stale: bool,
+    /// Won.
+    pub won: bool,
+    /// The cas, when it is not the record's number.
+    pub client_cas: Option<u64>,
+}
+
+/// What a record does to its key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    /// Nothing: a condition that failed, whose answer shows the key's state, or a barrier.
+    Nothing,
+    /// The key is gone.
+    Delete,
+    /// The key has this version.
+    Value(Version),
+}
+
+/// One record of a range's log: what the head made of an operation, never the operation itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its place.
+    pub position: Position,
+    /// The key; empty for a record that is about none.
+    pub key: Vec<u8>,
+    /// What it does.
+    pub change: Change,
+    /// Whose request it answers.
+    pub asked: Option<Asked>,
+}
+
+impl Entry {
+    /// Bytes that it holds, about.
+    pub fn bytes(&self) -> usize {
+        let value = if let Change::Value(version) = &self.change { version.value.len() } else { 0 };
+        size_of::<Self>() + self.key.len() + value
+    }
+}
+
+/// The newest version of a key, or that it is deleted, as a store keeps it and a copy carries it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The key.
+    pub key: Vec<u8>,
+    /// Place of the record that made it so.
+    pub position: Position,
+    /// The version; `None`: deleted.
+    pub version: Option<Version>,
+}

@@ -1,0 +1,122 @@
+//! The names and numbers that the protocol is about.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident($kind:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub struct $name(pub $kind);
+
+        impl $name {
+            /// The one after this.
+            #[must_use]
+            pub fn next(self) -> Self {
+                Self(self.0.checked_add(1).expect("numbers of the protocol do not run out"))
+            }
+        }
+    };
+}
+
+number! {
+    /// A node, by the name that it keeps for life.
+    NodeId(u32)
+}
+number! {
+    /// One life of a node: the manager gives each start of it another.
+    Incarnation(u32)
+}
+number! {
+    /// A range of the key space, or rather the instance of it that has its own log.
+    RangeId(u32)
+}
+number! {
+    /// A configuration of a range. Epochs only grow; 0 is before the first.
+    Epoch(u32)
+}
+number! {
+    /// A try to change a range's chain. Attempts of one range only grow.
+    Attempt(u32)
+}
+number! {
+    /// A record's number in its range. It never restarts; 0 is before the first.
+    Seq(u64)
+}
+
+/// A node in one of its lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Member {
+    /// The node.
+    pub node: NodeId,
+    /// Its life.
+    pub incarnation: Incarnation,
+}
+
+/// A place in a range's log: the record's epoch and number. Positions of one range are ordered as the log is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position {
+    /// The epoch whose head numbered the record.
+    pub epoch: Epoch,
+    /// The record's number.
+    pub seq: Seq,
+}
+
+/// A request, the same for all its tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RequestId {
+    /// Who asks: no two clients ever have the same session.
+    pub session: u64,
+    /// The request's number in its session, from 1.
+    pub number: u64,
+}
+
+/// Who can be sent a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Address {
+    /// Whoever leads the managers.
+    Manager,
+    /// A node.
+    Node(NodeId),
+    /// A client or front-end.
+    Client(u32),
+}
+
+/// Who is in a range's chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chain {
+    /// The configuration's number.
+    pub epoch: Epoch,
+    /// The attempt that brought it about.
+    pub attempt: Attempt,
+    /// Head first, tail last; never empty in an active chain.
+    pub members: Vec<Member>,
+    /// Number of the first record that the chain's head appends; above any that members may have promised before.
+    pub first: Seq,
+}
+
+impl Chain {
+    /// The chain before the first: no members.
+    pub fn none() -> Self {
+        Self { epoch: Epoch(0), attempt: Attempt(0), members: Vec::new(), first: Seq(1) }
+    }
+
+    /// The member's place in the chain.
+    pub fn place(&self, member: Member) -> Option<usize> {
+        self.members.iter().position(|other| *other == member)
+    }
+
+    /// Whether the node is in the chain, in whatever life.
+    pub fn has_node(&self, node: NodeId) -> bool {
+        self.members.iter().any(|member| member.node == node)
+    }
+
+    /// The first member; there is one.
+    pub fn head(&self) -> Member {
+        *self.members.first().expect("an active chain has members")
+    }
+
+    /// The last member; there is one.
+    pub fn tail(&self) -> Member {
+        *self.members.last().expect("an active chain has members")
+    }
+}

@@ -1,0 +1,14 @@
+//! The manager: the one that decides who is in which chain (FAWN SOSP'09 §3.4.1, §3.4.4).
+//!
+//! # Layout
+//!
+//! * [`State`]: what is decided: a deterministic state machine, fed by an ordered log of [`Command`]s.
+//! * [`Manager`]: what its leader does: hears nodes, grants leases, plans changes and drives them to their end.
+
+mod lead;
+mod lease;
+mod plan;
+mod state;
+
+pub use lead::{Effects, Manager};
+pub use state::{Command, Pending, Range, State};

@@ -1,0 +1,355 @@
+//! What nodes, the manager and clients say to each other, and its bytes.
+//!
+//! A message is one version byte and then [postcard](https://postcard.jamesmunns.com/wire-format)'s encoding of
+//! [`Message`], whose variants are numbered in the order in which they stand here.
+
+use crate::entry::{Entry, Kept};
+use crate::ids::{Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq};
+use crate::operation::Outcome;
+use crate::sessions::Sessions;
+use serde::{Deserialize, Serialize};
+
+/// The version byte.
+pub const VERSION: u8 = 1;
+
+/// What a client is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The operation was carried out, once, by the record with this number.
+    Done {
+        /// What it came to.
+        outcome: Outcome,
+        /// The record's number: the key's version as of the operation.
+        seq: Seq,
+    },
+    /// What a get found: the newest committed version.
+    Found(Option<Kept>),
+    /// Ask elsewhere: this node is not (or no longer) the one to ask.
+    NotMine,
+    /// The session has said that this request was answered, or it has expired.
+    Unknown,
+}
+
+/// What a node says of one of its ranges with every heartbeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The range.
+    pub range: RangeId,
+    /// The end of its log.
+    pub last: Position,
+    /// The attempt as of which its log was last made level, if all of it is there.
+    pub held: Option<Attempt>,
+    /// It follows as a learner, and lacks little.
+    pub caught_up: bool,
+    /// The chain that it is active in; 0: none.
+    pub epoch: Epoch,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// To the head: carry this operation out.
+    Request {
+        /// The key's range.
+        range: RangeId,
+        /// Names the request, the same at every try.
+        id: RequestId,
+        /// All requests of the session up to this number have been answered.
+        answered: u64,
+        /// Who is to be answered.
+        client: u32,
+        /// The key.
+        key: Vec<u8>,
+        /// The operation, as postcard has it.
+        operation: Vec<u8>,
+    },
+    /// To the tail: show this key.
+    Get {
+        /// The key's range.
+        range: RangeId,
+        /// Names the try.
+        id: RequestId,
+        /// Who is to be answered.
+        client: u32,
+        /// The key.
+        key: Vec<u8>,
+    },
+    /// To a client.
+    Reply {
+        /// What it asked.
+        id: RequestId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Down the chain: records, and how far everybody before has synced.
+    Feed {
+        /// The range.
+        range: RangeId,
+        /// The chain's epoch.
+        epoch: Epoch,
+        /// The receiver's life.
+        to: Incarnation,
+        /// Records in order, without gaps; perhaps none.
+        entries: Vec<Entry>,
+        /// Every member up to the sender has synced the log up to here.
+        mark: Seq,
+    },
+    /// Up the chain: what has come, and what is committed.
+    Have {
+        /// The range.
+        range: RangeId,
+        /// The chain's epoch.
+        epoch: Epoch,
+        /// The receiver's life.
+        to: Incarnation,
+        /// The end of the sender's log.
+        last: Seq,
+        /// Every member has synced the log up to here.
+        committed: Seq,
+    },
+    /// To the head, from a tail without a lease: append a record that does nothing.
+    Barrier {
+        /// The range.
+        range: RangeId,
+        /// The chain's epoch.
+        epoch: Epoch,
+        /// Names the barrier.
+        number: u64,
+    },
+    /// To the tail: once this record is committed, what was asked before the barrier may be answered.
+    BarrierAt {
+        /// The range.
+        range: RangeId,
+        /// The chain's epoch.
+        epoch: Epoch,
+        /// Names the barrier.
+        number: u64,
+        /// The record.
+        seq: Seq,
+    },
+    /// To a member: the next part of everything that is in the range.
+    Copy {
+        /// The range.
+        range: RangeId,
+        /// Who copies.
+        learner: Member,
+        /// The part begins after this key; `None`: the first.
+        after: Option<Vec<u8>>,
+    },
+    /// A part of a copy, in key order.
+    CopyPart {
+        /// The range.
+        range: RangeId,
+        /// The learner's life.
+        to: Incarnation,
+        /// Who sends it.
+        from: Member,
+        /// What was asked for.
+        after: Option<Vec<u8>>,
+        /// The newest version of each key, deleted ones included.
+        kept: Vec<Kept>,
+        /// There is more.
+        more: bool,
+        /// What was committed when the part was made.
+        at: Position,
+        /// The session table as of `at`, with the first part.
+        sessions: Option<Sessions>,
+    },
+    /// To a member: the records that follow what is here.
+    Fetch {
+        /// The range.
+        range: RangeId,
+        /// To be made level for this attempt; `None`: to follow as a learner.
+        attempt: Option<Attempt>,
+        /// Who asks.
+        learner: Member,
+        /// What the learner knows to be committed.
+        committed: Position,
+        /// The ends of each epoch's records in what follows, oldest first.
+        ends: Vec<Position>,
+    },
+    /// Records that follow.
+    Fetched {
+        /// The range.
+        range: RangeId,
+        /// As it was asked for.
+        attempt: Option<Attempt>,
+        /// The learner's life.
+        to: Incarnation,
+        /// Who sends it.
+        from: Member,
+        /// The records, or `None` when the range must be copied first.
+        records: Option<Records>,
+    },
+    /// To the manager: a node has started.
+    Hello {
+        /// The node.
+        node: NodeId,
+        /// Names this start.
+        nonce: u64,
+    },
+    /// To a node: its life.
+    Welcome {
+        /// The start that it is for.
+        nonce: u64,
+        /// The life.
+        incarnation: Incarnation,
+    },
+    /// To the manager.
+    Heartbeat {
+        /// Who lives.
+        member: Member,
+        /// Names the heartbeat.
+        nonce: u64,
+        /// Its ranges.
+        reports: Vec<Report>,
+    },
+    /// To a node: from when it sent that heartbeat it may answer reads for a lease's time.
+    Lease {
+        /// The node's life.
+        incarnation: Incarnation,
+        /// The heartbeat.
+        nonce: u64,
+    },
+    /// To a node: copy this range from that member, and follow it.
+    Learn {
+        /// The node's life.
+        incarnation: Incarnation,
+        /// The range.
+        range: RangeId,
+        /// Where from.
+        source: Member,
+        /// Attempts up to this one are over.
+        over: Attempt,
+    },
+    /// To a node: the range's chain is about to change.
+    Seal {
+        /// The node's life.
+        incarnation: Incarnation,
+        /// The range.
+        range: RangeId,
+        /// The attempt.
+        attempt: Attempt,
+    },
+    /// To the manager: the node takes and answers no more in the range until a new chain is active.
+    Sealed {
+        /// Who has sealed.
+        member: Member,
+        /// The range.
+        range: RangeId,
+        /// For which attempt.
+        attempt: Attempt,
+        /// The end of its log.
+        last: Position,
+        /// See [`Report::held`].
+        held: Option<Attempt>,
+    },
+    /// To a node: make the log just like the source's.
+    Equalise {
+        /// The node's life.
+        incarnation: Incarnation,
+        /// The range.
+        range: RangeId,
+        /// The attempt.
+        attempt: Attempt,
+        /// Whose log; `None`: a range that begins, empty.
+        source: Option<Member>,
+        /// The end of the source's log.
+        last: Position,
+    },
+    /// To the manager: the log is like the source's, and synced.
+    Level {
+        /// Whose.
+        member: Member,
+        /// The range.
+        range: RangeId,
+        /// For which attempt.
+        attempt: Attempt,
+    },
+    /// To a node: this is the chain now.
+    Activate {
+        /// The node's life.
+        incarnation: Incarnation,
+        /// The range.
+        range: RangeId,
+        /// The chain.
+        chain: Chain,
+    },
+    /// To the manager: who is in which chain?
+    AskView {
+        /// Who asks.
+        client: u32,
+    },
+    /// To a client: the active chains.
+    View {
+        /// By range.
+        chains: Vec<(RangeId, Chain)>,
+    },
+}
+
+/// What a member sends to one that follows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Records {
+    /// The end of what both have in common: whatever the learner has after it goes.
+    pub common: Position,
+    /// What follows.
+    pub entries: Vec<Entry>,
+    /// The end of the sender's log, or of what is committed when the learner only follows.
+    pub last: Position,
+}
+
+/// Bytes that are no message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// Another version.
+    #[error("the message is of version {0}, and this node speaks version {VERSION}: run the same release on all nodes")]
+    Version(u8),
+    /// The bytes make no sense.
+    #[error("the bytes are no message: {0}")]
+    Malformed(String),
+}
+
+impl Message {
+    /// The range that the message is about, and for those from the manager the life of the node that it is for.
+    pub fn about(&self) -> Option<(RangeId, Option<Incarnation>)> {
+        match self {
+            Self::Request { range, .. }
+            | Self::Get { range, .. }
+            | Self::Feed { range, .. }
+            | Self::Have { range, .. }
+            | Self::Barrier { range, .. }
+            | Self::BarrierAt { range, .. }
+            | Self::Copy { range, .. }
+            | Self::CopyPart { range, .. }
+            | Self::Fetch { range, .. }
+            | Self::Fetched { range, .. } => Some((*range, None)),
+            Self::Learn { range, incarnation, .. }
+            | Self::Seal { range, incarnation, .. }
+            | Self::Equalise { range, incarnation, .. }
+            | Self::Activate { range, incarnation, .. } => Some((*range, Some(*incarnation))),
+            _ => None,
+        }
+    }
+
+    /// The message's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let bytes = postcard::to_extend(self, vec![VERSION]);
+        bytes.expect("a message can always be encoded into memory")
+    }
+
+    /// The message that `bytes` are. Memory is bounded by their number.
+    ///
+    /// # Errors
+    /// [`WireError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        let (&version, rest) = bytes.split_first().ok_or_else(|| WireError::Malformed("there are none".into()))?;
+        if version != VERSION {
+            return Err(WireError::Version(version));
+        }
+        match postcard::take_from_bytes(rest) {
+            Ok((message, [])) => Ok(message),
+            Ok((_, more)) => Err(WireError::Malformed(format!("{} bytes too many", more.len()))),
+            Err(error) => Err(WireError::Malformed(error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What goes wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fawn_kv::ids::NodeId;
+
+use super::store::MemoryStore;
+use super::world::{Event, Party, World};
+
+/// The kinds of faults, as they are counted.
+pub const KINDS: [&str; 9] = [
+    "crash",
+    "power failure",
+    "lost disk",
+    "deposed leader",
+    "manager restart",
+    "partition",
+    "one-way partition",
+    "pause",
+    "bad network",
+];
+
+const WEIGHTS: [u64; 9] = [30, 4, 6, 12, 6, 14, 8, 12, 8];
+
+impl World {
+    /// Something goes wrong, and something else will.
+    pub(super) fn fault(&mut self) {
+        if self.healing {
+            return;
+        }
+        let kind = self.random.weighted(&WEIGHTS);
+        self.summary.faults[kind] += 1;
+        let node = self.random.below(self.places.len() as u64) as usize;
+        match kind {
+            0 => self.crash(node, false),
+            1 => (0..self.places.len()).for_each(|node| self.crash(node, false)),
+            2 => self.crash(node, self.may_lose_disk(node)),
+            3 => {
+                let next = self.random.below(self.managers.members.len() as u64 + 1) as usize;
+                self.elect((next < self.managers.members.len()).then_some(next));
+            }
+            4 => {
+                let manager = self.random.below(self.managers.members.len() as u64) as usize;
+                self.managers.restart(manager, self.now_us);
+                self.elect(Some((manager + 1) % self.managers.members.len()));
+            }
+            5 | 6 => self.cut(kind == 6),
+            7 => self.places[node].paused_until_us = self.now_us + self.random.within(50_000, 4_000_000),
+            _ => {
+                let bad = self.random.chance(2, 3);
+                let most = if bad { 100 } else { 0 };
+                self.lost = self.random.below(most + 1);
+                self.doubled = self.random.below(most + 1);
+                self.slow = self.random.below(most + 1);
+            }
+        }
+        if self.managers.leader.is_none() && self.random.chance(2, 3) {
+            let next = self.random.below(self.managers.members.len() as u64) as usize;
+            self.elect(Some(next));
+        }
+        let quick = self.random.chance(1, 3);
+        let delay = self.random.within(1000, if quick { 50_000 } else { 900_000 });
+        self.after(delay, Event::Fault);
+    }
+
+    fn crash(&mut self, number: usize, wiped: bool) {
+        let Some(node) = self.places[number].node.take() else { return };
+        let random = self.random.fork();
+        let store = node.into_store();
+        self.places[number].left =
+            Some(if wiped { (MemoryStore::new(random), BTreeMap::new()) } else { store.crash(random) });
+        let long = self.random.chance(1, 4);
+        let delay = self.random.within(1000, if long { 5_000_000 } else { 500_000 });
+        self.after(delay, Event::Restart(number));
+    }
+
+    /// Whether everything that the node has is on all the other members of its chains, of which there are some.
+    fn may_lose_disk(&self, number: usize) -> bool {
+        let id = NodeId(number as u32);
+        let Some(leader) = self.managers.leader else { return false };
+        self.managers.members[leader].state().ranges.iter().all(|(range, state)| {
+            if !state.chain.has_node(id) {
+                return true;
+            }
+            let others = state.chain.members.iter().filter(|member| member.node != id);
+            state.chain.members.len() > 1
+                && state.pending.is_none()
+                && others.into_iter().all(|member| {
+                    let node = self.places[member.node.0 as usize].node.as_ref();
+                    node.and_then(|node| node.replica(*range))
+                        .is_some_and(|replica| replica.chain() == Some(&state.chain))
+                })
+        })
+    }
+
+    /// Some do not reach some others for a while.
+    fn cut(&mut self, one_way: bool) {
+        let mut all: Vec<Party> = (0..self.places.len()).map(Party::Node).collect();
+        all.extend((0..self.managers.members.len()).map(Party::Manager));
+        let side: Vec<Party> = all.iter().copied().filter(|_| self.random.chance(1, 3)).collect();
+        let partial = self.random.chance(1, 3);
+        let mut cut = BTreeSet::new();
+        for from in &side {
+            for to in all.iter().filter(|to| !side.contains(to)) {
+                if !partial || self.random.chance(1, 2) {
+                    cut.insert((*from, *to));
+                    if !one_way {
+                        cut.insert((*to, *from));
+                    }
+                }
+            }
+        }
+        let number = self.next_cut;
+        self.next_cut += 1;
+        self.cuts.insert(number, cut);
+        let delay = self.random.within(50_000, 4_000_000);
+        self.after(delay, Event::Heal(number));
+    }
+
+    /// From here on nothing goes wrong any more, and what did is mended.
+    pub(super) fn heal_all(&mut self) {
+        self.healing = true;
+        self.cuts.clear();
+        (self.lost, self.doubled, self.slow) = (0, 0, 0);
+        for number in 0..self.places.len() {
+            self.places[number].paused_until_us = 0;
+            if self.places[number].node.is_none() {
+                self.after(1000, Event::Restart(number));
+            }
+        }
+        if self.managers.leader.is_none() {
+            self.elect(Some(0));
+        }
+    }
+}

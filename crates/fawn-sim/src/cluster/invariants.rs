@@ -1,0 +1,92 @@
+//! What must hold at every step.
+
+use std::collections::BTreeMap;
+
+use fawn_kv::ids::{Chain, Epoch, Member, NodeId, RangeId, Seq};
+use fawn_kv::node::Node;
+use fawn_kv::store::RangeStore;
+
+/// What was ever committed, and which chains were ever active.
+#[derive(Debug, Default)]
+pub struct Invariants {
+    /// The checksum of each committed record.
+    committed: BTreeMap<(RangeId, Seq), u64>,
+    chains: BTreeMap<(RangeId, Epoch), Chain>,
+    /// How far each replica was looked at: its life, its epoch, what was committed.
+    seen: BTreeMap<(NodeId, RangeId), (Member, Epoch, Seq)>,
+    /// Chains that became active at a member.
+    pub activations: u64,
+}
+
+impl Invariants {
+    /// Looks at a node after a step.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub fn look<S: RangeStore>(&mut self, node: &Node<S>) -> Result<(), String> {
+        let Some(me) = node.member() else { return Ok(()) };
+        for (range, replica) in node.replicas() {
+            let epoch = replica.chain().map_or(Epoch(0), |chain| chain.epoch);
+            let committed = replica.committed().seq;
+            let before = self.seen.insert((me.node, range), (me, epoch, committed));
+            let before = before.filter(|(member, ..)| *member == me).unwrap_or((me, Epoch(0), Seq(0)));
+            if before == (me, epoch, committed) {
+                continue;
+            }
+            if let Some(chain) = replica.chain().filter(|chain| chain.epoch != before.1) {
+                self.activations += 1;
+                self.became_active(me, range, chain)?;
+                let newest = self.committed.range((range, Seq(0))..=(range, Seq(u64::MAX))).next_back();
+                if let Some(((_, newest), _)) = newest.filter(|((_, newest), _)| *newest > replica.last().seq) {
+                    return Err(format!(
+                        "{me:?} is active in {epoch:?} of {range:?} up to {:?}, but {newest:?} was committed",
+                        replica.last()
+                    ));
+                }
+            }
+            for entry in replica.entries().filter(|entry| entry.position.seq <= committed).rev() {
+                if entry.position.seq <= before.2 {
+                    break;
+                }
+                let checksum = checksum(&postcard::to_allocvec(entry).expect("an entry can be encoded"));
+                let at = (range, entry.position.seq);
+                if *self.committed.entry(at).or_insert(checksum) != checksum {
+                    return Err(format!(
+                        "{me:?} commits another record than was committed before: {entry:?} in {range:?}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn became_active(&mut self, me: Member, range: RangeId, chain: &Chain) -> Result<(), String> {
+        let known = self.chains.entry((range, chain.epoch)).or_insert_with(|| chain.clone());
+        if known != chain {
+            return Err(format!("{me:?} is active in {chain:?} of {range:?}, others in {known:?}"));
+        }
+        let distinct = chain
+            .members
+            .iter()
+            .all(|member| chain.members.iter().filter(|other| other.node == member.node).count() == 1);
+        if !distinct {
+            return Err(format!("a node is twice in {chain:?} of {range:?}"));
+        }
+        Ok(())
+    }
+
+    /// Records that were committed.
+    pub fn records(&self) -> u64 {
+        self.committed.len() as u64
+    }
+
+    /// Chains that were active.
+    pub fn chains(&self) -> u64 {
+        self.chains.len() as u64
+    }
+}
+
+/// FNV-1a.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

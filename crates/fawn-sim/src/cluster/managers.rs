@@ -1,0 +1,43 @@
+//! The managers: one log that all agree on, and leaders that may not know yet that they no longer lead.
+
+use fawn_kv::chain::Timing;
+use fawn_kv::manager::{Command, Manager};
+
+/// Managers over one agreed log, as a consensus library would run them.
+#[derive(Debug)]
+pub struct Managers {
+    /// The managers.
+    pub members: Vec<Manager>,
+    /// The agreed log.
+    pub log: Vec<Command>,
+    /// How much of the log each manager has been told.
+    pub told: Vec<usize>,
+    /// Who leads: whose proposals are taken, and of whom it is confirmed.
+    pub leader: Option<usize>,
+    /// Grows with every change of the leader.
+    pub term: u64,
+    timing: Timing,
+    replicas: usize,
+    ranges: u32,
+}
+
+impl Managers {
+    /// `count` managers without a leader.
+    pub fn new(count: usize, timing: Timing, replicas: usize, ranges: u32) -> Self {
+        let members = (0..count).map(|_| Manager::new(timing, replicas, ranges)).collect();
+        Self { members, log: Vec::new(), told: vec![0; count], leader: None, term: 0, timing, replicas, ranges }
+    }
+
+    /// A manager starts anew: it knows what the log says, and leads no more.
+    pub fn restart(&mut self, number: usize, now_us: u64) {
+        let mut manager = Manager::new(self.timing, self.replicas, self.ranges);
+        let mut effects = fawn_kv::manager::Effects::default();
+        for command in &self.log[..self.told[number]] {
+            manager.committed(now_us, command, &mut effects);
+        }
+        self.members[number] = manager;
+        if self.leader == Some(number) {
+            self.leader = None;
+        }
+    }
+}

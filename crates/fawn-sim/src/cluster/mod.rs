@@ -1,0 +1,22 @@
+//! A whole cluster in one thread: nodes with their stores, managers, clients, a network and clocks, from one seed.
+//!
+//! The protocol is the production code of `fawn-kv`, its encoding included. What surrounds it is simulated, and as bad as
+//! the seed says: messages are lost, doubled, late and out of order; nodes crash and lose what they had not synced, or
+//! their disk; they pause for longer than a lease; partitions are full, partial or one-way; leaders of the managers do
+//! not know that they have been deposed; clocks drift. Then everything heals, and everything must come to its end.
+//!
+//! # Layout
+//!
+//! * [`run`]: one seed. [`Plan`]: what it may do.
+//! * `world`: the events and their order. `faults`: what goes wrong. `invariants`: what must hold at every step.
+//! * `client`: what is asked. `managers`: the agreed log. `store`: a datastore that can crash.
+
+mod client;
+mod faults;
+mod invariants;
+mod managers;
+mod store;
+mod world;
+
+pub use faults::KINDS as FAULTS;
+pub use world::{Plan, Summary, Violation, run};

@@ -1,0 +1,93 @@
+//! The simulator of a whole cluster: many seeds, or one of them again.
+//!
+//! `cargo xtask sim --seeds 0..500`, `--seed 7 [--trace]`, `--minutes 30 [--from 1000]`. Ends with an error on any violation.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use fawn_sim::cluster::{FAULTS, Plan, Summary, run};
+
+const USAGE: &str = "usage: cargo xtask sim --seeds FROM..TO | --seed N [--trace] | --minutes M [--from SEED]";
+
+/// Runs what the arguments say.
+pub fn run_task() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(2).collect();
+    let value = |name: &str| -> anyhow::Result<Option<String>> {
+        let Some(at) = arguments.iter().position(|argument| argument == name) else { return Ok(None) };
+        Ok(Some(arguments.get(at + 1).with_context(|| format!("{name} needs a value\n{USAGE}"))?.clone()))
+    };
+    let number = |text: String| text.parse::<u64>().with_context(|| format!("{text} is not a number\n{USAGE}"));
+    if let Some(seed) = value("--seed")?.map(number).transpose()? {
+        let trace = arguments.iter().any(|argument| argument == "--trace");
+        let plan = Plan { trace, ..Plan::of(seed) };
+        println!("{plan:?}");
+        println!("{:?}", run(seed, &plan)?);
+        return Ok(());
+    }
+    if let Some(minutes) = value("--minutes")?.map(number).transpose()? {
+        let from = value("--from")?.map(number).transpose()?.unwrap_or(0);
+        return many(from..u64::MAX, Some(Duration::from_mins(minutes)));
+    }
+    let Some(seeds) = value("--seeds")? else { bail!(USAGE) };
+    let (from, to) = seeds.split_once("..").with_context(|| format!("{seeds} is not FROM..TO\n{USAGE}"))?;
+    many(number(from.to_owned())?..number(to.to_owned())?, None)
+}
+
+/// Runs seeds on all cores, each at least once, and tells what came of them.
+fn many(seeds: Range<u64>, within: Option<Duration>) -> anyhow::Result<()> {
+    let (next, began) = (AtomicU64::new(seeds.start), Instant::now());
+    let (total, violations) = (Mutex::new((0_u64, Summary::default())), Mutex::new(Vec::new()));
+    let threads = std::thread::available_parallelism()?.get();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while within.is_none_or(|within| began.elapsed() < within) {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        break;
+                    }
+                    let outcome = std::panic::catch_unwind(|| run(seed, &Plan::of(seed)));
+                    match outcome {
+                        Ok(Ok(summary)) => {
+                            let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                            total.0 += 1;
+                            total.1.add(&summary);
+                        }
+                        Ok(Err(violation)) => {
+                            println!("{violation}");
+                            violations.lock().unwrap_or_else(PoisonError::into_inner).push(seed);
+                        }
+                        Err(_) => {
+                            println!("seed {seed}: an assertion failed");
+                            violations.lock().unwrap_or_else(PoisonError::into_inner).push(seed);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (ran, sum) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut violations = violations.into_inner().unwrap_or_else(PoisonError::into_inner);
+    violations.sort_unstable();
+    let seconds = began.elapsed().as_secs_f64();
+    println!("seeds           {:>12}  ({} violated)", ran + violations.len() as u64, violations.len());
+    println!(
+        "operations      {:>12}  ({:.0} a second), {} given up",
+        sum.operations,
+        sum.operations as f64 / seconds,
+        sum.given_up
+    );
+    println!("records, chains {:>12}  {}", sum.records, sum.chains);
+    println!("messages        {:>12}  {} events", sum.messages, sum.events);
+    println!("simulated       {:>12} s in {seconds:.1} s on {threads} threads", sum.simulated_us / 1_000_000);
+    for (kind, count) in FAULTS.iter().zip(sum.faults) {
+        println!("{kind:<18} {count:>9}");
+    }
+    if !violations.is_empty() {
+        bail!("violated by seeds {violations:?}: run one again with cargo xtask sim --seed N --trace");
+    }
+    Ok(())
+}
