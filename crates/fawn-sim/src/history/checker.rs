@@ -95,7 +95,8 @@ impl<M: Model> Checker<M> {
         Self::within(LIMIT)
     }
 
-    /// The same, looking at no more than `limit` configurations for one completion (65,536 unless told otherwise).
+    /// The same, looking at no more than `limit` configurations for one completion (65,536 unless told otherwise), and
+    /// in the long run at no more than 256.
     pub fn within(limit: usize) -> Self {
         Self {
             frontier: Frontier::new(limit),

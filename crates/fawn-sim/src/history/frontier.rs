@@ -61,6 +61,13 @@ struct Calls<M: Model> {
     lost_before: u32,
 }
 
+/// Configurations that a completion may take on average, in the long run. (Sixty-four operations of unknown outcome that
+/// are tried in vain count as one.)
+const CREDIT: usize = 256;
+
+/// Completions that may take as many as the limit allows, one after the other.
+const BURSTS: usize = 16;
+
 /// The search.
 #[derive(Debug)]
 pub(super) struct Frontier<M: Model> {
@@ -73,6 +80,8 @@ pub(super) struct Frontier<M: Model> {
     helpers: Vec<usize>,
     /// Most configurations to look at for one completion.
     limit: usize,
+    /// How many more to look at before the next completion grants some: bounds the work for a whole history.
+    credit: usize,
 }
 
 /// The set bits' positions.
@@ -171,6 +180,7 @@ impl<M: Model> Frontier<M> {
             with: Configurations::new(),
             helpers: Vec::new(),
             limit,
+            credit: BURSTS * limit,
         }
     }
 
@@ -210,14 +220,18 @@ impl<M: Model> Frontier<M> {
         for configuration in self.configurations.items() {
             place(&self.calls, &mut self.without, &mut self.with, slot, configuration.clone());
         }
-        let mut next = 0;
+        let (mut next, mut tried) = (0, 0);
         while next < self.without.items().len() {
             self.expand(next, slot);
             next += 1;
-            if self.without.items().len() + self.with.items().len() > self.limit {
+            tried += self.calls.lost.len();
+            let reached = self.without.items().len() + self.with.items().len();
+            if reached > self.limit || reached + tried / 64 > self.credit {
                 return Err(Stop::TooHard);
             }
         }
+        let spent = self.without.items().len() + self.with.items().len() + tried / 64;
+        self.credit = (self.credit.saturating_sub(spent) + CREDIT).min(BURSTS * self.limit);
         if self.with.items().is_empty() {
             return Err(Stop::Impossible);
         }

@@ -177,6 +177,44 @@ fn unknown_deletes_are_told_apart_from_what_others_did() {
 }
 
 #[test]
+fn twins_that_end_together_leave_the_third_one_free() {
+    let twice = [
+        (0, 1, put(7), stored(1)),
+        (2, 0, Delete, None),
+        (2, 0, Delete, None),
+        (2, 0, Delete, None),
+        (3, 6, Add { value: 8 }, stored(2)),
+        (4, 5, Add { value: 9 }, stored(3)),
+    ];
+    let once_more = (7, 8, Add { value: 5 }, stored(4));
+    assert!(holds(&[&twice[..], &[once_more]].concat()));
+    assert!(!holds(&[&twice[..], &[once_more, (9, 10, Get, Some(Miss))]].concat()), "a fourth delete");
+}
+
+#[test]
+fn which_of_two_unknown_writes_was_there_stays_open() {
+    let replaced = [(0, 0, put(5), None), (0, 0, put(6), None), (1, 2, Replace { value: 9 }, stored(3))];
+    let then = |more: &[Case]| holds(&[&replaced[..], more].concat());
+    assert!(then(&[(3, 4, Get, hit(5, 4))]));
+    assert!(then(&[(3, 4, Get, hit(6, 4))]));
+    assert!(!then(&[(3, 4, Get, hit(5, 4)), (5, 6, Get, hit(6, 5))]), "one of them was replaced");
+}
+
+#[test]
+fn events_of_one_instant_are_concurrent_in_whatever_order_they_come() {
+    let read_old = |invoked| {
+        let mut checker = Checker::<KvModel>::new();
+        checker.invoke(0, 1, put(7)).unwrap();
+        checker.complete(5, 1, Stored { version: Some(1) }).unwrap();
+        checker.invoke(invoked, 2, Get).unwrap();
+        checker.complete(9, 2, Miss).unwrap();
+        checker.finish()
+    };
+    assert!(read_old(5).is_ok());
+    assert!(read_old(6).is_err());
+}
+
+#[test]
 fn conditions_see_what_is_there() {
     let there = (0, 1, put(7), stored(1));
     assert!(holds(&[there, (2, 3, Add { value: 8 }, Some(NotStored)), (4, 5, Get, hit(7, 1))]));
