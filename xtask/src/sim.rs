@@ -1,6 +1,7 @@
 //! The simulator of a whole cluster: many seeds, or one of them again.
 //!
 //! `cargo xtask sim --seeds 0..500`, `--seed 7 [--trace]`, `--minutes 30 [--from 1000]`. Ends with an error on any violation.
+//! `--planted all` (or the name of a bug) plants bugs, one at a time, and ends with an error when one is not found.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use fawn_sim::cluster::{FAULTS, Plan, Summary, run};
 
-const USAGE: &str = "usage: cargo xtask sim --seeds FROM..TO | --seed N [--trace] | --minutes M [--from SEED]";
+const USAGE: &str = "usage: cargo xtask sim --seeds FROM..TO | --seed N [--trace] | --minutes M [--from SEED] | --planted all|BUG [--minutes M]";
 
 /// Runs what the arguments say.
 pub fn run_task() -> anyhow::Result<()> {
@@ -20,6 +21,10 @@ pub fn run_task() -> anyhow::Result<()> {
         Ok(Some(arguments.get(at + 1).with_context(|| format!("{name} needs a value\n{USAGE}"))?.clone()))
     };
     let number = |text: String| text.parse::<u64>().with_context(|| format!("{text} is not a number\n{USAGE}"));
+    if let Some(name) = value("--planted")? {
+        let minutes = value("--minutes")?.map(number).transpose()?.unwrap_or(15);
+        return find_planted(&name, minutes);
+    }
     if let Some(seed) = value("--seed")?.map(number).transpose()? {
         let trace = arguments.iter().any(|argument| argument == "--trace");
         let plan = Plan { trace, ..Plan::of(seed) };
@@ -88,6 +93,88 @@ fn many(seeds: Range<u64>, within: Option<Duration>) -> anyhow::Result<()> {
     }
     if !violations.is_empty() {
         bail!("violated by seeds {violations:?}: run one again with cargo xtask sim --seed N --trace");
+    }
+    Ok(())
+}
+
+/// Builds with the switch for planted bugs, and runs that.
+#[cfg(not(feature = "planted"))]
+fn find_planted(name: &str, minutes: u64) -> anyhow::Result<()> {
+    let minutes = minutes.to_string();
+    let run = [
+        "run",
+        "--quiet",
+        "-p",
+        "xtask",
+        "--features",
+        "planted",
+        "--",
+        "sim",
+        "--planted",
+        name,
+        "--minutes",
+        &minutes,
+    ];
+    crate::process::cargo(&run, &[])
+}
+
+/// Plants each bug and runs seeds until one of them fails.
+#[cfg(feature = "planted")]
+fn find_planted(name: &str, minutes: u64) -> anyhow::Result<()> {
+    use fawn_sim::cluster::planted::{Bug, plant};
+
+    let bugs: Vec<Bug> = Bug::ALL.iter().copied().filter(|bug| name == "all" || format!("{bug:?}") == name).collect();
+    if bugs.is_empty() {
+        bail!("there is no bug {name}; there are {:?}", Bug::ALL);
+    }
+    std::panic::set_hook(Box::new(|_| {}));
+    let (mut missed, mut times) = (Vec::new(), Vec::new());
+    println!("{:<24} {:>8} {:>10}  found by", "planted", "seeds", "CPU s");
+    for bug in bugs {
+        plant(Some(bug));
+        let (next, began) = (AtomicU64::new(0), Instant::now());
+        let found: Mutex<Option<String>> = Mutex::new(None);
+        let threads = std::thread::available_parallelism()?.get();
+        let is_found = || found.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while began.elapsed() < Duration::from_mins(minutes) && !is_found() {
+                        let seed = next.fetch_add(1, Ordering::Relaxed);
+                        let what = match std::panic::catch_unwind(|| run(seed, &Plan::of(seed))) {
+                            Ok(Ok(_)) => continue,
+                            Ok(Err(violation)) => violation.to_string(),
+                            Err(panic) => {
+                                let text = panic.downcast_ref::<String>().cloned();
+                                let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+                                format!("seed {seed}: asserted: {}", text.unwrap_or_default())
+                            }
+                        };
+                        *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+                    }
+                });
+            }
+        });
+        let seconds = began.elapsed().as_secs_f64() * threads as f64;
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let what: String =
+            found.as_deref().unwrap_or("NOT FOUND").lines().next().unwrap_or("").chars().take(110).collect();
+        println!("{:<24} {:>8} {seconds:>10.1}  {what}", format!("{bug:?}"), next.into_inner());
+        if found.is_some() {
+            times.push(seconds);
+        } else {
+            missed.push(bug);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    println!(
+        "found {} of {}, median {:.1} CPU s",
+        times.len(),
+        times.len() + missed.len(),
+        times.get(times.len() / 2).unwrap_or(&0.0)
+    );
+    if !missed.is_empty() {
+        bail!("not found: {missed:?}");
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 //! * [`ids`], [`entry`], [`message`]: names and numbers, records, what is said and its bytes.
 //! * [`chain`]: one node's part in the chain of one range. [`sessions`]: what was carried out already.
 //! * [`node`]: a node with its parts, its life and its lease. [`manager`]: who decides.
-//! * [`store`]: what the protocol needs of the datastore.
+//! * [`store`]: what the protocol needs of the datastore. [`planted`]: bugs for the simulator to find.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -17,5 +17,6 @@ pub mod manager;
 pub mod message;
 pub mod node;
 pub mod operation;
+pub mod planted;
 pub mod sessions;
 pub mod store;

@@ -195,6 +195,11 @@ pub enum Message {
         /// The life.
         incarnation: Incarnation,
     },
+    /// To a node: another life of it has begun, as far as the manager knows. If this one lives, it begins another.
+    Superseded {
+        /// The life that is over.
+        incarnation: Incarnation,
+    },
     /// To the manager.
     Heartbeat {
         /// Who lives.

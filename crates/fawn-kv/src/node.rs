@@ -1,9 +1,10 @@
 //! A node: its parts in the chains of many ranges, its life and its lease.
 
-use crate::chain::{Context, Replica, Timing};
+use crate::chain::{Context, Lease, Replica, Timing};
 use crate::entry::Kept;
 use crate::ids::{Address, Incarnation, Member, NodeId, RangeId};
 use crate::message::{Answer, Message};
+use crate::planted::{Bug, planted};
 use crate::store::{RangeStore, Recovered, Ticket};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,7 +24,7 @@ pub struct Node<S> {
     recovered: BTreeMap<RangeId, Recovered>,
     replicas: BTreeMap<RangeId, Replica>,
     store: S,
-    lease_until_us: u64,
+    lease: Lease,
     /// Number and time of the heartbeats that were sent last.
     heartbeats: VecDeque<(u64, u64)>,
     next_heartbeat: u64,
@@ -31,7 +32,7 @@ pub struct Node<S> {
 }
 
 impl<S: RangeStore> Node<S> {
-    /// A node that starts with what its store has. `nonce` was never used before.
+    /// A node that starts with what its store has. `nonce` was never used before, and nor were the billions after it.
     pub fn new(id: NodeId, nonce: u64, timing: Timing, store: S, recovered: BTreeMap<RangeId, Recovered>) -> Self {
         Self {
             id,
@@ -41,7 +42,7 @@ impl<S: RangeStore> Node<S> {
             recovered,
             replicas: BTreeMap::new(),
             store,
-            lease_until_us: 0,
+            lease: Lease::default(),
             heartbeats: VecDeque::new(),
             next_heartbeat: 0,
             tickets: (BTreeMap::new(), 0),
@@ -63,9 +64,9 @@ impl<S: RangeStore> Node<S> {
         self.replicas.get(&range)
     }
 
-    /// Until when the node may answer reads, by its own clock.
-    pub fn lease_until_us(&self) -> u64 {
-        self.lease_until_us
+    /// The node's right to answer reads.
+    pub fn lease(&self) -> Lease {
+        self.lease
     }
 
     /// The store.
@@ -87,7 +88,9 @@ impl<S: RangeStore> Node<S> {
     pub fn tick(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
         self.beat(now_us, out);
         for range in self.replicas.keys().copied().collect::<Vec<_>>() {
-            self.with(range, now_us, out, Replica::tick);
+            if self.incarnation.is_some() {
+                self.with(range, now_us, out, Replica::tick);
+            }
         }
     }
 
@@ -102,11 +105,12 @@ impl<S: RangeStore> Node<S> {
     pub fn receive(&mut self, now_us: u64, from: Address, message: Message, out: &mut Vec<(Address, Message)>) {
         match message {
             Message::Welcome { nonce, incarnation } => self.welcome(nonce, incarnation),
-            Message::Lease { incarnation, nonce } => self.lease(incarnation, nonce),
+            Message::Superseded { incarnation } if self.incarnation == Some(incarnation) => self.begin_anew(),
+            Message::Lease { incarnation, nonce } => self.granted(incarnation, nonce, now_us),
             message => {
                 let Some((range, life)) = message.about() else { return };
                 let Some(me) = self.member() else { return };
-                if life.is_some_and(|life| life != me.incarnation) {
+                if life.is_some_and(|life| life != me.incarnation) && !planted(Bug::AnyLife) {
                     return;
                 }
                 // The manager alone makes a node part of a range.
@@ -117,7 +121,13 @@ impl<S: RangeStore> Node<S> {
                     return;
                 }
                 self.replicas.entry(range).or_insert_with(|| Replica::new(range, me, Recovered::default()));
+                let active = |node: &Self| node.replicas[&range].chain().map(|chain| chain.epoch);
+                let before = active(self);
                 self.with(range, now_us, out, |replica, context| replica.receive(from, message, context));
+                if active(self).is_some_and(|epoch| Some(epoch) != before) {
+                    // The lease does not cover what the node was not active in.
+                    self.heartbeat(now_us, out);
+                }
             }
         }
     }
@@ -129,9 +139,9 @@ impl<S: RangeStore> Node<S> {
         out: &mut Vec<(Address, Message)>,
         step: impl FnOnce(&mut Replica, &mut Context<'_, S>),
     ) {
-        let (lease_until_us, timing) = (self.lease_until_us, self.timing);
+        let (lease, timing) = (self.lease, self.timing);
         let (store, tickets) = (&mut self.store, &mut self.tickets);
-        let mut context = Context { now_us, lease_until_us, timing, store, out, tickets };
+        let mut context = Context { now_us, lease, timing, store, out, tickets };
         step(self.replicas.get_mut(&range).expect("the node has a part in the range"), &mut context);
     }
 
@@ -141,25 +151,47 @@ impl<S: RangeStore> Node<S> {
         }
         self.incarnation = Some(incarnation);
         let me = Member { node: self.id, incarnation };
+        for replica in self.replicas.values_mut() {
+            replica.stand_up(me);
+        }
         let replicas = std::mem::take(&mut self.recovered).into_iter();
-        self.replicas = replicas.map(|(range, recovered)| (range, Replica::new(range, me, recovered))).collect();
+        self.replicas.extend(replicas.map(|(range, recovered)| (range, Replica::new(range, me, recovered))));
     }
 
-    fn lease(&mut self, incarnation: Incarnation, nonce: u64) {
+    /// The manager has given the node's name to another start: a hello of an earlier one came late. What this life was part
+    /// of goes on without it; what it has stays.
+    fn begin_anew(&mut self) {
+        self.incarnation = None;
+        self.nonce += 1;
+        self.lease = Lease::default();
+        self.heartbeats.clear();
+        self.tickets.0.clear();
+        for replica in self.replicas.values_mut() {
+            replica.stand_down();
+        }
+    }
+
+    fn granted(&mut self, incarnation: Incarnation, nonce: u64, now_us: u64) {
         if self.incarnation != Some(incarnation) {
             return;
         }
-        let Some((_, sent_us)) = self.heartbeats.iter().find(|(sent, _)| *sent == nonce) else { return };
+        let Some((_, asked_us)) = self.heartbeats.iter().find(|(sent, _)| *sent == nonce).copied() else { return };
         let Timing { lease_us, drift_permille, .. } = self.timing;
-        self.lease_until_us = self.lease_until_us.max(sent_us + lease_us - lease_us * drift_permille / 1000);
+        let from_us = if planted(Bug::LeaseFromReceipt) { now_us } else { asked_us };
+        if asked_us >= self.lease.asked_us {
+            self.lease = Lease { asked_us, until_us: from_us + lease_us - lease_us * drift_permille / 1000 };
+        }
     }
 
     /// Says hello until the node's life has a number, and that it lives from then on.
     fn beat(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
         let due = self.heartbeats.back().is_none_or(|(_, sent)| now_us >= sent + self.timing.heartbeat_us);
-        if !due {
-            return;
+        if due {
+            self.heartbeat(now_us, out);
         }
+    }
+
+    fn heartbeat(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
         let nonce = self.next_heartbeat;
         self.next_heartbeat += 1;
         self.heartbeats.push_back((nonce, now_us));

@@ -4,6 +4,7 @@ use super::follow::Following;
 use super::replica::{Active, Context, Phase, Replica};
 use crate::ids::{Address, Attempt, Chain, Member, Position, Seq};
 use crate::message::Message;
+use crate::planted::{Bug, planted};
 use crate::store::{Gate, RangeStore};
 
 /// A log that is being made like the source's.
@@ -34,15 +35,21 @@ impl Levelling {
 }
 
 impl Replica {
+    /// Whether a planted bug lets a member that has sealed go on.
+    pub(super) fn goes_on(&self) -> bool {
+        let bug = planted(Bug::AcceptAfterSeal) || planted(Bug::SealedTailReads);
+        bug && matches!(self.phase, Phase::Active(_))
+    }
+
     /// The manager is about to change the chain.
     pub(super) fn seal<S: RangeStore>(&mut self, attempt: Attempt, context: &mut Context<'_, S>) {
         let active = self.chain().is_some_and(|chain| chain.attempt >= attempt);
-        if attempt < self.promised || active {
+        if (attempt < self.promised && !planted(Bug::NoAttemptCheck)) || active {
             return;
         }
         let levelling = matches!(&self.phase, Phase::Levelling(levelling) if levelling.attempt == attempt);
         self.promised = attempt;
-        if !levelling {
+        if !levelling && !self.goes_on() {
             self.phase = Phase::Sealed(attempt);
         }
         let (member, range, last, held) = (self.me, self.range, self.last(), self.held);
@@ -59,6 +66,8 @@ impl Replica {
     ) {
         match &self.phase {
             Phase::Sealed(sealed) if *sealed == attempt => {}
+            Phase::Sealed(_) if planted(Bug::NoAttemptCheck) => {}
+            Phase::Active(_) if self.goes_on() => {}
             _ => return,
         }
         let following = source.filter(|source| *source != self.me).map(Following::of);
@@ -66,7 +75,7 @@ impl Replica {
             self.reset(context);
             self.complete = true;
         }
-        if source == Some(self.me) {
+        if source == Some(self.me) && !planted(Bug::SourceChosenAgain) {
             assert_eq!(self.last(), last, "a sealed log does not grow");
         }
         self.phase = Phase::Levelling(Levelling { attempt, following, source, last, gate: None, told_us: None });
@@ -77,12 +86,13 @@ impl Replica {
     pub(super) fn level<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         let (complete, log_end, range, member) = (self.complete, self.last(), self.range, self.me);
         let Phase::Levelling(levelling) = &mut self.phase else { return };
-        if !complete || log_end != levelling.last {
+        let reaches = planted(Bug::NoTruncation) && log_end.seq >= levelling.last.seq;
+        if !complete || (log_end != levelling.last && !reaches) {
             return;
         }
         let attempt = levelling.attempt;
         let gate = *levelling.gate.get_or_insert_with(|| context.store.hold(range, attempt));
-        if context.store.durable() < gate {
+        if context.store.durable() < gate && !planted(Bug::EqualiseUnsynced) {
             return;
         }
         let late = |told: u64| context.now_us >= told + context.timing.resend_us;
@@ -92,12 +102,12 @@ impl Replica {
         }
         self.held = Some(attempt);
         let synced = self.synced();
-        assert!(synced >= log_end.seq, "what came before a durable write is durable");
+        assert!(planted(Bug::EqualiseUnsynced) || synced >= log_end.seq, "what came before a durable write is durable");
     }
 
     /// A chain is active.
     pub(super) fn activate<S: RangeStore>(&mut self, chain: Chain, context: &mut Context<'_, S>) {
-        if chain.attempt < self.promised || chain.epoch <= self.epoch() {
+        if (chain.attempt < self.promised && !planted(Bug::NoAttemptCheck)) || chain.epoch <= self.epoch() {
             return;
         }
         let Some(place) = chain.place(self.me) else {
@@ -108,6 +118,7 @@ impl Replica {
             return;
         };
         match &self.phase {
+            Phase::Levelling(_) | Phase::Sealed(_) if planted(Bug::ActivateBeforeLevel) => {}
             Phase::Levelling(levelling) if levelling.attempt == chain.attempt => {
                 assert!(self.held == Some(chain.attempt), "a member of an active chain was made level for it");
             }
@@ -118,6 +129,7 @@ impl Replica {
         let is_tail = place + 1 == chain.members.len();
         self.phase = Phase::Active(Active {
             chain,
+            since_us: context.now_us,
             place,
             mark: last,
             sent: last,

@@ -2,8 +2,9 @@
 
 use super::replica::{Active, Context, Phase, Replica};
 use crate::entry::Entry;
-use crate::ids::{Address, Epoch, Incarnation, Member, Seq};
+use crate::ids::{Address, Epoch, Incarnation, Member, Position, Seq};
 use crate::message::Message;
+use crate::planted::{Bug, planted};
 use crate::store::RangeStore;
 
 impl Active {
@@ -25,9 +26,15 @@ impl Replica {
         which: impl Fn(&Active) -> Option<Member>,
     ) -> Option<&mut Active> {
         let me = self.me.incarnation;
+        let sealed = planted(Bug::SealedTailReads) && self.chain().is_some_and(|chain| chain.attempt < self.promised);
+        if sealed {
+            return None;
+        }
         let Phase::Active(active) = &mut self.phase else { return None };
         let neighbour = which(active)?;
-        let is_it = active.chain.epoch == epoch && to == me && from == Address::Node(neighbour.node);
+        let is_it = (active.chain.epoch == epoch || planted(Bug::FeedOfAnyEpoch))
+            && (to == me || planted(Bug::AnyLife) || planted(Bug::RestartKeepsIncarnation))
+            && from == Address::Node(neighbour.node);
         is_it.then_some(active)
     }
 
@@ -46,7 +53,10 @@ impl Replica {
         // Whatever came, the predecessor is told what is here.
         active.told = (Seq(0), Seq(0));
         for entry in entries {
-            if entry.position.seq == self.last().seq.next() {
+            if planted(Bug::NoSequenceCheck) && entry.position.seq > self.last().seq.next() {
+                let position = Position { seq: self.last().seq.next(), ..entry.position };
+                self.append(Entry { position, ..entry }, context);
+            } else if entry.position.seq == self.last().seq.next() {
                 self.append(entry, context);
             } else if let Some(pending) = self.pending(entry.position.seq) {
                 assert_eq!(*pending, entry, "a successor's log is a prefix of its predecessor's");
@@ -70,7 +80,10 @@ impl Replica {
             (active.successor_has, active.sent_at_us) = (last, now_us);
         }
         self.learn_synced(context);
-        assert!(committed <= self.synced(), "what is committed is synced by every member");
+        assert!(
+            committed <= self.synced() || planted(Bug::CommitWithoutMark),
+            "what is committed is synced by every member"
+        );
         self.commit(committed, false, context);
     }
 
@@ -78,7 +91,12 @@ impl Replica {
     pub(super) fn flow<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         let (synced, last) = (self.synced(), self.last().seq);
         let Phase::Active(active) = &mut self.phase else { return };
-        let mark = if active.is_head() { synced } else { active.mark.min(synced) };
+        let synced = if planted(Bug::CommitWithoutOwnSync) && active.is_tail() { last } else { synced };
+        let mark = if active.is_head() || (planted(Bug::CommitWithoutMark) && active.is_tail()) {
+            synced
+        } else {
+            active.mark.min(synced)
+        };
         if let Some(successor) = active.successor() {
             if last > active.sent || mark > active.sent_mark {
                 self.feed(successor, mark, context);

@@ -5,6 +5,7 @@ use super::replica::{Context, Phase, Replica};
 use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, Member, Position};
 use crate::message::{Message, Records};
+use crate::planted::{Bug, planted};
 use crate::sessions::Sessions;
 use crate::store::RangeStore;
 
@@ -140,6 +141,11 @@ impl Replica {
         if let Some(sessions) = part.sessions {
             copying.began = Some((part.at, sessions));
         }
+        if planted(Bug::CopyNotFollowed)
+            && let Some((at, _)) = &mut copying.began
+        {
+            *at = part.at;
+        }
         copying.after = part.kept.last().map(|kept| kept.key.clone());
         context.store.install(range, &part.kept);
         if !part.more {
@@ -162,6 +168,7 @@ impl Replica {
         let source = match (&self.phase, attempt) {
             (Phase::Sealed(sealed), Some(attempt)) => *sealed == attempt,
             (Phase::Levelling(levelling), Some(attempt)) => levelling.attempt == attempt && levelling.is_source(),
+            (Phase::Active(_), Some(attempt)) if self.goes_on() => self.promised == attempt,
             (Phase::Active(active), Some(attempt)) => active.chain.attempt == attempt,
             (_, Some(_)) => false,
             (_, None) => true,

@@ -5,6 +5,7 @@ use crate::entry::{Asked, Change, Entry, Kept, Version};
 use crate::ids::{Epoch, Position, RequestId, Seq};
 use crate::message::Answer;
 use crate::operation::{self, Append, Decision, Item, NewValue, Operation, evaluate};
+use crate::planted::{Bug, planted};
 use crate::sessions::Known;
 use crate::store::{Lookup, RangeStore, Ticket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -38,10 +39,19 @@ impl Replica {
             return context.reply(client, id, Answer::NotMine);
         }
         match self.sessions.known(id) {
+            Known::Done(..) if planted(Bug::NoDedupe) => {}
+            Known::Answered if planted(Bug::AnsweredExecutes) => {}
             Known::Done(seq, outcome) => return context.reply(client, id, Answer::Done { outcome, seq }),
             Known::Answered => return context.reply(client, id, Answer::Unknown),
             Known::New => {}
         }
+        if planted(Bug::RetryBeforeCommit)
+            && let Some(Entry { asked: Some(asked), position, .. }) =
+                self.asked.get(&id).and_then(|seq| self.pending(*seq))
+        {
+            return context.reply(client, id, Answer::Done { outcome: asked.outcome, seq: position.seq });
+        }
+        let Phase::Active(active) = &mut self.phase else { return };
         // It waits for its record to be committed, or for its key to be read.
         if self.asked.contains_key(&id) || active.queue.waiting.contains(&id) {
             return;
@@ -50,7 +60,7 @@ impl Replica {
             active.queue.waiting.insert(id);
             return queue.push_back(request);
         }
-        if self.newest.contains_key(&request.key) {
+        if self.newest.contains_key(&request.key) && !planted(Bug::HeadReadsCommitted) {
             return self.evaluate(request, None, context);
         }
         let ticket = context.tickets.1;
@@ -88,7 +98,8 @@ impl Replica {
         let Ok(operation) = postcard::from_bytes::<Operation<'_>>(&operation) else {
             return context.reply(client, id, Answer::Unknown);
         };
-        let current = match self.newest.get(&key).and_then(|seq| self.pending(*seq)) {
+        let newest = self.newest.get(&key).filter(|_| !planted(Bug::HeadReadsCommitted));
+        let current = match newest.and_then(|seq| self.pending(*seq)) {
             Some(Entry { change: Change::Value(version), position, .. }) => Some((version, *position)),
             Some(_) => None,
             None => kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position))),
@@ -108,6 +119,9 @@ impl Replica {
                 Change::Value(Version { value, flags, expiry, stale, won, client_cas })
             }
         };
+        if planted(Bug::FailedConditionAtOnce) && change == Change::Nothing {
+            return context.reply(client, id, Answer::Done { outcome, seq: self.last().seq });
+        }
         // A record that changes nothing must not stand for its key.
         let key = if change == Change::Nothing { Vec::new() } else { key };
         self.append_next(key, change, Some(Asked { id, answered, client, outcome }), context);

@@ -7,6 +7,7 @@ use super::tail::Gets;
 use crate::entry::{Asked, Entry};
 use crate::ids::{Address, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
 use crate::message::{Answer, Message, Report};
+use crate::planted::{Bug, planted};
 use crate::sessions::Sessions;
 use crate::store::{Gate, RangeStore, Recovered, Ticket};
 use std::collections::{BTreeMap, VecDeque};
@@ -47,12 +48,22 @@ impl Default for Timing {
     }
 }
 
+/// The right of a node to answer reads, by its own clock. It covers the chains that the node was active in when it asked:
+/// whoever granted it has looked at them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lease {
+    /// When it was asked for.
+    pub asked_us: u64,
+    /// When it ends.
+    pub until_us: u64,
+}
+
 /// What a step of a replica works with.
 pub struct Context<'a, S> {
     /// Microseconds by the node's clock.
     pub now_us: u64,
-    /// Until then the node may answer reads.
-    pub lease_until_us: u64,
+    /// The node's lease.
+    pub lease: Lease,
     /// See [`Timing`].
     pub timing: Timing,
     /// The node's store.
@@ -72,8 +83,10 @@ impl<S: RangeStore> Context<'_, S> {
         self.out.push((Address::Client(client), Message::Reply { id, answer }));
     }
 
-    pub(super) fn has_lease(&self) -> bool {
-        self.now_us < self.lease_until_us
+    /// Whether a member that is active since then may answer reads.
+    pub(super) fn has_lease(&self, since_us: u64) -> bool {
+        let covers = since_us <= self.lease.asked_us || planted(Bug::LeaseCoversAll);
+        self.now_us < self.lease.until_us && covers
     }
 }
 
@@ -81,6 +94,8 @@ impl<S: RangeStore> Context<'_, S> {
 #[derive(Debug)]
 pub(super) struct Active {
     pub(super) chain: Chain,
+    /// When it became active.
+    pub(super) since_us: u64,
     /// Place in the chain; 0 is the head.
     pub(super) place: usize,
     /// Everybody before has synced up to here.
@@ -153,6 +168,7 @@ pub struct Replica {
 impl Replica {
     /// The part of `me` in `range`, with what its store has of it.
     pub fn new(range: RangeId, me: Member, recovered: Recovered) -> Self {
+        let recovered = if planted(Bug::RestartForgets) { Recovered::default() } else { recovered };
         let Recovered { held, committed, sessions, entries } = recovered;
         let mut replica = Self {
             range,
@@ -175,6 +191,16 @@ impl Replica {
         }
         replica.synced = replica.last().seq;
         replica
+    }
+
+    /// The life that it was part of is over.
+    pub fn stand_down(&mut self) {
+        (self.phase, self.promised) = (Phase::Idle, Attempt(0));
+    }
+
+    /// It is part of another life.
+    pub fn stand_up(&mut self, me: Member) {
+        self.me = me;
     }
 
     /// The end of the log.
@@ -228,7 +254,8 @@ impl Replica {
         }
         if let Some(Asked { id, .. }) = entry.asked {
             let before = self.asked.insert(id, entry.position.seq);
-            assert!(before.is_none(), "a request is in the log once");
+            let twice = planted(Bug::NoDedupe) || planted(Bug::AnsweredExecutes) || planted(Bug::CopyLosesSessions);
+            assert!(before.is_none() || twice, "a request is in the log once");
         }
         self.suffix.push_back(entry);
     }
@@ -307,6 +334,7 @@ impl Replica {
 
     /// Everything up to `at` was copied.
     pub(super) fn copied<S: RangeStore>(&mut self, at: Position, sessions: Sessions, context: &mut Context<'_, S>) {
+        let sessions = if planted(Bug::CopyLosesSessions) { Sessions::default() } else { sessions };
         let gate = context.store.install_end(self.range, at, &sessions);
         (self.complete, self.committed, self.sessions) = (true, at, sessions);
         self.unsynced.push_back((gate, at.seq));

@@ -4,6 +4,7 @@ use super::replica::{Context, Phase, Replica};
 use crate::entry::{Change, Kept};
 use crate::ids::{Address, Epoch, RequestId, Seq};
 use crate::message::{Answer, Message};
+use crate::planted::{Bug, planted};
 use crate::store::{Lookup, RangeStore, Ticket};
 use std::collections::BTreeMap;
 
@@ -51,7 +52,10 @@ impl Replica {
             return context.reply(client, id, Answer::NotMine);
         }
         let get = Get { id, client, key };
-        if context.has_lease() {
+        if planted(Bug::BarrierBefore) && active.gets.barrier.is_some() && !context.has_lease(active.since_us) {
+            return active.gets.barred.push(get);
+        }
+        if context.has_lease(active.since_us) || planted(Bug::NoLeaseCheck) {
             self.look(get, false, context);
         } else {
             active.gets.unbarred.push(get);
@@ -76,7 +80,11 @@ impl Replica {
         self.read_for_head(ticket, kept.as_ref(), context);
         let Phase::Active(active) = &mut self.phase else { return };
         let Some((get, barred)) = active.gets.reads.remove(&ticket) else { return };
-        if barred || context.has_lease() {
+        if barred
+            || context.has_lease(active.since_us)
+            || planted(Bug::LeaseCheckedBefore)
+            || planted(Bug::NoLeaseCheck)
+        {
             context.reply(get.client, get.id, Answer::Found(kept));
         } else {
             active.gets.unbarred.push(get);

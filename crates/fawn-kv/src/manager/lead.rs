@@ -2,7 +2,7 @@
 
 use super::state::{Command, State};
 use crate::chain::Timing;
-use crate::ids::{Address, Attempt, Member, NodeId, Position, RangeId};
+use crate::ids::{Address, Attempt, Epoch, Member, NodeId, Position, RangeId};
 use crate::message::{Message, Report};
 use std::collections::BTreeMap;
 
@@ -25,6 +25,14 @@ pub(super) struct Heard {
     pub(super) reports: BTreeMap<RangeId, Report>,
 }
 
+/// A node that asks for a lease, and the chains that it believes to be active in.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) member: Member,
+    pub(super) nonce: u64,
+    pub(super) active: Vec<(RangeId, Epoch)>,
+}
+
 /// How far an attempt is.
 #[derive(Debug, Default)]
 pub(super) struct Drive {
@@ -33,8 +41,8 @@ pub(super) struct Drive {
     /// Who has sealed, and what it has.
     pub(super) sealed: BTreeMap<Member, (Position, Option<Attempt>)>,
     pub(super) level: Vec<Member>,
-    /// When messages were last sent for it.
-    pub(super) sent_us: Option<u64>,
+    /// When seals, and when orders to equalise, were last sent for it.
+    pub(super) sent_us: [Option<u64>; 2],
 }
 
 /// A manager.
@@ -50,7 +58,7 @@ pub struct Manager {
     /// Until when a node may have a lease, in each of its lives.
     pub(super) leases: BTreeMap<Member, u64>,
     /// Heartbeats that ask for a lease, by the question whether this manager leads.
-    pub(super) asked: BTreeMap<u64, (Member, u64)>,
+    pub(super) asked: BTreeMap<u64, Asked>,
     pub(super) next_question: u64,
     pub(super) drives: BTreeMap<RangeId, Drive>,
     /// When something was last proposed for a range.
@@ -150,20 +158,26 @@ impl Manager {
                 }
             }
             Message::Heartbeat { member, nonce, reports } if self.state.lives(member) => {
-                self.ask_for_lease(member, nonce, effects);
+                let active = reports.iter().filter(|report| report.epoch.0 > 0);
+                let active = active.map(|report| (report.range, report.epoch)).collect();
+                self.ask_for_lease(Asked { member, nonce, active }, now_us, effects);
                 for report in &reports {
                     let chain = self.state.ranges.get(&report.range).map(|range| &range.chain);
-                    if chain.is_some_and(|chain| chain.place(member).is_some() && report.epoch < chain.epoch) {
+                    if chain.is_some_and(|chain| {
+                        (chain.place(member).is_some() || report.epoch.0 > 0) && report.epoch < chain.epoch
+                    }) {
                         self.activate(report.range, member, effects);
                     }
                 }
                 let reports = reports.into_iter().map(|report| (report.range, report)).collect();
                 self.heard.insert(member.node, Heard { member, at_us: now_us, reports });
             }
+            Message::Heartbeat { member: Member { node, incarnation }, .. } => {
+                effects.send.push((Address::Node(node), Message::Superseded { incarnation }));
+            }
             Message::Sealed { member, range, attempt, last, held } if self.state.lives(member) => {
                 if let Some(drive) = self.drives.get_mut(&range).filter(|drive| drive.attempt == attempt) {
                     drive.sealed.insert(member, (last, held));
-                    drive.sent_us = None;
                     self.drive(range, now_us, effects);
                 }
             }

@@ -1,22 +1,26 @@
 //! Leases: granted by a leader that has confirmed that it leads after it was asked; never to a node that has yet to seal.
 
-use super::lead::{Effects, Manager};
-use crate::ids::{Address, Member};
+use super::lead::{Asked, Effects, Manager};
+use crate::ids::{Address, Epoch, Member, RangeId};
 use crate::message::Message;
+use crate::planted::{Bug, planted};
 
 impl Manager {
     /// A heartbeat asks for a lease.
-    pub(super) fn ask_for_lease(&mut self, member: Member, nonce: u64, effects: &mut Effects) {
+    pub(super) fn ask_for_lease(&mut self, asked: Asked, now_us: u64, effects: &mut Effects) {
         let question = self.next_question;
         self.next_question += 1;
-        self.asked.insert(question, (member, nonce));
+        self.asked.insert(question, asked);
+        if planted(Bug::DeposedLeaderGrants) {
+            return self.confirmed(now_us, question, effects);
+        }
         effects.confirm.push(question);
     }
 
     /// It led when, or after, it asked this question.
     pub fn confirmed(&mut self, now_us: u64, question: u64, effects: &mut Effects) {
-        let Some((member, nonce)) = self.asked.remove(&question) else { return };
-        if !self.leads() || !self.state.lives(member) || self.must_seal(member) {
+        let Some(Asked { member, nonce, active }) = self.asked.remove(&question) else { return };
+        if !self.leads() || !self.state.lives(member) || self.must_seal(member) || self.is_behind(member, &active) {
             return;
         }
         self.leases.insert(member, now_us + self.longest_lease_us());
@@ -26,15 +30,31 @@ impl Manager {
 
     /// Whether a chain that the node is in is being changed, and it has not said yet that it answers no more reads in it.
     fn must_seal(&self, member: Member) -> bool {
+        if planted(Bug::GrantWhileSealing) {
+            return false;
+        }
         self.state.ranges.iter().any(|(id, range)| {
             let sealed = self.drives.get(id).is_some_and(|drive| drive.sealed.contains_key(&member));
             range.pending.is_some() && range.chain.place(member).is_some() && !sealed
         })
     }
 
+    /// Whether the node believes to be in a chain that is over. It was left out when its lease had run out, and has yet to
+    /// hear of it: with a new lease it would show what is old.
+    fn is_behind(&self, member: Member, active: &[(RangeId, Epoch)]) -> bool {
+        !planted(Bug::GrantToThoseBehind)
+            && active.iter().any(|(range, epoch)| {
+                let chain = self.state.ranges.get(range).map(|range| &range.chain);
+                chain.is_none_or(|chain| chain.epoch != *epoch || chain.place(member).is_none())
+            })
+    }
+
     /// Whether the node can have no lease in this life, whoever granted it.
     pub(super) fn has_no_lease(&self, member: Member, now_us: u64) -> bool {
         let granted = self.leases.get(&member).copied().unwrap_or(0);
+        if planted(Bug::NewLeaderDoesNotWait) {
+            return now_us >= granted;
+        }
         let inherited = self.leads_since_us.expect("only a leader asks") + self.longest_lease_us();
         now_us >= granted.max(inherited)
     }

@@ -2,8 +2,9 @@
 
 use super::lead::{Effects, Manager};
 use super::state::{Command, Pending};
-use crate::ids::{Address, Incarnation, Member, NodeId, Position, RangeId, Seq};
+use crate::ids::{Address, Chain, Incarnation, Member, NodeId, Position, RangeId, Seq};
 use crate::message::Message;
+use crate::planted::{Bug, planted};
 
 impl Manager {
     fn is_alive(&self, member: Member, now_us: u64) -> bool {
@@ -54,6 +55,7 @@ impl Manager {
                 target.sort_by_key(|member| rank(id, member.node));
                 target.truncate(self.replicas);
                 let source = *alive.last().expect("an active chain has members");
+                let source = if planted(Bug::LearnerAsSource) { learner } else { source };
                 self.begin(id, target, Some(source), now_us, effects);
             }
             (Some(learner), Some(missing)) if learner == missing => {
@@ -86,12 +88,18 @@ impl Manager {
         // that was acknowledged.
         let chain = &self.state.ranges[&id].chain;
         let mut back: Vec<(Position, Member)> = Vec::new();
-        for old in &chain.members {
-            let Some(heard) = self.heard.get(&old.node).filter(|heard| self.is_alive(heard.member, now_us)) else {
+        let nodes: Vec<NodeId> = if planted(Bug::ReviveFromAnyone) {
+            self.heard.keys().copied().collect()
+        } else {
+            chain.members.iter().map(|old| old.node).collect()
+        };
+        for old in nodes {
+            let Some(heard) = self.heard.get(&old).filter(|heard| self.is_alive(heard.member, now_us)) else {
                 continue;
             };
             let report = heard.reports.get(&id);
-            if let Some(report) = report.filter(|report| report.held >= Some(chain.attempt)) {
+            let any = planted(Bug::ReviveFromAnyone);
+            if let Some(report) = report.filter(|report| report.held >= Some(chain.attempt) || any) {
                 back.push((report.last, heard.member));
             }
         }
@@ -116,6 +124,11 @@ impl Manager {
         let Some(Pending { target, source }) = range.pending.clone() else { return };
         let gone = target.iter().any(|member| !self.is_alive(*member, now_us));
         let late = |begun: u64| now_us >= begun + self.timing.attempt_us;
+        let longest = self
+            .drives
+            .get(&id)
+            .and_then(|drive| drive.sealed.iter().max_by_key(|(_, (last, _))| *last).map(|(member, _)| *member));
+        let source = if planted(Bug::SourceChosenAgain) { source.and(longest) } else { source };
         let Some(drive) = self.drives.get(&id).filter(|drive| !gone && !late(drive.begun_us)) else {
             return self.supersede(id, now_us, effects);
         };
@@ -123,18 +136,30 @@ impl Manager {
             None => Some((Position::default(), None)),
             Some(source) => drive.sealed.get(&source).copied(),
         };
-        let quiet = |member: &Member| drive.sealed.contains_key(member) || self.has_no_lease(*member, now_us);
+        let quiet = |member: &Member| {
+            planted(Bug::NoLeaseWait) || drive.sealed.contains_key(member) || self.has_no_lease(*member, now_us)
+        };
         let all_sealed = target.iter().all(|member| drive.sealed.contains_key(member));
         let ready = source_end.filter(|_| all_sealed && range.chain.members.iter().all(quiet));
         let Some((last, held)) = ready else {
             return self.send_seals(id, now_us, effects);
         };
-        if source.is_some() && held < Some(range.chain.attempt) {
+        let anyone = planted(Bug::LearnerAsSource) || planted(Bug::ReviveFromAnyone) || planted(Bug::SourceChosenAgain);
+        if source.is_some() && held < Some(range.chain.attempt) && !anyone {
             return self.supersede(id, now_us, effects);
         }
-        if target.iter().all(|member| drive.level.contains(member)) {
+        let early = planted(Bug::ActivateBeforeLevel) && !drive.level.is_empty();
+        if early || target.iter().all(|member| drive.level.contains(member)) {
             self.proposed_us.insert(id, now_us);
             let (attempt, first) = (range.attempt, Seq(last.seq.0 + 1));
+            if planted(Bug::ActBeforeCommit) {
+                let chain = Chain { epoch: range.chain.epoch.next(), attempt, members: target.clone(), first };
+                for member in &target {
+                    let chain = chain.clone();
+                    let message = Message::Activate { incarnation: member.incarnation, range: id, chain };
+                    effects.send.push((Address::Node(member.node), message));
+                }
+            }
             effects.propose.push(Command::Activate { range: id, attempt, first });
             return;
         }
@@ -172,10 +197,11 @@ impl Manager {
     ) {
         let resend_us = self.timing.resend_us;
         let drive = self.drives.get_mut(&id).expect("an attempt is driven");
-        if drive.sent_us.is_some_and(|sent| now_us < sent + resend_us) {
+        let step = usize::from(matches!(message(Incarnation(0)), Message::Equalise { .. }));
+        if drive.sent_us[step].is_some_and(|sent| now_us < sent + resend_us) {
             return;
         }
-        drive.sent_us = Some(now_us);
+        drive.sent_us[step] = Some(now_us);
         effects.send.extend(to.into_iter().map(|to| (Address::Node(to.node), message(to.incarnation))));
     }
 

@@ -1,6 +1,7 @@
 //! What is decided, as a deterministic state machine: the same commands in the same order make the same state.
 
 use crate::ids::{Attempt, Chain, Incarnation, Member, NodeId, RangeId, Seq};
+use crate::planted::{Bug, planted};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -94,7 +95,8 @@ impl State {
                 if incarnation.0 > 0 && last == *nonce {
                     return false;
                 }
-                self.nodes.insert(*node, (incarnation.next(), *nonce));
+                let keeps = planted(Bug::RestartKeepsIncarnation) && incarnation.0 > 0;
+                self.nodes.insert(*node, (if keeps { incarnation } else { incarnation.next() }, *nonce));
                 true
             }
             Command::Learner { range, learner } => {
@@ -112,7 +114,8 @@ impl State {
                 let from_chain = source.map_or(chain.epoch.0 == 0, |source| chain.has_node(source.node));
                 let distinct =
                     (1..target.len()).all(|at| target[..at].iter().all(|other| other.node != target[at].node));
-                if *attempt != range.attempt.next() || target.is_empty() || !from_chain || !distinct {
+                let anyone = planted(Bug::LearnerAsSource) || planted(Bug::ReviveFromAnyone);
+                if *attempt != range.attempt.next() || target.is_empty() || !(from_chain || anyone) || !distinct {
                     return false;
                 }
                 range.attempt = *attempt;

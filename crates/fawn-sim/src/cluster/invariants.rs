@@ -9,8 +9,8 @@ use fawn_kv::store::RangeStore;
 /// What was ever committed, and which chains were ever active.
 #[derive(Debug, Default)]
 pub struct Invariants {
-    /// The checksum of each committed record.
-    committed: BTreeMap<(RangeId, Seq), u64>,
+    /// The checksum of each committed record, and its epoch.
+    committed: BTreeMap<(RangeId, Seq), (u64, Epoch)>,
     chains: BTreeMap<(RangeId, Epoch), Chain>,
     /// How far each replica was looked at: its life, its epoch, what was committed.
     seen: BTreeMap<(NodeId, RangeId), (Member, Epoch, Seq)>,
@@ -36,10 +36,12 @@ impl Invariants {
             if let Some(chain) = replica.chain().filter(|chain| chain.epoch != before.1) {
                 self.activations += 1;
                 self.became_active(me, range, chain)?;
-                let newest = self.committed.range((range, Seq(0))..=(range, Seq(u64::MAX))).next_back();
-                if let Some(((_, newest), _)) = newest.filter(|((_, newest), _)| *newest > replica.last().seq) {
+                // A member may hear late of a chain that is over: then it lacks what others have committed since.
+                let mut before = self.committed.range((range, Seq(0))..=(range, Seq(u64::MAX))).rev();
+                let newest = before.find(|(_, (_, epoch))| *epoch < chain.epoch).map(|((_, seq), _)| *seq);
+                if newest > Some(replica.last().seq) {
                     return Err(format!(
-                        "{me:?} is active in {epoch:?} of {range:?} up to {:?}, but {newest:?} was committed",
+                        "{me:?} is active in {epoch:?} of {range:?} up to {:?}, but {newest:?} was committed before",
                         replica.last()
                     ));
                 }
@@ -50,7 +52,8 @@ impl Invariants {
                 }
                 let checksum = checksum(&postcard::to_allocvec(entry).expect("an entry can be encoded"));
                 let at = (range, entry.position.seq);
-                if *self.committed.entry(at).or_insert(checksum) != checksum {
+                let record = (checksum, entry.position.epoch);
+                if *self.committed.entry(at).or_insert(record) != record {
                     return Err(format!(
                         "{me:?} commits another record than was committed before: {entry:?} in {range:?}"
                     ));

@@ -19,4 +19,5 @@ mod store;
 mod world;
 
 pub use faults::KINDS as FAULTS;
+pub use fawn_kv::planted;
 pub use world::{Plan, Summary, Violation, run};

@@ -22,6 +22,9 @@ use crate::random::Random;
 /// Between two ticks of anything.
 const TICK_US: u64 = 10_000;
 
+/// A run of more events than this goes in circles.
+const MOST_EVENTS: u64 = 2_000_000;
+
 /// What a run is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
@@ -334,6 +337,9 @@ impl World {
             self.handle(event)?;
             if self.healing && self.summary.events.is_multiple_of(64) && self.is_quiet() {
                 return self.finish();
+            }
+            if self.summary.events > MOST_EVENTS {
+                return Err(format!("{MOST_EVENTS} events do not lead to an end: {}", self.why_not_quiet()));
             }
             if at_us > limit_us {
                 return Err(format!("it never comes to rest: {}", self.why_not_quiet()));

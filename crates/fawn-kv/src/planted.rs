@@ -1,0 +1,90 @@
+//! Bugs that can be planted, each the absence of a rule of the protocol, so that the simulator can be shown to find them.
+//! They exist only in builds with the feature `planted`; without it [`planted`] is always false.
+
+macro_rules! bugs {
+    ($($name:ident: $what:literal,)*) => {
+        /// A rule that is left out.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Bug {
+            $(#[doc = $what] $name,)*
+        }
+
+        impl Bug {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// What is wrong.
+            pub fn what(self) -> &'static str {
+                match self {
+                    $(Self::$name => $what,)*
+                }
+            }
+        }
+    };
+}
+
+bugs! {
+    AcceptAfterSeal: "a sealed member goes on",
+    SealedTailReads: "a sealed tail answers reads",
+    RestartKeepsIncarnation: "a restart keeps the incarnation",
+    NoAttemptCheck: "lower attempts are not refused",
+    NoTruncation: "a longer log counts as level",
+    EqualiseUnsynced: "a log counts as level before it is synced",
+    ActivateBeforeLevel: "a chain is active before all its members are level",
+    ActBeforeCommit: "a chain is told before it is decided",
+    NoLeaseWait: "a change does not wait for old leases",
+    NoLeaseCheck: "the tail reads without a lease",
+    LeaseCheckedBefore: "the lease is checked before the value is read only",
+    LeaseFromReceipt: "a lease is counted from when it comes",
+    DeposedLeaderGrants: "a leader grants without confirming that it leads",
+    NewLeaderDoesNotWait: "a new leader counts leases that it did not grant as run out",
+    GrantToThoseBehind: "a member that does not know that its chain is over is granted leases",
+    LeaseCoversAll: "a lease covers chains that the node was not active in when it asked",
+    GrantWhileSealing: "a member that has yet to seal is granted leases",
+    RetryBeforeCommit: "a retry is answered before its record is committed",
+    CommitWithoutOwnSync: "the tail commits what it has not synced",
+    CommitWithoutMark: "the tail commits what others have not synced",
+    FeedOfAnyEpoch: "records and marks of other epochs are taken",
+    AnyLife: "messages for another life of the node are taken",
+    NoSequenceCheck: "records are taken with gaps before them",
+    NoDedupe: "a retry is carried out again",
+    AnsweredExecutes: "a request below the watermark is carried out",
+    CopyLosesSessions: "a copy comes without the session table",
+    LearnerAsSource: "a learner's log is the one that all get",
+    ReviveFromAnyone: "whoever has something of a range revives it",
+    RestartForgets: "a restarted member discards what it has",
+    SourceChosenAgain: "the source is whoever has the longest log",
+    FailedConditionAtOnce: "a failed condition is answered by the head alone",
+    HeadReadsCommitted: "the head judges conditions by what is committed",
+    BarrierBefore: "a get is answered by a barrier that began before it",
+    CopyNotFollowed: "a learner lacks what is committed while it copies",
+}
+
+#[cfg(feature = "planted")]
+mod switch {
+    use super::Bug;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    static PLANTED: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+    /// Plants a bug, or none, in everything that runs.
+    pub fn plant(bug: Option<Bug>) {
+        PLANTED.store(bug.map_or(usize::MAX, |bug| bug as usize), Ordering::SeqCst);
+    }
+
+    /// Whether the bug is planted.
+    #[inline]
+    pub fn planted(bug: Bug) -> bool {
+        PLANTED.load(Ordering::Relaxed) == bug as usize
+    }
+}
+
+#[cfg(feature = "planted")]
+pub use switch::{plant, planted};
+
+/// Whether the bug is planted.
+#[cfg(not(feature = "planted"))]
+#[inline]
+pub const fn planted(_: Bug) -> bool {
+    false
+}
