@@ -67,7 +67,7 @@ pub enum Message {
     Get {
         /// The key's range.
         range: RangeId,
-        /// Names the try.
+        /// Names the request.
         id: RequestId,
         /// Who is to be answered.
         client: u32,

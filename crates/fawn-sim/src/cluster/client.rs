@@ -17,7 +17,7 @@ const GIVE_UP_US: u64 = 20_000_000;
 /// What a client has asked.
 #[derive(Clone, Debug)]
 pub struct Asking {
-    /// The request; gets have another for each try.
+    /// The request, the same at every try: an answer to any of them will do.
     pub id: RequestId,
     /// The key's number.
     pub key: u64,
@@ -98,10 +98,6 @@ impl Client {
             out.push((Address::Manager, Message::AskView { client: self.number }));
         }
         asking.tried_us = now_us.max(1);
-        if asking.operation == KvOperation::Get {
-            asking.id.number = self.next;
-            self.next += 1;
-        }
         let (id, client) = (asking.id, self.number);
         let range = RangeId((asking.key % u64::from(ranges)) as u32);
         let Some(chain) = self.view.get(&range).filter(|chain| !chain.members.is_empty()) else {

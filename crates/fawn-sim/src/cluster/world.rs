@@ -406,6 +406,11 @@ impl World {
                 if self.places[node].run != run {
                     return Ok(());
                 }
+                if self.now_us < self.places[node].paused_until_us {
+                    let delay = self.places[node].paused_until_us - self.now_us;
+                    self.after(delay, Event::Read { node, run, ticket, kept });
+                    return Ok(());
+                }
                 self.step(node, |node, now_us, out| node.read(now_us, ticket, kept, out))
             }
             Event::ManagerTick(number) => {

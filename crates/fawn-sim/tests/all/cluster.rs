@@ -1,0 +1,51 @@
+//! Whole clusters, a seed each. `cargo xtask sim` runs more of them.
+
+use fawn_sim::cluster::{FAULTS, Plan, Summary, run};
+
+#[test]
+fn clusters_lose_nothing_whatever_goes_wrong() {
+    let mut sum = Summary::default();
+    for seed in 0..500 {
+        sum.add(&run(seed, &Plan::of(seed)).unwrap_or_else(|violation| panic!("{violation}")));
+    }
+    for (kind, count) in FAULTS.iter().zip(sum.faults) {
+        assert!(count > 100, "{kind}: {count} times");
+    }
+    assert!(sum.operations > 100_000 && sum.chains > 5000, "{sum:?}");
+}
+
+/// Seeds that broke the protocol once.
+#[test]
+fn what_broke_once_does_not_break_again() {
+    const SEEDS: [(u64, &str); 5] = [
+        (3741, "a hello of an earlier start came late, and the node never lived again"),
+        (7634, "a member that was left out unawares got a new lease, and showed what was old"),
+        (653, "two managers that heard half of the answers each sent seals without end"),
+        (10, "a learner that had sealed for an attempt without it never learnt"),
+        (93, "a member of a chain that was over did not learn the next"),
+    ];
+    for (seed, what) in SEEDS {
+        println!("{seed}: {what}");
+        run(seed, &Plan::of(seed)).unwrap_or_else(|violation| panic!("{violation}"));
+    }
+}
+
+#[test]
+fn a_seed_is_the_same_run_every_time() {
+    for seed in 0..50 {
+        let plan = Plan::of(seed);
+        assert_eq!(run(seed, &plan), run(seed, &plan), "seed {seed}");
+    }
+    assert_ne!(run(1, &Plan::of(1)).unwrap().trace, run(2, &Plan::of(1)).unwrap().trace);
+}
+
+#[test]
+fn without_faults_nothing_is_given_up_and_chains_stay() {
+    for seed in 0..20 {
+        let plan = Plan { faults: false, faults_us: 3_000_000, ..Plan::of(seed) };
+        let summary = run(seed, &plan).unwrap();
+        assert_eq!((summary.given_up, summary.faults.iter().sum::<u64>()), (0, 0));
+        assert!(summary.operations > 20 * u64::from(plan.clients), "{summary:?} of {plan:?}");
+        assert!(summary.chains <= u64::from(plan.ranges) * u64::from(plan.nodes + 1), "{summary:?} of {plan:?}");
+    }
+}

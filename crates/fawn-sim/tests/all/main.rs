@@ -1,0 +1,5 @@
+//! Tests of simulated clusters.
+#![allow(clippy::unwrap_used)]
+
+mod cluster;
+mod wire;

@@ -1,0 +1,61 @@
+//! The bytes of messages.
+
+use fawn_kv::entry::{Asked, Change, Entry, Version};
+use fawn_kv::ids::{Epoch, Incarnation, Position, RangeId, RequestId, Seq};
+use fawn_kv::message::{Message, VERSION, WireError};
+use fawn_kv::operation::Outcome;
+use fawn_sim::random::Random;
+
+fn feed() -> Message {
+    let position = Position { epoch: Epoch(3), seq: Seq(77) };
+    let version =
+        Version { value: vec![7; 40], flags: 9, expiry: 0, stale: false, won: true, client_cas: Some(u64::MAX) };
+    let id = RequestId { session: 5, number: 6 };
+    let asked = Some(Asked { id, answered: 4, client: 1, outcome: Outcome::NotFound });
+    let entry = Entry { position, key: b"key".to_vec(), change: Change::Value(version), asked };
+    Message::Feed {
+        range: RangeId(1),
+        epoch: Epoch(3),
+        to: Incarnation(2),
+        entries: vec![entry.clone(), entry],
+        mark: Seq(76),
+    }
+}
+
+#[test]
+fn what_is_encoded_is_decoded_and_nothing_shorter_or_longer_is() {
+    let bytes = feed().encode();
+    assert_eq!(Message::decode(&bytes).unwrap(), feed());
+    for cut in 0..bytes.len() {
+        assert!(Message::decode(&bytes[..cut]).is_err(), "{cut} bytes");
+    }
+    let longer = [&bytes[..], b"!"].concat();
+    assert!(matches!(Message::decode(&longer), Err(WireError::Malformed(_))));
+}
+
+#[test]
+fn another_version_is_refused_by_name() {
+    let mut bytes = feed().encode();
+    bytes[0] = VERSION + 1;
+    assert_eq!(Message::decode(&bytes), Err(WireError::Version(VERSION + 1)));
+}
+
+/// Damaged messages and noise: an error or another message, never a panic, and no more memory than the bytes justify.
+#[test]
+fn bytes_that_make_no_sense_are_refused() {
+    let (whole, mut random) = (feed().encode(), Random::new(1));
+    for _ in 0..300_000 {
+        let mut bytes = if random.chance(1, 2) { whole.clone() } else { vec![0; random.below(60) as usize + 1] };
+        if bytes.len() < 60 {
+            random.fill(&mut bytes);
+            bytes[0] = VERSION;
+        }
+        for _ in 0..=random.below(4) {
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] = random.word() as u8;
+        }
+        if let Ok(Message::Feed { entries, .. }) = Message::decode(&bytes) {
+            assert!(entries.len() <= bytes.len(), "{} records in {} bytes", entries.len(), bytes.len());
+        }
+    }
+}
