@@ -286,8 +286,8 @@ impl Answers {
     pub fn front_gate(&self) -> Option<(u16, Gate)> {
         match self.segments.front()? {
             Segment::Text { gate, .. } => *gate,
-            Segment::Many(many) if many.missing == 0 => many.gates.first().copied(),
-            _ => None,
+            Segment::Many(many) => many.gates.first().copied(),
+            Segment::One(_) => None,
         }
     }
 

@@ -185,6 +185,8 @@ pub struct Connection {
     to_move: usize,
     /// Bytes that this connection has in the loop's account, of input and of output.
     pub charged: (usize, usize),
+    /// Of the output, bytes that the socket has not taken, as the loop has them in its account.
+    pub charged_unsent: usize,
 }
 
 impl Connection {
@@ -219,6 +221,7 @@ impl Connection {
             moved_ms: now_ms,
             to_move: 0,
             charged: (0, 0),
+            charged_unsent: 0,
         }
     }
 

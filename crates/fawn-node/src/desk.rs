@@ -200,7 +200,7 @@ impl<S: Stores> Desk<S> {
             used += count;
             conn.pause = pause;
             self.flush(conn);
-            if pause != Pause::Output || conn.flow.broken {
+            if !matches!(pause, Pause::Output | Pause::Memory) || conn.flow.broken {
                 return used;
             }
             // The answers have left, but there may be something else to wait for now.
@@ -320,6 +320,8 @@ impl<S: Stores> Desk<S> {
         self.core.input_bytes = self.core.input_bytes + input - conn.charged.0;
         self.core.output_bytes = self.core.output_bytes + output - conn.charged.1;
         conn.charged = (input, output);
+        self.core.unsent_bytes = self.core.unsent_bytes + conn.flow.unsent_bytes - conn.charged_unsent;
+        conn.charged_unsent = conn.flow.unsent_bytes;
         let may_receive = self.may_receive(conn);
         if !conn.queued {
             let queue = match conn.pause {
@@ -367,6 +369,7 @@ impl<S: Stores> Desk<S> {
     pub fn forget(&mut self, conn: &mut Connection) {
         self.core.input_bytes -= conn.charged.0;
         self.core.output_bytes -= conn.charged.1;
+        self.core.unsent_bytes -= conn.charged_unsent;
         if self.favoured == Some(conn.flow.token) {
             self.favoured = None;
         }

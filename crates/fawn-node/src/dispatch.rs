@@ -49,6 +49,8 @@ pub struct Core<S: Stores> {
     pub now: Now,
     /// Bytes of answers that all connections together have waiting.
     pub output_bytes: usize,
+    /// Bytes that their sockets have not taken.
+    pub unsent_bytes: usize,
     /// Bytes of large answers that were granted room and have yet to come.
     pub granted_bytes: usize,
     /// Bytes of input that all connections together hold.

@@ -80,6 +80,8 @@ pub struct EventLoop<S: Stores> {
     /// When the node began to stop, in milliseconds.
     stopping_since: Option<u64>,
     drained: bool,
+    /// When all loops were first seen to have drained, in milliseconds.
+    all_drained_since: Option<u64>,
     /// The node must stop although operations are under way that never end.
     gave_up: bool,
 }
@@ -135,6 +137,7 @@ impl<S: Stores> EventLoop<S> {
             out: Vec::new(),
             now: clock.now(),
             output_bytes: 0,
+            unsent_bytes: 0,
             granted_bytes: 0,
             input_bytes: 0,
             bytes_limit,
@@ -160,6 +163,7 @@ impl<S: Stores> EventLoop<S> {
             advice: Advice::default(),
             stopping_since: None,
             drained: false,
+            all_drained_since: None,
             gave_up: false,
         })
     }
@@ -259,15 +263,15 @@ impl<S: Stores> EventLoop<S> {
         self.hand_out();
         self.service_dirty();
         self.resume();
+        self.sweep();
+        self.stop_step();
         // What was begun or granted room since.
         self.hand_out();
         if let Err(why) = self.desk.core.owner.submit(self.desk.core.now) {
             self.desk.core.shared.fail(format!("reads can no longer be started: {why}"));
         }
         let woken = self.desk.core.exchange.send();
-        self.sweep();
         self.advise();
-        self.stop_step();
         let counters = &self.desk.core.counters;
         counters.wake_ups.add(woken as u64);
         counters.turns.add(1);
@@ -417,6 +421,7 @@ impl<S: Stores> EventLoop<S> {
         for at in self.sweep.next(now, self.connections.slots()) {
             let Some(token) = self.connections.at(at) else { continue };
             let Some(conn) = self.connections.get_mut(token) else { continue };
+            self.desk.grant_next(conn);
             let core = &self.desk.core;
             if let Some(verdict) = crate::sweep::judge(conn, &core.shared.limits, now) {
                 match verdict {

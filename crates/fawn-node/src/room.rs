@@ -3,9 +3,8 @@
 //! How large an answer is, is known to the owner of its key alone, and what the clients of a loop have not taken yet, to
 //! that loop alone. So whoever has a large value for a client asks first, and the client's loop says when it may come: at
 //! once, unless its clients hold half of what they may. Then those get on that take their answers: the next answer of a
-//! connection with nothing left to send is granted room out of what is kept for such. All but the first half is
-//! therefore on its way to a client, whose reading makes room, or else the stall time-out; no two connections ever wait
-//! for each other.
+//! connection with nothing left to send is granted room as long as what is on its way to clients stays within bounds:
+//! their reading makes room, or else the stall time-out. No two connections ever wait for each other.
 
 use crate::connection::Connection;
 use crate::desk::Desk;
@@ -25,26 +24,28 @@ pub struct Want {
     pub ticket: Ticket,
     /// Its size.
     pub bytes: u32,
+    /// Since when it waits, in milliseconds.
+    pub since_ms: u64,
 }
 
-impl<S: Stores> Core<S> {
-    /// Bytes of answers that clients have not taken, and of large ones that are coming.
-    fn held_for_clients(&self) -> usize {
-        self.output_bytes + self.granted_bytes
-    }
+/// An answer that has waited for this long is next to come, if its client takes its answers: another connection's put may
+/// wait for it, and an answer of this connection for that put.
+const LONG_MS: u64 = 1000;
 
+impl<S: Stores> Core<S> {
     /// Whether any large answer may come.
     fn has_room_for_any(&self) -> bool {
-        self.held_for_clients() < self.bytes_limit / 2
+        self.output_bytes + self.granted_bytes < self.bytes_limit / 2
     }
 
-    /// Whether the next answer of a connection that takes its answers may come, if it is large.
+    /// Whether the next answer of a connection that takes its answers may come, if it is large. What waits behind such
+    /// answers does not count: it leaves after them.
     fn has_room_for_next(&self) -> bool {
-        self.held_for_clients() < 2 * self.bytes_limit
+        self.unsent_bytes + self.granted_bytes < 2 * self.bytes_limit
     }
 
     /// Tells the owner of a large answer that there is room for it, or else that nobody wants it any more.
-    pub fn give_room(&mut self, Want { place, owner, ticket, bytes }: Want, granted: bool) {
+    pub fn give_room(&mut self, Want { place, owner, ticket, bytes, .. }: Want, granted: bool) {
         if granted {
             self.granted_bytes += bytes as usize;
         }
@@ -83,7 +84,9 @@ impl<S: Stores> Desk<S> {
     pub fn grant_next(&mut self, conn: &mut Connection) {
         let flow = &mut conn.flow;
         let Some(want) = flow.wants.front() else { return };
-        if flow.unsent_bytes > 0 || !flow.answers.is_next(want.place.answer, want.place.part) {
+        let long = self.core.now.ms >= want.since_ms + LONG_MS;
+        let next = long || flow.answers.is_next(want.place.answer, want.place.part);
+        if flow.unsent_bytes > 0 || !next {
             return;
         }
         if self.core.has_room_for_next() {

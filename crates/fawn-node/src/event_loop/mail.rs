@@ -10,7 +10,7 @@ use crate::operate::Keyed;
 use crate::owner::{Client, Done, Ran, UNASKED_BYTES};
 use crate::report;
 use crate::room::Want;
-use crate::stores::Stores;
+use crate::stores::{Stores, Ticket};
 use fawn_memcache::report as lines;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{SocketAddrUnix, getpeername, getsockname};
@@ -44,7 +44,7 @@ impl<S: Stores> EventLoop<S> {
                             let bytes = self.desk.core.owner.pool.copy(bytes);
                             self.fill(place, bytes, failed, granted);
                         }
-                        Head::Wants { ticket, bytes } => self.wanted(Want { place, owner: peer, ticket, bytes }),
+                        Head::Wants { ticket, bytes } => self.wanted(place, peer, ticket, bytes),
                         Head::Request(_) => unreachable!("the answers' ring holds answers"),
                     }
                 }
@@ -134,7 +134,7 @@ impl<S: Stores> EventLoop<S> {
             let Some((Client { home, place, .. }, ticket, bytes)) = self.desk.core.owner.next_ask() else { return };
             let (home, number) = (usize::from(home), self.desk.core.number);
             if home == number {
-                self.wanted(Want { place, owner: number, ticket, bytes });
+                self.wanted(place, number, ticket, bytes);
             } else {
                 self.desk.core.exchange.answer(home, place, Head::Wants { ticket, bytes }, &[]);
             }
@@ -142,7 +142,8 @@ impl<S: Stores> EventLoop<S> {
     }
 
     /// The answer to a request is large.
-    fn wanted(&mut self, want: Want) {
+    fn wanted(&mut self, place: Place, owner: usize, ticket: Ticket, bytes: u32) {
+        let want = Want { place, owner, ticket, bytes, since_ms: self.desk.core.now.ms };
         match self.connections.get_mut(want.place.connection) {
             Some(conn) => self.desk.wanted(conn, want),
             None => self.desk.core.give_room(want, false),

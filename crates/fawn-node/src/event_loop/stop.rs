@@ -6,6 +6,9 @@ use crate::operate;
 use crate::stores::Stores;
 use rustix::event::epoll::EventFlags;
 
+/// Milliseconds in which operations come to their end once no connection is left.
+const SETTLING_MS: u64 = 1000;
+
 impl<S: Stores> EventLoop<S> {
     /// A store has stopped: what waits for it is answered with an error, and the node stops.
     pub(super) fn fail_gates(&mut self, store: usize, why: &str) {
@@ -64,7 +67,12 @@ impl<S: Stores> EventLoop<S> {
     /// keep the node for ever.
     fn give_up_late(&mut self) {
         let core = &self.desk.core;
-        let late = self.stopping_since.is_some_and(|since| self.is_late(since));
+        // Only when the last connection of all loops is gone is every operation on its way to its end.
+        if core.shared.is_drained() && self.all_drained_since.is_none() {
+            self.all_drained_since = Some(core.now.ms);
+        }
+        let settled = self.all_drained_since.is_some_and(|since| core.now.ms >= since + SETTLING_MS);
+        let late = settled && self.stopping_since.is_some_and(|since| self.is_late(since));
         if self.gave_up || core.owner.is_idle() || !late {
             return;
         }

@@ -62,14 +62,15 @@ impl<S: Stores> Owner<S> {
         let slot = &mut self.tasks[ticket as usize];
         let mut task = slot.take().expect("a task that asked is there");
         let Room::Asked(bytes) = task.room else { unreachable!("a task is told once") };
-        if !granted {
+        // What changes something is done, though nobody hears of it.
+        if !granted && !task.keyed().holds_key() {
             if let Reading::Lookup(read) = std::mem::replace(&mut task.reading, Reading::Nothing) {
                 self.stores.abandon(task.store, read);
             }
             task.room = Room::Unasked;
             return self.stepped(ticket, task, Step::Done { gate: Gate::NONE, failed: true }, Vec::new(), now);
         }
-        task.room = Room::Granted(bytes);
+        task.room = Room::Granted(if granted { bytes } else { 0 });
         match task.reading {
             Reading::Nothing => return self.try_again(ticket, task, now),
             Reading::Lookup(_) => self.to_read.push(ticket),

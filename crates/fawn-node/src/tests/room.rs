@@ -133,3 +133,92 @@ fn a_get_that_waits_for_room_is_not_shown_what_comes_after_it() {
         client.expect(answer);
     });
 }
+
+/// Far more than there is room for waits behind answers that have yet to be granted room.
+#[test]
+fn what_waits_behind_a_large_answer_does_not_keep_it_away() {
+    for in_files in [false, true] {
+        let (node, keys, value) = node(in_files);
+        // The clients of loop 0 and of loop 1 alike: one key is theirs, and in DRAM, the other is not.
+        let local = "y".repeat(900_000);
+        let hot: Vec<String> = (0..LOOPS).map(|number| key_of("hot", number, LOOPS)).collect();
+        node.knobs.large_from.store(0, Ordering::SeqCst);
+        for key in &hot {
+            node.client().ask(set(key, &local), "STORED\r\n");
+        }
+        let mut clients: Vec<_> = (0..80).map(|_| node.client()).collect();
+        for _ in 0..2 {
+            for (number, client) in clients.iter_mut().enumerate() {
+                let (other, own) = (&keys[(number + 1) % LOOPS], &hot[number % LOOPS]);
+                client.say(format!("get {other} {own}\r\nget {own} {other}\r\n"));
+            }
+            for (number, client) in clients.iter_mut().enumerate() {
+                let (other, own) = (&keys[(number + 1) % LOOPS], &hot[number % LOOPS]);
+                client.expect(format!("{}{}END\r\n", hit(other, &value), hit(own, &local)));
+                client.expect(format!("{}{}END\r\n", hit(own, &local), hit(other, &value)));
+            }
+        }
+        eventually(|| buffered(&node) == 0, "nothing buffered");
+    }
+}
+
+/// The line is held by a sync in its middle, and longer than lines are held whole.
+#[test]
+fn a_long_line_that_waits_for_a_sync_goes_on_after_it() {
+    let (node, keys, value) = node(false);
+    node.knobs.set(|knobs| &knobs.durable, true);
+    node.knobs.set(|knobs| &knobs.commits_held, true);
+    for key in &keys {
+        node.client().say(set(key, &value));
+    }
+    eventually(|| node.running().shared().totals().cmd_set == 4, "puts that wait for a sync");
+    let mut clients: Vec<_> = (0..4).map(|_| node.client()).collect();
+    let line: Vec<&str> = (0..30).map(|n| keys[n / 15].as_str()).collect();
+    for client in &mut clients {
+        client.say(format!("get {}\r\n", line.join(" ")));
+        client.expect_silence();
+    }
+    node.knobs.set(|knobs| &knobs.commits_held, false);
+    for client in &mut clients {
+        for key in &line {
+            client.expect(hit(key, &value));
+        }
+        client.expect("END\r\n");
+    }
+}
+
+#[test]
+fn a_client_that_pipelines_and_takes_its_answers_goes_on_beside_those_that_do_not() {
+    let (node, keys, value) = node(false);
+    let mut slow: Vec<_> = (0..30).map(|_| node.client()).collect();
+    for client in &mut slow {
+        ask_for(client, &keys, 100);
+    }
+    eventually(|| buffered(&node) > BUFFERED as u64 / 8, "answers that nobody takes");
+    let mut client = node.client();
+    for _ in 0..5 {
+        ask_for(&mut client, &keys, 10);
+        for n in 0..10 {
+            client.expect(format!("{}END\r\n", hit(&keys[n % LOOPS], &value)));
+        }
+    }
+}
+
+/// Two loops' answers wait for each other's keys: each put waits for a get that waits for room, behind the other put.
+#[test]
+fn gets_that_wait_for_room_do_not_hold_puts_up_in_a_circle() {
+    let (node, keys, value) = node(false);
+    let mut slow: Vec<_> = (0..40).map(|_| node.client()).collect();
+    for client in &mut slow {
+        ask_for(client, &keys, 100);
+    }
+    eventually(|| buffered(&node) > BUFFERED as u64 / 8, "answers that nobody takes");
+    let mut clients: Vec<_> = (0..8).map(|_| node.client()).collect();
+    for (n, client) in clients.iter_mut().enumerate() {
+        let (one, other) = (&keys[n % LOOPS], &keys[(n + 1) % LOOPS]);
+        client.say(set(one, &value) + &format!("get {other}\r\n"));
+    }
+    for (n, client) in clients.iter_mut().enumerate() {
+        client.expect(format!("STORED\r\n{}END\r\n", hit(&keys[(n + 1) % LOOPS], &value)));
+    }
+}
