@@ -64,16 +64,6 @@ impl<S: RangeStore> Node<S> {
         self.replicas.get(&range)
     }
 
-    /// The node's right to answer reads.
-    pub fn lease(&self) -> Lease {
-        self.lease
-    }
-
-    /// The store.
-    pub fn store(&self) -> &S {
-        &self.store
-    }
-
     /// The store.
     pub fn store_mut(&mut self) -> &mut S {
         &mut self.store

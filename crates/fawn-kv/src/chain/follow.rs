@@ -35,13 +35,11 @@ pub(super) struct Following {
     pub(super) source: Member,
     copying: Option<Copying>,
     asked_at_us: u64,
-    /// The end of the source's log, as it was told last.
-    pub(super) source_last: Option<Position>,
 }
 
 impl Following {
     pub(super) fn of(source: Member) -> Self {
-        Self { source, copying: None, asked_at_us: 0, source_last: None }
+        Self { source, copying: None, asked_at_us: 0 }
     }
 }
 
@@ -219,9 +217,9 @@ impl Replica {
             Phase::Idle | Phase::Active(_) | Phase::Sealed(_) => false,
         };
         let complete = self.complete;
-        let Some(following) = self.following().filter(|following| for_this && following.source == from) else {
+        if !for_this || self.following().is_none_or(|following| following.source != from) {
             return;
-        };
+        }
         let Some(Records { common, entries, last }) = records else {
             // What is here is too old to be added to.
             if complete {
@@ -233,7 +231,6 @@ impl Replica {
         if !complete {
             return;
         }
-        following.source_last = Some(last);
         if common > self.last() || common < self.committed {
             // An answer to an older question.
             return;

@@ -32,19 +32,11 @@ impl Manager {
             return;
         }
         let range = &self.state.ranges[&id];
+        let alive = self.alive(id, now_us);
+        if range.chain.epoch.0 == 0 || alive.len() < range.chain.members.len() {
+            return self.mend(id, &alive, now_us, effects);
+        }
         let wanted = self.wanted(id, now_us);
-        if range.chain.epoch.0 == 0 {
-            if wanted.len() >= self.replicas {
-                self.begin(id, wanted[..self.replicas].to_vec(), None, now_us, effects);
-            }
-            return;
-        }
-        let alive: Vec<Member> =
-            range.chain.members.iter().copied().filter(|member| self.is_alive(*member, now_us)).collect();
-        if alive.len() < range.chain.members.len() {
-            self.mend(id, &alive, now_us, effects);
-            return;
-        }
         let best = &wanted[..self.replicas.min(wanted.len())];
         let missing = best.iter().find(|member| range.chain.place(**member).is_none()).copied();
         let learner = range.learner.filter(|learner| self.is_alive(*learner, now_us));
@@ -78,8 +70,22 @@ impl Manager {
         heard.and_then(|heard| heard.reports.get(&range)).is_some_and(|report| report.caught_up)
     }
 
-    /// Members of the chain are gone; `alive` are not.
+    /// The members of the range's chain that live, in their order.
+    fn alive(&self, id: RangeId, now_us: u64) -> Vec<Member> {
+        let members = self.state.ranges[&id].chain.members.iter().copied();
+        members.filter(|member| self.is_alive(*member, now_us)).collect()
+    }
+
+    /// There is no chain yet, or members of it are gone; `alive` are not.
     fn mend(&mut self, id: RangeId, alive: &[Member], now_us: u64, effects: &mut Effects) {
+        if self.state.ranges[&id].chain.epoch.0 == 0 {
+            let mut wanted = self.wanted(id, now_us);
+            if wanted.len() >= self.replicas {
+                wanted.truncate(self.replicas);
+                self.begin(id, wanted, None, now_us, effects);
+            }
+            return;
+        }
         if let Some(source) = alive.last() {
             self.begin(id, alive.to_vec(), Some(*source), now_us, effects);
             return;
@@ -124,11 +130,12 @@ impl Manager {
         let Some(Pending { target, source }) = range.pending.clone() else { return };
         let gone = target.iter().any(|member| !self.is_alive(*member, now_us));
         let late = |begun: u64| now_us >= begun + self.timing.attempt_us;
-        let longest = self
-            .drives
-            .get(&id)
-            .and_then(|drive| drive.sealed.iter().max_by_key(|(_, (last, _))| *last).map(|(member, _)| *member));
-        let source = if planted(Bug::SourceChosenAgain) { source.and(longest) } else { source };
+        let source = if planted(Bug::SourceChosenAgain) {
+            let sealed = self.drives.get(&id).into_iter().flat_map(|drive| &drive.sealed);
+            source.and(sealed.max_by_key(|(_, (last, _))| *last).map(|(member, _)| *member))
+        } else {
+            source
+        };
         let Some(drive) = self.drives.get(&id).filter(|drive| !gone && !late(drive.begun_us)) else {
             return self.supersede(id, now_us, effects);
         };
@@ -207,16 +214,7 @@ impl Manager {
 
     /// A begun attempt is never taken back: another one takes its place.
     fn supersede(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) {
-        let chain = self.state.ranges[&id].chain.clone();
-        if chain.epoch.0 == 0 {
-            let wanted = self.wanted(id, now_us);
-            if wanted.len() >= self.replicas {
-                self.begin(id, wanted[..self.replicas].to_vec(), None, now_us, effects);
-            }
-            return;
-        }
-        let alive: Vec<Member> =
-            chain.members.iter().copied().filter(|member| self.is_alive(*member, now_us)).collect();
+        let alive = self.alive(id, now_us);
         self.mend(id, &alive, now_us, effects);
     }
 }

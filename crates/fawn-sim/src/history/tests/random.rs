@@ -214,21 +214,11 @@ fn record(drawn: &[Drawn]) -> History {
     history
 }
 
-/// The same history for the model without hints, up to and without the line `end`.
-fn bare(history: &History, end: usize) -> History<Bare> {
-    let mut copy = History::new();
-    for line in &history.lines()[..end] {
-        let recorded = &history.operations()[line.number];
-        match recorded.end {
-            End::Completed { outcome, .. } if line.completes => copy.complete(line.time, line.number as u64, outcome),
-            _ => copy.invoke(line.time, line.number as u64, recorded.operation),
-        }
-    }
-    copy
-}
-
-/// The first lines of a history.
-fn prefix(history: &History, end: usize) -> History {
+/// The first lines of a history, for the model with or without hints.
+fn prefix<M>(history: &History, end: usize) -> History<M>
+where
+    M: Model<Operation = KvOperation, Outcome = KvOutcome>,
+{
     let mut copy = History::new();
     for line in &history.lines()[..end] {
         let recorded = &history.operations()[line.number];
@@ -257,15 +247,19 @@ fn both_checkers_agree_on_every_small_history() {
         let holds = brute::is_linearizable(&history);
         let text = || format!("seed {seed}:\n{}", history.to_text());
         assert!(holds || corrupted, "a real register is linearizable, {}", text());
-        let plain = check(&bare(&history, history.lines().len()));
+        let plain = check(&prefix::<Bare>(&history, history.lines().len()));
         assert_eq!(plain == Verdict::Linearizable, holds, "without hints, {}", text());
         match check(&history) {
             Verdict::Linearizable => assert!(holds, "{}", text()),
             Verdict::TooHard => panic!("eight operations are too hard, {}", text()),
             Verdict::NotLinearizable { prefix: end, explanation } => {
                 assert!(!holds, "{}{explanation}", text());
-                assert!(!brute::is_linearizable(&prefix(&history, end)), "wrong by line {end}, {}", text());
-                assert!(brute::is_linearizable(&prefix(&history, end - 1)), "right before line {end}, {}", text());
+                assert!(!brute::is_linearizable(&prefix::<KvModel>(&history, end)), "wrong by line {end}, {}", text());
+                assert!(
+                    brute::is_linearizable(&prefix::<KvModel>(&history, end - 1)),
+                    "right before line {end}, {}",
+                    text()
+                );
             }
         }
         *(if holds { &mut right } else { &mut wrong }) += 1;
@@ -285,7 +279,7 @@ fn hints_change_no_verdict_of_longer_histories() {
             corrupt(&mut random, &shape, &mut drawn);
         }
         let history = record(&drawn);
-        let plain = check_within(&bare(&history, history.lines().len()), 3000);
+        let plain = check_within(&prefix::<Bare>(&history, history.lines().len()), 3000);
         let hinted = check_within(&history, 3000);
         match (&hinted, &plain) {
             (_, Verdict::TooHard) => too_hard += 1,
