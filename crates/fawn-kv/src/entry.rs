@@ -35,7 +35,7 @@ pub struct Version {
     pub client_cas: Option<u64>,
 }
 
-/// What a record does to its key.
+/// What a record does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// Nothing: a condition that failed, whose answer shows the key's state, or a barrier.
@@ -44,6 +44,24 @@ pub enum Change {
     Delete,
     /// The key has this version.
     Value(Version),
+    /// The chain of the record's epoch begins; the log before it ends at `after`.
+    Begin {
+        /// Where the log before it ends.
+        after: Position,
+    },
+    /// Every version is gone that was written before this record or, with `due`, before the first that is stamped with
+    /// that second or a later one.
+    Flush {
+        /// Unix second; 0 for now.
+        due: u32,
+    },
+    /// Sessions that were not used since a time are forgotten, and none that began up to a time may begin here any more.
+    Expire {
+        /// Unix second of the last use up to which a session is forgotten.
+        idle_since: u32,
+        /// Sessions that began up to this Unix second and are not remembered are refused.
+        horizon: u32,
+    },
 }
 
 /// One record of a range's log: what the head made of an operation, never the operation itself.
@@ -51,6 +69,8 @@ pub enum Change {
 pub struct Entry {
     /// Its place.
     pub position: Position,
+    /// Unix second by the range's time, which never goes back.
+    pub time: u32,
     /// The key; empty for a record that is about none.
     pub key: Vec<u8>,
     /// What it does.
@@ -60,6 +80,14 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether the record can stand right after `last` in a log.
+    pub fn follows(&self, last: Position) -> bool {
+        match self.change {
+            Change::Begin { after } => after == last && self.position > last,
+            _ => self.position.epoch == last.epoch && self.position.seq == last.seq.next(),
+        }
+    }
+
     /// Bytes that it holds, about.
     pub fn bytes(&self) -> usize {
         let value = if let Change::Value(version) = &self.change { version.value.len() } else { 0 };

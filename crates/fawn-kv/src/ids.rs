@@ -1,5 +1,7 @@
 //! The names and numbers that the protocol is about.
 
+use fawn_ring::Interval;
+pub use fawn_ring::NodeId;
 use serde::{Deserialize, Serialize};
 
 macro_rules! number {
@@ -18,10 +20,6 @@ macro_rules! number {
     };
 }
 
-number! {
-    /// A node, by the name that it keeps for life.
-    NodeId(u32)
-}
 number! {
     /// One life of a node: the manager gives each start of it another.
     Incarnation(u32)
@@ -81,23 +79,64 @@ pub enum Address {
     Client(u32),
 }
 
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ack {
+    /// When every member has synced it.
+    #[default]
+    Durable,
+    /// When every member has it in memory; it is synced soon after.
+    Replicated,
+}
+
+/// What the cluster's operator has set, as of when a chain became active.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// When a write is acknowledged.
+    pub ack: Ack,
+    /// A chain of fewer members takes no writes.
+    pub min_write_replicas: u8,
+    /// Members other than the tail answer gets of keys that nobody is writing.
+    pub spread_reads: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { ack: Ack::Durable, min_write_replicas: 1, spread_reads: false }
+    }
+}
+
 /// Who is in a range's chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chain {
+    /// The keys of the range.
+    pub keys: Interval,
     /// The configuration's number.
     pub epoch: Epoch,
     /// The attempt that brought it about.
     pub attempt: Attempt,
     /// Head first, tail last; never empty in an active chain.
     pub members: Vec<Member>,
-    /// Number of the first record that the chain's head appends; above any that members may have promised before.
+    /// The end of the log that the chain goes on from.
+    pub after: Position,
+    /// Number of the chain's first record, which says that it begins; above any that was ever promised.
     pub first: Seq,
+    /// The operator's settings.
+    pub rules: Rules,
 }
 
 impl Chain {
     /// The chain before the first: no members.
-    pub fn none() -> Self {
-        Self { epoch: Epoch(0), attempt: Attempt(0), members: Vec::new(), first: Seq(1) }
+    pub fn none(keys: Interval) -> Self {
+        Self {
+            keys,
+            epoch: Epoch(0),
+            attempt: Attempt(0),
+            members: Vec::new(),
+            after: Position::default(),
+            first: Seq(1),
+            rules: Rules::default(),
+        }
     }
 
     /// The member's place in the chain.
@@ -108,6 +147,16 @@ impl Chain {
     /// Whether the node is in the chain, in whatever life.
     pub fn has_node(&self, node: NodeId) -> bool {
         self.members.iter().any(|member| member.node == node)
+    }
+
+    /// The nodes before and after a node.
+    pub fn neighbours(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let pairs = self.members.windows(2).map(|pair| (pair[0].node, pair[1].node));
+        pairs.filter_map(move |(before, after)| match node {
+            _ if node == before => Some(after),
+            _ if node == after => Some(before),
+            _ => None,
+        })
     }
 
     /// The first member; there is one.

@@ -4,8 +4,9 @@
 //!
 //! * [`operation`]: what a client can ask of one key, and what the head of its chain makes of it.
 //! * [`ids`], [`entry`], [`message`]: names and numbers, records, what is said and its bytes.
-//! * [`chain`]: one node's part in the chain of one range. [`sessions`]: what was carried out already.
-//! * [`node`]: a node with its parts, its life and its lease. [`manager`]: who decides.
+//! * [`chain`]: one node's part in the chain of one range. [`sessions`]: what was carried out already. [`meta`]: all that a
+//!   range remembers beside its keys. [`map`]: what everybody routes by.
+//! * [`node`]: a node with its parts, its life and its lease; `inherit`: splits and merges there. [`manager`]: who decides.
 //! * [`store`]: what the protocol needs of the datastore. [`planted`]: bugs for the simulator to find.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -13,8 +14,11 @@
 pub mod chain;
 pub mod entry;
 pub mod ids;
+mod inherit;
 pub mod manager;
+pub mod map;
 pub mod message;
+pub mod meta;
 pub mod node;
 pub mod operation;
 pub mod planted;

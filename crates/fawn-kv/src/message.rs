@@ -6,7 +6,8 @@
 use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq};
 use crate::operation::Outcome;
-use crate::sessions::Sessions;
+use fawn_ring::{DomainId, Interval, Key, MachineId};
+use crate::meta::Meta;
 use serde::{Deserialize, Serialize};
 
 /// The version byte.
@@ -19,15 +20,25 @@ pub enum Answer {
     Done {
         /// What it came to.
         outcome: Outcome,
-        /// The record's number: the key's version as of the operation.
-        seq: Seq,
+        /// The record's place: the key's version as of the operation.
+        position: Position,
     },
     /// What a get found: the newest committed version.
     Found(Option<Kept>),
     /// Ask elsewhere: this node is not (or no longer) the one to ask.
     NotMine,
-    /// The session has said that this request was answered, or it has expired.
-    Unknown,
+    /// The session has said that this request was answered, or it has expired: nobody knows what came of it. Whoever
+    /// goes on begins another session, later than the range's time.
+    Unknown {
+        /// Unix second of the range's time.
+        time: u32,
+    },
+    /// The chain has fewer members than it needs to take writes.
+    TooFew,
+    /// Too much is under way: try again.
+    Busy,
+    /// The operation cannot be read: another version made it.
+    Malformed,
 }
 
 /// What a node says of one of its ranges with every heartbeat.
@@ -63,7 +74,20 @@ pub enum Message {
         /// The operation, as postcard has it.
         operation: Vec<u8>,
     },
-    /// To the tail: show this key.
+    /// To the head: everything in the range is gone, `flush_all`.
+    Flush {
+        /// The range.
+        range: RangeId,
+        /// Names the request, the same at every try and for every range.
+        id: RequestId,
+        /// All requests of the session up to this number have been answered.
+        answered: u64,
+        /// Who is to be answered.
+        client: u32,
+        /// Unix second at which it is gone; 0 for now.
+        due: u32,
+    },
+    /// To the tail, or another member where reads are spread: show this key.
     Get {
         /// The key's range.
         range: RangeId,
@@ -133,10 +157,14 @@ pub enum Message {
         range: RangeId,
         /// Who copies.
         learner: Member,
-        /// The part begins after this key; `None`: the first.
-        after: Option<Vec<u8>>,
+        /// Where the part begins; `None`: the first.
+        from: Option<Key>,
+        /// The learner has everything up to here.
+        since: Seq,
+        /// What was committed when the copy began: who knows of less cannot go on with it.
+        least: Position,
     },
-    /// A part of a copy, in key order.
+    /// A part of a copy, in the order of positions.
     CopyPart {
         /// The range.
         range: RangeId,
@@ -145,15 +173,19 @@ pub enum Message {
         /// Who sends it.
         from: Member,
         /// What was asked for.
-        after: Option<Vec<u8>>,
+        asked: Option<Key>,
+        /// See `asked`; 0 if what the learner has is too old, and it must empty the range.
+        since: Seq,
         /// The newest version of each key, deleted ones included.
         kept: Vec<Kept>,
-        /// There is more.
-        more: bool,
-        /// What was committed when the part was made.
+        /// Where the next part begins; `None`: this is the last.
+        next: Option<Key>,
+        /// What was committed before the part was read.
         at: Position,
-        /// The session table as of `at`, with the first part.
-        sessions: Option<Sessions>,
+        /// Deletions up to here are no longer kept, and not in the copy.
+        forgotten: Seq,
+        /// What is committed, with the first part.
+        meta: Option<Meta>,
     },
     /// To a member: the records that follow what is here.
     Fetch {
@@ -187,6 +219,12 @@ pub enum Message {
         node: NodeId,
         /// Names this start.
         nonce: u64,
+        /// The machine that it runs on.
+        machine: MachineId,
+        /// What fails together with the machine, if that is known.
+        domain: Option<DomainId>,
+        /// Number of its places on the ring.
+        virtual_ids: u32,
     },
     /// To a node: its life.
     Welcome {
@@ -208,6 +246,8 @@ pub enum Message {
         nonce: u64,
         /// Its ranges.
         reports: Vec<Report>,
+        /// Neighbours in its chains that it has not heard for long.
+        silent: Vec<NodeId>,
     },
     /// To a node: from when it sent that heartbeat it may answer reads for a lease's time.
     Lease {
@@ -222,6 +262,8 @@ pub enum Message {
         incarnation: Incarnation,
         /// The range.
         range: RangeId,
+        /// The range's keys.
+        keys: Interval,
         /// Where from.
         source: Member,
         /// Attempts up to this one are over.
@@ -233,6 +275,8 @@ pub enum Message {
         incarnation: Incarnation,
         /// The range.
         range: RangeId,
+        /// Its keys.
+        keys: Interval,
         /// The attempt.
         attempt: Attempt,
     },
@@ -271,22 +315,43 @@ pub enum Message {
         /// For which attempt.
         attempt: Attempt,
     },
-    /// To a node: this is the chain now.
+    /// To a node: an attempt has come to its end, these are the chains now.
     Activate {
+        /// The node's life.
+        incarnation: Incarnation,
+        /// The attempt.
+        attempt: Attempt,
+        /// Ranges that are no more: one that was split, or two that were merged.
+        over: Vec<RangeId>,
+        /// The chains.
+        chains: Vec<(RangeId, Chain)>,
+    },
+    /// To a node: the range is in good hands, or is no more; what the node has of it may go.
+    Drop {
         /// The node's life.
         incarnation: Incarnation,
         /// The range.
         range: RangeId,
-        /// The chain.
-        chain: Chain,
+        /// The epoch of its chain, without the node; the highest number if the range is no more.
+        epoch: Epoch,
+        /// Attempts up to this one are over.
+        over: Attempt,
     },
+    /// To a neighbour: are you there?
+    Ping,
+    /// To a neighbour: yes.
+    Pong,
     /// To the manager: who is in which chain?
     AskView {
         /// Who asks.
         client: u32,
+        /// What changed up to this number it knows.
+        known: u64,
     },
-    /// To a client: the active chains.
+    /// To a client: the active chains that have changed since.
     View {
+        /// As of which change.
+        number: u64,
         /// By range.
         chains: Vec<(RangeId, Chain)>,
     },
@@ -319,6 +384,7 @@ impl Message {
     pub fn about(&self) -> Option<(RangeId, Option<Incarnation>)> {
         match self {
             Self::Request { range, .. }
+            | Self::Flush { range, .. }
             | Self::Get { range, .. }
             | Self::Feed { range, .. }
             | Self::Have { range, .. }
@@ -330,8 +396,7 @@ impl Message {
             | Self::Fetched { range, .. } => Some((*range, None)),
             Self::Learn { range, incarnation, .. }
             | Self::Seal { range, incarnation, .. }
-            | Self::Equalise { range, incarnation, .. }
-            | Self::Activate { range, incarnation, .. } => Some((*range, Some(*incarnation))),
+            | Self::Equalise { range, incarnation, .. } => Some((*range, Some(*incarnation))),
             _ => None,
         }
     }

@@ -1,20 +1,37 @@
-//! A node: its parts in the chains of many ranges, its life and its lease.
+//! A node: its parts in the chains of many ranges, its life, its lease, and whom of its neighbours it hears.
 
-use crate::chain::{Context, Lease, Replica, Timing};
+use crate::chain::{Context, Lease, Now, Replica, Timing};
 use crate::entry::Kept;
-use crate::ids::{Address, Incarnation, Member, NodeId, RangeId};
+use crate::ids::{Address, Attempt, Chain, Epoch, Incarnation, Member, NodeId, RangeId};
+use crate::inherit::inherit;
 use crate::message::{Answer, Message};
 use crate::planted::{Bug, planted};
-use crate::store::{RangeStore, Recovered, Ticket};
-use std::collections::{BTreeMap, VecDeque};
+use crate::store::{Part, RangeStore, Recovered, Ticket};
+use fawn_ring::{DomainId, Interval, MachineId, Secret};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Heartbeats that are remembered until they are answered.
 const HEARTBEATS: usize = 16;
 
+/// Who a node is.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Its name.
+    pub id: NodeId,
+    /// The machine that it runs on.
+    pub machine: MachineId,
+    /// What fails together with the machine, if that is known.
+    pub domain: Option<DomainId>,
+    /// Number of its places on the ring.
+    pub virtual_ids: u32,
+    /// Where keys lie.
+    pub secret: Secret,
+}
+
 /// One node.
 #[derive(Debug)]
 pub struct Node<S> {
-    id: NodeId,
+    identity: Identity,
     /// Names this start.
     nonce: u64,
     timing: Timing,
@@ -29,13 +46,22 @@ pub struct Node<S> {
     heartbeats: VecDeque<(u64, u64)>,
     next_heartbeat: u64,
     tickets: (BTreeMap<Ticket, RangeId>, Ticket),
+    /// When each neighbour was heard, or became one, last.
+    heard_us: BTreeMap<NodeId, u64>,
+    pinged_us: u64,
 }
 
 impl<S: RangeStore> Node<S> {
     /// A node that starts with what its store has. `nonce` was never used before, and nor were the billions after it.
-    pub fn new(id: NodeId, nonce: u64, timing: Timing, store: S, recovered: BTreeMap<RangeId, Recovered>) -> Self {
+    pub fn new(
+        identity: Identity,
+        nonce: u64,
+        timing: Timing,
+        store: S,
+        recovered: BTreeMap<RangeId, Recovered>,
+    ) -> Self {
         Self {
-            id,
+            identity,
             nonce,
             timing,
             incarnation: None,
@@ -46,12 +72,14 @@ impl<S: RangeStore> Node<S> {
             heartbeats: VecDeque::new(),
             next_heartbeat: 0,
             tickets: (BTreeMap::new(), 0),
+            heard_us: BTreeMap::new(),
+            pinged_us: 0,
         }
     }
 
     /// The node in this life, once the manager has numbered it.
     pub fn member(&self) -> Option<Member> {
-        self.incarnation.map(|incarnation| Member { node: self.id, incarnation })
+        self.incarnation.map(|incarnation| Member { node: self.identity.id, incarnation })
     }
 
     /// The node's parts.
@@ -62,6 +90,16 @@ impl<S: RangeStore> Node<S> {
     /// The node's part in one range.
     pub fn replica(&self, range: RangeId) -> Option<&Replica> {
         self.replicas.get(&range)
+    }
+
+    /// The node's right to answer reads.
+    pub fn lease(&self) -> Lease {
+        self.lease
+    }
+
+    /// The store.
+    pub fn store(&self) -> &S {
+        &self.store
     }
 
     /// The store.
@@ -75,64 +113,134 @@ impl<S: RangeStore> Node<S> {
     }
 
     /// Time has passed, or writes have become durable.
-    pub fn tick(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
-        self.beat(now_us, out);
+    pub fn tick(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
+        self.beat(now, out);
+        if self.incarnation.is_none() {
+            return;
+        }
+        self.ping(now, out);
         for range in self.replicas.keys().copied().collect::<Vec<_>>() {
-            if self.incarnation.is_some() {
-                self.with(range, now_us, out, Replica::tick);
-            }
+            self.with(range, now, out, Replica::tick);
         }
     }
 
     /// A lookup that waited for flash is done.
-    pub fn read(&mut self, now_us: u64, ticket: Ticket, kept: Option<Kept>, out: &mut Vec<(Address, Message)>) {
+    pub fn read(&mut self, now: Now, ticket: Ticket, kept: Option<Kept>, out: &mut Vec<(Address, Message)>) {
         if let Some(range) = self.tickets.0.remove(&ticket) {
-            self.with(range, now_us, out, |replica, context| replica.read(ticket, kept, context));
+            self.with(range, now, out, |replica, context| replica.read(ticket, kept, context));
+        }
+    }
+
+    /// A scan that waited for flash is done.
+    pub fn scanned(&mut self, now: Now, ticket: Ticket, part: Part, out: &mut Vec<(Address, Message)>) {
+        if let Some(range) = self.tickets.0.remove(&ticket) {
+            self.with(range, now, out, |replica, context| replica.scanned(ticket, part, context));
         }
     }
 
     /// A message has come.
-    pub fn receive(&mut self, now_us: u64, from: Address, message: Message, out: &mut Vec<(Address, Message)>) {
+    pub fn receive(&mut self, now: Now, from: Address, message: Message, out: &mut Vec<(Address, Message)>) {
+        if let Address::Node(from) = from
+            && let Some(heard) = self.heard_us.get_mut(&from)
+        {
+            *heard = now.us;
+        }
         match message {
             Message::Welcome { nonce, incarnation } => self.welcome(nonce, incarnation),
             Message::Superseded { incarnation } if self.incarnation == Some(incarnation) => self.begin_anew(),
-            Message::Lease { incarnation, nonce } => self.granted(incarnation, nonce, now_us),
-            message => {
-                let Some((range, life)) = message.about() else { return };
-                let Some(me) = self.member() else { return };
-                if life.is_some_and(|life| life != me.incarnation) && !planted(Bug::AnyLife) {
-                    return;
-                }
-                // The manager alone makes a node part of a range.
-                if life.is_none() && !self.replicas.contains_key(&range) {
-                    if let Message::Request { client, id, .. } | Message::Get { client, id, .. } = message {
-                        out.push((Address::Client(client), Message::Reply { id, answer: Answer::NotMine }));
-                    }
-                    return;
-                }
-                self.replicas.entry(range).or_insert_with(|| Replica::new(range, me, Recovered::default()));
-                let active = |node: &Self| node.replicas[&range].chain().map(|chain| chain.epoch);
-                let before = active(self);
-                self.with(range, now_us, out, |replica, context| replica.receive(from, message, context));
-                if active(self).is_some_and(|epoch| Some(epoch) != before) {
-                    // The lease does not cover what the node was not active in.
-                    self.heartbeat(now_us, out);
-                }
+            Message::Lease { incarnation, nonce } => self.granted(incarnation, nonce, now.us),
+            Message::Ping => out.push((from, Message::Pong)),
+            Message::Activate { incarnation, attempt, over, chains } if self.is_for(incarnation) => {
+                self.activate(now, attempt, &over, chains, out);
             }
+            Message::Drop { incarnation, range, epoch, over } if self.is_for(incarnation) => {
+                self.drop_range(range, epoch, over);
+            }
+            message => self.receive_for_range(now, from, message, out),
+        }
+    }
+
+    fn is_for(&self, incarnation: Incarnation) -> bool {
+        self.incarnation.is_some_and(|mine| mine == incarnation || planted(Bug::AnyLife))
+    }
+
+    fn receive_for_range(&mut self, now: Now, from: Address, message: Message, out: &mut Vec<(Address, Message)>) {
+        let Some((range, life)) = message.about() else { return };
+        let Some(me) = self.member() else { return };
+        if life.is_some_and(|life| !self.is_for(life)) {
+            return;
+        }
+        if !self.replicas.contains_key(&range) {
+            // The manager alone makes a node part of a range.
+            let keys: Interval = match message {
+                Message::Learn { keys, .. } | Message::Seal { keys, .. } => keys,
+                Message::Request { client, id, .. } | Message::Get { client, id, .. } | Message::Flush { client, id, .. } => {
+                    return out.push((Address::Client(client), Message::Reply { id, answer: Answer::NotMine }));
+                }
+                _ => return,
+            };
+            self.replicas.insert(range, Replica::empty(range, keys, me, &mut self.store));
+        }
+        self.with(range, now, out, |replica, context| replica.receive(from, message, context));
+    }
+
+    /// An attempt has come to its end.
+    fn activate(
+        &mut self,
+        now: Now,
+        attempt: Attempt,
+        over: &[RangeId],
+        chains: Vec<(RangeId, Chain)>,
+        out: &mut Vec<(Address, Message)>,
+    ) {
+        let Some(me) = self.member() else { return };
+        // A seal may have come before what a range inherits.
+        let is_new = |(range, _): &(RangeId, Chain)| self.replicas.get(range).is_none_or(|replica| !replica.has_all());
+        let is_first = chains.iter().all(is_new) || planted(Bug::SealedBlank);
+        if over.iter().any(|range| self.replicas.contains_key(range)) && is_first {
+            let lent = (&mut self.store, &mut self.tickets);
+            let mut context = context(now, self.lease, self.timing, &self.identity.secret, lent, out);
+            inherit(&mut self.replicas, me, attempt, over, &chains, &mut context);
+        } else {
+            for range in over {
+                self.drop_range(*range, Epoch(u32::MAX), attempt);
+            }
+        }
+        let mut begins = false;
+        for (range, chain) in chains {
+            if !self.replicas.contains_key(&range) {
+                continue;
+            }
+            let active = |node: &Self| node.replicas[&range].chain().map_or(Epoch(0), |chain| chain.epoch);
+            let before = active(self);
+            self.with(range, now, out, |replica, context| replica.activated(chain, context));
+            begins |= active(self) > before;
+        }
+        if begins {
+            // The lease does not cover what the node was not active in.
+            self.heartbeat(now, out);
+        }
+    }
+
+    /// The manager says that what is here of a range is not needed.
+    fn drop_range(&mut self, range: RangeId, epoch: Epoch, over: Attempt) {
+        if self.replicas.get(&range).is_some_and(|replica| replica.may_go(epoch, over)) {
+            self.replicas.remove(&range);
+            self.store.drop_range(range);
         }
     }
 
     fn with(
         &mut self,
         range: RangeId,
-        now_us: u64,
+        now: Now,
         out: &mut Vec<(Address, Message)>,
         step: impl FnOnce(&mut Replica, &mut Context<'_, S>),
     ) {
-        let (lease, timing) = (self.lease, self.timing);
-        let (store, tickets) = (&mut self.store, &mut self.tickets);
-        let mut context = Context { now_us, lease, timing, store, out, tickets };
-        step(self.replicas.get_mut(&range).expect("the node has a part in the range"), &mut context);
+        // Its range may be over.
+        let Some(replica) = self.replicas.get_mut(&range) else { return };
+        let lent = (&mut self.store, &mut self.tickets);
+        step(replica, &mut context(now, self.lease, self.timing, &self.identity.secret, lent, out));
     }
 
     fn welcome(&mut self, nonce: u64, incarnation: Incarnation) {
@@ -140,7 +248,7 @@ impl<S: RangeStore> Node<S> {
             return;
         }
         self.incarnation = Some(incarnation);
-        let me = Member { node: self.id, incarnation };
+        let me = Member { node: self.identity.id, incarnation };
         for replica in self.replicas.values_mut() {
             replica.stand_up(me);
         }
@@ -174,27 +282,62 @@ impl<S: RangeStore> Node<S> {
     }
 
     /// Says hello until the node's life has a number, and that it lives from then on.
-    fn beat(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
-        let due = self.heartbeats.back().is_none_or(|(_, sent)| now_us >= sent + self.timing.heartbeat_us);
+    fn beat(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
+        let due = self.heartbeats.back().is_none_or(|(_, sent)| now.us >= sent + self.timing.heartbeat_us);
         if due {
-            self.heartbeat(now_us, out);
+            self.heartbeat(now, out);
         }
     }
 
-    fn heartbeat(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
+    fn heartbeat(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
         let nonce = self.next_heartbeat;
         self.next_heartbeat += 1;
-        self.heartbeats.push_back((nonce, now_us));
+        self.heartbeats.push_back((nonce, now.us));
         if self.heartbeats.len() > HEARTBEATS {
             self.heartbeats.pop_front();
         }
         let message = match self.member() {
-            None => Message::Hello { node: self.id, nonce: self.nonce },
+            None => {
+                let Identity { id: node, machine, domain, virtual_ids, .. } = self.identity;
+                Message::Hello { node, nonce: self.nonce, machine, domain, virtual_ids }
+            }
             Some(member) => {
                 let reports = self.replicas.values().map(Replica::report).collect();
-                Message::Heartbeat { member, nonce, reports }
+                let late = |heard: u64| now.us >= heard + self.timing.silent_us;
+                let silent = self.heard_us.iter().filter(|(_, heard)| late(**heard)).map(|(node, _)| *node).collect();
+                Message::Heartbeat { member, nonce, reports, silent }
             }
         };
         out.push((Address::Manager, message));
     }
+
+    /// Asks neighbours whether they are there, a few times before they would count as silent.
+    fn ping(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
+        let every_us = self.timing.silent_us / 3;
+        if now.us < self.pinged_us + every_us {
+            return;
+        }
+        self.pinged_us = now.us;
+        let me = self.identity.id;
+        let chains = self.replicas.values().filter_map(Replica::chain);
+        let neighbours: BTreeSet<NodeId> = chains.flat_map(|chain| chain.neighbours(me)).collect();
+        self.heard_us.retain(|node, _| neighbours.contains(node));
+        for node in neighbours {
+            let heard = *self.heard_us.entry(node).or_insert(now.us);
+            if now.us >= heard + every_us {
+                out.push((Address::Node(node), Message::Ping));
+            }
+        }
+    }
+}
+
+fn context<'a, S>(
+    now: Now,
+    lease: Lease,
+    timing: Timing,
+    secret: &'a Secret,
+    (store, tickets): (&'a mut S, &'a mut (BTreeMap<Ticket, RangeId>, Ticket)),
+    out: &'a mut Vec<(Address, Message)>,
+) -> Context<'a, S> {
+    Context { now_us: now.us, unix: now.unix, secret, lease, timing, store, out, tickets }
 }

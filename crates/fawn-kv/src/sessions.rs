@@ -1,7 +1,7 @@
 //! What a range remembers of the requests that it has carried out, so that none is ever carried out twice.
 
-use crate::entry::{Asked, Entry};
-use crate::ids::{RequestId, Seq};
+use crate::entry::{Asked, Change, Entry};
+use crate::ids::{Position, RequestId};
 use crate::operation::Outcome;
 use crate::planted::{Bug, planted};
 use serde::{Deserialize, Serialize};
@@ -12,10 +12,12 @@ use std::collections::BTreeMap;
 pub enum Known {
     /// Nothing: it may be carried out.
     New,
-    /// It was carried out by the record with this number.
-    Done(Seq, Outcome),
+    /// It was carried out by the record at this place.
+    Done(Position, Outcome),
     /// The session has said that it was answered.
     Answered,
+    /// The session is not remembered, and began too long ago for that to mean that it is new.
+    Expired,
 }
 
 /// The requests of one session.
@@ -24,19 +26,30 @@ struct Session {
     /// Up to this number all are answered.
     answered: u64,
     /// Those above it that were carried out, each by itself: not only the highest.
-    done: BTreeMap<u64, (Seq, Outcome)>,
+    done: BTreeMap<u64, (Position, Outcome)>,
+    /// Unix second of its last record.
+    used: u32,
 }
 
 /// The committed requests of a range, by session. The same on every replica that has committed as far.
+///
+/// A session's number begins with the Unix second at which it began: the horizon is one of those.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sessions(BTreeMap<u64, Session>);
+pub struct Sessions {
+    by: BTreeMap<u64, Session>,
+    /// A session that began up to this second, and is not there, has been forgotten.
+    horizon: u32,
+}
 
 impl Sessions {
     /// What is known of a request.
     pub fn known(&self, id: RequestId) -> Known {
-        let Some(session) = self.0.get(&id.session) else { return Known::New };
+        let Some(session) = self.by.get(&id.session) else {
+            let expired = began(id.session) <= self.horizon && self.horizon > 0 && !planted(Bug::ExpiredExecutes);
+            return if expired { Known::Expired } else { Known::New };
+        };
         match session.done.get(&id.number) {
-            Some((seq, outcome)) => Known::Done(*seq, *outcome),
+            Some((position, outcome)) => Known::Done(*position, *outcome),
             None if id.number <= session.answered => Known::Answered,
             None => Known::New,
         }
@@ -44,16 +57,72 @@ impl Sessions {
 
     /// Notes what a committed record answers.
     pub fn commit(&mut self, entry: &Entry) {
+        if let Change::Expire { idle_since, horizon } = entry.change {
+            self.horizon = self.horizon.max(horizon);
+            self.by.retain(|id, session| session.used > idle_since || began(*id) > horizon);
+        }
         let Some(Asked { id, answered, outcome, .. }) = entry.asked else { return };
-        let session = self.0.entry(id.session).or_default();
+        let session = self.by.entry(id.session).or_default();
+        session.used = session.used.max(entry.time);
         if answered > session.answered {
             session.answered = answered;
             session.done = session.done.split_off(&(answered + 1));
         }
+        if planted(Bug::OnlyTheHighest) {
+            session.done = session.done.split_off(&id.number);
+        }
         if id.number > session.answered {
-            let before = session.done.insert(id.number, (entry.position.seq, outcome));
-            let twice = planted(Bug::NoDedupe) || planted(Bug::CopyLosesSessions) || planted(Bug::AnsweredExecutes);
-            assert!(before.is_none() || twice, "at most one record of a request is committed");
+            let before = session.done.insert(id.number, (entry.position, outcome));
+            assert!(before.is_none() || may_double(), "at most one record of a request is committed");
         }
     }
+
+    /// Of two ranges that become one: all that either remembers.
+    #[must_use]
+    pub fn merged(mut self, other: Self) -> Self {
+        for (id, theirs) in other.by {
+            let mine = self.by.entry(id).or_default();
+            mine.answered = mine.answered.max(theirs.answered);
+            mine.used = mine.used.max(theirs.used);
+            mine.done.extend(theirs.done);
+            mine.done = mine.done.split_off(&(mine.answered + 1));
+        }
+        self.horizon = self.horizon.max(other.horizon);
+        self
+    }
+
+    /// Sessions that are remembered.
+    pub fn len(&self) -> usize {
+        self.by.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.by.is_empty()
+    }
+
+    /// The least second at which one of them was used last.
+    pub fn oldest_use(&self) -> Option<u32> {
+        self.by.values().map(|session| session.used).min()
+    }
+}
+
+/// The Unix second at which a session began.
+fn began(session: u64) -> u32 {
+    (session >> 32) as u32
+}
+
+/// Whether a planted bug carries requests out twice, for the checker to notice.
+pub(crate) fn may_double() -> bool {
+    [
+        Bug::NoDedupe,
+        Bug::CopyLosesSessions,
+        Bug::SplitLosesSessions,
+        Bug::MergeLosesSessions,
+        Bug::AnsweredExecutes,
+        Bug::ExpiredExecutes,
+        Bug::OnlyTheHighest,
+    ]
+    .into_iter()
+    .any(planted)
 }

@@ -2,14 +2,15 @@
 //! every key of what is committed.
 
 use crate::entry::{Entry, Kept};
-use crate::ids::{Attempt, Position, RangeId};
-use crate::sessions::Sessions;
+use crate::ids::{Attempt, Position, RangeId, Seq};
+use crate::meta::Meta;
+use fawn_ring::{Interval, Key};
 
 /// A place in the order of a store's writes; a write is durable once [`RangeStore::durable`] has reached its gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gate(pub u64);
 
-/// Names a lookup that waits for flash.
+/// Names a lookup or scan that waits for flash.
 pub type Ticket = u64;
 
 /// What a lookup found.
@@ -21,21 +22,42 @@ pub enum Lookup {
     Later,
 }
 
-/// What a store holds of one range when it is opened.
+/// A part of what a range holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Newest versions in the order of their positions, deleted ones included.
+    pub kept: Vec<Kept>,
+    /// Where the next part begins; `None`: this is the last. All keys of one position are in one part.
+    pub next: Option<Key>,
+}
+
+/// What a scan found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scan {
+    /// This part.
+    Known(Part),
+    /// It must be read; the part comes with the ticket.
+    Later,
+}
+
+/// What a store holds of one range when it is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
+    /// The range's keys.
+    pub keys: Interval,
     /// The attempt as of which the log was made level last; `None`: the range is not all there.
     pub held: Option<Attempt>,
-    /// The end of what is committed, as far as is known, and the session table as of then.
-    pub committed: Position,
-    /// See `committed`.
-    pub sessions: Sessions,
+    /// What is committed, as far as is known.
+    pub meta: Meta,
     /// What follows in the log.
     pub entries: Vec<Entry>,
 }
 
 /// The datastore of a node. Nothing here waits for flash: writes are ordered, and durable up to a gate.
 pub trait RangeStore {
+    /// A range begins here: empty, and not all there.
+    fn create(&mut self, range: RangeId, keys: Interval) -> Gate;
+
     /// Appends a record to the range's log. It is not shown to lookups before it is committed.
     fn append(&mut self, range: RangeId, entry: &Entry) -> Gate;
 
@@ -48,20 +70,32 @@ pub trait RangeStore {
     /// Empties the range; from here on it is not all there.
     fn reset(&mut self, range: RangeId) -> Gate;
 
-    /// Takes a part of a copy. Of two versions of a key the one with the higher place stays.
+    /// Takes a part of a copy. All of the log is committed, then. Whoever copies appends all records that were committed since the copy began, before the
+    /// range counts as all there: it does not matter if an older version of a key is shown before that.
     fn install(&mut self, range: RangeId, kept: &[Kept]) -> Gate;
 
-    /// The copy is complete: all that was committed up to `at` is there.
-    fn install_end(&mut self, range: RangeId, at: Position, sessions: &Sessions) -> Gate;
+    /// The copy is complete: all that was committed up to `meta.committed` is there, but for deletions up to `forgotten`.
+    fn install_end(&mut self, range: RangeId, meta: &Meta, forgotten: Seq) -> Gate;
 
-    /// The record, which is in the log, is committed: lookups show it, unless they show a newer one.
-    fn commit(&mut self, range: RangeId, entry: &Entry, sessions: &Sessions);
+    /// The record, which is the log's first that is not committed, is committed: lookups show it.
+    fn commit(&mut self, range: RangeId, entry: &Entry);
+
+    /// `over` are no more; what they hold is what `ranges` hold from here on, by their keys.
+    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate;
+
+    /// The range is no more, and nor is what it holds.
+    fn drop_range(&mut self, range: RangeId) -> Gate;
 
     /// The newest committed version of a key.
     fn lookup(&mut self, range: RangeId, key: &[u8], ticket: Ticket) -> Lookup;
 
-    /// Some keys in order, deleted ones included, and whether there are more.
-    fn scan(&self, range: RangeId, after: Option<&[u8]>) -> (Vec<Kept>, bool);
+    /// A part of what is committed, from a position on: what was written after `since`, all of it if that is 0. It
+    /// holds whatever was committed before the first part was asked for, and perhaps newer versions.
+    fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, ticket: Ticket) -> Scan;
+
+    /// The highest number of a deleted or expired version that the range no longer keeps: a log that ends below it
+    /// cannot be brought up to date by what was written since.
+    fn forgotten(&self, range: RangeId) -> Seq;
 
     /// Up to here everything is durable.
     fn durable(&self) -> Gate;

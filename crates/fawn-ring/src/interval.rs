@@ -1,9 +1,11 @@
 //! Stretches of the key space.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Key;
 
 /// A non-empty stretch of the key space, both ends inclusive; it does not wrap (a ring range that wraps is two of these).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Interval {
     /// Lowest position in the interval.
     pub low: Key,

@@ -2,19 +2,21 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::VirtualId;
 
 /// A node: one process with its stores. Given by the manager, and never to two nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeId(pub u64);
 
 /// A machine, which fails as a whole. Nodes that share one (one for each of its disks, say) are no replicas for each
 /// other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MachineId(pub u64);
 
 /// A set of machines that may fail together: a rack, a power supply, a site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DomainId(pub u64);
 
 impl fmt::Display for NodeId {

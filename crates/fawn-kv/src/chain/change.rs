@@ -2,10 +2,11 @@
 
 use super::follow::Following;
 use super::replica::{Active, Context, Phase, Replica};
-use crate::ids::{Address, Attempt, Chain, Member, Position, Seq};
+use crate::entry::{Change, Entry};
+use crate::ids::{Address, Attempt, Chain, Member, Position, RangeId, Seq};
 use crate::message::Message;
 use crate::planted::{Bug, planted};
-use crate::store::{Gate, RangeStore};
+use crate::store::{Gate, RangeStore, Recovered};
 
 /// A log that is being made like the source's.
 #[derive(Debug)]
@@ -70,13 +71,14 @@ impl Replica {
             Phase::Active(_) if self.goes_on() => {}
             _ => return,
         }
+        if source == Some(self.me) && self.last() != last && !planted(Bug::SourceChosenAgain) {
+            // A late order, to a range that was over and that a late seal has brought back, empty.
+            return;
+        }
         let following = source.filter(|source| *source != self.me).map(Following::of);
         if source.is_none() {
             self.reset(context);
-            self.complete = true;
-        }
-        if source == Some(self.me) && !planted(Bug::SourceChosenAgain) {
-            assert_eq!(self.last(), last, "a sealed log does not grow");
+            (self.complete, self.copying) = (true, None);
         }
         self.phase = Phase::Levelling(Levelling { attempt, following, source, last, gate: None, told_us: None });
         self.ask(context);
@@ -84,7 +86,7 @@ impl Replica {
 
     /// Goes on with being made level.
     pub(super) fn level<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (complete, log_end, range, member) = (self.complete, self.last(), self.range, self.me);
+        let (complete, log_end, range, member) = (self.is_complete(), self.last(), self.range, self.me);
         let Phase::Levelling(levelling) = &mut self.phase else { return };
         let reaches = planted(Bug::NoTruncation) && log_end.seq >= levelling.last.seq;
         if !complete || (log_end != levelling.last && !reaches) {
@@ -106,41 +108,72 @@ impl Replica {
     }
 
     /// A chain is active.
-    pub(super) fn activate<S: RangeStore>(&mut self, chain: Chain, context: &mut Context<'_, S>) {
-        if (chain.attempt < self.promised && !planted(Bug::NoAttemptCheck)) || chain.epoch <= self.epoch() {
+    pub(crate) fn activated<S: RangeStore>(&mut self, chain: Chain, context: &mut Context<'_, S>) {
+        self.activate(chain, context);
+        self.progress(context);
+    }
+
+    fn activate<S: RangeStore>(&mut self, chain: Chain, context: &mut Context<'_, S>) {
+        if (chain.attempt < self.promised && !planted(Bug::NoAttemptCheck)) || chain.epoch <= self.heard {
             return;
         }
         let Some(place) = chain.place(self.me) else {
             // What it has is kept until the manager says otherwise.
+            self.heard = chain.epoch;
             if !matches!(self.phase, Phase::Learning(_)) {
                 self.phase = Phase::Idle;
             }
             return;
         };
-        match &self.phase {
-            Phase::Levelling(_) | Phase::Sealed(_) if planted(Bug::ActivateBeforeLevel) => {}
-            Phase::Levelling(levelling) if levelling.attempt == chain.attempt => {
-                assert!(self.held == Some(chain.attempt), "a member of an active chain was made level for it");
-            }
-            _ => return,
+        // Whoever has been made level for the chain, in this life, was told what it is made of.
+        let early = planted(Bug::ActivateBeforeLevel) && !matches!(self.phase, Phase::Learning(_));
+        if self.held != Some(chain.attempt) && !early {
+            return;
         }
-        let last = self.last().seq;
-        assert_eq!(chain.first, last.next(), "a chain goes on where the one before ended");
+        self.heard = chain.epoch;
+        let (after, position) = (self.last(), Position { epoch: chain.epoch, seq: chain.first });
+        assert!(after == chain.after || early, "a chain goes on where the one before ended: {after:?} for {chain:?}");
         let is_tail = place + 1 == chain.members.len();
         self.phase = Phase::Active(Active {
-            chain,
             since_us: context.now_us,
             place,
-            mark: last,
-            sent: last,
-            successor_has: last,
-            sent_mark: last,
+            mark: after.seq,
+            sent: chain.first,
+            successor_has: chain.first,
+            sent_mark: after.seq,
             sent_at_us: context.now_us,
             told: (Seq(0), Seq(0)),
             queue: super::head::Queue::default(),
             gets: super::tail::Gets::default(),
+            chain,
         });
         // Every member has it, synced.
-        self.commit(last, is_tail, context);
+        self.commit(after.seq, is_tail, context);
+        let (time, change) = (self.ahead.time, Change::Begin { after });
+        self.append(Entry { position, time, key: Vec::new(), change, asked: None }, context);
+    }
+
+    /// The range is over. If its log is level, all of it is committed, and this says so; if not, what is not known to be
+    /// committed goes.
+    pub(crate) fn close<S: RangeStore>(&mut self, attempt: Attempt, is_tail: bool, context: &mut Context<'_, S>) -> bool {
+        let level = self.held == Some(attempt) && self.is_complete();
+        if level {
+            self.commit(self.last().seq, is_tail, context);
+        } else {
+            self.truncate(self.meta.committed, context);
+        }
+        level
+    }
+
+    /// What a range begins with that comes of one that was split, or two that were merged.
+    pub(crate) fn inherited(me: Member, promised: Attempt, range: RangeId, recovered: Recovered) -> Self {
+        let mut replica = Self::new(range, me, recovered);
+        replica.promised = promised;
+        replica
+    }
+
+    /// The highest attempt that it has sealed for.
+    pub(crate) fn promised(&self) -> Attempt {
+        self.promised
     }
 }

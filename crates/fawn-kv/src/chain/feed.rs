@@ -2,7 +2,7 @@
 
 use super::replica::{Active, Context, Phase, Replica};
 use crate::entry::Entry;
-use crate::ids::{Address, Epoch, Incarnation, Member, Position, Seq};
+use crate::ids::{Ack, Address, Epoch, Incarnation, Member, Position, Seq};
 use crate::message::Message;
 use crate::planted::{Bug, planted};
 use crate::store::RangeStore;
@@ -56,7 +56,7 @@ impl Replica {
             if planted(Bug::NoSequenceCheck) && entry.position.seq > self.last().seq.next() {
                 let position = Position { seq: self.last().seq.next(), ..entry.position };
                 self.append(Entry { position, ..entry }, context);
-            } else if entry.position.seq == self.last().seq.next() {
+            } else if entry.follows(self.last()) || (planted(Bug::FeedOfAnyEpoch) && entry.position > self.last()) {
                 self.append(entry, context);
             } else if let Some(pending) = self.pending(entry.position.seq) {
                 assert_eq!(*pending, entry, "a successor's log is a prefix of its predecessor's");
@@ -80,8 +80,9 @@ impl Replica {
             (active.successor_has, active.sent_at_us) = (last, now_us);
         }
         self.learn_synced(context);
+        let durable = self.chain().is_some_and(|chain| chain.rules.ack == Ack::Durable);
         assert!(
-            committed <= self.synced() || planted(Bug::CommitWithoutMark),
+            committed <= self.synced() || planted(Bug::CommitWithoutMark) || !durable,
             "what is committed is synced by every member"
         );
         self.commit(committed, false, context);
@@ -102,10 +103,11 @@ impl Replica {
                 self.feed(successor, mark, context);
             }
         } else {
-            self.commit(mark, true, context);
+            let in_memory = active.chain.rules.ack == Ack::Replicated;
+            self.commit(if in_memory { last } else { mark }, true, context);
             self.answer_gets(context);
         }
-        let (told, committed) = ((last, self.committed.seq), self.committed.seq);
+        let (told, committed) = ((last, self.meta.committed.seq), self.meta.committed.seq);
         let Phase::Active(active) = &mut self.phase else { return };
         if let Some(predecessor) = active.predecessor()
             && active.told != told
@@ -119,8 +121,7 @@ impl Replica {
     fn feed<S: RangeStore>(&mut self, successor: Member, mark: Seq, context: &mut Context<'_, S>) {
         let Phase::Active(active) = &mut self.phase else { return };
         let sent = active.sent;
-        let first = self.suffix.front().map_or(0, |entry| entry.position.seq.0);
-        let skip = (sent.0 + 1).saturating_sub(first) as usize;
+        let skip = self.suffix.partition_point(|entry| entry.position.seq <= sent);
         let entries: Vec<Entry> = self.suffix.iter().skip(skip).take(context.timing.batch).cloned().collect();
         active.sent = entries.last().map_or(sent, |entry| entry.position.seq);
         (active.sent_mark, active.sent_at_us) = (mark, context.now_us);
@@ -130,7 +131,7 @@ impl Replica {
 
     /// Sends again what the successor has not acknowledged for long.
     pub(super) fn feed_again<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (last, committed) = (self.last().seq, self.committed.seq);
+        let (last, committed) = (self.last().seq, self.meta.committed.seq);
         let Phase::Active(active) = &mut self.phase else { return };
         let late = context.now_us >= active.sent_at_us + context.timing.resend_us;
         if active.successor().is_some() && committed < last && late {

@@ -1,45 +1,69 @@
 //! Copies and catching up: a learner pulls what is in a range from a member, then what is committed meanwhile; a member
 //! that is made level pulls what the source has and it has not. Whatever is lost on the way is asked for again.
+//!
+//! A copy can go on from any member: it keeps what has come, and what was committed when it began. Whoever has some of the
+//! range copies only what was written since, unless the range has forgotten deletions since.
 
 use super::replica::{Context, Phase, Replica};
 use crate::entry::{Entry, Kept};
-use crate::ids::{Attempt, Member, Position};
+use crate::ids::{Attempt, Member, Position, Seq};
 use crate::message::{Message, Records};
+use crate::meta::Meta;
 use crate::planted::{Bug, planted};
-use crate::sessions::Sessions;
-use crate::store::RangeStore;
+use crate::store::{Part, RangeStore, Scan, Ticket};
+use fawn_ring::Key;
 
-/// A part of a copy.
+/// A part of a copy that has come.
 #[derive(Debug)]
-pub(super) struct Part {
-    pub(super) after: Option<Vec<u8>>,
+pub(super) struct CopyPart {
+    pub(super) asked: Option<Key>,
+    pub(super) since: Seq,
     pub(super) kept: Vec<Kept>,
-    pub(super) more: bool,
+    pub(super) next: Option<Key>,
     pub(super) at: Position,
-    pub(super) sessions: Option<Sessions>,
+    pub(super) forgotten: Seq,
+    pub(super) meta: Option<Meta>,
 }
+
+/// A part of a copy that somebody wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) learner: Member,
+    pub(super) from: Option<Key>,
+    pub(super) since: Seq,
+    /// What is to be committed before it is read.
+    pub(super) least: Position,
+}
+
+/// What is committed, before a part is read.
+type AsOf = (Position, Option<Meta>);
+
+/// A part that waits for flash.
+pub(super) type Reading = (Wanted, AsOf);
 
 /// A copy under way.
 #[derive(Debug)]
 pub(super) struct Copying {
-    from: Member,
-    /// Parts up to this key are here.
-    after: Option<Vec<u8>>,
+    /// Where the next part begins; `None`: nothing has come yet.
+    from: Option<Key>,
+    /// Only what was written after this is copied.
+    since: Seq,
     /// What was committed when the copy began: what is copied is as of then, or newer.
-    began: Option<(Position, Sessions)>,
+    began: Option<Meta>,
+    /// Deletions up to here may be lacking.
+    forgotten: Seq,
 }
 
 /// How a log follows another.
 #[derive(Debug)]
 pub(super) struct Following {
     pub(super) source: Member,
-    copying: Option<Copying>,
     asked_at_us: u64,
 }
 
 impl Following {
     pub(super) fn of(source: Member) -> Self {
-        Self { source, copying: None, asked_at_us: 0 }
+        Self { source, asked_at_us: 0 }
     }
 }
 
@@ -81,27 +105,36 @@ impl Replica {
 
     /// Asks the source for what comes next.
     pub(super) fn ask<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (range, me, committed) = (self.range, self.me, self.committed);
+        let (range, me, committed) = (self.range, self.me, self.meta.committed);
         let attempt = if let Phase::Levelling(levelling) = &self.phase { Some(levelling.attempt) } else { None };
-        let mut ends: Vec<Position> = Vec::new();
-        for entry in &self.suffix {
-            ends.pop_if(|end| end.epoch == entry.position.epoch);
-            ends.push(entry.position);
-        }
-        let complete = self.complete;
         let now_us = context.now_us;
         let Some(following) = self.following() else { return };
         following.asked_at_us = now_us;
         let source = following.source;
-        if !complete && following.copying.as_ref().is_none_or(|copying| copying.from != source) {
-            following.copying = Some(Copying { from: source, after: None, began: None });
-            self.reset(context);
+        if !self.complete && self.copying.is_none() {
+            self.copy_all(context);
         }
-        let message = match self.following().and_then(|following| following.copying.as_ref()) {
-            Some(copying) => Message::Copy { range, learner: me, after: copying.after.clone() },
-            None => Message::Fetch { range, attempt, learner: me, committed, ends },
+        let message = match &self.copying {
+            Some(Copying { from, since, began, .. }) => {
+                let least = began.as_ref().map_or_else(Position::default, |meta| meta.committed);
+                Message::Copy { range, learner: me, from: *from, since: *since, least }
+            }
+            None => {
+                let mut ends: Vec<Position> = Vec::new();
+                for entry in &self.suffix {
+                    ends.pop_if(|end| end.epoch == entry.position.epoch);
+                    ends.push(entry.position);
+                }
+                Message::Fetch { range, attempt, learner: me, committed, ends }
+            }
         };
         context.send(source, message);
+    }
+
+    /// What is here is of no use: everything is copied.
+    fn copy_all<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        self.reset(context);
+        self.copying = Some(Copying { from: None, since: Seq(0), began: None, forgotten: Seq(0) });
     }
 
     /// Asks again for what has not come for long, and for what may be new.
@@ -113,43 +146,97 @@ impl Replica {
     }
 
     /// A learner asks for a part of everything.
-    pub(super) fn give_copy<S: RangeStore>(
-        &mut self,
-        learner: Member,
-        after: Option<Vec<u8>>,
-        context: &mut Context<'_, S>,
-    ) {
-        if !self.complete || learner == self.me {
+    pub(super) fn give_copy<S: RangeStore>(&mut self, mut wanted: Wanted, context: &mut Context<'_, S>) {
+        if !self.is_complete() || self.meta.committed < wanted.least || wanted.learner == self.me {
             return;
         }
-        let (kept, more) = context.store.scan(self.range, after.as_deref());
-        let sessions = after.is_none().then(|| self.sessions.clone());
-        let (range, at, from) = (self.range, self.committed, self.me);
-        let part = Message::CopyPart { range, to: learner.incarnation, from, after, kept, more, at, sessions };
-        context.send(learner, part);
+        if self.is_too_old(wanted, context) {
+            (wanted.from, wanted.since) = (None, Seq(0));
+        }
+        if self.copies.values().any(|(other, _)| *other == wanted) {
+            return;
+        }
+        let as_of = (self.meta.committed, self.meta_for(wanted));
+        let ticket = context.tickets.1;
+        match context.store.scan(self.range, wanted.from, wanted.since, ticket) {
+            Scan::Known(part) => self.send_part(wanted, part, as_of, context),
+            Scan::Later => {
+                context.tickets.0.insert(ticket, self.range);
+                context.tickets.1 += 1;
+                self.copies.retain(|_, (other, _)| other.learner != wanted.learner);
+                self.copies.insert(ticket, (wanted, as_of));
+            }
+        }
+    }
+
+    /// Whether deletions are forgotten that the learner lacks.
+    fn is_too_old<S: RangeStore>(&self, wanted: Wanted, context: &Context<'_, S>) -> bool {
+        let is_too_old = wanted.since > Seq(0) && wanted.since < context.store.forgotten(self.range);
+        is_too_old && !planted(Bug::OldTooOld)
+    }
+
+    /// What goes with a part: as of before it is read.
+    fn meta_for(&self, wanted: Wanted) -> Option<Meta> {
+        let needed = wanted.from.is_none() || planted(Bug::CopyNotFollowed);
+        needed.then(|| self.meta.clone())
+    }
+
+    /// A part that somebody waits for was read.
+    pub fn scanned<S: RangeStore>(&mut self, ticket: Ticket, part: Part, context: &mut Context<'_, S>) {
+        if let Some((wanted, as_of)) = self.copies.remove(&ticket) {
+            self.send_part(wanted, part, as_of, context);
+        }
+    }
+
+    fn send_part<S: RangeStore>(
+        &mut self,
+        wanted: Wanted,
+        part: Part,
+        (at, meta): AsOf,
+        context: &mut Context<'_, S>,
+    ) {
+        if self.is_too_old(wanted, context) {
+            return;
+        }
+        let forgotten = context.store.forgotten(self.range);
+        let forgotten = if planted(Bug::CopyLosesForgotten) { Seq(0) } else { forgotten };
+        let (range, from, Part { kept, next }) = (self.range, self.me, part);
+        let Wanted { learner, from: asked, since, .. } = wanted;
+        let to = learner.incarnation;
+        context.send(learner, Message::CopyPart { range, to, from, asked, since, kept, next, at, forgotten, meta });
     }
 
     /// A part of a copy has come.
-    pub(super) fn take_copy<S: RangeStore>(&mut self, from: Member, part: Part, context: &mut Context<'_, S>) {
+    pub(super) fn take_copy<S: RangeStore>(&mut self, from: Member, part: CopyPart, context: &mut Context<'_, S>) {
         let range = self.range;
-        let Some(copying) = self.following().and_then(|following| following.copying.as_mut()) else { return };
-        if copying.from != from || copying.after != part.after {
+        if self.following().is_none_or(|following| following.source != from) {
             return;
         }
-        if let Some(sessions) = part.sessions {
-            copying.began = Some((part.at, sessions));
+        let Some(copying) = &mut self.copying else { return };
+        if part.since != copying.since {
+            // The range has forgotten deletions that are lacking here.
+            if part.since == Seq(0) && part.asked.is_none() {
+                self.copy_all(context);
+                self.ask(context);
+            }
+            return;
         }
-        if planted(Bug::CopyNotFollowed)
-            && let Some((at, _)) = &mut copying.began
-        {
-            *at = part.at;
+        // A part of an earlier copy may lack what was committed before this one began.
+        let is_old = copying.began.as_ref().is_some_and(|meta| part.at < meta.committed);
+        if copying.from != part.asked || (is_old && !planted(Bug::OldParts)) {
+            return;
         }
-        copying.after = part.kept.last().map(|kept| kept.key.clone());
+        if let Some(meta) = part.meta {
+            copying.began = Some(meta);
+        }
+        copying.from = part.next;
+        copying.forgotten = copying.forgotten.max(part.forgotten);
         context.store.install(range, &part.kept);
-        if !part.more {
-            let (at, sessions) = copying.began.take().expect("the first part brings the session table");
-            self.following().expect("it was just there").copying = None;
-            self.copied(at, sessions, context);
+        if part.next.is_none() {
+            let meta = copying.began.take().expect("the first part says what is committed");
+            let forgotten = copying.forgotten;
+            self.copying = None;
+            self.copied(meta, forgotten, context);
         }
         self.ask(context);
     }
@@ -171,10 +258,15 @@ impl Replica {
             (_, Some(_)) => false,
             (_, None) => true,
         };
-        if !source || !self.complete || learner == self.me {
+        if !source || !self.is_complete() || learner == self.me {
             return;
         }
-        let last = if attempt.is_some() { self.last() } else { self.committed };
+        // Whoever is made level for a chain that is active already gets what the chain goes on from.
+        let last = match (&self.phase, attempt) {
+            (Phase::Active(active), Some(_)) if !self.goes_on() => active.chain.after,
+            (_, Some(_)) => self.last(),
+            (_, None) => self.meta.committed,
+        };
         let records = self.records_after(committed, ends, last, context.timing.batch);
         let (range, from) = (self.range, self.me);
         context.send(learner, Message::Fetched { range, attempt, to: learner.incarnation, from, records });
@@ -193,14 +285,9 @@ impl Replica {
         if common >= last {
             return Some(Records { common, entries: Vec::new(), last });
         }
-        let first = self.entries().next()?.position.seq;
-        if first > common.seq.next() {
-            return None;
-        }
-        let skip = (common.seq.0 + 1 - first.0) as usize;
-        let entries = self.entries().skip(skip).take_while(|entry| entry.position <= last).take(most);
-        let entries: Vec<Entry> = entries.cloned().collect();
-        Some(Records { common, entries, last })
+        let rest = self.entries().skip_while(|entry| entry.position <= common);
+        let entries: Vec<Entry> = rest.take_while(|entry| entry.position <= last).take(most).cloned().collect();
+        entries.first()?.follows(common).then_some(Records { common, entries, last })
     }
 
     /// Records have come.
@@ -216,32 +303,25 @@ impl Replica {
             Phase::Levelling(levelling) => attempt == Some(levelling.attempt),
             Phase::Idle | Phase::Active(_) | Phase::Sealed(_) => false,
         };
-        let complete = self.complete;
-        if !for_this || self.following().is_none_or(|following| following.source != from) {
+        if !for_this || !self.is_complete() || self.following().is_none_or(|following| following.source != from) {
             return;
         }
         let Some(Records { common, entries, last }) = records else {
-            // What is here is too old to be added to.
-            if complete {
-                self.reset(context);
-                self.ask(context);
-            }
-            return;
+            // What is here ends too early for that: what was written since is copied.
+            self.truncate(self.meta.committed, context);
+            let since = self.meta.committed.seq;
+            self.copying = Some(Copying { from: None, since, began: None, forgotten: Seq(0) });
+            return self.ask(context);
         };
-        if !complete {
-            return;
-        }
-        if common > self.last() || common < self.committed {
+        if common > self.last() || common < self.meta.committed {
             // An answer to an older question.
             return;
         }
-        let follows = entries.first().is_none_or(|entry| entry.position.seq == common.seq.next());
-        assert!(follows, "what follows the common part begins after it");
         // Part of the answer may have come before. Only where it contradicts what is here, or says that the source's log
         // ends, is anything cut off.
         let known = entries.iter().take_while(|entry| self.has(entry.position)).count();
         let agreed = known.checked_sub(1).map_or(common, |at| entries[at].position);
-        if agreed >= self.committed && (known < entries.len() || agreed == last) {
+        if agreed >= self.meta.committed && (known < entries.len() || agreed == last) {
             self.truncate(agreed, context);
         }
         if agreed == self.last() {
@@ -260,6 +340,6 @@ impl Replica {
     }
 
     fn has(&self, position: Position) -> bool {
-        position <= self.committed || self.pending(position.seq).is_some_and(|entry| entry.position == position)
+        position <= self.meta.committed || self.pending(position.seq).is_some_and(|entry| entry.position == position)
     }
 }

@@ -4,7 +4,7 @@ use super::replica::{Context, Phase, Replica};
 use crate::entry::{Asked, Change, Entry, Kept, Version};
 use crate::ids::{Epoch, Position, RequestId, Seq};
 use crate::message::Answer;
-use crate::operation::{self, Append, Decision, Item, NewValue, Operation, evaluate};
+use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
 use crate::planted::{Bug, planted};
 use crate::sessions::Known;
 use crate::store::{Lookup, RangeStore, Ticket};
@@ -29,32 +29,27 @@ pub(super) struct Queue {
     by_key: BTreeMap<Vec<u8>, VecDeque<Request>>,
     waiting: BTreeSet<RequestId>,
     reads: BTreeMap<Ticket, Vec<u8>>,
+    /// Range time at which sessions were last looked through for forgotten ones.
+    expired_at: u32,
 }
 
 impl Replica {
     pub(super) fn request<S: RangeStore>(&mut self, request: Request, context: &mut Context<'_, S>) {
         let (client, id) = (request.client, request.id);
-        let Phase::Active(active) = &mut self.phase else { return context.reply(client, id, Answer::NotMine) };
-        if !active.is_head() {
+        let lies = context.secret.position(&request.key);
+        if !self.keys.contains(&lies) && !planted(Bug::WritesCross) {
             return context.reply(client, id, Answer::NotMine);
         }
-        match self.sessions.known(id) {
-            Known::Done(..) if planted(Bug::NoDedupe) => {}
-            Known::Answered if planted(Bug::AnsweredExecutes) => {}
-            Known::Done(seq, outcome) => return context.reply(client, id, Answer::Done { outcome, seq }),
-            Known::Answered => return context.reply(client, id, Answer::Unknown),
-            Known::New => {}
-        }
-        if planted(Bug::RetryBeforeCommit)
-            && let Some(Entry { asked: Some(asked), position, .. }) =
-                self.asked.get(&id).and_then(|seq| self.pending(*seq))
-        {
-            return context.reply(client, id, Answer::Done { outcome: asked.outcome, seq: position.seq });
+        if let Some(answer) = self.answered(id) {
+            return context.reply(client, id, answer);
         }
         let Phase::Active(active) = &mut self.phase else { return };
         // It waits for its record to be committed, or for its key to be read.
         if self.asked.contains_key(&id) || active.queue.waiting.contains(&id) {
             return;
+        }
+        if self.suffix.len() + active.queue.waiting.len() >= context.timing.pending {
+            return context.reply(client, id, Answer::Busy);
         }
         if let Some(queue) = active.queue.by_key.get_mut(&request.key) {
             active.queue.waiting.insert(id);
@@ -73,6 +68,60 @@ impl Replica {
                 active.queue.waiting.insert(id);
                 active.queue.by_key.insert(request.key.clone(), VecDeque::from([request]));
             }
+        }
+    }
+
+    /// What a request can be answered at once, if anything: it was carried out, or cannot be, here.
+    fn answered(&self, id: RequestId) -> Option<Answer> {
+        let Phase::Active(active) = &self.phase else { return Some(Answer::NotMine) };
+        if !active.is_head() {
+            return Some(Answer::NotMine);
+        }
+        match self.meta.sessions.known(id) {
+            Known::Done(..) if planted(Bug::NoDedupe) => {}
+            Known::Answered if planted(Bug::AnsweredExecutes) => {}
+            Known::Done(position, outcome) => return Some(Answer::Done { outcome, position }),
+            Known::Answered | Known::Expired => return Some(Answer::Unknown { time: self.ahead.time }),
+            Known::New => {}
+        }
+        if planted(Bug::RetryBeforeCommit)
+            && let Some(Entry { asked: Some(asked), position, .. }) =
+                self.asked.get(&id).and_then(|seq| self.pending(*seq))
+        {
+            return Some(Answer::Done { outcome: asked.outcome, position: *position });
+        }
+        let too_few = active.chain.members.len() < usize::from(active.chain.rules.min_write_replicas);
+        (too_few && !planted(Bug::TooShort)).then_some(Answer::TooFew)
+    }
+
+    /// Everything in the range is to be gone.
+    pub(super) fn flush<S: RangeStore>(
+        &mut self,
+        id: RequestId,
+        answered: u64,
+        client: u32,
+        due: u32,
+        context: &mut Context<'_, S>,
+    ) {
+        if let Some(answer) = self.answered(id) {
+            return context.reply(client, id, answer);
+        }
+        if !self.asked.contains_key(&id) {
+            let asked = Asked { id, answered, client, outcome: Outcome::Deleted };
+            self.append_next(Vec::new(), Change::Flush { due }, Some(asked), context);
+        }
+    }
+
+    /// Forgets sessions that have not been used for long.
+    pub(super) fn expire_sessions<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        let Phase::Active(active) = &mut self.phase else { return };
+        let idle_since = self.ahead.time.saturating_sub(context.timing.session_idle_s);
+        let due = self.meta.sessions.oldest_use().is_some_and(|oldest| oldest <= idle_since);
+        // Once a second is enough.
+        if active.is_head() && due && active.queue.expired_at < self.ahead.time {
+            active.queue.expired_at = self.ahead.time;
+            let change = Change::Expire { idle_since, horizon: idle_since };
+            self.append_next(Vec::new(), change, None, context);
         }
     }
 
@@ -96,16 +145,18 @@ impl Replica {
     fn evaluate<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
         let Request { id, answered, client, key, operation } = request;
         let Ok(operation) = postcard::from_bytes::<Operation<'_>>(&operation) else {
-            return context.reply(client, id, Answer::Unknown);
+            return context.reply(client, id, Answer::Malformed);
         };
+        let lies = context.secret.position(&key);
+        let now = self.stamp(context);
         let newest = self.newest.get(&key).filter(|_| !planted(Bug::HeadReadsCommitted));
         let current = match newest.and_then(|seq| self.pending(*seq)) {
             Some(Entry { change: Change::Value(version), position, .. }) => Some((version, *position)),
             Some(_) => None,
             None => kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position))),
         };
+        let current = current.filter(|(version, position)| self.ahead.shows_at(&lies, version, position.seq, now));
         let item = current.map(|(version, position)| item(version, position));
-        let now = (context.now_us / 1_000_000) as u32;
         let Decision { append, outcome } = evaluate(&operation, item, now, MAX_VALUE_BYTES);
         let change = match append {
             Append::Nothing => Change::Nothing,
@@ -120,7 +171,7 @@ impl Replica {
             }
         };
         if planted(Bug::FailedConditionAtOnce) && change == Change::Nothing {
-            return context.reply(client, id, Answer::Done { outcome, seq: self.last().seq });
+            return context.reply(client, id, Answer::Done { outcome, position: self.last() });
         }
         // A record that changes nothing must not stand for its key.
         let key = if change == Change::Nothing { Vec::new() } else { key };
@@ -136,8 +187,14 @@ impl Replica {
         context: &mut Context<'_, S>,
     ) -> Seq {
         let (epoch, seq): (Epoch, Seq) = (self.epoch(), self.last().seq.next());
-        self.append(Entry { position: Position { epoch, seq }, key, change, asked }, context);
+        let time = self.stamp(context);
+        self.append(Entry { position: Position { epoch, seq }, time, key, change, asked }, context);
         seq
+    }
+
+    /// What the next record is stamped with: the head's clock, but never less than the range's time.
+    fn stamp<S: RangeStore>(&self, context: &Context<'_, S>) -> u32 {
+        if planted(Bug::TimeGoesBack) { context.unix } else { self.ahead.time.max(context.unix) }
     }
 }
 

@@ -18,4 +18,4 @@ mod head;
 mod replica;
 mod tail;
 
-pub use replica::{Context, Lease, Replica, Timing};
+pub use replica::{Context, Lease, Now, Replica, Timing};

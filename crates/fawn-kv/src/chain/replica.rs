@@ -1,15 +1,16 @@
 //! The log of a range as the protocol sees it: what is committed, what is not, how far it is synced.
 
 use super::change::Levelling;
-use super::follow::Learning;
+use super::follow::{CopyPart, Copying, Learning, Reading, Wanted};
 use super::head::Queue;
 use super::tail::Gets;
 use crate::entry::{Asked, Entry};
 use crate::ids::{Address, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
 use crate::message::{Answer, Message, Report};
 use crate::planted::{Bug, planted};
-use crate::sessions::Sessions;
+use crate::meta::{Alive, Meta};
 use crate::store::{Gate, RangeStore, Recovered, Ticket};
+use fawn_ring::{Interval, Secret};
 use std::collections::{BTreeMap, VecDeque};
 
 /// How long things may take, in microseconds, and how much is kept.
@@ -31,6 +32,16 @@ pub struct Timing {
     pub history: usize,
     /// Records in one message.
     pub batch: usize,
+    /// Records that are not committed yet, at most; a head takes no more before.
+    pub pending: usize,
+    /// Seconds of the range's time after which a session that is not used is forgotten.
+    pub session_idle_s: u32,
+    /// A node that was not heard of for so long loses its places on the ring.
+    pub gone_us: u64,
+    /// For so long after it was last heard that two nodes do not hear each other they are kept out of one chain.
+    pub broken_us: u64,
+    /// A neighbour that has not answered for so long is said to be silent.
+    pub silent_us: u64,
 }
 
 impl Default for Timing {
@@ -44,6 +55,11 @@ impl Default for Timing {
             attempt_us: 3_000_000,
             history: 4096,
             batch: 64,
+            pending: 4096,
+            session_idle_s: 3600,
+            gone_us: 30_000_000,
+            broken_us: 60_000_000,
+            silent_us: 700_000,
         }
     }
 }
@@ -58,10 +74,23 @@ pub struct Lease {
     pub until_us: u64,
 }
 
+/// What the clocks of a node say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Now {
+    /// Microseconds by a clock that is never set and counts while the machine is suspended.
+    pub us: u64,
+    /// Unix second, as far as the node knows.
+    pub unix: u32,
+}
+
 /// What a step of a replica works with.
 pub struct Context<'a, S> {
-    /// Microseconds by the node's clock.
+    /// Microseconds: [`Now::us`].
     pub now_us: u64,
+    /// Unix second: [`Now::unix`].
+    pub unix: u32,
+    /// Where keys lie.
+    pub secret: &'a Secret,
     /// The node's lease.
     pub lease: Lease,
     /// See [`Timing`].
@@ -72,6 +101,13 @@ pub struct Context<'a, S> {
     pub out: &'a mut Vec<(Address, Message)>,
     /// Lookups that wait for flash, by ticket, and the next ticket.
     pub tickets: &'a mut (BTreeMap<Ticket, RangeId>, Ticket),
+}
+
+impl Lease {
+    /// Whether it lets a member that is active since then answer reads.
+    pub fn covers(&self, since_us: u64, now_us: u64) -> bool {
+        now_us < self.until_us && (since_us <= self.asked_us || planted(Bug::LeaseCoversAll))
+    }
 }
 
 impl<S: RangeStore> Context<'_, S> {
@@ -85,8 +121,7 @@ impl<S: RangeStore> Context<'_, S> {
 
     /// Whether a member that is active since then may answer reads.
     pub(super) fn has_lease(&self, since_us: u64) -> bool {
-        let covers = since_us <= self.lease.asked_us || planted(Bug::LeaseCoversAll);
-        self.now_us < self.lease.until_us && covers
+        self.lease.covers(since_us, self.now_us)
     }
 }
 
@@ -142,24 +177,33 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub struct Replica {
     pub(super) range: RangeId,
+    pub(super) keys: Interval,
     pub(super) me: Member,
     pub(super) phase: Phase,
     /// The highest attempt that it has sealed for: lower ones are refused.
     pub(super) promised: Attempt,
-    /// Everything that was committed up to `committed` is here.
+    /// The newest chain that it has heard to be active, with it or without it.
+    pub(super) heard: Epoch,
+    /// Everything that was committed up to `meta.committed` is here.
     pub(super) complete: bool,
     /// The attempt as of which the log was made level last.
     pub(super) held: Option<Attempt>,
+    /// A copy of what is in the range, or of what it lacks, that has not come to its end.
+    pub(super) copying: Option<Copying>,
+    /// Those that copy from here, by the scan that they wait for.
+    pub(super) copies: BTreeMap<Ticket, Reading>,
     /// The newest committed records, without gaps.
     pub(super) history: VecDeque<Entry>,
-    pub(super) committed: Position,
+    /// What is committed.
+    pub(super) meta: Meta,
     /// What follows, without gaps.
     pub(super) suffix: VecDeque<Entry>,
+    /// What is there as of the end of the log.
+    pub(super) ahead: Alive,
     /// The newest record of each key in the suffix.
     pub(super) newest: BTreeMap<Vec<u8>, Seq>,
     /// The requests that the suffix answers.
     pub(super) asked: BTreeMap<RequestId, Seq>,
-    pub(super) sessions: Sessions,
     /// Records that are not durable yet.
     unsynced: VecDeque<(Gate, Seq)>,
     synced: Seq,
@@ -168,34 +212,46 @@ pub struct Replica {
 impl Replica {
     /// The part of `me` in `range`, with what its store has of it.
     pub fn new(range: RangeId, me: Member, recovered: Recovered) -> Self {
-        let recovered = if planted(Bug::RestartForgets) { Recovered::default() } else { recovered };
-        let Recovered { held, committed, sessions, entries } = recovered;
+        let Recovered { keys, held, meta, entries } = recovered;
+        let forgets = planted(Bug::RestartForgets);
+        let (held, meta) = if forgets { (None, Meta::default()) } else { (held, meta) };
         let mut replica = Self {
             range,
+            keys,
             me,
             phase: Phase::Idle,
             promised: Attempt(0),
+            heard: Epoch(0),
             complete: held.is_some(),
             held,
+            copying: None,
+            copies: BTreeMap::new(),
             history: VecDeque::new(),
-            committed,
+            ahead: meta.alive.clone(),
+            meta,
             suffix: VecDeque::new(),
             newest: BTreeMap::new(),
             asked: BTreeMap::new(),
-            sessions,
             unsynced: VecDeque::new(),
-            synced: committed.seq,
+            synced: Seq(0),
         };
-        for entry in entries {
+        for entry in entries.into_iter().filter(|_| !forgets) {
             replica.note(entry);
         }
         replica.synced = replica.last().seq;
         replica
     }
 
+    /// A part in a range of which nothing is here.
+    pub(crate) fn empty<S: RangeStore>(range: RangeId, keys: Interval, me: Member, store: &mut S) -> Self {
+        store.create(range, keys);
+        Self::new(range, me, Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() })
+    }
+
     /// The life that it was part of is over.
     pub fn stand_down(&mut self) {
         (self.phase, self.promised) = (Phase::Idle, Attempt(0));
+        self.copies.clear();
     }
 
     /// It is part of another life.
@@ -203,14 +259,24 @@ impl Replica {
         self.me = me;
     }
 
+    /// The keys of the range.
+    pub fn keys(&self) -> Interval {
+        self.keys
+    }
+
     /// The end of the log.
     pub fn last(&self) -> Position {
-        self.suffix.back().map_or(self.committed, |entry| entry.position)
+        self.suffix.back().map_or(self.meta.committed, |entry| entry.position)
     }
 
     /// Up to here everything is committed, as far as this replica knows.
     pub fn committed(&self) -> Position {
-        self.committed
+        self.meta.committed
+    }
+
+    /// What is committed, beside the keys.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
     }
 
     /// Up to here the log is durable.
@@ -218,9 +284,31 @@ impl Replica {
         self.synced
     }
 
+    /// The attempt as of which the log was made level last.
+    pub fn held(&self) -> Option<Attempt> {
+        self.held
+    }
+
+    /// Whether everything that is committed is here, as far as this replica knows what is.
+    pub fn is_complete(&self) -> bool {
+        self.complete && self.copying.is_none()
+    }
+
+    /// Whether a log is here, however long, with all that was committed up to some place in it.
+    pub(crate) fn has_all(&self) -> bool {
+        self.complete
+    }
+
     /// The chain that it is an active member of.
     pub fn chain(&self) -> Option<&Chain> {
         if let Phase::Active(active) = &self.phase { Some(&active.chain) } else { None }
+    }
+
+    /// The chain, if this member answers reads in it by itself under the lease.
+    pub fn reads_under(&self, lease: &Lease, now_us: u64) -> Option<&Chain> {
+        let Phase::Active(active) = &self.phase else { return None };
+        let reads = active.is_tail() || active.chain.rules.spread_reads;
+        (reads && lease.covers(active.since_us, now_us)).then_some(&active.chain)
     }
 
     /// Records that are in memory: the newest committed ones, then what follows.
@@ -228,9 +316,24 @@ impl Replica {
         self.history.iter().chain(&self.suffix)
     }
 
+    /// Whether what is here may go: attempts up to `over` are, and the range's chain is of this epoch, and without this
+    /// node.
+    pub(crate) fn may_go(&self, epoch: Epoch, over: Attempt) -> bool {
+        let part = match &self.phase {
+            Phase::Idle | Phase::Learning(_) => true,
+            Phase::Active(active) => active.chain.epoch < epoch,
+            Phase::Sealed(attempt) => *attempt <= over,
+            Phase::Levelling(levelling) => levelling.attempt <= over,
+        };
+        // Whoever says so may be a manager that does not know yet what this node was made a member of since.
+        let known = self.held <= Some(over) || planted(Bug::DropByOldNews);
+        (part && known) || epoch == Epoch(u32::MAX)
+    }
+
     /// What the manager is told.
     pub fn report(&self) -> Report {
-        let caught_up = matches!(&self.phase, Phase::Learning(learning) if learning.is_caught_up()) && self.complete;
+        let learns = matches!(&self.phase, Phase::Learning(learning) if learning.is_caught_up());
+        let caught_up = learns && self.is_complete();
         Report { range: self.range, last: self.last(), held: self.held, caught_up, epoch: self.epoch() }
     }
 
@@ -246,24 +349,23 @@ impl Replica {
     }
 
     fn note(&mut self, entry: Entry) {
-        let last = self.last();
-        assert_eq!(entry.position.seq, last.seq.next(), "a log has no gaps");
-        assert!(entry.position.epoch >= last.epoch, "epochs only grow along a log");
+        let loose = planted(Bug::NoSequenceCheck) || planted(Bug::NoTruncation) || planted(Bug::FeedOfAnyEpoch);
+        assert!(entry.follows(self.last()) || loose, "a log has no gaps: {entry:?} after {:?}", self.last());
         if !entry.key.is_empty() {
             self.newest.insert(entry.key.clone(), entry.position.seq);
         }
+        self.ahead.apply(self.keys, &entry);
         if let Some(Asked { id, .. }) = entry.asked {
             let before = self.asked.insert(id, entry.position.seq);
-            let twice = planted(Bug::NoDedupe) || planted(Bug::AnsweredExecutes) || planted(Bug::CopyLosesSessions);
-            assert!(before.is_none() || twice, "a request is in the log once");
+            assert!(before.is_none() || crate::sessions::may_double(), "a request is in the log once");
         }
         self.suffix.push_back(entry);
     }
 
     /// The record with this number, if it is not committed.
     pub(super) fn pending(&self, seq: Seq) -> Option<&Entry> {
-        let first = self.suffix.front()?.position.seq;
-        self.suffix.get(usize::try_from(seq.0.checked_sub(first.0)?).ok()?)
+        let at = self.suffix.binary_search_by_key(&seq, |entry| entry.position.seq).ok()?;
+        self.suffix.get(at)
     }
 
     /// Learns how far the log is durable.
@@ -276,7 +378,7 @@ impl Replica {
 
     /// Cuts off what follows `to`, none of which is committed.
     pub(super) fn truncate<S: RangeStore>(&mut self, to: Position, context: &mut Context<'_, S>) {
-        assert!(to >= self.committed, "what is committed is never cut off");
+        assert!(to >= self.meta.committed, "what is committed is never cut off");
         if to == self.last() {
             return;
         }
@@ -289,7 +391,9 @@ impl Replica {
         self.unsynced.retain(|(_, seq)| *seq <= to.seq);
         self.synced = self.synced.min(to.seq);
         self.newest.clear();
+        self.ahead = self.meta.alive.clone();
         for entry in &self.suffix {
+            self.ahead.apply(self.keys, entry);
             if !entry.key.is_empty() {
                 self.newest.insert(entry.key.clone(), entry.position.seq);
             }
@@ -300,16 +404,15 @@ impl Replica {
     pub(super) fn commit<S: RangeStore>(&mut self, to: Seq, answers: bool, context: &mut Context<'_, S>) {
         while let Some(entry) = self.suffix.pop_front_if(|entry| entry.position.seq <= to) {
             let Entry { position, .. } = entry;
-            self.committed = position;
-            self.sessions.commit(&entry);
-            context.store.commit(self.range, &entry, &self.sessions);
+            self.meta.commit(self.keys, &entry);
+            context.store.commit(self.range, &entry);
             if self.newest.get(&entry.key) == Some(&position.seq) {
                 self.newest.remove(&entry.key);
             }
             if let Some(Asked { id, client, outcome, .. }) = entry.asked {
                 self.asked.remove(&id);
                 if answers {
-                    context.reply(client, id, Answer::Done { outcome, seq: position.seq });
+                    context.reply(client, id, Answer::Done { outcome, position });
                 }
             }
             self.history.push_back(entry);
@@ -323,21 +426,25 @@ impl Replica {
     pub(super) fn reset<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         context.store.reset(self.range);
         (self.complete, self.held) = (false, None);
-        (self.committed, self.synced) = (Position::default(), Seq(0));
-        self.sessions = Sessions::default();
+        (self.meta, self.ahead, self.synced) = (Meta::default(), Alive::default(), Seq(0));
         self.history.clear();
         self.suffix.clear();
         self.newest.clear();
         self.asked.clear();
         self.unsynced.clear();
+        self.copies.clear();
     }
 
-    /// Everything up to `at` was copied.
-    pub(super) fn copied<S: RangeStore>(&mut self, at: Position, sessions: Sessions, context: &mut Context<'_, S>) {
-        let sessions = if planted(Bug::CopyLosesSessions) { Sessions::default() } else { sessions };
-        let gate = context.store.install_end(self.range, at, &sessions);
-        (self.complete, self.committed, self.sessions) = (true, at, sessions);
-        self.unsynced.push_back((gate, at.seq));
+    /// Everything that `meta` says was committed is here.
+    pub(super) fn copied<S: RangeStore>(&mut self, meta: Meta, forgotten: Seq, context: &mut Context<'_, S>) {
+        let sessions = if planted(Bug::CopyLosesSessions) { Default::default() } else { meta.sessions };
+        self.meta = Meta { sessions, ..meta };
+        self.ahead = self.meta.alive.clone();
+        self.complete = true;
+        // What is older does not lead up to it.
+        self.history.clear();
+        let gate = context.store.install_end(self.range, &self.meta, forgotten);
+        self.unsynced.push_back((gate, self.meta.committed.seq));
     }
 
     /// A message from `from`.
@@ -346,15 +453,19 @@ impl Replica {
             Message::Request { id, answered, client, key, operation, .. } => {
                 self.request(super::head::Request { id, answered, client, key, operation }, context);
             }
+            Message::Flush { id, answered, client, due, .. } => self.flush(id, answered, client, due, context),
             Message::Get { id, client, key, .. } => self.get(id, client, key, context),
             Message::Feed { epoch, to, entries, mark, .. } => self.fed(from, epoch, to, entries, mark, context),
             Message::Have { epoch, to, last, committed, .. } => self.had(from, epoch, to, last, committed, context),
             Message::Barrier { epoch, number, .. } => self.barrier(from, epoch, number, context),
             Message::BarrierAt { epoch, number, seq, .. } => self.barrier_at(epoch, number, seq, context),
-            Message::Copy { learner, after, .. } => self.give_copy(learner, after, context),
-            Message::CopyPart { to, from, after, kept, more, at, sessions, .. } if to == self.me.incarnation => {
-                let part = super::follow::Part { after, kept, more, at, sessions };
-                self.take_copy(from, part, context);
+            Message::Copy { learner, from, since, least, .. } => {
+                self.give_copy(Wanted { learner, from, since, least }, context);
+            }
+            Message::CopyPart { to, from, asked, since, kept, next, at, forgotten, meta, .. }
+                if to == self.me.incarnation =>
+            {
+                self.take_copy(from, CopyPart { asked, since, kept, next, at, forgotten, meta }, context);
             }
             Message::Fetch { attempt, learner, committed, ends, .. } => {
                 self.give_records(attempt, learner, committed, &ends, context);
@@ -365,7 +476,6 @@ impl Replica {
             Message::Learn { source, over, .. } => self.learn(source, over, context),
             Message::Seal { attempt, .. } => self.seal(attempt, context),
             Message::Equalise { attempt, source, last, .. } => self.equalise(attempt, source, last, context),
-            Message::Activate { chain, .. } => self.activate(chain, context),
             _ => {}
         }
         self.progress(context);
@@ -375,11 +485,12 @@ impl Replica {
     pub fn tick<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         self.ask_again(context);
         self.feed_again(context);
+        self.expire_sessions(context);
         self.progress(context);
     }
 
     /// Goes on with whatever can go on.
-    fn progress<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+    pub(super) fn progress<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         self.learn_synced(context);
         match &self.phase {
             Phase::Active(_) => self.flow(context),

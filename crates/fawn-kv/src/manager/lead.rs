@@ -1,10 +1,13 @@
 //! What the leader of the managers does. All that it knows beside the decided state is lost with its lead, and learnt anew.
 
-use super::state::{Command, State};
+use super::lease::Asked;
+use super::state::{Command, Did, Settings, Standing, State};
 use crate::chain::Timing;
 use crate::ids::{Address, Attempt, Epoch, Member, NodeId, Position, RangeId};
 use crate::message::{Message, Report};
-use std::collections::BTreeMap;
+use crate::planted::{Bug, planted};
+use fawn_ring::Ring;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a step of the manager wants done.
 #[derive(Debug, Default)]
@@ -25,21 +28,13 @@ pub(super) struct Heard {
     pub(super) reports: BTreeMap<RangeId, Report>,
 }
 
-/// A node that asks for a lease, and the chains that it believes to be active in.
-#[derive(Debug)]
-pub(super) struct Asked {
-    pub(super) member: Member,
-    pub(super) nonce: u64,
-    pub(super) active: Vec<(RangeId, Epoch)>,
-}
-
 /// How far an attempt is.
 #[derive(Debug, Default)]
 pub(super) struct Drive {
     pub(super) attempt: Attempt,
     pub(super) begun_us: u64,
-    /// Who has sealed, and what it has.
-    pub(super) sealed: BTreeMap<Member, (Position, Option<Attempt>)>,
+    /// Who has sealed, and where its log ends.
+    pub(super) sealed: BTreeMap<Member, Position>,
     pub(super) level: Vec<Member>,
     /// When seals, and when orders to equalise, were last sent for it.
     pub(super) sent_us: [Option<u64>; 2],
@@ -49,9 +44,9 @@ pub(super) struct Drive {
 #[derive(Debug)]
 pub struct Manager {
     pub(super) timing: Timing,
-    /// Members that each chain is to have.
-    pub(super) replicas: usize,
     pub(super) state: State,
+    /// The places of all nodes that are members.
+    pub(super) ring: Ring,
     /// Since when it leads, if it does.
     pub(super) leads_since_us: Option<u64>,
     pub(super) heard: BTreeMap<NodeId, Heard>,
@@ -63,15 +58,23 @@ pub struct Manager {
     pub(super) drives: BTreeMap<RangeId, Drive>,
     /// When something was last proposed for a range.
     pub(super) proposed_us: BTreeMap<RangeId, u64>,
+    /// Ranges that may not be as they should be.
+    pub(super) unsettled: BTreeSet<RangeId>,
+    /// Who lived when all ranges were last looked at.
+    pub(super) lived: Vec<Member>,
+    /// Until when two nodes count as cut off from each other.
+    pub(super) broken: BTreeMap<(NodeId, NodeId), u64>,
+    /// Nodes that had better be in no chain with those that they are cut off from.
+    pub(super) worse: BTreeSet<NodeId>,
 }
 
 impl Manager {
-    /// A manager of `ranges` ranges of which each is to have `replicas` members.
-    pub fn new(timing: Timing, replicas: usize, ranges: u32) -> Self {
+    /// A manager of a cluster that begins with these settings.
+    pub fn new(timing: Timing, settings: Settings) -> Self {
         Self {
             timing,
-            replicas,
-            state: State::new(ranges),
+            state: State::new(settings),
+            ring: Ring::new(),
             leads_since_us: None,
             heard: BTreeMap::new(),
             leases: BTreeMap::new(),
@@ -79,6 +82,10 @@ impl Manager {
             next_question: 0,
             drives: BTreeMap::new(),
             proposed_us: BTreeMap::new(),
+            unsettled: BTreeSet::new(),
+            lived: Vec::new(),
+            broken: BTreeMap::new(),
+            worse: BTreeSet::new(),
         }
     }
 
@@ -100,29 +107,42 @@ impl Manager {
         self.asked.clear();
         self.drives.clear();
         self.proposed_us.clear();
+        self.lived.clear();
+        self.broken.clear();
+        self.worse.clear();
+        self.unsettled = self.state.ranges.keys().copied().collect();
     }
 
     /// A command of the log is committed.
     pub fn committed(&mut self, now_us: u64, command: &Command, effects: &mut Effects) {
         let did = self.state.apply(command);
+        if did.is_some() && matches!(command, Command::Register { .. } | Command::Stand { .. }) {
+            let members = self.state.nodes.iter().filter(|(_, node)| node.standing == Standing::Member);
+            let places: Vec<_> = members.map(|(id, node)| node.place(*id)).collect();
+            self.ring = Ring::of(&places).expect("names of nodes give distinct places");
+        }
         if !self.leads() {
             return;
         }
-        match command {
-            Command::Register { node, nonce } => self.welcome(*node, *nonce, effects),
-            Command::Begin { range, attempt, .. } if did => {
-                let drive = Drive { attempt: *attempt, begun_us: now_us, ..Drive::default() };
-                self.drives.insert(*range, drive);
-                self.drive(*range, now_us, effects);
-            }
-            Command::Activate { range, .. } if did => {
-                let drive = self.drives.remove(range);
-                let mut members: Vec<Member> = self.state.ranges[range].chain.members.clone();
-                members.extend(drive.iter().flat_map(|drive| drive.sealed.keys()));
-                for member in members {
-                    self.activate(*range, member, effects);
+        match (command, did) {
+            (Command::Register { node, nonce, .. }, did) => {
+                self.welcome(*node, *nonce, effects);
+                if did.is_some() {
+                    self.unsettle_all();
                 }
             }
+            (Command::Stand { .. } | Command::Set(_) | Command::Form, Some(_)) => self.unsettle_all(),
+            (Command::Begin { range, attempt, into, .. }, Some(_)) => {
+                let upper = if let super::state::Into::Merge { upper } = into { Some(*upper) } else { None };
+                for range in std::iter::once(*range).chain(upper) {
+                    let drive = Drive { attempt: *attempt, begun_us: now_us, ..Drive::default() };
+                    self.drives.insert(range, drive);
+                    self.unsettled.insert(range);
+                    self.proposed_us.remove(&range);
+                    self.drive(range, now_us, effects);
+                }
+            }
+            (Command::Activate { attempt, .. }, Some(did)) => self.activated(*attempt, did, effects),
             _ => {}
         }
         if let Command::Learner { range, .. } | Command::Begin { range, .. } | Command::Activate { range, .. } = command
@@ -131,15 +151,47 @@ impl Manager {
         }
     }
 
-    fn activate(&self, range: RangeId, member: Member, effects: &mut Effects) {
-        let chain = self.state.ranges[&range].chain.clone();
-        let message = Message::Activate { incarnation: member.incarnation, range, chain };
-        effects.send.push((Address::Node(member.node), message));
+    fn unsettle_all(&mut self) {
+        self.unsettled.extend(self.state.ranges.keys());
+    }
+
+    /// Tells whoever was and is in the chains what has become of them.
+    fn activated(&mut self, attempt: Attempt, did: Did, effects: &mut Effects) {
+        let mut members: BTreeSet<Member> = BTreeSet::new();
+        for range in did.over.iter().chain(&did.active) {
+            members.extend(self.drives.remove(range).iter().flat_map(|drive| drive.sealed.keys()));
+            self.proposed_us.remove(range);
+            self.unsettled.remove(range);
+        }
+        for range in &did.active {
+            members.extend(&self.state.ranges[range].chain.members);
+            self.unsettled.insert(*range);
+            // The one before may now be merged with it.
+            let before = self.state.by_last.range(..self.state.ranges[range].chain.keys.low).next_back();
+            self.unsettled.extend(before.map(|(_, range)| *range));
+        }
+        for member in members {
+            self.tell(attempt, &did.over, &did.active, member, effects);
+        }
+    }
+
+    /// Tells a node of chains that are active.
+    fn tell(
+        &self,
+        attempt: Attempt,
+        over: &[RangeId],
+        active: &[RangeId],
+        to: Member,
+        effects: &mut Effects,
+    ) {
+        let chains = active.iter().filter_map(|id| Some((*id, self.state.ranges.get(id)?.chain.clone()))).collect();
+        let message = Message::Activate { incarnation: to.incarnation, attempt, over: over.to_vec(), chains };
+        effects.send.push((Address::Node(to.node), message));
     }
 
     fn welcome(&self, node: NodeId, nonce: u64, effects: &mut Effects) {
-        if let Some((incarnation, given_to)) = self.state.nodes.get(&node).filter(|(_, given_to)| *given_to == nonce) {
-            let message = Message::Welcome { nonce: *given_to, incarnation: *incarnation };
+        if let Some(registered) = self.state.nodes.get(&node).filter(|registered| registered.nonce == nonce) {
+            let message = Message::Welcome { nonce, incarnation: registered.incarnation };
             effects.send.push((Address::Node(node), message));
         }
     }
@@ -150,24 +202,23 @@ impl Manager {
             return;
         }
         match message {
-            Message::Hello { node, nonce } => {
-                if self.state.nodes.get(&node).is_some_and(|(_, given_to)| *given_to == nonce) {
+            Message::Hello { node, nonce, machine, domain, virtual_ids } => {
+                if self.state.nodes.get(&node).is_some_and(|registered| registered.nonce == nonce) {
                     self.welcome(node, nonce, effects);
                 } else {
-                    effects.propose.push(Command::Register { node, nonce });
+                    effects.propose.push(Command::Register { node, nonce, machine, domain, virtual_ids });
                 }
             }
-            Message::Heartbeat { member, nonce, reports } if self.state.lives(member) => {
+            Message::Heartbeat { member, nonce, reports, silent } if self.state.lives(member) => {
                 let active = reports.iter().filter(|report| report.epoch.0 > 0);
                 let active = active.map(|report| (report.range, report.epoch)).collect();
                 self.ask_for_lease(Asked { member, nonce, active }, now_us, effects);
                 for report in &reports {
-                    let chain = self.state.ranges.get(&report.range).map(|range| &range.chain);
-                    if chain.is_some_and(|chain| {
-                        (chain.place(member).is_some() || report.epoch.0 > 0) && report.epoch < chain.epoch
-                    }) {
-                        self.activate(report.range, member, effects);
-                    }
+                    self.look_at(member, report, effects);
+                }
+                for other in silent {
+                    let pair = (member.node.min(other), member.node.max(other));
+                    self.broken.insert(pair, now_us + self.timing.broken_us);
                 }
                 let reports = reports.into_iter().map(|report| (report.range, report)).collect();
                 self.heard.insert(member.node, Heard { member, at_us: now_us, reports });
@@ -176,8 +227,11 @@ impl Manager {
                 effects.send.push((Address::Node(node), Message::Superseded { incarnation }));
             }
             Message::Sealed { member, range, attempt, last, held } if self.state.lives(member) => {
+                if !self.may_be_source(range, member, held) {
+                    return;
+                }
                 if let Some(drive) = self.drives.get_mut(&range).filter(|drive| drive.attempt == attempt) {
-                    drive.sealed.insert(member, (last, held));
+                    drive.sealed.insert(member, last);
                     self.drive(range, now_us, effects);
                 }
             }
@@ -189,12 +243,48 @@ impl Manager {
                     self.drive(range, now_us, effects);
                 }
             }
-            Message::AskView { client } => {
-                let chains = self.state.ranges.iter().map(|(id, range)| (*id, range.chain.clone())).collect();
-                effects.send.push((Address::Client(client), Message::View { chains }));
+            Message::AskView { client, known } => {
+                let newer = self.state.ranges.iter().filter(|(_, range)| range.changed > known);
+                let chains = newer.map(|(id, range)| (*id, range.chain.clone())).collect();
+                let message = Message::View { number: self.state.changes, chains };
+                effects.send.push((Address::Client(client), message));
             }
             _ => {}
         }
+    }
+
+    /// What a node says of one of its ranges: perhaps it has to hear what has become of it.
+    fn look_at(&self, member: Member, report: &Report, effects: &mut Effects) {
+        let id = report.range;
+        if let Some(range) = self.state.ranges.get(&id) {
+            let chain = &range.chain;
+            let is_in = chain.place(member).is_some();
+            if (is_in || report.epoch.0 > 0) && report.epoch < chain.epoch {
+                self.tell(chain.attempt, &[], &[id], member, effects);
+            }
+            let wanted = range.pending.iter().any(|pending| pending.target.contains(&member));
+            let is_good = chain.members.len() >= self.replicas() && range.pending.is_none();
+            if !is_in && !chain.has_node(member.node) && !wanted && range.learner != Some(member) && is_good {
+                self.drop_range(member, id, chain.epoch, effects);
+            }
+        } else if let Some(over) = self.state.over.get(&id) {
+            // Both that were merged have to be told of at once.
+            let same = self.state.over.iter().filter(|(_, other)| *other == over).map(|(id, _)| *id);
+            self.tell(over.attempt, &same.collect::<Vec<_>>(), &over.ranges, member, effects);
+        } else if id < self.state.next_range || planted(Bug::DropUnknown) {
+            self.drop_range(member, id, Epoch(u32::MAX), effects);
+        }
+    }
+
+    fn drop_range(&self, member: Member, range: RangeId, epoch: Epoch, effects: &mut Effects) {
+        let over = self.state.ranges.get(&range).map_or(Attempt(0), |range| range.attempt);
+        let message = Message::Drop { incarnation: member.incarnation, range, epoch, over };
+        effects.send.push((Address::Node(member.node), message));
+    }
+
+    /// Members that a chain is to have: no more than there are machines.
+    pub(super) fn replicas(&self) -> usize {
+        (self.state.settings.replicas as usize).min(self.ring.machines())
     }
 
     /// Time has passed.
@@ -202,8 +292,11 @@ impl Manager {
         if !self.leads() {
             return;
         }
-        for range in self.state.ranges.keys().copied().collect::<Vec<_>>() {
-            self.plan(range, now_us, effects);
+        self.look_who_lives(now_us, effects);
+        for range in self.unsettled.iter().copied().collect::<Vec<_>>() {
+            if self.plan(range, now_us, effects) {
+                self.unsettled.remove(&range);
+            }
         }
     }
 }

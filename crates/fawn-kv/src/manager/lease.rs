@@ -1,9 +1,17 @@
 //! Leases: granted by a leader that has confirmed that it leads after it was asked; never to a node that has yet to seal.
 
-use super::lead::{Asked, Effects, Manager};
+use super::lead::{Effects, Manager};
 use crate::ids::{Address, Epoch, Member, RangeId};
 use crate::message::Message;
 use crate::planted::{Bug, planted};
+
+/// A node that asks for a lease, and the chains that it believes to be active in.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) member: Member,
+    pub(super) nonce: u64,
+    pub(super) active: Vec<(RangeId, Epoch)>,
+}
 
 impl Manager {
     /// A heartbeat asks for a lease.
@@ -33,9 +41,9 @@ impl Manager {
         if planted(Bug::GrantWhileSealing) {
             return false;
         }
-        self.state.ranges.iter().any(|(id, range)| {
+        self.state.under_way.iter().any(|id| {
             let sealed = self.drives.get(id).is_some_and(|drive| drive.sealed.contains_key(&member));
-            range.pending.is_some() && range.chain.place(member).is_some() && !sealed
+            self.state.ranges[id].chain.place(member).is_some() && !sealed
         })
     }
 

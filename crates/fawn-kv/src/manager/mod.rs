@@ -5,10 +5,11 @@
 //! * [`State`]: what is decided: a deterministic state machine, fed by an ordered log of [`Command`]s.
 //! * [`Manager`]: what its leader does: hears nodes, grants leases, plans changes and drives them to their end.
 
+mod drive;
 mod lead;
 mod lease;
 mod plan;
 mod state;
 
 pub use lead::{Effects, Manager};
-pub use state::{Command, Pending, Range, State};
+pub use state::{Command, Into, Over, Pending, Range, Registered, Settings, Standing, State};

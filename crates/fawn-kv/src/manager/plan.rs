@@ -1,13 +1,21 @@
-//! Who is to be in a chain, and how a change of it is driven to its end.
+//! Who is to be in a chain, and the next step towards it.
+//!
+//! The ring says who should hold what; a range gets there by itself, a step at a time, each of them one attempt:
+//!
+//! 1. without members that are gone: what is left of the chain goes on;
+//! 2. a learner for whoever is missing, then a chain with it at its place and without the one too many;
+//! 3. cut where a place of the ring is inside it, or made one with the next where none is between them any more.
 
 use super::lead::{Effects, Manager};
-use super::state::{Command, Pending};
-use crate::ids::{Address, Chain, Incarnation, Member, NodeId, Position, RangeId, Seq};
+use super::state::{Command, Into, Standing};
+use crate::ids::{Address, Member, NodeId, Position, RangeId};
 use crate::message::Message;
 use crate::planted::{Bug, planted};
+use fawn_ring::{Key, Ring, VirtualId};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Manager {
-    fn is_alive(&self, member: Member, now_us: u64) -> bool {
+    pub(super) fn is_alive(&self, member: Member, now_us: u64) -> bool {
         self.state.lives(member)
             && self
                 .heard
@@ -15,45 +23,161 @@ impl Manager {
                 .is_some_and(|heard| heard.member == member && now_us < heard.at_us + self.timing.dead_us)
     }
 
-    /// The nodes that live, the most wanted for the range first.
-    fn wanted(&self, range: RangeId, now_us: u64) -> Vec<Member> {
-        let mut alive: Vec<Member> =
-            self.heard.values().map(|heard| heard.member).filter(|member| self.is_alive(*member, now_us)).collect();
-        alive.sort_by_key(|member| rank(range, member.node));
-        alive
+    /// Looks who lives, and who hears whom; whoever was not heard of for long loses its places.
+    pub(super) fn look_who_lives(&mut self, now_us: u64, effects: &mut Effects) {
+        let heard: Vec<Member> = self.heard.values().map(|heard| heard.member).collect();
+        let alive: Vec<Member> = heard.into_iter().filter(|member| self.is_alive(*member, now_us)).collect();
+        self.broken.retain(|_, until| now_us < *until);
+        let worse = self.worse_connected(&alive);
+        if alive != self.lived || worse != self.worse {
+            (self.lived, self.worse) = (alive, worse);
+            self.unsettled.extend(self.state.ranges.keys());
+        }
+        let leads_since = self.leads_since_us.unwrap_or(now_us);
+        for (id, node) in &self.state.nodes {
+            let last = self.heard.get(id).map_or(leads_since, |heard| heard.at_us);
+            let is_gone = now_us >= last + self.timing.gone_us;
+            let standing = if is_gone { Standing::Gone } else { Standing::Member };
+            let was = if is_gone { Standing::Member } else { Standing::Gone };
+            if node.standing == was && (is_gone || self.heard.contains_key(id)) {
+                let (node, incarnation) = (*id, node.incarnation);
+                effects.propose.push(Command::Stand { node, incarnation, standing });
+            }
+        }
+        let enough = self.lived.len() >= self.state.settings.first_nodes.max(1) as usize;
+        if enough && self.state.is_unformed() {
+            effects.propose.push(Command::Form);
+        }
     }
 
-    /// Looks whether the range's chain is as it should be.
-    pub(super) fn plan(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) {
-        if self.state.ranges[&id].pending.is_some() {
-            return self.drive(id, now_us, effects);
+    /// Of nodes that are cut off from each other, those with the most such links, until none is left.
+    fn worse_connected(&self, alive: &[Member]) -> BTreeSet<NodeId> {
+        let lives = |node: &NodeId| alive.iter().any(|member| member.node == *node);
+        let mut links: Vec<(NodeId, NodeId)> =
+            self.broken.keys().filter(|(one, other)| lives(one) && lives(other)).copied().collect();
+        let mut worse = BTreeSet::new();
+        while !links.is_empty() {
+            let mut counts: BTreeMap<NodeId, usize> = BTreeMap::new();
+            for (one, other) in &links {
+                *counts.entry(*one).or_default() += 1;
+                *counts.entry(*other).or_default() += 1;
+            }
+            let (_, worst) = counts.into_iter().map(|(node, count)| (count, node)).max().expect("there are links");
+            links.retain(|(one, other)| *one != worst && *other != worst);
+            worse.insert(worst);
+        }
+        worse
+    }
+
+    /// Whether a node had better not be in a chain with these.
+    fn is_cut_off(&self, node: NodeId, from: &[NodeId]) -> bool {
+        self.worse.contains(&node)
+            && from.iter().any(|other| self.broken.contains_key(&(node.min(*other), node.max(*other))))
+    }
+
+    /// The members of the range's chain that live, in their order.
+    pub(super) fn alive(&self, id: RangeId, now_us: u64) -> Vec<Member> {
+        let members = &self.state.ranges[&id].chain.members;
+        let nodes: Vec<NodeId> = members.iter().map(|member| member.node).collect();
+        let usable = |member: &Member| self.is_alive(*member, now_us) && !self.is_cut_off(member.node, &nodes);
+        members.iter().copied().filter(usable).collect()
+    }
+
+    /// Whom the ring wants in the range's chain, head first, and who of them lives.
+    fn wanted(&self, last: &Key, now_us: u64) -> Vec<Member> {
+        let count = self.state.settings.replicas as usize;
+        let nodes_of = |ring: &Ring| -> Vec<NodeId> {
+            let chain = ring.chain_of_key(last, count).unwrap_or_default();
+            chain.into_iter().map(|place| place.node).collect()
+        };
+        let mut nodes = nodes_of(&self.ring);
+        if nodes.iter().any(|node| self.is_cut_off(*node, &nodes)) {
+            let mut ring = self.ring.clone();
+            for node in &self.worse {
+                ring.remove_node(*node);
+            }
+            nodes = nodes_of(&ring);
+        }
+        let lives = |node: &NodeId| {
+            let member = self.heard.get(node)?.member;
+            self.is_alive(member, now_us).then_some(member)
+        };
+        nodes.iter().filter_map(lives).collect()
+    }
+
+    /// Takes the next step for a range; whether there is none.
+    pub(super) fn plan(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) -> bool {
+        let Some(range) = self.state.ranges.get(&id) else { return true };
+        if range.pending.is_some() {
+            self.drive(id, now_us, effects);
+            return false;
         }
         if self.proposed_us.get(&id).is_some_and(|at| now_us < at + self.timing.resend_us) {
+            return false;
+        }
+        let alive = self.alive(id, now_us);
+        if range.chain.epoch.0 == 0 {
+            self.first(id, now_us, effects);
+            return false;
+        }
+        if alive.len() < range.chain.members.len() {
+            self.mend(id, &alive, now_us, effects);
+            return false;
+        }
+        let wanted = self.wanted(&range.chain.keys.high, now_us);
+        if wanted.is_empty() {
+            return false;
+        }
+        let missing = wanted.iter().find(|member| range.chain.place(**member).is_none()).copied();
+        if missing.is_some() || range.learner.is_some() {
+            self.bring_in(id, missing, &alive, &wanted, now_us, effects);
+            return false;
+        }
+        if range.chain.members != wanted {
+            let source = alive.iter().rev().find(|member| wanted.contains(member)).copied();
+            self.begin(id, wanted, source, Into::Itself, now_us, effects);
+            return false;
+        }
+        self.cut_or_join(id, now_us, effects)
+    }
+
+    /// The first chain of a range, which has nothing in it yet.
+    pub(super) fn first(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) {
+        if self.state.is_unformed() {
             return;
         }
-        let range = &self.state.ranges[&id];
-        let alive = self.alive(id, now_us);
-        if range.chain.epoch.0 == 0 || alive.len() < range.chain.members.len() {
-            return self.mend(id, &alive, now_us, effects);
+        let wanted = self.wanted(&self.state.ranges[&id].chain.keys.high, now_us);
+        if !wanted.is_empty() && wanted.len() >= self.replicas() {
+            self.begin(id, wanted, None, Into::Itself, now_us, effects);
         }
-        let wanted = self.wanted(id, now_us);
-        let best = &wanted[..self.replicas.min(wanted.len())];
-        let missing = best.iter().find(|member| range.chain.place(**member).is_none()).copied();
+    }
+
+    /// Has a missing member learn the range, and takes it in once it lacks nothing.
+    fn bring_in(
+        &mut self,
+        id: RangeId,
+        missing: Option<Member>,
+        alive: &[Member],
+        wanted: &[Member],
+        now_us: u64,
+        effects: &mut Effects,
+    ) {
+        let range = &self.state.ranges[&id];
         let learner = range.learner.filter(|learner| self.is_alive(*learner, now_us));
+        let source = *alive.last().expect("an active chain has members");
         match (learner, missing) {
-            (Some(learner), Some(_)) if self.is_caught_up(id, learner) => {
-                let mut target = alive.clone();
+            (Some(learner), Some(_)) if wanted.contains(&learner) && self.is_caught_up(id, learner) => {
+                let rank = |member: &Member| wanted.iter().position(|other| other == member).unwrap_or(usize::MAX);
+                let mut target = alive.to_vec();
                 target.push(learner);
-                target.sort_by_key(|member| rank(id, member.node));
-                target.truncate(self.replicas);
-                let source = *alive.last().expect("an active chain has members");
+                target.sort_by_key(rank);
+                target.truncate((self.state.settings.replicas as usize).max(1));
                 let source = if planted(Bug::LearnerAsSource) { learner } else { source };
-                self.begin(id, target, Some(source), now_us, effects);
+                self.begin(id, target, Some(source), Into::Itself, now_us, effects);
             }
-            (Some(learner), Some(missing)) if learner == missing => {
-                let source = *alive.last().expect("an active chain has members");
-                let over = range.attempt;
-                let message = Message::Learn { incarnation: learner.incarnation, range: id, source, over };
+            (Some(learner), Some(_)) if wanted.contains(&learner) => {
+                let (over, keys) = (range.attempt, range.chain.keys);
+                let message = Message::Learn { incarnation: learner.incarnation, range: id, keys, source, over };
                 effects.send.push((Address::Node(learner.node), message));
                 self.proposed_us.insert(id, now_us);
             }
@@ -70,25 +194,37 @@ impl Manager {
         heard.and_then(|heard| heard.reports.get(&range)).is_some_and(|report| report.caught_up)
     }
 
-    /// The members of the range's chain that live, in their order.
-    fn alive(&self, id: RangeId, now_us: u64) -> Vec<Member> {
-        let members = self.state.ranges[&id].chain.members.iter().copied();
-        members.filter(|member| self.is_alive(*member, now_us)).collect()
+    /// A range whose members are the right ones: cuts it at a place of the ring, or joins it to the next; whether neither is
+    /// due.
+    fn cut_or_join(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) -> bool {
+        let range = &self.state.ranges[&id];
+        let (keys, members) = (range.chain.keys, range.chain.members.clone());
+        let source = *members.last().expect("an active chain has members");
+        let places = self.ring.virtual_nodes();
+        let from = places.partition_point(|place| place.id.0 < keys.low);
+        let to = places.partition_point(|place| place.id.0 < keys.high);
+        if from < to {
+            // The middle one, so that many are made in few rounds.
+            let at = places[from + (to - from) / 2].id.0;
+            self.begin(id, members, Some(source), Into::Split { at }, now_us, effects);
+            return false;
+        }
+        if keys.high == Key::MAX || self.ring.get(&VirtualId(keys.high)).is_some() {
+            return true;
+        }
+        let Some(next) = self.state.next_to(id) else { return true };
+        let upper = &self.state.ranges[&next];
+        let quiet = upper.pending.is_none() && upper.learner.is_none() && !self.proposed_us.contains_key(&next);
+        if quiet && upper.chain.members == members && self.wanted(&upper.chain.keys.high, now_us) == members {
+            self.begin(id, members, Some(source), Into::Merge { upper: next }, now_us, effects);
+        }
+        false
     }
 
-    /// There is no chain yet, or members of it are gone; `alive` are not.
-    fn mend(&mut self, id: RangeId, alive: &[Member], now_us: u64, effects: &mut Effects) {
-        if self.state.ranges[&id].chain.epoch.0 == 0 {
-            let mut wanted = self.wanted(id, now_us);
-            if wanted.len() >= self.replicas {
-                wanted.truncate(self.replicas);
-                self.begin(id, wanted, None, now_us, effects);
-            }
-            return;
-        }
+    /// Members of the chain are gone; `alive` are not.
+    pub(super) fn mend(&mut self, id: RangeId, alive: &[Member], now_us: u64, effects: &mut Effects) {
         if let Some(source) = alive.last() {
-            self.begin(id, alive.to_vec(), Some(*source), now_us, effects);
-            return;
+            return self.begin(id, alive.to_vec(), Some(*source), Into::Itself, now_us, effects);
         }
         // Nobody of the chain lives as the member that it was. Whoever was a member, and lives again, has everything
         // that was acknowledged.
@@ -111,116 +247,25 @@ impl Manager {
         }
         if let Some((_, source)) = back.iter().max().copied() {
             let target = back.into_iter().map(|(_, member)| member).collect();
-            self.begin(id, target, Some(source), now_us, effects);
+            self.begin(id, target, Some(source), Into::Itself, now_us, effects);
         }
     }
 
-    fn begin(&mut self, id: RangeId, target: Vec<Member>, source: Option<Member>, now_us: u64, effects: &mut Effects) {
-        let attempt = self.state.ranges[&id].attempt.next();
-        self.proposed_us.insert(id, now_us);
-        effects.propose.push(Command::Begin { range: id, attempt, target, source });
-    }
-
-    /// Drives the attempt that is under way: seal, equalise, activate; or supersedes it.
-    pub(super) fn drive(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) {
-        if self.proposed_us.get(&id).is_some_and(|at| now_us < at + self.timing.resend_us) {
-            return;
-        }
-        let range = &self.state.ranges[&id];
-        let Some(Pending { target, source }) = range.pending.clone() else { return };
-        let gone = target.iter().any(|member| !self.is_alive(*member, now_us));
-        let late = |begun: u64| now_us >= begun + self.timing.attempt_us;
-        let source = if planted(Bug::SourceChosenAgain) {
-            let sealed = self.drives.get(&id).into_iter().flat_map(|drive| &drive.sealed);
-            source.and(sealed.max_by_key(|(_, (last, _))| *last).map(|(member, _)| *member))
-        } else {
-            source
-        };
-        let Some(drive) = self.drives.get(&id).filter(|drive| !gone && !late(drive.begun_us)) else {
-            return self.supersede(id, now_us, effects);
-        };
-        let source_end = match source {
-            None => Some((Position::default(), None)),
-            Some(source) => drive.sealed.get(&source).copied(),
-        };
-        let quiet = |member: &Member| {
-            planted(Bug::NoLeaseWait) || drive.sealed.contains_key(member) || self.has_no_lease(*member, now_us)
-        };
-        let all_sealed = target.iter().all(|member| drive.sealed.contains_key(member));
-        let ready = source_end.filter(|_| all_sealed && range.chain.members.iter().all(quiet));
-        let Some((last, held)) = ready else {
-            return self.send_seals(id, now_us, effects);
-        };
-        let anyone = planted(Bug::LearnerAsSource) || planted(Bug::ReviveFromAnyone) || planted(Bug::SourceChosenAgain);
-        if source.is_some() && held < Some(range.chain.attempt) && !anyone {
-            return self.supersede(id, now_us, effects);
-        }
-        let early = planted(Bug::ActivateBeforeLevel) && !drive.level.is_empty();
-        if early || target.iter().all(|member| drive.level.contains(member)) {
-            self.proposed_us.insert(id, now_us);
-            let (attempt, first) = (range.attempt, Seq(last.seq.0 + 1));
-            if planted(Bug::ActBeforeCommit) {
-                let chain = Chain { epoch: range.chain.epoch.next(), attempt, members: target.clone(), first };
-                for member in &target {
-                    let chain = chain.clone();
-                    let message = Message::Activate { incarnation: member.incarnation, range: id, chain };
-                    effects.send.push((Address::Node(member.node), message));
-                }
-            }
-            effects.propose.push(Command::Activate { range: id, attempt, first });
-            return;
-        }
-        let attempt = range.attempt;
-        let rest = target.into_iter().filter(|member| !drive.level.contains(member)).collect();
-        self.send_for(id, rest, now_us, effects, |incarnation| Message::Equalise {
-            incarnation,
-            range: id,
-            attempt,
-            source,
-            last,
-        });
-    }
-
-    /// Tells whoever was in the chain, and whoever is to be, to seal.
-    fn send_seals(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) {
-        let range = &self.state.ranges[&id];
-        let (attempt, sealed) = (range.attempt, &self.drives[&id].sealed);
-        let target = range.pending.iter().flat_map(|pending| &pending.target);
-        let mut rest: Vec<Member> = range.chain.members.iter().chain(target).copied().collect();
-        rest.retain(|member| !sealed.contains_key(member));
-        rest.sort_unstable();
-        rest.dedup();
-        self.send_for(id, rest, now_us, effects, |incarnation| Message::Seal { incarnation, range: id, attempt });
-    }
-
-    /// Sends a message of the attempt, not too often.
-    fn send_for(
+    pub(super) fn begin(
         &mut self,
         id: RangeId,
-        to: Vec<Member>,
+        target: Vec<Member>,
+        source: Option<Member>,
+        into: Into,
         now_us: u64,
         effects: &mut Effects,
-        message: impl Fn(Incarnation) -> Message,
     ) {
-        let resend_us = self.timing.resend_us;
-        let drive = self.drives.get_mut(&id).expect("an attempt is driven");
-        let step = usize::from(matches!(message(Incarnation(0)), Message::Equalise { .. }));
-        if drive.sent_us[step].is_some_and(|sent| now_us < sent + resend_us) {
-            return;
+        let mut highest = self.state.ranges[&id].attempt;
+        if let Into::Merge { upper } = into {
+            highest = highest.max(self.state.ranges[&upper].attempt);
+            self.proposed_us.insert(upper, now_us);
         }
-        drive.sent_us[step] = Some(now_us);
-        effects.send.extend(to.into_iter().map(|to| (Address::Node(to.node), message(to.incarnation))));
+        self.proposed_us.insert(id, now_us);
+        effects.propose.push(Command::Begin { range: id, attempt: highest.next(), target, source, into });
     }
-
-    /// A begun attempt is never taken back: another one takes its place.
-    fn supersede(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) {
-        let alive = self.alive(id, now_us);
-        self.mend(id, &alive, now_us, effects);
-    }
-}
-
-/// Orders nodes for a range, each range otherwise.
-fn rank(range: RangeId, node: NodeId) -> u64 {
-    let mixed = (u64::from(range.0) << 32 | u64::from(node.0)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 16
 }

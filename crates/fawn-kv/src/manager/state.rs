@@ -1,9 +1,79 @@
 //! What is decided, as a deterministic state machine: the same commands in the same order make the same state.
 
-use crate::ids::{Attempt, Chain, Incarnation, Member, NodeId, RangeId, Seq};
+use crate::ids::{Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq};
 use crate::planted::{Bug, planted};
+use fawn_ring::{DomainId, Interval, Key, MachineId, Node as Place, VirtualId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// What the operator sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Members that each chain is to have.
+    pub replicas: u32,
+    /// Nodes to wait for before the first ranges are made.
+    pub first_nodes: u32,
+    /// What chains go by, each from its next activation on.
+    pub rules: Rules,
+}
+
+/// What a node is to the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Standing {
+    /// It has its places.
+    Member,
+    /// It is to leave, and serves until others have what it has.
+    Draining,
+    /// It was not heard of for long. When it comes back, it has its places again.
+    Gone,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registered {
+    /// Its life.
+    pub incarnation: Incarnation,
+    /// The start that it was given to.
+    pub nonce: u64,
+    /// The machine that it runs on.
+    pub machine: MachineId,
+    /// What fails together with the machine.
+    pub domain: Option<DomainId>,
+    /// Number of its places.
+    pub virtual_ids: u32,
+    /// What it is to the ring.
+    pub standing: Standing,
+}
+
+impl Registered {
+    /// Its places on the ring: a function of its name and their number.
+    pub fn place(&self, node: NodeId) -> Place {
+        let virtual_ids = VirtualId::all_of(&node.0.to_le_bytes(), self.virtual_ids);
+        Place { id: node, machine: self.machine, domain: self.domain, virtual_ids }
+    }
+}
+
+/// What becomes of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Into {
+    /// It stays, with another chain.
+    Itself,
+    /// Two ranges, cut after this key.
+    Split {
+        /// The last key of the lower one.
+        at: Key,
+    },
+    /// One range, together with the one after it.
+    Merge {
+        /// That range.
+        upper: RangeId,
+    },
+    /// One range, together with the one before it, whose attempt this is a part of.
+    MergedBy {
+        /// That range.
+        lower: RangeId,
+    },
+}
 
 /// An entry of the managers' log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +84,26 @@ pub enum Command {
         node: NodeId,
         /// Names the start.
         nonce: u64,
+        /// The machine that it runs on.
+        machine: MachineId,
+        /// What fails together with the machine.
+        domain: Option<DomainId>,
+        /// Number of its places on the ring.
+        virtual_ids: u32,
     },
+    /// A node is to leave, is gone, or is to stay after all.
+    Stand {
+        /// The node.
+        node: NodeId,
+        /// The life that this is about; another has come back.
+        incarnation: Incarnation,
+        /// What it is to the ring from here on.
+        standing: Standing,
+    },
+    /// The operator changes settings.
+    Set(Settings),
+    /// The first ranges are made, of the nodes that there are.
+    Form,
     /// A node learns a range, or nobody does.
     Learner {
         /// The range.
@@ -26,12 +115,14 @@ pub enum Command {
     Begin {
         /// The range.
         range: RangeId,
-        /// Its number, the next one.
+        /// Its number, higher than any before.
         attempt: Attempt,
         /// Whom the chain is to have, head first.
         target: Vec<Member>,
         /// Whose log all get; `None`: a range that begins.
         source: Option<Member>,
+        /// What becomes of the range. Never [`Into::MergedBy`]: the lower one's attempt is both's.
+        into: Into,
     },
     /// The attempt has come to its end: its chain is active.
     Activate {
@@ -39,6 +130,10 @@ pub enum Command {
         range: RangeId,
         /// The attempt.
         attempt: Attempt,
+        /// What becomes of the range.
+        into: Into,
+        /// The end of the log before.
+        after: Position,
         /// Number of the first record.
         first: Seq,
     },
@@ -51,6 +146,8 @@ pub struct Pending {
     pub target: Vec<Member>,
     /// Whose log all get.
     pub source: Option<Member>,
+    /// What becomes of the range.
+    pub into: Into,
 }
 
 /// One range.
@@ -64,75 +161,291 @@ pub struct Range {
     pub pending: Option<Pending>,
     /// Who learns the range.
     pub learner: Option<Member>,
+    /// The change of the map that brought the chain about.
+    pub changed: u64,
+}
+
+/// A range that is no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Over {
+    /// The attempt that ended it.
+    pub attempt: Attempt,
+    /// What came of it and has not changed since: whoever comes back with the old range may be needed for these.
+    pub ranges: Vec<RangeId>,
 }
 
 /// What is decided.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// The life of each node, and the start that it was given to.
-    pub nodes: BTreeMap<NodeId, (Incarnation, u64)>,
-    /// The ranges.
+    /// The operator's settings.
+    pub settings: Settings,
+    /// The nodes.
+    pub nodes: BTreeMap<NodeId, Registered>,
+    /// The ranges: every key is in one.
     pub ranges: BTreeMap<RangeId, Range>,
+    /// The ranges by their last keys.
+    pub by_last: BTreeMap<Key, RangeId>,
+    /// Ranges that were split or merged.
+    pub over: BTreeMap<RangeId, Over>,
+    /// Ranges with an attempt under way.
+    pub under_way: std::collections::BTreeSet<RangeId>,
+    /// Changes of the map so far.
+    pub changes: u64,
+    /// Ranges from this one on are still to come.
+    pub next_range: RangeId,
+}
+
+/// What a command did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Did {
+    /// Ranges that are over.
+    pub over: Vec<RangeId>,
+    /// Ranges whose chain became active.
+    pub active: Vec<RangeId>,
 }
 
 impl State {
-    /// `count` ranges without chains.
-    pub fn new(count: u32) -> Self {
-        let range = Range { chain: Chain::none(), attempt: Attempt(0), pending: None, learner: None };
-        Self { nodes: BTreeMap::new(), ranges: (0..count).map(|id| (RangeId(id), range.clone())).collect() }
+    /// No nodes, and one range of all keys without a chain.
+    pub fn new(settings: Settings) -> Self {
+        let mut state = Self {
+            settings,
+            nodes: BTreeMap::new(),
+            ranges: BTreeMap::new(),
+            by_last: BTreeMap::new(),
+            over: BTreeMap::new(),
+            under_way: std::collections::BTreeSet::new(),
+            changes: 0,
+            next_range: RangeId(1),
+        };
+        state.add_range(Chain::none(Interval::ALL));
+        state
     }
 
     /// Whether this is the node's life now.
     pub fn lives(&self, member: Member) -> bool {
-        self.nodes.get(&member.node).is_some_and(|(incarnation, _)| *incarnation == member.incarnation)
+        self.nodes.get(&member.node).is_some_and(|node| node.incarnation == member.incarnation)
     }
 
-    /// Applies a command; whether it did anything. What no longer fits does nothing.
-    pub fn apply(&mut self, command: &Command) -> bool {
+    /// The range after another, in key order.
+    pub fn next_to(&self, range: RangeId) -> Option<RangeId> {
+        let last = self.ranges.get(&range)?.chain.keys.high;
+        self.by_last.range(last.successor()?..).next().map(|(_, range)| *range)
+    }
+
+    /// Whether no chain was ever active.
+    pub fn is_unformed(&self) -> bool {
+        self.ranges.len() == 1 && self.ranges.values().all(|range| range.chain.epoch.0 == 0 && range.pending.is_none())
+    }
+
+    fn add_range(&mut self, chain: Chain) -> RangeId {
+        let id = self.next_range;
+        self.next_range = id.next();
+        self.by_last.insert(chain.keys.high, id);
+        let (attempt, changed) = (chain.attempt, self.changes);
+        self.ranges.insert(id, Range { chain, attempt, pending: None, learner: None, changed });
+        id
+    }
+
+    fn remove_range(&mut self, id: RangeId) -> Option<Range> {
+        let range = self.ranges.remove(&id)?;
+        self.by_last.remove(&range.chain.keys.high);
+        self.under_way.remove(&id);
+        Some(range)
+    }
+
+    /// Applies a command: what it did, or `None` where it no longer fits and does nothing.
+    pub fn apply(&mut self, command: &Command) -> Option<Did> {
         match command {
-            Command::Register { node, nonce } => {
-                let (incarnation, last) = self.nodes.get(node).copied().unwrap_or_default();
-                if incarnation.0 > 0 && last == *nonce {
-                    return false;
-                }
-                let keeps = planted(Bug::RestartKeepsIncarnation) && incarnation.0 > 0;
-                self.nodes.insert(*node, (if keeps { incarnation } else { incarnation.next() }, *nonce));
-                true
+            Command::Register { node, nonce, machine, domain, virtual_ids } => {
+                self.register(*node, *nonce, *machine, *domain, *virtual_ids)
             }
+            Command::Stand { node, incarnation, standing } => {
+                let node = self.nodes.get_mut(node).filter(|node| node.incarnation == *incarnation)?;
+                node.standing = *standing;
+                Some(Did::default())
+            }
+            Command::Set(settings) => {
+                self.settings = *settings;
+                Some(Did::default())
+            }
+            Command::Form => self.form(),
             Command::Learner { range, learner } => {
-                let Some(range) = self.ranges.get_mut(range) else { return false };
+                let range = self.ranges.get_mut(range)?;
                 // A member of the chain, in whatever life, may be the last that has its data.
                 let fits = learner.is_none_or(|learner| !range.chain.has_node(learner.node));
-                if fits {
-                    range.learner = *learner;
-                }
-                fits
+                fits.then(|| range.learner = *learner)?;
+                Some(Did::default())
             }
-            Command::Begin { range, attempt, target, source } => {
-                let Some(range) = self.ranges.get_mut(range) else { return false };
-                let chain = &range.chain;
-                let from_chain = source.map_or(chain.epoch.0 == 0, |source| chain.has_node(source.node));
-                let distinct =
-                    (1..target.len()).all(|at| target[..at].iter().all(|other| other.node != target[at].node));
-                let anyone = planted(Bug::LearnerAsSource) || planted(Bug::ReviveFromAnyone);
-                if *attempt != range.attempt.next() || target.is_empty() || !(from_chain || anyone) || !distinct {
-                    return false;
-                }
-                range.attempt = *attempt;
-                range.pending = Some(Pending { target: target.clone(), source: *source });
-                true
+            Command::Begin { range, attempt, target, source, into } => {
+                self.begin(*range, *attempt, target, *source, *into)
             }
-            Command::Activate { range, attempt, first } => {
-                let Some(range) = self.ranges.get_mut(range) else { return false };
-                if *attempt != range.attempt {
-                    return false;
-                }
-                let Some(Pending { target, .. }) = range.pending.take() else { return false };
-                let epoch = range.chain.epoch.next();
-                range.chain = Chain { epoch, attempt: *attempt, members: target, first: *first };
-                range.learner = range.learner.filter(|learner| !range.chain.has_node(learner.node));
-                true
+            Command::Activate { range, attempt, into, after, first } => {
+                self.activate(*range, *attempt, *into, *after, *first)
             }
         }
+    }
+
+    fn register(
+        &mut self,
+        node: NodeId,
+        nonce: u64,
+        machine: MachineId,
+        domain: Option<DomainId>,
+        virtual_ids: u32,
+    ) -> Option<Did> {
+        let before = self.nodes.get(&node);
+        if before.is_some_and(|before| before.nonce == nonce) {
+            return None;
+        }
+        let incarnation = match before {
+            Some(before) if planted(Bug::RestartKeepsIncarnation) => before.incarnation,
+            Some(before) => before.incarnation.next(),
+            None => Incarnation(1),
+        };
+        let drains = before.is_some_and(|before| before.standing == Standing::Draining);
+        let standing = if drains { Standing::Draining } else { Standing::Member };
+        self.nodes.insert(node, Registered { incarnation, nonce, machine, domain, virtual_ids, standing });
+        Some(Did::default())
+    }
+
+    /// Cuts the key space at the places of all nodes that are members, and at its top, so that no range wraps.
+    fn form(&mut self) -> Option<Did> {
+        if !self.is_unformed() {
+            return None;
+        }
+        let id = *self.ranges.keys().next()?;
+        self.remove_range(id);
+        let members = self.nodes.iter().filter(|(_, node)| node.standing == Standing::Member);
+        let mut lasts: Vec<Key> =
+            members.flat_map(|(id, node)| node.place(*id).virtual_ids).map(|place| place.0).collect();
+        lasts.push(Key::MAX);
+        lasts.sort_unstable();
+        lasts.dedup();
+        let mut low = Key::MIN;
+        for high in lasts {
+            self.add_range(Chain::none(Interval::new(low, high)));
+            low = high.successor().unwrap_or(Key::MAX);
+        }
+        Some(Did::default())
+    }
+
+    fn begin(
+        &mut self,
+        id: RangeId,
+        attempt: Attempt,
+        target: &[Member],
+        source: Option<Member>,
+        into: Into,
+    ) -> Option<Did> {
+        let range = self.ranges.get(&id)?;
+        let chain = &range.chain;
+        let from_chain = source.map_or(chain.epoch.0 == 0, |source| chain.has_node(source.node));
+        let distinct = (1..target.len()).all(|at| target[..at].iter().all(|other| other.node != target[at].node));
+        let anyone = planted(Bug::LearnerAsSource) || planted(Bug::ReviveFromAnyone);
+        if attempt <= range.attempt || target.is_empty() || !(from_chain || anyone) || !distinct {
+            return None;
+        }
+        let pending = Pending { target: target.to_vec(), source, into };
+        match into {
+            Into::MergedBy { .. } => return None,
+            Into::Itself => {}
+            Into::Split { at } => {
+                chain.keys.cut(&at)?;
+            }
+            Into::Merge { upper } => {
+                let other = self.ranges.get(&upper)?;
+                let quiet = range.pending.is_none() && other.pending.is_none() && other.learner.is_none();
+                let fits = self.next_to(id) == Some(upper) && other.chain.members == chain.members;
+                if !quiet || !fits || attempt <= other.attempt {
+                    return None;
+                }
+                let other = self.ranges.get_mut(&upper)?;
+                other.attempt = attempt;
+                other.pending = Some(Pending { into: Into::MergedBy { lower: id }, ..pending.clone() });
+                self.under_way.insert(upper);
+            }
+        }
+        self.part(id);
+        let range = self.ranges.get_mut(&id)?;
+        range.attempt = attempt;
+        range.pending = Some(pending);
+        self.under_way.insert(id);
+        Some(Did::default())
+    }
+
+    /// Another attempt takes the place of one that may have been a merge: then the other range goes on by itself.
+    fn part(&mut self, id: RangeId) {
+        let partner = self.ranges.get(&id).and_then(|range| match range.pending.as_ref()?.into {
+            Into::Merge { upper: partner } | Into::MergedBy { lower: partner } => Some(partner),
+            Into::Itself | Into::Split { .. } => None,
+        });
+        let partner = partner.and_then(|partner| self.ranges.get_mut(&partner)?.pending.as_mut());
+        if let Some(pending) = partner {
+            pending.into = Into::Itself;
+        }
+    }
+
+    fn activate(&mut self, id: RangeId, attempt: Attempt, into: Into, after: Position, first: Seq) -> Option<Did> {
+        let range = self.ranges.get(&id)?;
+        let pending = range.pending.as_ref().filter(|pending| pending.into == into)?;
+        if attempt != range.attempt || first <= after.seq {
+            return None;
+        }
+        let chain = Chain {
+            keys: range.chain.keys,
+            epoch: range.chain.epoch.next(),
+            attempt,
+            members: pending.target.clone(),
+            after,
+            first,
+            rules: self.settings.rules,
+        };
+        self.changes += 1;
+        match into {
+            Into::MergedBy { .. } => None,
+            Into::Itself => {
+                self.forget(id);
+                self.under_way.remove(&id);
+                let changed = self.changes;
+                let range = self.ranges.get_mut(&id)?;
+                let learner = range.learner.filter(|learner| !chain.has_node(learner.node));
+                *range = Range { chain, attempt, pending: None, learner, changed };
+                Some(Did { over: Vec::new(), active: vec![id] })
+            }
+            Into::Split { at } => {
+                let (lower, upper) = chain.keys.cut(&at)?;
+                self.end(&[id]);
+                let active: Vec<RangeId> =
+                    [lower, upper].map(|keys| self.add_range(Chain { keys, ..chain.clone() })).to_vec();
+                self.over.insert(id, Over { attempt, ranges: active.clone() });
+                Some(Did { over: vec![id], active })
+            }
+            Into::Merge { upper } => {
+                let other = self.ranges.get(&upper)?;
+                let keys = Interval::new(chain.keys.low, other.chain.keys.high);
+                let epoch: Epoch = chain.epoch.max(other.chain.epoch.next());
+                self.end(&[id, upper]);
+                let merged = self.add_range(Chain { keys, epoch, ..chain });
+                for over in [id, upper] {
+                    self.over.insert(over, Over { attempt, ranges: vec![merged] });
+                }
+                Some(Did { over: vec![id, upper], active: vec![merged] })
+            }
+        }
+    }
+
+    fn end(&mut self, ranges: &[RangeId]) {
+        for range in ranges {
+            self.forget(*range);
+            self.remove_range(*range);
+        }
+    }
+
+    /// The range has changed since it came of others, which nobody needs any more for it.
+    fn forget(&mut self, id: RangeId) {
+        self.over.retain(|_, over| {
+            over.ranges.retain(|range| *range != id);
+            !over.ranges.is_empty()
+        });
     }
 }

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use fawn_kv::ids::{Address, Chain, RangeId, RequestId};
+use fawn_kv::ids::{Address, RangeId, RequestId};
+use fawn_kv::map::Map;
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::{Arithmetic, Cas, Delete, Mode, Operation, Outcome, Store};
 
+use fawn_ring::{Interval, Key};
+
 use crate::history::{KvOperation, KvOutcome};
+use super::store::SECRET;
 use crate::random::Random;
 
 /// A try is given up after this, and another one made.
@@ -14,15 +18,26 @@ const TRY_US: u64 = 300_000;
 /// An operation is given up after this: nobody knows what became of it.
 const GIVE_UP_US: u64 = 20_000_000;
 
+/// What an operation is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// A key, by its number.
+    Key(u64),
+    /// All keys of a range: a flush.
+    Range(RangeId, Interval),
+}
+
 /// What a client has asked.
 #[derive(Clone, Debug)]
 pub struct Asking {
     /// The request, the same at every try: an answer to any of them will do.
     pub id: RequestId,
-    /// The key's number.
-    pub key: u64,
+    /// What it is about.
+    pub about: About,
     /// What was asked, as the checker has it.
     pub operation: KvOperation,
+    /// Unix second at which the value that it stores expires; 0 for never.
+    pub expiry: u32,
     /// When it began, and when it was last tried.
     pub began_us: u64,
     tried_us: u64,
@@ -34,8 +49,12 @@ pub struct Client {
     /// Its number.
     pub number: u32,
     session: u64,
+    /// Sessions that it has begun.
+    sessions: u64,
     next: u64,
-    view: BTreeMap<RangeId, Chain>,
+    /// Values that it has made up.
+    values: u64,
+    map: Map,
     /// What it waits for.
     pub asking: Option<Asking>,
     /// The last version that it saw of each key, for compare-and-swap.
@@ -57,36 +76,64 @@ impl Client {
     pub fn new(number: u32, random: Random) -> Self {
         Self {
             number,
-            session: u64::from(number) + 1,
+            session: 0,
+            sessions: 0,
             next: 1,
-            view: BTreeMap::new(),
+            values: 0,
+            map: Map::default(),
             asking: None,
             seen: BTreeMap::new(),
             random,
         }
     }
 
-    /// Begins an operation on a key of `keys`. The checker is told of it.
-    pub fn begin(&mut self, keys: u64, now_us: u64) -> &Asking {
+    /// A session that nobody else has, and that began now.
+    fn begin_session(&mut self, unix: u32) {
+        self.session = u64::from(unix) << 32 | u64::from(self.number) << 16 | self.sessions;
+        self.sessions += 1;
+        self.next = 1;
+    }
+
+    /// Begins an operation on a key of `keys`, or on all of a range. The checker is told of it.
+    pub fn begin(&mut self, keys: u64, now_us: u64, unix: u32) -> &Asking {
+        if self.session == 0 {
+            self.begin_session(unix);
+        }
         // Half of all operations are on few keys.
         let key = if self.random.chance(1, 2) { self.random.below(keys.min(3)) } else { self.random.below(keys) };
         let id = RequestId { session: self.session, number: self.next };
-        let value = self.session * 1_000_000_000 + self.next;
+        self.values += 1;
+        let value = u64::from(self.number + 1) * 1_000_000_000 + self.values;
         self.next += 1;
+        let mut about = About::Key(key);
+        let mut expiry = 0;
+        // Counters keep the expiry of what they count up from: keys of values that expire have none.
+        let expires = key % 4 == 3;
         let operation = match self.random.below(16) {
             0..6 => KvOperation::Get,
+            6..10 if expires && self.random.chance(1, 4) => {
+                expiry = unix + 1 + self.random.below(4) as u32;
+                KvOperation::Put { value }
+            }
             6..10 => KvOperation::Put { value },
             10..12 => KvOperation::CompareAndSwap { expected: self.seen.get(&key).copied().unwrap_or(1), value },
             12 => KvOperation::Delete,
             13 => KvOperation::Add { value },
+            14 if self.random.chance(1, 8) => {
+                if let Some((range, chain)) = self.map.lookup(&position(key)) {
+                    about = About::Range(range, chain.keys);
+                }
+                KvOperation::Delete
+            }
             14 => KvOperation::Replace { value },
+            _ if expires => KvOperation::Get,
             _ => KvOperation::Increment { by: 1 },
         };
-        self.asking.insert(Asking { id, key, operation, began_us: now_us, tried_us: 0 })
+        self.asking.insert(Asking { id, about, operation, expiry, began_us: now_us, tried_us: 0 })
     }
 
     /// Tries again if it is time to, or gives up.
-    pub fn tick(&mut self, now_us: u64, ranges: u32, out: &mut Vec<(Address, Message)>) -> Option<Ended> {
+    pub fn tick(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) -> Option<Ended> {
         let asking = self.asking.as_mut()?;
         if now_us >= asking.began_us + GIVE_UP_US {
             return self.asking.take().map(Ended::GivenUp);
@@ -94,24 +141,39 @@ impl Client {
         if asking.tried_us > 0 && now_us < asking.tried_us + TRY_US {
             return None;
         }
-        if asking.tried_us > 0 || self.view.is_empty() {
-            out.push((Address::Manager, Message::AskView { client: self.number }));
+        if asking.tried_us > 0 || self.map.is_empty() {
+            out.push((Address::Manager, Message::AskView { client: self.number, known: self.map.number }));
         }
+        let again = asking.tried_us > 0;
         asking.tried_us = now_us.max(1);
         let (id, client) = (asking.id, self.number);
-        let range = RangeId((asking.key % u64::from(ranges)) as u32);
-        let Some(chain) = self.view.get(&range).filter(|chain| !chain.members.is_empty()) else {
+        let lies = match asking.about {
+            About::Key(key) => position(key),
+            About::Range(_, keys) => keys.low,
+        };
+        let Some((range, chain)) = self.map.lookup(&lies) else {
             asking.tried_us = now_us.saturating_sub(TRY_US - 20_000).max(1);
             return None;
         };
-        let key = format!("key-{:04}", asking.key).into_bytes();
+        // Everything before is answered, or was given up for good.
+        let answered = id.number - 1;
+        let key = match asking.about {
+            About::Range(flushed, _) if flushed != range => return self.asking.take().map(Ended::GivenUp),
+            About::Range(..) => {
+                out.push((Address::Node(chain.head().node), Message::Flush { range, id, answered, client, due: 0 }));
+                return None;
+            }
+            About::Key(key) => name(key),
+        };
         if asking.operation == KvOperation::Get {
-            out.push((Address::Node(chain.tail().node), Message::Get { range, id, client, key }));
+            let spread = chain.rules.spread_reads && !again;
+            let to = if spread { *self.random.pick(&chain.members) } else { chain.tail() };
+            out.push((Address::Node(to.node), Message::Get { range, id, client, key }));
             return None;
         }
         let text;
         let operation = match asking.operation {
-            KvOperation::Get => unreachable!("gets were just sent"),
+            KvOperation::Get | KvOperation::Expire { .. } => unreachable!("gets were just sent, and nobody expires"),
             KvOperation::Delete => Operation::Delete(Delete::default()),
             KvOperation::Increment { by } => Operation::Arithmetic(Arithmetic {
                 decrement: false,
@@ -133,33 +195,30 @@ impl Client {
                     KvOperation::Replace { .. } => (Mode::Replace, None),
                     _ => (Mode::Set, None),
                 };
-                Operation::Store(Store { mode, compare, ..Store::set(text.as_bytes()) })
+                Operation::Store(Store { mode, compare, expiry: asking.expiry, ..Store::set(text.as_bytes()) })
             }
         };
         let operation = postcard::to_allocvec(&operation).expect("an operation can be encoded");
-        // Everything before is answered, or was given up for good.
-        let answered = id.number - 1;
         let message = Message::Request { range, id, answered, client, key, operation };
         out.push((Address::Node(chain.head().node), message));
         None
     }
 
     /// A message has come.
-    pub fn receive(&mut self, message: Message) -> Option<Ended> {
+    pub fn receive(&mut self, message: Message, unix: u32) -> Option<Ended> {
         match message {
-            Message::View { chains } => {
-                for (range, chain) in chains {
-                    let known = self.view.entry(range).or_insert_with(Chain::none);
-                    if chain.epoch >= known.epoch {
-                        *known = chain;
-                    }
+            Message::View { number, chains } => {
+                for (range, chain) in chains.into_iter().filter(|(_, chain)| !chain.members.is_empty()) {
+                    self.map.learn(range, chain);
                 }
+                self.map.number = self.map.number.max(number);
                 None
             }
             Message::Reply { id, answer } => {
                 let asking = self.asking.take_if(|asking| asking.id == id)?;
                 let outcome = match answer {
-                    Answer::Done { outcome, seq } => outcome_of(outcome, seq.0),
+                    Answer::Done { .. } if matches!(asking.about, About::Range(..)) => KvOutcome::Gone,
+                    Answer::Done { outcome, position } => outcome_of(outcome, position.seq.0),
                     Answer::Found(kept) => match kept.and_then(|kept| Some((kept.version?, kept.position))) {
                         None => KvOutcome::Miss,
                         Some((version, position)) => {
@@ -168,8 +227,12 @@ impl Client {
                             KvOutcome::Hit { value, version: Some(position.seq.0) }
                         }
                     },
-                    Answer::NotMine | Answer::Unknown => {
-                        assert!(answer == Answer::NotMine, "a request that is still tried was not answered");
+                    Answer::Unknown { time } => {
+                        self.begin_session(unix.max(time));
+                        return Some(Ended::GivenUp(asking));
+                    }
+                    Answer::NotMine | Answer::TooFew | Answer::Busy | Answer::Malformed => {
+                        assert!(answer != Answer::Malformed, "operations can be read");
                         self.asking = Some(asking);
                         return None;
                     }
@@ -178,13 +241,25 @@ impl Client {
                 | KvOutcome::Stored { version: Some(version) }
                 | KvOutcome::Number { version: Some(version), .. } = outcome
                 {
-                    self.seen.insert(asking.key, version);
+                    if let About::Key(key) = asking.about {
+                        self.seen.insert(key, version);
+                    }
                 }
                 Some(Ended::Answered(asking, outcome))
             }
             _ => None,
         }
     }
+}
+
+/// The name of a key.
+fn name(key: u64) -> Vec<u8> {
+    format!("key-{key:04}").into_bytes()
+}
+
+/// Where a key lies.
+pub fn position(key: u64) -> Key {
+    SECRET.position(&name(key))
 }
 
 fn outcome_of(outcome: Outcome, seq: u64) -> KvOutcome {

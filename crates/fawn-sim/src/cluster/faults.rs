@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fawn_kv::ids::NodeId;
+use fawn_kv::manager::{Command, Settings, Standing};
 
 use super::store::MemoryStore;
-use super::world::{Event, Party, World};
+use super::world::{Event, Party, WRONG_US, World};
 
 /// The kinds of faults, as they are counted.
-pub const KINDS: [&str; 9] = [
+pub const KINDS: [&str; 13] = [
     "crash",
     "power failure",
     "lost disk",
@@ -18,9 +19,13 @@ pub const KINDS: [&str; 9] = [
     "one-way partition",
     "pause",
     "bad network",
+    "clock jump",
+    "drain",
+    "drained stays",
+    "other replicas",
 ];
 
-const WEIGHTS: [u64; 9] = [30, 4, 6, 12, 6, 14, 8, 12, 8];
+const WEIGHTS: [u64; 13] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3];
 
 impl World {
     /// Something goes wrong, and something else will.
@@ -46,6 +51,21 @@ impl World {
             }
             5 | 6 => self.cut(kind == 6),
             7 => self.places[node].paused_until_us = self.now_us + self.random.within(50_000, 4_000_000),
+            9 => {
+                let place = &mut self.places[node];
+                place.ahead_us = place.ahead_us.map(|_| self.random.below(2 * WRONG_US));
+            }
+            10 => self.stand(node, Standing::Draining),
+            11 => self.stand(node, Standing::Member),
+            12 => {
+                let most = u64::from(self.plan.nodes).min(5);
+                let settings = Settings {
+                    replicas: 1 + self.random.below(most) as u32,
+                    first_nodes: self.plan.nodes,
+                    rules: self.plan.rules,
+                };
+                self.command(Command::Set(settings));
+            }
             _ => {
                 let bad = self.random.chance(2, 3);
                 let most = if bad { 100 } else { 0 };
@@ -63,6 +83,24 @@ impl World {
         self.after(delay, Event::Fault);
     }
 
+    /// The operator has a node leave, or stay. Some stay always.
+    fn stand(&mut self, node: usize, standing: Standing) {
+        let Some(leader) = self.managers.leader else { return };
+        let state = self.managers.members[leader].state();
+        let members = state.nodes.values().filter(|node| node.standing == Standing::Member).count();
+        let id = NodeId(node as u64);
+        let Some(registered) = state.nodes.get(&id) else { return };
+        if standing == Standing::Member || members > 1 + state.settings.replicas as usize {
+            let incarnation = registered.incarnation;
+            self.command(Command::Stand { node: id, incarnation, standing });
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        let term = self.managers.term;
+        self.after(1000, Event::Propose { term, command });
+    }
+
     fn crash(&mut self, number: usize, wiped: bool) {
         let Some(node) = self.places[number].node.take() else { return };
         let random = self.random.fork();
@@ -76,7 +114,7 @@ impl World {
 
     /// Whether everything that the node has is on all the other members of its chains, of which there are some.
     fn may_lose_disk(&self, number: usize) -> bool {
-        let id = NodeId(number as u32);
+        let id = NodeId(number as u64);
         let Some(leader) = self.managers.leader else { return false };
         self.managers.members[leader].state().ranges.iter().all(|(range, state)| {
             if !state.chain.has_node(id) {

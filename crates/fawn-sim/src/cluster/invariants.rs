@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fawn_kv::chain::Lease;
 use fawn_kv::ids::{Chain, Epoch, Member, NodeId, RangeId, Seq};
 use fawn_kv::node::Node;
 use fawn_kv::store::RangeStore;
@@ -14,17 +15,20 @@ pub struct Invariants {
     chains: BTreeMap<(RangeId, Epoch), Chain>,
     /// How far each replica was looked at: its life, its epoch, what was committed.
     seen: BTreeMap<(NodeId, RangeId), (Member, Epoch, Seq)>,
+    leases: BTreeMap<NodeId, Lease>,
     /// Chains that became active at a member.
     pub activations: u64,
 }
 
 impl Invariants {
-    /// Looks at a node after a step.
+    /// Looks at a node after a step; whether its right to answer reads has changed.
     ///
     /// # Errors
     /// What does not hold.
-    pub fn look<S: RangeStore>(&mut self, node: &Node<S>) -> Result<(), String> {
-        let Some(me) = node.member() else { return Ok(()) };
+    pub fn look<S: RangeStore>(&mut self, node: &Node<S>) -> Result<bool, String> {
+        let Some(me) = node.member() else { return Ok(false) };
+        let lease = node.lease();
+        let mut changed = self.leases.insert(me.node, lease) != Some(lease);
         for (range, replica) in node.replicas() {
             let epoch = replica.chain().map_or(Epoch(0), |chain| chain.epoch);
             let committed = replica.committed().seq;
@@ -35,6 +39,7 @@ impl Invariants {
             }
             if let Some(chain) = replica.chain().filter(|chain| chain.epoch != before.1) {
                 self.activations += 1;
+                changed = true;
                 self.became_active(me, range, chain)?;
                 // A member may hear late of a chain that is over: then it lacks what others have committed since.
                 let mut before = self.committed.range((range, Seq(0))..=(range, Seq(u64::MAX))).rev();
@@ -60,7 +65,7 @@ impl Invariants {
                 }
             }
         }
-        Ok(())
+        Ok(changed)
     }
 
     fn became_active(&mut self, me: Member, range: RangeId, chain: &Chain) -> Result<(), String> {

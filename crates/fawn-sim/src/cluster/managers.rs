@@ -1,7 +1,7 @@
 //! The managers: one log that all agree on, and leaders that may not know yet that they no longer lead.
 
 use fawn_kv::chain::Timing;
-use fawn_kv::manager::{Command, Manager};
+use fawn_kv::manager::{Command, Manager, Settings};
 
 /// Managers over one agreed log, as a consensus library would run them.
 #[derive(Debug)]
@@ -17,20 +17,19 @@ pub struct Managers {
     /// Grows with every change of the leader.
     pub term: u64,
     timing: Timing,
-    replicas: usize,
-    ranges: u32,
+    settings: Settings,
 }
 
 impl Managers {
     /// `count` managers without a leader.
-    pub fn new(count: usize, timing: Timing, replicas: usize, ranges: u32) -> Self {
-        let members = (0..count).map(|_| Manager::new(timing, replicas, ranges)).collect();
-        Self { members, log: Vec::new(), told: vec![0; count], leader: None, term: 0, timing, replicas, ranges }
+    pub fn new(count: usize, timing: Timing, settings: Settings) -> Self {
+        let members = (0..count).map(|_| Manager::new(timing, settings)).collect();
+        Self { members, log: Vec::new(), told: vec![0; count], leader: None, term: 0, timing, settings }
     }
 
     /// A manager starts anew: it knows what the log says, and leads no more.
     pub fn restart(&mut self, number: usize, now_us: u64) {
-        let mut manager = Manager::new(self.timing, self.replicas, self.ranges);
+        let mut manager = Manager::new(self.timing, self.settings);
         let mut effects = fawn_kv::manager::Effects::default();
         for command in &self.log[..self.told[number]] {
             manager.committed(now_us, command, &mut effects);

@@ -1,77 +1,150 @@
 //! A datastore in memory whose unsynced writes are lost in a crash, all or the last of them.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use fawn_kv::entry::{Change, Entry, Kept};
-use fawn_kv::ids::{Attempt, Position, RangeId};
-use fawn_kv::sessions::Sessions;
-use fawn_kv::store::{Gate, Lookup, RangeStore, Recovered, Ticket};
+use fawn_kv::ids::{Attempt, Position, RangeId, Seq};
+use fawn_kv::meta::Meta;
+use fawn_kv::store::{Gate, Lookup, Part, RangeStore, Recovered, Scan, Ticket};
+use fawn_ring::{Interval, Key, Secret};
 
 use crate::random::Random;
 
 /// Keys in one part of a copy.
 const SCAN: usize = 8;
 
+/// Where keys lie in all simulated clusters.
+pub const SECRET: Secret = Secret([7; 32]);
+
 /// One write.
 #[derive(Clone, Debug)]
 enum Write {
-    Append(Entry),
-    Truncate(Position),
-    Hold(Attempt),
-    Reset,
-    Install(Vec<Kept>),
-    InstallEnd(Position, Sessions),
+    Create(RangeId, Interval),
+    Append(RangeId, Entry),
+    Truncate(RangeId, Position),
+    Hold(RangeId, Attempt),
+    Reset(RangeId),
+    Install(RangeId, Vec<Kept>),
+    InstallEnd(RangeId, Meta, Seq),
     /// What is committed up to here need not be in the log any more.
-    Commit(Position),
+    Commit(RangeId, Position),
+    /// Deleted versions up to here are forgotten.
+    Forget(RangeId, Seq),
+    Inherit(Vec<RangeId>, Vec<(RangeId, Recovered)>),
+    Drop(RangeId),
 }
 
 /// One range.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Image {
-    kept: BTreeMap<Vec<u8>, Kept>,
-    held: Option<Attempt>,
-    committed: Position,
-    sessions: Sessions,
+    /// The newest version of each key, by its position.
+    kept: BTreeMap<(Key, Vec<u8>), Kept>,
+    forgotten: Seq,
+    recovered: Recovered,
     entries: VecDeque<Entry>,
 }
 
 impl Image {
-    fn write(&mut self, write: &Write) {
-        match write {
-            Write::Append(entry) => self.entries.push_back(entry.clone()),
-            Write::Truncate(to) => while self.entries.pop_back_if(|entry| entry.position > *to).is_some() {},
-            Write::Hold(attempt) => self.held = Some(*attempt),
-            Write::Reset => *self = Self::default(),
-            Write::Install(kept) => self.keep_all(kept),
-            Write::InstallEnd(at, sessions) => (self.committed, self.sessions) = (*at, sessions.clone()),
-            Write::Commit(to) => {
-                while let Some(entry) = self.entries.pop_front_if(|entry| entry.position <= *to) {
-                    self.committed = entry.position;
-                    self.sessions.commit(&entry);
-                    self.commit(&entry);
-                }
-            }
-        }
+    fn new(keys: Interval) -> Self {
+        let recovered = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
+        Self { kept: BTreeMap::new(), forgotten: Seq(0), recovered, entries: VecDeque::new() }
     }
 
     fn commit(&mut self, entry: &Entry) {
         let version = match &entry.change {
-            Change::Nothing => return,
             Change::Delete => None,
             Change::Value(version) => Some(version.clone()),
+            _ => return,
         };
         self.keep(Kept { key: entry.key.clone(), position: entry.position, version });
     }
 
-    fn keep_all(&mut self, kept: &[Kept]) {
-        for kept in kept {
-            self.keep(kept.clone());
+    fn settle_to(&mut self, to: Position) {
+        while let Some(entry) = self.entries.pop_front_if(|entry| entry.position <= to) {
+            self.recovered.meta.commit(self.recovered.keys, &entry);
+            self.commit(&entry);
+        }
+    }
+
+    /// All of the log is committed.
+    fn settle(&mut self) {
+        if let Some(last) = self.entries.back().map(|entry| entry.position) {
+            self.settle_to(last);
         }
     }
 
     fn keep(&mut self, kept: Kept) {
-        if self.kept.get(&kept.key).is_none_or(|other| other.position < kept.position) {
-            self.kept.insert(kept.key.clone(), kept);
+        self.kept.insert((SECRET.position(&kept.key), kept.key.clone()), kept);
+    }
+
+    fn forget(&mut self, upto: Seq) {
+        let gone = |kept: &Kept| kept.version.is_none() && kept.position.seq <= upto;
+        self.kept.retain(|_, kept| !gone(kept));
+        self.forgotten = self.forgotten.max(upto);
+    }
+}
+
+/// All ranges of a store, after some of its writes.
+#[derive(Clone, Debug, Default)]
+struct Images(BTreeMap<RangeId, Image>);
+
+impl Images {
+    fn at(&mut self, range: RangeId) -> &mut Image {
+        self.0.get_mut(&range).expect("a range is created before it is written to")
+    }
+
+    fn write(&mut self, write: &Write) {
+        match write {
+            Write::Create(range, keys) => {
+                self.0.insert(*range, Image::new(*keys));
+            }
+            Write::Append(range, entry) => self.at(*range).entries.push_back(entry.clone()),
+            Write::Truncate(range, to) => {
+                while self.at(*range).entries.pop_back_if(|entry| entry.position > *to).is_some() {}
+            }
+            Write::Hold(range, attempt) => self.at(*range).recovered.held = Some(*attempt),
+            Write::Reset(range) => {
+                let keys = self.at(*range).recovered.keys;
+                self.0.insert(*range, Image::new(keys));
+            }
+            Write::Install(range, kept) => {
+                let image = self.at(*range);
+                image.settle();
+                kept.iter().for_each(|kept| image.keep(kept.clone()));
+            }
+            Write::InstallEnd(range, meta, forgotten) => {
+                let image = self.at(*range);
+                image.settle();
+                image.recovered.meta = meta.clone();
+                image.forgotten = image.forgotten.max(*forgotten);
+            }
+            Write::Commit(range, to) => {
+                self.at(*range).settle_to(*to);
+            }
+            Write::Forget(range, upto) => self.at(*range).forget(*upto),
+            Write::Inherit(over, ranges) => self.inherit(over, ranges),
+            Write::Drop(range) => {
+                self.0.remove(range);
+            }
+        }
+    }
+
+    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) {
+        let over: Vec<Image> = over.iter().filter_map(|range| self.0.remove(range)).collect();
+        let forgotten = over.iter().map(|image| image.forgotten).max().unwrap_or_default();
+        let entries = over.iter().flat_map(|image| &image.entries);
+        let mut all: Vec<Kept> = over.iter().flat_map(|image| image.kept.values()).cloned().collect();
+        // What is in the log is all committed: whoever is not sure has cut it off.
+        let mut committed = Image::new(Interval::ALL);
+        entries.for_each(|entry| committed.commit(entry));
+        all.extend(committed.kept.into_values());
+        for (range, recovered) in ranges {
+            let mut image = Image { forgotten, ..Image::new(recovered.keys) };
+            for kept in all.iter().filter(|kept| recovered.keys.contains(&SECRET.position(&kept.key))) {
+                image.keep(kept.clone());
+            }
+            image.recovered = recovered.clone();
+            self.0.insert(*range, image);
         }
     }
 }
@@ -80,14 +153,16 @@ impl Image {
 #[derive(Debug)]
 pub struct MemoryStore {
     /// What lookups see: only the keys.
-    shown: HashMap<RangeId, Image>,
+    shown: Images,
     /// What a crash leaves, at least.
-    base: BTreeMap<RangeId, Image>,
+    base: Images,
     /// What is not durable yet, in order.
-    unsynced: VecDeque<(RangeId, Write)>,
+    unsynced: VecDeque<Write>,
     durable: Gate,
     /// Lookups that wait for flash.
     pub waiting: Vec<(Ticket, Option<Kept>)>,
+    /// Scans that wait for flash.
+    pub scans: Vec<(Ticket, Part)>,
     random: Random,
 }
 
@@ -95,18 +170,25 @@ impl MemoryStore {
     /// An empty store.
     pub fn new(random: Random) -> Self {
         Self {
-            shown: HashMap::new(),
-            base: BTreeMap::new(),
+            shown: Images::default(),
+            base: Images::default(),
             unsynced: VecDeque::new(),
             durable: Gate(0),
             waiting: Vec::new(),
+            scans: Vec::new(),
             random,
         }
     }
 
-    fn write(&mut self, range: RangeId, write: Write) -> Gate {
-        self.unsynced.push_back((range, write));
-        Gate(self.durable.0 + self.unsynced.len() as u64)
+    fn write(&mut self, write: Write) -> Gate {
+        self.unsynced.push_back(write);
+        self.written()
+    }
+
+    /// Writes what lookups see at once.
+    fn show(&mut self, write: Write) -> Gate {
+        self.shown.write(&write);
+        self.write(write)
     }
 
     /// The gate of everything written so far.
@@ -117,8 +199,8 @@ impl MemoryStore {
     /// A sync that began with `gate` is done.
     pub fn synced(&mut self, gate: Gate) {
         while self.durable < gate {
-            let (range, write) = self.unsynced.pop_front().expect("a gate is written before it is durable");
-            self.base.entry(range).or_default().write(&write);
+            let write = self.unsynced.pop_front().expect("a gate is written before it is durable");
+            self.base.write(&write);
             self.durable.0 += 1;
         }
     }
@@ -130,58 +212,71 @@ impl MemoryStore {
             self.synced(Gate(self.durable.0 + survives));
         }
         let mut store = Self::new(random);
-        let recovered = |image: &Image| Recovered {
-            held: image.held,
-            committed: image.committed,
-            sessions: image.sessions.clone(),
-            entries: image.entries.iter().cloned().collect(),
-        };
-        let recovered = self.base.iter().map(|(range, image)| (*range, recovered(image))).collect();
-        let shown = |image: &Image| Image { kept: image.kept.clone(), ..Image::default() };
-        store.shown = self.base.iter().map(|(range, image)| (*range, shown(image))).collect();
+        let recovered =
+            |image: &Image| Recovered { entries: image.entries.iter().cloned().collect(), ..image.recovered.clone() };
+        let recovered = self.base.0.iter().map(|(range, image)| (*range, recovered(image))).collect();
+        store.shown = self.base.clone();
         store.base = self.base;
+        for image in store.shown.0.values_mut() {
+            image.entries.clear();
+        }
         (store, recovered)
     }
 }
 
 impl RangeStore for MemoryStore {
+    fn create(&mut self, range: RangeId, keys: Interval) -> Gate {
+        self.show(Write::Create(range, keys))
+    }
+
     fn append(&mut self, range: RangeId, entry: &Entry) -> Gate {
-        self.write(range, Write::Append(entry.clone()))
+        self.write(Write::Append(range, entry.clone()))
     }
 
     fn truncate(&mut self, range: RangeId, to: Position) -> Gate {
-        self.write(range, Write::Truncate(to))
+        self.write(Write::Truncate(range, to))
     }
 
     fn hold(&mut self, range: RangeId, attempt: Attempt) -> Gate {
-        self.write(range, Write::Hold(attempt))
+        self.write(Write::Hold(range, attempt))
     }
 
     fn reset(&mut self, range: RangeId) -> Gate {
-        self.shown.remove(&range);
-        self.write(range, Write::Reset)
+        self.show(Write::Reset(range))
     }
 
     fn install(&mut self, range: RangeId, kept: &[Kept]) -> Gate {
-        let image = self.shown.entry(range).or_default();
-        image.keep_all(kept);
-        self.write(range, Write::Install(kept.to_vec()))
+        self.show(Write::Install(range, kept.to_vec()))
     }
 
-    fn install_end(&mut self, range: RangeId, at: Position, sessions: &Sessions) -> Gate {
-        self.write(range, Write::InstallEnd(at, sessions.clone()))
+    fn install_end(&mut self, range: RangeId, meta: &Meta, forgotten: Seq) -> Gate {
+        self.show(Write::InstallEnd(range, meta.clone(), forgotten))
     }
 
-    fn commit(&mut self, range: RangeId, entry: &Entry, _: &Sessions) {
-        self.shown.entry(range).or_default().commit(entry);
+    fn commit(&mut self, range: RangeId, entry: &Entry) {
+        self.shown.at(range).commit(entry);
         // As when a segment is sealed.
         if self.random.chance(1, 8) {
-            self.write(range, Write::Commit(entry.position));
+            self.write(Write::Commit(range, entry.position));
+            // As when slices are merged.
+            if self.random.chance(1, 8) {
+                let upto = Seq(entry.position.seq.0.saturating_sub(self.random.below(20)));
+                self.show(Write::Forget(range, upto));
+            }
         }
     }
 
+    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate {
+        self.show(Write::Inherit(over.to_vec(), ranges.to_vec()))
+    }
+
+    fn drop_range(&mut self, range: RangeId) -> Gate {
+        self.show(Write::Drop(range))
+    }
+
     fn lookup(&mut self, range: RangeId, key: &[u8], ticket: Ticket) -> Lookup {
-        let kept = self.shown.get(&range).and_then(|image| image.kept.get(key)).cloned();
+        let image = self.shown.0.get(&range);
+        let kept = image.and_then(|image| image.kept.get(&(SECRET.position(key), key.to_vec()))).cloned();
         if self.random.chance(1, 3) {
             self.waiting.push((ticket, kept));
             return Lookup::Later;
@@ -189,12 +284,28 @@ impl RangeStore for MemoryStore {
         Lookup::Known(kept)
     }
 
-    fn scan(&self, range: RangeId, after: Option<&[u8]>) -> (Vec<Kept>, bool) {
-        let Some(image) = self.shown.get(&range) else { return (Vec::new(), false) };
-        let from = after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
-        let mut rest = image.kept.range::<[u8], _>((from, std::ops::Bound::Unbounded)).map(|(_, kept)| kept.clone());
-        let part = rest.by_ref().take(SCAN).collect();
-        (part, rest.next().is_some())
+    fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, ticket: Ticket) -> Scan {
+        let Some(image) = self.shown.0.get(&range) else { return Scan::Known(Part::default()) };
+        let mut part = Part::default();
+        let from = (from.unwrap_or(Key::MIN), Vec::new());
+        for ((key, _), kept) in image.kept.range(from..).filter(|(_, kept)| kept.position.seq > since) {
+            // All keys of one position are in one part.
+            let is_new = part.kept.last().is_none_or(|last| SECRET.position(&last.key) != *key);
+            if part.kept.len() >= SCAN && is_new {
+                part.next = Some(*key);
+                break;
+            }
+            part.kept.push(kept.clone());
+        }
+        if self.random.chance(1, 3) {
+            self.scans.push((ticket, part));
+            return Scan::Later;
+        }
+        Scan::Known(part)
+    }
+
+    fn forgotten(&self, range: RangeId) -> Seq {
+        self.shown.0.get(&range).map_or(Seq(0), |image| image.forgotten)
     }
 
     fn durable(&self) -> Gate {

@@ -4,19 +4,20 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::fmt;
 
-use fawn_kv::chain::Timing;
+use fawn_kv::chain::{Now, Timing};
 use fawn_kv::entry::Kept;
-use fawn_kv::ids::{Address, NodeId, RangeId};
-use fawn_kv::manager::{Command, Effects};
+use fawn_kv::ids::{Ack, Address, NodeId, RangeId, Rules};
+use fawn_kv::manager::{Command, Effects, Settings, Standing};
 use fawn_kv::message::Message;
-use fawn_kv::node::Node;
-use fawn_kv::store::{Gate, Recovered, Ticket};
+use fawn_kv::node::{Identity, Node};
+use fawn_kv::store::{Gate, Part, Recovered, Ticket};
+use fawn_ring::{Key, MachineId, Ring};
 
-use super::client::{Client, Ended};
+use super::client::{About, Client, Ended, position};
 use super::invariants::{Invariants, checksum};
 use super::managers::Managers;
-use super::store::MemoryStore;
-use crate::history::{Checker, Failure, KvModel};
+use super::store::{MemoryStore, SECRET};
+use crate::history::{Checker, Failure, KvModel, KvOperation, KvOutcome};
 use crate::random::Random;
 
 /// Between two ticks of anything.
@@ -25,15 +26,29 @@ const TICK_US: u64 = 10_000;
 /// A run of more events than this goes in circles.
 const MOST_EVENTS: u64 = 2_000_000;
 
+/// Unix second at which runs begin.
+const BEGIN_UNIX: u32 = 1_900_000_000;
+
+/// Clocks of nodes are wrong by no more, unless they know nothing.
+pub(super) const WRONG_US: u64 = 500_000;
+
 /// What a run is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Nodes.
+    /// Nodes from the beginning.
     pub nodes: u32,
+    /// Nodes that join later.
+    pub late: u32,
+    /// Whether two nodes share each machine.
+    pub shared: bool,
     /// Members of each chain.
-    pub replicas: usize,
-    /// Ranges.
-    pub ranges: u32,
+    pub replicas: u32,
+    /// Places of each node on the ring.
+    pub virtual_ids: u32,
+    /// What chains go by.
+    pub rules: Rules,
+    /// Whether some node believes that it is 1970.
+    pub lost_clock: bool,
     /// Clients.
     pub clients: u32,
     /// Keys.
@@ -53,10 +68,21 @@ impl Plan {
     pub fn of(seed: u64) -> Self {
         let mut random = Random::new(seed ^ 0x706c_616e);
         let replicas = *random.pick(&[1, 2, 3, 3, 3, 5]);
+        let shared = random.chance(1, 8);
+        let machines = replicas + random.below(3) as u32;
+        let rules = Rules {
+            ack: Ack::Durable,
+            min_write_replicas: if random.chance(1, 4) { 2.min(replicas as u8) } else { 1 },
+            spread_reads: random.chance(1, 3),
+        };
         Self {
-            nodes: replicas as u32 + random.below(4) as u32,
+            nodes: if shared { machines * 2 } else { machines },
+            late: random.below(3) as u32,
+            shared,
             replicas,
-            ranges: 1 + random.below(4) as u32,
+            virtual_ids: *random.pick(&[1, 1, 1, 2, 4]),
+            rules,
+            lost_clock: random.chance(1, 8),
             clients: 3 + random.below(8) as u32,
             keys: 4 + random.below(30),
             managers: 3,
@@ -133,6 +159,13 @@ pub(super) enum Party {
     Client(usize),
 }
 
+/// What was read from flash.
+#[derive(Clone, Debug)]
+pub(super) enum Read {
+    Key(Option<Kept>),
+    Part(Part),
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     Deliver {
@@ -150,7 +183,7 @@ pub(super) enum Event {
         node: usize,
         run: u32,
         ticket: Ticket,
-        kept: Option<Kept>,
+        read: Read,
     },
     ManagerTick(usize),
     /// A proposal has come to the log.
@@ -174,6 +207,17 @@ pub(super) enum Event {
     Fault,
     Restart(usize),
     Heal(u64),
+    /// A value can expire from now on, by one clock or another.
+    MayExpire {
+        key: u64,
+        value: u64,
+        expiry: u32,
+    },
+    /// By all clocks the value is expired.
+    Expired {
+        key: u64,
+        operation: u64,
+    },
 }
 
 struct Timed {
@@ -213,6 +257,8 @@ pub(super) struct Place {
     /// What the clock says at time 0, and by how many parts per million it is faster than the slowest there may be.
     offset_us: u64,
     fast_ppm: u64,
+    /// By how much the clock of the day is ahead of one that is [`WRONG_US`] slow; `None`: it began in 1970.
+    pub(super) ahead_us: Option<u64>,
     pub(super) paused_until_us: u64,
     syncing: bool,
 }
@@ -227,6 +273,8 @@ pub(super) struct World {
     pub(super) managers: Managers,
     clients: Vec<Client>,
     checkers: Vec<Checker<KvModel>>,
+    /// Where the keys lie.
+    positions: Vec<Key>,
     /// By client: the operation that the checker knows.
     open: Vec<Option<u64>>,
     next_operation: u64,
@@ -258,10 +306,21 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Violation> {
 impl World {
     fn new(seed: u64, plan: Plan) -> Self {
         let mut random = Random::new(seed);
-        let timing = Timing { history: 64, batch: 16, ..Timing::default() };
-        let managers = Managers::new(plan.managers, timing, plan.replicas, plan.ranges);
-        let places = (0..plan.nodes)
-            .map(|_| Place {
+        let timing = Timing {
+            history: 64,
+            batch: 16,
+            pending: 64,
+            session_idle_s: 4,
+            gone_us: 3_000_000,
+            broken_us: 3_000_000,
+            ..Timing::default()
+        };
+        let settings = Settings { replicas: plan.replicas, first_nodes: plan.nodes, rules: plan.rules };
+        let managers = Managers::new(plan.managers, timing, settings);
+        let lost_clock = if plan.lost_clock { random.below(u64::from(plan.nodes)) } else { u64::MAX };
+        let places = (0..u64::from(plan.nodes + plan.late))
+            .map(|number| Place {
+                ahead_us: (number != lost_clock).then(|| random.below(2 * WRONG_US)),
                 node: None,
                 left: Some((MemoryStore::new(random.fork()), BTreeMap::new())),
                 run: 0,
@@ -283,6 +342,7 @@ impl World {
             managers,
             clients,
             checkers,
+            positions: (0..plan.keys).map(position).collect(),
             open: vec![None; plan.clients as usize],
             next_operation: 0,
             invariants: Invariants::default(),
@@ -298,8 +358,9 @@ impl World {
         for number in 0..plan.managers {
             world.after(0, Event::ManagerTick(number));
         }
-        for number in 0..plan.nodes as usize {
-            let delay = world.random.below(50_000);
+        for number in 0..(plan.nodes + plan.late) as usize {
+            let late = number >= plan.nodes as usize;
+            let delay = world.random.below(if late { plan.faults_us } else { 50_000 });
             world.after(delay, Event::Restart(number));
         }
         for number in 0..plan.clients as usize {
@@ -368,8 +429,25 @@ impl World {
         }
         let Some(leader) = self.managers.leader else { return "nobody leads".into() };
         let state = self.managers.members[leader].state();
-        for (id, range) in &state.ranges {
-            if range.pending.is_some() || range.chain.members.len() < self.plan.replicas {
+        if let Some(node) = self.places.iter().filter(|place| place.run > 0).find_map(|place| match &place.node {
+            Some(node) if node.member().is_some_and(|member| state.lives(member)) => None,
+            _ => Some(place.run),
+        }) {
+            return format!("a node in its run {node} does not live");
+        }
+        let members = state.nodes.iter().filter(|(_, node)| node.standing == Standing::Member);
+        let ring = Ring::of(&members.map(|(id, node)| node.place(*id)).collect::<Vec<_>>());
+        let ring = ring.expect("places are distinct");
+        let mut ends: Vec<Key> = ring.virtual_nodes().iter().map(|place| place.id.0).chain([Key::MAX]).collect();
+        ends.dedup();
+        if !state.by_last.keys().eq(&ends) {
+            return format!("{} ranges for {} places", state.ranges.len(), ring.virtual_nodes().len());
+        }
+        for (last, id) in &state.by_last {
+            let range = &state.ranges[id];
+            let wanted = ring.chain_of_key(last, state.settings.replicas as usize).unwrap_or_default();
+            let wanted = wanted.iter().map(|place| place.node);
+            if range.pending.is_some() || !range.chain.members.iter().map(|member| member.node).eq(wanted) {
                 return format!("{id:?} is {range:?}");
             }
             for member in &range.chain.members {
@@ -382,6 +460,15 @@ impl World {
                 if replica.last() != replica.committed() {
                     return format!("{member:?} of {id:?} has {:?} and {:?}", replica.last(), replica.committed());
                 }
+            }
+        }
+        for node in self.places.iter().filter_map(|place| place.node.as_ref()) {
+            let strays = |(range, _): &(RangeId, _)| {
+                let member = node.member();
+                state.ranges.get(range).is_none_or(|range| member.is_none_or(|me| range.chain.place(me).is_none()))
+            };
+            if let Some((range, _)) = node.replicas().find(strays) {
+                return format!("{:?} has something of {range:?} still", node.member());
             }
         }
         String::new()
@@ -402,16 +489,32 @@ impl World {
                 self.places[node].node.as_mut().expect("it runs").store_mut().synced(gate);
                 self.step(node, Node::tick)
             }
-            Event::Read { node, run, ticket, kept } => {
+            Event::Read { node, run, ticket, read } => {
                 if self.places[node].run != run {
                     return Ok(());
                 }
                 if self.now_us < self.places[node].paused_until_us {
                     let delay = self.places[node].paused_until_us - self.now_us;
-                    self.after(delay, Event::Read { node, run, ticket, kept });
+                    self.after(delay, Event::Read { node, run, ticket, read });
                     return Ok(());
                 }
-                self.step(node, |node, now_us, out| node.read(now_us, ticket, kept, out))
+                self.step(node, |node, now, out| match read {
+                    Read::Key(kept) => node.read(now, ticket, kept, out),
+                    Read::Part(part) => node.scanned(now, ticket, part, out),
+                })
+            }
+            Event::MayExpire { key, value, expiry } => {
+                let operation = self.next_operation;
+                self.next_operation += 1;
+                judge(self.checkers[key as usize].invoke(self.now_us, operation, KvOperation::Expire { value }))?;
+                if !self.plan.lost_clock {
+                    let delay = self.time_of(expiry) + WRONG_US + 100_000 - self.now_us.min(self.time_of(expiry));
+                    self.after(delay, Event::Expired { key, operation });
+                }
+                Ok(())
+            }
+            Event::Expired { key, operation } => {
+                judge(self.checkers[key as usize].complete(self.now_us, operation, KvOutcome::Gone))
             }
             Event::ManagerTick(number) => {
                 self.after(TICK_US, Event::ManagerTick(number));
@@ -458,7 +561,8 @@ impl World {
                     // A leader knows all that is agreed before it acts.
                     self.handle(Event::Tell(manager))?;
                 }
-                if leads != self.managers.members[manager].leads() {
+                // Whoever leads again without having heard that another did meanwhile begins anew.
+                if leads || self.managers.members[manager].leads() {
                     self.managers.members[manager].lead(self.now_us, leads);
                 }
                 Ok(())
@@ -511,32 +615,50 @@ impl World {
         }
     }
 
-    fn clock_us(&self, node: usize) -> u64 {
-        let Place { offset_us, fast_ppm, .. } = self.places[node];
-        offset_us + self.now_us - self.now_us * 4500 / 1_000_000 + self.now_us * fast_ppm / 1_000_000
+    fn clock(&self, node: usize) -> Now {
+        let Place { offset_us, fast_ppm, ahead_us, .. } = self.places[node];
+        let us = offset_us + self.now_us - self.now_us * 4500 / 1_000_000 + self.now_us * fast_ppm / 1_000_000;
+        let unix = match ahead_us {
+            Some(ahead_us) => BEGIN_UNIX - 2 + ((self.now_us + 2_000_000 + ahead_us - WRONG_US) / 1_000_000) as u32,
+            None => 1000,
+        };
+        Now { us, unix }
+    }
+
+    /// The second by a clock that is right.
+    fn unix(&self) -> u32 {
+        BEGIN_UNIX + (self.now_us / 1_000_000) as u32
+    }
+
+    /// When it is that second by a clock that is right.
+    fn time_of(&self, unix: u32) -> u64 {
+        u64::from(unix.saturating_sub(BEGIN_UNIX)) * 1_000_000
     }
 
     /// A step of a node, with all that comes of it.
     fn step(
         &mut self,
         number: usize,
-        step: impl FnOnce(&mut Node<MemoryStore>, u64, &mut Vec<(Address, Message)>),
+        step: impl FnOnce(&mut Node<MemoryStore>, Now, &mut Vec<(Address, Message)>),
     ) -> Result<(), String> {
-        let now_us = self.clock_us(number);
+        let now = self.clock(number);
         if self.now_us < self.places[number].paused_until_us {
             // What a paused node does not hear, it hears later: its messages are put off where they are delivered.
             return Ok(());
         }
         let Some(node) = &mut self.places[number].node else { return Ok(()) };
         let mut out = Vec::new();
-        step(node, now_us, &mut out);
-        self.invariants.look(node)?;
+        step(node, now, &mut out);
+        let changed = self.invariants.look(node)?;
         let store = node.store_mut();
-        let (reads, gate, durable) = (std::mem::take(&mut store.waiting), store.written(), store_durable(store));
+        let (reads, scans) = (std::mem::take(&mut store.waiting), std::mem::take(&mut store.scans));
+        let (gate, durable) = (store.written(), store_durable(store));
         let run = self.places[number].run;
-        for (ticket, kept) in reads {
-            let delay = self.random.within(50, 1000);
-            self.after(delay, Event::Read { node: number, run, ticket, kept });
+        let reads = reads.into_iter().map(|(ticket, kept)| (ticket, Read::Key(kept)));
+        for (ticket, read) in reads.chain(scans.into_iter().map(|(ticket, part)| (ticket, Read::Part(part)))) {
+            let slow = self.random.chance(1, 50);
+            let delay = self.random.within(50, if slow { 100_000 } else { 1000 });
+            self.after(delay, Event::Read { node: number, run, ticket, read });
         }
         if gate > durable && !std::mem::replace(&mut self.places[number].syncing, true) {
             let delay = self.random.within(100, 2000);
@@ -545,6 +667,31 @@ impl World {
         for (to, message) in out {
             self.send(Party::Node(number), to, &message);
         }
+        if changed { self.look_at_readers(number) } else { Ok(()) }
+    }
+
+    /// Never do members of different configurations of a key answer reads under leases.
+    fn look_at_readers(&self, number: usize) -> Result<(), String> {
+        let readers = |number: usize| {
+            let now_us = self.clock(number).us;
+            let node = self.places[number].node.as_ref();
+            node.into_iter().flat_map(move |node| {
+                let lease = node.lease();
+                node.replicas().filter_map(move |(range, replica)| Some((range, replica.reads_under(&lease, now_us)?)))
+            })
+        };
+        for (range, chain) in readers(number) {
+            for other in (0..self.places.len()).filter(|other| *other != number) {
+                for (their_range, theirs) in readers(other) {
+                    let differs = (their_range, theirs.epoch) != (range, chain.epoch);
+                    if differs && theirs.keys.overlaps(&chain.keys) {
+                        return Err(format!(
+                            "nodes {number} and {other} both answer reads: in {range:?} {chain:?} and in {their_range:?} {theirs:?}"
+                        ));
+                    }
+                }
+            }
+        }
         Ok(())
     }
 
@@ -552,7 +699,7 @@ impl World {
         let bytes = message.encode();
         let sender = match from {
             Party::Manager(_) => Address::Manager,
-            Party::Node(node) => Address::Node(NodeId(node as u32)),
+            Party::Node(node) => Address::Node(NodeId(node as u64)),
             Party::Client(client) => Address::Client(client as u32),
         };
         let receivers = match to {
@@ -587,6 +734,7 @@ impl World {
         }
         let message =
             Message::decode(&bytes).map_err(|error| format!("what was encoded cannot be decoded: {error}"))?;
+        let unix = self.unix();
         match to {
             Party::Manager(number) => {
                 let mut effects = Effects::default();
@@ -594,8 +742,8 @@ impl World {
                 self.do_effects(number, effects);
                 Ok(())
             }
-            Party::Node(number) => self.step(number, |node, now_us, out| node.receive(now_us, from, message, out)),
-            Party::Client(number) => match self.clients[number].receive(message) {
+            Party::Node(number) => self.step(number, |node, now, out| node.receive(now, from, message, out)),
+            Party::Client(number) => match self.clients[number].receive(message, unix) {
                 Some(ended) => self.ended(number, ended),
                 None => Ok(()),
             },
@@ -603,17 +751,23 @@ impl World {
     }
 
     fn client_tick(&mut self, number: usize) -> Result<(), String> {
-        let now_us = self.now_us;
+        let (now_us, unix) = (self.now_us, self.unix());
         if self.clients[number].asking.is_none() && !self.healing {
-            let asking = self.clients[number].begin(self.plan.keys, now_us);
-            let (key, operation) = (asking.key, asking.operation);
+            let asking = self.clients[number].begin(self.plan.keys, now_us, unix).clone();
             let id = self.next_operation;
             self.next_operation += 1;
             self.open[number] = Some(id);
-            judge(self.checkers[key as usize].invoke(now_us, id, operation))?;
+            for key in self.keys_of(asking.about) {
+                judge(self.checkers[key as usize].invoke(now_us, id, asking.operation))?;
+            }
+            if let (About::Key(key), KvOperation::Put { value }, 1..) = (asking.about, asking.operation, asking.expiry) {
+                let expiry = asking.expiry;
+                let delay = self.time_of(expiry).saturating_sub(WRONG_US).saturating_sub(now_us);
+                self.after(delay, Event::MayExpire { key, value, expiry });
+            }
         }
         let mut out = Vec::new();
-        let ended = self.clients[number].tick(now_us, self.plan.ranges, &mut out);
+        let ended = self.clients[number].tick(now_us, &mut out);
         for (to, message) in out {
             self.send(Party::Client(number), to, &message);
         }
@@ -625,27 +779,49 @@ impl World {
         }
     }
 
-    fn ended(&mut self, number: usize, ended: Ended) -> Result<(), String> {
-        let id = self.open[number].take().expect("what ends was begun");
-        match ended {
-            Ended::Answered(asking, outcome) => {
-                self.summary.operations += 1;
-                judge(self.checkers[asking.key as usize].complete(self.now_us, id, outcome))
-            }
-            Ended::GivenUp(asking) => {
-                self.summary.given_up += 1;
-                judge(self.checkers[asking.key as usize].unknown(id))
+    /// The keys that an operation is about, by their numbers.
+    fn keys_of(&self, about: About) -> Vec<u64> {
+        match about {
+            About::Key(key) => vec![key],
+            About::Range(_, keys) => {
+                (0..self.plan.keys).filter(|key| keys.contains(&self.positions[*key as usize])).collect()
             }
         }
     }
 
+    fn ended(&mut self, number: usize, ended: Ended) -> Result<(), String> {
+        let id = self.open[number].take().expect("what ends was begun");
+        let (asking, outcome) = match ended {
+            Ended::Answered(asking, outcome) => (asking, Some(outcome)),
+            Ended::GivenUp(asking) => (asking, None),
+        };
+        self.summary.operations += u64::from(outcome.is_some());
+        self.summary.given_up += u64::from(outcome.is_none());
+        for key in self.keys_of(asking.about) {
+            let checker = &mut self.checkers[key as usize];
+            judge(match outcome {
+                Some(outcome) => checker.complete(self.now_us, id, outcome),
+                None => checker.unknown(id),
+            })?;
+        }
+        Ok(())
+    }
+
     fn restart(&mut self, number: usize) {
+        let machine = MachineId(if self.plan.shared { number as u64 / 2 } else { number as u64 });
+        let identity = Identity {
+            id: NodeId(number as u64),
+            machine,
+            domain: None,
+            virtual_ids: self.plan.virtual_ids,
+            secret: SECRET,
+        };
         let place = &mut self.places[number];
         let Some((store, recovered)) = place.left.take() else { return };
         place.run += 1;
         place.syncing = false;
         let nonce = u64::from(place.run) << 32 | number as u64;
-        place.node = Some(Node::new(NodeId(number as u32), nonce, self.timing, store, recovered));
+        place.node = Some(Node::new(identity, nonce, self.timing, store, recovered));
         if place.run == 1 {
             self.after(0, Event::Tick(number));
         }

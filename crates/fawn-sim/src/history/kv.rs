@@ -56,6 +56,11 @@ pub enum KvOperation {
         /// The value to store.
         value: u64,
     },
+    /// Remove, by itself, if this is the value: it expires.
+    Expire {
+        /// The value.
+        value: u64,
+    },
     /// Count up, wrapping; a missing counter stays missing.
     Increment {
         /// By how much.
@@ -89,6 +94,8 @@ pub enum KvOutcome {
     NotFound,
     /// Deleted.
     Deleted,
+    /// A delete of whatever was there, or an expiry of whatever had not been written over.
+    Gone,
     /// Counted.
     Number {
         /// The new value.
@@ -170,8 +177,8 @@ impl Model for KvModel {
 
     #[inline]
     fn step(state: &KvState, operation: &KvOperation, outcome: Option<&KvOutcome>) -> Option<KvState> {
-        use KvOperation::{Add, CompareAndSwap, Delete, Get, Increment, Put, Replace};
-        use KvOutcome::{Deleted, Exists, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
+        use KvOperation::{Add, CompareAndSwap, Delete, Expire, Get, Increment, Put, Replace};
+        use KvOutcome::{Deleted, Exists, Gone, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
         let (same, absent, there) = (Some(*state), Some(state.absent()), !state.is_absent());
         match (*operation, outcome.copied()) {
             (_, Some(Refused)) | (Get, None) => same,
@@ -182,7 +189,10 @@ impl Model for KvModel {
             (Put { value }, None) => state.write(value, None),
             (Put { value }, Some(Stored { version })) => state.write(value, version),
             (Delete, None) => absent,
+            (Delete, Some(Gone)) => absent,
             (Delete, Some(Deleted)) if there => absent,
+            (Expire { value }, None | Some(Gone)) if there && value == state.value => absent,
+            (Expire { .. }, Some(Gone)) => same,
             (CompareAndSwap { expected, value }, None) => state.numbered(expected)?.write(value, None),
             (CompareAndSwap { expected, value }, Some(Stored { version })) => {
                 state.numbered(expected)?.write(value, version)
@@ -215,8 +225,9 @@ impl Model for KvModel {
     }
 
     #[inline]
-    fn overwrites(_: &KvOperation, outcome: Option<&KvOutcome>) -> bool {
+    fn overwrites(operation: &KvOperation, outcome: Option<&KvOutcome>) -> bool {
         match outcome {
+            _ if matches!(operation, KvOperation::Expire { .. }) => false,
             Some(KvOutcome::Hit { version, .. }) => version.is_some(),
             None | Some(KvOutcome::NotStored | KvOutcome::Exists | KvOutcome::Refused) => false,
             Some(_) => true,
@@ -224,17 +235,20 @@ impl Model for KvModel {
     }
 
     fn helps(first: &KvOperation, then: &KvOperation, outcome: Option<&KvOutcome>) -> bool {
-        use KvOperation::{Add, CompareAndSwap, Delete, Get, Increment, Put, Replace};
+        use KvOperation::{Add, CompareAndSwap, Delete, Expire, Get, Increment, Put, Replace};
         // What `first` writes, where that does not depend on what was there.
         let value = match *first {
             Put { value } | CompareAndSwap { value, .. } | Add { value } | Replace { value } => Some(value),
-            Get | Delete | Increment { .. } => None,
+            Get | Delete | Expire { .. } | Increment { .. } => None,
         };
-        let (deletes, counts) = (*first == Delete, matches!(first, Increment { .. }));
+        let (deletes, counts) = (matches!(first, Delete | Expire { .. }), matches!(first, Increment { .. }));
         let writes = value.is_some() || counts;
         let makes_present = matches!(first, Put { .. } | Add { .. });
         match (*then, outcome) {
             (_, Some(KvOutcome::Refused)) | (Get | Delete, None) | (Put { .. }, _) => false,
+            (Delete, Some(KvOutcome::Gone)) => false,
+            // What is written over before does not expire.
+            (Expire { .. }, _) => writes,
             (Get, Some(KvOutcome::Hit { value: seen, .. })) => counts || value == Some(*seen),
             (Increment { by }, Some(KvOutcome::Number { value: sum, .. })) => {
                 counts || value == Some(sum.wrapping_sub(by))
@@ -287,6 +301,7 @@ impl fmt::Display for KvOperation {
             Self::Get => f.write_str("get"),
             Self::Put { value } => write!(f, "put {value}"),
             Self::Delete => f.write_str("delete"),
+            Self::Expire { value } => write!(f, "expire {value}"),
             Self::CompareAndSwap { expected, value } => write!(f, "cas {expected} {value}"),
             Self::Add { value } => write!(f, "add {value}"),
             Self::Replace { value } => write!(f, "replace {value}"),
@@ -310,6 +325,7 @@ impl fmt::Display for KvOutcome {
             Self::Exists => f.write_str("exists"),
             Self::NotFound => f.write_str("not-found"),
             Self::Deleted => f.write_str("deleted"),
+            Self::Gone => f.write_str("gone"),
             Self::Number { value, version } => write!(f, "number {value}").and_then(|()| number(f, version)),
             Self::Refused => f.write_str("refused"),
         }

@@ -1,0 +1,60 @@
+//! Splits and merges at a node: ranges that are over leave what they have to those that come of them (FAWN SOSP'09 §3.4.4).
+
+use crate::chain::{Context, Replica};
+use crate::ids::{Attempt, Chain, Member, RangeId};
+use crate::meta::Meta;
+use crate::store::{RangeStore, Recovered};
+use std::collections::BTreeMap;
+
+/// `over` end with `attempt`, and `chains` come of them. What this node has of a range that is split, its parts inherit,
+/// however much it is; of two that are merged only what is all there.
+pub(crate) fn inherit<S: RangeStore>(
+    replicas: &mut BTreeMap<RangeId, Replica>,
+    me: Member,
+    attempt: Attempt,
+    over: &[RangeId],
+    chains: &[(RangeId, Chain)],
+    context: &mut Context<'_, S>,
+) {
+    let is_tail = chains.first().is_some_and(|(_, chain)| !chain.members.is_empty() && chain.tail() == me);
+    let mut parents: Vec<(Replica, bool)> = Vec::new();
+    for range in over {
+        let Some(mut parent) = replicas.remove(range) else { continue };
+        let level = parent.close(attempt, is_tail, context);
+        parents.push((parent, level));
+    }
+    parents.sort_by_key(|(parent, _)| parent.keys());
+    let whole = parents.len() == over.len() && parents.iter().all(|(parent, _)| parent.is_complete());
+    let level = parents.iter().all(|(_, level)| *level);
+    let usable = whole && (over.len() == 1 || level);
+    let mut ranges: Vec<(RangeId, Recovered)> = Vec::new();
+    let blank = |range: &RangeId| replicas.get(range).is_none_or(|replica| !replica.has_all());
+    for (range, chain) in chains.iter().filter(|(range, _)| usable && blank(range)) {
+        let meta = match &parents[..] {
+            [(parent, _)] => parent.meta().cut(chain.keys),
+            [(lower, _), (upper, _)] => {
+                let keys = [lower.keys(), upper.keys()];
+                lower.meta().clone().joined(upper.meta().clone(), keys, chain.after)
+            }
+            _ => Meta::default(),
+        };
+        let held = if level { Some(attempt) } else { parents[0].0.held() };
+        let recovered = Recovered { keys: chain.keys, held, meta, entries: Vec::new() };
+        ranges.push((*range, recovered));
+    }
+    // What came before the inheritance goes, but for what it has promised.
+    let promised: Vec<Attempt> = ranges
+        .iter()
+        .map(|(range, _)| match replicas.remove(range) {
+            Some(blank) => {
+                context.store.drop_range(*range);
+                blank.promised().max(attempt)
+            }
+            None => attempt,
+        })
+        .collect();
+    context.store.inherit(over, &ranges);
+    for ((range, recovered), promised) in ranges.into_iter().zip(promised) {
+        replicas.insert(range, Replica::inherited(me, promised, range, recovered));
+    }
+}

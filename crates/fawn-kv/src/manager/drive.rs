@@ -1,0 +1,184 @@
+//! How an attempt is driven to its end: seal, equalise, activate.
+
+use super::lead::{Effects, Manager};
+use super::state::{Command, Into, Pending};
+use crate::ids::{Address, Attempt, Chain, Incarnation, Member, Position, RangeId};
+use crate::message::Message;
+use crate::planted::{Bug, planted};
+
+/// What an attempt waits for.
+enum Next {
+    /// Seals.
+    Seals,
+    /// Logs like the source's, which ends there.
+    Logs(Position),
+    /// Nothing: every log ends there.
+    Nothing(Position),
+    /// Nothing will come of it.
+    Never,
+}
+
+impl Manager {
+    /// Drives the attempt that is under way, or supersedes it.
+    pub(super) fn drive(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) {
+        if self.proposed_us.get(&id).is_some_and(|at| now_us < at + self.timing.resend_us) {
+            return;
+        }
+        let Some(Pending { target, source, into }) = self.state.ranges[&id].pending.clone() else { return };
+        match self.next(id, now_us) {
+            Next::Never => {
+                // A begun attempt is never taken back: another one takes its place.
+                let alive = self.alive(id, now_us);
+                self.mend_or_begin_again(id, &alive, now_us, effects);
+            }
+            Next::Seals => self.send_seals(id, now_us, effects),
+            Next::Logs(last) => self.send_equalise(id, &target, source, last, now_us, effects),
+            Next::Nothing(last) => match into {
+                Into::Itself | Into::Split { .. } => self.activate(id, last, now_us, effects),
+                Into::Merge { upper } => self.activate_merged(id, upper, now_us, effects),
+                Into::MergedBy { lower } => {
+                    if self.state.ranges.contains_key(&lower) {
+                        self.drive(lower, now_us, effects);
+                    }
+                }
+            },
+        }
+    }
+
+    fn mend_or_begin_again(&mut self, id: RangeId, alive: &[Member], now_us: u64, effects: &mut Effects) {
+        if self.state.ranges[&id].chain.epoch.0 > 0 {
+            return self.mend(id, alive, now_us, effects);
+        }
+        self.first(id, now_us, effects);
+    }
+
+    /// Whether a member that has sealed has what it must, as the attempt's source if it is that. It may still have to hear
+    /// what its range comes of.
+    pub(super) fn may_be_source(&self, id: RangeId, member: Member, held: Option<Attempt>) -> bool {
+        let Some(range) = self.state.ranges.get(&id) else { return false };
+        let is_source = range.pending.as_ref().is_some_and(|pending| pending.source == Some(member));
+        let anyone = planted(Bug::LearnerAsSource) || planted(Bug::ReviveFromAnyone) || planted(Bug::SourceChosenAgain);
+        !is_source || held >= Some(range.chain.attempt) || anyone
+    }
+
+    fn next(&self, id: RangeId, now_us: u64) -> Next {
+        let range = &self.state.ranges[&id];
+        let Some(Pending { target, source, .. }) = &range.pending else { return Next::Never };
+        let gone = target.iter().any(|member| !self.is_alive(*member, now_us));
+        let late = |begun: u64| now_us >= begun + self.timing.attempt_us;
+        let Some(drive) = self.drives.get(&id).filter(|drive| !gone && !late(drive.begun_us)) else {
+            return Next::Never;
+        };
+        let source = if planted(Bug::SourceChosenAgain) {
+            source.and(drive.sealed.iter().max_by_key(|(_, last)| **last).map(|(member, _)| *member))
+        } else {
+            *source
+        };
+        let source_end = match source {
+            None => Some(Position::default()),
+            Some(source) => drive.sealed.get(&source).copied(),
+        };
+        let quiet = |member: &Member| {
+            planted(Bug::NoLeaseWait) || drive.sealed.contains_key(member) || self.has_no_lease(*member, now_us)
+        };
+        let all_sealed = target.iter().all(|member| drive.sealed.contains_key(member));
+        let ready = source_end.filter(|_| all_sealed && range.chain.members.iter().all(quiet));
+        let Some(last) = ready else { return Next::Seals };
+        let early = planted(Bug::ActivateBeforeLevel) && !drive.level.is_empty();
+        if early || target.iter().all(|member| drive.level.contains(member)) {
+            return Next::Nothing(last);
+        }
+        Next::Logs(last)
+    }
+
+    fn activate(&mut self, id: RangeId, after: Position, now_us: u64, effects: &mut Effects) {
+        self.proposed_us.insert(id, now_us);
+        let range = &self.state.ranges[&id];
+        let (attempt, first) = (range.attempt, after.seq.next());
+        let Some(Pending { target, into, .. }) = range.pending.clone() else { return };
+        if planted(Bug::ActBeforeCommit) && into == Into::Itself {
+            let chain = &range.chain;
+            let (epoch, rules) = (chain.epoch.next(), self.state.settings.rules);
+            let chain = Chain { keys: chain.keys, epoch, attempt, members: target.clone(), after, first, rules };
+            for member in &target {
+                let chains = vec![(id, chain.clone())];
+                let message =
+                    Message::Activate { incarnation: member.incarnation, attempt, over: Vec::new(), chains };
+                effects.send.push((Address::Node(member.node), message));
+            }
+        }
+        effects.propose.push(Command::Activate { range: id, attempt, into, after, first });
+    }
+
+    /// Both ranges of a merge have to be level.
+    fn activate_merged(&mut self, lower: RangeId, upper: RangeId, now_us: u64, effects: &mut Effects) {
+        let (Next::Nothing(one), Next::Nothing(other)) = (self.next(lower, now_us), self.next(upper, now_us)) else {
+            return;
+        };
+        for range in [lower, upper] {
+            self.proposed_us.insert(range, now_us);
+        }
+        // Numbers never restart: the first is above those of both.
+        let epoch = one.epoch.max(other.epoch);
+        let after = Position { epoch, seq: one.seq.max(other.seq) };
+        let (attempt, first) = (self.state.ranges[&lower].attempt, after.seq.next());
+        effects.propose.push(Command::Activate { range: lower, attempt, into: Into::Merge { upper }, after, first });
+    }
+
+    fn send_equalise(
+        &mut self,
+        id: RangeId,
+        target: &[Member],
+        source: Option<Member>,
+        last: Position,
+        now_us: u64,
+        effects: &mut Effects,
+    ) {
+        let (attempt, level) = (self.state.ranges[&id].attempt, &self.drives[&id].level);
+        let source = if planted(Bug::SourceChosenAgain) {
+            let sealed = &self.drives[&id].sealed;
+            source.and(sealed.iter().max_by_key(|(_, last)| **last).map(|(member, _)| *member))
+        } else {
+            source
+        };
+        let rest = target.iter().filter(|member| !level.contains(member)).copied().collect();
+        self.send_for(id, rest, now_us, effects, |incarnation| Message::Equalise {
+            incarnation,
+            range: id,
+            attempt,
+            source,
+            last,
+        });
+    }
+
+    /// Tells whoever was in the chain, and whoever is to be, to seal.
+    fn send_seals(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) {
+        let range = &self.state.ranges[&id];
+        let (attempt, keys, sealed) = (range.attempt, range.chain.keys, &self.drives[&id].sealed);
+        let target = range.pending.iter().flat_map(|pending| &pending.target);
+        let mut rest: Vec<Member> = range.chain.members.iter().chain(target).copied().collect();
+        rest.retain(|member| !sealed.contains_key(member));
+        rest.sort_unstable();
+        rest.dedup();
+        self.send_for(id, rest, now_us, effects, |incarnation| Message::Seal { incarnation, range: id, keys, attempt });
+    }
+
+    /// Sends a message of the attempt, not too often.
+    fn send_for(
+        &mut self,
+        id: RangeId,
+        to: Vec<Member>,
+        now_us: u64,
+        effects: &mut Effects,
+        message: impl Fn(Incarnation) -> Message,
+    ) {
+        let resend_us = self.timing.resend_us;
+        let drive = self.drives.get_mut(&id).expect("an attempt is driven");
+        let step = usize::from(matches!(message(Incarnation(0)), Message::Equalise { .. }));
+        if drive.sent_us[step].is_some_and(|sent| now_us < sent + resend_us) {
+            return;
+        }
+        drive.sent_us[step] = Some(now_us);
+        effects.send.extend(to.into_iter().map(|to| (Address::Node(to.node), message(to.incarnation))));
+    }
+}
