@@ -86,6 +86,7 @@ fn many(seeds: Range<u64>, within: Option<Duration>) -> anyhow::Result<()> {
         sum.given_up
     );
     println!("records, chains {:>12}  {}", sum.records, sum.chains);
+    println!("undecided keys  {:>12}", sum.undecided);
     println!("messages        {:>12}  {} events", sum.messages, sum.events);
     println!("simulated       {:>12} s in {seconds:.1} s on {threads} threads", sum.simulated_us / 1_000_000);
     for (kind, count) in FAULTS.iter().zip(sum.faults) {

@@ -5,9 +5,9 @@
 
 use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq};
+use crate::meta::Meta;
 use crate::operation::Outcome;
 use fawn_ring::{DomainId, Interval, Key, MachineId};
-use crate::meta::Meta;
 use serde::{Deserialize, Serialize};
 
 /// The version byte.

@@ -174,7 +174,9 @@ impl<S: RangeStore> Node<S> {
             // The manager alone makes a node part of a range.
             let keys: Interval = match message {
                 Message::Learn { keys, .. } | Message::Seal { keys, .. } => keys,
-                Message::Request { client, id, .. } | Message::Get { client, id, .. } | Message::Flush { client, id, .. } => {
+                Message::Request { client, id, .. }
+                | Message::Get { client, id, .. }
+                | Message::Flush { client, id, .. } => {
                     return out.push((Address::Client(client), Message::Reply { id, answer: Answer::NotMine }));
                 }
                 _ => return,

@@ -155,7 +155,12 @@ impl Replica {
 
     /// The range is over. If its log is level, all of it is committed, and this says so; if not, what is not known to be
     /// committed goes.
-    pub(crate) fn close<S: RangeStore>(&mut self, attempt: Attempt, is_tail: bool, context: &mut Context<'_, S>) -> bool {
+    pub(crate) fn close<S: RangeStore>(
+        &mut self,
+        attempt: Attempt,
+        is_tail: bool,
+        context: &mut Context<'_, S>,
+    ) -> bool {
         let level = self.held == Some(attempt) && self.is_complete();
         if level {
             self.commit(self.last().seq, is_tail, context);

@@ -114,19 +114,16 @@ impl Replica {
         if !self.complete && self.copying.is_none() {
             self.copy_all(context);
         }
-        let message = match &self.copying {
-            Some(Copying { from, since, began, .. }) => {
-                let least = began.as_ref().map_or_else(Position::default, |meta| meta.committed);
-                Message::Copy { range, learner: me, from: *from, since: *since, least }
+        let message = if let Some(Copying { from, since, began, .. }) = &self.copying {
+            let least = began.as_ref().map_or_else(Position::default, |meta| meta.committed);
+            Message::Copy { range, learner: me, from: *from, since: *since, least }
+        } else {
+            let mut ends: Vec<Position> = Vec::new();
+            for entry in &self.suffix {
+                ends.pop_if(|end| end.epoch == entry.position.epoch);
+                ends.push(entry.position);
             }
-            None => {
-                let mut ends: Vec<Position> = Vec::new();
-                for entry in &self.suffix {
-                    ends.pop_if(|end| end.epoch == entry.position.epoch);
-                    ends.push(entry.position);
-                }
-                Message::Fetch { range, attempt, learner: me, committed, ends }
-            }
+            Message::Fetch { range, attempt, learner: me, committed, ends }
         };
         context.send(source, message);
     }
@@ -188,13 +185,7 @@ impl Replica {
         }
     }
 
-    fn send_part<S: RangeStore>(
-        &mut self,
-        wanted: Wanted,
-        part: Part,
-        (at, meta): AsOf,
-        context: &mut Context<'_, S>,
-    ) {
+    fn send_part<S: RangeStore>(&mut self, wanted: Wanted, part: Part, (at, meta): AsOf, context: &mut Context<'_, S>) {
         if self.is_too_old(wanted, context) {
             return;
         }

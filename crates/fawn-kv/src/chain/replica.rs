@@ -7,8 +7,9 @@ use super::tail::Gets;
 use crate::entry::{Asked, Entry};
 use crate::ids::{Address, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
 use crate::message::{Answer, Message, Report};
-use crate::planted::{Bug, planted};
 use crate::meta::{Alive, Meta};
+use crate::planted::{Bug, planted};
+use crate::sessions::Sessions;
 use crate::store::{Gate, RangeStore, Recovered, Ticket};
 use fawn_ring::{Interval, Secret};
 use std::collections::{BTreeMap, VecDeque};
@@ -437,7 +438,7 @@ impl Replica {
 
     /// Everything that `meta` says was committed is here.
     pub(super) fn copied<S: RangeStore>(&mut self, meta: Meta, forgotten: Seq, context: &mut Context<'_, S>) {
-        let sessions = if planted(Bug::CopyLosesSessions) { Default::default() } else { meta.sessions };
+        let sessions = if planted(Bug::CopyLosesSessions) { Sessions::default() } else { meta.sessions };
         self.meta = Meta { sessions, ..meta };
         self.ahead = self.meta.alive.clone();
         self.complete = true;

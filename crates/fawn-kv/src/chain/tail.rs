@@ -121,13 +121,7 @@ impl Replica {
     }
 
     /// Answers with what was found, unless it depends on a time that the range has not reached.
-    fn found<S: RangeStore>(
-        &mut self,
-        get: Get,
-        kept: Option<Kept>,
-        barred: bool,
-        context: &mut Context<'_, S>,
-    ) {
+    fn found<S: RangeStore>(&mut self, get: Get, kept: Option<Kept>, barred: bool, context: &mut Context<'_, S>) {
         let Phase::Active(active) = &mut self.phase else { unreachable!("only a member looks") };
         let kept = kept.map(|kept| {
             let lies = context.secret.position(&kept.key);

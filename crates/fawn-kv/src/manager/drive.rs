@@ -102,8 +102,7 @@ impl Manager {
             let chain = Chain { keys: chain.keys, epoch, attempt, members: target.clone(), after, first, rules };
             for member in &target {
                 let chains = vec![(id, chain.clone())];
-                let message =
-                    Message::Activate { incarnation: member.incarnation, attempt, over: Vec::new(), chains };
+                let message = Message::Activate { incarnation: member.incarnation, attempt, over: Vec::new(), chains };
                 effects.send.push((Address::Node(member.node), message));
             }
         }

@@ -142,7 +142,7 @@ impl Manager {
                     self.drive(range, now_us, effects);
                 }
             }
-            (Command::Activate { attempt, .. }, Some(did)) => self.activated(*attempt, did, effects),
+            (Command::Activate { attempt, .. }, Some(did)) => self.activated(*attempt, &did, effects),
             _ => {}
         }
         if let Command::Learner { range, .. } | Command::Begin { range, .. } | Command::Activate { range, .. } = command
@@ -156,7 +156,7 @@ impl Manager {
     }
 
     /// Tells whoever was and is in the chains what has become of them.
-    fn activated(&mut self, attempt: Attempt, did: Did, effects: &mut Effects) {
+    fn activated(&mut self, attempt: Attempt, did: &Did, effects: &mut Effects) {
         let mut members: BTreeSet<Member> = BTreeSet::new();
         for range in did.over.iter().chain(&did.active) {
             members.extend(self.drives.remove(range).iter().flat_map(|drive| drive.sealed.keys()));
@@ -176,14 +176,7 @@ impl Manager {
     }
 
     /// Tells a node of chains that are active.
-    fn tell(
-        &self,
-        attempt: Attempt,
-        over: &[RangeId],
-        active: &[RangeId],
-        to: Member,
-        effects: &mut Effects,
-    ) {
+    fn tell(&self, attempt: Attempt, over: &[RangeId], active: &[RangeId], to: Member, effects: &mut Effects) {
         let chains = active.iter().filter_map(|id| Some((*id, self.state.ranges.get(id)?.chain.clone()))).collect();
         let message = Message::Activate { incarnation: to.incarnation, attempt, over: over.to_vec(), chains };
         effects.send.push((Address::Node(to.node), message));

@@ -9,8 +9,8 @@ use fawn_kv::operation::{Arithmetic, Cas, Delete, Mode, Operation, Outcome, Stor
 
 use fawn_ring::{Interval, Key};
 
-use crate::history::{KvOperation, KvOutcome};
 use super::store::SECRET;
+use crate::history::{KvOperation, KvOutcome};
 use crate::random::Random;
 
 /// A try is given up after this, and another one made.
@@ -237,13 +237,12 @@ impl Client {
                         return None;
                     }
                 };
-                if let KvOutcome::Hit { version: Some(version), .. }
-                | KvOutcome::Stored { version: Some(version) }
-                | KvOutcome::Number { version: Some(version), .. } = outcome
+                if let About::Key(key) = asking.about
+                    && let KvOutcome::Hit { version: Some(version), .. }
+                    | KvOutcome::Stored { version: Some(version) }
+                    | KvOutcome::Number { version: Some(version), .. } = outcome
                 {
-                    if let About::Key(key) = asking.about {
-                        self.seen.insert(key, version);
-                    }
+                    self.seen.insert(key, version);
                 }
                 Some(Ended::Answered(asking, outcome))
             }

@@ -9,15 +9,19 @@
 //!
 //! * [`run`]: one seed. [`Plan`]: what it may do.
 //! * `world`: the events and their order. `faults`: what goes wrong. `invariants`: what must hold at every step.
-//! * `client`: what is asked. `managers`: the agreed log. `store`: a datastore that can crash.
+//! * `rest`: what must hold of the whole. `client`, `workload`: what is asked, and checked. `managers`: the agreed log. `store`: a datastore that can crash.
 
 mod client;
 mod faults;
 mod invariants;
 mod managers;
+mod plan;
+mod rest;
 mod store;
+mod workload;
 mod world;
 
 pub use faults::KINDS as FAULTS;
 pub use fawn_kv::planted;
-pub use world::{Plan, Summary, Violation, run};
+pub use plan::{Plan, Summary, Violation};
+pub use world::run;

@@ -110,7 +110,9 @@ impl Images {
             Write::Install(range, kept) => {
                 let image = self.at(*range);
                 image.settle();
-                kept.iter().for_each(|kept| image.keep(kept.clone()));
+                for kept in kept {
+                    image.keep(kept.clone());
+                }
             }
             Write::InstallEnd(range, meta, forgotten) => {
                 let image = self.at(*range);

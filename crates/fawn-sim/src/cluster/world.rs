@@ -2,22 +2,22 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::fmt;
 
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::entry::Kept;
-use fawn_kv::ids::{Ack, Address, NodeId, RangeId, Rules};
-use fawn_kv::manager::{Command, Effects, Settings, Standing};
+use fawn_kv::ids::{Address, NodeId, RangeId};
+use fawn_kv::manager::{Command, Effects, Settings};
 use fawn_kv::message::Message;
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{Gate, Part, Recovered, Ticket};
-use fawn_ring::{Key, MachineId, Ring};
+use fawn_ring::{Key, MachineId};
 
-use super::client::{About, Client, Ended, position};
+use super::client::{Client, position};
 use super::invariants::{Invariants, checksum};
 use super::managers::Managers;
+use super::plan::{Plan, Summary, Violation};
 use super::store::{MemoryStore, SECRET};
-use crate::history::{Checker, Failure, KvModel, KvOperation, KvOutcome};
+use crate::history::{Checker, KvModel};
 use crate::random::Random;
 
 /// Between two ticks of anything.
@@ -27,130 +27,10 @@ const TICK_US: u64 = 10_000;
 const MOST_EVENTS: u64 = 2_000_000;
 
 /// Unix second at which runs begin.
-const BEGIN_UNIX: u32 = 1_900_000_000;
+pub(super) const BEGIN_UNIX: u32 = 1_900_000_000;
 
 /// Clocks of nodes are wrong by no more, unless they know nothing.
 pub(super) const WRONG_US: u64 = 500_000;
-
-/// What a run is made of.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    /// Nodes from the beginning.
-    pub nodes: u32,
-    /// Nodes that join later.
-    pub late: u32,
-    /// Whether two nodes share each machine.
-    pub shared: bool,
-    /// Members of each chain.
-    pub replicas: u32,
-    /// Places of each node on the ring.
-    pub virtual_ids: u32,
-    /// What chains go by.
-    pub rules: Rules,
-    /// Whether some node believes that it is 1970.
-    pub lost_clock: bool,
-    /// Clients.
-    pub clients: u32,
-    /// Keys.
-    pub keys: u64,
-    /// Managers.
-    pub managers: usize,
-    /// Simulated time with faults, in microseconds.
-    pub faults_us: u64,
-    /// Whether anything goes wrong.
-    pub faults: bool,
-    /// Whether every event is told on standard error.
-    pub trace: bool,
-}
-
-impl Plan {
-    /// A small cluster of a shape that the seed decides.
-    pub fn of(seed: u64) -> Self {
-        let mut random = Random::new(seed ^ 0x706c_616e);
-        let replicas = *random.pick(&[1, 2, 3, 3, 3, 5]);
-        let shared = random.chance(1, 8);
-        let machines = replicas + random.below(3) as u32;
-        let rules = Rules {
-            ack: Ack::Durable,
-            min_write_replicas: if random.chance(1, 4) { 2.min(replicas as u8) } else { 1 },
-            spread_reads: random.chance(1, 3),
-        };
-        Self {
-            nodes: if shared { machines * 2 } else { machines },
-            late: random.below(3) as u32,
-            shared,
-            replicas,
-            virtual_ids: *random.pick(&[1, 1, 1, 2, 4]),
-            rules,
-            lost_clock: random.chance(1, 8),
-            clients: 3 + random.below(8) as u32,
-            keys: 4 + random.below(30),
-            managers: 3,
-            faults_us: 8_000_000,
-            faults: true,
-            trace: false,
-        }
-    }
-}
-
-/// What a run came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Operations that were answered, and those given up.
-    pub operations: u64,
-    /// See `operations`.
-    pub given_up: u64,
-    /// Events.
-    pub events: u64,
-    /// Messages sent.
-    pub messages: u64,
-    /// Faults, by kind.
-    pub faults: [u64; super::faults::KINDS.len()],
-    /// Records that were committed.
-    pub records: u64,
-    /// Chains that were active.
-    pub chains: u64,
-    /// Simulated time, in microseconds.
-    pub simulated_us: u64,
-    /// Of everything that happened, in its order.
-    pub trace: u64,
-}
-
-impl Summary {
-    /// Adds another run.
-    pub fn add(&mut self, other: &Self) {
-        self.operations += other.operations;
-        self.given_up += other.given_up;
-        self.events += other.events;
-        self.messages += other.messages;
-        self.records += other.records;
-        self.chains += other.chains;
-        self.simulated_us += other.simulated_us;
-        self.trace ^= other.trace;
-        for (mine, others) in self.faults.iter_mut().zip(other.faults) {
-            *mine += others;
-        }
-    }
-}
-
-/// Something that must never happen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// The seed.
-    pub seed: u64,
-    /// When, in simulated microseconds.
-    pub at_us: u64,
-    /// What.
-    pub what: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "seed {} at {} us: {}", self.seed, self.at_us, self.what)
-    }
-}
-
-impl std::error::Error for Violation {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Party {
@@ -216,6 +96,7 @@ pub(super) enum Event {
     /// By all clocks the value is expired.
     Expired {
         key: u64,
+        value: u64,
         operation: u64,
     },
 }
@@ -271,13 +152,16 @@ pub(super) struct World {
     next_event: u64,
     pub(super) places: Vec<Place>,
     pub(super) managers: Managers,
-    clients: Vec<Client>,
-    checkers: Vec<Checker<KvModel>>,
+    pub(super) clients: Vec<Client>,
+    /// By key; `None` once nobody can tell in reasonable time.
+    pub(super) checkers: Vec<Option<Checker<KvModel>>>,
     /// Where the keys lie.
-    positions: Vec<Key>,
+    pub(super) positions: Vec<Key>,
     /// By client: the operation that the checker knows.
-    open: Vec<Option<u64>>,
-    next_operation: u64,
+    pub(super) open: Vec<Option<u64>>,
+    pub(super) next_operation: u64,
+    /// Values of puts that nobody knows the outcome of.
+    pub(super) given_up: BTreeSet<u64>,
     invariants: Invariants,
     pub(super) summary: Summary,
     /// Of a thousand messages.
@@ -331,7 +215,7 @@ impl World {
             })
             .collect();
         let clients = (0..plan.clients).map(|number| Client::new(number, random.fork())).collect();
-        let checkers = (0..plan.keys).map(|_| Checker::new()).collect();
+        let checkers = (0..plan.keys).map(|_| Some(Checker::new())).collect();
         let mut world = Self {
             plan,
             random,
@@ -345,6 +229,7 @@ impl World {
             positions: (0..plan.keys).map(position).collect(),
             open: vec![None; plan.clients as usize],
             next_operation: 0,
+            given_up: BTreeSet::new(),
             invariants: Invariants::default(),
             summary: Summary::default(),
             lost: 0,
@@ -410,68 +295,12 @@ impl World {
     }
 
     fn finish(&mut self) -> Result<(), String> {
-        for checker in std::mem::take(&mut self.checkers) {
-            judge(checker.finish())?;
+        for checker in std::mem::take(&mut self.checkers).into_iter().flatten() {
+            checker.finish().map_err(|failure| failure.to_string())?;
         }
         (self.summary.records, self.summary.chains) = (self.invariants.records(), self.invariants.chains());
         self.summary.simulated_us = self.now_us;
         Ok(())
-    }
-
-    /// Whether every chain is as it should be, and nobody waits for anything.
-    fn is_quiet(&self) -> bool {
-        self.why_not_quiet().is_empty()
-    }
-
-    fn why_not_quiet(&self) -> String {
-        if let Some(client) = self.clients.iter().find(|client| client.asking.is_some()) {
-            return format!("client {} waits for {:?}", client.number, client.asking);
-        }
-        let Some(leader) = self.managers.leader else { return "nobody leads".into() };
-        let state = self.managers.members[leader].state();
-        if let Some(node) = self.places.iter().filter(|place| place.run > 0).find_map(|place| match &place.node {
-            Some(node) if node.member().is_some_and(|member| state.lives(member)) => None,
-            _ => Some(place.run),
-        }) {
-            return format!("a node in its run {node} does not live");
-        }
-        let members = state.nodes.iter().filter(|(_, node)| node.standing == Standing::Member);
-        let ring = Ring::of(&members.map(|(id, node)| node.place(*id)).collect::<Vec<_>>());
-        let ring = ring.expect("places are distinct");
-        let mut ends: Vec<Key> = ring.virtual_nodes().iter().map(|place| place.id.0).chain([Key::MAX]).collect();
-        ends.dedup();
-        if !state.by_last.keys().eq(&ends) {
-            return format!("{} ranges for {} places", state.ranges.len(), ring.virtual_nodes().len());
-        }
-        for (last, id) in &state.by_last {
-            let range = &state.ranges[id];
-            let wanted = ring.chain_of_key(last, state.settings.replicas as usize).unwrap_or_default();
-            let wanted = wanted.iter().map(|place| place.node);
-            if range.pending.is_some() || !range.chain.members.iter().map(|member| member.node).eq(wanted) {
-                return format!("{id:?} is {range:?}");
-            }
-            for member in &range.chain.members {
-                let node = self.places[member.node.0 as usize].node.as_ref();
-                let replica =
-                    node.and_then(|node| node.replica(*id)).filter(|replica| replica.chain() == Some(&range.chain));
-                let Some(replica) = replica else {
-                    return format!("{member:?} of {id:?} is not active in {:?}", range.chain);
-                };
-                if replica.last() != replica.committed() {
-                    return format!("{member:?} of {id:?} has {:?} and {:?}", replica.last(), replica.committed());
-                }
-            }
-        }
-        for node in self.places.iter().filter_map(|place| place.node.as_ref()) {
-            let strays = |(range, _): &(RangeId, _)| {
-                let member = node.member();
-                state.ranges.get(range).is_none_or(|range| member.is_none_or(|me| range.chain.place(me).is_none()))
-            };
-            if let Some((range, _)) = node.replicas().find(strays) {
-                return format!("{:?} has something of {range:?} still", node.member());
-            }
-        }
-        String::new()
     }
 
     fn handle(&mut self, event: Event) -> Result<(), String> {
@@ -489,33 +318,9 @@ impl World {
                 self.places[node].node.as_mut().expect("it runs").store_mut().synced(gate);
                 self.step(node, Node::tick)
             }
-            Event::Read { node, run, ticket, read } => {
-                if self.places[node].run != run {
-                    return Ok(());
-                }
-                if self.now_us < self.places[node].paused_until_us {
-                    let delay = self.places[node].paused_until_us - self.now_us;
-                    self.after(delay, Event::Read { node, run, ticket, read });
-                    return Ok(());
-                }
-                self.step(node, |node, now, out| match read {
-                    Read::Key(kept) => node.read(now, ticket, kept, out),
-                    Read::Part(part) => node.scanned(now, ticket, part, out),
-                })
-            }
-            Event::MayExpire { key, value, expiry } => {
-                let operation = self.next_operation;
-                self.next_operation += 1;
-                judge(self.checkers[key as usize].invoke(self.now_us, operation, KvOperation::Expire { value }))?;
-                if !self.plan.lost_clock {
-                    let delay = self.time_of(expiry) + WRONG_US + 100_000 - self.now_us.min(self.time_of(expiry));
-                    self.after(delay, Event::Expired { key, operation });
-                }
-                Ok(())
-            }
-            Event::Expired { key, operation } => {
-                judge(self.checkers[key as usize].complete(self.now_us, operation, KvOutcome::Gone))
-            }
+            Event::Read { node, run, ticket, read } => self.read(node, run, ticket, read),
+            Event::MayExpire { key, value, expiry } => self.may_expire(key, value, expiry),
+            Event::Expired { key, value, operation } => self.expired(key, value, operation),
             Event::ManagerTick(number) => {
                 self.after(TICK_US, Event::ManagerTick(number));
                 let mut effects = Effects::default();
@@ -543,30 +348,10 @@ impl World {
                 Ok(())
             }
             Event::Confirmed { manager, term, question } => {
-                // It led when it was asked, and still did later: at the time when the majority answered.
-                if self.managers.term == term {
-                    let mut effects = Effects::default();
-                    self.managers.members[manager].confirmed(self.now_us, question, &mut effects);
-                    self.do_effects(manager, effects);
-                }
+                self.confirmed(manager, term, question);
                 Ok(())
             }
-            Event::Lead { manager, term } => {
-                let leads = self.managers.leader == Some(manager);
-                if self.managers.term != term && leads {
-                    // Old news.
-                    return Ok(());
-                }
-                if leads {
-                    // A leader knows all that is agreed before it acts.
-                    self.handle(Event::Tell(manager))?;
-                }
-                // Whoever leads again without having heard that another did meanwhile begins anew.
-                if leads || self.managers.members[manager].leads() {
-                    self.managers.members[manager].lead(self.now_us, leads);
-                }
-                Ok(())
-            }
+            Event::Lead { manager, term } => self.lead(manager, term),
             Event::ClientTick(number) => self.client_tick(number),
             Event::Fault => {
                 self.fault();
@@ -581,6 +366,48 @@ impl World {
                 Ok(())
             }
         }
+    }
+
+    fn read(&mut self, node: usize, run: u32, ticket: Ticket, read: Read) -> Result<(), String> {
+        if self.places[node].run != run {
+            return Ok(());
+        }
+        if self.now_us < self.places[node].paused_until_us {
+            let delay = self.places[node].paused_until_us - self.now_us;
+            self.after(delay, Event::Read { node, run, ticket, read });
+            return Ok(());
+        }
+        self.step(node, |node, now, out| match read {
+            Read::Key(kept) => node.read(now, ticket, kept, out),
+            Read::Part(part) => node.scanned(now, ticket, part, out),
+        })
+    }
+
+    fn confirmed(&mut self, manager: usize, term: u64, question: u64) {
+        // It led when it was asked, and still did later: at the time when the majority answered.
+        if self.managers.term == term {
+            let mut effects = Effects::default();
+            self.managers.members[manager].confirmed(self.now_us, question, &mut effects);
+            self.do_effects(manager, effects);
+        }
+    }
+
+    /// A manager hears whether it leads.
+    fn lead(&mut self, manager: usize, term: u64) -> Result<(), String> {
+        let leads = self.managers.leader == Some(manager);
+        if self.managers.term != term && leads {
+            // Old news.
+            return Ok(());
+        }
+        if leads {
+            // A leader knows all that is agreed before it acts.
+            self.handle(Event::Tell(manager))?;
+        }
+        // Whoever leads again without having heard that another did meanwhile begins anew.
+        if leads || self.managers.members[manager].leads() {
+            self.managers.members[manager].lead(self.now_us, leads);
+        }
+        Ok(())
     }
 
     /// Another manager leads, or none. Whoever led learns of it later.
@@ -615,7 +442,7 @@ impl World {
         }
     }
 
-    fn clock(&self, node: usize) -> Now {
+    pub(super) fn clock(&self, node: usize) -> Now {
         let Place { offset_us, fast_ppm, ahead_us, .. } = self.places[node];
         let us = offset_us + self.now_us - self.now_us * 4500 / 1_000_000 + self.now_us * fast_ppm / 1_000_000;
         let unix = match ahead_us {
@@ -626,13 +453,8 @@ impl World {
     }
 
     /// The second by a clock that is right.
-    fn unix(&self) -> u32 {
+    pub(super) fn unix(&self) -> u32 {
         BEGIN_UNIX + (self.now_us / 1_000_000) as u32
-    }
-
-    /// When it is that second by a clock that is right.
-    fn time_of(&self, unix: u32) -> u64 {
-        u64::from(unix.saturating_sub(BEGIN_UNIX)) * 1_000_000
     }
 
     /// A step of a node, with all that comes of it.
@@ -670,32 +492,7 @@ impl World {
         if changed { self.look_at_readers(number) } else { Ok(()) }
     }
 
-    /// Never do members of different configurations of a key answer reads under leases.
-    fn look_at_readers(&self, number: usize) -> Result<(), String> {
-        let readers = |number: usize| {
-            let now_us = self.clock(number).us;
-            let node = self.places[number].node.as_ref();
-            node.into_iter().flat_map(move |node| {
-                let lease = node.lease();
-                node.replicas().filter_map(move |(range, replica)| Some((range, replica.reads_under(&lease, now_us)?)))
-            })
-        };
-        for (range, chain) in readers(number) {
-            for other in (0..self.places.len()).filter(|other| *other != number) {
-                for (their_range, theirs) in readers(other) {
-                    let differs = (their_range, theirs.epoch) != (range, chain.epoch);
-                    if differs && theirs.keys.overlaps(&chain.keys) {
-                        return Err(format!(
-                            "nodes {number} and {other} both answer reads: in {range:?} {chain:?} and in {their_range:?} {theirs:?}"
-                        ));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn send(&mut self, from: Party, to: Address, message: &Message) {
+    pub(super) fn send(&mut self, from: Party, to: Address, message: &Message) {
         let bytes = message.encode();
         let sender = match from {
             Party::Manager(_) => Address::Manager,
@@ -750,63 +547,6 @@ impl World {
         }
     }
 
-    fn client_tick(&mut self, number: usize) -> Result<(), String> {
-        let (now_us, unix) = (self.now_us, self.unix());
-        if self.clients[number].asking.is_none() && !self.healing {
-            let asking = self.clients[number].begin(self.plan.keys, now_us, unix).clone();
-            let id = self.next_operation;
-            self.next_operation += 1;
-            self.open[number] = Some(id);
-            for key in self.keys_of(asking.about) {
-                judge(self.checkers[key as usize].invoke(now_us, id, asking.operation))?;
-            }
-            if let (About::Key(key), KvOperation::Put { value }, 1..) = (asking.about, asking.operation, asking.expiry) {
-                let expiry = asking.expiry;
-                let delay = self.time_of(expiry).saturating_sub(WRONG_US).saturating_sub(now_us);
-                self.after(delay, Event::MayExpire { key, value, expiry });
-            }
-        }
-        let mut out = Vec::new();
-        let ended = self.clients[number].tick(now_us, &mut out);
-        for (to, message) in out {
-            self.send(Party::Client(number), to, &message);
-        }
-        let delay = self.random.within(500, 15_000);
-        self.after(delay, Event::ClientTick(number));
-        match ended {
-            Some(ended) => self.ended(number, ended),
-            None => Ok(()),
-        }
-    }
-
-    /// The keys that an operation is about, by their numbers.
-    fn keys_of(&self, about: About) -> Vec<u64> {
-        match about {
-            About::Key(key) => vec![key],
-            About::Range(_, keys) => {
-                (0..self.plan.keys).filter(|key| keys.contains(&self.positions[*key as usize])).collect()
-            }
-        }
-    }
-
-    fn ended(&mut self, number: usize, ended: Ended) -> Result<(), String> {
-        let id = self.open[number].take().expect("what ends was begun");
-        let (asking, outcome) = match ended {
-            Ended::Answered(asking, outcome) => (asking, Some(outcome)),
-            Ended::GivenUp(asking) => (asking, None),
-        };
-        self.summary.operations += u64::from(outcome.is_some());
-        self.summary.given_up += u64::from(outcome.is_none());
-        for key in self.keys_of(asking.about) {
-            let checker = &mut self.checkers[key as usize];
-            judge(match outcome {
-                Some(outcome) => checker.complete(self.now_us, id, outcome),
-                None => checker.unknown(id),
-            })?;
-        }
-        Ok(())
-    }
-
     fn restart(&mut self, number: usize) {
         let machine = MachineId(if self.plan.shared { number as u64 / 2 } else { number as u64 });
         let identity = Identity {
@@ -840,8 +580,4 @@ impl World {
 
 fn store_durable(store: &MemoryStore) -> Gate {
     fawn_kv::store::RangeStore::durable(store)
-}
-
-fn judge(verdict: Result<(), Failure>) -> Result<(), String> {
-    verdict.map_err(|failure| failure.to_string())
 }

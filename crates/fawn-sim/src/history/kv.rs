@@ -188,11 +188,10 @@ impl Model for KvModel {
             },
             (Put { value }, None) => state.write(value, None),
             (Put { value }, Some(Stored { version })) => state.write(value, version),
-            (Delete, None) => absent,
-            (Delete, Some(Gone)) => absent,
+            (Delete, None | Some(Gone)) => absent,
             (Delete, Some(Deleted)) if there => absent,
             (Expire { value }, None | Some(Gone)) if there && value == state.value => absent,
-            (Expire { .. }, Some(Gone)) => same,
+            (Expire { value }, Some(Gone)) if !there || value != state.value => same,
             (CompareAndSwap { expected, value }, None) => state.numbered(expected)?.write(value, None),
             (CompareAndSwap { expected, value }, Some(Stored { version })) => {
                 state.numbered(expected)?.write(value, version)
@@ -245,10 +244,10 @@ impl Model for KvModel {
         let writes = value.is_some() || counts;
         let makes_present = matches!(first, Put { .. } | Add { .. });
         match (*then, outcome) {
-            (_, Some(KvOutcome::Refused)) | (Get | Delete, None) | (Put { .. }, _) => false,
-            (Delete, Some(KvOutcome::Gone)) => false,
-            // What is written over before does not expire.
-            (Expire { .. }, _) => writes,
+            (_, Some(KvOutcome::Refused))
+            | (Get | Delete, None)
+            | (Put { .. }, _)
+            | (Delete, Some(KvOutcome::Gone)) => false,
             (Get, Some(KvOutcome::Hit { value: seen, .. })) => counts || value == Some(*seen),
             (Increment { by }, Some(KvOutcome::Number { value: sum, .. })) => {
                 counts || value == Some(sum.wrapping_sub(by))
@@ -258,7 +257,8 @@ impl Model for KvModel {
                 CompareAndSwap { expected: before, .. } => before < expected,
                 _ => writes,
             },
-            (CompareAndSwap { .. }, _) | (Increment { .. }, None) => writes,
+            // What is written over before does not expire.
+            (CompareAndSwap { .. } | Expire { .. }, _) | (Increment { .. }, None) => writes,
             (Add { .. }, Some(KvOutcome::NotStored))
             | (Delete, Some(KvOutcome::Deleted))
             | (Replace { .. }, None | Some(KvOutcome::Stored { .. })) => makes_present,

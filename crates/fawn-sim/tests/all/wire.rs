@@ -12,7 +12,7 @@ fn feed() -> Message {
         Version { value: vec![7; 40], flags: 9, expiry: 0, stale: false, won: true, client_cas: Some(u64::MAX) };
     let id = RequestId { session: 5, number: 6 };
     let asked = Some(Asked { id, answered: 4, client: 1, outcome: Outcome::NotFound });
-    let entry = Entry { position, key: b"key".to_vec(), change: Change::Value(version), asked };
+    let entry = Entry { position, time: 5, key: b"key".to_vec(), change: Change::Value(version), asked };
     Message::Feed {
         range: RangeId(1),
         epoch: Epoch(3),

@@ -1,0 +1,131 @@
+//! What a run is made of, and what it comes to.
+
+use std::fmt;
+
+use fawn_kv::ids::{Ack, Rules};
+
+use crate::random::Random;
+
+/// What a run is made of.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // independent choices
+pub struct Plan {
+    /// Nodes from the beginning.
+    pub nodes: u32,
+    /// Nodes that join later.
+    pub late: u32,
+    /// Whether two nodes share each machine.
+    pub shared: bool,
+    /// Members of each chain.
+    pub replicas: u32,
+    /// Places of each node on the ring.
+    pub virtual_ids: u32,
+    /// What chains go by.
+    pub rules: Rules,
+    /// Whether some node believes that it is 1970.
+    pub lost_clock: bool,
+    /// Clients.
+    pub clients: u32,
+    /// Keys.
+    pub keys: u64,
+    /// Managers.
+    pub managers: usize,
+    /// Simulated time with faults, in microseconds.
+    pub faults_us: u64,
+    /// Whether anything goes wrong.
+    pub faults: bool,
+    /// Whether every event is told on standard error.
+    pub trace: bool,
+}
+
+impl Plan {
+    /// A small cluster of a shape that the seed decides.
+    pub fn of(seed: u64) -> Self {
+        let mut random = Random::new(seed ^ 0x706c_616e);
+        let replicas = *random.pick(&[1, 2, 3, 3, 3, 5]);
+        let shared = random.chance(1, 8);
+        let machines = replicas + random.below(3) as u32;
+        let rules = Rules {
+            ack: Ack::Durable,
+            min_write_replicas: if random.chance(1, 4) { 2.min(replicas as u8) } else { 1 },
+            spread_reads: random.chance(1, 3),
+        };
+        Self {
+            nodes: if shared { machines * 2 } else { machines },
+            late: random.below(3) as u32,
+            shared,
+            replicas,
+            virtual_ids: *random.pick(&[1, 1, 1, 2, 4]),
+            rules,
+            lost_clock: random.chance(1, 8),
+            clients: 3 + random.below(8) as u32,
+            keys: 4 + random.below(30),
+            managers: 3,
+            faults_us: 8_000_000,
+            faults: true,
+            trace: false,
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Operations that were answered, and those given up.
+    pub operations: u64,
+    /// See `operations`.
+    pub given_up: u64,
+    /// Keys whose history is too hard to judge.
+    pub undecided: u64,
+    /// Events.
+    pub events: u64,
+    /// Messages sent.
+    pub messages: u64,
+    /// Faults, by kind.
+    pub faults: [u64; super::faults::KINDS.len()],
+    /// Records that were committed.
+    pub records: u64,
+    /// Chains that were active.
+    pub chains: u64,
+    /// Simulated time, in microseconds.
+    pub simulated_us: u64,
+    /// Of everything that happened, in its order.
+    pub trace: u64,
+}
+
+impl Summary {
+    /// Adds another run.
+    pub fn add(&mut self, other: &Self) {
+        self.operations += other.operations;
+        self.given_up += other.given_up;
+        self.undecided += other.undecided;
+        self.events += other.events;
+        self.messages += other.messages;
+        self.records += other.records;
+        self.chains += other.chains;
+        self.simulated_us += other.simulated_us;
+        self.trace ^= other.trace;
+        for (mine, others) in self.faults.iter_mut().zip(other.faults) {
+            *mine += others;
+        }
+    }
+}
+
+/// Something that must never happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The seed.
+    pub seed: u64,
+    /// When, in simulated microseconds.
+    pub at_us: u64,
+    /// What.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {} at {} us: {}", self.seed, self.at_us, self.what)
+    }
+}
+
+impl std::error::Error for Violation {}

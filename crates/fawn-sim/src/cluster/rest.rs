@@ -1,0 +1,90 @@
+//! What must hold of the whole cluster: that it comes to rest as the ring says, and that reads have one place to go.
+
+use fawn_kv::ids::RangeId;
+use fawn_kv::manager::Standing;
+use fawn_ring::{Key, Ring};
+
+use super::world::World;
+
+impl World {
+    /// Whether every chain is as it should be, and nobody waits for anything.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.why_not_quiet().is_empty()
+    }
+
+    pub(super) fn why_not_quiet(&self) -> String {
+        if let Some(client) = self.clients.iter().find(|client| client.asking.is_some()) {
+            return format!("client {} waits for {:?}", client.number, client.asking);
+        }
+        let Some(leader) = self.managers.leader else { return "nobody leads".into() };
+        let state = self.managers.members[leader].state();
+        if let Some(node) = self.places.iter().filter(|place| place.run > 0).find_map(|place| match &place.node {
+            Some(node) if node.member().is_some_and(|member| state.lives(member)) => None,
+            _ => Some(place.run),
+        }) {
+            return format!("a node in its run {node} does not live");
+        }
+        let members = state.nodes.iter().filter(|(_, node)| node.standing == Standing::Member);
+        let ring = Ring::of(&members.map(|(id, node)| node.place(*id)).collect::<Vec<_>>());
+        let ring = ring.expect("places are distinct");
+        let mut ends: Vec<Key> = ring.virtual_nodes().iter().map(|place| place.id.0).chain([Key::MAX]).collect();
+        ends.dedup();
+        if !state.by_last.keys().eq(&ends) {
+            return format!("{} ranges for {} places", state.ranges.len(), ring.virtual_nodes().len());
+        }
+        for (last, id) in &state.by_last {
+            let range = &state.ranges[id];
+            let wanted = ring.chain_of_key(last, state.settings.replicas as usize).unwrap_or_default();
+            let wanted = wanted.iter().map(|place| place.node);
+            if range.pending.is_some() || !range.chain.members.iter().map(|member| member.node).eq(wanted) {
+                return format!("{id:?} is {range:?}");
+            }
+            for member in &range.chain.members {
+                let node = self.places[member.node.0 as usize].node.as_ref();
+                let replica =
+                    node.and_then(|node| node.replica(*id)).filter(|replica| replica.chain() == Some(&range.chain));
+                let Some(replica) = replica else {
+                    return format!("{member:?} of {id:?} is not active in {:?}", range.chain);
+                };
+                if replica.last() != replica.committed() {
+                    return format!("{member:?} of {id:?} has {:?} and {:?}", replica.last(), replica.committed());
+                }
+            }
+        }
+        for node in self.places.iter().filter_map(|place| place.node.as_ref()) {
+            let strays = |(range, _): &(RangeId, _)| {
+                let member = node.member();
+                state.ranges.get(range).is_none_or(|range| member.is_none_or(|me| range.chain.place(me).is_none()))
+            };
+            if let Some((range, _)) = node.replicas().find(strays) {
+                return format!("{:?} has something of {range:?} still", node.member());
+            }
+        }
+        String::new()
+    }
+
+    /// Never do members of different configurations of a key answer reads under leases.
+    pub(super) fn look_at_readers(&self, number: usize) -> Result<(), String> {
+        let readers = |number: usize| {
+            let now_us = self.clock(number).us;
+            let node = self.places[number].node.as_ref();
+            node.into_iter().flat_map(move |node| {
+                let lease = node.lease();
+                node.replicas().filter_map(move |(range, replica)| Some((range, replica.reads_under(&lease, now_us)?)))
+            })
+        };
+        for (range, chain) in readers(number) {
+            for other in (0..self.places.len()).filter(|other| *other != number) {
+                for (their_range, theirs) in readers(other) {
+                    let differs = (their_range, theirs.epoch) != (range, chain.epoch);
+                    if differs && theirs.keys.overlaps(&chain.keys) {
+                        return Err(format!(
+                            "nodes {number} and {other} both answer reads: in {range:?} {chain:?} and in {their_range:?} {theirs:?}"
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

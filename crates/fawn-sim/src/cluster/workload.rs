@@ -1,0 +1,116 @@
+//! What clients do, and what the checkers are told of it.
+
+use super::client::{About, Asking, Ended};
+use super::world::{BEGIN_UNIX, Event, Party, WRONG_US, World};
+use crate::history::{Checker, Failure, KvModel, KvOperation, KvOutcome};
+
+impl World {
+    pub(super) fn client_tick(&mut self, number: usize) -> Result<(), String> {
+        let (now_us, unix) = (self.now_us, self.unix());
+        if self.clients[number].asking.is_none() && !self.healing {
+            let asking = self.clients[number].begin(self.plan.keys, now_us, unix).clone();
+            let id = self.next_operation;
+            self.next_operation += 1;
+            self.open[number] = Some(id);
+            for key in self.keys_of(asking.about) {
+                self.check(key, |checker| checker.invoke(now_us, id, asking.operation))?;
+            }
+            if let (About::Key(key), KvOperation::Put { value }, 1..) = (asking.about, asking.operation, asking.expiry)
+            {
+                let expiry = asking.expiry;
+                let delay = time_of(expiry).saturating_sub(WRONG_US).saturating_sub(now_us);
+                self.after(delay, Event::MayExpire { key, value, expiry });
+            }
+        }
+        let mut out = Vec::new();
+        let ended = self.clients[number].tick(now_us, &mut out);
+        for (to, message) in out {
+            self.send(Party::Client(number), to, &message);
+        }
+        let delay = self.random.within(500, 15_000);
+        self.after(delay, Event::ClientTick(number));
+        match ended {
+            Some(ended) => self.ended(number, ended),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells a key's checker something.
+    fn check(
+        &mut self,
+        key: u64,
+        step: impl FnOnce(&mut Checker<KvModel>) -> Result<(), Failure>,
+    ) -> Result<(), String> {
+        let Some(checker) = &mut self.checkers[key as usize] else { return Ok(()) };
+        match step(checker) {
+            Err(Failure::TooHard) => {
+                self.checkers[key as usize] = None;
+                self.summary.undecided += 1;
+                Ok(())
+            }
+            verdict => verdict.map_err(|failure| failure.to_string()),
+        }
+    }
+
+    /// The keys that an operation is about, by their numbers.
+    fn keys_of(&self, about: About) -> Vec<u64> {
+        match about {
+            About::Key(key) => vec![key],
+            About::Range(_, keys) => {
+                (0..self.plan.keys).filter(|key| keys.contains(&self.positions[*key as usize])).collect()
+            }
+        }
+    }
+
+    pub(super) fn ended(&mut self, number: usize, ended: Ended) -> Result<(), String> {
+        let id = self.open[number].take().expect("what ends was begun");
+        let (asking, outcome) = match ended {
+            Ended::Answered(asking, outcome) => (asking, Some(outcome)),
+            Ended::GivenUp(asking) => (asking, None),
+        };
+        if let (None, KvOperation::Put { value }) = (outcome, asking.operation) {
+            self.given_up.insert(value);
+        }
+        self.summary.operations += u64::from(outcome.is_some());
+        self.summary.given_up += u64::from(outcome.is_none());
+        for key in self.keys_of(asking.about) {
+            let at_us = self.now_us;
+            self.check(key, |checker| match outcome {
+                Some(outcome) => checker.complete(at_us, id, outcome),
+                None => checker.unknown(id),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A value may be gone from now on, by one clock or another.
+    pub(super) fn may_expire(&mut self, key: u64, value: u64, expiry: u32) -> Result<(), String> {
+        let (operation, at_us) = (self.next_operation, self.now_us);
+        self.next_operation += 1;
+        self.check(key, |checker| checker.invoke(at_us, operation, KvOperation::Expire { value }))?;
+        if !self.plan.lost_clock {
+            let delay = time_of(expiry).saturating_sub(at_us) + WRONG_US + 100_000;
+            self.after(delay, Event::Expired { key, value, operation });
+        }
+        Ok(())
+    }
+
+    /// By all clocks a value is expired.
+    pub(super) fn expired(&mut self, key: u64, value: u64, operation: u64) -> Result<(), String> {
+        // A put that comes late is gone at once.
+        let puts = |asking: &Asking| asking.operation == KvOperation::Put { value };
+        if self.clients.iter().any(|client| client.asking.as_ref().is_some_and(puts)) {
+            self.after(100_000, Event::Expired { key, value, operation });
+            return Ok(());
+        }
+        let (at_us, is_unknown) = (self.now_us, self.given_up.contains(&value));
+        self.check(key, |checker| {
+            if is_unknown { checker.unknown(operation) } else { checker.complete(at_us, operation, KvOutcome::Gone) }
+        })
+    }
+}
+
+/// When it is that second by a clock that is right.
+fn time_of(unix: u32) -> u64 {
+    u64::from(unix.saturating_sub(BEGIN_UNIX)) * 1_000_000
+}
