@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `tidy` | format, lints, documentation, and the project's own rules |
 //! | `sim` | simulate clusters in which everything goes wrong |
+//! | `fuzz` | every decoder on damaged inputs |
+//! | `porcupine` | our linearizability checker and another one on the same histories |
 //! | `ci` | `cargo test --workspace`, then `tidy` |
 //!
 //! Longer suites get tasks of their own here, so that everything that CI or a developer runs has one name.
@@ -11,8 +13,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod dependencies;
+mod fuzz;
 mod licence;
 mod links;
+mod porcupine;
 mod process;
 mod rules;
 mod sim;
@@ -31,6 +35,12 @@ struct Task {
 const TASKS: &[Task] = &[
     Task { name: "tidy", description: "check format, lints, documentation and the project's rules", run: tidy::run },
     Task { name: "sim", description: "simulate clusters in which everything goes wrong", run: sim::run_task },
+    Task { name: "fuzz", description: "damage what every decoder reads", run: fuzz::run_task },
+    Task {
+        name: "porcupine",
+        description: "compare our linearizability checker with Porcupine",
+        run: porcupine::run_task,
+    },
     Task { name: "ci", description: "run every test, then tidy", run: ci },
 ];
 
@@ -39,7 +49,7 @@ fn main() -> ExitCode {
     let Some(task) = TASKS.iter().find(|task| Some(task.name) == name.as_deref()) else {
         eprintln!("usage: cargo xtask TASK\n");
         for Task { name, description, .. } in TASKS {
-            eprintln!("  {name:<8} {description}");
+            eprintln!("  {name:<10} {description}");
         }
         return ExitCode::from(2);
     };

@@ -8,12 +8,15 @@
 //! * [`flash`]: [`SimFlash`](flash::SimFlash), a device in memory that loses, tears and reorders what was not synced,
 //!   and fails on demand.
 //! * [`cluster`]: a whole cluster from one seed, and everything that can go wrong with it.
+//! * [`fuzz`]: every decoder on bytes that nobody wrote. [`edits`]: a store's metadata, at random.
 //! * [`history`]: whether what clients saw of a key is linearizable.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod cluster;
+pub mod edits;
 pub mod flash;
+pub mod fuzz;
 pub mod history;
 pub mod random;
 pub mod store;

@@ -79,13 +79,13 @@ impl Page {
     }
 
     /// Whether the page is intact and in its place. On `true`, [`used`](Self::used) and
-    /// [`first_record`](Self::first_record) are within bounds.
+    /// [`first_record`](Self::first_record) are within bounds: a record starts in what is used.
     #[inline]
     pub fn is_intact(&self, place: Place) -> bool {
         let stored = u32::from_le_bytes([self.0[0], self.0[1], self.0[2], self.0[3]]);
         stored == self.checksum(place)
             && self.used() <= PAGE_PAYLOAD_BYTES
-            && self.first_record().is_none_or(|offset| offset < PAGE_PAYLOAD_BYTES)
+            && self.first_record().is_none_or(|offset| offset < self.used())
     }
 
     fn checksum(&self, place: Place) -> u32 {
@@ -163,6 +163,15 @@ mod tests {
         assert!(page.is_intact(place));
         assert!(!page.is_intact(Place { file: 3, page: 10 }));
         assert!(!page.is_intact(Place { file: 4, page: 9 }));
+    }
+
+    #[test]
+    fn a_record_starts_in_what_is_used_or_the_page_is_not_intact() {
+        let (mut page, place) = (Page::zeroed(), Place { file: 1, page: 0 });
+        for (first, is_intact) in [(None, true), (Some(29), true), (Some(30), false), (Some(4000), false)] {
+            page.seal(place, 30, first);
+            assert_eq!(page.is_intact(place), is_intact, "a record starts at {first:?} of 30 bytes");
+        }
     }
 
     #[test]

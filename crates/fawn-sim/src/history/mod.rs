@@ -32,11 +32,13 @@
 //!
 //! * [`kv`]: the model of a key with versions.
 //! * `record`: a recorded history, its text, and its check. `checker`: events in, failures out.
+//! * [`generate`]: random histories, right and wrong.
 //! * `frontier`: the search. `configurations`: its sets.
 
 mod checker;
 mod configurations;
 mod frontier;
+pub mod generate;
 pub mod kv;
 mod record;
 #[cfg(test)]

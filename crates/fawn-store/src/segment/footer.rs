@@ -51,8 +51,8 @@ impl Footer {
         if self.records == 0 || seq < self.seq_low {
             return 0;
         }
-        let (below, all) = (seq.min(self.seq_high) - self.seq_low + 1, self.seq_high - self.seq_low + 1);
-        (u128::from(self.records) * u128::from(below) / u128::from(all)) as u64
+        let numbers = |high: u64| u128::from(high - self.seq_low) + 1;
+        (u128::from(self.records) * numbers(seq.min(self.seq_high)) / numbers(self.seq_high)) as u64
     }
 
     /// The footer of a segment that holds nothing yet.
@@ -143,6 +143,16 @@ impl Footer {
         })
     }
 
+    /// Whether what the footer says can be true of a file of `total_pages` pages: whoever reads on relies on it.
+    fn is_sound(&self, total_pages: u64) -> bool {
+        let parts = [self.data_pages, self.directory_pages, self.fragment_pages, 1];
+        let sum = parts.iter().try_fold(0u64, |sum, pages| sum.checked_add(*pages));
+        sum == Some(total_pages)
+            && self.low <= self.high
+            && self.seq_low <= self.seq_high
+            && (self.records == 0 || self.fragments.covers(self.low.prefix(), self.high.prefix()))
+    }
+
     /// Reads the footer of segment `file`, which has `total_pages` pages.
     ///
     /// # Errors
@@ -157,7 +167,7 @@ impl Footer {
             return Err(page_damage(id, at, "the footer's checksum does not match").into());
         }
         let footer = Self::decode(&page.payload()[..page.used()])
-            .filter(|footer| footer.file == file && footer.total_pages() == total_pages)
+            .filter(|footer| footer.file == file && footer.is_sound(total_pages))
             .ok_or_else(|| page_damage(id, at, "the footer makes no sense"))?;
         Ok(footer)
     }
@@ -181,6 +191,9 @@ impl Footer {
                 bytes.copy_from_slice(word);
                 u64::from_le_bytes(bytes)
             }));
+        }
+        if !prefixes.is_sorted() {
+            return Err(page_damage(id, self.data_pages, "the directory is not in order").into());
         }
         if prefixes.len() as u64 != self.data_pages {
             return Err(page_damage(id, self.data_pages, "the directory does not name every page").into());

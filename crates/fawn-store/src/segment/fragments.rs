@@ -41,6 +41,12 @@ impl Fragments {
         Self { common: *first, shared_bits, bucket_bits }
     }
 
+    /// Whether prefixes from `low` to `high` can have this shape.
+    pub(super) fn covers(self, low: u64, high: u64) -> bool {
+        let is_shape = self.shared_bits <= 63 && self.bucket_bits <= 24.min(63 - self.shared_bits);
+        is_shape && self.with_shared(low) == low && self.with_shared(high) == high
+    }
+
     /// Bytes of one record's rest.
     fn width(self) -> usize {
         (64 - usize::from(self.shared_bits) - usize::from(self.bucket_bits)).div_ceil(8)
@@ -62,6 +68,11 @@ impl Fragments {
     /// The top bits that all prefixes share, the others zero.
     fn shared(self) -> u64 {
         if self.shared_bits == 0 { 0 } else { self.common & !(u64::MAX >> self.shared_bits) }
+    }
+
+    /// The prefix with the top bits that all share.
+    fn with_shared(self, prefix: u64) -> u64 {
+        self.shared() | prefix & (u64::MAX >> self.shared_bits)
     }
 
     fn mask(self) -> u64 {
@@ -124,6 +135,9 @@ pub fn read_prefixes(flash: &dyn Flash, footer: &Footer, interval: &Interval) ->
             prefixes.push(prefix);
         }
     }
+    if !prefixes.is_sorted() {
+        return Err(stream.damage("the fragments are not in order").into());
+    }
     Ok(prefixes)
 }
 
@@ -135,14 +149,14 @@ struct Stream<'a> {
 
 impl Stream<'_> {
     fn bytes(&mut self, start: usize, len: usize) -> Result<Vec<u8>, SegmentError> {
-        let mut out = Vec::with_capacity(len);
         if len == 0 {
-            return Ok(out);
+            return Ok(Vec::new());
         }
         let (first, last) = (start / PAGE_PAYLOAD_BYTES, (start + len - 1) / PAGE_PAYLOAD_BYTES);
         if last as u64 >= self.footer.fragment_pages {
             return Err(self.damage("the fragments end early").into());
         }
+        let mut out = Vec::with_capacity(len);
         let id = FileId::Segment(self.footer.file);
         let mut buffer = PageBuf::zeroed((last + 1 - first).min(READ_PAGES));
         let mut skip = start - first * PAGE_PAYLOAD_BYTES;

@@ -8,7 +8,7 @@ use fawn_ring::{Interval, Key, Secret};
 use super::*;
 use crate::directory::PageDirectory;
 use crate::flash::{Flash, Space};
-use crate::page::{Page, PageBuf};
+use crate::page::{Page, PageBuf, Place};
 use crate::record::{Kind, Marks, Record};
 
 #[derive(Default)]
@@ -205,4 +205,74 @@ fn every_damaged_page_is_named() {
         assert_eq!(damage.offset, page * 4096, "the damage is where it was done");
         flash.0.borrow_mut().get_mut(&FileId::Segment(FILE)).unwrap()[page as usize].0[2000] ^= 4;
     }
+}
+
+/// Changes page `page` of a small segment under a checksum that is right, and reads the segment in every way.
+fn forged(page: impl Fn(&Footer) -> u64, change: impl FnOnce(&mut [u8])) -> Result<(), SegmentError> {
+    let flash = Memory::default();
+    let written = write(&flash, &records(2000, 100));
+    let total = written.footer.total_pages();
+    let number = page(&written.footer);
+    {
+        let mut files = flash.0.borrow_mut();
+        let page = &mut files.get_mut(&FileId::Segment(FILE)).unwrap()[number as usize];
+        let (used, first) = (page.used(), page.first_record());
+        change(page.payload_mut());
+        page.seal(Place { file: FILE, page: number }, used, first);
+    }
+    let footer = Footer::read(&flash, FILE, total)?;
+    footer.numbered_up_to(100);
+    PageDirectory::new(&footer.read_directory(&flash)?);
+    for interval in Interval::ALL.divide(3) {
+        read_prefixes(&flash, &footer, &interval)?;
+    }
+    Ok(())
+}
+
+type Change = Box<dyn FnOnce(&mut [u8])>;
+
+fn word(at: usize, value: u64) -> impl FnOnce(&mut [u8]) {
+    move |payload| payload[at..at + 8].copy_from_slice(&value.to_le_bytes())
+}
+
+#[test]
+fn a_footer_that_cannot_be_true_is_damage() {
+    let last = |footer: &Footer| footer.total_pages() - 1;
+    assert_eq!(forged(last, |_| {}), Ok(()));
+    let (data, directory, seq_low) = (16, 24, 64);
+    let (common, shared_bits, bucket_bits, low) = (88, 100, 101, 102);
+    let cases: [(&str, Change); 7] = [
+        ("pages beyond all numbers", Box::new(word(data, u64::MAX))),
+        ("more pages than there are", Box::new(word(directory, 1 << 40))),
+        ("numbers out of order", Box::new(word(seq_low, u64::MAX))),
+        ("more shared bits than there are", Box::new(move |payload: &mut [u8]| payload[shared_bits] = 65)),
+        ("more buckets than are allowed", Box::new(move |payload: &mut [u8]| payload[bucket_bits] = 60)),
+        ("a lowest position above the highest", Box::new(move |payload: &mut [u8]| payload[low..low + 20].fill(0xff))),
+        (
+            "bits that the lowest position does not share",
+            Box::new(move |payload: &mut [u8]| {
+                payload[shared_bits] = 4;
+                payload[common + 7] ^= 0x80;
+            }),
+        ),
+    ];
+    for (what, change) in cases {
+        assert!(matches!(forged(last, change), Err(SegmentError::Damage(_))), "{what}");
+    }
+}
+
+#[test]
+fn a_directory_out_of_order_is_damage() {
+    let outcome = forged(|footer| footer.data_pages, |payload| payload[..16].rotate_left(8));
+    assert!(matches!(outcome, Err(SegmentError::Damage(damage)) if damage.what.contains("not in order")));
+}
+
+#[test]
+fn fragments_out_of_order_are_damage() {
+    // The last page holds nothing but records' rests.
+    let last = |footer: &Footer| footer.fragments_at() + footer.fragment_pages - 1;
+    let outcome = forged(last, |payload| payload[..64].reverse());
+    assert!(matches!(outcome, Err(SegmentError::Damage(damage)) if damage.what.contains("not in order")));
+    let counts = forged(Footer::fragments_at, |payload| payload[4..8].fill(0xff));
+    assert!(matches!(counts, Err(SegmentError::Damage(_))));
 }

@@ -5,8 +5,8 @@ use fawn_sim::random::Random;
 use fawn_store::flash::{FileId, Flash, FlashError};
 use fawn_store::manifest::{Edit, Manifest, ManifestError, State};
 
-use crate::generate::{self, state};
 use crate::killed::Killed;
+use fawn_sim::edits::{self, state};
 
 const CUTS: [PowerCut; 3] = [PowerCut::Lost, PowerCut::Kept, PowerCut::Torn];
 
@@ -28,7 +28,7 @@ fn run(flash: &dyn Flash, known: Option<State>, random: &mut Random, commits: u6
     let Ok(mut manifest) = opened else { return run };
     run.acknowledged = Some(manifest.state().clone());
     for _ in 0..commits {
-        let (edits, next) = generate::commit(manifest.state(), random);
+        let (edits, next) = edits::commit(manifest.state(), random);
         run.attempted = Some(next.clone());
         if manifest.commit(flash, &edits).is_err() {
             return run;
@@ -131,7 +131,7 @@ fn a_failed_sync_stops_the_manifest() {
             let (mut manifest, mut acknowledged) = Manifest::open(&flash).unwrap();
             flash.inject(Fault::Sync { nth });
             let attempted = loop {
-                let (edits, next) = generate::commit(&acknowledged, random);
+                let (edits, next) = edits::commit(&acknowledged, random);
                 if manifest.commit(&flash, &edits).is_err() {
                     break next;
                 }
@@ -141,7 +141,7 @@ fn a_failed_sync_stops_the_manifest() {
             // The process restarts and goes on; what it saw and built on is durable then.
             let (mut manifest, seen) = Manifest::open(&flash).unwrap();
             assert!(seen == acknowledged || seen == attempted);
-            let (edits, next) = generate::commit(&seen, random);
+            let (edits, next) = edits::commit(&seen, random);
             manifest.commit(&flash, &edits).unwrap();
             flash.power_cut(PowerCut::Lost, seed);
             assert_eq!(Manifest::open(&flash).unwrap().1, next);
@@ -161,7 +161,7 @@ fn every_failed_operation_leaves_the_old_state_or_the_new() {
         let nth = random.below(3);
         flash.inject(*random.pick(&[Fault::Write { nth }, Fault::SyncNames { nth: 0 }]));
         for _ in 0..4 {
-            let (edits, next) = generate::commit(&acknowledged, random);
+            let (edits, next) = edits::commit(&acknowledged, random);
             if manifest.commit(&flash, &edits).is_err() {
                 flash.power_cut(*random.pick(&CUTS), seed);
                 let found = Manifest::open(&flash).unwrap().1;
@@ -214,7 +214,7 @@ fn a_store_on_a_full_device_goes_on_after_a_torn_commit() {
         let mut torn = state();
         let mut edits = Vec::new();
         while edits.len() < 100 {
-            edits.push(generate::edit(&torn, random));
+            edits.push(edits::edit(&torn, random));
             torn.apply(&edits[edits.len() - 1]).unwrap();
         }
         flash.crash_after(1);
@@ -223,7 +223,7 @@ fn a_store_on_a_full_device_goes_on_after_a_torn_commit() {
         flash.set_capacity(flash.used_bytes());
         let (mut manifest, found) = Manifest::open(&flash).unwrap();
         assert!(found == state() || found == torn);
-        let (edits, next) = generate::commit(&found, random);
+        let (edits, next) = edits::commit(&found, random);
         manifest.commit(&flash, &edits).unwrap();
         flash.power_cut(PowerCut::Lost, seed);
         assert_eq!(Manifest::open(&flash).unwrap().1, next);

@@ -6,7 +6,7 @@ use fawn_store::flash::{FileId, Flash};
 use fawn_store::manifest::{Edit, Manifest, ManifestError, State, VERSION};
 use fawn_store::page::{PAGE_BYTES, Page};
 
-use crate::generate::{self, state};
+use fawn_sim::edits::{self, state};
 
 const FILE: FileId = FileId::Manifest(1);
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -19,7 +19,7 @@ fn small() -> (SimFlash, Vec<State>) {
     flash.create(FileId::CommitLog, 8).unwrap();
     let mut states = vec![state()];
     for seed in 0..3 {
-        let (edits, next) = generate::commit(manifest.state(), &mut Random::new(seed));
+        let (edits, next) = edits::commit(manifest.state(), &mut Random::new(seed));
         manifest.commit(&flash, &edits).unwrap();
         states.push(next);
     }
@@ -61,7 +61,7 @@ fn a_commit_replaces_a_damaged_file() {
         let (flash, states) = small();
         flip(&flash, page);
         let (mut manifest, _) = Manifest::open(&flash).unwrap();
-        let (edits, next) = generate::commit(&states[3], &mut Random::new(9));
+        let (edits, next) = edits::commit(&states[3], &mut Random::new(9));
         manifest.commit(&flash, &edits).unwrap();
         let (manifest, found) = Manifest::open(&flash).unwrap();
         assert_eq!((found, manifest.bad_copies()), (next, 0));

@@ -8,7 +8,7 @@ use fawn_sim::random::Random;
 use fawn_store::log::LogPosition;
 use fawn_store::manifest::{Edit, Inconsistent, Manifest, Merged, Range, Sealed, Segment, State};
 
-use crate::generate::{self, state};
+use fawn_sim::edits::{self, state};
 
 /// Numbers of all files that a state names.
 fn files(state: &State) -> BTreeSet<u64> {
@@ -21,7 +21,7 @@ fn random_edits_keep_the_state_sound_and_report_every_dropped_file_once() {
         let random = &mut Random::new(seed);
         let mut state = state();
         for _ in 0..300 {
-            let edit = generate::edit(&state, random);
+            let edit = edits::edit(&state, random);
             let before = files(&state);
             let dropped = state.apply(&edit).unwrap_or_else(|error| panic!("{error}: {edit:?}"));
             assert_eq!(state.check(), Ok(()), "{edit:?}");
@@ -40,7 +40,7 @@ fn every_edit_reads_back_from_flash() {
         let mut manifest = Manifest::create(&flash, state()).unwrap();
         let mut expected = state();
         for _ in 0..random.within(1, 300) {
-            let (edits, next) = generate::commit(&expected, random);
+            let (edits, next) = edits::commit(&expected, random);
             manifest.commit(&flash, &edits).unwrap();
             expected = next;
             assert_eq!(*manifest.state(), expected);
@@ -57,7 +57,7 @@ fn every_edit_reads_back_from_flash() {
 }
 
 fn segment(file: u64, interval: Interval) -> Segment {
-    Segment { low: interval.low, high: interval.high, ..generate::segment(&mut Random::new(1), file, interval) }
+    Segment { low: interval.low, high: interval.high, ..edits::segment(&mut Random::new(1), file, interval) }
 }
 
 /// A state of one slice that names segments 1, 2, 3 and 4, sealed in this order.

@@ -5,6 +5,5 @@
 mod crash;
 mod damage;
 mod edits;
-mod generate;
 #[path = "../shared/killed.rs"]
 mod killed;

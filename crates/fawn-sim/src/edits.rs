@@ -1,14 +1,16 @@
-//! Random states and edits that fit them.
+//! Random states of a store's manifest, and edits that fit them.
 
+use crate::random::Random;
 use fawn_ring::{Interval, Key, Secret};
-use fawn_sim::random::Random;
 use fawn_store::log::LogPosition;
 use fawn_store::manifest::{Edit, Expiring, Merged, Range, Sealed, SealedRange, Segment, SegmentPages, State};
 
+/// The state that everything here begins with: a store that was just made.
 pub fn state() -> State {
     State::new(0, 1, Interval::ALL, Secret([3; 32]), 100, 8, 4096)
 }
 
+/// Any key.
 pub fn key(random: &mut Random) -> Key {
     let mut key = [0; Key::LEN];
     random.fill(&mut key);
@@ -28,6 +30,7 @@ fn within(random: &mut Random, interval: Interval) -> (Key, Key) {
     (a.min(b), a.max(b))
 }
 
+/// Any segment in file `file` whose keys lie in `interval`.
 pub fn segment(random: &mut Random, file: u64, interval: Interval) -> Segment {
     let (low, high) = within(random, interval);
     Segment {

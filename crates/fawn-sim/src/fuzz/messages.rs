@@ -1,0 +1,89 @@
+//! What nodes say to each other, and the operation inside a request.
+
+use fawn_kv::message::{Message, VERSION};
+use fawn_kv::operation::{Item, Operation, evaluate};
+
+use super::generate::generate;
+use super::{Input, Target};
+use crate::random::Random;
+
+/// Bytes of memory that a byte of a message may take: a session with one request is seven bytes on the wire and two
+/// nodes of B-trees in memory.
+const BYTES_PER_BYTE: u64 = 192;
+
+/// Bytes that texts and errors take.
+const BYTES_MORE: u64 = 4096;
+
+fn pool(random: &mut Random) -> [u8; 64] {
+    let mut pool = [0; 64];
+    random.fill(&mut pool);
+    pool
+}
+
+/// [`Message::decode`]. What is decoded reads back as itself.
+pub(super) struct Messages;
+
+impl Target for Messages {
+    fn name(&self) -> &'static str {
+        "message"
+    }
+
+    fn valid(&self, random: &mut Random) -> Input {
+        let pool = pool(random);
+        vec![generate::<Message>(random, &pool).encode()]
+    }
+
+    fn mend(&self, random: &mut Random, input: &mut Input) {
+        if let Some(version) = input.first_mut().and_then(|part| part.first_mut())
+            && !random.chance(1, 16)
+        {
+            *version = VERSION;
+        }
+    }
+
+    fn most_bytes(&self, input: &Input) -> u64 {
+        let length = input.iter().map(|part| part.len() as u64).sum::<u64>();
+        // The message, what it is encoded to, and what that is decoded to.
+        2 * BYTES_PER_BYTE * length + BYTES_MORE
+    }
+
+    fn execute(&self, input: &Input) {
+        let bytes = input.concat();
+        if let Ok(message) = Message::decode(&bytes) {
+            message.about();
+            assert_eq!(Message::decode(&message.encode()), Ok(message), "a message reads back as itself");
+        }
+    }
+}
+
+/// The operation of a [`Message::Request`], and its evaluation.
+pub(super) struct Operations;
+
+impl Target for Operations {
+    fn name(&self) -> &'static str {
+        "operation"
+    }
+
+    fn valid(&self, random: &mut Random) -> Input {
+        let pool = pool(random);
+        let operation = generate::<Operation<'_>>(random, &pool);
+        let value = if random.chance(1, 2) { random.word().to_string().into_bytes() } else { pool[..40].to_vec() };
+        vec![postcard::to_allocvec(&operation).expect("an operation can be encoded"), value]
+    }
+
+    fn most_bytes(&self, input: &Input) -> u64 {
+        // A value that is made of two.
+        4 * input.iter().map(|part| part.len() as u64).sum::<u64>() + BYTES_MORE
+    }
+
+    fn execute(&self, input: &Input) {
+        let [bytes, rest @ ..] = input.as_slice() else { return };
+        let Ok(operation) = postcard::from_bytes::<Operation<'_>>(bytes) else { return };
+        let value = rest.first().map_or(&[][..], Vec::as_slice);
+        let item = Item { value, flags: 1, expiry: 0, cas: 2, stale: value.len() % 2 == 1, won: value.len() % 3 == 1 };
+        evaluate(&operation, None, 1_800_000_000, 1 << 20);
+        let decision = evaluate(&operation, Some(item), 1_800_000_000, 1 << 20);
+        let again = postcard::to_allocvec(&decision.outcome).expect("an outcome can be encoded");
+        assert_eq!(postcard::from_bytes(&again), Ok(decision.outcome), "an outcome reads back as itself");
+    }
+}

@@ -1,0 +1,202 @@
+//! Every decoder on bytes that nobody wrote: no panic, no more memory than the bytes justify, and what each target
+//! promises besides.
+//!
+//! Coverage-guided fuzzers need a nightly compiler; this one runs on any machine. What it lacks in guidance it makes up
+//! in knowledge of the formats: it starts from valid encodings, damages and splices them ([`mutate`]), and then mends
+//! checksums, so that damage gets past them ([`Target::mend`]).
+//!
+//! An execution is wholly determined by the target, the seed and the execution's number, so that one that fails is
+//! found again by itself. An input is a list of parts, whose meaning is the target's: the pages of a file, the pieces in
+//! which a connection's bytes arrive.
+//!
+//! # Layout
+//!
+//! * [`generate`]: any value of a type that serde can read. [`mutate`]: damage.
+//! * [`pages`]: a flash of one file, made of an input's parts.
+//! * `messages`, `sessions`, `log`, `manifest`, `segment`, `record`: the targets.
+
+pub mod generate;
+mod log;
+mod manifest;
+mod messages;
+pub mod mutate;
+pub mod pages;
+mod record;
+mod segment;
+mod sessions;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::random::Random;
+
+/// What a target decodes.
+pub type Input = Vec<Vec<u8>>;
+
+/// One decoder.
+pub trait Target: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// An input as the product writes it.
+    fn valid(&self, random: &mut Random) -> Input;
+
+    /// Makes checksums (and what else would end decoding at once) right again, or some of it.
+    fn mend(&self, _random: &mut Random, _input: &mut Input) {}
+
+    /// Bytes of memory that one execution may hold at a time.
+    fn most_bytes(&self, input: &Input) -> u64;
+
+    /// Decodes, and panics when a promise is broken.
+    fn execute(&self, input: &Input);
+}
+
+/// All targets.
+pub const TARGETS: &[&dyn Target] = &[
+    &messages::Messages,
+    &messages::Operations,
+    &sessions::Sessions,
+    &log::CommitLog,
+    &manifest::ManifestFile,
+    &record::Records,
+    &segment::Segments,
+];
+
+/// Runs a closure and tells how many bytes it held at most.
+pub type Measure = dyn Fn(&mut dyn FnMut()) -> u64;
+
+/// A broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The target.
+    pub target: &'static str,
+    /// The seed.
+    pub seed: u64,
+    /// The number of the execution.
+    pub number: u64,
+    /// What is wrong.
+    pub what: String,
+    /// The input, as [`to_hex`] writes it.
+    pub hex: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { target, seed, number, what, hex } = self;
+        writeln!(f, "{target}: {what}\ninput: {hex}")?;
+        write!(f, "again: cargo xtask fuzz --target {target} --seed {seed} --from {number} --executions 1")
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// How many executions share a set of valid inputs.
+const ROUND: u64 = 1 << 16;
+
+/// Valid inputs of a round.
+const SEEDS: usize = 256;
+
+/// Of so many executions one gets a valid input as it is.
+const UNTOUCHED: u64 = 32;
+
+/// One target's inputs, by their numbers.
+pub struct Inputs<'t> {
+    target: &'t dyn Target,
+    seed: u64,
+    round: Option<u64>,
+    valid: Vec<Input>,
+}
+
+impl<'t> Inputs<'t> {
+    /// The inputs of `seed`.
+    pub fn new(target: &'t dyn Target, seed: u64) -> Self {
+        Self { target, seed, round: None, valid: Vec::new() }
+    }
+
+    /// The input of execution `number`.
+    pub fn at(&mut self, number: u64) -> Input {
+        let round = number / ROUND;
+        if self.round != Some(round) {
+            let mut random = Random::new(Random::new(self.seed ^ round.rotate_left(40)).word());
+            self.valid = (0..SEEDS).map(|_| self.target.valid(&mut random)).collect();
+            self.round = Some(round);
+        }
+        let mut random = Random::new(Random::new(self.seed).word() ^ number.rotate_left(20));
+        let mut input = random.pick(&self.valid).clone();
+        if !random.chance(1, UNTOUCHED) {
+            mutate::mutate(&mut random, &mut input, &self.valid);
+            self.target.mend(&mut random, &mut input);
+        }
+        input
+    }
+}
+
+/// Runs the executions `numbers` of `seed`. `about_to` is told each number before it runs, for failures that end the
+/// process.
+///
+/// # Errors
+/// The first [`Failure`].
+pub fn run(
+    target: &dyn Target,
+    seed: u64,
+    numbers: Range<u64>,
+    measure: &Measure,
+    about_to: &mut dyn FnMut(u64),
+) -> Result<(), Box<Failure>> {
+    let mut inputs = Inputs::new(target, seed);
+    for number in numbers {
+        let input = inputs.at(number);
+        about_to(number);
+        if let Err(what) = execute(target, &input, measure) {
+            let hex = to_hex(&input);
+            return Err(Box::new(Failure { target: target.name(), seed, number, what, hex }));
+        }
+    }
+    Ok(())
+}
+
+/// Runs one input.
+///
+/// # Errors
+/// What is wrong.
+pub fn execute(target: &dyn Target, input: &Input, measure: &Measure) -> Result<(), String> {
+    let mut outcome = Ok(());
+    let held = measure(&mut || outcome = catch_unwind(AssertUnwindSafe(|| target.execute(input))));
+    outcome.map_err(|panic| format!("it panics: {}", message(panic.as_ref())))?;
+    let most = target.most_bytes(input);
+    if held > most {
+        return Err(format!("it holds {held} bytes, {most} at most are justified"));
+    }
+    Ok(())
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}
+
+/// An input as text: the parts' bytes in hexadecimal digits, apart by dots.
+pub fn to_hex(input: &Input) -> String {
+    let mut text = String::new();
+    for (n, part) in input.iter().enumerate() {
+        text.push_str(if n == 0 { "" } else { "." });
+        for byte in part {
+            write!(text, "{byte:02x}").expect("text takes text");
+        }
+    }
+    text
+}
+
+/// The input that `text` is; `None` when it is none.
+pub fn from_hex(text: &str) -> Option<Input> {
+    let part = |part: &str| {
+        let digits: Option<Vec<u8>> = part.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect();
+        let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+        Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    };
+    text.split('.').map(part).collect()
+}

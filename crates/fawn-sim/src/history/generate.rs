@@ -1,0 +1,212 @@
+//! Random histories: those of a real register, and the same with something wrong.
+
+use super::KvOperation::{Add, CompareAndSwap, Delete, Get, Increment, Put, Replace};
+use super::KvOutcome::{Deleted, Exists, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
+use super::{History, KvOperation, KvOutcome};
+use crate::random::Random;
+
+/// A history of 2 to `most_operations` operations (at least 2), wholly determined by `seed`, and whether something in it
+/// is other than a real register's; such a history may be linearizable all the same.
+pub fn history(seed: u64, most_operations: u64) -> (History, bool) {
+    let mut random = Random::new(seed);
+    let operations = random.within(2, most_operations);
+    let span = random.within(2, 4 * operations);
+    let mut shape = Shape::draw(&mut random, operations, span);
+    // Operations of unknown outcome stay open for ever, and the ways in which they can go multiply.
+    shape.unknown = shape.unknown.min(40 / operations);
+    let mut drawn = run(&mut random, &shape);
+    let corrupted = random.chance(5, 6);
+    if corrupted {
+        corrupt(&mut random, &shape, &mut drawn);
+    }
+    (record(&drawn), corrupted)
+}
+
+/// An operation, its times, and what came of it.
+#[derive(Clone, Debug)]
+pub(super) struct Drawn {
+    pub invoked: u64,
+    /// When it takes effect.
+    pub effective: u64,
+    pub completed: u64,
+    pub operation: KvOperation,
+    pub outcome: Option<KvOutcome>,
+}
+
+/// How a history looks.
+pub(super) struct Shape {
+    pub operations: u64,
+    /// An operation is invoked before this time …
+    pub span: u64,
+    /// … and takes less than twice this.
+    pub slowness: u64,
+    /// Of 16 operations, those of unknown outcome.
+    pub unknown: u64,
+    /// Of 16 outcomes that have a version, those that do not tell it.
+    pub untold: u64,
+    /// How likely is each kind of operation.
+    pub kinds: [u64; 7],
+    pub values: u64,
+}
+
+impl Shape {
+    pub fn draw(random: &mut Random, operations: u64, span: u64) -> Self {
+        Self {
+            operations,
+            span,
+            slowness: random.within(1, 8),
+            unknown: random.below(8),
+            untold: *random.pick(&[0, 0, 4, 12]),
+            kinds: *random.pick(&[
+                [4, 2, 1, 1, 1, 1, 1],
+                [3, 3, 0, 0, 0, 0, 0],
+                [3, 2, 2, 0, 1, 1, 0],
+                [2, 1, 0, 3, 0, 0, 0],
+                [2, 1, 1, 0, 0, 0, 4],
+            ]),
+            values: *random.pick(&[2, 4, 1000]),
+        }
+    }
+}
+
+/// A real register, and the operations in the order in which they took effect.
+pub(super) fn run(random: &mut Random, shape: &Shape) -> Vec<Drawn> {
+    let mut drawn: Vec<Drawn> = (0..shape.operations)
+        .map(|_| {
+            let invoked = random.below(shape.span);
+            let effective = invoked + random.below(shape.slowness);
+            let completed = effective + random.below(shape.slowness);
+            Drawn { invoked, effective, completed, operation: Get, outcome: None }
+        })
+        .collect();
+    let lost: Vec<bool> = drawn.iter().map(|_| random.chance(shape.unknown, 16)).collect();
+    for (drawn, _) in drawn.iter_mut().zip(&lost).filter(|(_, lost)| **lost) {
+        drawn.effective = drawn.invoked + random.below(shape.span);
+    }
+    let mut order: Vec<usize> = (0..drawn.len()).collect();
+    order.sort_by_key(|&at| drawn[at].effective);
+    let (mut there, mut version) = (None, 0);
+    for at in order {
+        let operation = operation(random, shape, there, version);
+        drawn[at].operation = operation;
+        if lost[at] && random.chance(1, 3) {
+            continue; // it never took effect
+        }
+        let told = !random.chance(shape.untold, 16);
+        let outcome = perform(random, operation, &mut there, &mut version, told);
+        drawn[at].outcome = (!lost[at]).then_some(outcome);
+    }
+    drawn
+}
+
+fn operation(random: &mut Random, shape: &Shape, there: Option<(u64, u64)>, version: u64) -> KvOperation {
+    let value = random.below(shape.values);
+    match random.weighted(&shape.kinds) {
+        0 => Get,
+        1 => Put { value },
+        2 => Delete,
+        3 => {
+            let guess = random.within(1, version + 3);
+            CompareAndSwap { expected: there.filter(|_| random.chance(3, 4)).map_or(guess, |(_, now)| now), value }
+        }
+        4 => Add { value },
+        5 => Replace { value },
+        _ => Increment { by: random.within(1, 2) },
+    }
+}
+
+/// What a register whose `there` is a value and its version does, and says.
+fn perform(
+    random: &mut Random,
+    operation: KvOperation,
+    there: &mut Option<(u64, u64)>,
+    last_version: &mut u64,
+    told: bool,
+) -> KvOutcome {
+    if random.chance(1, 40) {
+        return Refused;
+    }
+    let gap = random.within(1, 2);
+    let now = *there;
+    let mut write = |value| {
+        *last_version += gap;
+        *there = Some((value, *last_version));
+        told.then_some(*last_version)
+    };
+    match (operation, now) {
+        (Get, Some((value, version))) => Hit { value, version: told.then_some(version) },
+        (Get, None) => Miss,
+        (Delete, Some(_)) => {
+            *there = None;
+            Deleted
+        }
+        (CompareAndSwap { expected, .. }, Some((_, version))) if version != expected => Exists,
+        (Put { value }, _) | (Add { value }, None) | (Replace { value } | CompareAndSwap { value, .. }, Some(_)) => {
+            Stored { version: write(value) }
+        }
+        (Add { .. }, Some(_)) | (Replace { .. }, None) => NotStored,
+        (Delete | CompareAndSwap { .. } | Increment { .. }, None) => NotFound,
+        (Increment { by }, Some((value, _))) => {
+            let value = value.wrapping_add(by);
+            Number { value, version: write(value) }
+        }
+    }
+}
+
+/// Makes one outcome, or one operation's time, other than it was.
+pub(super) fn corrupt(random: &mut Random, shape: &Shape, drawn: &mut [Drawn]) {
+    let known: Vec<usize> = (0..drawn.len()).filter(|&at| drawn[at].outcome.is_some()).collect();
+    if known.is_empty() {
+        return;
+    }
+    let at = *random.pick(&known);
+    if random.chance(1, 5) {
+        // Later or earlier as a whole.
+        let by = random.within(1, shape.span / 2 + 1);
+        let length = drawn[at].completed - drawn[at].invoked;
+        drawn[at].invoked = if random.chance(1, 2) { drawn[at].invoked + by } else { drawn[at].invoked / 2 };
+        drawn[at].completed = drawn[at].invoked + length;
+        return;
+    }
+    let value = random.below(shape.values.min(6));
+    let version = Some(random.within(1, 2 * shape.operations));
+    let near =
+        |random: &mut Random, version: Option<u64>| version.map(|version| version + 1 - random.below(3).min(version));
+    let other = match drawn[at].outcome.expect("it was chosen among those") {
+        Hit { value: same, version } => match random.below(4) {
+            0 => Miss,
+            1 => Hit { value: same, version: near(random, version) },
+            _ => Hit { value, version },
+        },
+        Miss => Hit { value, version },
+        Stored { version } => match drawn[at].operation {
+            CompareAndSwap { .. } if random.chance(1, 2) => Exists,
+            Add { .. } | Replace { .. } if random.chance(1, 2) => NotStored,
+            _ => Stored { version: near(random, version) },
+        },
+        NotStored | Refused => Stored { version },
+        Exists => *random.pick(&[Stored { version }, NotFound]),
+        NotFound => match drawn[at].operation {
+            Delete => Deleted,
+            Increment { .. } => Number { value, version },
+            _ => *random.pick(&[Exists, Stored { version }]),
+        },
+        Deleted => NotFound,
+        Number { value, version } => Number { value: value + 1, version },
+    };
+    drawn[at].outcome = Some(other);
+}
+
+pub(super) fn record(drawn: &[Drawn]) -> History {
+    let mut sorted = drawn.to_vec();
+    sorted.sort_by_key(|drawn| drawn.invoked);
+    let mut history = History::new();
+    for (id, drawn) in sorted.iter().enumerate() {
+        history.invoke(drawn.invoked, id as u64, drawn.operation);
+        match drawn.outcome {
+            Some(outcome) => history.complete(drawn.completed, id as u64, outcome),
+            None => history.unknown(id as u64),
+        }
+    }
+    history
+}

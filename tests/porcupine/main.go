@@ -1,0 +1,229 @@
+// Judges histories of one key with Porcupine, an independent linearizability checker.
+//
+// Standard input holds histories in the text form of crates/fawn-sim's History::to_text, each followed by a line "end".
+// For each, a line goes to standard output: "ok", "illegal", or "unknown" when the time was too short.
+//
+// The model is written from the words of crates/fawn-sim/src/history/kv.rs, not from its code. `cargo xtask porcupine`
+// runs this program.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// The time for one history.
+const patience = time.Second
+
+// What the key is. Numbers of versions are 1 or more.
+type state struct {
+	present bool
+	value   uint64
+	// The number of what is there; 0 while nobody has been told it. It is larger than told then.
+	number uint64
+	// The largest number that anybody has been told.
+	told uint64
+}
+
+// An operation or an outcome: its name and numbers; a number that was not told is absent from `known`.
+type words struct {
+	name    string
+	numbers []uint64
+	known   []bool
+}
+
+func step(before, input, output interface{}) (bool, interface{}) {
+	s := before.(state)
+	if output == nil {
+		return true, effect(s, input.(words))
+	}
+	after, ok := outcome(s, input.(words), output.(words))
+	return ok, after
+}
+
+// The state after an operation of unknown outcome took effect, where it has one. That it never did is the same as that
+// it did so after everything else.
+func effect(s state, input words) state {
+	after, ok := s, false
+	switch input.name {
+	case "put":
+		after, ok = s.write(input.numbers[0], 0)
+	case "delete":
+		after, ok = s.remove(), true
+	case "cas":
+		if same, is := s.learn(input.numbers[0]); is {
+			after, ok = same.write(input.numbers[1], 0)
+		}
+	case "add":
+		if !s.present {
+			after, ok = s.write(input.numbers[0], 0)
+		}
+	case "replace":
+		if s.present {
+			after, ok = s.write(input.numbers[0], 0)
+		}
+	case "increment":
+		if s.present {
+			after, ok = s.write(s.value+input.numbers[0], 0)
+		}
+	}
+	if !ok {
+		return s
+	}
+	return after
+}
+
+// The state after the operation had this outcome, and whether it can have.
+func outcome(s state, input, output words) (state, bool) {
+	if output.name == "refused" {
+		return s, true
+	}
+	switch input.name + " " + output.name {
+	case "get miss", "delete not-found", "cas not-found", "increment not-found", "replace not-stored":
+		return s, !s.present
+	case "add not-stored":
+		return s, s.present
+	case "get hit":
+		if !s.present || s.value != output.numbers[0] {
+			return s, false
+		}
+		if !output.known[1] {
+			return s, true
+		}
+		return s.learn(output.numbers[1])
+	case "delete deleted":
+		return s.remove(), s.present
+	case "put stored":
+		return s.write(input.numbers[0], output.numbers[0])
+	case "add stored":
+		after, ok := s.write(input.numbers[0], output.numbers[0])
+		return after, ok && !s.present
+	case "replace stored":
+		after, ok := s.write(input.numbers[0], output.numbers[0])
+		return after, ok && s.present
+	case "cas exists":
+		return s, s.present && !(s.number != 0 && s.number == input.numbers[0])
+	case "cas stored":
+		same, is := s.learn(input.numbers[0])
+		if !is {
+			return s, false
+		}
+		return same.write(input.numbers[1], output.numbers[0])
+	case "increment number":
+		sum := s.value + input.numbers[0]
+		after, ok := s.write(sum, output.numbers[1])
+		return after, ok && s.present && sum == output.numbers[0]
+	}
+	return s, false
+}
+
+// A version is written whose number is told (or not, 0).
+func (s state) write(value, number uint64) (state, bool) {
+	if number == 0 {
+		return state{present: true, value: value, told: s.told}, true
+	}
+	return state{present: true, value: value, number: number, told: number}, number > s.told
+}
+
+func (s state) remove() state {
+	return state{told: s.told}
+}
+
+// It turns out that what is there has this number.
+func (s state) learn(number uint64) (state, bool) {
+	if s.number != 0 || !s.present {
+		return s, s.present && s.number == number
+	}
+	is := number > s.told
+	s.number, s.told = number, number
+	return s, is
+}
+
+func parse(fields []string) (words, error) {
+	w := words{name: fields[0]}
+	for _, field := range fields[1:] {
+		if field == "-" {
+			w.numbers, w.known = append(w.numbers, 0), append(w.known, false)
+			continue
+		}
+		number, err := strconv.ParseUint(field, 10, 64)
+		if err != nil {
+			return w, err
+		}
+		w.numbers, w.known = append(w.numbers, number), append(w.known, true)
+	}
+	return w, nil
+}
+
+// A history under construction. Places of lines are times: they are in order.
+type history struct {
+	operations []porcupine.Operation
+	byNumber   map[string]int
+	lines      int64
+}
+
+// Takes "TIME invoke|complete NUMBER ID WORDS...".
+func (h *history) take(line string) error {
+	fields := strings.Fields(line)
+	if len(fields) < 5 {
+		return fmt.Errorf("too few words")
+	}
+	w, err := parse(fields[4:])
+	if err != nil {
+		return err
+	}
+	h.lines++
+	switch fields[1] {
+	case "invoke":
+		h.byNumber[fields[2]] = len(h.operations)
+		operation := porcupine.Operation{Input: w, Call: h.lines, Return: math.MaxInt64}
+		h.operations = append(h.operations, operation)
+	case "complete":
+		at, found := h.byNumber[fields[2]]
+		if !found {
+			return fmt.Errorf("operation %s was not invoked", fields[2])
+		}
+		h.operations[at].Output, h.operations[at].Return = w, h.lines
+	default:
+		return fmt.Errorf("neither invoke nor complete")
+	}
+	return nil
+}
+
+func judge(operations []porcupine.Operation) string {
+	model := porcupine.Model{Init: func() interface{} { return state{} }, Step: step}
+	switch porcupine.CheckOperationsTimeout(model, operations, patience) {
+	case porcupine.Ok:
+		return "ok"
+	case porcupine.Illegal:
+		return "illegal"
+	}
+	return "unknown"
+}
+
+func main() {
+	input := bufio.NewScanner(os.Stdin)
+	h := history{byNumber: map[string]int{}}
+	for input.Scan() {
+		if input.Text() == "end" {
+			fmt.Println(judge(h.operations))
+			h = history{byNumber: map[string]int{}}
+			continue
+		}
+		if err := h.take(input.Text()); err != nil {
+			fmt.Fprintf(os.Stderr, "%q: %v\n", input.Text(), err)
+			os.Exit(1)
+		}
+	}
+	if err := input.Err(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

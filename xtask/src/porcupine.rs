@@ -1,0 +1,167 @@
+//! Our linearizability checker and [Porcupine](https://github.com/anishathalye/porcupine) on the same random histories:
+//! `cargo xtask porcupine [--histories N] [--from SEED]`, or `--seed N` for one history, which is shown.
+//!
+//! Porcupine is another algorithm's code by other people, and its model of the key (`tests/porcupine`) is written from
+//! the words of ours. Of a history that is wrong the shortest wrong prefix is compared, too: Porcupine must find it wrong,
+//! and the prefix that is one line shorter right.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+use fawn_sim::history::generate::history;
+use fawn_sim::history::{Verdict, check};
+
+use crate::process::root;
+
+const USAGE: &str = "usage: cargo xtask porcupine [--histories N] [--from SEED] | --seed N";
+
+/// Most operations of a history: small ones, in which every order can be wrong, and longer ones.
+const SIZES: [u64; 4] = [6, 10, 20, 60];
+
+/// Of so many histories at most one may be too hard for either.
+const UNDECIDED: usize = 20;
+
+/// A text to be judged, and what is expected.
+struct Question {
+    seed: u64,
+    /// What it is.
+    what: &'static str,
+    text: String,
+    ours: Verdict,
+}
+
+/// What came of it.
+#[derive(Default)]
+struct Counts {
+    right: usize,
+    /// Of those, the ones that are not as they were drawn.
+    right_though_changed: usize,
+    wrong: usize,
+    prefixes: usize,
+    undecided: usize,
+}
+
+/// Runs what the arguments say.
+pub fn run_task() -> anyhow::Result<()> {
+    let (mut histories, mut from, mut shown) = (10_000, 0, false);
+    let mut arguments = std::env::args().skip(2);
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().with_context(|| format!("{name} needs a value\n{USAGE}"))?;
+        let number: u64 = value.parse().with_context(|| format!("{value} is not a number\n{USAGE}"))?;
+        match name.as_str() {
+            "--histories" => histories = number,
+            "--from" => from = number,
+            "--seed" => (from, histories, shown) = (number, 1, true),
+            _ => bail!("there is no {name}\n{USAGE}"),
+        }
+    }
+    let program = build()?;
+    let mut counts = Counts::default();
+    let mut questions = Vec::new();
+    for seed in from..from + histories {
+        ask(seed, &mut questions, &mut counts)?;
+    }
+    let verdicts = judge(&program, &questions)?;
+    if shown {
+        for (Question { what, text, ours, .. }, verdict) in questions.iter().zip(&verdicts) {
+            println!("{what}\n{text}ours: {ours:?}\nPorcupine: {verdict}\n");
+        }
+    }
+    compare(&questions, &verdicts, &mut counts)?;
+    let Counts { right, right_though_changed, wrong, prefixes, undecided } = counts;
+    println!("histories       {histories:>8}  seeds {from}..{}", from + histories);
+    println!("linearizable    {right:>8}  ({right_though_changed} of them changed after they were drawn)");
+    println!("not             {wrong:>8}  ({prefixes} with the same shortest wrong prefix)");
+    println!("undecided       {undecided:>8}  by one of the two");
+    println!("Porcupine says the same of all others");
+    if undecided > 1 + histories as usize / UNDECIDED {
+        bail!("too many histories are too hard to tell anything");
+    }
+    if histories >= 100 && right.min(wrong) < histories as usize / 4 {
+        bail!("too few histories of one kind to tell anything");
+    }
+    Ok(())
+}
+
+/// Draws a history, judges it, and adds what Porcupine is to be asked.
+fn ask(seed: u64, questions: &mut Vec<Question>, counts: &mut Counts) -> anyhow::Result<()> {
+    let (history, changed) = history(seed, SIZES[(seed % SIZES.len() as u64) as usize]);
+    let (text, ours) = (history.to_text(), check(&history));
+    match &ours {
+        Verdict::Linearizable => {
+            counts.right += 1;
+            counts.right_though_changed += usize::from(changed);
+        }
+        Verdict::NotLinearizable { prefix, .. } => {
+            if !changed {
+                bail!("seed {seed}: our checker refuses the history of a real register\n{text}{ours:?}");
+            }
+            counts.wrong += 1;
+            let lines = |count: usize| text.split_inclusive('\n').take(count).collect::<String>();
+            let question = |what, text, ours| Question { seed, what, text, ours };
+            questions.push(question("the shortest wrong prefix", lines(*prefix), ours.clone()));
+            questions.push(question("one line less", lines(*prefix - 1), Verdict::Linearizable));
+        }
+        Verdict::TooHard => {}
+    }
+    questions.push(Question { seed, what: "the history", text, ours });
+    Ok(())
+}
+
+/// Builds the Go program; returns its path.
+fn build() -> anyhow::Result<PathBuf> {
+    if Command::new("go").arg("version").stdout(Stdio::null()).status().is_err() {
+        bail!("Go is not installed: sudo apt-get install golang-go");
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let program = target.join("porcupine");
+    let mut build = Command::new("go");
+    build.args(["build", "-o"]).arg(&program).arg(".").current_dir(root().join("tests/porcupine"));
+    if !build.status().context("cannot start go")?.success() {
+        bail!("`go build` fails in tests/porcupine");
+    }
+    Ok(program)
+}
+
+/// Porcupine's verdicts: `ok`, `illegal` or `unknown`.
+fn judge(program: &PathBuf, questions: &[Question]) -> anyhow::Result<Vec<String>> {
+    let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let (mut input, output) = (child.stdin.take().context("no input")?, child.stdout.take().context("no output")?);
+    let (sent, verdicts) = std::thread::scope(|scope| {
+        let send =
+            scope.spawn(move || questions.iter().try_for_each(|Question { text, .. }| writeln!(input, "{text}end")));
+        let verdicts: Result<Vec<String>, _> = BufReader::new(output).lines().collect();
+        (send.join(), verdicts)
+    });
+    let status = child.wait()?;
+    let is_sent = matches!(sent, Ok(Ok(())));
+    let verdicts = verdicts?;
+    if !is_sent || !status.success() || verdicts.len() != questions.len() {
+        bail!("tests/porcupine fails: {status}, {} verdicts of {} histories", verdicts.len(), questions.len());
+    }
+    Ok(verdicts)
+}
+
+/// Fails when the two do not say the same.
+fn compare(questions: &[Question], verdicts: &[String], counts: &mut Counts) -> anyhow::Result<()> {
+    let mut differ = 0;
+    for (Question { seed, what, text, ours }, verdict) in questions.iter().zip(verdicts) {
+        match (ours, verdict.as_str()) {
+            (Verdict::Linearizable, "ok") => {}
+            (Verdict::NotLinearizable { .. }, "illegal") => {
+                counts.prefixes += usize::from(*what == "the shortest wrong prefix");
+            }
+            (Verdict::TooHard, _) | (_, "unknown") => counts.undecided += 1,
+            _ => {
+                differ += 1;
+                println!("seed {seed}, {what}:\n{text}ours: {ours:?}\nPorcupine: {verdict}\n");
+            }
+        }
+    }
+    if differ > 0 {
+        bail!("{differ} verdicts differ: see one again with cargo xtask porcupine --seed N");
+    }
+    Ok(())
+}
