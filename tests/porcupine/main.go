@@ -57,6 +57,10 @@ func effect(s state, input words) state {
 		after, ok = s.write(input.numbers[0], 0)
 	case "delete":
 		after, ok = s.remove(), true
+	case "expire":
+		if s.present && s.value == input.numbers[0] {
+			after, ok = s.remove(), true
+		}
 	case "cas":
 		if same, is := s.learn(input.numbers[0]); is {
 			after, ok = same.write(input.numbers[1], 0)
@@ -98,6 +102,13 @@ func outcome(s state, input, output words) (state, bool) {
 			return s, true
 		}
 		return s.learn(output.numbers[1])
+	case "delete gone":
+		return s.remove(), true
+	case "expire gone":
+		if s.present && s.value == input.numbers[0] {
+			return s.remove(), true
+		}
+		return s, true
 	case "delete deleted":
 		return s.remove(), s.present
 	case "put stored":

@@ -1,7 +1,7 @@
 //! Random histories: those of a real register, and the same with something wrong.
 
-use super::KvOperation::{Add, CompareAndSwap, Delete, Get, Increment, Put, Replace};
-use super::KvOutcome::{Deleted, Exists, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
+use super::KvOperation::{Add, CompareAndSwap, Delete, Expire, Get, Increment, Put, Replace};
+use super::KvOutcome::{Deleted, Exists, Gone, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
 use super::{History, KvOperation, KvOutcome};
 use crate::random::Random;
 
@@ -45,7 +45,7 @@ pub(super) struct Shape {
     /// Of 16 outcomes that have a version, those that do not tell it.
     pub untold: u64,
     /// How likely is each kind of operation.
-    pub kinds: [u64; 7],
+    pub kinds: [u64; 8],
     pub values: u64,
 }
 
@@ -58,11 +58,12 @@ impl Shape {
             unknown: random.below(8),
             untold: *random.pick(&[0, 0, 4, 12]),
             kinds: *random.pick(&[
-                [4, 2, 1, 1, 1, 1, 1],
-                [3, 3, 0, 0, 0, 0, 0],
-                [3, 2, 2, 0, 1, 1, 0],
-                [2, 1, 0, 3, 0, 0, 0],
-                [2, 1, 1, 0, 0, 0, 4],
+                [4, 2, 1, 1, 1, 1, 1, 1],
+                [3, 3, 0, 0, 0, 0, 0, 0],
+                [3, 2, 2, 0, 1, 1, 0, 0],
+                [2, 1, 0, 3, 0, 0, 0, 0],
+                [2, 1, 1, 0, 0, 0, 4, 0],
+                [3, 2, 1, 1, 0, 1, 1, 3],
             ]),
             values: *random.pick(&[2, 4, 1000]),
         }
@@ -111,7 +112,8 @@ fn operation(random: &mut Random, shape: &Shape, there: Option<(u64, u64)>, vers
         }
         4 => Add { value },
         5 => Replace { value },
-        _ => Increment { by: random.within(1, 2) },
+        6 => Increment { by: random.within(1, 2) },
+        _ => Expire { value },
     }
 }
 
@@ -136,9 +138,17 @@ fn perform(
     match (operation, now) {
         (Get, Some((value, version))) => Hit { value, version: told.then_some(version) },
         (Get, None) => Miss,
+        (Delete, _) if !told => {
+            *there = None;
+            Gone
+        }
         (Delete, Some(_)) => {
             *there = None;
             Deleted
+        }
+        (Expire { value }, _) => {
+            *there = now.filter(|(current, _)| *current != value);
+            Gone
         }
         (CompareAndSwap { expected, .. }, Some((_, version))) if version != expected => Exists,
         (Put { value }, _) | (Add { value }, None) | (Replace { value } | CompareAndSwap { value, .. }, Some(_)) => {
@@ -192,6 +202,7 @@ pub(super) fn corrupt(random: &mut Random, shape: &Shape, drawn: &mut [Drawn]) {
             _ => *random.pick(&[Exists, Stored { version }]),
         },
         Deleted => NotFound,
+        Gone => Refused,
         Number { value, version } => Number { value: value + 1, version },
     };
     drawn[at].outcome = Some(other);

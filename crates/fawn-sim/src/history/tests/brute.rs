@@ -1,8 +1,8 @@
 //! The second checker: every order that respects time, each explained with no state of the first one's. It numbers the
 //! versions of an order one by one and leaves blank those that nobody was told, where the model keeps bounds.
 
-use crate::history::KvOperation::{Add, CompareAndSwap, Delete, Get, Increment, Put, Replace};
-use crate::history::KvOutcome::{Deleted, Exists, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
+use crate::history::KvOperation::{Add, CompareAndSwap, Delete, Expire, Get, Increment, Put, Replace};
+use crate::history::KvOutcome::{Deleted, Exists, Gone, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
 use crate::history::{End, History, KvModel, KvOutcome, Recorded};
 
 /// Most operations that this is meant for.
@@ -85,9 +85,17 @@ impl Run {
                 told.is_some_and(|version| self.write(value, version))
             }
             (Add { .. }, Some(_)) | (Replace { .. }, None) => outcome == Some(NotStored),
+            (Delete, _) if outcome == Some(Gone) => {
+                self.there = None;
+                true
+            }
             (Delete, Some(_)) => {
                 self.there = None;
                 matches!(outcome, None | Some(Deleted))
+            }
+            (Expire { value }, there) => {
+                self.there = there.filter(|(current, _)| *current != value);
+                matches!(outcome, None | Some(Gone))
             }
             (Delete | CompareAndSwap { .. } | Increment { .. }, None) => outcome == Some(NotFound),
             (CompareAndSwap { expected, value }, Some((_, index))) => match told {
