@@ -197,8 +197,8 @@ impl<S: RangeStore> Node<S> {
     ) {
         let Some(me) = self.member() else { return };
         // A seal may have come before what a range inherits.
-        let is_new = |(range, _): &(RangeId, Chain)| self.replicas.get(range).is_none_or(|replica| !replica.has_all());
-        let is_first = chains.iter().all(is_new) || planted(Bug::SealedBlank);
+        let is_blank = |replica: &Replica| !replica.has_all() && !planted(Bug::SealedBlank);
+        let is_first = chains.iter().all(|(range, _)| self.replicas.get(range).is_none_or(is_blank));
         if over.iter().any(|range| self.replicas.contains_key(range)) && is_first {
             let lent = (&mut self.store, &mut self.tickets);
             let mut context = context(now, self.lease, self.timing, &self.identity.secret, lent, out);

@@ -75,7 +75,6 @@ bugs! {
     DropUnknown: "a manager that lags has ranges dropped that it has not heard of",
     DropByOldNews: "a manager that lags has ranges dropped whose members it does not know",
     SealedBlank: "a range that was sealed before it was inherited stays empty",
-    WritesCross: "a member of a range that was split takes keys of the other part",
 }
 
 #[cfg(feature = "planted")]

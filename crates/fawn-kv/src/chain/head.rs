@@ -37,7 +37,7 @@ impl Replica {
     pub(super) fn request<S: RangeStore>(&mut self, request: Request, context: &mut Context<'_, S>) {
         let (client, id) = (request.client, request.id);
         let lies = context.secret.position(&request.key);
-        if !self.keys.contains(&lies) && !planted(Bug::WritesCross) {
+        if !self.keys.contains(&lies) {
             return context.reply(client, id, Answer::NotMine);
         }
         if let Some(answer) = self.answered(id) {

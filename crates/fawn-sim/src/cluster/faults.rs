@@ -9,7 +9,7 @@ use super::store::MemoryStore;
 use super::world::{Event, Party, WRONG_US, World};
 
 /// The kinds of faults, as they are counted.
-pub const KINDS: [&str; 13] = [
+pub const KINDS: [&str; 14] = [
     "crash",
     "power failure",
     "lost disk",
@@ -23,9 +23,10 @@ pub const KINDS: [&str; 13] = [
     "drain",
     "drained stays",
     "other replicas",
+    "held back",
 ];
 
-const WEIGHTS: [u64; 13] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3];
+const WEIGHTS: [u64; 14] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3, 16];
 
 impl World {
     /// Something goes wrong, and something else will.
@@ -43,6 +44,11 @@ impl World {
             3 => {
                 let next = self.random.below(self.managers.members.len() as u64 + 1) as usize;
                 self.elect((next < self.managers.members.len()).then_some(next));
+                if self.random.chance(1, 2) {
+                    // Somebody does not reach the new leader, and may still reach the old one.
+                    let pairs = [(Party::Node(node), Party::Manager(next)), (Party::Manager(next), Party::Node(node))];
+                    self.cut_for(pairs.into(), 3_000_000, 6_000_000);
+                }
             }
             4 => {
                 let manager = self.random.below(self.managers.members.len() as u64) as usize;
@@ -50,7 +56,14 @@ impl World {
                 self.elect(Some((manager + 1) % self.managers.members.len()));
             }
             5 | 6 => self.cut(kind == 6),
-            7 => self.places[node].paused_until_us = self.now_us + self.random.within(50_000, 4_000_000),
+            7 => {
+                let pause_us = self.random.within(50_000, 4_000_000);
+                if self.random.chance(1, 2) {
+                    self.places[node].paused_until_us = self.now_us + pause_us;
+                } else {
+                    self.places[node].pause_at_read_us = pause_us;
+                }
+            }
             9 => {
                 let place = &mut self.places[node];
                 place.ahead_us = place.ahead_us.map(|_| self.random.below(2 * WRONG_US));
@@ -66,6 +79,7 @@ impl World {
                 };
                 self.command(Command::Set(settings));
             }
+            13 => self.hold_back(node),
             _ => {
                 let bad = self.random.chance(2, 3);
                 let most = if bad { 100 } else { 0 };
@@ -135,6 +149,7 @@ impl World {
     fn cut(&mut self, one_way: bool) {
         let mut all: Vec<Party> = (0..self.places.len()).map(Party::Node).collect();
         all.extend((0..self.managers.members.len()).map(Party::Manager));
+        all.extend((0..self.plan.clients as usize).map(Party::Client));
         let side: Vec<Party> = all.iter().copied().filter(|_| self.random.chance(1, 3)).collect();
         let partial = self.random.chance(1, 3);
         let mut cut = BTreeSet::new();
@@ -148,20 +163,38 @@ impl World {
                 }
             }
         }
+        self.cut_for(cut, 50_000, 4_000_000);
+    }
+
+    fn cut_for(&mut self, cut: BTreeSet<(Party, Party)>, least_us: u64, most_us: u64) {
         let number = self.next_cut;
         self.next_cut += 1;
         self.cuts.insert(number, cut);
-        let delay = self.random.within(50_000, 4_000_000);
+        let delay = self.random.within(least_us, most_us);
         self.after(delay, Event::Heal(number));
+    }
+
+    /// What is said to a node of one kind, or what it says, comes later than all else; perhaps it hears no manager meanwhile.
+    fn hold_back(&mut self, node: usize) {
+        let hold_us = self.random.within(50_000, 4_000_000);
+        if !self.kinds.is_empty() {
+            let kind = *self.random.pick(&self.kinds);
+            self.held_back = Some((Party::Node(node), kind, self.now_us + hold_us));
+        }
+        if self.random.chance(1, 4) {
+            let managers = (0..self.managers.members.len()).map(Party::Manager);
+            self.cut_for(managers.map(|manager| (manager, Party::Node(node))).collect(), hold_us / 2 + 1, hold_us + 1);
+        }
     }
 
     /// From here on nothing goes wrong any more, and what did is mended.
     pub(super) fn heal_all(&mut self) {
         self.healing = true;
         self.cuts.clear();
+        self.held_back = None;
         (self.lost, self.doubled, self.slow) = (0, 0, 0);
         for number in 0..self.places.len() {
-            self.places[number].paused_until_us = 0;
+            (self.places[number].paused_until_us, self.places[number].pause_at_read_us) = (0, 0);
             if self.places[number].node.is_none() {
                 self.after(1000, Event::Restart(number));
             }

@@ -55,6 +55,11 @@ impl Invariants {
                 if entry.position.seq <= before.2 {
                     break;
                 }
+                let least = |chain: &Chain| usize::from(chain.rules.min_write_replicas) > chain.members.len();
+                let chain = self.chains.get(&(range, entry.position.epoch));
+                if entry.asked.is_some() && chain.is_some_and(least) {
+                    return Err(format!("{me:?} commits a write in a chain that is too short: {chain:?}"));
+                }
                 let checksum = checksum(&postcard::to_allocvec(entry).expect("an entry can be encoded"));
                 let at = (range, entry.position.seq);
                 let record = (checksum, entry.position.epoch);

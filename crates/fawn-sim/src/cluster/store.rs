@@ -11,7 +11,7 @@ use fawn_ring::{Interval, Key, Secret};
 use crate::random::Random;
 
 /// Keys in one part of a copy.
-const SCAN: usize = 8;
+const SCAN: usize = 2;
 
 /// Where keys lie in all simulated clusters.
 pub const SECRET: Secret = Secret([7; 32]);

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::mem::Discriminant;
 
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::entry::Kept;
@@ -141,6 +142,8 @@ pub(super) struct Place {
     /// By how much the clock of the day is ahead of one that is [`WRONG_US`] slow; `None`: it began in 1970.
     pub(super) ahead_us: Option<u64>,
     pub(super) paused_until_us: u64,
+    /// It pauses for so long when it reads from flash next.
+    pub(super) pause_at_read_us: u64,
     syncing: bool,
 }
 
@@ -171,6 +174,10 @@ pub(super) struct World {
     /// Who does not reach whom, by the partition's number.
     pub(super) cuts: BTreeMap<u64, BTreeSet<(Party, Party)>>,
     pub(super) next_cut: u64,
+    /// Kinds of messages that were sent so far.
+    pub(super) kinds: Vec<Discriminant<Message>>,
+    /// What is said to, or by, whom of which kind comes only then.
+    pub(super) held_back: Option<(Party, Discriminant<Message>, u64)>,
     pub(super) healing: bool,
     timing: Timing,
 }
@@ -211,6 +218,7 @@ impl World {
                 offset_us: random.below(1_000_000),
                 fast_ppm: random.below(9000),
                 paused_until_us: 0,
+                pause_at_read_us: 0,
                 syncing: false,
             })
             .collect();
@@ -237,6 +245,8 @@ impl World {
             slow: 0,
             cuts: BTreeMap::new(),
             next_cut: 0,
+            kinds: Vec::new(),
+            held_back: None,
             healing: false,
             timing,
         };
@@ -417,7 +427,7 @@ impl World {
         let term = self.managers.term;
         for manager in 0..self.managers.members.len() {
             let slow = self.random.chance(1, 4);
-            let delay = self.random.within(1000, if slow { 3_000_000 } else { 50_000 });
+            let delay = self.random.within(1000, if slow { 6_000_000 } else { 50_000 });
             let delay = if leader == Some(manager) { 1000 } else { delay };
             self.after(delay, Event::Lead { manager, term });
         }
@@ -476,6 +486,10 @@ impl World {
         let (reads, scans) = (std::mem::take(&mut store.waiting), std::mem::take(&mut store.scans));
         let (gate, durable) = (store.written(), store_durable(store));
         let run = self.places[number].run;
+        if !reads.is_empty() && self.places[number].pause_at_read_us > 0 {
+            self.places[number].paused_until_us =
+                self.now_us + std::mem::take(&mut self.places[number].pause_at_read_us);
+        }
         let reads = reads.into_iter().map(|(ticket, kept)| (ticket, Read::Key(kept)));
         for (ticket, read) in reads.chain(scans.into_iter().map(|(ticket, part)| (ticket, Read::Part(part)))) {
             let slow = self.random.chance(1, 50);
@@ -507,6 +521,10 @@ impl World {
             Address::Node(node) => vec![Party::Node(node.0 as usize)],
             Address::Client(client) => vec![Party::Client(client as usize)],
         };
+        let kind = std::mem::discriminant(message);
+        if !self.kinds.contains(&kind) {
+            self.kinds.push(kind);
+        }
         for to in receivers {
             self.summary.messages += 1;
             if self.cuts.values().any(|cut| cut.contains(&(from, to))) || self.random.chance(self.lost, 1000) {
@@ -515,7 +533,10 @@ impl World {
             let copies = 1 + u64::from(self.random.chance(self.doubled, 1000));
             for _ in 0..copies {
                 let late = self.random.chance(self.slow, 1000);
-                let delay = self.random.within(50, if late { 300_000 } else { 1500 });
+                let latest = if late { *self.random.pick(&[50_000, 300_000, 300_000, 3_000_000]) } else { 1500 };
+                let held = self.held_back.filter(|(party, held, _)| (*party == to || *party == from) && *held == kind);
+                let held_us = held.map_or(0, |(_, _, until)| until.saturating_sub(self.now_us));
+                let delay = held_us + self.random.within(50, latest);
                 self.after(delay, Event::Deliver { to, from: sender, bytes: bytes.clone() });
             }
         }
