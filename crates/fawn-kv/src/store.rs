@@ -65,7 +65,7 @@ pub struct Recovered {
 
 /// The datastore of a node. Nothing here waits for flash: writes are ordered, and durable up to a gate.
 pub trait RangeStore {
-    /// A range begins here: empty, and not all there.
+    /// A range begins here: empty, and not all there. Its keys are in no other range that is here.
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate;
 
     /// Appends a record to the range's log. It is not shown to lookups before it is committed.

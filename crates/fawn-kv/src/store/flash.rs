@@ -279,6 +279,8 @@ fn range_of(instance: u64) -> Option<RangeId> {
 
 impl RangeStore for FlashStore {
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {
+        let overlaps = self.images.0.values().any(|image| image.keys.overlaps(&keys));
+        assert!(!overlaps, "what a range holds is told by its keys alone: those of a node never overlap");
         self.write(range, &Write::Create(keys))
     }
 

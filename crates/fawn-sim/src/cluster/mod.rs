@@ -13,6 +13,7 @@
 
 mod client;
 mod faults;
+mod flash_store;
 mod invariants;
 mod managers;
 mod plan;
