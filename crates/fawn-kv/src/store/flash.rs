@@ -225,6 +225,11 @@ impl FlashStore {
 
     /// Puts what waits into the log.
     fn drain(&mut self) {
+        self.log_what_fits();
+        self.store.set_unlogged(!self.waiting.is_empty());
+    }
+
+    fn log_what_fits(&mut self) {
         while let Some((instance, bytes)) = self.waiting.front() {
             // The write becomes part of the checkpoint.
             let reserve = self.images.checkpoint_bytes() + bytes.len() + size_of::<Entry>();

@@ -102,6 +102,8 @@ pub struct Store {
     log: LogWriter,
     /// Records come from the log, whose writer is not there yet.
     replaying: bool,
+    /// Writes of ranges wait for room in the log.
+    unlogged: bool,
     batch_in_flight: bool,
     /// Batches taken when the last tick came.
     batches_at_tick: u64,
@@ -185,6 +187,7 @@ impl Store {
             log_start: parts.log_start,
             log: parts.log,
             replaying: true,
+            unlogged: false,
             batch_in_flight: false,
             batches_at_tick: 0,
             mark_due: false,

@@ -24,6 +24,9 @@ use crate::page::Page;
 use crate::record::Record;
 use crate::work::{Versions, View, Wanted, Work};
 
+/// The gate of what waits for writes that are not in the log.
+const UNLOGGED: u64 = u64::MAX;
+
 impl Store {
     /// Bytes that an entry of a range takes in the log beside its own.
     pub const RANGE_ENTRY_BYTES: usize = ENTRY_HEADER_BYTES;
@@ -55,6 +58,7 @@ impl Store {
         let start = self.log.position();
         let entries: Vec<_> = states.iter().map(|(instance, bytes)| (*instance, Entry::Range(bytes))).collect();
         let gate = self.log.append_together(&entries).map_err(|full| self.refusal(full))?;
+        self.give_gate(gate);
         let emptied = std::mem::take(&mut self.newly_emptied);
         self.freeze_behind(start, gate, emptied);
         Ok(Gate(gate))
@@ -110,9 +114,31 @@ impl Store {
     /// Freezes the open segment, if it holds anything, without moving the log's start.
     pub fn freeze_unsealed(&mut self) {
         if !self.open.is_empty() {
-            let pending = if self.log.pending_bytes() > 0 { self.log.gate() } else { self.log.gate() - 1 };
-            self.freeze_behind(self.log_start, if self.replaying { 0 } else { pending }, Vec::new());
+            let gate = if self.unlogged { UNLOGGED } else { self.gate_of_everything() };
+            self.freeze_behind(self.log_start, if self.replaying { 0 } else { gate }, Vec::new());
         }
+    }
+
+    /// Whether something that shows in what was taken has not found room in the log yet: what freezes meanwhile waits until
+    /// it has, or until a checkpoint holds it.
+    pub fn set_unlogged(&mut self, unlogged: bool) {
+        self.unlogged = unlogged;
+        if !unlogged {
+            self.give_gate(self.gate_of_everything());
+        }
+    }
+
+    /// The gate at which everything in the log is durable.
+    fn gate_of_everything(&self) -> u64 {
+        if self.log.pending_bytes() > 0 { self.log.gate() } else { self.log.gate() - 1 }
+    }
+
+    /// Seals that waited for what was not in the log wait for this gate.
+    fn give_gate(&mut self, gate: u64) {
+        for frozen in self.frozen.iter_mut().filter(|frozen| frozen.gate == UNLOGGED) {
+            frozen.gate = gate;
+        }
+        self.begin_seals();
     }
 
     /// Makes everything void that was appended in `interval` before. Whoever calls this has logged why: until the next
