@@ -181,6 +181,11 @@ impl<S: RangeStore> Node<S> {
                 }
                 _ => return,
             };
+            // Of two ranges that overlap one is over. If it is the one that is here, its end will be told; if it is this one,
+            // the message came late.
+            if self.replicas.values().any(|other| other.keys().overlaps(&keys)) {
+                return;
+            }
             self.replicas.insert(range, Replica::empty(range, keys, me, &mut self.store));
         }
         self.with(range, now, out, |replica, context| replica.receive(from, message, context));

@@ -5,6 +5,16 @@ use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, Position, RangeId, Seq};
 use crate::meta::Meta;
 use fawn_ring::{Interval, Key};
+use serde::{Deserialize, Serialize};
+
+mod convert;
+mod flash;
+mod images;
+mod reads;
+mod write;
+
+pub use flash::{FlashStore, Opened};
+pub use reads::{Answer, Fetch};
 
 /// A place in the order of a store's writes; a write is durable once [`RangeStore::durable`] has reached its gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,7 +51,7 @@ pub enum Scan {
 }
 
 /// What a store holds of one range when it is opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovered {
     /// The range's keys.
     pub keys: Interval,
@@ -55,7 +65,7 @@ pub struct Recovered {
 
 /// The datastore of a node. Nothing here waits for flash: writes are ordered, and durable up to a gate.
 pub trait RangeStore {
-    /// A range begins here: empty, and not all there.
+    /// A range begins here: empty, and not all there. Its keys are in no other range that is here.
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate;
 
     /// Appends a record to the range's log. It is not shown to lookups before it is committed.
@@ -90,8 +100,8 @@ pub trait RangeStore {
     fn lookup(&mut self, range: RangeId, key: &[u8], ticket: Ticket) -> Lookup;
 
     /// A part of what is committed, from a position on: what was written after `since`, all of it if that is 0. It
-    /// holds whatever was committed before the first part was asked for, and perhaps newer versions.
-    fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, ticket: Ticket) -> Scan;
+    /// holds whatever was committed up to `least`, and perhaps newer versions.
+    fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, least: Position, ticket: Ticket) -> Scan;
 
     /// The highest number of a deleted or expired version that the range no longer keeps: a log that ends below it
     /// cannot be brought up to date by what was written since.

@@ -3,7 +3,7 @@
 use crate::random::Random;
 use fawn_ring::{Interval, Key, Secret};
 use fawn_store::log::LogPosition;
-use fawn_store::manifest::{Edit, Expiring, Merged, Range, Sealed, SealedRange, Segment, SegmentPages, State};
+use fawn_store::manifest::{Edit, Emptied, Expiring, Merged, Range, Sealed, SealedRange, Segment, SegmentPages, State};
 
 /// The state that everything here begins with: a store that was just made.
 pub fn state() -> State {
@@ -138,7 +138,7 @@ fn joined(state: &State, random: &mut Random) -> Option<Edit> {
 /// An edit that fits `state`.
 pub fn edit(state: &State, random: &mut Random) -> Edit {
     let range = *random.pick(&state.ranges);
-    let choice = match random.below(14) {
+    let choice = match random.below(15) {
         0..=3 => Some(sealed(state, random)),
         4..=6 => Some(merged(state, random)),
         7 => Some(Edit::SliceCut { at: key(random) }),
@@ -147,10 +147,16 @@ pub fn edit(state: &State, random: &mut Random) -> Edit {
         10 => state.values.keys().next().map(|file| Edit::ValueDropped { file: *file }),
         11 => Some(Edit::ValueAdded { file: state.next_file, bytes: random.word() }),
         12 => Some(Edit::CleanStop { log_end: state.log.start.page + random.below(50) }),
+        13 => Some(emptied(state, random)),
         _ => None,
     };
     let reserved = vec![(range.instance, range.seq_reserved + 1)];
     choice.unwrap_or(Edit::Opened { generation: state.generation + 1, reserved })
+}
+
+fn emptied(state: &State, random: &mut Random) -> Edit {
+    let (low, high) = within(random, state.interval);
+    Edit::Emptied(Emptied { interval: Interval::new(low, high), below: random.below(state.next_file + 1) })
 }
 
 /// One to three edits that fit `state` one after the other, and what they make of it.

@@ -9,6 +9,7 @@
 //!   and fails on demand.
 //! * [`cluster`]: a whole cluster from one seed, and everything that can go wrong with it.
 //! * [`fuzz`]: every decoder on bytes that nobody wrote. [`edits`]: a store's metadata, at random.
+//! * [`ranges`]: a node's store of replicated ranges, and what it must hold after a crash.
 //! * [`history`]: whether what clients saw of a key is linearizable.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -19,4 +20,5 @@ pub mod flash;
 pub mod fuzz;
 pub mod history;
 pub mod random;
+pub mod ranges;
 pub mod store;

@@ -91,6 +91,11 @@ impl Cache {
         }
     }
 
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.records.clear();
+    }
+
     /// Changes the budget, in bytes; evicts down to it.
     pub(crate) fn set_capacity(&mut self, capacity: u64) {
         if capacity != self.capacity {

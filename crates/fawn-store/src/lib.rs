@@ -41,6 +41,6 @@ pub mod work;
 
 pub use api::{Ack, Appended, Batch, Committed, Damage, Finished, Gate, Lookup, Read, Refusal, Write};
 pub use maintenance::{Maintenance, Step};
-pub use open::{OpenError, Opening};
+pub use open::{OpenError, Opening, Owner};
 pub use options::{MAX_FROZEN, Options};
 pub use store::{Stats, Store};

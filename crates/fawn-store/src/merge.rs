@@ -12,6 +12,7 @@ use fawn_ring::{Interval, Key, Secret};
 
 use crate::flash::{Flash, FlashError};
 use crate::large::Stub;
+use crate::manifest::Emptied;
 use crate::record::{Kind, Record};
 use crate::segment::{Cursor, SegmentError, Writer, Written};
 
@@ -96,6 +97,8 @@ pub struct Merge {
     started: bool,
     /// Which records are dropped; `None` when older parts stay behind.
     void: Option<Void>,
+    /// What was emptied; dropped in any case.
+    emptied: Vec<Emptied>,
     /// Output bytes at which a slice is closed and the next begun.
     slice_bytes: u64,
     /// Start of the output slice under construction.
@@ -115,12 +118,13 @@ pub struct Merge {
 impl Merge {
     /// A merge of `inputs` (age and cursor, any order) of the slice `interval`. With `void` they are everything sealed of
     /// the slice, and what is void is dropped; without, they are its newest parts.
-    /// Output files are numbered `first_file`, `first_file + 2`, …; `slice_bytes` is the size at which the output is
+    /// Of what was `emptied` nothing is kept either way. Output files are numbered `first_file`, `first_file + 2`, …; `slice_bytes` is the size at which the output is
     /// divided.
     pub fn new(
         interval: Interval,
         inputs: Vec<(u64, Cursor)>,
         void: Option<Void>,
+        emptied: Vec<Emptied>,
         slice_bytes: u64,
         first_file: u64,
     ) -> Self {
@@ -138,6 +142,7 @@ impl Merge {
             heap,
             started: false,
             void,
+            emptied,
             slice_bytes,
             writer: None,
             next_file: first_file,
@@ -204,8 +209,11 @@ impl Merge {
         }
         self.decided.push((record.key.to_vec(), value_file(&record)));
         let void = self.void.as_ref();
-        if void.is_some_and(|void| record.kind == Kind::Delete || void.covers(&top.key, &record)) {
-            self.done.horizon = self.done.horizon.max(record.seq);
+        let is_emptied = self.emptied.iter().any(|emptied| emptied.voids(&top.key, top.age));
+        if is_emptied || void.is_some_and(|void| record.kind == Kind::Delete || void.covers(&top.key, &record)) {
+            if !is_emptied {
+                self.done.horizon = self.done.horizon.max(record.seq);
+            }
             self.done.dropped_values.extend(value_file(&record));
             return Ok(());
         }

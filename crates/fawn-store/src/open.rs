@@ -40,10 +40,17 @@ pub enum OpenError {
         /// Number of stores of its directory.
         of: u32,
     },
+    /// The log holds replicated ranges, which only their node knows how to read.
+    #[error("this store holds replicated ranges: open it as a node of its cluster")]
+    Replicated,
     /// The flash failed while records from the log were sealed.
     #[error("the store stopped while it was opened: {0}")]
     Stopped(String),
 }
+
+/// Takes back what the owner of replicated ranges wrote to the log: range instance and bytes; an error says what is wrong
+/// with them.
+pub type Owner<'a> = &'a mut dyn FnMut(&mut Store, u64, &[u8]) -> Result<(), String>;
 
 /// What opening found, for the log of whoever opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +73,29 @@ impl Store {
     /// # Errors
     /// [`OpenError`]; an existing store is not changed by a failed opening, but for seals of what its log holds.
     pub fn open(options: Options, flash: &dyn Flash, now: u32) -> Result<(Self, Maintenance, Opening), OpenError> {
+        Self::open_with(options, flash, now, None)
+    }
+
+    /// As [`open`](Self::open), for the owner of replicated ranges: `owner` is handed what it wrote to the log since the
+    /// last checkpoint that was sealed, range instance and bytes, in order, and appends what of it is committed.
+    ///
+    /// # Errors
+    /// As there; [`OpenError::Damage`] also when the owner cannot make sense of what it is handed.
+    pub fn open_ranges(
+        options: Options,
+        flash: &dyn Flash,
+        now: u32,
+        owner: Owner<'_>,
+    ) -> Result<(Self, Maintenance, Opening), OpenError> {
+        Self::open_with(options, flash, now, Some(owner))
+    }
+
+    fn open_with<'a>(
+        options: Options,
+        flash: &'a dyn Flash,
+        now: u32,
+        owner: Option<Owner<'a>>,
+    ) -> Result<(Self, Maintenance, Opening), OpenError> {
         let mut opening = Opening::default();
         let (manifest, state) = match Manifest::open(flash) {
             Ok(found) => found,
@@ -84,7 +114,7 @@ impl Store {
         let views = read_views(flash, &state)?;
         let maintenance = Maintenance::new(manifest, &options, views.clone(), next_file);
         let store = assemble(options, &state, views, next_file, flash, now)?;
-        Recovery { store, maintenance, flash, opening, stubs: BTreeSet::new(), failed: None }.run(&state)
+        Recovery { store, maintenance, flash, opening, owner, stubs: BTreeSet::new(), failed: None }.run(&state)
     }
 }
 
@@ -154,8 +184,10 @@ fn assemble(
     Ok(Store::assemble(Parts {
         segment_bytes,
         ranges: ranges.collect(),
-        slices: state.slices.iter().map(|slice| slice.interval).collect(),
+        slices: state.slices.iter().map(|slice| (slice.interval, slice.horizon)).collect(),
         segments,
+        emptied: state.emptied.clone(),
+        log_start: start,
         log: LogWriter::new(state.log_shape(), state.generation, start.page, start, usize::MAX),
         // Value files have odd numbers.
         next_value: next_file | 1,
@@ -171,6 +203,7 @@ struct Recovery<'a> {
     maintenance: Maintenance,
     flash: &'a dyn Flash,
     opening: Opening,
+    owner: Option<Owner<'a>>,
     /// Value files that replayed records name.
     stubs: BTreeSet<u64>,
     failed: Option<OpenError>,
@@ -206,17 +239,15 @@ impl Recovery<'_> {
         if self.failed.is_some() {
             return;
         }
-        let Entry::Record(bytes) = replayed.entry else {
-            self.store.replay_control(replayed.range, &replayed.entry);
-            return;
+        let bytes = match replayed.entry {
+            Entry::Record(bytes) => bytes,
+            Entry::Range(bytes) => return self.replay_range(replayed, bytes, state),
+            _ => return self.store.replay_control(replayed.range, &replayed.entry),
         };
         let record = match Record::decode(bytes) {
             Ok((record, _)) => record,
             Err(error) => {
-                let what = format!("{error}, in an intact batch");
-                let offset = replayed.position.page % state.log.ring_pages * PAGE_BYTES as u64;
-                self.failed = Some(OpenError::Damage(Damage { file: FileId::CommitLog, offset, what }));
-                return;
+                return self.fail(replayed, format!("{error}, in an intact batch"), state);
             }
         };
         let key = self.store.secret().position(record.key);
@@ -232,6 +263,22 @@ impl Recovery<'_> {
         }
         self.stubs.extend(value_file(&record));
         self.store.replay(&key, &record);
+    }
+
+    fn replay_range(&mut self, replayed: &Replayed<'_>, bytes: &[u8], state: &State) {
+        let Some(owner) = &mut self.owner else {
+            self.failed = Some(OpenError::Replicated);
+            return;
+        };
+        match owner(&mut self.store, replayed.range, bytes) {
+            Ok(()) => self.drive(),
+            Err(what) => self.fail(replayed, what, state),
+        }
+    }
+
+    fn fail(&mut self, replayed: &Replayed<'_>, what: String, state: &State) {
+        let offset = replayed.position.page % state.log.ring_pages * PAGE_BYTES as u64;
+        self.failed = Some(OpenError::Damage(Damage { file: FileId::CommitLog, offset, what }));
     }
 
     /// Runs the maintenance half until it has nothing to do.

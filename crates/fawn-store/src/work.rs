@@ -10,8 +10,10 @@ use crate::directory::PageDirectory;
 use crate::flash::Space;
 use crate::index::{SegmentNumber, Table};
 use crate::log::LogPosition;
+use crate::manifest::Emptied;
 use crate::merge::Void;
 use crate::open_segment::OpenSegment;
+use crate::record::{Kind, Record};
 use crate::segment::Footer;
 
 /// A range's state as of a place in the log.
@@ -35,10 +37,14 @@ pub enum Work {
     Seal {
         /// Its records.
         segment: Arc<OpenSegment>,
+        /// Order among segments: the greater, the newer.
+        age: u64,
         /// Where recovery begins once the segment is durable.
         log_start: LogPosition,
         /// The ranges' state at that place.
         ranges: Vec<RangeMark>,
+        /// Stretches of keys that were emptied before the segment was begun.
+        emptied: Vec<Emptied>,
     },
     /// Build the index of the slice that begins at this position.
     Load {
@@ -55,12 +61,14 @@ pub enum Work {
         slice: Key,
         /// Which records are void.
         void: Void,
+        /// Segments of this age or a greater one stay out: they may hold keys that were emptied since.
+        before: u64,
         /// Merge only the newest small parts: their keys are overwritten so often that their slots pile up.
         newest_only: bool,
     },
     /// Give back what no reader needs any more.
     Reclaim(Reclaim),
-    /// Read live records of an interval, in key order.
+    /// Read records of an interval, in key order.
     Scan {
         /// The asker's number.
         id: u64,
@@ -68,8 +76,8 @@ pub enum Work {
         interval: Interval,
         /// Bytes of records at which to stop.
         max_bytes: usize,
-        /// Which records are void.
-        void: Void,
+        /// Which records.
+        wanted: Wanted,
     },
     /// Report the space on the device.
     Space,
@@ -82,6 +90,33 @@ pub enum Work {
         /// First page after the last batch.
         log_end: u64,
     },
+}
+
+/// Which records a scan reads.
+pub struct Wanted {
+    /// What was emptied.
+    pub emptied: Vec<Emptied>,
+    /// Which of the rest.
+    pub versions: Versions,
+}
+
+/// Of each key the newest version, if it is
+pub enum Versions {
+    /// neither a delete record nor void.
+    Live(Void),
+    /// numbered above this; delete records and expired ones included.
+    Since(u64),
+}
+
+impl Wanted {
+    /// Whether the newest record of a key, in a segment of this age, is wanted.
+    pub(crate) fn includes(&self, key: &Key, age: u64, record: &Record<'_>) -> bool {
+        let is_wanted = match &self.versions {
+            Versions::Live(void) => record.kind != Kind::Delete && !void.covers(key, record),
+            Versions::Since(seq) => record.seq > *seq,
+        };
+        is_wanted && !self.emptied.iter().any(|emptied| emptied.voids(key, age))
+    }
 }
 
 /// What may be given back to the device.
@@ -118,6 +153,8 @@ pub struct MergedSlice {
     pub bytes: u64,
     /// Records among them known to be superseded.
     pub stale: u64,
+    /// Delete records and expired ones numbered up to here have been dropped.
+    pub horizon: u64,
 }
 
 /// What the maintenance half reports.

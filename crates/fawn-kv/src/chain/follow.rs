@@ -155,7 +155,8 @@ impl Replica {
         }
         let as_of = (self.meta.committed, self.meta_for(wanted));
         let ticket = context.tickets.1;
-        match context.store.scan(self.range, wanted.from, wanted.since, ticket) {
+        let least = if wanted.from.is_none() { self.meta.committed } else { wanted.least };
+        match context.store.scan(self.range, wanted.from, wanted.since, least, ticket) {
             Scan::Known(part) => self.send_part(wanted, part, as_of, context),
             Scan::Later => {
                 context.tickets.0.insert(ticket, self.range);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fawn_kv::ids::NodeId;
 use fawn_kv::manager::{Command, Settings, Standing};
 
-use super::store::MemoryStore;
+use super::node_store::NodeStore;
 use super::world::{Event, Party, WRONG_US, World};
 
 /// The kinds of faults, as they are counted.
@@ -119,8 +119,11 @@ impl World {
         let Some(node) = self.places[number].node.take() else { return };
         let random = self.random.fork();
         let store = node.into_store();
-        self.places[number].left =
-            Some(if wiped { (MemoryStore::new(random), BTreeMap::new()) } else { store.crash(random) });
+        self.places[number].left = Some(if wiped {
+            (NodeStore::new(random, self.plan.on_flash), BTreeMap::new())
+        } else {
+            store.crash(random)
+        });
         let long = self.random.chance(1, 4);
         let delay = self.random.within(1000, if long { 5_000_000 } else { 500_000 });
         self.after(delay, Event::Restart(number));

@@ -24,6 +24,8 @@ pub struct Plan {
     pub rules: Rules,
     /// Whether some node believes that it is 1970.
     pub lost_clock: bool,
+    /// Nodes store on flash, as in production; otherwise in memory, which is quicker and forgets deletions sooner.
+    pub on_flash: bool,
     /// Clients.
     pub clients: u32,
     /// Keys.
@@ -58,6 +60,7 @@ impl Plan {
             virtual_ids: *random.pick(&[1, 1, 1, 2, 4]),
             rules,
             lost_clock: random.chance(1, 8),
+            on_flash: seed % 4 == 3,
             clients: 3 + random.below(8) as u32,
             keys: 4 + random.below(30),
             managers: 3,

@@ -286,7 +286,7 @@ impl RangeStore for MemoryStore {
         Lookup::Known(kept)
     }
 
-    fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, ticket: Ticket) -> Scan {
+    fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, _: Position, ticket: Ticket) -> Scan {
         let Some(image) = self.shown.0.get(&range) else { return Scan::Known(Part::default()) };
         let mut part = Part::default();
         let from = (from.unwrap_or(Key::MIN), Vec::new());

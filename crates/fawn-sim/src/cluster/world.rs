@@ -16,8 +16,9 @@ use fawn_ring::{Key, MachineId};
 use super::client::{Client, position};
 use super::invariants::{Invariants, checksum};
 use super::managers::Managers;
+use super::node_store::NodeStore;
 use super::plan::{Plan, Summary, Violation};
-use super::store::{MemoryStore, SECRET};
+use super::store::SECRET;
 use crate::history::{Checker, KvModel};
 use crate::random::Random;
 
@@ -131,9 +132,9 @@ impl Ord for Timed {
 
 /// A node's place.
 pub(super) struct Place {
-    pub(super) node: Option<Node<MemoryStore>>,
+    pub(super) node: Option<Node<NodeStore>>,
     /// What a node that is down has.
-    pub(super) left: Option<(MemoryStore, BTreeMap<RangeId, Recovered>)>,
+    pub(super) left: Option<(NodeStore, BTreeMap<RangeId, Recovered>)>,
     /// Counts the node's lives.
     pub(super) run: u32,
     /// What the clock says at time 0, and by how many parts per million it is faster than the slowest there may be.
@@ -213,7 +214,7 @@ impl World {
             .map(|number| Place {
                 ahead_us: (number != lost_clock).then(|| random.below(2 * WRONG_US)),
                 node: None,
-                left: Some((MemoryStore::new(random.fork()), BTreeMap::new())),
+                left: Some((NodeStore::new(random.fork(), plan.on_flash), BTreeMap::new())),
                 run: 0,
                 offset_us: random.below(1_000_000),
                 fast_ppm: random.below(9000),
@@ -471,7 +472,7 @@ impl World {
     fn step(
         &mut self,
         number: usize,
-        step: impl FnOnce(&mut Node<MemoryStore>, Now, &mut Vec<(Address, Message)>),
+        step: impl FnOnce(&mut Node<NodeStore>, Now, &mut Vec<(Address, Message)>),
     ) -> Result<(), String> {
         let now = self.clock(number);
         if self.now_us < self.places[number].paused_until_us {
@@ -483,7 +484,7 @@ impl World {
         step(node, now, &mut out);
         let changed = self.invariants.look(node)?;
         let store = node.store_mut();
-        let (reads, scans) = (std::mem::take(&mut store.waiting), std::mem::take(&mut store.scans));
+        let (reads, scans) = store.take_reads();
         let (gate, durable) = (store.written(), store_durable(store));
         let run = self.places[number].run;
         if !reads.is_empty() && self.places[number].pause_at_read_us > 0 {
@@ -599,6 +600,6 @@ impl World {
     }
 }
 
-fn store_durable(store: &MemoryStore) -> Gate {
+fn store_durable(store: &NodeStore) -> Gate {
     fawn_kv::store::RangeStore::durable(store)
 }

@@ -1,6 +1,8 @@
-//! Tests of simulated clusters, and of decoders.
+//! Tests of simulated clusters, of their nodes' stores, and of decoders.
 #![allow(clippy::unwrap_used)]
 
 mod cluster;
 mod fuzz;
+mod range_damage;
+mod ranges;
 mod wire;

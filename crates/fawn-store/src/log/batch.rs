@@ -18,7 +18,7 @@
 use crate::page::PAGE_BYTES;
 
 /// Version of the batch format that is written, and the newest that is read.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Bytes of a batch's header.
 pub const BATCH_HEADER_BYTES: usize = 48;
 /// Longest batch, in pages (64 MiB): a record of a quarter of the largest segment (32 MiB) fits.

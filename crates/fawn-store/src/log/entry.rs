@@ -16,6 +16,7 @@ const RECORD: u8 = 1;
 const FLUSH: u8 = 2;
 const FLUSH_SCHEDULED: u8 = 3;
 const SEQUENCE_RESERVED: u8 = 4;
+const RANGE: u8 = 5;
 
 /// What a batch carries, for one range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub enum Entry<'a> {
         /// First number that is not reserved.
         limit: u64,
     },
+    /// What the owner of a replicated range has written: bytes that mean nothing to the store.
+    Range(&'a [u8]),
 }
 
 /// Why bytes under a good checksum are not an entry.
@@ -54,7 +57,7 @@ impl<'a> Entry<'a> {
     pub fn encoded_len(&self) -> usize {
         ENTRY_HEADER_BYTES
             + match self {
-                Self::Record(bytes) => bytes.len(),
+                Self::Record(bytes) | Self::Range(bytes) => bytes.len(),
                 Self::Flush { .. } | Self::SequenceReserved { .. } => 8,
                 Self::FlushScheduled { .. } => 4,
             }
@@ -70,6 +73,10 @@ impl<'a> Entry<'a> {
             Self::Record(bytes) => {
                 body.copy_from_slice(bytes);
                 RECORD
+            }
+            Self::Range(bytes) => {
+                body.copy_from_slice(bytes);
+                RANGE
             }
             Self::Flush { watermark } => {
                 body.copy_from_slice(&watermark.to_le_bytes());
@@ -98,6 +105,7 @@ impl<'a> Entry<'a> {
             FLUSH => Self::Flush { watermark: u64::from_le_bytes(fixed(body)?) },
             FLUSH_SCHEDULED => Self::FlushScheduled { deadline: u32::from_le_bytes(fixed(body)?) },
             SEQUENCE_RESERVED => Self::SequenceReserved { limit: u64::from_le_bytes(fixed(body)?) },
+            RANGE => Self::Range(body),
             RECORD => return Err(EntryError::Malformed),
             _ => return Err(EntryError::Newer),
         };

@@ -105,8 +105,58 @@ impl LogWriter {
     /// [`LogFull`]; nothing has changed.
     #[inline]
     pub fn append(&mut self, range: u64, entry: &Entry<'_>) -> Result<u64, LogFull> {
+        self.fits(entry.encoded_len())?;
+        self.push(range, entry);
+        Ok(self.gate)
+    }
+
+    /// Appends entries that stay together in one batch, however long it grows. Returns the gate at which they are durable.
+    ///
+    /// # Errors
+    /// [`LogFull`]; nothing has changed.
+    pub fn append_together(&mut self, entries: &[(u64, Entry<'_>)]) -> Result<u64, LogFull> {
+        let len: usize = entries.iter().map(|(_, entry)| entry.encoded_len()).sum();
+        let pages = pages_for_entries(self.pending_bytes() + len);
+        if pages > self.longest_batch_pages() {
+            return Err(if self.entries == 0 { LogFull::TooLarge } else { LogFull::Batch });
+        }
+        if !self.has_room(pages as u64) {
+            return Err(LogFull::Ring);
+        }
+        for (range, entry) in entries {
+            self.push(*range, entry);
+        }
+        Ok(self.gate)
+    }
+
+    /// Whether [`append_together`](Self::append_together) would take entries of `len` bytes, and then still such of
+    /// `reserve` bytes, with nothing recycled meanwhile.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn fits_beside(&self, len: usize, reserve: usize) -> Result<(), LogFull> {
+        let bytes = self.pending_bytes() + len;
+        let together = pages_for_entries(bytes + reserve);
+        if together > self.longest_batch_pages() {
+            return Err(if self.entries == 0 { LogFull::TooLarge } else { LogFull::Batch });
+        }
+        // When the batch is closed first, an empty one that carries a mark may come in between.
+        let pages = pages_for_entries(bytes) as u64;
+        let mark = place(self.next.page, pages, self.shape.ring_pages) + pages;
+        let reserved = pages_for_entries(reserve) as u64;
+        let apart = place(mark + 1, reserved, self.shape.ring_pages) + reserved;
+        let in_reach = apart <= self.tail + self.shape.ring_pages;
+        if in_reach && self.has_room(together as u64) { Ok(()) } else { Err(LogFull::Ring) }
+    }
+
+    /// The oldest logical page that is still needed.
+    pub fn tail(&self) -> u64 {
+        self.tail
+    }
+
+    #[inline]
+    fn push(&mut self, range: u64, entry: &Entry<'_>) {
         let len = entry.encoded_len();
-        self.fits(len)?;
         let end = self.used + len;
         self.grow_to(end.div_ceil(PAGE_BYTES));
         let place = &mut self.batch.bytes_mut()[self.used..end];
@@ -114,7 +164,6 @@ impl LogWriter {
         self.checksum = crc32c::crc32c_append(self.checksum, place);
         self.used = end;
         self.entries += 1;
-        Ok(self.gate)
     }
 
     /// Whether an entry of `len` encoded bytes ([`Entry::encoded_len`]) would be taken now.
@@ -190,6 +239,16 @@ impl LogWriter {
     pub fn recycle_to(&mut self, tail: u64) {
         assert!(self.tail <= tail && tail <= self.next.page, "the tail moves forward, within the log");
         self.tail = tail;
+    }
+
+    /// Bytes of entries that the longest batch holds.
+    pub fn longest_batch_bytes(&self) -> usize {
+        self.longest_batch_pages() * PAGE_BYTES - BATCH_HEADER_BYTES
+    }
+
+    /// Pages of the ring.
+    pub fn ring_pages(&self) -> u64 {
+        self.shape.ring_pages
     }
 
     fn longest_batch_pages(&self) -> usize {

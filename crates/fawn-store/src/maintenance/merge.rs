@@ -43,13 +43,15 @@ impl Merging {
 }
 
 impl Maintenance {
-    pub(super) fn begin_merge(&mut self, low: Key, void: Void, newest_only: bool) {
+    pub(super) fn begin_merge(&mut self, low: Key, void: Void, before: u64, newest_only: bool) {
         let Some(place) = self.slice_at(&low).filter(|_| self.loaded.contains(&low)) else {
             self.events.push_back(Event::MergeFailed { slice: low, why: "the slice is not loaded".to_owned() });
             return;
         };
         let slice = &self.manifest.state().slices[place];
-        let (interval, all) = (slice.interval, slice.parts.clone());
+        let interval = slice.interval;
+        let all: Vec<u16> = slice.parts.iter().copied().filter(|number| self.views[number].age < before).collect();
+        let emptied = self.manifest.state().emptied.clone();
         let inputs = if newest_only { self.newest_parts(&interval, &all) } else { all.clone() };
         let everything = inputs.len() == all.len();
         let read_pages = (self.read_ahead_pages / inputs.len().max(1)).clamp(2, MOST_READ_PAGES);
@@ -62,7 +64,7 @@ impl Maintenance {
             .collect();
         let first_file = self.new_files(MAX_OUTPUTS);
         let slice_bytes = if everything { self.slice_bytes } else { u64::MAX };
-        let merge = Merge::new(interval, cursors, everything.then_some(void), slice_bytes, first_file);
+        let merge = Merge::new(interval, cursors, everything.then_some(void), emptied, slice_bytes, first_file);
         self.sealed_beside.clear();
         self.merging = Some(Merging { slice: interval, inputs, merge });
     }
@@ -164,7 +166,8 @@ impl Maintenance {
         for (interval, run) in outputs {
             let place = self.slice_at(&interval.low).expect("the manifest has the outputs");
             let own = run.as_ref().map(|(number, ..)| number.get());
-            let parts: Vec<u16> = self.manifest.state().slices[place].parts.clone();
+            let slice = &self.manifest.state().slices[place];
+            let (parts, horizon) = (slice.parts.clone(), slice.horizon);
             let later: Vec<u16> = parts.into_iter().filter(|number| Some(*number) != own).collect();
             let entries = run.as_ref().map_or_else(Vec::new, |(number, _, prefixes)| {
                 prefixes.iter().map(|prefix| (*prefix, *number)).collect()
@@ -177,7 +180,7 @@ impl Maintenance {
             };
             self.loaded.insert(interval.low);
             let run = run.map(|(number, view, _)| (number, view));
-            slices.push(MergedSlice { interval, run, table, bytes, stale });
+            slices.push(MergedSlice { interval, run, table, bytes, stale, horizon });
         }
         let reclaim = self.reclaim_of(merging, dropped, values);
         self.events.push_back(Event::Space(flash.space()?));

@@ -54,7 +54,6 @@ pub struct Maintenance {
     retiring: BTreeSet<u16>,
     last_number: u16,
     next_file: u64,
-    next_age: u64,
     /// Starts of slices whose index the event-loop half has.
     loaded: BTreeSet<Key>,
     urgent: VecDeque<Work>,
@@ -76,7 +75,6 @@ pub struct Maintenance {
 
 impl Maintenance {
     pub(crate) fn new(manifest: Manifest, options: &Options, views: BTreeMap<u16, View>, next_file: u64) -> Self {
-        let next_age = views.values().map(|view| view.age + 1).max().unwrap_or(1);
         Self {
             secret: manifest.state().secret,
             manifest,
@@ -87,7 +85,6 @@ impl Maintenance {
             last_number: 0,
             // Segments have even numbers; value files, which the event-loop half numbers, odd ones.
             next_file: next_file.next_multiple_of(2),
-            next_age,
             loaded: BTreeSet::new(),
             urgent: VecDeque::new(),
             loads: VecDeque::new(),
@@ -194,8 +191,8 @@ impl Maintenance {
 
     fn do_urgent(&mut self, flash: &dyn Flash, work: Work) -> Result<Step, FlashError> {
         match work {
-            Work::Seal { segment, log_start, ranges } => {
-                self.sealing = Some(seal::Sealing::new(segment, log_start, ranges));
+            Work::Seal { segment, age, log_start, ranges, emptied } => {
+                self.sealing = Some(seal::Sealing::new(segment, age, log_start, ranges, emptied));
                 Ok(Step::More)
             }
             Work::Reclaim(reclaim) => self.reclaim(flash, &reclaim),
@@ -209,12 +206,12 @@ impl Maintenance {
 
     fn begin_background(&mut self, flash: &dyn Flash, work: Work) -> Step {
         match work {
-            Work::Merge { slice, void, newest_only } => {
-                self.begin_merge(slice, void, newest_only);
+            Work::Merge { slice, void, before, newest_only } => {
+                self.begin_merge(slice, void, before, newest_only);
                 Step::More
             }
-            Work::Scan { id, interval, max_bytes, void } => {
-                Step::Event(Event::Scanned(self.scan(flash, id, interval, max_bytes, &void)))
+            Work::Scan { id, interval, max_bytes, wanted } => {
+                Step::Event(Event::Scanned(self.scan(flash, id, interval, max_bytes, &wanted)))
             }
             _ => unreachable!("queued elsewhere"),
         }

@@ -1,15 +1,14 @@
-//! Scans: the live sealed records of an interval in key order, part by part.
+//! Scans: the sealed records of an interval in key order, part by part.
 
 use fawn_ring::{Interval, Key};
 
 use super::Maintenance;
 use super::load::cursor;
 use crate::flash::Flash;
-use crate::merge::Void;
 use crate::page::PAGE_BYTES;
-use crate::record::{Kind, Record};
+use crate::record::Record;
 use crate::segment::{Cursor, SegmentError};
-use crate::work::Scanned;
+use crate::work::{Scanned, Wanted};
 
 /// Bytes that the cursors read at a time, all together, for each byte that is asked for. Every part of a scan opens its
 /// cursors anew, so that what they have read beyond its end is read again.
@@ -18,17 +17,17 @@ const READ_AHEAD: usize = 2;
 const MOST_READ_PAGES: usize = 64;
 
 impl Maintenance {
-    /// Reads live records from the start of `interval`, within the slice that holds it, until `max_bytes` are reached.
+    /// Reads records from the start of `interval`, within the slice that holds it, until `max_bytes` are reached.
     pub(super) fn scan(
         &self,
         flash: &dyn Flash,
         id: u64,
         interval: Interval,
         max_bytes: usize,
-        void: &Void,
+        wanted: &Wanted,
     ) -> Scanned {
         let mut records = Vec::new();
-        match self.scan_slice(flash, interval, max_bytes, void, &mut records) {
+        match self.scan_slice(flash, interval, max_bytes, wanted, &mut records) {
             Ok(next) => Scanned { id, records, next, error: None },
             Err(error) => Scanned { id, records: Vec::new(), next: None, error: Some(error.to_string()) },
         }
@@ -39,7 +38,7 @@ impl Maintenance {
         flash: &dyn Flash,
         interval: Interval,
         max_bytes: usize,
-        void: &Void,
+        wanted: &Wanted,
         out: &mut Vec<u8>,
     ) -> Result<Option<Key>, SegmentError> {
         let state = self.manifest.state();
@@ -62,7 +61,7 @@ impl Maintenance {
         let mut decided: Vec<Vec<u8>> = Vec::new();
         let mut last = None;
         while let Some(lowest) = lowest(&cursors) {
-            let (_, cursor) = &mut cursors[lowest];
+            let (age, cursor) = &mut cursors[lowest];
             let key = *cursor.key();
             if last != Some(key) {
                 if out.len() >= max_bytes {
@@ -74,7 +73,7 @@ impl Maintenance {
             let record = Record::decode_trusted(cursor.record()).expect("a cursor yields whole records");
             if !decided.iter().any(|name| name == record.key) {
                 decided.push(record.key.to_vec());
-                if record.kind != Kind::Delete && !void.covers(&key, &record) {
+                if wanted.includes(&key, *age, &record) {
                     out.extend_from_slice(cursor.record());
                 }
             }

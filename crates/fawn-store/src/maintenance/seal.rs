@@ -9,7 +9,7 @@ use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::large::Stub;
 use crate::log::LogPosition;
-use crate::manifest::{Edit, Sealed};
+use crate::manifest::{Edit, Emptied, Sealed};
 use crate::merge::value_file;
 use crate::open_segment::OpenSegment;
 use crate::page::PAGE_PAYLOAD_BYTES;
@@ -23,16 +23,29 @@ const STEP_RECORDS: usize = 4096;
 /// A seal in progress.
 pub(super) struct Sealing {
     segment: Arc<OpenSegment>,
+    age: u64,
     log_start: LogPosition,
     ranges: Vec<RangeMark>,
+    emptied: Vec<Emptied>,
     order: Vec<u32>,
     next: usize,
     writer: Option<(u64, Writer)>,
 }
 
 impl Sealing {
-    pub(super) fn new(segment: Arc<OpenSegment>, log_start: LogPosition, ranges: Vec<RangeMark>) -> Self {
-        Self { segment, log_start, ranges, order: Vec::new(), next: 0, writer: None }
+    pub(super) fn new(
+        segment: Arc<OpenSegment>,
+        age: u64,
+        log_start: LogPosition,
+        ranges: Vec<RangeMark>,
+        emptied: Vec<Emptied>,
+    ) -> Self {
+        Self { segment, age, log_start, ranges, emptied, order: Vec::new(), next: 0, writer: None }
+    }
+
+    /// What goes to the manifest before the seal: what was emptied before any record of the segment came.
+    fn emptied(&self) -> Vec<Edit> {
+        self.emptied.iter().copied().map(Edit::Emptied).collect()
     }
 }
 
@@ -99,7 +112,9 @@ impl Maintenance {
             user_bytes: 0,
             written_bytes: 0,
         }));
-        self.manifest.commit(flash, &[edit])?;
+        let mut edits = sealing.emptied();
+        edits.push(edit);
+        self.manifest.commit(flash, &edits)?;
         self.sealing = None;
         Ok(Step::Event(Event::Sealed { segment: None, reclaim: Reclaim::default() }))
     }
@@ -121,9 +136,7 @@ impl Maintenance {
             return Err(FlashError::Io("all 32,767 segment numbers are in use: give the store more memory".into()));
         };
         let Written { footer, directory, prefixes } = written;
-        let age = self.next_age;
-        self.next_age += 1;
-        let view = View { age, footer, directory: Arc::new(PageDirectory::new(&directory)) };
+        let view = View { age: sealing.age, footer, directory: Arc::new(PageDirectory::new(&directory)) };
         let edit = Edit::Sealed(Box::new(Sealed {
             segment: Some((number.get(), segment_of(&view))),
             log: sealing.log_start,
@@ -132,10 +145,10 @@ impl Maintenance {
             written_bytes: footer.total_pages() * crate::page::PAGE_BYTES as u64,
         }));
         let mut edits = self.sealed_values(&sealing);
+        edits.extend(sealing.emptied());
         edits.push(edit);
         if let Err(error) = self.manifest.commit(flash, &edits) {
             if error == FlashError::NoSpace {
-                self.next_age -= 1;
                 self.sealing = Some(sealing);
                 remove_if_there(flash, FileId::Segment(file))?;
             }

@@ -4,7 +4,7 @@ use fawn_ring::{Interval, Key};
 
 use super::check::tile;
 use super::codec::{Code, DecodeError, Reader, code_fields};
-use super::{Range, Segment, Slice, State};
+use super::{Emptied, Range, Segment, Slice, State};
 use crate::log::LogPosition;
 
 /// One change of the store's metadata. The edits of one commit become durable together or not at all.
@@ -59,6 +59,8 @@ pub enum Edit {
         /// Its file number.
         file: u64,
     },
+    /// A stretch of keys is emptied: whatever segments of a lower age hold of it is void.
+    Emptied(Emptied),
     /// The store stops, with the log synced up to its end.
     CleanStop {
         /// Logical page of the log's end.
@@ -148,6 +150,7 @@ impl State {
                 ensure(self.values.remove(file).is_some(), "a value that is dropped was added")?;
                 return Ok(vec![*file]);
             }
+            Edit::Emptied(emptied) => self.empty(*emptied),
             Edit::CleanStop { log_end } => {
                 ensure(*log_end >= self.log.start.page, "the log ends after its start")?;
                 self.log.clean_end = Some(*log_end);
@@ -186,6 +189,8 @@ impl State {
             tile(merged.outputs.iter().map(|(interval, _)| *interval), merged.slice),
             "the outputs of a merge tile the slice",
         )?;
+        let dropped = merged.horizons.iter().map(|(_, horizon)| *horizon).max().unwrap_or(0);
+        let horizon = self.slices[index].horizon.max(dropped);
         let old = std::mem::take(&mut self.slices[index].parts);
         let newest = old.iter().rposition(|part| merged.removed.contains(part));
         ensure(
@@ -207,7 +212,7 @@ impl State {
                 parts.push(*number);
             }
             parts.extend(self.overlapping(after, *interval));
-            slices.push(Slice { interval: *interval, parts });
+            slices.push(Slice { interval: *interval, parts, horizon });
         }
         self.slices.splice(index..=index, slices);
         for (instance, horizon) in &merged.horizons {
@@ -215,7 +220,27 @@ impl State {
             range.horizon = range.horizon.max(*horizon);
         }
         self.counters.merged_bytes = self.counters.merged_bytes.saturating_add(merged.written_bytes);
-        self.drop_unnamed(&merged.removed)
+        let dropped = self.drop_unnamed(&merged.removed);
+        self.forget_emptied();
+        dropped
+    }
+
+    fn empty(&mut self, emptied: Emptied) {
+        let Interval { low, high } = emptied.interval;
+        let covers = |old: &Emptied| low <= old.interval.low && old.interval.high <= high && old.below <= emptied.below;
+        self.emptied.retain(|old| !covers(old));
+        self.emptied.push(emptied);
+        self.forget_emptied();
+    }
+
+    /// Forgets what was emptied where nothing older is left.
+    fn forget_emptied(&mut self) {
+        let segments = &self.segments;
+        self.emptied.retain(|emptied| {
+            let is_void =
+                |segment: &Segment| segment.age < emptied.below && segment.interval().overlaps(&emptied.interval);
+            segments.values().any(is_void)
+        });
     }
 
     /// Drops those of `numbers` that no slice names. Returns their files.
@@ -251,8 +276,10 @@ impl State {
     fn cut_slice(&mut self, at: &Key) -> Result<(), Inconsistent> {
         let index = self.slice_of(at).ok_or(Inconsistent("a slice is cut within the store's interval"))?;
         if let Some((left, right)) = self.slices[index].interval.cut(at) {
+            let horizon = self.slices[index].horizon;
             let parts = std::mem::take(&mut self.slices[index].parts);
-            let halves = [left, right].map(|half| Slice { interval: half, parts: self.overlapping(&parts, half) });
+            let halves =
+                [left, right].map(|half| Slice { interval: half, parts: self.overlapping(&parts, half), horizon });
             self.slices.splice(index..=index, halves);
         }
         Ok(())
@@ -349,6 +376,7 @@ code_edit! {
     4 SliceCut { at at },
     5 RangeSplit { instance instance, left left, right right },
     6 RangesMerged { left left, right right, merged merged },
+    7 Emptied { 0 emptied },
     9 ValueAdded { file file, bytes bytes },
     10 ValueDropped { file file },
     11 CleanStop { log_end log_end },

@@ -13,6 +13,7 @@ use crate::page::{PAGE_BYTES, PageBuf};
 
 use super::codec::{Code, DecodeError, Reader, encode_list};
 use super::frame::{EDITS, Frame, SNAPSHOT, VERSION, frame_pages};
+use super::old::StateV1;
 use super::{Edit, State};
 
 /// Fewest pages for edits in a file (1 MiB).
@@ -297,10 +298,10 @@ impl Scan {
         let mut buffer = PageBuf::zeroed(length as usize);
         flash.read(file, 0, buffer.pages_mut())?;
         let mut scan = Self { number, buffer, end: 0, previous: 0, bad_copies: 0 };
-        let Some((SNAPSHOT, body)) = scan.next()? else {
+        let Some((SNAPSHOT, version, body)) = scan.next()? else {
             return Ok(None);
         };
-        let (capacity, mut state) = scan.decode::<(u64, State)>(&body, 0)?;
+        let (capacity, mut state) = scan.snapshot(version, &body)?;
         if state.check().is_err() {
             return Err(scan.damage(0, "the snapshot contradicts itself"));
         }
@@ -309,7 +310,7 @@ impl Scan {
         }
         loop {
             let at = scan.end;
-            let Some((kind, body)) = scan.next()? else {
+            let Some((kind, _, body)) = scan.next()? else {
                 break;
             };
             if kind != EDITS {
@@ -335,8 +336,8 @@ impl Scan {
         }))
     }
 
-    /// Kind and body of the next frame; `None` where the frames end.
-    fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, ManifestError> {
+    /// Kind, version and body of the next frame; `None` where the frames end.
+    fn next(&mut self) -> Result<Option<(u8, u16, Vec<u8>)>, ManifestError> {
         let pages = self.buffer.pages();
         let expected = |at: u64| {
             let (frame, body) = Frame::read(self.number, pages, at)?;
@@ -359,7 +360,7 @@ impl Scan {
         self.bad_copies += u32::from(is_bad);
         self.end += 2 * frame.pages();
         self.previous = frame.checksum;
-        Ok(Some((frame.kind, body)))
+        Ok(Some((frame.kind, frame.version, body)))
     }
 
     /// Makes sure that no later frame proves that there must be one at `self.end`.
@@ -372,6 +373,15 @@ impl Scan {
             return Err(self.damage(self.end, "both copies of a commit do not parse, and later ones do"));
         }
         Ok(None)
+    }
+
+    /// The capacity of the file and the state that a snapshot of this version holds.
+    fn snapshot(&self, version: u16, body: &[u8]) -> Result<(u64, State), ManifestError> {
+        if version >= 2 {
+            return self.decode(body, 0);
+        }
+        let (capacity, state) = self.decode::<(u64, StateV1)>(body, 0)?;
+        Ok((capacity, state.into()))
     }
 
     fn decode<T: Code>(&self, body: &[u8], at: u64) -> Result<T, ManifestError> {

@@ -20,7 +20,7 @@ use zerocopy::IntoBytes;
 use crate::page::{PAGE_BYTES, Page, PageBuf};
 
 /// Version of the manifest that is written, and the newest that is read.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 pub(super) const SNAPSHOT: u8 = 1;
 pub(super) const EDITS: u8 = 2;

@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //!
-//! * [`State`], [`Range`], [`Slice`], [`Segment`]: what is known.
+//! * [`State`], [`Range`], [`Slice`], [`Segment`], [`Emptied`]: what is known. `old`: what older versions wrote.
 //! * [`Edit`]: how it changes; [`State::apply`].
 //! * [`Manifest`]: the file.
 
@@ -15,9 +15,10 @@ mod codec;
 mod edit;
 mod file;
 mod frame;
+mod old;
 mod state;
 
 pub use edit::{Edit, Inconsistent, Merged, Sealed, SealedRange};
 pub use file::{Manifest, ManifestError};
 pub use frame::VERSION;
-pub use state::{Counters, Expiring, LogState, Range, Segment, SegmentPages, Slice, State};
+pub use state::{Counters, Emptied, Expiring, LogState, Range, Segment, SegmentPages, Slice, State};

@@ -34,6 +34,8 @@ pub struct State {
     pub values: BTreeMap<u64, u64>,
     /// Totals since the store was made.
     pub counters: Counters,
+    /// Stretches of keys that were emptied while segments that reach into them are still there.
+    pub emptied: Vec<Emptied>,
 }
 
 /// The commit log, as recovery must find it.
@@ -75,6 +77,17 @@ pub struct Slice {
     pub interval: Interval,
     /// Numbers of the segments that may hold its keys, oldest first, none twice.
     pub parts: Vec<u16>,
+    /// Delete records and expired records numbered up to here have been dropped from it by merges.
+    pub horizon: u64,
+}
+
+/// A stretch of keys that was emptied: what is older is void for ever, whatever its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emptied {
+    /// The keys.
+    pub interval: Interval,
+    /// Records of segments of a lower [`Segment::age`] are void.
+    pub below: u64,
 }
 
 /// A sealed segment.
@@ -140,7 +153,8 @@ pub struct Counters {
 code_fields!(LogPosition { page, previous });
 code_fields!(LogState { ring_pages, start, clean_end });
 code_fields!(Range { instance, interval, epoch, seq_reserved, last_seq, flush_watermark, flush_deadline, horizon });
-code_fields!(Slice { interval, parts });
+code_fields!(Slice { interval, parts, horizon });
+code_fields!(Emptied { interval, below });
 code_fields!(SegmentPages { data, directory, fragments, total });
 code_fields!(Expiring { records, latest });
 code_fields!(Segment { file, age, pages, records, bytes, deletes, low, high, seq_low, seq_high, expiring });
@@ -157,8 +171,24 @@ code_fields!(State {
     slices,
     segments,
     values,
-    counters
+    counters,
+    emptied
 });
+
+impl Emptied {
+    /// Whether what a segment of this age says of the key is void.
+    #[inline]
+    pub fn voids(&self, key: &Key, age: u64) -> bool {
+        age < self.below && self.interval.contains(key)
+    }
+}
+
+impl Slice {
+    /// A slice without parts.
+    pub(super) fn empty(interval: Interval) -> Self {
+        Self { interval, parts: Vec::new(), horizon: 0 }
+    }
+}
 
 impl Segment {
     /// The stretch from its lowest to its highest key.
@@ -197,10 +227,11 @@ impl State {
                 flush_deadline: 0,
                 horizon: 0,
             }],
-            slices: interval.divide(slices).into_iter().map(|interval| Slice { interval, parts: Vec::new() }).collect(),
+            slices: interval.divide(slices).into_iter().map(Slice::empty).collect(),
             segments: BTreeMap::new(),
             values: BTreeMap::new(),
             counters: Counters::default(),
+            emptied: Vec::new(),
         }
     }
 

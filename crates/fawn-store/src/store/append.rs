@@ -8,6 +8,7 @@ use super::{Frozen, Store};
 use crate::api::{Ack, Appended, Batch, Committed, Gate, Refusal, Write};
 use crate::flash::FlashError;
 use crate::log::{ClosedBatch, ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition};
+use crate::manifest::Emptied;
 use crate::merge::value_file;
 use crate::open_segment::OpenSegment;
 use crate::options::MAX_FROZEN;
@@ -111,7 +112,7 @@ impl Store {
         }
     }
 
-    fn refuse_when_full(&mut self) -> Result<(), Refusal> {
+    pub(super) fn refuse_when_full(&mut self) -> Result<(), Refusal> {
         if self.index_is_full() {
             self.counters.refused_memory += 1;
             return Err(Refusal::OutOfMemory);
@@ -169,12 +170,34 @@ impl Store {
 
     /// Freezes the open segment; recovery begins at `start` once it is sealed.
     pub(crate) fn freeze_at(&mut self, start: LogPosition) {
+        self.freeze_behind(start, 0, Vec::new());
+    }
+
+    /// As [`freeze_at`](Self::freeze_at); the seal waits until the log is durable up to `gate`, and tells the manifest of
+    /// what was `emptied`.
+    pub(super) fn freeze_behind(&mut self, start: LogPosition, gate: u64, emptied: Vec<Emptied>) {
         let empty = self.spare.pop().unwrap_or_else(|| OpenSegment::new(self.segment_bytes));
         let segment = Arc::new(std::mem::replace(&mut self.open, empty));
         let values = std::mem::take(&mut self.open_values);
-        self.frozen.push_back(Frozen { segment: Arc::clone(&segment), log_start: start.page, values });
         let ranges = self.ranges.iter().map(|range| range.mark).collect();
-        self.work.push_back(Work::Seal { segment, log_start: start, ranges });
+        let age = self.next_age;
+        self.next_age += 1;
+        self.log_start = start;
+        let empties = !emptied.is_empty();
+        let seal = Some(Work::Seal { segment: Arc::clone(&segment), age, log_start: start, ranges, emptied });
+        self.frozen.push_back(Frozen { segment, age, seal, empties, gate, log_start: start.page, values });
+        self.begin_seals();
+    }
+
+    /// Hands on the seals whose gate is durable, in their order.
+    pub(super) fn begin_seals(&mut self) {
+        let durable = self.log.durable();
+        for frozen in &mut self.frozen {
+            if frozen.gate > durable {
+                return;
+            }
+            self.work.extend(frozen.seal.take());
+        }
     }
 
     /// The next batch of the commit log to write, if one is due at `now_ms` (a monotonic clock). One at a time.
@@ -248,7 +271,10 @@ impl Store {
     pub fn committed(&mut self, committed: Committed) {
         self.batch_in_flight = false;
         match committed.result {
-            Ok(()) => self.log.written(committed.batch.gate.0, committed.batch.pages),
+            Ok(()) => {
+                self.log.written(committed.batch.gate.0, committed.batch.pages);
+                self.begin_seals();
+            }
             Err(error) => self.fail("writing the commit log", &error),
         }
     }

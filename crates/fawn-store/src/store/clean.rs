@@ -69,16 +69,19 @@ impl Store {
                 cleaning.index_entries += table.len() as u64;
             }
         }
+        let (mut directories, mut garbage) = (0, 0);
         for view in self.segments.iter().flatten() {
-            cleaning.index_bytes += view.directory.bytes() as u64;
+            directories += view.directory.bytes() as u64;
             // Delete records are garbage, and so is what has expired or was flushed.
             let footer = &view.footer;
             let expired = footer.expiring > 0 && footer.latest_expiry <= self.now;
             let gone = footer.deletes + if expired { footer.expiring } else { 0 };
             let gone = gone.max(footer.numbered_up_to(flushed));
-            cleaning.garbage_bytes += footer.bytes / footer.records.max(1) * gone;
+            garbage += (footer.bytes / footer.records.max(1) * gone).max(self.emptied_bytes(view));
         }
-        cleaning.garbage_bytes = cleaning.garbage_bytes.min(cleaning.sealed_bytes);
+        let cleaning = &mut self.cleaning;
+        cleaning.index_bytes += directories;
+        cleaning.garbage_bytes = (cleaning.garbage_bytes + garbage).min(cleaning.sealed_bytes);
         self.fit_cache();
     }
 
@@ -100,13 +103,17 @@ impl Store {
         if self.cleaning.merging || self.stopped.is_some() || self.slices.iter().any(is_loading) {
             return;
         }
+        // A merge gives what is old the age of what is new.
+        if self.is_emptying() {
+            return;
+        }
         let crowded = |slice: &&Slice| {
             slice.table.as_ref().is_some_and(|table| table.spilled() > MANY_SPILLED.max(table.len() / 64))
         };
         if let Some(slice) = self.slices.iter().find(crowded).map(|slice| slice.interval.low) {
             self.cleaning.merging = true;
             let void = self.durable_void();
-            self.work.push_back(Work::Merge { slice, void, newest_only: true });
+            self.work.push_back(Work::Merge { slice, void, before: self.next_age, newest_only: true });
             return;
         }
         let segments = self.segments.iter().flatten().count();
@@ -127,7 +134,7 @@ impl Store {
         self.cleaning.turn = interval.high.successor().filter(|next| self.options.interval.contains(next));
         self.cleaning.merging = true;
         let void = self.durable_void();
-        self.work.push_back(Work::Merge { slice: interval.low, void, newest_only: false });
+        self.work.push_back(Work::Merge { slice: interval.low, void, before: self.next_age, newest_only: false });
     }
 
     /// The slice whose turn it is: the next that is loaded. Those passed over have had theirs.

@@ -138,6 +138,8 @@ impl Store {
         if !self.replaying {
             self.log.recycle_to(frozen.log_start);
         }
+        self.forget_emptied();
+        self.begin_scans();
         if let Ok(mut segment) = Arc::try_unwrap(frozen.segment) {
             segment.clear();
             if segment.capacity() == self.segment_bytes {
@@ -186,7 +188,7 @@ impl Store {
                 table: Some(output.table),
                 bytes: output.bytes,
                 stale: output.stale,
-                ..Slice::unloaded(output.interval)
+                ..Slice::unloaded(output.interval, output.horizon)
             });
         }
         self.slices.replace(number, slices);
@@ -195,6 +197,7 @@ impl Store {
         self.cleaning.failures = 0;
         self.counters.merges += 1;
         self.recount();
+        self.forget_emptied();
         let gone = before.saturating_sub(self.cleaning.index_entries);
         self.flushed_entries = self.flushed_entries.saturating_sub(gone);
         self.clean();
@@ -220,7 +223,8 @@ impl Store {
         if let Some(number) = self.slices.starting_at(slice)
             && let Some((left, right)) = self.slices.get(number).interval.cut(at)
         {
-            self.slices.replace(number, vec![Slice::unloaded(left), Slice::unloaded(right)]);
+            let horizon = self.slices.get(number).horizon;
+            self.slices.replace(number, vec![Slice::unloaded(left, horizon), Slice::unloaded(right, horizon)]);
         }
     }
 

@@ -10,6 +10,7 @@ use super::{Frozen, Store};
 use crate::api::{Candidate, Finished, Gate, Lookup, Read, Rest};
 use crate::flash::FileId;
 use crate::index::SegmentNumber;
+use crate::open_segment::Entry;
 use crate::page::Page;
 use crate::record::{Kind, Record};
 use crate::segment::{Sought, find};
@@ -17,7 +18,7 @@ use crate::work::{View, Work};
 use zerocopy::IntoBytes;
 
 /// Where in DRAM the newest version is.
-enum Place {
+pub(super) enum Place {
     Open(u32),
     Frozen(usize, u32),
 }
@@ -36,7 +37,7 @@ impl Store {
 
     /// The buffer that holds the newest version, if one does.
     #[inline]
-    fn buffered(&self, key: &Key, name: &[u8]) -> Option<Place> {
+    pub(super) fn buffered(&self, key: &Key, name: &[u8]) -> Option<Place> {
         if let Some(handle) = self.open.find(key, name) {
             return Some(Place::Open(handle));
         }
@@ -44,13 +45,25 @@ impl Store {
         self.frozen.iter().enumerate().rev().find_map(find)
     }
 
-    fn answer_from_buffer(&self, place: &Place, key: &Key, now: u32) -> Lookup<'_> {
-        let entry = match place {
+    pub(super) fn in_buffer(&self, place: &Place) -> Entry<'_> {
+        match place {
             Place::Open(handle) => self.open.entry(*handle),
             Place::Frozen(number, handle) => self.frozen[*number].segment.entry(*handle),
-        };
+        }
+    }
+
+    /// Whether the key was emptied since this was appended.
+    pub(super) fn is_emptied_in_buffer(&self, place: &Place, key: &Key) -> bool {
+        match place {
+            Place::Open(_) => false,
+            Place::Frozen(number, _) => self.is_emptied(key, self.frozen[*number].age),
+        }
+    }
+
+    fn answer_from_buffer(&self, place: &Place, key: &Key, now: u32) -> Lookup<'_> {
+        let entry = self.in_buffer(place);
         let record = entry.record();
-        if self.is_absent(key, &record, now) {
+        if self.is_absent(key, &record, now) || self.is_emptied_in_buffer(place, key) {
             Lookup::Absent { gate: entry.gate.max(self.flush_gate) }
         } else {
             Lookup::Found { record, gate: entry.gate }
@@ -58,7 +71,7 @@ impl Store {
     }
 
     /// Answers from the cache, or plans the read.
-    fn plan(&mut self, key: &Key, name: &[u8], now: u32) -> Lookup<'_> {
+    pub(super) fn plan(&mut self, key: &Key, name: &[u8], now: u32) -> Lookup<'_> {
         if self.cache.get(key, name).is_some() {
             return self.answer_from_cache(key, name, now);
         }
@@ -78,10 +91,13 @@ impl Store {
         self.candidates.clear();
         table.candidates(key.prefix(), &mut self.candidates);
         // A key on a slice's border may have a slot in both slices; the segment may have left this one since.
-        let segments = &self.segments;
+        let (segments, emptied) = (&self.segments, &self.emptied);
         let may_hold = |number: &SegmentNumber| {
             let view = segments.get(usize::from(number.get())).and_then(Option::as_ref);
-            view.is_some_and(|view| key.prefix() >= view.footer.low.prefix())
+            view.is_some_and(|view| {
+                let is_void = emptied.iter().any(|emptied| emptied.voids(key, view.age));
+                key.prefix() >= view.footer.low.prefix() && !is_void
+            })
         };
         self.candidates.retain(may_hold);
         match self.candidates.len() {
@@ -131,6 +147,18 @@ impl Store {
     /// Resumes a lookup with the pages that it asked for. What it finds is the newest version as of the lookup: what was
     /// appended since is not seen, so that a get never answers with a set that was sent after it.
     pub fn finish<'p>(&mut self, read: Read, pages: &'p mut [Page], key: &Key, name: &[u8], now: u32) -> Finished<'p> {
+        self.finish_as(read, pages, key, name, |store, record| store.is_absent(key, record, now))
+    }
+
+    /// As [`finish`](Self::finish); `is_absent` says which versions are as good as none.
+    pub(super) fn finish_as<'p>(
+        &mut self,
+        read: Read,
+        pages: &'p mut [Page],
+        key: &Key,
+        name: &[u8],
+        is_absent: impl FnOnce(&Self, &Record<'_>) -> bool,
+    ) -> Finished<'p> {
         assert!(pages.len() == read.count as usize, "a read is finished with the pages it asked for");
         let FileId::Segment(file) = read.file else {
             panic!("lookups read segments only");
@@ -146,7 +174,7 @@ impl Store {
                 self.release(rest.view);
                 let bytes = &(*pages).as_bytes()[bytes];
                 let record = Record::decode_trusted(bytes).expect("find yields whole records");
-                if self.is_absent(key, &record, now) {
+                if is_absent(self, &record) {
                     return Finished::Absent { gate: self.flush_gate };
                 }
                 if planned_now && record.kind == Kind::Value && self.buffered(key, name).is_none() {

@@ -10,12 +10,14 @@
 //! # Layout
 //!
 //! `lookup`: lookup, finish. `warm`: what a group of lookups touches, fetched ahead. `append`: appends, freezing, group
-//! commit. `install`: events. `clean`: when to merge. `replay`: recovery. `stats`: figures.
+//! commit. `ranges`: the log and the
+//! records of replicated ranges. `install`: events. `clean`: when to merge. `replay`: recovery. `stats`: figures.
 
 mod append;
 mod clean;
 mod install;
 mod lookup;
+mod ranges;
 mod replay;
 mod slices;
 mod stats;
@@ -35,11 +37,12 @@ use crate::api::{Ack, Gate, Read, Refusal};
 use crate::cache::Cache;
 use crate::flash::Space;
 use crate::index::SegmentNumber;
-use crate::log::LogWriter;
+use crate::log::{LogPosition, LogWriter};
+use crate::manifest::Emptied;
 use crate::merge::Void;
 use crate::open_segment::OpenSegment;
 use crate::options::Options;
-use crate::work::{Event, RangeMark, Reclaim, Scanned, View, Work};
+use crate::work::{Event, RangeMark, Reclaim, Scanned, Versions, View, Wanted, Work};
 
 /// A range of the key space with its own numbering.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +54,13 @@ pub(crate) struct RangeState {
 /// A full segment on its way to flash.
 struct Frozen {
     segment: Arc<OpenSegment>,
+    age: u64,
+    /// Its seal, until the log is durable up to `gate`.
+    seal: Option<Work>,
+    /// Its seal tells the manifest of what was emptied.
+    empties: bool,
+    /// Gate of the log's batch without which its seal must not become durable.
+    gate: u64,
     /// Commit-log page from which recovery reads once it is durable.
     log_start: u64,
     /// Value files that its records name, superseded ones included.
@@ -81,9 +91,19 @@ pub struct Store {
     frozen: VecDeque<Frozen>,
     /// Emptied open segments, kept for their memory: giving it back and taking it anew costs the event loop milliseconds.
     spare: Vec<OpenSegment>,
+    /// Age that the open segment will have.
+    next_age: u64,
+    /// Stretches of keys of which what is older is void.
+    emptied: Vec<Emptied>,
+    /// Those that the next checkpoint's seal tells the manifest of.
+    newly_emptied: Vec<Emptied>,
+    /// Where recovery begins once all that is frozen is sealed.
+    log_start: LogPosition,
     log: LogWriter,
     /// Records come from the log, whose writer is not there yet.
     replaying: bool,
+    /// Writes of ranges wait for room in the log.
+    unlogged: bool,
     batch_in_flight: bool,
     /// Batches taken when the last tick came.
     batches_at_tick: u64,
@@ -99,6 +119,8 @@ pub struct Store {
     retired: VecDeque<(u64, Reclaim)>,
     scanned: VecDeque<Scanned>,
     next_scan: u64,
+    /// Scans that wait until all segments below this age are sealed.
+    waiting_scans: VecDeque<(u64, Work)>,
     next_value: u64,
     cleaning: clean::Cleaning,
     space: Option<Space>,
@@ -132,8 +154,11 @@ pub(crate) struct Parts {
     pub options: Options,
     pub segment_bytes: usize,
     pub ranges: Vec<RangeState>,
-    pub slices: Vec<Interval>,
+    /// Each with its horizon.
+    pub slices: Vec<(Interval, u64)>,
     pub segments: Vec<Option<View>>,
+    pub emptied: Vec<Emptied>,
+    pub log_start: LogPosition,
     pub log: LogWriter,
     pub next_value: u64,
     pub space: Option<Space>,
@@ -142,20 +167,27 @@ pub(crate) struct Parts {
 
 impl Store {
     pub(crate) fn assemble(parts: Parts) -> Self {
-        let slices = parts.slices.into_iter().map(slices::Slice::unloaded).collect();
+        let slices = parts.slices.into_iter().map(|(interval, horizon)| slices::Slice::unloaded(interval, horizon));
+        let ages = parts.segments.iter().flatten().map(|view| view.age + 1);
+        let next_age = ages.chain(parts.emptied.iter().map(|emptied| emptied.below)).max().unwrap_or(1);
         let mut store = Self {
             open: OpenSegment::new(parts.segment_bytes),
             cache: Cache::new(parts.options.memory),
             options: parts.options,
             segment_bytes: parts.segment_bytes,
             ranges: parts.ranges,
-            slices: Slices::new(slices),
+            slices: Slices::new(slices.collect()),
             segments: parts.segments,
             open_values: BTreeSet::new(),
             frozen: VecDeque::new(),
             spare: Vec::new(),
+            next_age,
+            emptied: parts.emptied,
+            newly_emptied: Vec::new(),
+            log_start: parts.log_start,
             log: parts.log,
             replaying: true,
+            unlogged: false,
             batch_in_flight: false,
             batches_at_tick: 0,
             mark_due: false,
@@ -167,6 +199,7 @@ impl Store {
             retired: VecDeque::new(),
             scanned: VecDeque::new(),
             next_scan: 0,
+            waiting_scans: VecDeque::new(),
             next_value: parts.next_value,
             cleaning: clean::Cleaning::default(),
             space: parts.space,
@@ -260,8 +293,8 @@ impl Store {
     /// far, [`seal`](Self::seal) first. A record overwritten or deleted after the seal may appear in either version.
     pub fn scan(&mut self, interval: Interval, max_bytes: usize, now: u32) -> u64 {
         self.next_scan += 1;
-        let void = self.void(now);
-        self.work.push_back(Work::Scan { id: self.next_scan, interval, max_bytes, void });
+        let wanted = Wanted { emptied: self.emptied.clone(), versions: Versions::Live(self.void(now)) };
+        self.work.push_back(Work::Scan { id: self.next_scan, interval, max_bytes, wanted });
         self.next_scan
     }
 

@@ -54,7 +54,7 @@ impl Store {
             Entry::SequenceReserved { limit } => {
                 self.ranges[number].mark.last_seq = mark.last_seq.max(limit.saturating_sub(1));
             }
-            Entry::Record(_) => unreachable!("records are replayed by key"),
+            Entry::Record(_) | Entry::Range(_) => unreachable!("records and the entries of owners are handled apart"),
         }
     }
 

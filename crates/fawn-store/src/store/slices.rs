@@ -16,6 +16,8 @@ pub(super) struct Slice {
     pub damage: Option<Damage>,
     /// The device failed to read it: the next tick tries again.
     pub retry: bool,
+    /// Delete records and expired ones numbered up to here have been dropped by merges.
+    pub horizon: u64,
     /// Record bytes of all its sealed parts.
     pub bytes: u64,
     /// Slots whose position another slot held before: superseded records, but for one in thousands.
@@ -23,8 +25,8 @@ pub(super) struct Slice {
 }
 
 impl Slice {
-    pub(super) fn unloaded(interval: Interval) -> Self {
-        Self { interval, table: None, wanted: false, damage: None, retry: false, bytes: 0, stale: 0 }
+    pub(super) fn unloaded(interval: Interval, horizon: u64) -> Self {
+        Self { interval, table: None, wanted: false, damage: None, retry: false, horizon, bytes: 0, stale: 0 }
     }
 
     /// Record bytes that a merge would free, as far as is known.

@@ -16,6 +16,7 @@ pub enum Owned {
     Flush(u64),
     FlushScheduled(u32),
     SequenceReserved(u64),
+    Range(Vec<u8>),
 }
 
 impl Owned {
@@ -25,6 +26,7 @@ impl Owned {
             Self::Flush(watermark) => Entry::Flush { watermark: *watermark },
             Self::FlushScheduled(deadline) => Entry::FlushScheduled { deadline: *deadline },
             Self::SequenceReserved(limit) => Entry::SequenceReserved { limit: *limit },
+            Self::Range(bytes) => Entry::Range(bytes),
         }
     }
 
@@ -34,6 +36,7 @@ impl Owned {
             Entry::Flush { watermark } => Self::Flush(watermark),
             Entry::FlushScheduled { deadline } => Self::FlushScheduled(deadline),
             Entry::SequenceReserved { limit } => Self::SequenceReserved(limit),
+            Entry::Range(bytes) => Self::Range(bytes.to_vec()),
         }
     }
 }
@@ -119,6 +122,11 @@ impl Logger {
             1 => self.append(range, Owned::FlushScheduled(random.word() as u32)),
             2 => self.append(range, Owned::SequenceReserved(random.word())),
             3 => self.append_record(random.below(20_000) as usize),
+            4 => {
+                let mut bytes = vec![0; random.below(900) as usize];
+                random.fill(&mut bytes);
+                self.append(range, Owned::Range(bytes))
+            }
             _ => self.append_record(random.below(600) as usize),
         }
     }

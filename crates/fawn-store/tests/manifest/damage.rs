@@ -165,6 +165,35 @@ fn what_a_newer_version_wrote_is_refused_by_name() {
 }
 
 #[test]
+fn what_version_1_wrote_is_read() {
+    let flash = SimFlash::new(1);
+    let written = Manifest::create(&flash, state()).unwrap().state().clone();
+    forge(&flash, 0, |bytes| {
+        bytes[8..10].copy_from_slice(&1u16.to_le_bytes());
+        // The slices follow the numbers, the secret, the log and one range; each had an interval and no parts, but no
+        // horizon. Nothing was emptied.
+        let slices = 32 + 125 + 4 + 88;
+        let count = usize::from(bytes[slices]);
+        let mut at = slices + 4;
+        let mut kept = bytes[..at].to_vec();
+        for _ in 0..count {
+            kept.extend_from_slice(&bytes[at..at + 44]);
+            at += 52;
+        }
+        let end = 32 + u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]) as usize;
+        kept.extend_from_slice(&bytes[at..end - 4]);
+        let length = kept.len();
+        bytes[..length].copy_from_slice(&kept);
+        bytes[length..].fill(0);
+        bytes[24..28].copy_from_slice(&(length as u32 - 32).to_le_bytes());
+    });
+    let (mut manifest, found) = Manifest::open(&flash).unwrap();
+    assert_eq!(found, written);
+    manifest.commit(&flash, &[Edit::ValueAdded { file: 1 << 40, bytes: 1 }]).unwrap();
+    assert_eq!(Manifest::open(&flash).unwrap().1.slices, written.slices, "from here on in the newest version");
+}
+
+#[test]
 fn bytes_that_make_no_sense_are_damage_and_never_a_panic() {
     for seed in 0..2000 {
         let (flash, _) = small();

@@ -15,7 +15,7 @@
 //! # Layout
 //!
 //! * `script`: the random program that the model and crash tests run.
-//! * `model`, `crash`, `damage`, `faults`, `large`, `acknowledge`, `reads`, `scale`: what their names say.
+//! * `model`, `crash`, `damage`, `faults`, `large`, `acknowledge`, `reads`, `ranges`, `scale`: what their names say.
 //! * `original`: what the 2010 release of FAWN got wrong, row by row.
 
 #![allow(clippy::unwrap_used)]
@@ -28,6 +28,7 @@ mod faults;
 mod large;
 mod model;
 mod original;
+mod ranges;
 mod reads;
 mod scale;
 mod script;

@@ -1,0 +1,256 @@
+//! The ranges of a store, as their writes made them: the same when the writes come from the protocol and when they come
+//! back from the log.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use fawn_ring::Interval;
+use fawn_store::record::Record;
+use fawn_store::{Refusal, Store};
+
+use super::Recovered;
+use super::convert::{record, record_of};
+use super::write::Write;
+use crate::entry::Entry;
+use crate::ids::{Attempt, Position, RangeId, Seq};
+use crate::meta::Meta;
+
+/// Bytes of a checkpoint beside the metadata and the log of a range: its entry's header, keys, attempt, lengths.
+const FIXED_BYTES: usize = Store::RANGE_ENTRY_BYTES + 80;
+/// What a committed record can add to the metadata, at most: a session with a request, or a flush. A record that is in
+/// the log counts for more, so that committing it never makes the checkpoint longer.
+const META_BYTES: usize = 80;
+const _: () = assert!(META_BYTES <= size_of::<Entry>());
+
+/// What is known of one range.
+#[derive(Debug)]
+pub(super) struct Image {
+    pub(super) keys: Interval,
+    held: Option<Attempt>,
+    /// Deletions up to this number may be lacking, whatever the store has dropped itself.
+    pub(super) forgotten: Seq,
+    meta: Meta,
+    /// Bytes of `meta` in a checkpoint, at most.
+    meta_bytes: usize,
+    /// What follows `meta.committed` in the log.
+    suffix: VecDeque<Entry>,
+    suffix_bytes: usize,
+    /// The open segment that holds records of the range, by its age, and the place of the first of them.
+    opened: (u64, Position),
+}
+
+impl Image {
+    fn new(keys: Interval, store: &Store) -> Self {
+        Self::of(&Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() }, Seq(0), store)
+    }
+
+    fn of(state: &Recovered, forgotten: Seq, store: &Store) -> Self {
+        Self {
+            forgotten,
+            keys: state.keys,
+            held: state.held,
+            meta: state.meta.clone(),
+            meta_bytes: bytes_of(&state.meta),
+            suffix: state.entries.iter().cloned().collect(),
+            suffix_bytes: state.entries.iter().map(Entry::bytes).sum(),
+            // What was there before may be.
+            opened: (store.open_age(), Position::default()),
+        }
+    }
+
+    /// The range as a checkpoint, a restart and an heir see it.
+    pub(super) fn state(&self) -> Recovered {
+        Recovered {
+            keys: self.keys,
+            held: self.held,
+            meta: self.meta.clone(),
+            entries: self.suffix.iter().cloned().collect(),
+        }
+    }
+
+    /// Bytes of its checkpoint, at most.
+    pub(super) fn checkpoint_bytes(&self) -> usize {
+        FIXED_BYTES + self.meta_bytes + self.suffix_bytes
+    }
+
+    /// Bytes of records that are not committed, about.
+    pub(super) fn suffix_bytes(&self) -> usize {
+        self.suffix_bytes
+    }
+
+    /// The range's time, in Unix seconds.
+    pub(super) fn time(&self) -> u32 {
+        self.meta.alive.time
+    }
+
+    /// The next record to be committed.
+    pub(super) fn next(&self) -> Option<&Entry> {
+        self.suffix.front()
+    }
+
+    fn last(&self) -> Position {
+        self.suffix.back().map_or(self.meta.committed, |entry| entry.position)
+    }
+
+    fn append(&mut self, entry: &Entry) {
+        // After a checkpoint that a write overtook, the log has it once more.
+        if entry.position > self.last() {
+            self.suffix_bytes += entry.bytes();
+            self.suffix.push_back(entry.clone());
+        }
+    }
+
+    fn truncate(&mut self, to: Position) {
+        while let Some(entry) = self.suffix.pop_back_if(|entry| entry.position > to) {
+            self.suffix_bytes -= entry.bytes();
+        }
+    }
+
+    fn install_end(&mut self, meta: &Meta, forgotten: Seq) {
+        self.forgotten = self.forgotten.max(forgotten);
+        (self.meta, self.meta_bytes) = (meta.clone(), bytes_of(meta));
+        while let Some(entry) = self.suffix.pop_front_if(|entry| entry.position <= meta.committed) {
+            self.suffix_bytes -= entry.bytes();
+        }
+    }
+
+    /// Commits the first record that is not; the store shows what it does.
+    pub(super) fn commit(&mut self, store: &mut Store) -> Result<(), Refusal> {
+        let Some(entry) = self.suffix.pop_front() else { return Ok(()) };
+        self.suffix_bytes -= entry.bytes();
+        if entry.asked.is_some() || record_of(&entry).is_none() {
+            self.meta_bytes += META_BYTES;
+        }
+        self.meta.commit(self.keys, &entry);
+        match record_of(&entry) {
+            Some(record) => self.show(store, &record, entry.position),
+            None => Ok(()),
+        }
+    }
+
+    /// Lookups show the record from here on; `at` is where it counts as committed.
+    fn show(&mut self, store: &mut Store, record: &Record<'_>, at: Position) -> Result<(), Refusal> {
+        store.append_committed(&store.secret().position(record.key), record)?;
+        let first = if self.opened.0 == store.open_age() { self.opened.1.min(at) } else { at };
+        self.opened = (store.open_age(), first);
+        Ok(())
+    }
+
+    /// Whether the open segment holds records of the range that were committed up to `least`.
+    pub(super) fn is_open(&self, least: Position, store: &Store) -> bool {
+        self.opened.0 == store.open_age() && self.opened.1 <= least
+    }
+
+    fn commit_to(&mut self, to: Position, store: &mut Store) -> Result<(), Refusal> {
+        while self.next().is_some_and(|entry| entry.position <= to) {
+            self.commit(store)?;
+        }
+        Ok(())
+    }
+}
+
+/// All ranges of a store.
+#[derive(Debug, Default)]
+pub(super) struct Images(pub(super) BTreeMap<RangeId, Image>);
+
+impl Images {
+    /// Bytes of a checkpoint of all ranges, at most.
+    pub(super) fn checkpoint_bytes(&self) -> usize {
+        self.0.values().map(Image::checkpoint_bytes).sum()
+    }
+
+    /// Learns up to where a range was committed when its next write was made.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn commit_to(&mut self, store: &mut Store, range: RangeId, to: Position) -> Result<(), Refusal> {
+        self.0.get_mut(&range).map_or(Ok(()), |image| image.commit_to(to, store))
+    }
+
+    /// Up to where a range is committed.
+    pub(super) fn committed(&self, range: RangeId) -> Position {
+        self.0.get(&range).map_or_else(Position::default, |image| image.meta.committed)
+    }
+
+    /// Carries out a write that is in the log, or is on its way there. What concerns a range that the log has not told of
+    /// yet is in the checkpoint that will.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) fn apply(&mut self, store: &mut Store, range: RangeId, write: &Write<'_>) -> Result<(), Refusal> {
+        match write {
+            Write::Create(keys) => drop(self.0.insert(range, Image::new(*keys, store))),
+            Write::Inherit(over, ranges) => self.inherit(store, over, ranges)?,
+            Write::State(state, forgotten) => drop(self.0.insert(range, Image::of(state, *forgotten, store))),
+            Write::Drop => {
+                if let Some(image) = self.0.remove(&range) {
+                    store.empty(image.keys);
+                }
+            }
+            write => {
+                if let Some(image) = self.0.get_mut(&range) {
+                    change(image, store, write)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn inherit(
+        &mut self,
+        store: &mut Store,
+        over: &[(RangeId, Position)],
+        ranges: &[(RangeId, Recovered)],
+    ) -> Result<(), Refusal> {
+        let mut forgotten = Seq(0);
+        for (range, committed) in over {
+            let Some(mut image) = self.0.remove(range) else { continue };
+            image.commit_to(*committed, store)?;
+            forgotten = forgotten.max(image.forgotten);
+            let mut rest = vec![image.keys];
+            for (_, heir) in ranges {
+                rest = rest.into_iter().flat_map(|keys| without(keys, heir.keys)).collect();
+            }
+            for keys in rest {
+                store.empty(keys);
+            }
+        }
+        self.0.extend(ranges.iter().map(|(range, state)| (*range, Image::of(state, forgotten, store))));
+        Ok(())
+    }
+}
+
+/// A write that concerns one range and leaves it there.
+fn change(image: &mut Image, store: &mut Store, write: &Write<'_>) -> Result<(), Refusal> {
+    match write {
+        Write::Append(entry) => image.append(entry),
+        Write::Truncate(to) => image.truncate(*to),
+        Write::Hold(attempt) => image.held = Some(*attempt),
+        Write::Reset => {
+            store.empty(image.keys);
+            *image = Image::new(image.keys, store);
+        }
+        Write::Install(kept) => {
+            for kept in kept.iter() {
+                let record = record(&kept.key, kept.position, kept.version.as_ref());
+                image.show(store, &record, Position::default())?;
+            }
+        }
+        Write::InstallEnd(meta, forgotten) => image.install_end(meta, *forgotten),
+        Write::Create(_) | Write::Inherit(..) | Write::State(..) | Write::Drop => {
+            unreachable!("ranges that begin and end are dealt with before")
+        }
+    }
+    Ok(())
+}
+
+/// What is left of `keys` without `other`.
+fn without(keys: Interval, other: Interval) -> impl Iterator<Item = Interval> {
+    let below = other.low.predecessor().map(|end| (keys.low, end.min(keys.high)));
+    let above = other.high.successor().map(|begin| (begin.max(keys.low), keys.high));
+    [below, above].into_iter().flatten().filter(|(low, high)| low <= high).map(|(low, high)| Interval::new(low, high))
+}
+
+/// Bytes of the metadata in a checkpoint.
+fn bytes_of(meta: &Meta) -> usize {
+    postcard::to_extend(meta, Vec::new()).expect("metadata has an encoding, and memory takes it").len()
+}

@@ -1,0 +1,116 @@
+//! Lookups and scans that wait for flash.
+
+use fawn_ring::Key;
+use fawn_store::flash::FlashError;
+use fawn_store::page::Page;
+use fawn_store::record::Record;
+use fawn_store::work::Scanned;
+use fawn_store::{Finished, Lookup as Looked, Read};
+
+use super::convert::kept;
+use super::flash::FlashStore;
+use super::{Lookup, Part, Ticket};
+use crate::entry::Kept;
+
+/// A lookup that is not answered yet.
+#[derive(Debug)]
+pub(super) struct Asked {
+    ticket: Ticket,
+    key: Key,
+    name: Vec<u8>,
+}
+
+/// A read that whoever owns the store carries out: pages [`first`](Read::first) to `first + count` of a file.
+#[derive(Debug)]
+pub struct Fetch {
+    asked: Asked,
+    /// The pages.
+    pub read: Read,
+}
+
+/// What came of a lookup or a scan that had to wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Of a lookup.
+    Version(Option<Kept>),
+    /// Of a scan.
+    Part(Part),
+    /// Flash is damaged, or cannot be read: there is no answer, here.
+    Failed(String),
+}
+
+impl FlashStore {
+    pub(super) fn look(&mut self, name: &[u8], ticket: Ticket) -> Lookup {
+        let key = self.store.secret().position(name);
+        let asked = || Asked { ticket, key, name: name.to_vec() };
+        match self.store.lookup_version(&key, name) {
+            Looked::Found { record, .. } => return Lookup::Known(Some(kept(&record))),
+            Looked::Absent { .. } => return Lookup::Known(None),
+            Looked::Read(read) => self.fetches.push_back(Fetch { asked: asked(), read }),
+            Looked::Loading => self.loading.push(asked()),
+            Looked::Damaged(damage) => self.answers.push_back((ticket, Answer::Failed(damage.to_string()))),
+        }
+        Lookup::Later
+    }
+
+    /// The next read to carry out.
+    pub fn take_fetch(&mut self) -> Option<Fetch> {
+        self.fetches.pop_front()
+    }
+
+    /// Takes the pages of a read, exactly those asked for, or why they cannot be read.
+    pub fn fetched(&mut self, fetch: Fetch, pages: Result<&mut [Page], FlashError>) {
+        let Fetch { asked, read } = fetch;
+        let answer = match pages {
+            Err(error) => {
+                self.store.abandon(read);
+                Answer::Failed(error.to_string())
+            }
+            Ok(pages) => match self.store.finish_version(read, pages, &asked.key, &asked.name) {
+                Finished::Found(record) => Answer::Version(Some(kept(&record))),
+                Finished::Absent { .. } => Answer::Version(None),
+                Finished::Damaged(damage) => Answer::Failed(damage.to_string()),
+                Finished::Read(read) => return self.fetches.push_back(Fetch { asked, read }),
+            },
+        };
+        self.answers.push_back((asked.ticket, answer));
+    }
+
+    /// The next answer to a lookup or a scan that had to wait.
+    pub fn take_answer(&mut self) -> Option<(Ticket, Answer)> {
+        self.answers.pop_front()
+    }
+
+    /// Looks again where an index was not loaded.
+    pub(super) fn look_again(&mut self) {
+        for Asked { ticket, name, .. } in std::mem::take(&mut self.loading) {
+            if let Lookup::Known(version) = self.look(&name, ticket) {
+                self.answers.push_back((ticket, Answer::Version(version)));
+            }
+        }
+    }
+
+    /// Takes the parts of scans that have been read.
+    pub(super) fn take_parts(&mut self) {
+        while let Some(Scanned { id, records, next, error }) = self.store.take_scanned() {
+            let Some(ticket) = self.scans.remove(&id) else { continue };
+            let answer = match error {
+                Some(why) => Answer::Failed(why),
+                None => Answer::Part(Part { kept: all_kept(&records), next }),
+            };
+            self.answers.push_back((ticket, answer));
+        }
+    }
+}
+
+/// What records that lie back to back keep of their keys.
+fn all_kept(mut records: &[u8]) -> Vec<Kept> {
+    let mut all = Vec::new();
+    while !records.is_empty() {
+        let len = Record::peek_len(records).expect("a scan yields whole records");
+        let record = Record::decode_trusted(&records[..len]).expect("a scan yields whole records");
+        all.push(kept(&record));
+        records = &records[len..];
+    }
+    all
+}

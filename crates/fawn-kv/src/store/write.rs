@@ -1,0 +1,64 @@
+//! What a node's ranges write to their store's log, and its bytes: a version, then the write in postcard's encoding.
+
+use std::borrow::Cow;
+
+use fawn_ring::Interval;
+use serde::{Deserialize, Serialize};
+
+use super::Recovered;
+use crate::entry::{Entry, Kept};
+use crate::ids::{Attempt, Position, RangeId, Seq};
+use crate::meta::Meta;
+
+/// Version of the encoding that is written, and the only one that is read.
+const VERSION: u8 = 1;
+
+/// One write of a range. The numbers of the variants are in the log: new ones go to the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Write<'a> {
+    /// The range begins, empty.
+    Create(Interval),
+    /// A record.
+    Append(Cow<'a, Entry>),
+    /// What follows this is cut off.
+    Truncate(Position),
+    /// The log is level as of an attempt.
+    Hold(Attempt),
+    /// The range is emptied.
+    Reset,
+    /// A part of a copy.
+    Install(Cow<'a, [Kept]>),
+    /// The copy is complete, but for deletions up to this number.
+    InstallEnd(Cow<'a, Meta>, Seq),
+    /// Ranges end, each committed up to here, and others come of them.
+    Inherit(Cow<'a, [(RangeId, Position)]>, Cow<'a, [(RangeId, Recovered)]>),
+    /// The range ends, and nothing comes of it.
+    Drop,
+    /// A checkpoint: the range as it was, but for deletions up to this number.
+    State(Cow<'a, Recovered>, Seq),
+}
+
+impl Write<'_> {
+    /// The bytes of the write, to a range of which everything is committed up to `committed`.
+    pub(super) fn encode(&self, committed: Position) -> Vec<u8> {
+        postcard::to_extend(&(committed, self), vec![VERSION]).expect("a write has an encoding, and memory takes it")
+    }
+
+    /// The write that these bytes are, and up to where its range was committed then.
+    ///
+    /// # Errors
+    /// What is wrong with them, for people.
+    pub(super) fn decode(bytes: &[u8]) -> Result<(Position, Self), String> {
+        match bytes.split_first() {
+            Some((&VERSION, bytes)) => match postcard::take_from_bytes(bytes) {
+                Ok((write, [])) => Ok(write),
+                Ok(_) => Err("a write of a range is longer than it says".to_owned()),
+                Err(error) => Err(format!("a write of a range does not parse: {error}")),
+            },
+            Some((version, _)) => {
+                Err(format!("a write of a range has version {version}: open it with a newer program"))
+            }
+            None => Err("a write of a range is empty".to_owned()),
+        }
+    }
+}

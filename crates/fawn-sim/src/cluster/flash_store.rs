@@ -1,0 +1,220 @@
+//! A node's datastore as production has it, on simulated flash: crashes tear what was not synced, recovery is the real
+//! one, seals and merges go on beside requests.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use fawn_kv::entry::{Entry, Kept};
+use fawn_kv::ids::{Attempt, Position, RangeId, Seq};
+use fawn_kv::meta::Meta;
+use fawn_kv::store::{Answer, FlashStore, Gate, Lookup, Opened, Part, RangeStore, Recovered, Scan, Ticket};
+use fawn_ring::{Interval, Key};
+use fawn_store::flash::{FileId, Flash};
+use fawn_store::page::PageBuf;
+use fawn_store::work::Event;
+use fawn_store::{Committed, Maintenance, Options, Step};
+
+use super::store::SECRET;
+use crate::flash::{PowerCut, SimFlash};
+use crate::random::Random;
+
+/// Pieces of work after which what still waits is stuck for good.
+const STUCK: u64 = 100_000;
+
+/// The datastore of one simulated node, with the program around it.
+pub struct FlashNode {
+    store: FlashStore,
+    maintenance: Maintenance,
+    flash: SimFlash,
+    events: VecDeque<Event>,
+    /// Lookups that wait for flash: they have been read, and are answered later.
+    pub waiting: Vec<(Ticket, Option<Kept>)>,
+    /// Scans that wait for flash, as lookups do.
+    pub scans: Vec<(Ticket, Part)>,
+    calls: u64,
+    random: Random,
+}
+
+impl FlashNode {
+    /// An empty store.
+    pub fn new(mut random: Random) -> Self {
+        let flash = SimFlash::new(random.word());
+        Self::open(flash, random).0
+    }
+
+    fn open(flash: SimFlash, random: Random) -> (Self, BTreeMap<RangeId, Recovered>) {
+        // Small, so that everything happens in the seconds that are simulated.
+        let options = Options {
+            segment_bytes: 16 << 10,
+            log_pages: 256,
+            slices: 4,
+            slice_bytes: 24 << 10,
+            ..Options::new(SECRET, 4 << 20)
+        };
+        let opened = FlashStore::open(options, &flash);
+        let Opened { store, maintenance, ranges, .. } = opened.unwrap_or_else(|error| panic!("a store opens: {error}"));
+        let (events, waiting, scans) = (VecDeque::new(), Vec::new(), Vec::new());
+        (Self { store, maintenance, flash, events, waiting, scans, calls: 0, random }, ranges)
+    }
+
+    /// The gate of everything written so far.
+    pub fn written(&self) -> Gate {
+        self.store.written()
+    }
+
+    /// A sync that began with `gate` is done.
+    pub fn synced(&mut self, gate: Gate) {
+        self.run_until(|node| node.store.durable() >= gate);
+    }
+
+    /// Loses what is not durable, but perhaps for some of it; and says what is left.
+    pub fn crash(mut self, mut random: Random) -> (Self, BTreeMap<RangeId, Recovered>) {
+        if self.random.chance(1, 2)
+            && let Some(batch) = self.store.take_batch(0)
+        {
+            // It fails only when the device has.
+            let written = self.flash.write(FileId::CommitLog, batch.first, batch.pages.pages());
+            assert_eq!(written, Ok(()), "a write before a crash works");
+        }
+        let cut = *random.pick(&[PowerCut::Lost, PowerCut::Kept, PowerCut::Torn]);
+        self.flash.power_cut(cut, random.word());
+        Self::open(self.flash, random)
+    }
+
+    /// Goes on with batches, work, events and reads until `done`.
+    fn run_until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
+        for _ in 0..STUCK {
+            if done(self) {
+                return;
+            }
+            self.write_batch();
+            self.work();
+        }
+        panic!("waited for what never happens: {:?}", self.store.stopped());
+    }
+
+    fn write_batch(&mut self) {
+        if let Some(batch) = self.store.take_batch(0) {
+            let result = self.flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
+            self.store.committed(Committed { batch, result });
+        }
+    }
+
+    /// One piece of the work beside requests.
+    fn work(&mut self) {
+        if let Some(work) = self.store.take_work() {
+            self.maintenance.submit(work);
+        }
+        if let Step::Event(event) = self.maintenance.step(&self.flash) {
+            self.events.push_back(event);
+        }
+        if let Some(event) = self.events.pop_front() {
+            self.store.handle(event);
+        }
+        self.store.step(64);
+        while let Some(fetch) = self.store.take_fetch() {
+            let mut pages = PageBuf::zeroed(fetch.read.count as usize);
+            let read = self.flash.read(fetch.read.file, fetch.read.first, pages.pages_mut());
+            self.store.fetched(fetch, read.map(|()| pages.pages_mut().as_mut_slice()));
+        }
+    }
+
+    /// After a call: the work goes on, sometimes.
+    fn go_on(&mut self) {
+        self.calls += 1;
+        if self.calls.is_multiple_of(1000) {
+            self.store.tick();
+        }
+        for _ in 0..self.random.below(4) {
+            self.work();
+        }
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> Answer {
+        let mut found = None;
+        self.run_until(|node| {
+            while let Some((of, answer)) = node.store.take_answer() {
+                assert_eq!(of, ticket, "one at a time waits");
+                found = Some(answer);
+            }
+            found.is_some()
+        });
+        found.expect("it was found just now")
+    }
+}
+
+impl RangeStore for FlashNode {
+    fn create(&mut self, range: RangeId, keys: Interval) -> Gate {
+        self.store.create(range, keys)
+    }
+
+    fn append(&mut self, range: RangeId, entry: &Entry) -> Gate {
+        let gate = self.store.append(range, entry);
+        self.go_on();
+        gate
+    }
+
+    fn truncate(&mut self, range: RangeId, to: Position) -> Gate {
+        self.store.truncate(range, to)
+    }
+
+    fn hold(&mut self, range: RangeId, attempt: Attempt) -> Gate {
+        self.store.hold(range, attempt)
+    }
+
+    fn reset(&mut self, range: RangeId) -> Gate {
+        self.store.reset(range)
+    }
+
+    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Gate {
+        let gate = self.store.install(range, kept);
+        self.go_on();
+        gate
+    }
+
+    fn install_end(&mut self, range: RangeId, meta: &Meta, forgotten: Seq) -> Gate {
+        self.store.install_end(range, meta, forgotten)
+    }
+
+    fn commit(&mut self, range: RangeId, entry: &Entry) {
+        self.store.commit(range, entry);
+        self.go_on();
+    }
+
+    fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate {
+        self.store.inherit(over, ranges)
+    }
+
+    fn drop_range(&mut self, range: RangeId) -> Gate {
+        self.store.drop_range(range)
+    }
+
+    fn lookup(&mut self, range: RangeId, key: &[u8], ticket: Ticket) -> Lookup {
+        let found = self.store.lookup(range, key, ticket);
+        if found == Lookup::Later {
+            match self.wait(ticket) {
+                Answer::Version(kept) => self.waiting.push((ticket, kept)),
+                other => panic!("a lookup on a sound device is answered: {other:?}"),
+            }
+        }
+        found
+    }
+
+    fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, least: Position, ticket: Ticket) -> Scan {
+        let found = self.store.scan(range, from, since, least, ticket);
+        if found == Scan::Later {
+            match self.wait(ticket) {
+                Answer::Part(part) => self.scans.push((ticket, part)),
+                other => panic!("a scan on a sound device is answered: {other:?}"),
+            }
+        }
+        found
+    }
+
+    fn forgotten(&self, range: RangeId) -> Seq {
+        self.store.forgotten(range)
+    }
+
+    fn durable(&self) -> Gate {
+        self.store.durable()
+    }
+}

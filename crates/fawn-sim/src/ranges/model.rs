@@ -1,0 +1,300 @@
+//! What a node's store must hold of its ranges: one state for each write that may still be lost.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use fawn_kv::entry::{Change, Entry, Kept, Version};
+use fawn_kv::ids::{Attempt, Position, RangeId, Seq};
+use fawn_kv::meta::Meta;
+use fawn_kv::store::{Gate, Recovered};
+use fawn_ring::{Interval, Secret};
+
+/// A version that lookups have shown.
+#[derive(Clone)]
+struct Shown {
+    /// Where it was committed; `None`: it came with a copy, or was found after a restart.
+    at: Option<Position>,
+    kept: Kept,
+}
+
+impl std::fmt::Debug for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {:?}", brief(Some(&self.kept)), self.at)
+    }
+}
+
+/// A version in few words.
+pub(super) fn brief(kept: Option<&Kept>) -> String {
+    kept.map_or_else(String::new, |kept| {
+        let Position { epoch, seq } = kept.position;
+        let what = kept.version.as_ref().map_or(0, |version| version.value.len());
+        format!("{}.{}: {what} bytes", epoch.0, seq.0)
+    })
+}
+
+/// One range.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    pub(super) keys: Interval,
+    pub(super) held: Option<Attempt>,
+    /// What was committed when its log began.
+    base: Meta,
+    /// Every record since, committed or not.
+    log: Vec<Entry>,
+    pub(super) meta: Meta,
+    /// The versions of each key, in the order in which they were shown; only the last is, but after a crash.
+    shown: BTreeMap<Vec<u8>, Vec<Shown>>,
+}
+
+impl Range {
+    fn of(state: &Recovered) -> Self {
+        Self {
+            keys: state.keys,
+            held: state.held,
+            base: state.meta.clone(),
+            log: state.entries.clone(),
+            meta: state.meta.clone(),
+            shown: BTreeMap::new(),
+        }
+    }
+
+    /// The end of the log.
+    pub(super) fn last(&self) -> Position {
+        self.log.last().map_or(self.meta.committed, |entry| entry.position.max(self.meta.committed))
+    }
+
+    /// What is not committed.
+    pub(super) fn suffix(&self) -> impl Iterator<Item = &Entry> {
+        self.log.iter().filter(|entry| entry.position > self.meta.committed)
+    }
+
+    /// What lookups show of a key.
+    pub(super) fn newest(&self, key: &[u8]) -> Option<&Kept> {
+        Some(&self.shown.get(key)?.last()?.kept)
+    }
+
+    fn show(&mut self, kept: Kept, at: Option<Position>) {
+        self.shown.entry(kept.key.clone()).or_default().push(Shown { at, kept });
+    }
+
+    fn commit(&mut self, entry: &Entry) {
+        self.meta.commit(self.keys, entry);
+        let version = match &entry.change {
+            Change::Delete => None,
+            Change::Value(version) => Some(version.clone()),
+            _ => return,
+        };
+        self.show(Kept { key: entry.key.clone(), position: entry.position, version }, Some(entry.position));
+    }
+
+    /// The metadata as of a place in the log.
+    fn meta_at(&self, at: Position) -> Meta {
+        let mut meta = self.base.clone();
+        for entry in self.log.iter().filter(|entry| entry.position <= at) {
+            meta.commit(self.keys, entry);
+        }
+        meta
+    }
+
+    /// What is wrong with what a restart found of the range.
+    fn complaint(&self, found: &Recovered) -> Option<String> {
+        let committed = found.meta.committed;
+        let entries = self.log.iter().filter(|entry| entry.position > committed);
+        if (found.keys, found.held) != (self.keys, self.held) {
+            return Some(format!("keys or attempt: {:?} is not {:?}", found.held, self.held));
+        }
+        if committed > self.meta.committed || committed < self.base.committed {
+            return Some(format!("{committed:?} is not committed"));
+        }
+        if !entries.eq(&found.entries) {
+            let places = |entries: &mut dyn Iterator<Item = &Entry>| -> Vec<Position> {
+                entries.map(|entry| entry.position).collect()
+            };
+            let (found, mine) = (places(&mut found.entries.iter()), places(&mut self.log.iter()));
+            return Some(format!("the log after {committed:?} is {found:?}, of {mine:?}"));
+        }
+        (self.meta_at(committed) != found.meta).then(|| format!("metadata as of {committed:?}"))
+    }
+
+    /// Whether a restart may show this version of a key when it has found what is committed up to `committed`.
+    fn may_show(&self, key: &[u8], found: Option<&Kept>, committed: Position, forgotten: Seq) -> bool {
+        let none = Vec::new();
+        let shown = self.shown.get(key).unwrap_or(&none);
+        let least = shown.iter().rposition(|shown| shown.at.is_none_or(|at| at <= committed));
+        let allowed = &shown[least.unwrap_or(0)..];
+        let nothing = least.is_none() && found.is_none();
+        nothing || allowed.iter().any(|shown| is_same(&shown.kept, found, self.meta.alive.time, forgotten))
+    }
+}
+
+/// Whether what was found of a key is what it must be: a delete record or an expired version may have been dropped.
+pub(super) fn is_same(must: &Kept, found: Option<&Kept>, time: u32, forgotten: Seq) -> bool {
+    let is_gone = |version: &Version| version.expiry != 0 && version.expiry <= time;
+    match found {
+        Some(found) => must == found,
+        None => must.version.as_ref().is_none_or(is_gone) && must.position.seq <= forgotten,
+    }
+}
+
+/// All ranges, after some write.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State(pub(super) BTreeMap<RangeId, Rc<Range>>);
+
+impl State {
+    fn range(&mut self, range: RangeId) -> &mut Range {
+        Rc::make_mut(self.0.get_mut(&range).expect("only ranges that exist are written to"))
+    }
+}
+
+/// What a write does.
+#[derive(Clone, Debug)]
+pub(super) enum Written {
+    Create(Interval),
+    Append(Entry),
+    Truncate(Position),
+    Hold(Attempt),
+    Reset,
+    Install(Vec<Kept>),
+    InstallEnd(Meta),
+    Inherit(Vec<RangeId>, Vec<(RangeId, Recovered)>),
+    Drop,
+}
+
+/// What was found after a restart: the ranges, and what lookups show, with what each range has forgotten.
+pub(super) struct Found {
+    pub(super) ranges: BTreeMap<RangeId, Recovered>,
+    pub(super) shown: BTreeMap<(RangeId, Vec<u8>), Option<Kept>>,
+    pub(super) forgotten: BTreeMap<RangeId, Seq>,
+}
+
+/// The states that a crash may leave, oldest first; the last is the current one.
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    secret: Secret,
+    states: VecDeque<(Gate, State)>,
+}
+
+impl Model {
+    pub(super) fn new(secret: Secret) -> Self {
+        Self { secret, states: VecDeque::from([(Gate(0), State::default())]) }
+    }
+
+    /// The current state.
+    pub(super) fn now(&self) -> &State {
+        &self.states.back().expect("there is a current state").1
+    }
+
+    /// A write was made, which is durable at `gate`.
+    pub(super) fn write(&mut self, gate: Gate, range: RangeId, write: Written) {
+        let mut state = self.now().clone();
+        match write {
+            Written::Create(keys) => {
+                let empty = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
+                state.0.insert(range, Rc::new(Range::of(&empty)));
+            }
+            Written::Append(entry) => state.range(range).log.push(entry),
+            Written::Truncate(to) => state.range(range).log.retain(|entry| entry.position <= to),
+            Written::Hold(attempt) => state.range(range).held = Some(attempt),
+            Written::Reset => {
+                let keys = state.range(range).keys;
+                let empty = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
+                *state.range(range) = Range::of(&empty);
+            }
+            Written::Install(kept) => {
+                for kept in kept {
+                    state.range(range).show(kept, None);
+                }
+            }
+            Written::InstallEnd(meta) => {
+                let range = state.range(range);
+                (range.base, range.meta) = (meta.clone(), meta);
+                range.log.clear();
+            }
+            Written::Inherit(over, ranges) => self.inherit(&mut state, &over, &ranges),
+            Written::Drop => drop(state.0.remove(&range)),
+        }
+        self.states.push_back((gate, state));
+    }
+
+    fn inherit(&self, state: &mut State, over: &[RangeId], ranges: &[(RangeId, Recovered)]) {
+        let parents: Vec<Rc<Range>> = over.iter().filter_map(|range| state.0.remove(range)).collect();
+        for (range, found) in ranges {
+            let mut heir = Range::of(found);
+            for (key, shown) in parents.iter().flat_map(|parent| &parent.shown) {
+                if let Some(newest) = shown.last().filter(|_| heir.keys.contains(&self.secret.position(key))) {
+                    heir.show(newest.kept.clone(), None);
+                }
+            }
+            state.0.insert(*range, Rc::new(heir));
+        }
+    }
+
+    /// The first record that is not committed is.
+    pub(super) fn commit(&mut self, range: RangeId, entry: &Entry) {
+        self.states.back_mut().expect("there is a current state").1.range(range).commit(entry);
+    }
+
+    /// Everything up to `gate` is durable.
+    pub(super) fn durable(&mut self, gate: Gate) {
+        while self.states.get(1).is_some_and(|(next, _)| *next <= gate) {
+            self.states.pop_front();
+        }
+    }
+
+    /// Takes what a restart found for the current state.
+    ///
+    /// # Errors
+    /// It is none of those that may be left.
+    pub(super) fn recover(&mut self, found: &Found) -> Result<(), String> {
+        let mut complaints = Vec::new();
+        for (gate, state) in self.states.iter().rev() {
+            let Some(complaint) = Self::complaint(state, found) else {
+                let mut state = state.clone();
+                Self::go_on(&mut state, found);
+                self.states = VecDeque::from([(Gate(0), state)]);
+                return Ok(());
+            };
+            complaints.push(format!("write {}: {complaint}", gate.0));
+        }
+        Err(complaints.join("\n"))
+    }
+
+    fn complaint(state: &State, found: &Found) -> Option<String> {
+        if !state.0.keys().eq(found.ranges.keys()) {
+            return Some(format!("{:?} are not {:?}", found.ranges.keys(), state.0.keys()));
+        }
+        for (range, must) in &state.0 {
+            let recovered = &found.ranges[range];
+            if let Some(complaint) = must.complaint(recovered) {
+                return Some(format!("{range:?}: {complaint}"));
+            }
+        }
+        for ((range, key), kept) in &found.shown {
+            let Some(must) = state.0.get(range) else { continue };
+            let committed = found.ranges[range].meta.committed;
+            if !must.may_show(key, kept.as_ref(), committed, found.forgotten[range]) {
+                let key = String::from_utf8_lossy(key);
+                let shown = must.shown.get(key.as_bytes());
+                return Some(format!(
+                    "{range:?}: {key} is {}, as of {committed:?}, of {shown:?}",
+                    brief(kept.as_ref())
+                ));
+            }
+        }
+        None
+    }
+
+    /// The state goes on with what was found of it.
+    fn go_on(state: &mut State, found: &Found) {
+        for (range, recovered) in &found.ranges {
+            let range = state.range(*range);
+            range.meta = recovered.meta.clone();
+            range.shown.clear();
+        }
+        for ((range, _), kept) in &found.shown {
+            if let (Some(_), Some(kept)) = (state.0.get(range), kept) {
+                state.range(*range).show(kept.clone(), None);
+            }
+        }
+    }
+}
