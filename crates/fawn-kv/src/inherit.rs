@@ -28,8 +28,7 @@ pub(crate) fn inherit<S: RangeStore>(
     let level = parents.iter().all(|(_, level)| *level);
     let usable = whole && (over.len() == 1 || level);
     let mut ranges: Vec<(RangeId, Recovered)> = Vec::new();
-    let blank = |range: &RangeId| replicas.get(range).is_none_or(|replica| !replica.has_all());
-    for (range, chain) in chains.iter().filter(|(range, _)| usable && blank(range)) {
+    for (range, chain) in chains.iter().filter(|_| usable) {
         let meta = match &parents[..] {
             [(parent, _)] => parent.meta().cut(chain.keys),
             [(lower, _), (upper, _)] => {
@@ -42,19 +41,8 @@ pub(crate) fn inherit<S: RangeStore>(
         let recovered = Recovered { keys: chain.keys, held, meta, entries: Vec::new() };
         ranges.push((*range, recovered));
     }
-    // What came before the inheritance goes, but for what it has promised.
-    let promised: Vec<Attempt> = ranges
-        .iter()
-        .map(|(range, _)| match replicas.remove(range) {
-            Some(blank) => {
-                context.store.drop_range(*range);
-                blank.promised().max(attempt)
-            }
-            None => attempt,
-        })
-        .collect();
     context.store.inherit(over, &ranges);
-    for ((range, recovered), promised) in ranges.into_iter().zip(promised) {
-        replicas.insert(range, Replica::inherited(me, promised, range, recovered));
+    for (range, recovered) in ranges {
+        replicas.insert(range, Replica::inherited(me, attempt, range, recovered));
     }
 }

@@ -171,14 +171,9 @@ impl Replica {
     }
 
     /// What a range begins with that comes of one that was split, or two that were merged.
-    pub(crate) fn inherited(me: Member, promised: Attempt, range: RangeId, recovered: Recovered) -> Self {
+    pub(crate) fn inherited(me: Member, attempt: Attempt, range: RangeId, recovered: Recovered) -> Self {
         let mut replica = Self::new(range, me, recovered);
-        replica.promised = promised;
+        replica.promised = attempt;
         replica
-    }
-
-    /// The highest attempt that it has sealed for.
-    pub(crate) fn promised(&self) -> Attempt {
-        self.promised
     }
 }

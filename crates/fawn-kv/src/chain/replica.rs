@@ -295,11 +295,6 @@ impl Replica {
         self.complete && self.copying.is_none()
     }
 
-    /// Whether a log is here, however long, with all that was committed up to some place in it.
-    pub(crate) fn has_all(&self) -> bool {
-        self.complete
-    }
-
     /// The chain that it is an active member of.
     pub fn chain(&self) -> Option<&Chain> {
         if let Phase::Active(active) = &self.phase { Some(&active.chain) } else { None }
