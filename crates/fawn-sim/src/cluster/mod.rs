@@ -9,10 +9,12 @@
 //!
 //! * [`run`]: one seed. [`Plan`]: what it may do.
 //! * `world`: the events and their order. `faults`: what goes wrong. `invariants`: what must hold at every step.
-//! * `rest`: what must hold of the whole. `client`, `workload`: what is asked, and checked. `managers`: the agreed log. `store`: a datastore that can crash.
+//! * `rest`: what must hold of the whole. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
+//! * `managers`: the agreed log. `store`: a datastore that can crash.
 
 mod client;
 mod faults;
+mod fronts;
 mod invariants;
 mod managers;
 mod plan;

@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::entry::Kept;
-use fawn_kv::ids::{Address, NodeId, RangeId};
+use fawn_kv::front::Front;
+use fawn_kv::ids::{Address, FrontId, NodeId, RangeId};
 use fawn_kv::manager::{Command, Effects, Settings};
-use fawn_kv::message::Message;
+use fawn_kv::message::{Answer, Message};
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{Gate, Part, Recovered, Ticket};
 use fawn_ring::{Key, MachineId};
 
 use super::client::{Client, position};
+use super::fronts::{FrontPlace, WEDGES};
 use super::invariants::{Invariants, checksum};
 use super::managers::Managers;
 use super::plan::{Plan, Summary, Violation};
@@ -36,6 +38,7 @@ pub(super) const WRONG_US: u64 = 500_000;
 pub(super) enum Party {
     Manager(usize),
     Node(usize),
+    Front(usize),
     Client(usize),
 }
 
@@ -84,6 +87,8 @@ pub(super) enum Event {
         term: u64,
     },
     ClientTick(usize),
+    FrontTick(usize),
+    FrontRestart(usize),
     Fault,
     Restart(usize),
     Heal(u64),
@@ -151,6 +156,7 @@ pub(super) struct World {
     events: BinaryHeap<Timed>,
     next_event: u64,
     pub(super) places: Vec<Place>,
+    pub(super) fronts: Vec<FrontPlace>,
     pub(super) managers: Managers,
     pub(super) clients: Vec<Client>,
     /// By key; `None` once nobody can tell in reasonable time.
@@ -172,7 +178,7 @@ pub(super) struct World {
     pub(super) cuts: BTreeMap<u64, BTreeSet<(Party, Party)>>,
     pub(super) next_cut: u64,
     pub(super) healing: bool,
-    timing: Timing,
+    pub(super) timing: Timing,
 }
 
 /// Runs one seed.
@@ -190,7 +196,7 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Violation> {
 impl World {
     fn new(seed: u64, plan: Plan) -> Self {
         let mut random = Random::new(seed);
-        let timing = Timing {
+        let mut timing = Timing {
             history: 64,
             batch: 16,
             pending: 64,
@@ -199,8 +205,11 @@ impl World {
             broken_us: 3_000_000,
             ..Timing::default()
         };
+        if plan.hasty {
+            timing = Timing { heartbeat_us: 50_000, dead_us: 250_000, lease_us: 400_000, ..timing };
+        }
         let settings = Settings { replicas: plan.replicas, first_nodes: plan.nodes, rules: plan.rules };
-        let managers = Managers::new(plan.managers, timing, settings);
+        let managers = Managers::new(plan.managers, timing, settings, if plan.fronts == 0 { 0 } else { WEDGES });
         let lost_clock = if plan.lost_clock { random.below(u64::from(plan.nodes)) } else { u64::MAX };
         let places = (0..u64::from(plan.nodes + plan.late))
             .map(|number| Place {
@@ -214,7 +223,8 @@ impl World {
                 syncing: false,
             })
             .collect();
-        let clients = (0..plan.clients).map(|number| Client::new(number, random.fork())).collect();
+        let fronts = (0..plan.fronts).map(|_| FrontPlace::new(&mut random)).collect();
+        let clients = (0..plan.clients).map(|number| Client::new(number, plan.fronts, random.fork())).collect();
         let checkers = (0..plan.keys).map(|_| Some(Checker::new())).collect();
         let mut world = Self {
             plan,
@@ -223,6 +233,7 @@ impl World {
             events: BinaryHeap::new(),
             next_event: 0,
             places,
+            fronts,
             managers,
             clients,
             checkers,
@@ -247,6 +258,10 @@ impl World {
             let late = number >= plan.nodes as usize;
             let delay = world.random.below(if late { plan.faults_us } else { 50_000 });
             world.after(delay, Event::Restart(number));
+        }
+        for number in 0..plan.fronts as usize {
+            world.after(0, Event::FrontRestart(number));
+            world.after(0, Event::FrontTick(number));
         }
         for number in 0..plan.clients as usize {
             world.after(0, Event::ClientTick(number));
@@ -300,6 +315,8 @@ impl World {
         }
         (self.summary.records, self.summary.chains) = (self.invariants.records(), self.invariants.chains());
         self.summary.simulated_us = self.now_us;
+        self.summary.fences = self.invariants.fences;
+        self.count_fronts();
         Ok(())
     }
 
@@ -353,6 +370,15 @@ impl World {
             }
             Event::Lead { manager, term } => self.lead(manager, term),
             Event::ClientTick(number) => self.client_tick(number),
+            Event::FrontTick(number) => {
+                self.after(TICK_US, Event::FrontTick(number));
+                self.front_step(number, Front::tick);
+                Ok(())
+            }
+            Event::FrontRestart(number) => {
+                self.restart_front(number);
+                Ok(())
+            }
             Event::Fault => {
                 self.fault();
                 Ok(())
@@ -446,10 +472,15 @@ impl World {
         let Place { offset_us, fast_ppm, ahead_us, .. } = self.places[node];
         let us = offset_us + self.now_us - self.now_us * 4500 / 1_000_000 + self.now_us * fast_ppm / 1_000_000;
         let unix = match ahead_us {
-            Some(ahead_us) => BEGIN_UNIX - 2 + ((self.now_us + 2_000_000 + ahead_us - WRONG_US) / 1_000_000) as u32,
+            Some(ahead_us) => self.unix_of(ahead_us),
             None => 1000,
         };
         Now { us, unix }
+    }
+
+    /// The second by a clock that is so much ahead of one that is [`WRONG_US`] slow.
+    pub(super) fn unix_of(&self, ahead_us: u64) -> u32 {
+        BEGIN_UNIX - 2 + ((self.now_us + 2_000_000 + ahead_us - WRONG_US) / 1_000_000) as u32
     }
 
     /// The second by a clock that is right.
@@ -497,6 +528,7 @@ impl World {
         let sender = match from {
             Party::Manager(_) => Address::Manager,
             Party::Node(node) => Address::Node(NodeId(node as u64)),
+            Party::Front(front) => Address::Front(FrontId(front as u32)),
             Party::Client(client) => Address::Client(client as u32),
         };
         let receivers = match to {
@@ -505,14 +537,18 @@ impl World {
                 .map(Party::Manager)
                 .collect(),
             Address::Node(node) => vec![Party::Node(node.0 as usize)],
+            Address::Front(front) => vec![Party::Front(front.0 as usize)],
             Address::Client(client) => vec![Party::Client(client as usize)],
         };
+        self.summary.fenced += u64::from(matches!(message, Message::Reply { answer: Answer::Fenced, .. }));
+        // Whoever keeps no session asks over a connection, which loses, but does not double.
+        let once = matches!(message, Message::Ask { answered: None, .. });
         for to in receivers {
             self.summary.messages += 1;
             if self.cuts.values().any(|cut| cut.contains(&(from, to))) || self.random.chance(self.lost, 1000) {
                 continue;
             }
-            let copies = 1 + u64::from(self.random.chance(self.doubled, 1000));
+            let copies = 1 + u64::from(self.random.chance(self.doubled, 1000) && !once);
             for _ in 0..copies {
                 let late = self.random.chance(self.slow, 1000);
                 let delay = self.random.within(50, if late { 300_000 } else { 1500 });
@@ -529,6 +565,13 @@ impl World {
             self.after(delay, Event::Deliver { to, from, bytes });
             return Ok(());
         }
+        if let Party::Front(front) = to
+            && self.now_us < self.fronts[front].paused_until_us
+        {
+            let delay = self.fronts[front].paused_until_us - self.now_us;
+            self.after(delay, Event::Deliver { to, from, bytes });
+            return Ok(());
+        }
         let message =
             Message::decode(&bytes).map_err(|error| format!("what was encoded cannot be decoded: {error}"))?;
         let unix = self.unix();
@@ -540,6 +583,10 @@ impl World {
                 Ok(())
             }
             Party::Node(number) => self.step(number, |node, now, out| node.receive(now, from, message, out)),
+            Party::Front(number) => {
+                self.front_step(number, |front, now, out| front.receive(now, message, out));
+                Ok(())
+            }
             Party::Client(number) => match self.clients[number].receive(message, unix) {
                 Some(ended) => self.ended(number, ended),
                 None => Ok(()),
@@ -572,7 +619,7 @@ impl World {
             Event::Deliver { to, from, bytes } => {
                 eprintln!("{:>10} {from:?} -> {to:?}: {:?}", self.now_us, Message::decode(bytes));
             }
-            Event::Tick(_) | Event::ManagerTick(_) | Event::ClientTick(_) => {}
+            Event::Tick(_) | Event::ManagerTick(_) | Event::ClientTick(_) | Event::FrontTick(_) => {}
             event => eprintln!("{:>10} {event:?}", self.now_us),
         }
     }
