@@ -88,6 +88,16 @@ fn many(seeds: Range<u64>, within: Option<Duration>) -> anyhow::Result<()> {
     println!("records, chains {:>12}  {}", sum.records, sum.chains);
     println!("undecided keys  {:>12}", sum.undecided);
     println!("messages        {:>12}  {} events", sum.messages, sum.events);
+    let fronts = sum.fronts;
+    println!("cache hits      {:>12}  {} misses, {} joined", fronts.hits, fronts.misses, fronts.joined);
+    println!(
+        "forwards        {:>12}  {} take-overs, {} fences, {} fenced",
+        fronts.forwards, fronts.takeovers, sum.fences, sum.fenced
+    );
+    println!(
+        "stateless gets  {:>12}  {} multi-gets, {} timed out, {} busy",
+        fronts.stateless, fronts.many, fronts.timed_out, fronts.busy
+    );
     println!("simulated       {:>12} s in {seconds:.1} s on {threads} threads", sum.simulated_us / 1_000_000);
     for (kind, count) in FAULTS.iter().zip(sum.faults) {
         println!("{kind:<18} {count:>9}");

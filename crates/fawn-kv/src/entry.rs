@@ -1,6 +1,6 @@
 //! Records of a range's log, as they travel down its chain.
 
-use crate::ids::{Position, RequestId};
+use crate::ids::{Address, Asker, Position, RequestId, WedgeEpoch};
 use crate::operation::Outcome;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub struct Asked {
     /// All requests of the session up to this number have been answered, and will not be tried again.
     pub answered: u64,
     /// Who is answered.
-    pub client: u32,
+    pub asker: Asker,
     /// The answer, to be given once the record is committed.
     pub outcome: Outcome,
 }
@@ -44,6 +44,15 @@ pub enum Change {
     Delete,
     /// The key has this version.
     Value(Version),
+    /// Of these keys nothing is served any more as of a lower wedge epoch.
+    Fence {
+        /// The keys.
+        keys: fawn_ring::Interval,
+        /// The wedge epoch.
+        epoch: WedgeEpoch,
+        /// Who is told when it is committed.
+        front: Address,
+    },
     /// The chain of the record's epoch begins; the log before it ends at `after`.
     Begin {
         /// Where the log before it ends.

@@ -25,6 +25,19 @@ number! {
     Incarnation(u32)
 }
 number! {
+    /// A front-end, by the name that it keeps for life.
+    FrontId(u32)
+}
+number! {
+    /// A wedge: one of the stretches that the key space is cut into once and for all, each owned by one front-end.
+    WedgeId(u32)
+}
+number! {
+    /// Counts a wedge's owners. What a front-end asks of a chain says as of which it asks; 0 is for whoever asks a chain
+    /// in whose keys no front-end has ever owned a wedge.
+    WedgeEpoch(u64)
+}
+number! {
     /// A range of the key space, or rather the instance of it that has its own log.
     RangeId(u32)
 }
@@ -46,6 +59,15 @@ number! {
 pub struct Member {
     /// The node.
     pub node: NodeId,
+    /// Its life.
+    pub incarnation: Incarnation,
+}
+
+/// A front-end in one of its lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FrontMember {
+    /// The front-end.
+    pub front: FrontId,
     /// Its life.
     pub incarnation: Incarnation,
 }
@@ -75,8 +97,20 @@ pub enum Address {
     Manager,
     /// A node.
     Node(NodeId),
-    /// A client or front-end.
+    /// A front-end.
+    Front(FrontId),
+    /// A client.
     Client(u32),
+}
+
+/// Who is to be answered, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Asker {
+    /// Where the answer goes.
+    pub address: Address,
+    /// Comes back with the answer. A front-end gives each thing that it asks another one, in all its lives, so that it
+    /// knows the answers to what it no longer waits for.
+    pub tag: u64,
 }
 
 /// When a write is acknowledged.

@@ -7,12 +7,14 @@
 //! * [`chain`]: one node's part in the chain of one range. [`sessions`]: what was carried out already. [`meta`]: all that a
 //!   range remembers beside its keys. [`map`]: what everybody routes by.
 //! * [`node`]: a node with its parts, its life and its lease; `inherit`: splits and merges there. [`manager`]: who decides.
+//! * [`front`]: front-ends: wedges of the key space, each with one owner, which caches them.
 //! * [`store`]: what the protocol needs of the datastore. [`planted`]: bugs for the simulator to find.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod chain;
 pub mod entry;
+pub mod front;
 pub mod ids;
 mod inherit;
 pub mod manager;

@@ -4,14 +4,18 @@
 //! [`Message`], whose variants are numbered in the order in which they stand here.
 
 use crate::entry::{Entry, Kept};
-use crate::ids::{Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq};
+use crate::ids::{
+    Address, Asker, Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId,
+    RequestId, Seq, WedgeEpoch, WedgeId,
+};
+use crate::manager::Wedge;
 use crate::meta::Meta;
 use crate::operation::Outcome;
 use fawn_ring::{DomainId, Interval, Key, MachineId};
 use serde::{Deserialize, Serialize};
 
 /// The version byte.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// What a client is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,9 +26,13 @@ pub enum Answer {
         outcome: Outcome,
         /// The record's place: the key's version as of the operation.
         position: Position,
+        /// The answer to an earlier try, from memory: the key may have changed since.
+        again: bool,
     },
     /// What a get found: the newest committed version.
     Found(Option<Kept>),
+    /// What the gets of [`Message::AskMany`] found, in the order of the keys.
+    FoundMany(Vec<Option<Kept>>),
     /// Ask elsewhere: this node is not (or no longer) the one to ask.
     NotMine,
     /// The session has said that this request was answered, or it has expired: nobody knows what came of it. Whoever
@@ -39,6 +47,12 @@ pub enum Answer {
     Busy,
     /// The operation cannot be read: another version made it.
     Malformed,
+    /// The key's wedge has another owner by now, or a flush would go past the owners: this try did nothing.
+    Fenced,
+    /// A front-end passed on what is not the receiver's: look again who owns the key's wedge.
+    AskAgain,
+    /// There was no answer in time: nobody knows whether the operation is, or will be, carried out.
+    TimedOut,
 }
 
 /// What a node says of one of its ranges with every heartbeat.
@@ -68,7 +82,9 @@ pub enum Message {
         /// All requests of the session up to this number have been answered.
         answered: u64,
         /// Who is to be answered.
-        client: u32,
+        asker: Asker,
+        /// The epoch in which the asker owns the key's wedge.
+        wedge: WedgeEpoch,
         /// The key.
         key: Vec<u8>,
         /// The operation, as postcard has it.
@@ -83,7 +99,7 @@ pub enum Message {
         /// All requests of the session up to this number have been answered.
         answered: u64,
         /// Who is to be answered.
-        client: u32,
+        asker: Asker,
         /// Unix second at which it is gone; 0 for now.
         due: u32,
     },
@@ -94,14 +110,22 @@ pub enum Message {
         /// Names the request.
         id: RequestId,
         /// Who is to be answered.
-        client: u32,
+        asker: Asker,
+        /// The epoch in which the asker owns the key's wedge.
+        wedge: WedgeEpoch,
         /// The key.
         key: Vec<u8>,
+        /// Comes back with the answer, as it is, so that the asker need remember nothing.
+        continuation: Option<Continuation>,
     },
-    /// To a client.
+    /// To whoever asked.
     Reply {
         /// What it asked.
         id: RequestId,
+        /// See [`Asker::tag`].
+        tag: u64,
+        /// See [`Message::Get`].
+        continuation: Option<Continuation>,
         /// The answer.
         answer: Answer,
     },
@@ -344,17 +368,110 @@ pub enum Message {
     /// To the manager: who is in which chain?
     AskView {
         /// Who asks.
-        client: u32,
+        asker: Address,
         /// What changed up to this number it knows.
         known: u64,
     },
-    /// To a client: the active chains that have changed since.
+    /// To a client or front-end: the active chains that have changed since, and the wedges.
     View {
         /// As of which change.
         number: u64,
         /// By range.
         chains: Vec<(RangeId, Chain)>,
+        /// All wedges, in the order of their keys; none in a cluster without front-ends.
+        wedges: Vec<Wedge>,
     },
+    /// To a head, from a front-end that takes a wedge over: refuse whoever asks as of a lower epoch.
+    Fence {
+        /// The range.
+        range: RangeId,
+        /// Who is told when it holds.
+        front: Address,
+        /// The wedge.
+        keys: Interval,
+        /// The epoch.
+        epoch: WedgeEpoch,
+    },
+    /// To a front-end: the fence is committed.
+    FenceHolds {
+        /// The range.
+        range: RangeId,
+        /// As it was asked for.
+        keys: Interval,
+        /// See `keys`.
+        epoch: WedgeEpoch,
+    },
+    /// To a front-end: do this.
+    Ask {
+        /// Names the request.
+        id: RequestId,
+        /// All requests of the session up to this number have been answered; `None`: whoever asks keeps no session and
+        /// asks once, and the front-end numbers the request in its own.
+        answered: Option<u64>,
+        /// Who is to be answered.
+        asker: Asker,
+        /// It comes from another front-end, and goes no further.
+        forwarded: bool,
+        /// The key.
+        key: Vec<u8>,
+        /// The operation, as postcard has it; `None`: show the key.
+        operation: Option<Vec<u8>>,
+        /// See [`Message::Get`]; for gets only.
+        continuation: Option<Vec<u8>>,
+    },
+    /// To a front-end: show these keys, all or none.
+    AskMany {
+        /// Names the request.
+        id: RequestId,
+        /// Who is to be answered.
+        asker: Asker,
+        /// The keys.
+        keys: Vec<Vec<u8>>,
+    },
+    /// To the manager: a front-end has started.
+    FrontHello {
+        /// The front-end.
+        front: FrontId,
+        /// Names this start.
+        nonce: u64,
+    },
+    /// To a front-end: its life.
+    FrontWelcome {
+        /// The start that it is for.
+        nonce: u64,
+        /// The life.
+        incarnation: Incarnation,
+    },
+    /// To a front-end: another life of it has begun, as far as the manager knows.
+    FrontSuperseded {
+        /// The life that is over.
+        incarnation: Incarnation,
+    },
+    /// To the manager.
+    FrontHeartbeat {
+        /// Who lives.
+        member: FrontMember,
+        /// Names the heartbeat.
+        nonce: u64,
+    },
+    /// To a front-end: from when it sent that heartbeat it owns these wedges, in these epochs, for a lease's time.
+    FrontLease {
+        /// Its life.
+        incarnation: Incarnation,
+        /// The heartbeat.
+        nonce: u64,
+        /// The wedges.
+        wedges: Vec<(WedgeId, WedgeEpoch)>,
+    },
+}
+
+/// What a front-end that remembers nothing of a get is told with its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Continuation {
+    /// Who asked the front-end.
+    pub asker: Asker,
+    /// The client's own; it means nothing to anybody else.
+    pub blob: Vec<u8>,
 }
 
 /// What a member sends to one that follows it.
@@ -386,6 +503,7 @@ impl Message {
             Self::Request { range, .. }
             | Self::Flush { range, .. }
             | Self::Get { range, .. }
+            | Self::Fence { range, .. }
             | Self::Feed { range, .. }
             | Self::Have { range, .. }
             | Self::Barrier { range, .. }

@@ -1,5 +1,6 @@
 //! What a range remembers beside its keys: the same on every replica that has committed as far.
 
+use crate::chain::Fences;
 use crate::entry::{Change, Entry, Version};
 use crate::ids::{Position, Seq};
 use crate::planted::{Bug, planted};
@@ -17,18 +18,23 @@ struct Flush {
     due: u32,
 }
 
-/// What is still there at the range's time.
+/// What holds as of a place in the log: what is still there at the range's time, and who is fenced off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alive {
     /// The range's time: the Unix second that the newest record is stamped with.
     pub time: u32,
     /// None, or one for every key.
     flushes: Vec<Flush>,
+    /// Which wedge epochs are served still.
+    pub fences: Fences,
 }
 
 impl Alive {
     /// A record is in the log.
     pub fn apply(&mut self, keys: Interval, entry: &Entry) {
+        if let Change::Fence { keys, epoch, .. } = &entry.change {
+            self.fences.raise(keys, *epoch);
+        }
         let time = self.time.max(entry.time);
         self.time = time;
         for flush in self.flushes.iter_mut().filter(|flush| flush.due > 0 && flush.due <= time) {
@@ -58,14 +64,17 @@ impl Alive {
             let (low, high) = (flush.keys.low.max(keys.low), flush.keys.high.min(keys.high));
             (low <= high).then(|| Flush { keys: Interval::new(low, high), ..*flush })
         };
-        Self { time: self.time, flushes: self.flushes.iter().filter_map(part).collect() }
+        let (time, fences) = (self.time, self.fences.clone());
+        Self { time, flushes: self.flushes.iter().filter_map(part).collect(), fences }
     }
 
     fn joined(self, other: Self, keys: [Interval; 2]) -> Self {
         let time = self.time.max(other.time);
+        let mut fences = self.fences.clone();
+        fences.join(&other.fences);
         let mut flushes: Vec<Flush> = Vec::new();
         if self.flushes.is_empty() && other.flushes.is_empty() {
-            return Self { time, flushes };
+            return Self { time, flushes, fences };
         }
         for (part, keys) in [self, other].into_iter().zip(keys) {
             if part.flushes.is_empty() {
@@ -73,7 +82,7 @@ impl Alive {
             }
             flushes.extend(part.flushes);
         }
-        Self { time, flushes }
+        Self { time, flushes, fences }
     }
 }
 

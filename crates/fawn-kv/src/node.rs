@@ -2,9 +2,9 @@
 
 use crate::chain::{Context, Lease, Now, Replica, Timing};
 use crate::entry::Kept;
-use crate::ids::{Address, Attempt, Chain, Epoch, Incarnation, Member, NodeId, RangeId};
+use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Incarnation, Member, NodeId, RangeId, RequestId};
 use crate::inherit::inherit;
-use crate::message::{Answer, Message};
+use crate::message::{Answer, Continuation, Message};
 use crate::planted::{Bug, planted};
 use crate::store::{Part, RangeStore, Recovered, Ticket};
 use fawn_ring::{DomainId, Interval, MachineId, Secret};
@@ -174,11 +174,10 @@ impl<S: RangeStore> Node<S> {
             // The manager alone makes a node part of a range.
             let keys: Interval = match message {
                 Message::Learn { keys, .. } | Message::Seal { keys, .. } => keys,
-                Message::Request { client, id, .. }
-                | Message::Get { client, id, .. }
-                | Message::Flush { client, id, .. } => {
-                    return out.push((Address::Client(client), Message::Reply { id, answer: Answer::NotMine }));
+                Message::Request { asker, id, .. } | Message::Flush { asker, id, .. } => {
+                    return not_mine(id, asker, None, out);
                 }
+                Message::Get { asker, id, continuation, .. } => return not_mine(id, asker, continuation, out),
                 _ => return,
             };
             // Of two ranges that overlap one is over. If it is the one that is here, its end will be told; if it is this one,
@@ -346,4 +345,9 @@ fn context<'a, S>(
     out: &'a mut Vec<(Address, Message)>,
 ) -> Context<'a, S> {
     Context { now_us: now.us, unix: now.unix, secret, lease, timing, store, out, tickets }
+}
+
+fn not_mine(id: RequestId, asker: Asker, continuation: Option<Continuation>, out: &mut Vec<(Address, Message)>) {
+    let reply = Message::Reply { id, tag: asker.tag, continuation, answer: Answer::NotMine };
+    out.push((asker.address, reply));
 }

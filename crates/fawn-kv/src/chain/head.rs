@@ -2,7 +2,7 @@
 
 use super::replica::{Context, Phase, Replica};
 use crate::entry::{Asked, Change, Entry, Kept, Version};
-use crate::ids::{Epoch, Position, RequestId, Seq};
+use crate::ids::{Asker, Epoch, Position, RequestId, Seq, WedgeEpoch};
 use crate::message::Answer;
 use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
 use crate::planted::{Bug, planted};
@@ -18,7 +18,8 @@ const MAX_VALUE_BYTES: usize = 128 << 20;
 pub(super) struct Request {
     pub(super) id: RequestId,
     pub(super) answered: u64,
-    pub(super) client: u32,
+    pub(super) asker: Asker,
+    pub(super) wedge: WedgeEpoch,
     pub(super) key: Vec<u8>,
     pub(super) operation: Vec<u8>,
 }
@@ -35,21 +36,25 @@ pub(super) struct Queue {
 
 impl Replica {
     pub(super) fn request<S: RangeStore>(&mut self, request: Request, context: &mut Context<'_, S>) {
-        let (client, id) = (request.client, request.id);
+        let (asker, id) = (request.asker, request.id);
         let lies = context.secret.position(&request.key);
         if !self.keys.contains(&lies) {
-            return context.reply(client, id, Answer::NotMine);
+            return context.reply(asker, id, Answer::NotMine);
         }
         if let Some(answer) = self.answered(id) {
-            return context.reply(client, id, answer);
+            return context.reply(asker, id, answer);
         }
         let Phase::Active(active) = &mut self.phase else { return };
         // It waits for its record to be committed, or for its key to be read.
         if self.asked.contains_key(&id) || active.queue.waiting.contains(&id) {
             return;
         }
+        if self.is_fenced(&lies, request.wedge) {
+            return context.reply(asker, id, Answer::Fenced);
+        }
+        let Phase::Active(active) = &mut self.phase else { return };
         if self.suffix.len() + active.queue.waiting.len() >= context.timing.pending {
-            return context.reply(client, id, Answer::Busy);
+            return context.reply(asker, id, Answer::Busy);
         }
         if let Some(queue) = active.queue.by_key.get_mut(&request.key) {
             active.queue.waiting.insert(id);
@@ -80,7 +85,7 @@ impl Replica {
         match self.meta.sessions.known(id) {
             Known::Done(..) if planted(Bug::NoDedupe) => {}
             Known::Answered if planted(Bug::AnsweredExecutes) => {}
-            Known::Done(position, outcome) => return Some(Answer::Done { outcome, position }),
+            Known::Done(position, outcome) => return Some(Answer::Done { outcome, position, again: true }),
             Known::Answered | Known::Expired => return Some(Answer::Unknown { time: self.ahead.time }),
             Known::New => {}
         }
@@ -88,7 +93,7 @@ impl Replica {
             && let Some(Entry { asked: Some(asked), position, .. }) =
                 self.asked.get(&id).and_then(|seq| self.pending(*seq))
         {
-            return Some(Answer::Done { outcome: asked.outcome, position: *position });
+            return Some(Answer::Done { outcome: asked.outcome, position: *position, again: true });
         }
         let too_few = active.chain.members.len() < usize::from(active.chain.rules.min_write_replicas);
         (too_few && !planted(Bug::TooShort)).then_some(Answer::TooFew)
@@ -99,15 +104,19 @@ impl Replica {
         &mut self,
         id: RequestId,
         answered: u64,
-        client: u32,
+        asker: Asker,
         due: u32,
         context: &mut Context<'_, S>,
     ) {
         if let Some(answer) = self.answered(id) {
-            return context.reply(client, id, answer);
+            return context.reply(asker, id, answer);
+        }
+        if !self.ahead.fences.is_empty() {
+            // Front-ends may have cached what it would remove.
+            return context.reply(asker, id, Answer::Fenced);
         }
         if !self.asked.contains_key(&id) {
-            let asked = Asked { id, answered, client, outcome: Outcome::Deleted };
+            let asked = Asked { id, answered, asker, outcome: Outcome::Deleted };
             self.append_next(Vec::new(), Change::Flush { due }, Some(asked), context);
         }
     }
@@ -143,11 +152,14 @@ impl Replica {
 
     /// Carries a request out: `kept` is the newest committed version of its key, which a newer record may have changed.
     fn evaluate<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
-        let Request { id, answered, client, key, operation } = request;
+        let Request { id, answered, asker, wedge, key, operation } = request;
         let Ok(operation) = postcard::from_bytes::<Operation<'_>>(&operation) else {
-            return context.reply(client, id, Answer::Malformed);
+            return context.reply(asker, id, Answer::Malformed);
         };
         let lies = context.secret.position(&key);
+        if self.is_fenced(&lies, wedge) {
+            return context.reply(asker, id, Answer::Fenced);
+        }
         let now = self.stamp(context);
         let newest = self.newest.get(&key).filter(|_| !planted(Bug::HeadReadsCommitted));
         let current = match newest.and_then(|seq| self.pending(*seq)) {
@@ -171,11 +183,11 @@ impl Replica {
             }
         };
         if planted(Bug::FailedConditionAtOnce) && change == Change::Nothing {
-            return context.reply(client, id, Answer::Done { outcome, position: self.last() });
+            return context.reply(asker, id, Answer::Done { outcome, position: self.last(), again: false });
         }
         // A record that changes nothing must not stand for its key.
         let key = if change == Change::Nothing { Vec::new() } else { key };
-        self.append_next(key, change, Some(Asked { id, answered, client, outcome }), context);
+        self.append_next(key, change, Some(Asked { id, answered, asker, outcome }), context);
     }
 
     /// Appends the chain's next record; returns its number.

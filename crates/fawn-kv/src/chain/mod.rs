@@ -8,14 +8,17 @@
 //!
 //! * [`Replica`]: the log as the protocol sees it, and the phase that the node is in.
 //! * `feed`: records, marks and acknowledgements between neighbours.
+//! * `fence`: who is refused because a wedge has another owner.
 //! * `head`: requests. `tail`: gets, leases and barriers.
 //! * `change`: seal, equalise, activate. `follow`: copies and catching up.
 
 mod change;
 mod feed;
+mod fence;
 mod follow;
 mod head;
 mod replica;
 mod tail;
 
+pub use fence::Fences;
 pub use replica::{Context, Lease, Now, Replica, Timing};

@@ -1,11 +1,12 @@
 //! The log of a range as the protocol sees it: what is committed, what is not, how far it is synced.
 
 use super::change::Levelling;
+use super::fence::Fences;
 use super::follow::{CopyPart, Copying, Learning, Reading, Wanted};
 use super::head::Queue;
 use super::tail::Gets;
-use crate::entry::{Asked, Entry};
-use crate::ids::{Address, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
+use crate::entry::{Asked, Change, Entry};
+use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
 use crate::message::{Answer, Message, Report};
 use crate::meta::{Alive, Meta};
 use crate::planted::{Bug, planted};
@@ -116,8 +117,9 @@ impl<S: RangeStore> Context<'_, S> {
         self.out.push((Address::Node(to.node), message));
     }
 
-    pub(super) fn reply(&mut self, client: u32, id: RequestId, answer: Answer) {
-        self.out.push((Address::Client(client), Message::Reply { id, answer }));
+    pub(super) fn reply(&mut self, asker: Asker, id: RequestId, answer: Answer) {
+        let Asker { address, tag } = asker;
+        self.out.push((address, Message::Reply { id, tag, continuation: None, answer }));
     }
 
     /// Whether a member that is active since then may answer reads.
@@ -215,7 +217,10 @@ impl Replica {
     pub fn new(range: RangeId, me: Member, recovered: Recovered) -> Self {
         let Recovered { keys, held, meta, entries } = recovered;
         let forgets = planted(Bug::RestartForgets);
-        let (held, meta) = if forgets { (None, Meta::default()) } else { (held, meta) };
+        let (held, mut meta) = if forgets { (None, Meta::default()) } else { (held, meta) };
+        if planted(Bug::FenceNotRemembered) {
+            meta.alive.fences = Fences::default();
+        }
         let mut replica = Self {
             range,
             keys,
@@ -405,10 +410,16 @@ impl Replica {
             if self.newest.get(&entry.key) == Some(&position.seq) {
                 self.newest.remove(&entry.key);
             }
-            if let Some(Asked { id, client, outcome, .. }) = entry.asked {
+            if let Change::Fence { keys, epoch, front } = entry.change
+                && answers
+            {
+                let range = self.range;
+                context.out.push((front, Message::FenceHolds { range, keys, epoch }));
+            }
+            if let Some(Asked { id, asker, outcome, .. }) = entry.asked {
                 self.asked.remove(&id);
                 if answers {
-                    context.reply(client, id, Answer::Done { outcome, position });
+                    context.reply(asker, id, Answer::Done { outcome, position, again: false });
                 }
             }
             self.history.push_back(entry);
@@ -435,6 +446,9 @@ impl Replica {
     pub(super) fn copied<S: RangeStore>(&mut self, meta: Meta, forgotten: Seq, context: &mut Context<'_, S>) {
         let sessions = if planted(Bug::CopyLosesSessions) { Sessions::default() } else { meta.sessions };
         self.meta = Meta { sessions, ..meta };
+        if planted(Bug::FenceNotRemembered) {
+            self.meta.alive.fences = Fences::default();
+        }
         self.ahead = self.meta.alive.clone();
         self.complete = true;
         // What is older does not lead up to it.
@@ -446,11 +460,14 @@ impl Replica {
     /// A message from `from`.
     pub fn receive<S: RangeStore>(&mut self, from: Address, message: Message, context: &mut Context<'_, S>) {
         match message {
-            Message::Request { id, answered, client, key, operation, .. } => {
-                self.request(super::head::Request { id, answered, client, key, operation }, context);
+            Message::Request { id, answered, asker, wedge, key, operation, .. } => {
+                self.request(super::head::Request { id, answered, asker, wedge, key, operation }, context);
             }
-            Message::Flush { id, answered, client, due, .. } => self.flush(id, answered, client, due, context),
-            Message::Get { id, client, key, .. } => self.get(id, client, key, context),
+            Message::Flush { id, answered, asker, due, .. } => self.flush(id, answered, asker, due, context),
+            Message::Get { id, asker, wedge, key, continuation, .. } => {
+                self.get(super::tail::Get { id, asker, wedge, key, continuation }, context);
+            }
+            Message::Fence { front, keys, epoch, .. } => self.fence(front, keys, epoch, context),
             Message::Feed { epoch, to, entries, mark, .. } => self.fed(from, epoch, to, entries, mark, context),
             Message::Have { epoch, to, last, committed, .. } => self.had(from, epoch, to, last, committed, context),
             Message::Barrier { epoch, number, .. } => self.barrier(from, epoch, number, context),

@@ -4,18 +4,21 @@
 
 use super::replica::{Context, Phase, Replica};
 use crate::entry::{Change, Kept, Version};
-use crate::ids::{Address, Epoch, RequestId, Seq};
-use crate::message::{Answer, Message};
+use crate::ids::{Address, Asker, Epoch, RequestId, Seq, WedgeEpoch};
+use crate::message::{Answer, Continuation, Message};
 use crate::planted::{Bug, planted};
 use crate::store::{Lookup, RangeStore, Ticket};
+use fawn_ring::Key;
 use std::collections::BTreeMap;
 
 /// A get.
 #[derive(Debug)]
-struct Get {
-    id: RequestId,
-    client: u32,
-    key: Vec<u8>,
+pub(super) struct Get {
+    pub(super) id: RequestId,
+    pub(super) asker: Asker,
+    pub(super) wedge: WedgeEpoch,
+    pub(super) key: Vec<u8>,
+    pub(super) continuation: Option<Continuation>,
 }
 
 /// A barrier that is under way.
@@ -41,23 +44,24 @@ pub(super) struct Gets {
     begun_us: u64,
 }
 
+fn answer<S: RangeStore>(get: Get, answer: Answer, context: &mut Context<'_, S>) {
+    let Get { id, asker: Asker { address, tag }, continuation, .. } = get;
+    context.out.push((address, Message::Reply { id, tag, continuation, answer }));
+}
+
 impl Replica {
-    pub(super) fn get<S: RangeStore>(
-        &mut self,
-        id: RequestId,
-        client: u32,
-        key: Vec<u8>,
-        context: &mut Context<'_, S>,
-    ) {
-        let Phase::Active(active) = &self.phase else { return context.reply(client, id, Answer::NotMine) };
-        let get = Get { id, client, key };
+    pub(super) fn get<S: RangeStore>(&mut self, get: Get, context: &mut Context<'_, S>) {
+        let Phase::Active(active) = &self.phase else { return answer(get, Answer::NotMine, context) };
         let leased = context.has_lease(active.since_us);
-        if !self.keys.contains(&context.secret.position(&get.key)) {
-            context.reply(client, id, Answer::NotMine);
+        let lies = context.secret.position(&get.key);
+        if !self.keys.contains(&lies) {
+            answer(get, Answer::NotMine, context);
+        } else if self.fences_off(&lies, get.wedge) {
+            answer(get, Answer::Fenced, context);
         } else if active.is_tail() {
             self.get_at_tail(get, leased || planted(Bug::NoLeaseCheck), context);
         } else if !active.chain.rules.spread_reads {
-            context.reply(client, id, Answer::NotMine);
+            answer(get, Answer::NotMine, context);
         } else if self.is_clean(&get.key) && (leased || planted(Bug::SpreadWithoutLease)) {
             // Whatever is committed anywhere is in this log: without a record of the key that may not be, the newest
             // version here is the newest there is.
@@ -78,6 +82,10 @@ impl Replica {
         }
     }
 
+    fn fences_off(&self, place: &Key, wedge: WedgeEpoch) -> bool {
+        self.is_fenced(place, wedge) && !planted(Bug::FenceIgnoresGets)
+    }
+
     /// Whether no record of the key, or of all keys, is under way.
     fn is_clean(&self, key: &[u8]) -> bool {
         let flushes = || self.suffix.iter().any(|entry| matches!(entry.change, Change::Flush { .. }));
@@ -87,8 +95,9 @@ impl Replica {
     /// The tail decides what this member cannot.
     fn pass_on<S: RangeStore>(&mut self, get: Get, context: &mut Context<'_, S>) {
         let Phase::Active(active) = &self.phase else { unreachable!("a member is active") };
-        let (range, tail, Get { id, client, key }) = (self.range, active.chain.tail(), get);
-        context.send(tail, Message::Get { range, id, client, key });
+        let (range, tail) = (self.range, active.chain.tail());
+        let Get { id, asker, wedge, key, continuation } = get;
+        context.send(tail, Message::Get { range, id, asker, wedge, key, continuation });
     }
 
     fn look<S: RangeStore>(&mut self, get: Get, barred: bool, context: &mut Context<'_, S>) {
@@ -122,6 +131,9 @@ impl Replica {
 
     /// Answers with what was found, unless it depends on a time that the range has not reached.
     fn found<S: RangeStore>(&mut self, get: Get, kept: Option<Kept>, barred: bool, context: &mut Context<'_, S>) {
+        if self.fences_off(&context.secret.position(&get.key), get.wedge) {
+            return answer(get, Answer::Fenced, context);
+        }
         let Phase::Active(active) = &mut self.phase else { unreachable!("only a member looks") };
         let kept = kept.map(|kept| {
             let lies = context.secret.position(&kept.key);
@@ -136,7 +148,7 @@ impl Replica {
         match kept {
             Some((_, true)) if active.is_tail() => active.gets.unbarred.push(get),
             Some((_, true)) => self.pass_on(get, context),
-            kept => context.reply(get.client, get.id, Answer::Found(kept.map(|(kept, _)| kept))),
+            kept => answer(get, Answer::Found(kept.map(|(kept, _)| kept)), context),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::lease::Asked;
 use super::state::{Command, Did, Settings, Standing, State};
+use super::wedges::{Fronts, Wedges};
 use crate::chain::Timing;
 use crate::ids::{Address, Attempt, Epoch, Member, NodeId, Position, RangeId};
 use crate::message::{Message, Report};
@@ -66,6 +67,7 @@ pub struct Manager {
     pub(super) broken: BTreeMap<(NodeId, NodeId), u64>,
     /// Nodes that had better be in no chain with those that they are cut off from.
     pub(super) worse: BTreeSet<NodeId>,
+    pub(super) fronts: Fronts,
 }
 
 impl Manager {
@@ -86,7 +88,15 @@ impl Manager {
             lived: Vec::new(),
             broken: BTreeMap::new(),
             worse: BTreeSet::new(),
+            fronts: Fronts::default(),
         }
+    }
+
+    /// The same, of a cluster with front-ends between which the key space is cut into `count` wedges.
+    #[must_use]
+    pub fn with_wedges(mut self, count: u32) -> Self {
+        self.state.wedges = Wedges::new(count);
+        self
     }
 
     /// What is decided, as far as this manager knows.
@@ -110,6 +120,7 @@ impl Manager {
         self.lived.clear();
         self.broken.clear();
         self.worse.clear();
+        self.fronts = Fronts::default();
         self.unsettled = self.state.ranges.keys().copied().collect();
     }
 
@@ -131,6 +142,8 @@ impl Manager {
                     self.unsettle_all();
                 }
             }
+            (Command::FrontRegister { front, nonce }, _) => self.welcome_front(*front, *nonce, effects),
+            (Command::WedgeGrant { owner, .. }, Some(_)) => self.show_view(Address::Front(owner.front), 0, effects),
             (Command::Stand { .. } | Command::Set(_) | Command::Form, Some(_)) => self.unsettle_all(),
             (Command::Begin { range, attempt, into, .. }, Some(_)) => {
                 let upper = if let super::state::Into::Merge { upper } = into { Some(*upper) } else { None };
@@ -189,6 +202,13 @@ impl Manager {
         }
     }
 
+    fn show_view(&self, asker: Address, known: u64, effects: &mut Effects) {
+        let newer = self.state.ranges.iter().filter(|(_, range)| range.changed > known);
+        let chains = newer.map(|(id, range)| (*id, range.chain.clone())).collect();
+        let wedges = self.state.wedges.wedges().to_vec();
+        effects.send.push((asker, Message::View { number: self.state.changes, chains, wedges }));
+    }
+
     /// A message has come.
     pub fn receive(&mut self, now_us: u64, message: Message, effects: &mut Effects) {
         if !self.leads() {
@@ -236,13 +256,8 @@ impl Manager {
                     self.drive(range, now_us, effects);
                 }
             }
-            Message::AskView { client, known } => {
-                let newer = self.state.ranges.iter().filter(|(_, range)| range.changed > known);
-                let chains = newer.map(|(id, range)| (*id, range.chain.clone())).collect();
-                let message = Message::View { number: self.state.changes, chains };
-                effects.send.push((Address::Client(client), message));
-            }
-            _ => {}
+            Message::AskView { asker, known } => self.show_view(asker, known, effects),
+            message => self.receive_of_front(now_us, &message, effects),
         }
     }
 
@@ -286,6 +301,7 @@ impl Manager {
             return;
         }
         self.look_who_lives(now_us, effects);
+        self.plan_wedges(now_us, effects);
         for range in self.unsettled.iter().copied().collect::<Vec<_>>() {
             if self.plan(range, now_us, effects) {
                 self.unsettled.remove(&range);

@@ -27,6 +27,7 @@ impl Manager {
 
     /// It led when, or after, it asked this question.
     pub fn confirmed(&mut self, now_us: u64, question: u64, effects: &mut Effects) {
+        self.confirmed_for_front(now_us, question, effects);
         let Some(Asked { member, nonce, active }) = self.asked.remove(&question) else { return };
         if !self.leads() || !self.state.lives(member) || self.must_seal(member) || self.is_behind(member, &active) {
             return;
@@ -59,7 +60,12 @@ impl Manager {
 
     /// Whether the node can have no lease in this life, whoever granted it.
     pub(super) fn has_no_lease(&self, member: Member, now_us: u64) -> bool {
-        let granted = self.leases.get(&member).copied().unwrap_or(0);
+        self.is_over(self.leases.get(&member).copied(), now_us)
+    }
+
+    /// Whether a lease that this leader granted until then, or not at all, is over, whoever else granted it.
+    pub(super) fn is_over(&self, granted: Option<u64>, now_us: u64) -> bool {
+        let granted = granted.unwrap_or(0);
         if planted(Bug::NewLeaderDoesNotWait) {
             return now_us >= granted;
         }
@@ -67,7 +73,7 @@ impl Manager {
         now_us >= granted.max(inherited)
     }
 
-    fn longest_lease_us(&self) -> u64 {
+    pub(super) fn longest_lease_us(&self) -> u64 {
         self.timing.lease_us + self.timing.lease_us * self.timing.drift_permille / 1000
     }
 }

@@ -4,12 +4,16 @@
 //!
 //! * [`State`]: what is decided: a deterministic state machine, fed by an ordered log of [`Command`]s.
 //! * [`Manager`]: what its leader does: hears nodes, grants leases, plans changes and drives them to their end.
+//! * [`Wedges`]: which front-end owns which wedge of the key space, and how it passes to another.
 
 mod drive;
 mod lead;
 mod lease;
 mod plan;
 mod state;
+mod wedges;
 
 pub use lead::{Effects, Manager};
 pub use state::{Command, Into, Over, Pending, Range, Registered, Settings, Standing, State};
+pub use wedges::{Wedge, Wedges};
+pub(crate) use wedges::{numbered, wedge_at};

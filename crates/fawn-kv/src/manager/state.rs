@@ -1,6 +1,10 @@
 //! What is decided, as a deterministic state machine: the same commands in the same order make the same state.
 
-use crate::ids::{Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq};
+use super::wedges::Wedges;
+use crate::ids::{
+    Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq,
+    WedgeEpoch, WedgeId,
+};
 use crate::planted::{Bug, planted};
 use fawn_ring::{DomainId, Interval, Key, MachineId, Node as Place, VirtualId};
 use serde::{Deserialize, Serialize};
@@ -137,6 +141,29 @@ pub enum Command {
         /// Number of the first record.
         first: Seq,
     },
+    /// A front-end has started: it gets the next incarnation, once a start.
+    FrontRegister {
+        /// The front-end.
+        front: FrontId,
+        /// Names this start.
+        nonce: u64,
+    },
+    /// The wedge's owner is to own it no longer: from here on nobody grants it a lease on it.
+    WedgeRelease {
+        /// The wedge.
+        wedge: WedgeId,
+        /// The epoch that comes to its end.
+        epoch: WedgeEpoch,
+    },
+    /// The wedge has another owner, in the next epoch. The lease of the one before is over.
+    WedgeGrant {
+        /// The wedge.
+        wedge: WedgeId,
+        /// The next epoch.
+        epoch: WedgeEpoch,
+        /// The owner.
+        owner: FrontMember,
+    },
 }
 
 /// An attempt under way.
@@ -193,6 +220,8 @@ pub struct State {
     pub changes: u64,
     /// Ranges from this one on are still to come.
     pub next_range: RangeId,
+    /// The front-ends and what they own.
+    pub wedges: Wedges,
 }
 
 /// What a command did.
@@ -216,6 +245,7 @@ impl State {
             under_way: std::collections::BTreeSet::new(),
             changes: 0,
             next_range: RangeId(1),
+            wedges: Wedges::default(),
         };
         state.add_range(Chain::none(Interval::ALL));
         state
@@ -255,7 +285,11 @@ impl State {
 
     /// Applies a command: what it did, or `None` where it no longer fits and does nothing.
     pub fn apply(&mut self, command: &Command) -> Option<Did> {
+        let did = |did: bool| did.then(Did::default);
         match command {
+            Command::FrontRegister { front, nonce } => did(self.wedges.register(*front, *nonce)),
+            Command::WedgeRelease { wedge, epoch } => did(self.wedges.release(*wedge, *epoch)),
+            Command::WedgeGrant { wedge, epoch, owner } => did(self.wedges.grant(*wedge, *epoch, *owner)),
             Command::Register { node, nonce, machine, domain, virtual_ids } => {
                 self.register(*node, *nonce, *machine, *domain, *virtual_ids)
             }

@@ -35,7 +35,11 @@ pub(super) fn record_of(entry: &Entry) -> Option<Record<'_>> {
     let version = match &entry.change {
         Change::Value(version) => Some(version),
         Change::Delete => None,
-        Change::Nothing | Change::Begin { .. } | Change::Flush { .. } | Change::Expire { .. } => return None,
+        Change::Nothing
+        | Change::Begin { .. }
+        | Change::Flush { .. }
+        | Change::Expire { .. }
+        | Change::Fence { .. } => return None,
     };
     Some(record(&entry.key, entry.position, version))
 }

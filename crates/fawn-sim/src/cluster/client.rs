@@ -1,8 +1,13 @@
 //! Clients: each asks one thing at a time, tries again until it is answered or gives up, and remembers what it saw.
+//!
+//! In a cluster with front-ends a client asks one of them, and another one when it is not answered. Some clients keep a
+//! session, and try everything again until it is answered. The others do as memcached's do: what was sent and may change
+//! something is never sent again.
 
 use std::collections::BTreeMap;
 
-use fawn_kv::ids::{Address, RangeId, RequestId};
+use fawn_kv::entry::Kept;
+use fawn_kv::ids::{Address, Asker, FrontId, RangeId, RequestId, WedgeEpoch};
 use fawn_kv::map::Map;
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::{Arithmetic, Cas, Delete, Mode, Operation, Outcome, Store};
@@ -17,12 +22,16 @@ use crate::random::Random;
 const TRY_US: u64 = 300_000;
 /// An operation is given up after this: nobody knows what became of it.
 const GIVE_UP_US: u64 = 20_000_000;
+/// What cannot be tried again is given up after this.
+const GIVE_UP_ONCE_US: u64 = 3_000_000;
 
 /// What an operation is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
     /// A key, by its number.
     Key(u64),
+    /// So many keys from one on: a multi-get.
+    Keys(u64, u64),
     /// All keys of a range: a flush.
     Range(RangeId, Interval),
 }
@@ -41,6 +50,7 @@ pub struct Asking {
     /// When it began, and when it was last tried.
     pub began_us: u64,
     tried_us: u64,
+    tries: u64,
 }
 
 /// One client.
@@ -49,6 +59,13 @@ pub struct Client {
     /// Its number.
     pub number: u32,
     session: u64,
+    /// It tries again what may have been carried out.
+    keeps_session: bool,
+    /// It nearly only gets.
+    reads: bool,
+    fronts: u64,
+    /// The front-end that it asks.
+    front: u32,
     /// Sessions that it has begun.
     sessions: u64,
     next: u64,
@@ -65,18 +82,22 @@ pub struct Client {
 /// What became of an operation.
 #[derive(Debug)]
 pub enum Ended {
-    /// It was answered.
-    Answered(Asking, KvOutcome),
+    /// It was answered, for each key, or for all the same.
+    Answered(Asking, Vec<KvOutcome>),
     /// Nobody knows.
     GivenUp(Asking),
 }
 
 impl Client {
     /// Client `number`, whose session nobody else has.
-    pub fn new(number: u32, random: Random) -> Self {
+    pub fn new(number: u32, fronts: u32, mut random: Random) -> Self {
         Self {
             number,
             session: 0,
+            keeps_session: fronts == 0 || random.chance(1, 2),
+            reads: fronts > 0 && random.chance(1, 2),
+            fronts: u64::from(fronts),
+            front: random.below(u64::from(fronts.max(1))) as u32,
             sessions: 0,
             next: 1,
             values: 0,
@@ -109,7 +130,8 @@ impl Client {
         let mut expiry = 0;
         // Counters keep the expiry of what they count up from: keys of values that expire have none.
         let expires = key % 4 == 3;
-        let operation = match self.random.below(16) {
+        let kinds = if self.reads && self.random.chance(15, 16) { 6 } else { 16 };
+        let operation = match self.random.below(kinds) {
             0..6 => KvOperation::Get,
             6..10 if expires && self.random.chance(1, 4) => {
                 expiry = unix + 1 + self.random.below(4) as u32;
@@ -119,7 +141,8 @@ impl Client {
             10..12 => KvOperation::CompareAndSwap { expected: self.seen.get(&key).copied().unwrap_or(1), value },
             12 => KvOperation::Delete,
             13 => KvOperation::Add { value },
-            14 if self.random.chance(1, 8) => {
+            // A flush would go past the owners of wedges.
+            14 if self.fronts == 0 && self.random.chance(1, 8) => {
                 if let Some((range, chain)) = self.map.lookup(&position(key)) {
                     about = About::Range(range, chain.keys);
                 }
@@ -129,26 +152,75 @@ impl Client {
             _ if expires => KvOperation::Get,
             _ => KvOperation::Increment { by: 1 },
         };
-        self.asking.insert(Asking { id, about, operation, expiry, began_us: now_us, tried_us: 0 })
+        if self.fronts > 0 && operation == KvOperation::Get && self.random.chance(1, 8) {
+            about = About::Keys(key, (keys - key).min(4));
+        }
+        self.asking.insert(Asking { id, about, operation, expiry, began_us: now_us, tried_us: 0, tries: 0 })
+    }
+
+    /// Whether what it asks is never sent again.
+    fn asks_once(&self, asking: &Asking) -> bool {
+        !self.keeps_session && asking.operation != KvOperation::Get
     }
 
     /// Tries again if it is time to, or gives up.
     pub fn tick(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) -> Option<Ended> {
-        let asking = self.asking.as_mut()?;
-        if now_us >= asking.began_us + GIVE_UP_US {
+        let asking = self.asking.as_ref()?;
+        let (once, tried) = (self.asks_once(asking), asking.tried_us > 0);
+        if now_us >= asking.began_us + if once { GIVE_UP_ONCE_US } else { GIVE_UP_US } {
             return self.asking.take().map(Ended::GivenUp);
         }
-        if asking.tried_us > 0 && now_us < asking.tried_us + TRY_US {
+        if tried && (once || now_us < asking.tried_us + TRY_US) {
             return None;
         }
-        if asking.tried_us > 0 || self.map.is_empty() {
-            out.push((Address::Manager, Message::AskView { client: self.number, known: self.map.number }));
+        if self.fronts > 0 {
+            if tried {
+                self.front = self.random.below(self.fronts) as u32;
+            }
+            self.ask_front(now_us, out);
+            return None;
         }
-        let again = asking.tried_us > 0;
+        if tried || self.map.is_empty() {
+            let asker = Address::Client(self.number);
+            out.push((Address::Manager, Message::AskView { asker, known: self.map.number }));
+        }
+        self.ask_chain(now_us, out)
+    }
+
+    /// The next try.
+    fn asker(&mut self, now_us: u64) -> Asker {
+        let asking = self.asking.as_mut().expect("it asks something");
         asking.tried_us = now_us.max(1);
-        let (id, client) = (asking.id, self.number);
+        asking.tries += 1;
+        Asker { address: Address::Client(self.number), tag: asking.tries }
+    }
+
+    fn ask_front(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
+        let asker = self.asker(now_us);
+        let stateless = self.random.chance(1, 8);
+        let asking = self.asking.as_ref().expect("it asks something");
+        let id = asking.id;
+        let message = match asking.about {
+            About::Keys(first, count) => {
+                Message::AskMany { id, asker, keys: (first..first + count).map(name).collect() }
+            }
+            About::Range(..) => unreachable!("nobody flushes past front-ends"),
+            About::Key(key) => {
+                let operation = encode(asking);
+                let continuation = (operation.is_none() && stateless).then(|| blob(id));
+                let answered = (self.keeps_session && operation.is_some()).then_some(id.number - 1);
+                Message::Ask { id, answered, asker, forwarded: false, key: name(key), operation, continuation }
+            }
+        };
+        out.push((Address::Front(FrontId(self.front)), message));
+    }
+
+    fn ask_chain(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) -> Option<Ended> {
+        let asker = self.asker(now_us);
+        let asking = self.asking.as_mut().expect("it asks something");
+        let (id, wedge) = (asking.id, WedgeEpoch(0));
         let lies = match asking.about {
-            About::Key(key) => position(key),
+            About::Key(key) | About::Keys(key, _) => position(key),
             About::Range(_, keys) => keys.low,
         };
         let Some((range, chain)) = self.map.lookup(&lies) else {
@@ -160,93 +232,137 @@ impl Client {
         let key = match asking.about {
             About::Range(flushed, _) if flushed != range => return self.asking.take().map(Ended::GivenUp),
             About::Range(..) => {
-                out.push((Address::Node(chain.head().node), Message::Flush { range, id, answered, client, due: 0 }));
+                out.push((Address::Node(chain.head().node), Message::Flush { range, id, answered, asker, due: 0 }));
                 return None;
             }
-            About::Key(key) => name(key),
+            About::Key(key) | About::Keys(key, _) => name(key),
         };
-        if asking.operation == KvOperation::Get {
-            let spread = chain.rules.spread_reads && !again;
-            let to = if spread { *self.random.pick(&chain.members) } else { chain.tail() };
-            out.push((Address::Node(to.node), Message::Get { range, id, client, key }));
-            return None;
-        }
-        let text;
-        let operation = match asking.operation {
-            KvOperation::Get | KvOperation::Expire { .. } => unreachable!("gets were just sent, and nobody expires"),
-            KvOperation::Delete => Operation::Delete(Delete::default()),
-            KvOperation::Increment { by } => Operation::Arithmetic(Arithmetic {
-                decrement: false,
-                delta: by,
-                initial: 0,
-                vivify: None,
-                touch: None,
-                compare: None,
-                new_cas: None,
-            }),
-            KvOperation::Put { value }
-            | KvOperation::CompareAndSwap { value, .. }
-            | KvOperation::Add { value }
-            | KvOperation::Replace { value } => {
-                text = value.to_string();
-                let (mode, compare) = match asking.operation {
-                    KvOperation::CompareAndSwap { expected, .. } => (Mode::Cas, Some(expected)),
-                    KvOperation::Add { .. } => (Mode::Add, None),
-                    KvOperation::Replace { .. } => (Mode::Replace, None),
-                    _ => (Mode::Set, None),
-                };
-                Operation::Store(Store { mode, compare, expiry: asking.expiry, ..Store::set(text.as_bytes()) })
+        out.push(match encode(asking) {
+            None => {
+                let spread = chain.rules.spread_reads && asking.tries == 1;
+                let to = if spread { *self.random.pick(&chain.members) } else { chain.tail() };
+                (Address::Node(to.node), Message::Get { range, id, asker, wedge, key, continuation: None })
             }
-        };
-        let operation = postcard::to_allocvec(&operation).expect("an operation can be encoded");
-        let message = Message::Request { range, id, answered, client, key, operation };
-        out.push((Address::Node(chain.head().node), message));
+            Some(operation) => {
+                let request = Message::Request { range, id, answered, asker, wedge, key, operation };
+                (Address::Node(chain.head().node), request)
+            }
+        });
         None
     }
 
     /// A message has come.
     pub fn receive(&mut self, message: Message, unix: u32) -> Option<Ended> {
         match message {
-            Message::View { number, chains } => {
+            Message::View { number, chains, .. } => {
                 for (range, chain) in chains.into_iter().filter(|(_, chain)| !chain.members.is_empty()) {
                     self.map.learn(range, chain);
                 }
                 self.map.number = self.map.number.max(number);
                 None
             }
-            Message::Reply { id, answer } => {
+            Message::Reply { id, tag, answer, continuation } => {
                 let asking = self.asking.take_if(|asking| asking.id == id)?;
-                let outcome = match answer {
-                    Answer::Done { .. } if matches!(asking.about, About::Range(..)) => KvOutcome::Gone,
-                    Answer::Done { outcome, position } => outcome_of(outcome, position.seq.0),
-                    Answer::Found(kept) => match kept.and_then(|kept| Some((kept.version?, kept.position))) {
-                        None => KvOutcome::Miss,
-                        Some((version, position)) => {
-                            let text = String::from_utf8(version.value).expect("values are numbers");
-                            let value = text.parse().expect("values are numbers");
-                            KvOutcome::Hit { value, version: Some(position.seq.0) }
-                        }
-                    },
-                    Answer::Unknown { time } => {
-                        self.begin_session(unix.max(time));
-                        return Some(Ended::GivenUp(asking));
-                    }
-                    Answer::NotMine | Answer::TooFew | Answer::Busy | Answer::Malformed => {
-                        assert!(answer != Answer::Malformed, "operations can be read");
-                        self.asking = Some(asking);
-                        return None;
-                    }
-                };
-                if let About::Key(key) = asking.about
-                    && let KvOutcome::Hit { version: Some(version), .. }
-                    | KvOutcome::Stored { version: Some(version) }
-                    | KvOutcome::Number { version: Some(version), .. } = outcome
-                {
-                    self.seen.insert(key, version);
-                }
-                Some(Ended::Answered(asking, outcome))
+                assert!(continuation.is_none_or(|given| given.blob == blob(id)), "a continuation comes back as it is");
+                self.replied(asking, tag, answer, unix)
             }
             _ => None,
+        }
+    }
+
+    fn replied(&mut self, mut asking: Asking, tag: u64, answer: Answer, unix: u32) -> Option<Ended> {
+        let once = self.asks_once(&asking);
+        let outcomes = match answer {
+            Answer::Done { .. } if matches!(asking.about, About::Range(..)) => vec![KvOutcome::Gone],
+            Answer::Done { outcome, position, .. } => vec![outcome_of(outcome, position.seq.0)],
+            Answer::Found(kept) => vec![found(kept)],
+            Answer::FoundMany(kept) => kept.into_iter().map(found).collect(),
+            Answer::Unknown { time } => {
+                self.begin_session(unix.max(time));
+                return Some(Ended::GivenUp(asking));
+            }
+            Answer::TimedOut if once => return Some(Ended::GivenUp(asking)),
+            Answer::Busy if self.fronts > 0 => {
+                // Nothing was done: even what is sent once may be sent again.
+                if tag == asking.tries {
+                    asking.tried_us = 0;
+                    self.front = self.random.below(self.fronts) as u32;
+                }
+                self.asking = Some(asking);
+                return None;
+            }
+            Answer::NotMine
+            | Answer::TooFew
+            | Answer::Busy
+            | Answer::Malformed
+            | Answer::Fenced
+            | Answer::AskAgain
+            | Answer::TimedOut => {
+                assert!(answer != Answer::Malformed, "operations can be read");
+                self.asking = Some(asking);
+                return None;
+            }
+        };
+        let first = match asking.about {
+            About::Key(key) | About::Keys(key, _) => Some(key),
+            About::Range(..) => None,
+        };
+        for (key, outcome) in first.into_iter().flat_map(|first| first..).zip(&outcomes) {
+            if let KvOutcome::Hit { version: Some(version), .. }
+            | KvOutcome::Stored { version: Some(version) }
+            | KvOutcome::Number { version: Some(version), .. } = outcome
+            {
+                self.seen.insert(key, *version);
+            }
+        }
+        Some(Ended::Answered(asking, outcomes))
+    }
+}
+
+fn blob(id: RequestId) -> Vec<u8> {
+    id.number.to_le_bytes().repeat(3)
+}
+
+/// The operation's bytes; `None` for a get.
+fn encode(asking: &Asking) -> Option<Vec<u8>> {
+    let text;
+    let operation = match asking.operation {
+        KvOperation::Get => return None,
+        KvOperation::Expire { .. } => unreachable!("nobody expires"),
+        KvOperation::Delete => Operation::Delete(Delete::default()),
+        KvOperation::Increment { by } => Operation::Arithmetic(Arithmetic {
+            decrement: false,
+            delta: by,
+            initial: 0,
+            vivify: None,
+            touch: None,
+            compare: None,
+            new_cas: None,
+        }),
+        KvOperation::Put { value }
+        | KvOperation::CompareAndSwap { value, .. }
+        | KvOperation::Add { value }
+        | KvOperation::Replace { value } => {
+            text = value.to_string();
+            let (mode, compare) = match asking.operation {
+                KvOperation::CompareAndSwap { expected, .. } => (Mode::Cas, Some(expected)),
+                KvOperation::Add { .. } => (Mode::Add, None),
+                KvOperation::Replace { .. } => (Mode::Replace, None),
+                _ => (Mode::Set, None),
+            };
+            Operation::Store(Store { mode, compare, expiry: asking.expiry, ..Store::set(text.as_bytes()) })
+        }
+    };
+    Some(postcard::to_allocvec(&operation).expect("an operation can be encoded"))
+}
+
+fn found(kept: Option<Kept>) -> KvOutcome {
+    match kept.and_then(|kept| Some((kept.version?, kept.position))) {
+        None => KvOutcome::Miss,
+        Some((version, position)) => {
+            let text = String::from_utf8(version.value).expect("values are numbers");
+            let value = text.parse().expect("values are numbers");
+            KvOutcome::Hit { value, version: Some(position.seq.0) }
         }
     }
 }

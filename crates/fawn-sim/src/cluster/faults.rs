@@ -9,7 +9,7 @@ use super::node_store::NodeStore;
 use super::world::{Event, Party, WRONG_US, World};
 
 /// The kinds of faults, as they are counted.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 17] = [
     "crash",
     "power failure",
     "lost disk",
@@ -24,9 +24,12 @@ pub const KINDS: [&str; 14] = [
     "drained stays",
     "other replicas",
     "held back",
+    "front-end crash",
+    "front-end pause",
+    "front-end cut off",
 ];
 
-const WEIGHTS: [u64; 14] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3, 16];
+const WEIGHTS: [u64; 17] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3, 16, 10, 10, 24];
 
 impl World {
     /// Something goes wrong, and something else will.
@@ -34,7 +37,9 @@ impl World {
         if self.healing {
             return;
         }
-        let kind = self.random.weighted(&WEIGHTS);
+        // Without front-ends nothing can happen to them.
+        let kinds = if self.fronts.is_empty() { &WEIGHTS[..13] } else { &WEIGHTS[..] };
+        let kind = self.random.weighted(kinds);
         self.summary.faults[kind] += 1;
         let node = self.random.below(self.places.len() as u64) as usize;
         match kind {
@@ -80,6 +85,7 @@ impl World {
                 self.command(Command::Set(settings));
             }
             13 => self.hold_back(node),
+            14..17 => self.front_fault(kind - 14),
             _ => {
                 let bad = self.random.chance(2, 3);
                 let most = if bad { 100 } else { 0 };
@@ -151,6 +157,7 @@ impl World {
     /// Some do not reach some others for a while.
     fn cut(&mut self, one_way: bool) {
         let mut all: Vec<Party> = (0..self.places.len()).map(Party::Node).collect();
+        all.extend((0..self.fronts.len()).map(Party::Front));
         all.extend((0..self.managers.members.len()).map(Party::Manager));
         all.extend((0..self.plan.clients as usize).map(Party::Client));
         let side: Vec<Party> = all.iter().copied().filter(|_| self.random.chance(1, 3)).collect();
@@ -202,6 +209,7 @@ impl World {
                 self.after(1000, Event::Restart(number));
             }
         }
+        self.heal_fronts();
         if self.managers.leader.is_none() {
             self.elect(Some(0));
         }

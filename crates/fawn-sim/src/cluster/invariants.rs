@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fawn_kv::chain::Lease;
+use fawn_kv::entry::Change;
 use fawn_kv::ids::{Chain, Epoch, Member, NodeId, RangeId, Seq};
 use fawn_kv::node::Node;
 use fawn_kv::store::RangeStore;
@@ -18,6 +19,8 @@ pub struct Invariants {
     leases: BTreeMap<NodeId, Lease>,
     /// Chains that became active at a member.
     pub activations: u64,
+    /// Fences that were committed.
+    pub fences: u64,
 }
 
 impl Invariants {
@@ -63,6 +66,8 @@ impl Invariants {
                 let checksum = checksum(&postcard::to_allocvec(entry).expect("an entry can be encoded"));
                 let at = (range, entry.position.seq);
                 let record = (checksum, entry.position.epoch);
+                let is_new = !self.committed.contains_key(&at);
+                self.fences += u64::from(is_new && matches!(entry.change, Change::Fence { .. }));
                 if *self.committed.entry(at).or_insert(record) != record {
                     return Err(format!(
                         "{me:?} commits another record than was committed before: {entry:?} in {range:?}"

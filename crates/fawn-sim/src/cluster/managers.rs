@@ -18,18 +18,19 @@ pub struct Managers {
     pub term: u64,
     timing: Timing,
     settings: Settings,
+    wedges: u32,
 }
 
 impl Managers {
     /// `count` managers without a leader.
-    pub fn new(count: usize, timing: Timing, settings: Settings) -> Self {
-        let members = (0..count).map(|_| Manager::new(timing, settings)).collect();
-        Self { members, log: Vec::new(), told: vec![0; count], leader: None, term: 0, timing, settings }
+    pub fn new(count: usize, timing: Timing, settings: Settings, wedges: u32) -> Self {
+        let members = (0..count).map(|_| Manager::new(timing, settings).with_wedges(wedges)).collect();
+        Self { members, log: Vec::new(), told: vec![0; count], leader: None, term: 0, timing, settings, wedges }
     }
 
     /// A manager starts anew: it knows what the log says, and leads no more.
     pub fn restart(&mut self, number: usize, now_us: u64) {
-        let mut manager = Manager::new(self.timing, self.settings);
+        let mut manager = Manager::new(self.timing, self.settings).with_wedges(self.wedges);
         let mut effects = fawn_kv::manager::Effects::default();
         for command in &self.log[..self.told[number]] {
             manager.committed(now_us, command, &mut effects);

@@ -9,12 +9,14 @@
 //!
 //! * [`run`]: one seed. [`Plan`]: what it may do.
 //! * `world`: the events and their order. `faults`: what goes wrong. `invariants`: what must hold at every step.
-//! * `rest`: what must hold of the whole. `client`, `workload`: what is asked, and checked. `managers`: the agreed log.
-//! * `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on simulated flash.
+//! * `rest`: what must hold of the whole. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
+//! * `managers`: the agreed log. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
+//!   simulated flash.
 
 mod client;
 mod faults;
 mod flash_store;
+mod fronts;
 mod invariants;
 mod managers;
 mod node_store;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use fawn_kv::front::Counts;
 use fawn_kv::ids::{Ack, Rules};
 
 use crate::random::Random;
@@ -30,8 +31,12 @@ pub struct Plan {
     pub clients: u32,
     /// Keys.
     pub keys: u64,
+    /// Front-ends; with none, clients ask the chains.
+    pub fronts: u32,
     /// Managers.
     pub managers: usize,
+    /// Leases and heartbeats are short, so that owners and members change often.
+    pub hasty: bool,
     /// Simulated time with faults, in microseconds.
     pub faults_us: u64,
     /// Whether anything goes wrong.
@@ -63,7 +68,9 @@ impl Plan {
             on_flash: seed % 4 == 3,
             clients: 3 + random.below(8) as u32,
             keys: 4 + random.below(30),
+            fronts: *random.pick(&[0, 0, 1, 2, 2, 3, 3]),
             managers: 3,
+            hasty: random.chance(1, 2),
             faults_us: 8_000_000,
             faults: true,
             trace: false,
@@ -90,6 +97,12 @@ pub struct Summary {
     pub records: u64,
     /// Chains that were active.
     pub chains: u64,
+    /// What front-ends did.
+    pub fronts: Counts,
+    /// Requests that were refused because of a fence, and fences that were committed.
+    pub fenced: u64,
+    /// See `fenced`.
+    pub fences: u64,
     /// Simulated time, in microseconds.
     pub simulated_us: u64,
     /// Of everything that happened, in its order.
@@ -106,6 +119,9 @@ impl Summary {
         self.messages += other.messages;
         self.records += other.records;
         self.chains += other.chains;
+        self.fronts.add(&other.fronts);
+        self.fenced += other.fenced;
+        self.fences += other.fences;
         self.simulated_us += other.simulated_us;
         self.trace ^= other.trace;
         for (mine, others) in self.faults.iter_mut().zip(other.faults) {

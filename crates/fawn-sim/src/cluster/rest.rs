@@ -18,6 +18,9 @@ impl World {
         }
         let Some(leader) = self.managers.leader else { return "nobody leads".into() };
         let state = self.managers.members[leader].state();
+        if let Some(why) = self.why_fronts_are_not_quiet(state.wedges.wedges()) {
+            return why;
+        }
         if let Some(node) = self.places.iter().filter(|place| place.run > 0).find_map(|place| match &place.node {
             Some(node) if node.member().is_some_and(|member| state.lives(member)) => None,
             _ => Some(place.run),

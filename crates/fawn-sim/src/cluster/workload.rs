@@ -56,6 +56,7 @@ impl World {
     fn keys_of(&self, about: About) -> Vec<u64> {
         match about {
             About::Key(key) => vec![key],
+            About::Keys(first, count) => (first..first + count).collect(),
             About::Range(_, keys) => {
                 (0..self.plan.keys).filter(|key| keys.contains(&self.positions[*key as usize])).collect()
             }
@@ -64,18 +65,19 @@ impl World {
 
     pub(super) fn ended(&mut self, number: usize, ended: Ended) -> Result<(), String> {
         let id = self.open[number].take().expect("what ends was begun");
-        let (asking, outcome) = match ended {
-            Ended::Answered(asking, outcome) => (asking, Some(outcome)),
-            Ended::GivenUp(asking) => (asking, None),
+        let (asking, outcomes) = match ended {
+            Ended::Answered(asking, outcomes) => (asking, outcomes),
+            Ended::GivenUp(asking) => (asking, Vec::new()),
         };
-        if let (None, KvOperation::Put { value }) = (outcome, asking.operation) {
+        if let (true, KvOperation::Put { value }) = (outcomes.is_empty(), asking.operation) {
             self.given_up.insert(value);
         }
-        self.summary.operations += u64::from(outcome.is_some());
-        self.summary.given_up += u64::from(outcome.is_none());
-        for key in self.keys_of(asking.about) {
+        self.summary.operations += u64::from(!outcomes.is_empty());
+        self.summary.given_up += u64::from(outcomes.is_empty());
+        for (at, key) in self.keys_of(asking.about).into_iter().enumerate() {
             let at_us = self.now_us;
-            self.check(key, |checker| match outcome {
+            // What is about a whole range has one outcome for all keys.
+            self.check(key, |checker| match outcomes.get(at).or(outcomes.first()).copied() {
                 Some(outcome) => checker.complete(at_us, id, outcome),
                 None => checker.unknown(id),
             })?;

@@ -6,14 +6,16 @@ use std::mem::Discriminant;
 
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::entry::Kept;
-use fawn_kv::ids::{Address, NodeId, RangeId};
+use fawn_kv::front::Front;
+use fawn_kv::ids::{Address, FrontId, NodeId, RangeId};
 use fawn_kv::manager::{Command, Effects, Settings};
-use fawn_kv::message::Message;
+use fawn_kv::message::{Answer, Message};
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{Gate, Part, Recovered, Ticket};
 use fawn_ring::{Key, MachineId};
 
 use super::client::{Client, position};
+use super::fronts::{FrontPlace, WEDGES};
 use super::invariants::{Invariants, checksum};
 use super::managers::Managers;
 use super::node_store::NodeStore;
@@ -38,6 +40,7 @@ pub(super) const WRONG_US: u64 = 500_000;
 pub(super) enum Party {
     Manager(usize),
     Node(usize),
+    Front(usize),
     Client(usize),
 }
 
@@ -86,6 +89,8 @@ pub(super) enum Event {
         term: u64,
     },
     ClientTick(usize),
+    FrontTick(usize),
+    FrontRestart(usize),
     Fault,
     Restart(usize),
     Heal(u64),
@@ -155,6 +160,7 @@ pub(super) struct World {
     events: BinaryHeap<Timed>,
     next_event: u64,
     pub(super) places: Vec<Place>,
+    pub(super) fronts: Vec<FrontPlace>,
     pub(super) managers: Managers,
     pub(super) clients: Vec<Client>,
     /// By key; `None` once nobody can tell in reasonable time.
@@ -180,7 +186,7 @@ pub(super) struct World {
     /// What is said to, or by, whom of which kind comes only then.
     pub(super) held_back: Option<(Party, Discriminant<Message>, u64)>,
     pub(super) healing: bool,
-    timing: Timing,
+    pub(super) timing: Timing,
 }
 
 /// Runs one seed.
@@ -198,7 +204,7 @@ pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Violation> {
 impl World {
     fn new(seed: u64, plan: Plan) -> Self {
         let mut random = Random::new(seed);
-        let timing = Timing {
+        let mut timing = Timing {
             history: 64,
             batch: 16,
             pending: 64,
@@ -207,8 +213,11 @@ impl World {
             broken_us: 3_000_000,
             ..Timing::default()
         };
+        if plan.hasty {
+            timing = Timing { heartbeat_us: 50_000, dead_us: 250_000, lease_us: 400_000, ..timing };
+        }
         let settings = Settings { replicas: plan.replicas, first_nodes: plan.nodes, rules: plan.rules };
-        let managers = Managers::new(plan.managers, timing, settings);
+        let managers = Managers::new(plan.managers, timing, settings, if plan.fronts == 0 { 0 } else { WEDGES });
         let lost_clock = if plan.lost_clock { random.below(u64::from(plan.nodes)) } else { u64::MAX };
         let places = (0..u64::from(plan.nodes + plan.late))
             .map(|number| Place {
@@ -223,7 +232,8 @@ impl World {
                 syncing: false,
             })
             .collect();
-        let clients = (0..plan.clients).map(|number| Client::new(number, random.fork())).collect();
+        let fronts = (0..plan.fronts).map(|_| FrontPlace::new(&mut random)).collect();
+        let clients = (0..plan.clients).map(|number| Client::new(number, plan.fronts, random.fork())).collect();
         let checkers = (0..plan.keys).map(|_| Some(Checker::new())).collect();
         let mut world = Self {
             plan,
@@ -232,6 +242,7 @@ impl World {
             events: BinaryHeap::new(),
             next_event: 0,
             places,
+            fronts,
             managers,
             clients,
             checkers,
@@ -258,6 +269,10 @@ impl World {
             let late = number >= plan.nodes as usize;
             let delay = world.random.below(if late { plan.faults_us } else { 50_000 });
             world.after(delay, Event::Restart(number));
+        }
+        for number in 0..plan.fronts as usize {
+            world.after(0, Event::FrontRestart(number));
+            world.after(0, Event::FrontTick(number));
         }
         for number in 0..plan.clients as usize {
             world.after(0, Event::ClientTick(number));
@@ -311,6 +326,8 @@ impl World {
         }
         (self.summary.records, self.summary.chains) = (self.invariants.records(), self.invariants.chains());
         self.summary.simulated_us = self.now_us;
+        self.summary.fences = self.invariants.fences;
+        self.count_fronts();
         Ok(())
     }
 
@@ -364,6 +381,15 @@ impl World {
             }
             Event::Lead { manager, term } => self.lead(manager, term),
             Event::ClientTick(number) => self.client_tick(number),
+            Event::FrontTick(number) => {
+                self.after(TICK_US, Event::FrontTick(number));
+                self.front_step(number, Front::tick);
+                Ok(())
+            }
+            Event::FrontRestart(number) => {
+                self.restart_front(number);
+                Ok(())
+            }
             Event::Fault => {
                 self.fault();
                 Ok(())
@@ -457,10 +483,15 @@ impl World {
         let Place { offset_us, fast_ppm, ahead_us, .. } = self.places[node];
         let us = offset_us + self.now_us - self.now_us * 4500 / 1_000_000 + self.now_us * fast_ppm / 1_000_000;
         let unix = match ahead_us {
-            Some(ahead_us) => BEGIN_UNIX - 2 + ((self.now_us + 2_000_000 + ahead_us - WRONG_US) / 1_000_000) as u32,
+            Some(ahead_us) => self.unix_of(ahead_us),
             None => 1000,
         };
         Now { us, unix }
+    }
+
+    /// The second by a clock that is so much ahead of one that is [`WRONG_US`] slow.
+    pub(super) fn unix_of(&self, ahead_us: u64) -> u32 {
+        BEGIN_UNIX - 2 + ((self.now_us + 2_000_000 + ahead_us - WRONG_US) / 1_000_000) as u32
     }
 
     /// The second by a clock that is right.
@@ -512,6 +543,7 @@ impl World {
         let sender = match from {
             Party::Manager(_) => Address::Manager,
             Party::Node(node) => Address::Node(NodeId(node as u64)),
+            Party::Front(front) => Address::Front(FrontId(front as u32)),
             Party::Client(client) => Address::Client(client as u32),
         };
         let receivers = match to {
@@ -520,18 +552,22 @@ impl World {
                 .map(Party::Manager)
                 .collect(),
             Address::Node(node) => vec![Party::Node(node.0 as usize)],
+            Address::Front(front) => vec![Party::Front(front.0 as usize)],
             Address::Client(client) => vec![Party::Client(client as usize)],
         };
         let kind = std::mem::discriminant(message);
         if !self.kinds.contains(&kind) {
             self.kinds.push(kind);
         }
+        self.summary.fenced += u64::from(matches!(message, Message::Reply { answer: Answer::Fenced, .. }));
+        // Whoever keeps no session asks over a connection, which loses, but does not double.
+        let once = matches!(message, Message::Ask { answered: None, .. });
         for to in receivers {
             self.summary.messages += 1;
             if self.cuts.values().any(|cut| cut.contains(&(from, to))) || self.random.chance(self.lost, 1000) {
                 continue;
             }
-            let copies = 1 + u64::from(self.random.chance(self.doubled, 1000));
+            let copies = 1 + u64::from(self.random.chance(self.doubled, 1000) && !once);
             for _ in 0..copies {
                 let late = self.random.chance(self.slow, 1000);
                 let latest = if late { *self.random.pick(&[50_000, 300_000, 300_000, 3_000_000]) } else { 1500 };
@@ -551,6 +587,13 @@ impl World {
             self.after(delay, Event::Deliver { to, from, bytes });
             return Ok(());
         }
+        if let Party::Front(front) = to
+            && self.now_us < self.fronts[front].paused_until_us
+        {
+            let delay = self.fronts[front].paused_until_us - self.now_us;
+            self.after(delay, Event::Deliver { to, from, bytes });
+            return Ok(());
+        }
         let message =
             Message::decode(&bytes).map_err(|error| format!("what was encoded cannot be decoded: {error}"))?;
         let unix = self.unix();
@@ -562,6 +605,10 @@ impl World {
                 Ok(())
             }
             Party::Node(number) => self.step(number, |node, now, out| node.receive(now, from, message, out)),
+            Party::Front(number) => {
+                self.front_step(number, |front, now, out| front.receive(now, message, out));
+                Ok(())
+            }
             Party::Client(number) => match self.clients[number].receive(message, unix) {
                 Some(ended) => self.ended(number, ended),
                 None => Ok(()),
@@ -594,7 +641,7 @@ impl World {
             Event::Deliver { to, from, bytes } => {
                 eprintln!("{:>10} {from:?} -> {to:?}: {:?}", self.now_us, Message::decode(bytes));
             }
-            Event::Tick(_) | Event::ManagerTick(_) | Event::ClientTick(_) => {}
+            Event::Tick(_) | Event::ManagerTick(_) | Event::ClientTick(_) | Event::FrontTick(_) => {}
             event => eprintln!("{:>10} {event:?}", self.now_us),
         }
     }

@@ -1,7 +1,7 @@
 //! What is asked of a node's store: all that the protocol may ask, in any order that it may.
 
 use fawn_kv::entry::{Asked, Change, Entry, Kept, Version};
-use fawn_kv::ids::{Attempt, Position, RangeId, RequestId, Seq};
+use fawn_kv::ids::{Address, Asker, Attempt, Position, RangeId, RequestId, Seq};
 use fawn_kv::meta::Meta;
 use fawn_kv::operation::Outcome;
 use fawn_kv::store::{RangeStore, Recovered};
@@ -92,7 +92,12 @@ impl RangeMachine {
             let key = if has_key { name } else { Vec::new() };
             self.next_request += 1;
             let id = RequestId { session: self.random.below(3), number: self.next_request };
-            let asked = Asked { id, answered: self.next_request - 1, client: 7, outcome: Outcome::NotStored };
+            let asked = Asked {
+                id,
+                answered: self.next_request - 1,
+                asker: Asker { address: Address::Client(7), tag: 0 },
+                outcome: Outcome::NotStored,
+            };
             let asked = self.random.chance(2, 3).then_some(asked);
             Entry { position, time: self.unix, key, change, asked }
         };

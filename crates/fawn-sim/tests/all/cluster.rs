@@ -11,6 +11,22 @@ fn clusters_lose_nothing_whatever_goes_wrong() {
     for (kind, count) in FAULTS.iter().zip(sum.faults) {
         assert!(count > 100, "{kind}: {count} times");
     }
+    // Everything that front-ends do, and that is done to them, was done.
+    let fronts = sum.fronts;
+    for (what, count) in [
+        ("hits", fronts.hits),
+        ("joined", fronts.joined),
+        ("forwards", fronts.forwards),
+        ("take-overs", fronts.takeovers),
+        ("stateless gets", fronts.stateless),
+        ("multi-gets", fronts.many),
+        ("refused for their number", fronts.busy),
+        ("given up", fronts.timed_out),
+        ("fences", sum.fences),
+        ("fenced", sum.fenced),
+    ] {
+        assert!(count > 100, "{what}: {count} times");
+    }
     assert!(sum.operations > 100_000 && sum.chains > 5000, "{sum:?}");
 }
 

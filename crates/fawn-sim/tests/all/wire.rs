@@ -1,7 +1,7 @@
 //! The bytes of messages.
 
 use fawn_kv::entry::{Asked, Change, Entry, Version};
-use fawn_kv::ids::{Epoch, Incarnation, Position, RangeId, RequestId, Seq};
+use fawn_kv::ids::{Address, Asker, Epoch, Incarnation, Position, RangeId, RequestId, Seq};
 use fawn_kv::message::{Message, VERSION, WireError};
 use fawn_kv::operation::Outcome;
 use fawn_sim::random::Random;
@@ -11,7 +11,8 @@ fn feed() -> Message {
     let version =
         Version { value: vec![7; 40], flags: 9, expiry: 0, stale: false, won: true, client_cas: Some(u64::MAX) };
     let id = RequestId { session: 5, number: 6 };
-    let asked = Some(Asked { id, answered: 4, client: 1, outcome: Outcome::NotFound });
+    let asker = Asker { address: Address::Client(1), tag: 9 };
+    let asked = Some(Asked { id, answered: 4, asker, outcome: Outcome::NotFound });
     let entry = Entry { position, time: 5, key: b"key".to_vec(), change: Change::Value(version), asked };
     Message::Feed {
         range: RangeId(1),

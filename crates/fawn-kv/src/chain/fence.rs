@@ -1,0 +1,98 @@
+//! Fences: below which wedge epoch nothing is served any more, key by key.
+//!
+//! A front-end that takes a wedge over logs a fence through every chain that has keys of it, before it serves or caches.
+//! From when a member has the fence in its log, committed or not, it refuses puts *and gets* of a lower epoch: an earlier
+//! owner that still runs can then neither change a key behind the new owner's cache nor show what the new owner has yet to
+//! hear of. Truncation rolls fences back with the records that they came from. They are part of what a range remembers
+//! ([`Alive`](crate::meta::Alive)): copied first, kept through restarts, and inherited by ranges that are split
+//! and merged.
+
+use super::replica::{Context, Phase, Replica};
+use crate::entry::Change;
+use crate::ids::{Address, WedgeEpoch};
+use crate::message::Message;
+use crate::planted::{Bug, planted};
+use crate::store::RangeStore;
+use fawn_ring::{Interval, Key};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The lowest wedge epoch that is still served, by position.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fences {
+    /// From each position up to the next one's, this epoch; neighbours differ. Epoch 0 below the first.
+    steps: BTreeMap<Key, WedgeEpoch>,
+}
+
+impl Fences {
+    /// The lowest wedge epoch that is served at a position.
+    pub fn at(&self, position: &Key) -> WedgeEpoch {
+        self.steps.range(..=*position).next_back().map_or(WedgeEpoch(0), |(_, epoch)| *epoch)
+    }
+
+    /// Whether nothing was ever fenced.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Raises the fence of these keys to `epoch`, where it is lower.
+    pub fn raise(&mut self, keys: &Interval, epoch: WedgeEpoch) {
+        let mut edges = vec![(keys.low, self.at(&keys.low))];
+        edges.extend(keys.high.successor().map(|next| (next, self.at(&next))));
+        self.steps.extend(edges);
+        for (_, step) in self.steps.range_mut(keys.low..=keys.high) {
+            *step = (*step).max(epoch);
+        }
+        let mut before = WedgeEpoch(0);
+        self.steps.retain(|_, step| std::mem::replace(&mut before, *step) != *step);
+    }
+
+    /// Whether all these keys are fenced with `epoch` at least.
+    pub fn cover(&self, keys: &Interval, epoch: WedgeEpoch) -> bool {
+        self.at(&keys.low) >= epoch && self.steps.range(keys.low..=keys.high).all(|(_, step)| *step >= epoch)
+    }
+
+    /// Takes over the fences of another range: the higher epoch stays.
+    pub fn join(&mut self, other: &Self) {
+        let mut steps = other.steps.iter().peekable();
+        while let Some((low, epoch)) = steps.next() {
+            let high = steps.peek().map_or(Key::MAX, |(next, _)| {
+                next.predecessor().expect("a step that follows another is not the lowest position")
+            });
+            self.raise(&Interval::new(*low, high), *epoch);
+        }
+    }
+}
+
+impl Replica {
+    /// Whether a front-end that asks as of this wedge epoch has been fenced off.
+    pub(super) fn is_fenced(&self, place: &Key, wedge: WedgeEpoch) -> bool {
+        let fences = if planted(Bug::FenceFromCommit) { &self.meta.alive.fences } else { &self.ahead.fences };
+        wedge < fences.at(place) && !planted(Bug::NoFence)
+    }
+
+    /// A front-end takes over a wedge; the tail tells it when the fence is committed.
+    pub(super) fn fence<S: RangeStore>(
+        &mut self,
+        front: Address,
+        keys: Interval,
+        epoch: WedgeEpoch,
+        context: &mut Context<'_, S>,
+    ) {
+        let Phase::Active(active) = &self.phase else { return };
+        if !active.is_head() {
+            return;
+        }
+        if self.meta.alive.fences.cover(&keys, epoch) {
+            let range = self.range;
+            return context.out.push((front, Message::FenceHolds { range, keys, epoch }));
+        }
+        // If it is in the log, it is answered once it is committed.
+        if !self.ahead.fences.cover(&keys, epoch) {
+            self.append_next(Vec::new(), Change::Fence { keys, epoch, front }, None, context);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,269 @@
+//! Fences by themselves, and as a member of a chain keeps them.
+
+use super::*;
+use crate::chain::{Lease, Timing};
+use crate::entry::{Entry, Kept};
+use crate::ids::{
+    Asker, Attempt, Chain, Epoch, FrontId, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq,
+};
+use crate::message::Answer;
+use crate::meta::Meta;
+use crate::operation::{Operation, Store};
+use crate::store::{Gate, Lookup, Part, Recovered, Scan, Ticket};
+use fawn_ring::Secret;
+
+fn at(prefix: u64) -> Key {
+    Key::lowest_with_prefix(prefix)
+}
+
+fn keys(low: u64, high: u64) -> Interval {
+    Interval::new(at(low), Key::highest_with_prefix(high))
+}
+
+#[test]
+fn a_fence_never_falls() {
+    let mut fences = Fences::default();
+    fences.raise(&keys(10, 19), WedgeEpoch(3));
+    fences.raise(&keys(5, 14), WedgeEpoch(2));
+    let seen: Vec<u64> = [4, 5, 9, 10, 14, 15, 19, 20].map(|prefix| fences.at(&at(prefix)).0).to_vec();
+    assert_eq!(seen, [0, 2, 2, 3, 3, 3, 3, 0]);
+}
+
+#[test]
+fn fences_reach_to_the_ends_of_the_key_space() {
+    let mut fences = Fences::default();
+    fences.raise(&Interval::ALL, WedgeEpoch(1));
+    fences.raise(&Interval::new(at(7), Key::MAX), WedgeEpoch(2));
+    assert_eq!((fences.at(&Key::MIN), fences.at(&Key::MAX)), (WedgeEpoch(1), WedgeEpoch(2)));
+    assert!(fences.cover(&Interval::ALL, WedgeEpoch(1)) && !fences.cover(&Interval::ALL, WedgeEpoch(2)));
+    assert!(fences.cover(&Interval::new(at(7), Key::MAX), WedgeEpoch(2)));
+}
+
+#[test]
+fn joined_fences_are_the_higher_of_both_everywhere() {
+    // Small enough to compare with a table.
+    let mut state = 1_u64;
+    let mut below = |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % bound
+    };
+    for _ in 0..200 {
+        let (mut fences, mut tables) = ([Fences::default(), Fences::default()], [[0_u64; 20]; 2]);
+        for _ in 0..8 {
+            let (which, low, epoch) = (below(2) as usize, below(20), below(5));
+            let high = low + below(20 - low);
+            fences[which].raise(&keys(low, high), WedgeEpoch(epoch));
+            for slot in &mut tables[which][low as usize..=high as usize] {
+                *slot = (*slot).max(epoch);
+            }
+        }
+        let mut joined = fences[0].clone();
+        joined.join(&fences[1]);
+        for prefix in 0..20 {
+            let most = tables[0][prefix as usize].max(tables[1][prefix as usize]);
+            assert_eq!(joined.at(&at(prefix)).0, most);
+            assert_eq!(joined.at(&Key::highest_with_prefix(prefix)).0, most);
+        }
+        assert!(joined.steps.len() <= 21, "neighbours that are equal are one step: {joined:?}");
+    }
+}
+
+/// A store in which everything is durable at once, and nothing is found.
+struct Nowhere;
+
+impl RangeStore for Nowhere {
+    fn create(&mut self, _: RangeId, _: Interval) -> Gate {
+        Gate(0)
+    }
+    fn append(&mut self, _: RangeId, _: &Entry) -> Gate {
+        Gate(0)
+    }
+    fn truncate(&mut self, _: RangeId, _: Position) -> Gate {
+        Gate(0)
+    }
+    fn hold(&mut self, _: RangeId, _: Attempt) -> Gate {
+        Gate(0)
+    }
+    fn reset(&mut self, _: RangeId) -> Gate {
+        Gate(0)
+    }
+    fn install(&mut self, _: RangeId, _: &[Kept]) -> Gate {
+        Gate(0)
+    }
+    fn install_end(&mut self, _: RangeId, _: &Meta, _: Seq) -> Gate {
+        Gate(0)
+    }
+    fn commit(&mut self, _: RangeId, _: &Entry) {}
+    fn inherit(&mut self, _: &[RangeId], _: &[(RangeId, Recovered)]) -> Gate {
+        Gate(0)
+    }
+    fn drop_range(&mut self, _: RangeId) -> Gate {
+        Gate(0)
+    }
+    fn lookup(&mut self, _: RangeId, _: &[u8], _: Ticket) -> Lookup {
+        Lookup::Known(None)
+    }
+    fn scan(&mut self, _: RangeId, _: Option<Key>, _: Seq, _: Position, _: Ticket) -> Scan {
+        Scan::Known(Part::default())
+    }
+    fn forgotten(&self, _: RangeId) -> Seq {
+        Seq(0)
+    }
+    fn durable(&self) -> Gate {
+        Gate(0)
+    }
+}
+
+const SECRET: Secret = Secret([1; 32]);
+
+/// Where the key of the tests' requests lies, by the top of it.
+fn key_prefix() -> u64 {
+    SECRET.position(b"k").prefix()
+}
+
+/// Some keys with the requests' among them.
+fn around() -> Interval {
+    keys(key_prefix() - 5, key_prefix() + 5)
+}
+
+const ME: Member = Member { node: NodeId(0), incarnation: Incarnation(1) };
+const FRONT: Address = Address::Front(FrontId(3));
+
+fn fence(seq: u64, keys: Interval, epoch: u64) -> Entry {
+    let position = Position { epoch: Epoch(1), seq: Seq(seq) };
+    let change = Change::Fence { keys, epoch: WedgeEpoch(epoch), front: FRONT };
+    Entry { position, time: 1, key: Vec::new(), change, asked: None }
+}
+
+/// One step of a member, and what it sends.
+fn step<T>(
+    replica: &mut Replica,
+    step: impl FnOnce(&mut Replica, &mut Context<'_, Nowhere>) -> T,
+) -> (T, Vec<Message>) {
+    let (mut store, mut out, mut tickets) = (Nowhere, Vec::new(), (BTreeMap::new(), 0));
+    let lease = Lease { asked_us: 1, until_us: u64::MAX };
+    let (timing, now_us) = (Timing::default(), 1);
+    let (unix, secret) = (1, &SECRET);
+    let mut context =
+        Context { now_us, unix, secret, lease, timing, store: &mut store, out: &mut out, tickets: &mut tickets };
+    let did = step(replica, &mut context);
+    (did, out.into_iter().map(|(_, message)| message).collect())
+}
+
+fn recovered(meta: Meta, entries: Vec<Entry>) -> Recovered {
+    Recovered { keys: Interval::ALL, held: Some(Attempt(1)), meta, entries }
+}
+
+/// The only member of a chain, which is head and tail.
+fn alone(meta: Meta) -> Replica {
+    let mut replica = Replica::new(RangeId(0), ME, recovered(meta, Vec::new()));
+    let last = replica.last();
+    step(&mut replica, |replica, context| {
+        let (attempt, incarnation, range) = (Attempt(2), ME.incarnation, RangeId(0));
+        replica.receive(Address::Manager, Message::Seal { incarnation, range, attempt, keys: Interval::ALL }, context);
+        let source = Some(ME);
+        replica.receive(Address::Manager, Message::Equalise { incarnation, range, attempt, source, last }, context);
+        let members = vec![ME];
+        let (epoch, first) = (Epoch(2), Seq(last.seq.0 + 10));
+        replica.activated(Chain { epoch, attempt, members, after: last, first, ..Chain::none(Interval::ALL) }, context);
+    });
+    assert!(replica.chain().is_some());
+    replica
+}
+
+/// What a put and a get of the same key are answered.
+fn ask(replica: &mut Replica, wedge: u64) -> [Option<Answer>; 2] {
+    let id = RequestId { session: 1 << 32, number: replica.last().seq.0 + 1 };
+    let asker = Asker { address: FRONT, tag: 7 };
+    let (range, wedge, key) = (RangeId(0), WedgeEpoch(wedge), b"k".to_vec());
+    let operation = postcard::to_allocvec(&Operation::Store(Store::set(b"v"))).unwrap();
+    let put = Message::Request { range, id, answered: 0, asker, wedge, key: key.clone(), operation };
+    let get = Message::Get { range, id, asker, wedge, key, continuation: None };
+    [put, get].map(|message| {
+        let ((), sent) = step(replica, |replica, context| replica.receive(FRONT, message, context));
+        sent.into_iter().find_map(|message| match message {
+            Message::Reply { answer, .. } => Some(answer),
+            _ => None,
+        })
+    })
+}
+
+fn is_served(answers: &[Option<Answer>; 2]) -> bool {
+    answers.iter().all(|answer| matches!(answer, Some(Answer::Done { .. } | Answer::Found(_))))
+}
+
+#[test]
+fn from_when_it_is_in_the_log_a_fence_keeps_off_puts_and_gets_of_lower_epochs() {
+    let mut replica = alone(Meta::default());
+    assert!(is_served(&ask(&mut replica, 0)));
+    let other = keys(0, 9);
+    for (keys, epoch) in [(around(), 3), (other, 9)] {
+        // Records that its chain has not committed: the member is mid in a chain, say.
+        step(&mut replica, |replica, context| {
+            let position = Position { epoch: Epoch(2), seq: replica.last().seq.next() };
+            replica.append(Entry { position, ..fence(0, keys, epoch) }, context);
+        });
+    }
+    assert!(replica.meta.alive.fences.is_empty(), "they are not committed");
+    let place = at(key_prefix());
+    assert!(replica.is_fenced(&place, WedgeEpoch(2)) && !replica.is_fenced(&place, WedgeEpoch(3)));
+    let fenced = Some(Answer::Fenced);
+    assert_eq!(ask(&mut replica, 2), [fenced.clone(), fenced]);
+    assert!(is_served(&ask(&mut replica, 3)), "other keys have other fences");
+}
+
+#[test]
+fn a_flush_that_would_go_past_the_owners_of_wedges_is_refused() {
+    let mut replica = alone(Meta::default());
+    let (range, id, asker) = (RangeId(0), RequestId { session: 2 << 32, number: 1 }, Asker { address: FRONT, tag: 7 });
+    let message = Message::Flush { range, id, answered: 0, asker, due: 0 };
+    step(&mut replica, |replica, context| {
+        let fence = Message::Fence { range, front: FRONT, keys: keys(0, 9), epoch: WedgeEpoch(1) };
+        replica.receive(FRONT, fence, context);
+    });
+    let ((), sent) = step(&mut replica, |replica, context| replica.receive(FRONT, message, context));
+    assert!(matches!(&sent[..], [Message::Reply { answer: Answer::Fenced, .. }]), "{sent:?}");
+}
+
+#[test]
+fn truncation_rolls_fences_back() {
+    let begin = Change::Begin { after: Position::default() };
+    let entries =
+        vec![Entry { change: begin, ..fence(1, keys(0, 9), 0) }, fence(2, keys(0, 9), 2), fence(3, keys(0, 9), 3)];
+    let mut replica = Replica::new(RangeId(0), ME, recovered(Meta::default(), entries));
+    assert!(replica.is_fenced(&at(5), WedgeEpoch(2)));
+    let to = Position { epoch: Epoch(1), seq: Seq(2) };
+    step(&mut replica, |replica, context| replica.truncate(to, context));
+    assert!(!replica.is_fenced(&at(5), WedgeEpoch(2)) && replica.is_fenced(&at(5), WedgeEpoch(1)));
+}
+
+#[test]
+fn restarts_copies_splits_and_merges_remember_fences() {
+    let mut meta = Meta::default();
+    meta.commit(Interval::ALL, &fence(1, keys(0, 9), 4));
+    assert!(alone(meta.clone()).is_fenced(&at(5), WedgeEpoch(3)));
+    let mut copy = Replica::new(RangeId(0), ME, recovered(Meta::default(), Vec::new()));
+    step(&mut copy, |copy, context| copy.copied(meta.clone(), Seq(0), context));
+    assert!(copy.is_fenced(&at(5), WedgeEpoch(3)));
+    step(&mut copy, Replica::reset);
+    assert!(!copy.is_fenced(&at(5), WedgeEpoch(3)), "what is discarded is discarded whole");
+    let (lower, upper) = Interval::ALL.cut(&at(5)).unwrap();
+    assert_eq!(meta.cut(lower).alive.fences.at(&at(5)), WedgeEpoch(4));
+    let mut other = Meta::default();
+    other.commit(upper, &fence(1, keys(8, 20), 6));
+    let joined = meta.cut(lower).joined(other, [lower, upper], Position::default());
+    let seen = [5, 8, 15].map(|prefix| joined.alive.fences.at(&at(prefix)).0);
+    assert_eq!(seen, [4, 6, 6], "the higher epoch wins");
+}
+
+#[test]
+fn whoever_asks_for_a_fence_is_told_when_it_is_committed_and_told_again() {
+    let mut replica = alone(Meta::default());
+    let message = Message::Fence { range: RangeId(0), front: FRONT, keys: keys(0, 9), epoch: WedgeEpoch(2) };
+    let holds = Message::FenceHolds { range: RangeId(0), keys: keys(0, 9), epoch: WedgeEpoch(2) };
+    let ((), sent) = step(&mut replica, |replica, context| replica.receive(FRONT, message.clone(), context));
+    assert!(sent.contains(&holds), "{sent:?}");
+    let last = replica.last();
+    let ((), sent) = step(&mut replica, |replica, context| replica.receive(FRONT, message, context));
+    assert_eq!((sent, replica.last()), (vec![holds], last), "without another record");
+}

@@ -1,0 +1,196 @@
+//! What comes back, and what it says of the newest version of its key.
+
+use super::flights::{Age, Work, age};
+use super::machine::Front;
+use crate::chain::Now;
+use crate::entry::{Kept, Version};
+use crate::ids::{Address, Asker, Position, RequestId};
+use crate::message::{Answer, Continuation, Message};
+use crate::operation::{Append, Decision, Mode, NewValue, Operation, Outcome, Store, evaluate};
+use crate::planted::{Bug, planted};
+use fawn_ring::Key;
+
+impl Front {
+    /// A chain, or another front-end, has answered.
+    pub(super) fn answered(
+        &mut self,
+        id: RequestId,
+        tag: u64,
+        answer: Answer,
+        now: Now,
+        out: &mut Vec<(Address, Message)>,
+    ) {
+        let now_us = now.us;
+        let Some(flight) = self.flights.get(tag).filter(|flight| flight.id == id) else {
+            // To a try that was given up, or answered otherwise.
+            if let Answer::Found(Some(kept)) = answer
+                && planted(Bug::LateReplyFills)
+            {
+                self.fill_late(kept);
+            }
+            return;
+        };
+        match answer {
+            Answer::Found(kept) if flight.is_get() => {
+                self.found(tag, kept.as_ref(), now_us);
+                self.end(tag, &Answer::Found(kept), out);
+            }
+            Answer::Done { outcome, position, again } if !flight.is_get() => {
+                self.done(tag, outcome, position, again, now);
+                self.end(tag, &Answer::Done { outcome, position, again }, out);
+            }
+            Answer::Unknown { time } if !flight.is_get() => {
+                self.session.forgotten(id.session, time);
+                self.end_unknown(tag, &Answer::Unknown { time }, out);
+            }
+            Answer::Malformed if !flight.is_get() => self.end(tag, &Answer::Malformed, out),
+            Answer::Fenced => {
+                if flight.epoch.is_some() && flight.epoch == self.own_at(&flight.place).map(|own| own.epoch) {
+                    let wedge = self.routes.wedge_at(&flight.place).map(|(wedge, _)| wedge);
+                    self.lose(wedge.expect("a wedge that is owned is known"));
+                }
+                self.ask_view(now_us, out);
+            }
+            // It is tried again, when more is known.
+            _ => self.ask_view(now_us, out),
+        }
+    }
+
+    /// Ends a request of which nobody knows what became, or will become, of it.
+    pub(super) fn end_unknown(&mut self, tag: u64, answer: &Answer, out: &mut Vec<(Address, Message)>) {
+        let flight = self.flights.get(tag).expect("what ends is in flight");
+        if !flight.is_get() {
+            let (place, key) = (flight.place, flight.key.clone());
+            self.spoil(&place, &key);
+        }
+        self.end(tag, answer, out);
+    }
+
+    /// A tail has shown a key.
+    fn found(&mut self, tag: u64, kept: Option<&Kept>, now_us: u64) {
+        let flight = self.flights.get(tag).expect("what is answered is in flight");
+        let (place, key) = (flight.place, flight.key.clone());
+        let known = kept.cloned().unwrap_or(Kept { key, position: Position::default(), version: None });
+        let newest = self.see(&place, &known.key, age(&known));
+        self.fill(tag, place, known, newest, now_us);
+    }
+
+    /// An operation was carried out.
+    fn done(&mut self, tag: u64, outcome: Outcome, position: Position, again: bool, now: Now) {
+        let flight = self.flights.get(tag).expect("what is answered is in flight");
+        let (place, key) = (flight.place, flight.key.clone());
+        let Work::Write { operation, .. } = &flight.work else { unreachable!("a get is not carried out") };
+        let made = made(operation, outcome, now.unix);
+        if matches!(made, Made::Something) {
+            // It shows something of the key as of `position`, but not what is there.
+            return self.spoil(&place, &key);
+        }
+        let gone = matches!(made, Made::Nothing);
+        let newest = self.see(&place, &key, (position, gone));
+        if !again || planted(Bug::RetryFills) {
+            let version = if let Made::Version(version) = made { Some(version) } else { None };
+            self.fill(tag, place, Kept { key, position, version }, newest, now.us);
+        }
+    }
+
+    /// A version of a key was seen: what is older goes. Returns the newest that was seen before, while anything of the
+    /// key was in flight.
+    fn see(&mut self, place: &Key, key: &[u8], age: Age) -> Age {
+        let newest = self.flights.newest(key);
+        self.flights.seen(key, age);
+        if self.cache.age(place, key).is_some_and(|cached| cached < age) {
+            self.cache.remove(place);
+        }
+        newest
+    }
+
+    /// Something of a key was seen, or happened to it, that does not say what is there now.
+    fn spoil(&mut self, place: &Key, key: &[u8]) {
+        self.cache.remove(place);
+        self.flights.spoil(key);
+    }
+
+    /// The answer of a request as the newest version of its key, if it is.
+    fn fill(&mut self, tag: u64, place: Key, kept: Kept, newest: Age, now_us: u64) {
+        let flight = self.flights.get(tag).expect("what is answered is in flight");
+        let Some(own) = self.own_at(&place).filter(|own| flight.epoch == Some(own.epoch) && own.is_served()) else {
+            return;
+        };
+        let is_newest = age(&kept) >= newest && flight.fills;
+        if own.has_lease(now_us) && (is_newest || planted(Bug::NoVersionFloor)) {
+            let epoch = own.epoch;
+            self.cache.fill(place, kept, epoch);
+        }
+    }
+
+    /// As a planted bug does.
+    fn fill_late(&mut self, kept: Kept) {
+        let place = self.position(&kept.key);
+        let older = self.cache.age(&place, &kept.key).is_none_or(|cached| cached < age(&kept));
+        if let Some(epoch) = self.own_at(&place).map(|own| own.epoch)
+            && older
+        {
+            self.cache.fill(place, kept, epoch);
+        }
+    }
+
+    /// The answer to a get that nothing was remembered of.
+    pub(super) fn pass_on(
+        &mut self,
+        id: RequestId,
+        continuation: Continuation,
+        answer: Answer,
+        now_us: u64,
+        out: &mut Vec<(Address, Message)>,
+    ) {
+        let answer = if let Answer::Found(kept) = answer {
+            if let Some(kept) = &kept {
+                let place = self.position(&kept.key);
+                self.see(&place, &kept.key, age(kept));
+            }
+            Answer::Found(kept)
+        } else {
+            self.ask_view(now_us, out);
+            Answer::AskAgain
+        };
+        let Asker { address, tag } = continuation.asker;
+        out.push((address, Message::Reply { id, tag, continuation: Some(continuation), answer }));
+    }
+}
+
+/// What is there after an operation.
+enum Made {
+    /// What its answer does not say.
+    Something,
+    Version(Version),
+    Nothing,
+}
+
+/// What an operation has made.
+fn made(operation: &[u8], outcome: Outcome, unix: u32) -> Made {
+    let Ok(operation) = postcard::from_bytes::<Operation<'_>>(operation) else { return Made::Something };
+    match (operation, outcome) {
+        // Whether it has expired already is for the range's time to say.
+        (Operation::Store(store), Outcome::Stored { .. }) if is_plain(&store) && store.expiry == 0 => {
+            let set = Operation::Store(Store { mode: Mode::Set, ..store });
+            let Decision { append, .. } = evaluate(&set, None, unix, usize::MAX);
+            let Append::Value(crate::operation::Version { value, flags, expiry, stale, won, client_cas }) = append
+            else {
+                return Made::Something;
+            };
+            let NewValue::Given(value) = value else { return Made::Something };
+            Made::Version(Version { value: value.to_vec(), flags, expiry, stale, won, client_cas })
+        }
+        (Operation::Delete(delete), Outcome::Deleted) if !delete.invalidate && !delete.drop_value => Made::Nothing,
+        _ => Made::Something,
+    }
+}
+
+/// Whether what is stored is just what was given.
+fn is_plain(store: &Store<'_>) -> bool {
+    match store.mode {
+        Mode::Set | Mode::Add | Mode::Replace => true,
+        Mode::Cas => !store.invalidate,
+        Mode::Append { .. } | Mode::Prepend { .. } => false,
+    }
+}

@@ -1,0 +1,216 @@
+//! The response cache: the newest versions of few keys, that there is none included.
+//!
+//! It is there to keep the load on nodes even, not to save it: with the most wanted `N log N` keys of a cluster of `N`
+//! nodes here, what is left to be asked is spread over all of them (coupon collector; CMU-PDL-08-108 §3.5). Eviction is
+//! scan-resistant (by `quick_cache`). An entry is of one wedge epoch, and of no use in another.
+
+use super::flights::{Age, age};
+use crate::entry::Kept;
+use crate::ids::WedgeEpoch;
+use fawn_ring::{Interval, Key};
+use quick_cache::unsync::{Cache as QuickCache, DefaultLifecycle};
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// An entry counts once for each so many bytes that it has begun, so that one number bounds both entries and bytes.
+const UNIT_BYTES: u64 = 4096;
+
+/// What an entry costs beside its key and value: position, slot and the allocator's share.
+const OVERHEAD_BYTES: u64 = 128;
+
+/// Entries that are enough for a cluster of so many nodes: `factor · N · log2 N`, and a few for the smallest.
+pub fn entries_for(nodes: usize, factor: u32) -> u64 {
+    let nodes = nodes.max(2) as f64;
+    (f64::from(factor) * nodes * nodes.log2()).ceil() as u64
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    kept: Kept,
+    epoch: WedgeEpoch,
+}
+
+#[derive(Clone, Debug)]
+struct Weighter;
+
+impl quick_cache::Weighter<Key, Entry> for Weighter {
+    fn weight(&self, _: &Key, entry: &Entry) -> u64 {
+        units(&entry.kept)
+    }
+}
+
+fn units(kept: &Kept) -> u64 {
+    let value = kept.version.as_ref().map_or(0, |version| version.value.len());
+    (kept.key.len() as u64 + value as u64 + OVERHEAD_BYTES).div_ceil(UNIT_BYTES)
+}
+
+/// Positions are uniform already: their beginning is the hash. The same run comes from the same seed.
+#[derive(Clone, Copy, Debug, Default)]
+struct PlaceHasher(u64);
+
+impl Hasher for PlaceHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(first) = bytes.first_chunk::<8>() {
+            self.0 = u64::from_le_bytes(*first);
+        }
+    }
+
+    /// A fixed-size array's length says nothing.
+    fn write_usize(&mut self, _: usize) {}
+}
+
+/// The cache of one front-end.
+#[derive(Debug)]
+pub struct Cache {
+    entries: QuickCache<Key, Entry, Weighter, BuildHasherDefault<PlaceHasher>>,
+    budget_bytes: u64,
+}
+
+impl Cache {
+    /// A cache that holds nothing yet, nor may, before it is [resized](Self::resize); of at most `budget_bytes` ever.
+    pub fn new(budget_bytes: u64) -> Self {
+        let entries = QuickCache::with(64, 0, Weighter, BuildHasherDefault::default(), DefaultLifecycle::default());
+        Self { entries, budget_bytes }
+    }
+
+    /// Makes room for `entries`, as far as the budget allows; what no longer fits goes.
+    pub fn resize(&mut self, entries: u64) {
+        let capacity = entries.min(self.budget_bytes / UNIT_BYTES);
+        if capacity != self.entries.capacity() {
+            self.entries.set_capacity(capacity);
+        }
+    }
+
+    /// What is known of a key in a wedge epoch.
+    pub fn get(&mut self, place: &Key, key: &[u8], epoch: WedgeEpoch) -> Option<&Kept> {
+        let entry = self.entries.get(place)?;
+        (entry.kept.key == key && entry.epoch == epoch).then_some(&entry.kept)
+    }
+
+    /// The same in whatever epoch, as a planted bug has it.
+    pub(super) fn get_of_any_epoch(&mut self, place: &Key, key: &[u8]) -> Option<&Kept> {
+        self.entries.get(place).filter(|entry| entry.kept.key == key).map(|entry| &entry.kept)
+    }
+
+    /// How new what is here of a key is, whatever its epoch.
+    pub(super) fn age(&self, place: &Key, key: &[u8]) -> Option<Age> {
+        self.entries.peek(place).filter(|entry| entry.kept.key == key).map(|entry| age(&entry.kept))
+    }
+
+    /// Takes a version, in the place of another one that may be here. One that is too large to be cached is not, nor is
+    /// the other one any more.
+    pub fn fill(&mut self, place: Key, kept: Kept, epoch: WedgeEpoch) {
+        if units(&kept) * 8 > self.entries.capacity().max(8) {
+            self.remove(&place);
+        } else {
+            self.entries.insert(place, Entry { kept, epoch });
+        }
+    }
+
+    /// Drops what is at a position.
+    pub fn remove(&mut self, place: &Key) {
+        self.entries.remove(place);
+    }
+
+    /// Drops all keys of a wedge.
+    pub fn empty(&mut self, keys: &Interval) {
+        self.entries.retain(|place, _| !keys.contains(place));
+    }
+
+    /// Entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Version;
+    use crate::ids::{Epoch, Position, Seq};
+
+    const EPOCH: WedgeEpoch = WedgeEpoch(1);
+
+    fn at(number: u64) -> Key {
+        // As spread as hashes are.
+        Key::lowest_with_prefix(number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    fn kept(number: u64, bytes: usize) -> Kept {
+        let value = vec![7; bytes];
+        let version = Version { value, flags: 0, expiry: 0, stale: false, won: false, client_cas: None };
+        let position = Position { epoch: Epoch(1), seq: Seq(number) };
+        Kept { key: number.to_be_bytes().to_vec(), position, version: Some(version) }
+    }
+
+    #[test]
+    fn entries_grow_with_the_nodes_as_n_log_n() {
+        assert_eq!([1, 2, 8, 1000].map(|nodes| entries_for(nodes, 1)), [2, 2, 24, 9966]);
+        assert_eq!(entries_for(8, 3), 72);
+    }
+
+    #[test]
+    fn neither_entries_nor_bytes_exceed_their_bounds() {
+        let mut cache = Cache::new(1 << 20);
+        cache.resize(100);
+        for number in 0..1000 {
+            cache.fill(at(number), kept(number, 10), EPOCH);
+        }
+        assert!((50..=100).contains(&cache.len()), "{} entries", cache.len());
+        cache.resize(u64::MAX);
+        for number in 0..1000 {
+            cache.fill(at(number), kept(number, 30_000), EPOCH);
+        }
+        assert!(cache.len() * 30_000 <= 1 << 20 && cache.len() > 20, "{} entries", cache.len());
+        cache.resize(10);
+        assert!(cache.len() <= 10);
+    }
+
+    #[test]
+    fn a_value_that_is_too_large_takes_the_place_of_nothing_but_its_own_key() {
+        let mut cache = Cache::new(1 << 20);
+        cache.resize(100);
+        cache.fill(at(1), kept(1, 10), EPOCH);
+        cache.fill(at(2), kept(2, 10), EPOCH);
+        cache.fill(at(1), kept(1, 1 << 20), EPOCH);
+        assert_eq!(cache.get(&at(1), &1_u64.to_be_bytes(), EPOCH), None, "the older version is gone");
+        assert!(cache.get(&at(2), &2_u64.to_be_bytes(), EPOCH).is_some());
+    }
+
+    #[test]
+    fn an_entry_of_another_wedge_epoch_is_not_shown() {
+        let mut cache = Cache::new(1 << 20);
+        cache.resize(100);
+        cache.fill(at(1), kept(1, 10), EPOCH);
+        assert_eq!(cache.get(&at(1), &1_u64.to_be_bytes(), EPOCH.next()), None);
+        assert_eq!(cache.get(&at(1), b"another key at the same position", EPOCH), None);
+        cache.empty(&Interval::ALL);
+        assert!(cache.is_empty());
+    }
+
+    #[test]
+    fn a_scan_does_not_drive_out_what_is_wanted_again_and_again() {
+        let mut cache = Cache::new(1 << 20);
+        cache.resize(100);
+        let mut hits = 0;
+        for number in 0..50_000_u64 {
+            let hot = number % 40;
+            let key = hot.to_be_bytes();
+            if cache.get(&at(hot), &key, EPOCH).is_some() {
+                hits += 1;
+            } else {
+                cache.fill(at(hot), kept(hot, 10), EPOCH);
+            }
+            cache.fill(at(1_000_000 + number), kept(1_000_000 + number, 10), EPOCH);
+        }
+        assert!(hits > 45_000, "{hits} of 50000");
+    }
+}

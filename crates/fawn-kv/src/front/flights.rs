@@ -1,0 +1,213 @@
+//! What a front-end has asked for and has not been answered, by its tag and by its key.
+//!
+//! While anything of a key is in flight, the newest version of it that was seen is kept, so that no older answer, which
+//! may come late, is taken for the newest.
+
+use crate::entry::Kept;
+use crate::ids::{Asker, Position, RequestId, WedgeEpoch};
+use fawn_ring::Key;
+use std::collections::BTreeMap;
+
+/// How new what was seen of a key is: the place of the record that made it, and whether it is gone. What has expired, or was
+/// flushed, is gone without a record of its own, and does not come back.
+pub(super) type Age = (Position, bool);
+
+/// How new a version is.
+pub(super) fn age(kept: &Kept) -> Age {
+    (kept.position, kept.version.is_none())
+}
+
+/// Who waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiter {
+    /// Somebody outside, and what the request is called there.
+    Asker(Asker, RequestId),
+    /// One of many gets, and its place among them.
+    Part(u64, usize),
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// Show the key.
+    Get,
+    /// Carry an operation out.
+    Write {
+        /// The operation, as postcard has it.
+        operation: Vec<u8>,
+        /// As far as the request's session is answered; `None`: it is the front-end's own session.
+        answered: Option<u64>,
+    },
+}
+
+/// One request.
+#[derive(Debug)]
+pub(super) struct Flight {
+    /// What it is called, at every try.
+    pub(super) id: RequestId,
+    pub(super) place: Key,
+    pub(super) key: Vec<u8>,
+    pub(super) work: Work,
+    pub(super) waiters: Vec<Waiter>,
+    /// It came from another front-end, and goes no further than to a chain.
+    pub(super) forwarded: bool,
+    pub(super) began_us: u64,
+    /// When it was last tried.
+    pub(super) sent_us: Option<u64>,
+    /// The epoch as of which its chain was asked; `None`: not asked, or another front-end was.
+    pub(super) epoch: Option<WedgeEpoch>,
+    /// The newest version of the key that was seen when its chain was asked first.
+    newest: Age,
+    /// Nothing has happened that makes its answer unfit for the cache.
+    pub(super) fills: bool,
+}
+
+impl Flight {
+    /// A request that is not sent yet.
+    pub(super) fn new(id: RequestId, place: Key, key: Vec<u8>, work: Work, waiter: Waiter, began_us: u64) -> Self {
+        Self {
+            id,
+            place,
+            key,
+            work,
+            waiters: vec![waiter],
+            forwarded: false,
+            began_us,
+            sent_us: None,
+            epoch: None,
+            newest: Age::default(),
+            fills: true,
+        }
+    }
+
+    pub(super) fn is_get(&self) -> bool {
+        matches!(self.work, Work::Get)
+    }
+
+    /// Bytes that it holds, about.
+    fn bytes(&self) -> usize {
+        let operation = if let Work::Write { operation, .. } = &self.work { operation.len() } else { 0 };
+        size_of::<Self>() + 2 * self.key.len() + operation
+    }
+}
+
+#[derive(Debug, Default)]
+struct OfKey {
+    tags: Vec<u64>,
+    newest: Age,
+}
+
+/// All requests in flight.
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    by_tag: BTreeMap<u64, Flight>,
+    by_key: BTreeMap<Vec<u8>, OfKey>,
+    /// Those that write.
+    by_id: BTreeMap<RequestId, u64>,
+    bytes: usize,
+}
+
+impl Flights {
+    pub(super) fn len(&self) -> usize {
+        self.by_tag.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn tags(&self) -> Vec<u64> {
+        self.by_tag.keys().copied().collect()
+    }
+
+    pub(super) fn get(&self, tag: u64) -> Option<&Flight> {
+        self.by_tag.get(&tag)
+    }
+
+    pub(super) fn get_mut(&mut self, tag: u64) -> Option<&mut Flight> {
+        self.by_tag.get_mut(&tag)
+    }
+
+    /// The write of this name.
+    pub(super) fn write(&mut self, id: RequestId) -> Option<&mut Flight> {
+        self.by_tag.get_mut(self.by_id.get(&id)?)
+    }
+
+    /// Begins a request; `cached` is the version of its key that is in the cache.
+    pub(super) fn insert(&mut self, tag: u64, flight: Flight, cached: Option<Age>) {
+        let of_key = self.by_key.entry(flight.key.clone()).or_default();
+        of_key.tags.push(tag);
+        of_key.newest = of_key.newest.max(cached.unwrap_or_default());
+        if !flight.is_get() {
+            self.by_id.insert(flight.id, tag);
+        }
+        self.bytes += flight.bytes();
+        let before = self.by_tag.insert(tag, flight);
+        assert!(before.is_none(), "a tag is given once");
+    }
+
+    /// Ends a request, answered or not.
+    pub(super) fn remove(&mut self, tag: u64) -> Option<Flight> {
+        let flight = self.by_tag.remove(&tag)?;
+        let of_key = self.by_key.get_mut(&flight.key).expect("a key with a flight is known");
+        of_key.tags.retain(|other| *other != tag);
+        if of_key.tags.is_empty() {
+            self.by_key.remove(&flight.key);
+        }
+        if !flight.is_get() {
+            self.by_id.remove(&flight.id);
+        }
+        self.bytes -= flight.bytes();
+        Some(flight)
+    }
+
+    /// The request is sent to its chain as of this epoch.
+    pub(super) fn sent(&mut self, tag: u64, epoch: WedgeEpoch) {
+        let flight = self.by_tag.get_mut(&tag).expect("what is sent is in flight");
+        if flight.sent_us.is_none() {
+            flight.newest = self.by_key[&flight.key].newest;
+        } else if flight.epoch != Some(epoch) {
+            // An answer to an earlier try, from before, may still come.
+            flight.fills = false;
+        }
+        flight.epoch = Some(epoch);
+    }
+
+    /// The newest version that was seen of a key, while anything of it is in flight.
+    pub(super) fn newest(&self, key: &[u8]) -> Age {
+        self.by_key.get(key).map_or_else(Age::default, |of_key| of_key.newest)
+    }
+
+    /// A version was seen.
+    pub(super) fn seen(&mut self, key: &[u8], age: Age) {
+        if let Some(of_key) = self.by_key.get_mut(key) {
+            of_key.newest = of_key.newest.max(age);
+        }
+    }
+
+    /// Something was seen of a key, nobody knows of which version: no answer that is under way is known to be the newest.
+    pub(super) fn spoil(&mut self, key: &[u8]) {
+        for tag in self.by_key.get(key).into_iter().flat_map(|of_key| &of_key.tags) {
+            let flight = self.by_tag.get_mut(tag).expect("the tags of a key are in flight");
+            flight.fills = false;
+        }
+    }
+
+    /// All that is in flight of some keys is unfit for the cache.
+    pub(super) fn spoil_all(&mut self, keys: &fawn_ring::Interval) {
+        for flight in self.by_tag.values_mut().filter(|flight| keys.contains(&flight.place)) {
+            flight.fills = false;
+        }
+    }
+
+    /// A get of the key in flight whose answer will do for another that begins now: asked of the chain in this epoch, and
+    /// with nothing newer seen since. `old`: with anything.
+    pub(super) fn joinable(&mut self, key: &[u8], epoch: WedgeEpoch, old: bool) -> Option<&mut Flight> {
+        let of_key = self.by_key.get(key)?;
+        let fits = |flight: &Flight| {
+            flight.is_get() && flight.epoch == Some(epoch) && (old || (flight.fills && flight.newest == of_key.newest))
+        };
+        let tag = of_key.tags.iter().rev().find(|tag| self.by_tag.get(tag).is_some_and(fits))?;
+        self.by_tag.get_mut(tag)
+    }
+}

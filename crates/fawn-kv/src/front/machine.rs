@@ -1,0 +1,443 @@
+//! The machine: what it is asked, and where it sends it.
+
+use super::cache::Cache;
+use super::flights::{Flight, Flights, Waiter, Work};
+use super::life::Life;
+use super::many::Many;
+use super::routes::Routes;
+use super::session::Session;
+use super::wedge::Own;
+use crate::chain::{Now, Timing};
+use crate::entry::Kept;
+use crate::ids::{Address, Asker, Chain, FrontId, NodeId, RequestId, WedgeId};
+use crate::message::{Answer, Continuation, Message};
+use crate::planted::{Bug, planted};
+use fawn_ring::{Key, Secret};
+use std::collections::BTreeMap;
+
+/// How much a front-end takes on, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Requests in flight.
+    pub flights: usize,
+    /// Bytes of what is in flight, and of parts of answers that wait for the rest, each.
+    pub bytes: usize,
+    /// Who may wait for one answer.
+    pub waiters: usize,
+    /// Keys of one multi-get.
+    pub keys: usize,
+    /// The cache may have this many times `N log2 N` entries …
+    pub cache_factor: u32,
+    /// … and no more bytes than this.
+    pub cache_bytes: u64,
+    /// What is not answered is tried again after this, in microseconds …
+    pub retry_us: u64,
+    /// … and given up after this.
+    pub deadline_us: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            flights: 16_384,
+            bytes: 256 << 20,
+            waiters: 4096,
+            keys: 1024,
+            cache_factor: 4,
+            cache_bytes: 64 << 20,
+            retry_us: 100_000,
+            deadline_us: 5_000_000,
+        }
+    }
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Gets that the cache answered.
+    pub hits: u64,
+    /// Gets that were sent to a chain.
+    pub misses: u64,
+    /// Gets that joined one in flight.
+    pub joined: u64,
+    /// Requests that were sent on to another front-end.
+    pub forwards: u64,
+    /// Wedges that were taken over from another owner.
+    pub takeovers: u64,
+    /// Gets that nothing was remembered of.
+    pub stateless: u64,
+    /// Multi-gets.
+    pub many: u64,
+    /// Requests that were not taken on.
+    pub busy: u64,
+    /// Requests that were given up.
+    pub timed_out: u64,
+}
+
+impl Counts {
+    /// Adds what has happened to another front-end.
+    pub fn add(&mut self, other: &Self) {
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.joined += other.joined;
+        self.forwards += other.forwards;
+        self.takeovers += other.takeovers;
+        self.stateless += other.stateless;
+        self.many += other.many;
+        self.busy += other.busy;
+        self.timed_out += other.timed_out;
+    }
+}
+
+/// A request as it comes.
+pub(super) struct Ask {
+    pub(super) id: RequestId,
+    pub(super) answered: Option<u64>,
+    pub(super) forwarded: bool,
+    pub(super) key: Vec<u8>,
+    pub(super) operation: Option<Vec<u8>>,
+}
+
+/// Whether a get waits with another.
+enum Joined {
+    No,
+    Yes,
+    /// Too many do.
+    Full,
+}
+
+/// One front-end.
+#[derive(Debug)]
+pub struct Front {
+    pub(super) id: FrontId,
+    pub(super) timing: Timing,
+    pub(super) limits: Limits,
+    secret: Secret,
+    pub(super) life: Life,
+    next_tag: u64,
+    pub(super) session: Session,
+    pub(super) routes: Routes,
+    pub(super) own: BTreeMap<WedgeId, Own>,
+    pub(super) cache: Cache,
+    pub(super) flights: Flights,
+    pub(super) manys: BTreeMap<u64, Many>,
+    /// Of parts of answers.
+    pub(super) held_bytes: usize,
+    pub(super) counts: Counts,
+}
+
+impl Front {
+    /// A front-end that starts. `nonce` was never used before, and its lower half is the lower half of nobody else's
+    /// sessions.
+    pub fn new(id: FrontId, nonce: u64, timing: Timing, limits: Limits, secret: Secret) -> Self {
+        Self {
+            id,
+            timing,
+            limits,
+            secret,
+            life: Life::new(nonce),
+            next_tag: 0,
+            session: Session::new(nonce as u32),
+            routes: Routes::default(),
+            own: BTreeMap::new(),
+            cache: Cache::new(limits.cache_bytes),
+            flights: Flights::default(),
+            manys: BTreeMap::new(),
+            held_bytes: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// What has happened so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Requests in flight.
+    pub fn in_flight(&self) -> usize {
+        self.flights.len()
+    }
+
+    /// The wedges that it serves under a valid lease.
+    pub fn served(&self, now_us: u64) -> impl Iterator<Item = WedgeId> {
+        let served = self.own.iter().filter(move |(_, own)| own.is_served() && own.has_lease(now_us));
+        served.map(|(wedge, _)| *wedge)
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
+        let now_us = now.us;
+        self.live(now_us, out);
+        let mut unanswered = false;
+        for tag in self.flights.tags() {
+            let flight = self.flights.get(tag).expect("nothing has ended since");
+            if now_us >= flight.began_us + self.limits.deadline_us {
+                self.counts.timed_out += 1;
+                self.end_unknown(tag, &Answer::TimedOut, out);
+            } else if flight.sent_us.is_none_or(|sent| now_us >= sent + self.limits.retry_us) {
+                unanswered = true;
+                self.send(tag, now_us, out);
+            }
+        }
+        if unanswered {
+            self.ask_view(now_us, out);
+        }
+    }
+
+    /// A message has come.
+    pub fn receive(&mut self, now: Now, message: Message, out: &mut Vec<(Address, Message)>) {
+        match message {
+            Message::Ask { id, answered, asker, forwarded, key, operation, continuation } => {
+                let ask = Ask { id, answered, forwarded, key, operation };
+                match continuation {
+                    Some(blob) if ask.operation.is_none() => self.get_stateless(ask, asker, blob, now, out),
+                    _ => self.ask(ask, Waiter::Asker(asker, id), now, out),
+                }
+            }
+            Message::AskMany { id, asker, keys } => self.ask_many(id, asker, keys, now, out),
+            Message::Reply { id, tag, continuation: None, answer } => self.answered(id, tag, answer, now, out),
+            Message::Reply { id, continuation: Some(continuation), answer, .. } => {
+                self.pass_on(id, continuation, answer, now.us, out);
+            }
+            message => self.hear(now.us, message, out),
+        }
+    }
+
+    pub(super) fn next_tag(&mut self) -> u64 {
+        self.next_tag += 1;
+        self.next_tag
+    }
+
+    /// Tags of this life are above all those of lives before.
+    pub(super) fn begin_tags(&mut self, above: u64) {
+        self.next_tag = self.next_tag.max(above);
+    }
+
+    pub(super) fn position(&self, key: &[u8]) -> Key {
+        self.secret.position(key)
+    }
+
+    pub(super) fn own_at(&self, place: &Key) -> Option<&Own> {
+        let (wedge, _) = self.routes.wedge_at(place)?;
+        self.own.get(&wedge)
+    }
+
+    /// Takes a request on, answers it from the cache, or refuses it.
+    pub(super) fn ask(&mut self, ask: Ask, waiter: Waiter, now: Now, out: &mut Vec<(Address, Message)>) {
+        let place = self.secret.position(&ask.key);
+        if ask.forwarded && self.own_at(&place).is_none() {
+            return self.deliver(waiter, Answer::AskAgain, out);
+        }
+        if ask.operation.is_none() {
+            if let Some(kept) = self.hit(&place, &ask.key, now) {
+                return self.deliver(waiter, Answer::Found(Some(kept)), out);
+            }
+            match self.join(&place, &ask.key, waiter, now.us) {
+                Joined::No => {}
+                Joined::Yes => return,
+                Joined::Full => return self.refuse(waiter, out),
+            }
+        } else if ask.answered.is_some()
+            && let Some(flight) = self.flights.write(ask.id)
+        {
+            // Another try of what is under way.
+            if !flight.waiters.contains(&waiter) && flight.waiters.len() < self.limits.waiters {
+                flight.waiters.push(waiter);
+            }
+            return;
+        }
+        let full = self.flights.len() >= self.limits.flights || self.flights.bytes() >= self.limits.bytes;
+        if full || !self.life.has_begun() {
+            return self.refuse(waiter, out);
+        }
+        let Ask { mut id, answered, forwarded, key, operation } = ask;
+        let work = match operation {
+            None => Work::Get,
+            Some(operation) => {
+                if answered.is_none() {
+                    id = self.session.number(now.unix, self.timing.session_idle_s);
+                }
+                Work::Write { operation, answered }
+            }
+        };
+        let (tag, cached) = (self.next_tag(), self.cache.age(&place, &key));
+        let mut flight = Flight::new(id, place, key, work, waiter, now.us);
+        flight.forwarded = forwarded;
+        self.flights.insert(tag, flight, cached);
+        self.send(tag, now.us, out);
+    }
+
+    fn refuse(&mut self, waiter: Waiter, out: &mut Vec<(Address, Message)>) {
+        self.counts.busy += 1;
+        self.deliver(waiter, Answer::Busy, out);
+    }
+
+    /// What the cache has of a key, if it may be shown.
+    fn hit(&mut self, place: &Key, key: &[u8], now: Now) -> Option<Kept> {
+        let (wedge, _) = self.routes.wedge_at(place)?;
+        let own = self.own.get(&wedge)?;
+        let epoch = own.epoch;
+        let kept = if planted(Bug::CacheKeptAcrossEpochs) {
+            self.cache.get_of_any_epoch(place, key)
+        } else {
+            self.cache.get(place, key, epoch)
+        };
+        let kept = kept?.clone();
+        let expiry = kept.version.as_ref().map_or(0, |version| version.expiry);
+        if expiry != 0 && expiry <= now.unix {
+            // The chain judges, by its own time, whether it has expired.
+            self.cache.remove(place);
+            return None;
+        }
+        if !own.has_lease(now.us) && !planted(Bug::HitWithoutLeaseCheck) {
+            return None;
+        }
+        self.counts.hits += 1;
+        Some(kept)
+    }
+
+    /// Waits with a get that is under way, if its answer will do.
+    fn join(&mut self, place: &Key, key: &[u8], waiter: Waiter, now_us: u64) -> Joined {
+        let Some(own) = self.own_at(place).filter(|own| own.has_lease(now_us)) else { return Joined::No };
+        let epoch = own.epoch;
+        let Some(flight) = self.flights.joinable(key, epoch, planted(Bug::JoinOfOldMiss)) else { return Joined::No };
+        if flight.waiters.len() >= self.limits.waiters {
+            return Joined::Full;
+        }
+        flight.waiters.push(waiter);
+        self.counts.joined += 1;
+        Joined::Yes
+    }
+
+    /// Sends a request to whoever can answer it, if that is known.
+    fn send(&mut self, tag: u64, now_us: u64, out: &mut Vec<(Address, Message)>) {
+        let flight = self.flights.get(tag).expect("what is sent is in flight");
+        let Some((_, wedge)) = self.routes.wedge_at(&flight.place) else { return };
+        let first = flight.sent_us.is_none();
+        let sent = match self.own_at(&flight.place).map(|own| (own.epoch, own.is_served())) {
+            Some((_, false)) => None,
+            Some((epoch, true)) => {
+                let asked = self.to_chain(tag);
+                if asked.is_some() {
+                    self.counts.misses += u64::from(first && flight.is_get());
+                    self.flights.sent(tag, epoch);
+                }
+                asked
+            }
+            None if flight.forwarded => return self.end(tag, &Answer::AskAgain, out),
+            None => {
+                let owner = wedge.owner.filter(|owner| owner.front != self.id);
+                let asked = owner.map(|owner| (Address::Front(owner.front), self.forward(tag)));
+                if asked.is_some() {
+                    self.counts.forwards += u64::from(first);
+                    // What comes back is another's answer.
+                    self.flights.get_mut(tag).expect("it is in flight").fills = false;
+                }
+                asked
+            }
+        };
+        if let Some(sent) = sent {
+            self.flights.get_mut(tag).expect("it is in flight").sent_us = Some(now_us);
+            out.push(sent);
+        }
+    }
+
+    /// The request for its chain.
+    fn to_chain(&self, tag: u64) -> Option<(Address, Message)> {
+        let flight = self.flights.get(tag)?;
+        let (range, chain) = self.routes.range_at(&flight.place)?;
+        let (id, place, key) = (flight.id, flight.place, flight.key.clone());
+        let first = flight.sent_us.is_none();
+        let wedge = self.own_at(&place)?.epoch;
+        let asker = Asker { address: Address::Front(self.id), tag };
+        Some(match &flight.work {
+            Work::Get => {
+                let to = if first { reader(chain, tag) } else { chain.tail().node };
+                (Address::Node(to), Message::Get { range, id, asker, wedge, key, continuation: None })
+            }
+            Work::Write { operation, answered } => {
+                let (operation, answered) = (operation.clone(), self.answered_up_to(*answered));
+                let message = Message::Request { range, id, answered, asker, wedge, key, operation };
+                (Address::Node(chain.head().node), message)
+            }
+        })
+    }
+
+    /// The request for another front-end.
+    fn forward(&self, tag: u64) -> Message {
+        let flight = self.flights.get(tag).expect("what is sent is in flight");
+        let asker = Asker { address: Address::Front(self.id), tag };
+        let (answered, operation) = match &flight.work {
+            Work::Get => (None, None),
+            Work::Write { operation, answered } => (Some(self.answered_up_to(*answered)), Some(operation.clone())),
+        };
+        let (id, key) = (flight.id, flight.key.clone());
+        Message::Ask { id, answered, asker, forwarded: true, key, operation, continuation: None }
+    }
+
+    /// As far as a request's session is answered; `None`: the front-end's own.
+    fn answered_up_to(&self, answered: Option<u64>) -> u64 {
+        answered.unwrap_or_else(|| self.session.answered())
+    }
+
+    /// Ends a request with an answer for all who wait for it.
+    pub(super) fn end(&mut self, tag: u64, answer: &Answer, out: &mut Vec<(Address, Message)>) {
+        let Some(flight) = self.flights.remove(tag) else { return };
+        if let Work::Write { answered: None, .. } = flight.work {
+            self.session.ended(flight.id.number);
+        }
+        for waiter in flight.waiters {
+            self.deliver(waiter, answer.clone(), out);
+        }
+    }
+
+    pub(super) fn deliver(&mut self, waiter: Waiter, answer: Answer, out: &mut Vec<(Address, Message)>) {
+        match waiter {
+            Waiter::Asker(Asker { address, tag }, id) => {
+                out.push((address, Message::Reply { id, tag, continuation: None, answer }));
+            }
+            Waiter::Part(many, at) => self.part(many, at, answer, out),
+        }
+    }
+
+    /// A get that nothing is remembered of: all that is needed to answer it travels with it.
+    fn get_stateless(&mut self, ask: Ask, asker: Asker, blob: Vec<u8>, now: Now, out: &mut Vec<(Address, Message)>) {
+        let Ask { id, key, forwarded, .. } = ask;
+        self.counts.stateless += 1;
+        let place = self.secret.position(&key);
+        if let Some(kept) = self.hit(&place, &key, now) {
+            let continuation = Some(Continuation { asker, blob });
+            let answer = Answer::Found(Some(kept));
+            return out.push((asker.address, Message::Reply { id, tag: asker.tag, continuation, answer }));
+        }
+        let owner = self.routes.wedge_at(&place).and_then(|(_, wedge)| wedge.owner);
+        let to_other = owner.filter(|owner| owner.front != self.id && !forwarded);
+        match (self.own_at(&place), self.routes.range_at(&place), to_other) {
+            (Some(own), Some((range, chain)), _) if own.is_served() => {
+                let continuation = Some(Continuation { asker, blob });
+                let mine = Asker { address: Address::Front(self.id), tag: 0 };
+                let get = Message::Get { range, id, asker: mine, wedge: own.epoch, key, continuation };
+                out.push((Address::Node(chain.tail().node), get));
+            }
+            (None, _, Some(owner)) => {
+                self.counts.forwards += 1;
+                let (operation, continuation) = (None, Some(blob));
+                let ask = Message::Ask { id, answered: None, asker, forwarded: true, key, operation, continuation };
+                out.push((Address::Front(owner.front), ask));
+            }
+            _ => {
+                let continuation = Some(Continuation { asker, blob });
+                out.push((
+                    asker.address,
+                    Message::Reply { id, tag: asker.tag, continuation, answer: Answer::AskAgain },
+                ));
+            }
+        }
+    }
+}
+
+/// Whom to ask for a key: the tail, or any member where reads are spread.
+fn reader(chain: &Chain, tag: u64) -> NodeId {
+    let at = if chain.rules.spread_reads { tag as usize % chain.members.len() } else { chain.members.len() - 1 };
+    chain.members[at].node
+}

@@ -1,0 +1,70 @@
+//! Who is in which chain, and who owns which wedge, as far as is known.
+
+use crate::ids::{Chain, RangeId, WedgeId};
+use crate::manager::{Wedge, numbered, wedge_at};
+use crate::map::Map;
+use fawn_ring::{Interval, Key};
+use std::collections::BTreeSet;
+
+/// What the manager has said.
+#[derive(Debug, Default)]
+pub(super) struct Routes {
+    map: Map,
+    wedges: Vec<Wedge>,
+}
+
+impl Routes {
+    /// Takes what is newer.
+    pub(super) fn learn(&mut self, number: u64, chains: Vec<(RangeId, Chain)>, wedges: &[Wedge]) {
+        for (range, chain) in chains.into_iter().filter(|(_, chain)| !chain.members.is_empty()) {
+            self.map.learn(range, chain);
+        }
+        self.map.number = self.map.number.max(number);
+        self.wedges.extend(wedges.iter().skip(self.wedges.len()));
+        for (known, wedge) in self.wedges.iter_mut().zip(wedges) {
+            if (wedge.epoch, wedge.released) > (known.epoch, known.released) {
+                *known = *wedge;
+            }
+        }
+    }
+
+    /// As of which change chains are known.
+    pub(super) fn number(&self) -> u64 {
+        self.map.number
+    }
+
+    /// The wedge of a position; `None` before anything is known.
+    pub(super) fn wedge_at(&self, place: &Key) -> Option<(WedgeId, &Wedge)> {
+        wedge_at(&self.wedges, place)
+    }
+
+    /// All wedges.
+    pub(super) fn wedges(&self) -> impl Iterator<Item = (WedgeId, &Wedge)> {
+        numbered(&self.wedges)
+    }
+
+    /// A wedge.
+    pub(super) fn wedge(&self, wedge: WedgeId) -> Option<&Wedge> {
+        self.wedges.get(wedge.0 as usize)
+    }
+
+    /// The range of a position and its chain, if it has one.
+    pub(super) fn range_at(&self, place: &Key) -> Option<(RangeId, &Chain)> {
+        self.map.lookup(place)
+    }
+
+    /// The parts of `keys` that lie in ranges that have a chain.
+    pub(super) fn parts(&self, keys: &Interval) -> impl Iterator<Item = (RangeId, &Chain, Interval)> {
+        let keys = *keys;
+        self.map.overlapping(keys).map(move |(range, chain)| {
+            let (low, high) = (chain.keys.low.max(keys.low), chain.keys.high.min(keys.high));
+            (range, chain, Interval::new(low, high))
+        })
+    }
+
+    /// Nodes that are in any chain.
+    pub(super) fn nodes(&self) -> usize {
+        let members = self.map.overlapping(Interval::ALL).flat_map(|(_, chain)| &chain.members);
+        members.map(|member| member.node).collect::<BTreeSet<_>>().len()
+    }
+}

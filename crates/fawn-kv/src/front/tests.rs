@@ -1,0 +1,534 @@
+//! One front-end, whose nodes and manager are played by the test.
+
+use super::machine::{Front, Limits};
+use crate::chain::{Now, Timing};
+use crate::entry::{Kept, Version};
+use crate::ids::{
+    Address, Asker, Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId,
+    RequestId, Seq, WedgeEpoch, WedgeId,
+};
+use crate::manager::Wedge;
+use crate::message::{Answer, Message};
+use crate::operation::{Arithmetic, Cas, Delete, Mode, Number, Operation, Outcome, Store};
+use fawn_ring::{Interval, Secret};
+
+/// Names the start, and the front-end's own session.
+const LOW: u64 = 77;
+const LEASE_US: u64 = 2_000_000;
+const ME: FrontId = FrontId(0);
+const OTHER: FrontId = FrontId(1);
+
+struct Bench {
+    front: Front,
+    now_us: u64,
+    next: u64,
+}
+
+/// What the front-end asked a chain or another front-end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Sent {
+    to: Address,
+    id: RequestId,
+    tag: u64,
+    wedge: Option<WedgeEpoch>,
+}
+
+impl Bench {
+    /// A front-end that owns the one wedge there is, in epoch 1, under a lease, and serves it.
+    fn serving() -> Self {
+        let mut bench = Self::with(Limits::default());
+        bench.lease(WedgeEpoch(1));
+        bench.fence_all(WedgeEpoch(1));
+        bench
+    }
+
+    /// One that owns nothing yet.
+    fn with(limits: Limits) -> Self {
+        let front = Front::new(ME, LOW, Timing::default(), limits, Secret([3; 32]));
+        let mut bench = Self { front, now_us: 10_000_000, next: 1 };
+        bench.hear(Message::FrontWelcome { nonce: LOW, incarnation: Incarnation(1) });
+        bench.view(WedgeEpoch(0), None);
+        bench
+    }
+
+    fn now(&self) -> Now {
+        Now { us: self.now_us, unix: (self.now_us / 1_000_000) as u32 }
+    }
+
+    fn hear(&mut self, message: Message) -> Vec<(Address, Message)> {
+        let mut out = Vec::new();
+        self.front.receive(self.now(), message, &mut out);
+        out
+    }
+
+    fn tick(&mut self, us: u64) -> Vec<(Address, Message)> {
+        self.now_us += us;
+        let mut out = Vec::new();
+        self.front.tick(self.now(), &mut out);
+        out
+    }
+
+    /// Two ranges, one node each; one wedge.
+    fn view(&mut self, epoch: WedgeEpoch, owner: Option<FrontId>) {
+        let halves = Interval::ALL.divide(2);
+        let chain = |at: usize| Chain {
+            epoch: Epoch(1),
+            attempt: Attempt(1),
+            members: vec![Member { node: NodeId(5 + at as u64), incarnation: Incarnation(1) }],
+            ..Chain::none(halves[at])
+        };
+        let owner = owner.map(|front| FrontMember { front, incarnation: Incarnation(1) });
+        let wedges = vec![Wedge { keys: Interval::ALL, epoch, owner, released: false }];
+        self.hear(Message::View { number: 1, chains: vec![(RangeId(0), chain(0)), (RangeId(1), chain(1))], wedges });
+    }
+
+    /// A heartbeat goes out and is answered at once.
+    fn lease(&mut self, epoch: WedgeEpoch) -> Vec<(Address, Message)> {
+        let beat = |(_, message): &(Address, Message)| match message {
+            Message::FrontHeartbeat { nonce, .. } => Some(*nonce),
+            _ => None,
+        };
+        let nonce = self.tick(300_000).iter().find_map(beat).expect("a heartbeat is due");
+        self.hear(Message::FrontLease { incarnation: Incarnation(1), nonce, wedges: vec![(WedgeId(0), epoch)] })
+    }
+
+    fn fence_all(&mut self, epoch: WedgeEpoch) {
+        let keys = Interval::ALL.divide(2);
+        for (range, keys) in keys.into_iter().enumerate() {
+            self.hear(Message::FenceHolds { range: RangeId(range as u32), keys, epoch });
+        }
+    }
+
+    fn ask(&mut self, key: &str, operation: Option<&Operation<'_>>) -> Vec<(Address, Message)> {
+        let id = RequestId { session: 9, number: self.next };
+        self.next += 1;
+        let asker = Asker { address: Address::Client(4), tag: id.number };
+        let operation = operation.map(|operation| postcard::to_allocvec(operation).unwrap());
+        let answered = operation.is_some().then_some(0);
+        let key = key.as_bytes().to_vec();
+        self.hear(Message::Ask { id, answered, asker, forwarded: false, key, operation, continuation: None })
+    }
+
+    fn get(&mut self, key: &str) -> Vec<(Address, Message)> {
+        self.ask(key, None)
+    }
+
+    /// A get that must be sent to a chain.
+    fn miss(&mut self, key: &str) -> Sent {
+        let out = self.get(key);
+        asked(&out)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Sent {
+        let out = self.ask(key, Some(&Operation::Store(Store::set(value.as_bytes()))));
+        asked(&out)
+    }
+
+    fn reply(&mut self, sent: &Sent, answer: Answer) -> Vec<(Address, Message)> {
+        self.hear(Message::Reply { id: sent.id, tag: sent.tag, continuation: None, answer })
+    }
+
+    fn stored(&mut self, sent: &Sent, seq: u64, again: bool) {
+        let outcome = Outcome::Stored { cas: Cas::Appended, size: 1 };
+        self.reply(sent, Answer::Done { outcome, position: at(seq), again });
+    }
+
+    /// What the cache shows of a key. If it has nothing, a get is under way from here on.
+    fn cached(&mut self, key: &str) -> Option<Answer> {
+        answers(&self.get(key)).pop()
+    }
+}
+
+fn at(seq: u64) -> Position {
+    Position { epoch: Epoch(1), seq: Seq(seq) }
+}
+
+fn kept(key: &str, value: &str, seq: u64) -> Kept {
+    let value = value.as_bytes().to_vec();
+    let version = Version { value, flags: 0, expiry: 0, stale: false, won: false, client_cas: None };
+    Kept { key: key.as_bytes().to_vec(), position: at(seq), version: Some(version) }
+}
+
+fn found(key: &str, value: &str, seq: u64) -> Answer {
+    Answer::Found(Some(kept(key, value, seq)))
+}
+
+fn answers(out: &[(Address, Message)]) -> Vec<Answer> {
+    let answer = |(to, message): &(Address, Message)| match message {
+        Message::Reply { answer, .. } if *to == Address::Client(4) => Some(answer.clone()),
+        _ => None,
+    };
+    out.iter().filter_map(answer).collect()
+}
+
+fn all_asked(out: &[(Address, Message)]) -> Vec<Sent> {
+    let sent = |(to, message): &(Address, Message)| match message {
+        Message::Get { id, asker, wedge, .. } | Message::Request { id, asker, wedge, .. } => {
+            Some(Sent { to: *to, id: *id, tag: asker.tag, wedge: Some(*wedge) })
+        }
+        Message::Ask { id, asker, .. } => Some(Sent { to: *to, id: *id, tag: asker.tag, wedge: None }),
+        _ => None,
+    };
+    out.iter().filter_map(sent).collect()
+}
+
+fn asked(out: &[(Address, Message)]) -> Sent {
+    let mut sent = all_asked(out);
+    assert_eq!(sent.len(), 1, "one thing is asked: {out:?}");
+    sent.remove(0)
+}
+
+#[test]
+fn a_wedge_is_served_only_once_all_its_fences_are_committed() {
+    let mut bench = Bench::with(Limits::default());
+    let fences = bench.lease(WedgeEpoch(1));
+    let to: Vec<Address> = fences.iter().map(|(to, _)| *to).collect();
+    assert_eq!(to, [Address::Node(NodeId(5)), Address::Node(NodeId(6))], "the heads of all ranges with keys of it");
+    assert_eq!(all_asked(&bench.get("k")), [], "it waits");
+    let halves = Interval::ALL.divide(2);
+    bench.hear(Message::FenceHolds { range: RangeId(0), keys: halves[0], epoch: WedgeEpoch(1) });
+    assert_eq!(all_asked(&bench.tick(10_000)), [], "one is missing");
+    let again = bench.tick(60_000);
+    let fences = again.iter().filter(|(_, message)| matches!(message, Message::Fence { .. })).count();
+    assert_eq!(fences, 1, "and is asked for again: {again:?}");
+    bench.hear(Message::FenceHolds { range: RangeId(1), keys: halves[1], epoch: WedgeEpoch(1) });
+    assert_eq!(asked(&bench.tick(10_000)).wedge, Some(WedgeEpoch(1)));
+}
+
+#[test]
+fn the_cache_answers_under_a_lease_and_the_chain_without_one() {
+    let mut bench = Bench::serving();
+    let miss = bench.miss("k");
+    assert_eq!(answers(&bench.reply(&miss, found("k", "v", 5))), [found("k", "v", 5)]);
+    assert_eq!(bench.cached("k"), Some(found("k", "v", 5)));
+    bench.now_us += LEASE_US;
+    let miss = bench.miss("k");
+    assert_eq!(miss.wedge, Some(WedgeEpoch(1)), "it asks as the owner that it may still be");
+    // The same owner in the same epoch: what was cached is still right.
+    bench.lease(WedgeEpoch(1));
+    assert_eq!(bench.cached("k"), Some(found("k", "v", 5)));
+}
+
+#[test]
+fn that_a_key_is_not_there_is_cached_too() {
+    let mut bench = Bench::serving();
+    let miss = bench.miss("k");
+    bench.reply(&miss, Answer::Found(None));
+    assert!(matches!(bench.cached("k"), Some(Answer::Found(Some(Kept { version: None, .. })))));
+    let deletes = Operation::Delete(Delete::default());
+    let sent = asked(&bench.ask("j", Some(&deletes)));
+    bench.reply(&sent, Answer::Done { outcome: Outcome::Deleted, position: at(7), again: false });
+    assert!(matches!(bench.cached("j"), Some(Answer::Found(Some(Kept { version: None, .. })))));
+}
+
+#[test]
+fn a_get_joins_a_miss_unless_something_newer_was_seen_since() {
+    let mut bench = Bench::serving();
+    let miss = bench.miss("k");
+    assert_eq!(bench.get("k"), [], "it waits with the other");
+    let set = bench.set("k", "new");
+    bench.stored(&set, 8, false);
+    // The answer of the miss may be older than what was just stored; the cache has that.
+    assert_eq!(bench.cached("k"), Some(found("k", "new", 8)));
+    let outcome = Outcome::Number(Number { value: 1, cas: Cas::Appended, expiry_before: 0, expiry: 0, created: false });
+    let adds = Operation::Arithmetic(Arithmetic {
+        decrement: false,
+        delta: 1,
+        initial: 0,
+        vivify: None,
+        touch: None,
+        compare: None,
+        new_cas: None,
+    });
+    let add = asked(&bench.ask("k", Some(&adds)));
+    bench.reply(&add, Answer::Done { outcome, position: at(9), again: false });
+    let second = bench.miss("k");
+    assert_ne!(second.tag, miss.tag);
+    let answered = bench.reply(&miss, found("k", "old", 7));
+    assert_eq!(answers(&answered), [found("k", "old", 7), found("k", "old", 7)], "both asked before");
+    assert_eq!(answers(&bench.reply(&second, found("k", "2", 9))), [found("k", "2", 9)]);
+    assert_eq!(bench.cached("k"), Some(found("k", "2", 9)));
+}
+
+#[test]
+fn nobody_joins_without_a_lease() {
+    let mut bench = Bench::serving();
+    let first = bench.miss("k");
+    bench.now_us += LEASE_US;
+    assert_ne!(bench.miss("k").tag, first.tag);
+}
+
+#[test]
+fn an_older_answer_never_fills_and_a_newer_one_evicts() {
+    let mut bench = Bench::serving();
+    let miss = bench.miss("k");
+    let (first, second) = (bench.set("k", "1"), bench.set("k", "2"));
+    bench.stored(&second, 12, false);
+    assert_eq!(bench.cached("k"), Some(found("k", "2", 12)));
+    bench.stored(&first, 11, false);
+    bench.reply(&miss, found("k", "0", 10));
+    assert_eq!(bench.cached("k"), Some(found("k", "2", 12)), "older answers came later");
+    let third = bench.set("k", "3");
+    bench.stored(&third, 13, true);
+    assert_eq!(bench.cached("k"), None, "it is known to be older than what is there");
+}
+
+#[test]
+fn the_answer_to_a_retry_never_fills() {
+    let mut bench = Bench::serving();
+    let set = bench.set("k", "v");
+    bench.stored(&set, 5, true);
+    assert_eq!(bench.cached("k"), None);
+}
+
+#[test]
+fn an_answer_to_a_try_that_was_given_up_never_fills() {
+    let mut bench = Bench::serving();
+    let miss = bench.miss("k");
+    let out = bench.tick(Limits::default().deadline_us);
+    assert_eq!(answers(&out), [Answer::TimedOut]);
+    bench.lease(WedgeEpoch(1));
+    assert_eq!(answers(&bench.reply(&miss, found("k", "v", 5))), []);
+    assert_eq!(bench.cached("k"), None);
+}
+
+#[test]
+fn an_unknown_outcome_evicts_and_spoils_what_is_under_way() {
+    let mut bench = Bench::serving();
+    let miss = bench.miss("k");
+    bench.reply(&miss, found("k", "v", 5));
+    bench.set("k", "w");
+    let out = bench.tick(Limits::default().deadline_us);
+    assert_eq!(answers(&out), [Answer::TimedOut]);
+    bench.lease(WedgeEpoch(1));
+    let miss = bench.miss("k");
+    bench.reply(&miss, found("k", "v", 5));
+    assert_eq!(bench.cached("k"), Some(found("k", "v", 5)), "a later miss knows better");
+}
+
+#[test]
+fn a_condition_that_failed_evicts_and_spoils_what_is_under_way() {
+    let mut bench = Bench::serving();
+    let miss = bench.miss("k");
+    let (put, add) = (bench.set("k", "v"), Operation::Store(Store { mode: Mode::Add, ..Store::set(b"w") }));
+    let add = asked(&bench.ask("k", Some(&add)));
+    bench.reply(&add, Answer::Done { outcome: Outcome::NotStored, position: at(9), again: false });
+    bench.reply(&miss, Answer::Found(None));
+    bench.stored(&put, 8, false);
+    assert_eq!(bench.cached("k"), None, "what was there at 9 may be newer than either");
+}
+
+#[test]
+fn a_cache_goes_with_its_wedge_epoch() {
+    let mut bench = Bench::serving();
+    let miss = bench.miss("k");
+    bench.reply(&miss, found("k", "v", 5));
+    let late = bench.miss("j");
+    bench.view(WedgeEpoch(2), Some(OTHER));
+    assert_eq!(asked(&bench.get("k")).to, Address::Front(OTHER));
+    bench.view(WedgeEpoch(3), Some(ME));
+    bench.lease(WedgeEpoch(3));
+    bench.fence_all(WedgeEpoch(3));
+    bench.reply(&late, found("j", "old", 4));
+    assert_eq!(bench.miss("j").wedge, Some(WedgeEpoch(3)), "the answer to a try in another epoch fills nothing");
+    assert_eq!(bench.miss("k").wedge, Some(WedgeEpoch(3)));
+}
+
+#[test]
+fn what_is_anothers_goes_one_hop() {
+    let mut bench = Bench::with(Limits::default());
+    bench.view(WedgeEpoch(1), Some(OTHER));
+    let sent = bench.set("k", "v");
+    assert_eq!((sent.to, sent.id), (Address::Front(OTHER), RequestId { session: 9, number: 1 }), "under the same name");
+    assert_eq!(answers(&bench.reply(&sent, Answer::AskAgain)), [], "it asks again, when it knows more");
+    assert_eq!(asked(&bench.tick(200_000)), sent);
+    let asker = Asker { address: Address::Client(4), tag: 1 };
+    let (id, key) = (RequestId { session: 9, number: 50 }, b"k".to_vec());
+    let forwarded =
+        Message::Ask { id, answered: None, asker, forwarded: true, key, operation: None, continuation: None };
+    assert_eq!(answers(&bench.hear(forwarded)), [Answer::AskAgain]);
+}
+
+#[test]
+fn one_that_is_fenced_off_sends_on_to_the_new_owner_under_the_same_name() {
+    let mut bench = Bench::serving();
+    let set = bench.set("k", "v");
+    assert_eq!(answers(&bench.reply(&set, Answer::Fenced)), []);
+    assert_eq!(all_asked(&bench.tick(200_000)), [], "nobody knows yet who owns it");
+    bench.view(WedgeEpoch(2), Some(OTHER));
+    let sent = asked(&bench.tick(10_000));
+    assert_eq!((sent.to, sent.id), (Address::Front(OTHER), set.id));
+}
+
+#[test]
+fn a_retry_of_what_is_under_way_is_not_sent_twice() {
+    let mut bench = Bench::serving();
+    bench.set("k", "v");
+    bench.next -= 1;
+    let again = bench.ask("k", Some(&Operation::Store(Store::set(b"v"))));
+    assert_eq!(again, []);
+    assert_eq!(bench.front.in_flight(), 1);
+}
+
+#[test]
+fn those_without_a_session_are_numbered_in_its_own() {
+    let mut bench = Bench::serving();
+    let mut sent = Vec::new();
+    for number in 0..3 {
+        let operation = Some(postcard::to_allocvec(&Operation::Store(Store::set(b"v"))).unwrap());
+        let asker = Asker { address: Address::Client(4), tag: number };
+        let (id, key) = (RequestId { session: 1, number: 1 }, format!("k{number}").into_bytes());
+        let out = bench.hear(Message::Ask {
+            id,
+            answered: None,
+            asker,
+            forwarded: false,
+            key,
+            operation,
+            continuation: None,
+        });
+        let Some((_, Message::Request { id, answered, .. })) = out.first() else { panic!("{out:?}") };
+        sent.push((id.session, id.number, *answered));
+        if number == 1 {
+            // The second is answered, the first is not: nothing up to the second is all answered.
+            let sent = asked(&out);
+            bench.stored(&sent, 5, false);
+        }
+    }
+    let name = 10_u64 << 32 | LOW;
+    assert_eq!(sent, [(name, 1, 0), (name, 2, 0), (name, 3, 0)]);
+}
+
+#[test]
+fn beyond_its_bounds_it_says_that_it_is_busy() {
+    let mut bench = Bench::with(Limits { flights: 2, waiters: 2, ..Limits::default() });
+    bench.lease(WedgeEpoch(1));
+    bench.fence_all(WedgeEpoch(1));
+    bench.miss("a");
+    bench.miss("b");
+    assert_eq!(answers(&bench.get("c")), [Answer::Busy], "two are in flight");
+    assert_eq!(answers(&bench.get("a")), [], "the second that waits for one answer");
+    assert_eq!(answers(&bench.get("a")), [Answer::Busy], "the third");
+    assert_eq!(bench.front.in_flight(), 2);
+    assert_eq!(bench.front.counts().busy, 2);
+}
+
+#[test]
+fn many_gets_are_answered_as_one() {
+    let mut bench = Bench::serving();
+    let miss = bench.miss("a");
+    bench.reply(&miss, found("a", "1", 5));
+    let asker = Asker { address: Address::Client(4), tag: 1 };
+    let (id, keys) =
+        (RequestId { session: 9, number: 60 }, ["a", "b", "c"].map(|key| key.as_bytes().to_vec()).to_vec());
+    let out = bench.hear(Message::AskMany { id, asker, keys: keys.clone() });
+    let sent = all_asked(&out);
+    assert_eq!((sent.len(), answers(&out).len()), (2, 0), "one is cached, two are asked for, nothing is said");
+    assert_eq!(answers(&bench.reply(&sent[1], found("c", "3", 7))), []);
+    let all = Answer::FoundMany(vec![Some(kept("a", "1", 5)), Some(kept("b", "2", 6)), Some(kept("c", "3", 7))]);
+    assert_eq!(answers(&bench.reply(&sent[0], found("b", "2", 6))), [all]);
+    // An error of one is an error of all, once.
+    let out = bench.hear(Message::AskMany { id, asker, keys: vec![b"a".to_vec(), b"d".to_vec(), b"e".to_vec()] });
+    assert_eq!(answers(&out), []);
+    assert_eq!(answers(&bench.tick(Limits::default().deadline_us)), [Answer::TimedOut]);
+    let most = Limits::default().keys;
+    let out = bench.hear(Message::AskMany { id, asker, keys: vec![b"a".to_vec(); most + 1] });
+    assert_eq!(answers(&out), [Answer::Busy]);
+}
+
+#[test]
+fn of_a_get_with_a_continuation_nothing_is_remembered() {
+    let mut bench = Bench::serving();
+    let asker = Asker { address: Address::Client(4), tag: 8 };
+    let (id, key, blob) = (RequestId { session: 9, number: 70 }, b"k".to_vec(), b"mine".to_vec());
+    let ask =
+        Message::Ask { id, answered: None, asker, forwarded: false, key, operation: None, continuation: Some(blob) };
+    let out = bench.hear(ask.clone());
+    let Some((Address::Node(_), Message::Get { continuation, .. })) = out.first() else { panic!("{out:?}") };
+    assert_eq!(bench.front.in_flight(), 0);
+    // What it shows is seen: an older version does not stay in the cache.
+    let miss = bench.miss("k");
+    bench.reply(&miss, found("k", "old", 4));
+    let continuation = continuation.clone();
+    let reply = Message::Reply { id, tag: 0, continuation: continuation.clone(), answer: found("k", "new", 5) };
+    let out = bench.hear(reply);
+    let to_client = Message::Reply { id, tag: 8, continuation: continuation.clone(), answer: found("k", "new", 5) };
+    assert_eq!(out, [(Address::Client(4), to_client)]);
+    let miss = bench.miss("k");
+    bench.reply(&miss, found("k", "new", 5));
+    let out = bench.hear(ask);
+    assert!(
+        matches!(&out[..], [(Address::Client(4), Message::Reply { tag: 8, continuation: Some(given), .. })]
+        if given.blob == b"mine"),
+        "from the cache: {out:?}"
+    );
+}
+
+#[test]
+fn what_has_expired_by_its_clock_is_asked_of_the_chain() {
+    let mut bench = Bench::serving();
+    let miss = bench.miss("k");
+    let mut expires = kept("k", "v", 5);
+    let expiry = (bench.now_us / 1_000_000 + 1) as u32;
+    expires.version.as_mut().unwrap().expiry = expiry;
+    bench.reply(&miss, Answer::Found(Some(expires.clone())));
+    assert_eq!(bench.cached("k"), Some(Answer::Found(Some(expires))));
+    bench.now_us += 1_000_000;
+    bench.miss("k");
+}
+
+#[test]
+fn another_start_under_its_name_takes_everything_from_it() {
+    let mut bench = Bench::serving();
+    bench.hear(Message::FrontSuperseded { incarnation: Incarnation(1) });
+    assert_eq!(answers(&bench.get("k")), [Answer::Busy]);
+    let out = bench.tick(300_000);
+    assert!(out.contains(&(Address::Manager, Message::FrontHello { front: ME, nonce: LOW + 1 })), "{out:?}");
+}
+
+#[test]
+fn what_has_expired_does_not_come_back_with_an_answer_that_is_late() {
+    let mut bench = Bench::serving();
+    let miss = bench.miss("k");
+    let mut expires = kept("k", "v", 5);
+    expires.version.as_mut().unwrap().expiry = u32::MAX;
+    bench.now_us += LEASE_US;
+    let second = bench.miss("k");
+    bench.lease(WedgeEpoch(1));
+    // By the range's time, which is ahead of this clock, it is gone.
+    let gone = Answer::Found(Some(Kept { version: None, ..expires.clone() }));
+    bench.reply(&second, gone.clone());
+    bench.reply(&miss, Answer::Found(Some(expires)));
+    assert_eq!(bench.cached("k"), Some(gone));
+}
+
+#[test]
+fn its_own_session_gets_another_name_before_ranges_forget_it() {
+    let mut bench = Bench::serving();
+    let store = Operation::Store(Store::set(b"v"));
+    let ask = |bench: &mut Bench| {
+        let (asker, operation) =
+            (Asker { address: Address::Client(4), tag: 0 }, postcard::to_allocvec(&store).unwrap());
+        let (id, key, operation) = (RequestId { session: 1, number: 1 }, b"k".to_vec(), Some(operation));
+        let out = bench.hear(Message::Ask {
+            id,
+            answered: None,
+            asker,
+            forwarded: false,
+            key,
+            operation,
+            continuation: None,
+        });
+        asked(&out)
+    };
+    let first = ask(&mut bench);
+    assert_eq!((first.id.session & 0xffff_ffff, first.id.number), (LOW, 1));
+    bench.stored(&first, 5, false);
+    bench.now_us += u64::from(Timing::default().session_idle_s) * 500_000;
+    let second = ask(&mut bench);
+    assert!(second.id.session > first.id.session && second.id.number == 2, "{second:?} after {first:?}");
+    // One that a range has forgotten all the same is not used again.
+    let answer = Answer::Unknown { time: (second.id.session >> 32) as u32 + 9 };
+    assert_eq!(answers(&bench.reply(&second, answer.clone())), [answer]);
+    assert_eq!(ask(&mut bench).id.session >> 32, (second.id.session >> 32) + 9);
+}

@@ -1,0 +1,413 @@
+//! Who owns which wedge: front-ends register, hold leases, and lose wedges to others when they are gone, or when others
+//! have too few (FAWN SOSP'09 §3.4.1: the key space is allocated to front-ends by a single management node).
+//!
+//! A wedge passes on in two steps of the log. A *release* ends the leases: whoever leads from then on grants its owner
+//! none. When the last one that anybody may have granted is over, a *grant* gives the wedge to another front-end, in the
+//! next wedge epoch. Between the two, the owner goes on without its cache.
+
+use super::lead::{Effects, Manager};
+use super::state::Command;
+use crate::ids::{Address, FrontId, FrontMember, Incarnation, WedgeEpoch, WedgeId};
+use crate::message::Message;
+use crate::planted::{Bug, planted};
+use fawn_ring::{Interval, Key};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One wedge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wedge {
+    /// Its keys.
+    pub keys: Interval,
+    /// How many owners it has had.
+    pub epoch: WedgeEpoch,
+    /// The owner; `None` before the first.
+    pub owner: Option<FrontMember>,
+    /// The owner gets no leases any more.
+    pub released: bool,
+}
+
+/// The front-ends and the wedges, as they are decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wedges {
+    /// The life of each front-end, and the start that it was given to.
+    fronts: BTreeMap<FrontId, (Incarnation, u64)>,
+    /// In the order of their keys; [`WedgeId`] is the place here.
+    wedges: Vec<Wedge>,
+}
+
+impl Wedges {
+    /// `count` wedges of equal width; none for 0.
+    pub fn new(count: u32) -> Self {
+        let keys = if count == 0 { Vec::new() } else { Interval::ALL.divide(count) };
+        let wedge = |keys| Wedge { keys, epoch: WedgeEpoch(0), owner: None, released: false };
+        Self { fronts: BTreeMap::new(), wedges: keys.into_iter().map(wedge).collect() }
+    }
+
+    /// All wedges, in the order of their keys.
+    pub fn wedges(&self) -> &[Wedge] {
+        &self.wedges
+    }
+
+    /// Whether this is the front-end's life now.
+    pub fn lives(&self, member: FrontMember) -> bool {
+        self.fronts.get(&member.front).is_some_and(|(incarnation, _)| *incarnation == member.incarnation)
+    }
+
+    fn is_given(&self, front: FrontId, nonce: u64) -> bool {
+        self.fronts.get(&front).is_some_and(|(_, given_to)| *given_to == nonce)
+    }
+
+    fn wedge_mut(&mut self, wedge: WedgeId) -> Option<&mut Wedge> {
+        self.wedges.get_mut(wedge.0 as usize)
+    }
+
+    pub(super) fn register(&mut self, front: FrontId, nonce: u64) -> bool {
+        if self.is_given(front, nonce) {
+            return false;
+        }
+        let before = self.fronts.get(&front).map_or(Incarnation(0), |(incarnation, _)| *incarnation);
+        self.fronts.insert(front, (before.next(), nonce));
+        true
+    }
+
+    pub(super) fn release(&mut self, wedge: WedgeId, epoch: WedgeEpoch) -> bool {
+        let Some(wedge) = self.wedge_mut(wedge) else { return false };
+        let fits = wedge.epoch == epoch && wedge.owner.is_some() && !wedge.released;
+        wedge.released |= fits;
+        fits
+    }
+
+    pub(super) fn grant(&mut self, wedge: WedgeId, epoch: WedgeEpoch, owner: FrontMember) -> bool {
+        let lives = self.lives(owner);
+        let Some(wedge) = self.wedge_mut(wedge) else { return false };
+        let fits = lives && epoch == wedge.epoch.next() && (wedge.released || wedge.owner.is_none());
+        if fits {
+            *wedge = Wedge { keys: wedge.keys, epoch, owner: Some(owner), released: false };
+        }
+        fits
+    }
+}
+
+/// What a leader knows of front-ends.
+#[derive(Debug, Default)]
+pub(super) struct Fronts {
+    /// Who was heard of last, and when.
+    heard: BTreeMap<FrontId, (FrontMember, u64)>,
+    /// Heartbeats that ask for a lease, by the question whether this manager leads.
+    asked: BTreeMap<u64, (FrontMember, u64)>,
+    /// Until when a front-end may have a lease on a wedge.
+    leases: BTreeMap<(WedgeId, FrontMember), u64>,
+    /// When something was last proposed.
+    proposed_us: Option<u64>,
+}
+
+impl Manager {
+    pub(super) fn welcome_front(&self, front: FrontId, nonce: u64, effects: &mut Effects) {
+        let Some((incarnation, given_to)) = self.state.wedges.fronts.get(&front).copied() else { return };
+        if given_to == nonce {
+            effects.send.push((Address::Front(front), Message::FrontWelcome { nonce, incarnation }));
+        }
+    }
+
+    /// A message of a front-end has come.
+    pub(super) fn receive_of_front(&mut self, now_us: u64, message: &Message, effects: &mut Effects) {
+        match *message {
+            Message::FrontHello { front, nonce } if self.state.wedges.is_given(front, nonce) => {
+                self.welcome_front(front, nonce, effects);
+            }
+            Message::FrontHello { front, nonce } => effects.propose.push(Command::FrontRegister { front, nonce }),
+            Message::FrontHeartbeat { member, nonce } if self.state.wedges.lives(member) => {
+                self.fronts.heard.insert(member.front, (member, now_us));
+                let question = self.next_question;
+                self.next_question += 1;
+                self.fronts.asked.insert(question, (member, nonce));
+                if planted(Bug::DeposedLeaderGrants) {
+                    return self.confirmed_for_front(now_us, question, effects);
+                }
+                effects.confirm.push(question);
+            }
+            Message::FrontHeartbeat { member: FrontMember { front, incarnation }, .. } => {
+                effects.send.push((Address::Front(front), Message::FrontSuperseded { incarnation }));
+            }
+            _ => {}
+        }
+    }
+
+    /// It led when, or after, it asked this question.
+    pub(super) fn confirmed_for_front(&mut self, now_us: u64, question: u64, effects: &mut Effects) {
+        let Some((member, nonce)) = self.fronts.asked.remove(&question) else { return };
+        if !self.leads() || !self.state.wedges.lives(member) {
+            return;
+        }
+        let until_us = now_us + self.longest_lease_us();
+        let owns = |wedge: &Wedge| wedge.owner == Some(member) && !wedge.released;
+        let own = numbered(self.state.wedges.wedges()).filter(|(_, wedge)| owns(wedge));
+        let wedges: Vec<(WedgeId, WedgeEpoch)> = own.map(|(id, wedge)| (id, wedge.epoch)).collect();
+        self.fronts.leases.retain(|_, until_us| now_us < *until_us);
+        self.fronts.leases.extend(wedges.iter().map(|(id, _)| ((*id, member), until_us)));
+        let lease = Message::FrontLease { incarnation: member.incarnation, nonce, wedges };
+        effects.send.push((Address::Front(member.front), lease));
+    }
+
+    /// The front-ends that live, with the number of wedges that each owns.
+    fn loads(&self, now_us: u64) -> BTreeMap<FrontMember, usize> {
+        let heard = self.fronts.heard.values();
+        let alive =
+            heard.filter(|(member, at_us)| self.state.wedges.lives(*member) && now_us < at_us + self.timing.dead_us);
+        let owners =
+            || self.state.wedges.wedges().iter().filter(|wedge| !wedge.released).filter_map(|wedge| wedge.owner);
+        alive.map(|(member, _)| (*member, owners().filter(|owner| owner == member).count())).collect()
+    }
+
+    /// Looks whether every wedge has an owner that lives, and none has too many.
+    pub(super) fn plan_wedges(&mut self, now_us: u64, effects: &mut Effects) {
+        if self.fronts.proposed_us.is_some_and(|at| now_us < at + self.timing.resend_us) {
+            return;
+        }
+        let mut loads = self.loads(now_us);
+        let (mut proposals, mut settled) = (Vec::new(), true);
+        for (id, wedge) in numbered(self.state.wedges.wedges()) {
+            let Wedge { epoch, owner, released, .. } = *wedge;
+            match owner {
+                Some(owner) if !released => {
+                    if !loads.contains_key(&owner) {
+                        proposals.push(Command::WedgeRelease { wedge: id, epoch });
+                        settled = false;
+                    }
+                }
+                Some(owner) if !self.has_no_lease_on(id, owner, now_us) => settled = false,
+                _ => {
+                    settled = false;
+                    let Some((owner, load)) = loads.iter_mut().min_by_key(|(member, load)| (**load, **member)) else {
+                        continue;
+                    };
+                    *load += 1;
+                    proposals.push(Command::WedgeGrant { wedge: id, epoch: epoch.next(), owner: *owner });
+                }
+            }
+        }
+        if settled {
+            proposals = self.even_out(loads);
+        }
+        if !proposals.is_empty() {
+            self.fronts.proposed_us = Some(now_us);
+            effects.propose.append(&mut proposals);
+        }
+    }
+
+    /// Takes wedges from those who own most, as long as somebody owns fewer by two or more; the others stay where they are.
+    fn even_out(&self, mut loads: BTreeMap<FrontMember, usize>) -> Vec<Command> {
+        let mut releases = Vec::new();
+        for (wedge, Wedge { epoch, owner, .. }) in numbered(self.state.wedges.wedges()).rev() {
+            let Some((least, fewest)) = loads.iter().min_by_key(|(member, load)| (**load, **member)) else { break };
+            let (least, fewest) = (*least, *fewest);
+            let Some(load) = owner.and_then(|owner| loads.get_mut(&owner)).filter(|load| **load > fewest + 1) else {
+                continue;
+            };
+            *load -= 1;
+            *loads.get_mut(&least).expect("it was just found") += 1;
+            releases.push(Command::WedgeRelease { wedge, epoch: *epoch });
+        }
+        releases
+    }
+
+    fn has_no_lease_on(&self, wedge: WedgeId, owner: FrontMember, now_us: u64) -> bool {
+        self.is_over(self.fronts.leases.get(&(wedge, owner)).copied(), now_us) || planted(Bug::TakeOverWithoutLeaseWait)
+    }
+}
+
+/// The wedges with their names.
+pub(crate) fn numbered(wedges: &[Wedge]) -> impl DoubleEndedIterator<Item = (WedgeId, &Wedge)> {
+    wedges.iter().enumerate().map(|(at, wedge)| (WedgeId(at as u32), wedge))
+}
+
+/// The wedge of a position, of wedges that cover the key space.
+pub(crate) fn wedge_at<'a>(wedges: &'a [Wedge], place: &Key) -> Option<(WedgeId, &'a Wedge)> {
+    let at = wedges.partition_point(|wedge| wedge.keys.high < *place);
+    wedges.get(at).map(|wedge| (WedgeId(at as u32), wedge))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::Timing;
+    use crate::ids::Rules;
+    use crate::manager::Settings;
+    use std::collections::BTreeSet;
+
+    const SECOND: u64 = 1_000_000;
+
+    /// A leader whose proposals are agreed on at once, and who is confirmed at once.
+    struct Bench {
+        manager: Manager,
+        sent: Vec<(Address, Message)>,
+        beats: u64,
+    }
+
+    impl Bench {
+        fn new(count: u32) -> Self {
+            let settings = Settings { replicas: 1, first_nodes: 1, rules: Rules::default() };
+            let mut manager = Manager::new(Timing::default(), settings).with_wedges(count);
+            manager.lead(0, true);
+            Self { manager, sent: Vec::new(), beats: 0 }
+        }
+
+        fn work(&mut self, now_us: u64, mut effects: Effects) {
+            while !effects.propose.is_empty() || !effects.confirm.is_empty() {
+                let mut next = Effects::default();
+                for command in &effects.propose {
+                    self.manager.committed(now_us, command, &mut next);
+                }
+                for question in &effects.confirm {
+                    self.manager.confirmed(now_us, *question, &mut next);
+                }
+                self.sent.append(&mut effects.send);
+                effects = next;
+            }
+            self.sent.append(&mut effects.send);
+        }
+
+        fn hear(&mut self, now_us: u64, message: Message) {
+            let mut effects = Effects::default();
+            self.manager.receive(now_us, message, &mut effects);
+            self.work(now_us, effects);
+        }
+
+        fn start(&mut self, now_us: u64, front: u32, nonce: u64) {
+            self.hear(now_us, Message::FrontHello { front: FrontId(front), nonce });
+        }
+
+        fn member(&self, front: u32) -> FrontMember {
+            let incarnation = self.manager.state().wedges.fronts[&FrontId(front)].0;
+            FrontMember { front: FrontId(front), incarnation }
+        }
+
+        fn run(&mut self, from_us: u64, to_us: u64, alive: &[u32]) {
+            for now_us in (from_us..to_us).step_by(100_000) {
+                for front in alive {
+                    self.beats += 1;
+                    let message = Message::FrontHeartbeat { member: self.member(*front), nonce: self.beats };
+                    self.hear(now_us, message);
+                }
+                let mut effects = Effects::default();
+                self.manager.tick(now_us, &mut effects);
+                self.work(now_us, effects);
+            }
+        }
+
+        fn owners(&self) -> Vec<Option<u32>> {
+            let wedges = self.manager.state().wedges.wedges();
+            wedges.iter().map(|wedge| wedge.owner.map(|owner| owner.front.0)).collect()
+        }
+
+        fn epochs(&self) -> BTreeSet<u64> {
+            self.manager.state().wedges.wedges().iter().map(|wedge| wedge.epoch.0).collect()
+        }
+
+        /// The wedges that the last lease of a front-end names.
+        fn leased(&self, front: u32) -> usize {
+            let mut sent = self.sent.iter().rev().filter(|(to, _)| *to == Address::Front(FrontId(front)));
+            let lease = sent.find_map(|(_, message)| match message {
+                Message::FrontLease { wedges, .. } => Some(wedges.len()),
+                _ => None,
+            });
+            lease.unwrap_or(0)
+        }
+    }
+
+    #[test]
+    fn wedges_are_dealt_out_evenly_and_stay_where_they_are() {
+        let mut bench = Bench::new(8);
+        bench.start(0, 0, 1);
+        bench.start(0, 1, 2);
+        bench.run(0, 10 * SECOND, &[0, 1]);
+        let owners = bench.owners();
+        assert_eq!(owners.iter().filter(|owner| **owner == Some(0)).count(), 4, "{owners:?}");
+        assert_eq!(bench.epochs(), BTreeSet::from([1]), "nothing moved after the first grant");
+        bench.start(10 * SECOND, 2, 3);
+        bench.run(10 * SECOND, 20 * SECOND, &[0, 1, 2]);
+        let moved: Vec<usize> = (0..8).filter(|at| bench.owners()[*at] != owners[*at]).collect();
+        assert_eq!(moved.len(), 2, "as many as even it out: {:?}", bench.owners());
+        assert!(moved.iter().all(|at| bench.owners()[*at] == Some(2)));
+    }
+
+    #[test]
+    fn a_wedge_of_one_that_is_gone_goes_on_when_its_lease_is_over() {
+        let mut bench = Bench::new(2);
+        bench.start(0, 0, 1);
+        bench.run(0, 3 * SECOND, &[0]);
+        assert_eq!(bench.owners(), [Some(0), Some(0)]);
+        bench.start(3 * SECOND, 1, 2);
+        // The last heartbeat of 0 was at 2.9 s, its lease lasts no longer than until 4.92 s.
+        bench.run(3 * SECOND, 4_900_000, &[1]);
+        assert_eq!(bench.owners(), [Some(0), Some(0)], "its lease is not over");
+        assert!(bench.manager.state().wedges.wedges().iter().all(|wedge| wedge.released));
+        bench.run(4_950_000, 6 * SECOND, &[1]);
+        assert_eq!(bench.owners(), [Some(1), Some(1)]);
+        assert_eq!(bench.epochs(), BTreeSet::from([2]));
+        assert_eq!(bench.leased(1), 2);
+    }
+
+    #[test]
+    fn a_released_wedge_is_in_no_lease() {
+        let mut bench = Bench::new(1);
+        bench.start(0, 0, 1);
+        bench.run(0, SECOND, &[0]);
+        assert_eq!(bench.leased(0), 1);
+        let release = Command::WedgeRelease { wedge: WedgeId(0), epoch: WedgeEpoch(1) };
+        bench.manager.committed(SECOND, &release, &mut Effects::default());
+        let message = Message::FrontHeartbeat { member: bench.member(0), nonce: 999 };
+        bench.hear(SECOND, message);
+        assert_eq!(bench.leased(0), 0);
+    }
+
+    #[test]
+    fn a_new_leader_waits_for_leases_that_it_did_not_grant() {
+        let mut bench = Bench::new(1);
+        bench.start(0, 0, 1);
+        bench.start(0, 1, 2);
+        bench.run(0, 3 * SECOND, &[0, 1]);
+        let owner = bench.owners()[0].expect("the wedge has an owner");
+        let other = 1 - owner;
+        bench.manager.lead(3 * SECOND, false);
+        bench.manager.lead(4 * SECOND, true);
+        bench.run(4 * SECOND, 6 * SECOND, &[other]);
+        assert_eq!(bench.owners(), [Some(owner)]);
+        bench.run(6_100_000, 7 * SECOND, &[other]);
+        assert_eq!(bench.owners(), [Some(other)]);
+    }
+
+    #[test]
+    fn a_restart_is_another_front_end_that_owns_nothing_yet() {
+        let mut bench = Bench::new(1);
+        bench.start(0, 0, 1);
+        bench.run(0, 3 * SECOND, &[0]);
+        let before = bench.member(0);
+        bench.start(3 * SECOND, 0, 2);
+        bench.start(3 * SECOND, 0, 2);
+        assert_eq!(bench.member(0).incarnation, before.incarnation.next(), "once a start");
+        bench.run(3 * SECOND, 4 * SECOND, &[0]);
+        assert_eq!(bench.leased(0), 0, "the lease of its life before is not over");
+        bench.run(4 * SECOND, 6 * SECOND, &[0]);
+        assert_eq!((bench.leased(0), bench.epochs()), (1, BTreeSet::from([2])));
+        bench.hear(6 * SECOND, Message::FrontHeartbeat { member: before, nonce: 77 });
+        let incarnation = before.incarnation;
+        assert_eq!(bench.sent.last(), Some(&(Address::Front(FrontId(0)), Message::FrontSuperseded { incarnation })));
+    }
+
+    #[test]
+    fn what_no_longer_fits_does_nothing() {
+        let mut wedges = Wedges::new(2);
+        assert!(wedges.register(FrontId(0), 5) && !wedges.register(FrontId(0), 5));
+        let owner = FrontMember { front: FrontId(0), incarnation: Incarnation(1) };
+        assert!(!wedges.grant(WedgeId(0), WedgeEpoch(2), owner), "not the next epoch");
+        assert!(!wedges.release(WedgeId(0), WedgeEpoch(0)), "nobody owns it");
+        assert!(wedges.grant(WedgeId(0), WedgeEpoch(1), owner));
+        assert!(!wedges.grant(WedgeId(0), WedgeEpoch(2), owner), "it was not released");
+        assert!(wedges.release(WedgeId(0), WedgeEpoch(1)) && !wedges.release(WedgeId(0), WedgeEpoch(1)));
+        assert!(wedges.register(FrontId(0), 6));
+        assert!(!wedges.grant(WedgeId(0), WedgeEpoch(2), owner), "that life is over");
+        assert!(!wedges.grant(WedgeId(7), WedgeEpoch(1), owner), "there is no such wedge");
+    }
+}

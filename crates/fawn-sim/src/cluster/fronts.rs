@@ -1,0 +1,153 @@
+//! Front-ends in the simulated cluster, and what goes wrong with them.
+
+use std::collections::BTreeSet;
+
+use fawn_kv::chain::Now;
+use fawn_kv::front::{Front, Limits};
+use fawn_kv::ids::{Address, FrontId, FrontMember};
+use fawn_kv::manager::Wedge;
+use fawn_kv::message::Message;
+
+use super::store::SECRET;
+use super::world::{Event, Party, WRONG_US, World};
+use crate::random::Random;
+
+/// Wedges of the key space.
+pub const WEDGES: u32 = 8;
+
+/// A front-end's place.
+pub(super) struct FrontPlace {
+    pub(super) front: Option<Front>,
+    /// Counts its lives.
+    run: u32,
+    /// What the clock says at time 0, and by how many parts per million it is faster than the slowest there may be.
+    offset_us: u64,
+    fast_ppm: u64,
+    /// By how much the clock of the day is ahead of one that is [`WRONG_US`] slow.
+    ahead_us: u64,
+    pub(super) paused_until_us: u64,
+}
+
+impl FrontPlace {
+    pub(super) fn new(random: &mut Random) -> Self {
+        let (offset_us, fast_ppm, ahead_us) = (random.below(1_000_000), random.below(9000), random.below(2 * WRONG_US));
+        Self { front: None, run: 0, offset_us, fast_ppm, ahead_us, paused_until_us: 0 }
+    }
+}
+
+impl World {
+    fn front_clock(&self, number: usize) -> Now {
+        let FrontPlace { offset_us, fast_ppm, ahead_us, .. } = self.fronts[number];
+        let us = offset_us + self.now_us - self.now_us * 4500 / 1_000_000 + self.now_us * fast_ppm / 1_000_000;
+        Now { us, unix: self.unix_of(ahead_us) }
+    }
+
+    /// A step of a front-end, with all that comes of it. One that is paused does nothing.
+    pub(super) fn front_step(
+        &mut self,
+        number: usize,
+        step: impl FnOnce(&mut Front, Now, &mut Vec<(Address, Message)>),
+    ) {
+        let now = self.front_clock(number);
+        let place = &mut self.fronts[number];
+        if self.now_us < place.paused_until_us {
+            return;
+        }
+        let Some(front) = &mut place.front else { return };
+        let mut out = Vec::new();
+        step(front, now, &mut out);
+        for (to, message) in out {
+            self.send(Party::Front(number), to, &message);
+        }
+    }
+
+    pub(super) fn restart_front(&mut self, number: usize) {
+        // Small, so that what is bounded meets its bounds, and what is evicted is asked for again.
+        let limits = Limits {
+            flights: 64,
+            waiters: 8,
+            cache_factor: 1,
+            retry_us: 100_000,
+            deadline_us: if number == 0 { 900_000 } else { 2_500_000 },
+            ..Limits::default()
+        };
+        let timing = self.timing;
+        let place = &mut self.fronts[number];
+        if place.front.is_none() {
+            place.run += 1;
+            let nonce = 1 << 31 | (number as u64) << 16 | u64::from(place.run);
+            place.front = Some(Front::new(FrontId(number as u32), nonce, timing, limits, SECRET));
+        }
+    }
+
+    fn crash_front(&mut self, number: usize) {
+        let Some(front) = self.fronts[number].front.take() else { return };
+        self.summary.fronts.add(front.counts());
+        let long = self.random.chance(1, 4);
+        let delay = self.random.within(1000, if long { 5_000_000 } else { 500_000 });
+        self.after(delay, Event::FrontRestart(number));
+    }
+
+    /// Something goes wrong with a front-end: it crashes, pauses, does not reach the managers or some nodes, or is
+    /// not reached.
+    pub(super) fn front_fault(&mut self, kind: usize) {
+        let number = self.random.below(self.fronts.len() as u64) as usize;
+        match kind {
+            0 => self.crash_front(number),
+            1 => self.fronts[number].paused_until_us = self.now_us + self.random.within(50_000, 4_000_000),
+            _ => {
+                let front = Party::Front(number);
+                let managers = (0..self.managers.members.len()).map(Party::Manager);
+                let nodes: Vec<Party> = (0..self.places.len()).map(Party::Node).collect();
+                let both = |other: Party| [(front, other), (other, front)];
+                // The next owner hears late of what it has done, while this one may not know yet that it is none.
+                self.slow = self.random.below(250);
+                let cut: BTreeSet<_> = match self.random.below(8) {
+                    0..5 => managers.flat_map(both).collect(),
+                    5 => nodes.into_iter().filter(|_| self.random.chance(1, 2)).flat_map(both).collect(),
+                    // What it asks is done, but it does not hear of it.
+                    _ => nodes.into_iter().map(|node| (node, front)).collect(),
+                };
+                self.cuts.insert(self.next_cut, cut);
+                let delay = self.random.within(50_000, 6_000_000);
+                self.after(delay, Event::Heal(self.next_cut));
+                self.next_cut += 1;
+            }
+        }
+    }
+
+    pub(super) fn heal_fronts(&mut self) {
+        for number in 0..self.fronts.len() {
+            self.fronts[number].paused_until_us = 0;
+            if self.fronts[number].front.is_none() {
+                self.after(1000, Event::FrontRestart(number));
+            }
+        }
+    }
+
+    /// Whether every wedge has an owner that serves it, and nothing is in flight.
+    pub(super) fn why_fronts_are_not_quiet(&self, wedges: &[Wedge]) -> Option<String> {
+        for (number, place) in self.fronts.iter().enumerate() {
+            if place.front.as_ref().is_none_or(|front| front.in_flight() > 0) {
+                return Some(format!("front-end {number} is at work, or not there"));
+            }
+        }
+        let serves = |at: usize, owner: FrontMember| {
+            let number = owner.front.0 as usize;
+            let front = self.fronts[number].front.as_ref();
+            let now_us = self.front_clock(number).us;
+            front.is_some_and(|front| front.served(now_us).any(|wedge| wedge.0 as usize == at))
+        };
+        let unserved = wedges
+            .iter()
+            .enumerate()
+            .find(|(at, wedge)| wedge.released || wedge.owner.is_none_or(|owner| !serves(*at, owner)));
+        unserved.map(|(at, wedge)| format!("wedge {at} is not served: {wedge:?}"))
+    }
+
+    pub(super) fn count_fronts(&mut self) {
+        for front in self.fronts.iter().filter_map(|place| place.front.as_ref()) {
+            self.summary.fronts.add(front.counts());
+        }
+    }
+}
