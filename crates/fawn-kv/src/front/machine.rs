@@ -127,8 +127,8 @@ pub struct Front {
 }
 
 impl Front {
-    /// A front-end that starts. `nonce` was never used before, and its lower half is the lower half of nobody else's
-    /// sessions.
+    /// A front-end that starts. `nonce` was never used before, nor were the hundreds after it, and its lower half is the
+    /// lower half of nobody else's sessions.
     pub fn new(id: FrontId, nonce: u64, timing: Timing, limits: Limits, secret: Secret) -> Self {
         Self {
             id,

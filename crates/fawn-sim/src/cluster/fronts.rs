@@ -75,7 +75,7 @@ impl World {
         let place = &mut self.fronts[number];
         if place.front.is_none() {
             place.run += 1;
-            let nonce = 1 << 31 | (number as u64) << 16 | u64::from(place.run);
+            let nonce = 1 << 31 | (number as u64) << 24 | u64::from(place.run) << 8;
             place.front = Some(Front::new(FrontId(number as u32), nonce, timing, limits, SECRET));
         }
     }
