@@ -86,7 +86,7 @@ fn many(seeds: Range<u64>, within: Option<Duration>) -> anyhow::Result<()> {
         sum.given_up
     );
     println!("records, chains {:>12}  {}", sum.records, sum.chains);
-    println!("undecided keys  {:>12}", sum.undecided);
+    println!("undecided keys  {:>12}  {} losses of what was acknowledged in memory", sum.undecided, sum.losses);
     println!("messages        {:>12}  {} events", sum.messages, sum.events);
     let fronts = sum.fronts;
     println!("cache hits      {:>12}  {} misses, {} joined", fronts.hits, fronts.misses, fronts.joined);

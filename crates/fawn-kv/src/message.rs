@@ -234,8 +234,8 @@ pub enum Message {
         to: Incarnation,
         /// Who sends it.
         from: Member,
-        /// The records, or `None` when the range must be copied first.
-        records: Option<Records>,
+        /// The records.
+        records: Following,
     },
     /// To the manager: a node has started.
     Hello {
@@ -472,6 +472,17 @@ pub struct Continuation {
     pub asker: Asker,
     /// The client's own; it means nothing to anybody else.
     pub blob: Vec<u8>,
+}
+
+/// What a member has for one that follows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Following {
+    /// These.
+    Records(Records),
+    /// What the learner lacks is no longer in memory: it has to copy what was written since.
+    TooOld,
+    /// What the learner has is not what this log goes on from: it has to copy everything.
+    Another,
 }
 
 /// What a member sends to one that follows it.

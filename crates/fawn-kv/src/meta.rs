@@ -2,7 +2,7 @@
 
 use crate::chain::Fences;
 use crate::entry::{Change, Entry, Version};
-use crate::ids::{Position, Seq};
+use crate::ids::{Epoch, Position, Seq};
 use crate::planted::{Bug, planted};
 use crate::sessions::Sessions;
 use fawn_ring::{Interval, Key};
@@ -95,14 +95,40 @@ pub struct Meta {
     pub sessions: Sessions,
     /// What is still there.
     pub alive: Alive,
+    /// The newest epochs, and where the log ended that each goes on from; oldest first.
+    pub begins: Vec<(Epoch, Position)>,
 }
+
+/// Epochs that are remembered.
+const BEGINS: usize = 16;
 
 impl Meta {
     /// A record is committed.
     pub fn commit(&mut self, keys: Interval, entry: &Entry) {
         self.committed = entry.position;
+        if let Change::Begin { after } = entry.change {
+            self.begins.push((entry.position.epoch, after));
+            if self.begins.len() > BEGINS {
+                self.begins.remove(0);
+            }
+        }
         self.sessions.commit(entry);
         self.alive.apply(keys, entry);
+    }
+
+    /// Whether this log is known to go on from one that was committed up to `other`. It does not where members lost what
+    /// they had not synced, and the chain went on from before it.
+    pub fn goes_on_from(&self, other: Position) -> bool {
+        if other == Position::default() {
+            return true;
+        }
+        match self.begins.iter().find(|(epoch, _)| *epoch > other.epoch) {
+            Some((_, after)) => {
+                let is_next = self.begins.first().is_some_and(|(epoch, _)| *epoch <= other.epoch.next());
+                is_next && other <= *after
+            }
+            None => true,
+        }
     }
 
     /// What a part of a range inherits.
@@ -110,7 +136,7 @@ impl Meta {
     pub fn cut(&self, keys: Interval) -> Self {
         let alive = if planted(Bug::SplitLosesFlush) { Alive::default() } else { self.alive.cut(keys) };
         let sessions = if planted(Bug::SplitLosesSessions) { Sessions::default() } else { self.sessions.clone() };
-        Self { committed: self.committed, sessions, alive }
+        Self { committed: self.committed, sessions, alive, begins: self.begins.clone() }
     }
 
     /// What a range inherits of the two that it is made of; `self` is the lower one.
@@ -119,6 +145,6 @@ impl Meta {
         let alive = if planted(Bug::MergeLosesFlush) { Alive::default() } else { self.alive.joined(other.alive, keys) };
         let sessions =
             if planted(Bug::MergeLosesSessions) { Sessions::default() } else { self.sessions.merged(other.sessions) };
-        Self { committed, sessions, alive }
+        Self { committed, sessions, alive, begins: Vec::new() }
     }
 }

@@ -53,6 +53,10 @@ impl Replica {
         // Whatever came, the predecessor is told what is here.
         active.told = (Seq(0), Seq(0));
         for entry in entries {
+            if self.lags(context) {
+                // What is acknowledged unsynced stays less than a revived chain skips.
+                break;
+            }
             if planted(Bug::NoSequenceCheck) && entry.position.seq > self.last().seq.next() {
                 let position = Position { seq: self.last().seq.next(), ..entry.position };
                 self.append(Entry { position, ..entry }, context);
@@ -103,7 +107,8 @@ impl Replica {
                 self.feed(successor, mark, context);
             }
         } else {
-            let in_memory = active.chain.rules.ack == Ack::Replicated;
+            // A record of this epoch has come through all the others, so that they have it, and have begun the epoch.
+            let in_memory = active.chain.rules.ack == Ack::Replicated && last > active.chain.first;
             self.commit(if in_memory { last } else { mark }, true, context);
             self.answer_gets(context);
         }

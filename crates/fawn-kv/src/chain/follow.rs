@@ -7,7 +7,7 @@
 use super::replica::{Context, Phase, Replica};
 use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, Member, Position, Seq};
-use crate::message::{Message, Records};
+use crate::message::{Following as Given, Message, Records};
 use crate::meta::Meta;
 use crate::planted::{Bug, planted};
 use crate::store::{Part, RangeStore, Scan, Ticket};
@@ -259,7 +259,12 @@ impl Replica {
             (_, Some(_)) => self.last(),
             (_, None) => self.meta.committed,
         };
-        let records = self.records_after(committed, ends, last, context.timing.batch);
+        let records = if self.meta.goes_on_from(committed) || planted(Bug::LostIsKept) {
+            let records = self.records_after(committed, ends, last, context.timing.batch);
+            records.map_or(Given::TooOld, Given::Records)
+        } else {
+            Given::Another
+        };
         let (range, from) = (self.range, self.me);
         context.send(learner, Message::Fetched { range, attempt, to: learner.incarnation, from, records });
     }
@@ -287,7 +292,7 @@ impl Replica {
         &mut self,
         attempt: Option<Attempt>,
         from: Member,
-        records: Option<Records>,
+        records: Given,
         context: &mut Context<'_, S>,
     ) {
         let for_this = match &self.phase {
@@ -298,12 +303,18 @@ impl Replica {
         if !for_this || !self.is_complete() || self.following().is_none_or(|following| following.source != from) {
             return;
         }
-        let Some(Records { common, entries, last }) = records else {
-            // What is here ends too early for that: what was written since is copied.
-            self.truncate(self.meta.committed, context);
-            let since = self.meta.committed.seq;
-            self.copying = Some(Copying { from: None, since, began: None, forgotten: Seq(0) });
-            return self.ask(context);
+        let Records { common, entries, last } = match records {
+            Given::Records(records) => records,
+            Given::TooOld => {
+                self.truncate(self.meta.committed, context);
+                let since = self.meta.committed.seq;
+                self.copying = Some(Copying { from: None, since, began: None, forgotten: Seq(0) });
+                return self.ask(context);
+            }
+            Given::Another => {
+                self.copy_all(context);
+                return self.ask(context);
+            }
         };
         if common > self.last() || common < self.meta.committed {
             // An answer to an older question.

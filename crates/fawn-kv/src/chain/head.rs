@@ -44,6 +44,7 @@ impl Replica {
         if let Some(answer) = self.answered(id) {
             return context.reply(asker, id, answer);
         }
+        let lags = self.lags(context);
         let Phase::Active(active) = &mut self.phase else { return };
         // It waits for its record to be committed, or for its key to be read.
         if self.asked.contains_key(&id) || active.queue.waiting.contains(&id) {
@@ -53,7 +54,7 @@ impl Replica {
             return context.reply(asker, id, Answer::Fenced);
         }
         let Phase::Active(active) = &mut self.phase else { return };
-        if self.suffix.len() + active.queue.waiting.len() >= context.timing.pending {
+        if self.suffix.len() + active.queue.waiting.len() >= context.timing.pending || lags {
             return context.reply(asker, id, Answer::Busy);
         }
         if let Some(queue) = active.queue.by_key.get_mut(&request.key) {

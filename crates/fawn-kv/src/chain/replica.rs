@@ -36,6 +36,9 @@ pub struct Timing {
     pub batch: usize,
     /// Records that are not committed yet, at most; a head takes no more before.
     pub pending: usize,
+    /// Records that are not durable yet, at most: what a member can lose that was acknowledged in memory. The numbers of so
+    /// many are skipped when a chain revives.
+    pub unsynced: usize,
     /// Seconds of the range's time after which a session that is not used is forgotten.
     pub session_idle_s: u32,
     /// A node that was not heard of for so long loses its places on the ring.
@@ -58,6 +61,7 @@ impl Default for Timing {
             history: 4096,
             batch: 64,
             pending: 4096,
+            unsynced: 65_536,
             session_idle_s: 3600,
             gone_us: 30_000_000,
             broken_us: 60_000_000,
@@ -367,6 +371,11 @@ impl Replica {
     pub(super) fn pending(&self, seq: Seq) -> Option<&Entry> {
         let at = self.suffix.binary_search_by_key(&seq, |entry| entry.position.seq).ok()?;
         self.suffix.get(at)
+    }
+
+    /// Whether more is not durable than may be lost.
+    pub(super) fn lags<S: RangeStore>(&self, context: &Context<'_, S>) -> bool {
+        self.unsynced.len() >= context.timing.unsynced
     }
 
     /// Learns how far the log is durable.

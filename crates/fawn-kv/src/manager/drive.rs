@@ -2,7 +2,7 @@
 
 use super::lead::{Effects, Manager};
 use super::state::{Command, Into, Pending};
-use crate::ids::{Address, Attempt, Chain, Incarnation, Member, Position, RangeId};
+use crate::ids::{Ack, Address, Attempt, Chain, Incarnation, Member, Position, RangeId, Seq};
 use crate::message::Message;
 use crate::planted::{Bug, planted};
 
@@ -94,7 +94,14 @@ impl Manager {
     fn activate(&mut self, id: RangeId, after: Position, now_us: u64, effects: &mut Effects) {
         self.proposed_us.insert(id, now_us);
         let range = &self.state.ranges[&id];
-        let (attempt, first) = (range.attempt, after.seq.next());
+        // What was acknowledged and never synced has numbers that nobody may get again.
+        let revives = range
+            .pending
+            .iter()
+            .filter_map(|pending| pending.source)
+            .any(|source| range.chain.rules.ack == Ack::Replicated && range.chain.place(source).is_none());
+        let skip = if revives && !planted(Bug::NumbersAgain) { self.timing.unsynced as u64 } else { 0 };
+        let (attempt, first) = (range.attempt, Seq(after.seq.0 + skip + 1));
         let Some(Pending { target, into, .. }) = range.pending.clone() else { return };
         if planted(Bug::ActBeforeCommit) && into == Into::Itself {
             let chain = &range.chain;

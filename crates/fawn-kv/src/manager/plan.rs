@@ -8,7 +8,7 @@
 
 use super::lead::{Effects, Manager};
 use super::state::{Command, Into, Standing};
-use crate::ids::{Address, Member, NodeId, Position, RangeId};
+use crate::ids::{Ack, Address, Member, NodeId, Position, RangeId};
 use crate::message::Message;
 use crate::planted::{Bug, planted};
 use fawn_ring::{Key, Ring, VirtualId};
@@ -244,6 +244,19 @@ impl Manager {
             if let Some(report) = report.filter(|report| report.held >= Some(chain.attempt) || any) {
                 back.push((report.last, heard.member));
             }
+        }
+        // Where not all is synced that was acknowledged, one that is missing may have more.
+        let is_missing = |member: &Member| {
+            let heard = self.heard.get(&member.node).filter(|heard| self.is_alive(heard.member, now_us));
+            heard.is_none_or(|heard| {
+                // It has yet to hear what the range comes of, and has that.
+                let parent = |range: &RangeId| self.state.over.get(range).is_some_and(|over| over.ranges.contains(&id));
+                heard.reports.keys().any(parent)
+            })
+        };
+        let waits = chain.rules.ack == Ack::Replicated && chain.members.iter().any(is_missing);
+        if waits && !planted(Bug::RevivesEarly) {
+            return;
         }
         if let Some((_, source)) = back.iter().max().copied() {
             let target = back.into_iter().map(|(_, member)| member).collect();

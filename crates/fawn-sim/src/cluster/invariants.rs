@@ -14,6 +14,8 @@ pub struct Invariants {
     /// The checksum of each committed record, and its epoch.
     committed: BTreeMap<(RangeId, Seq), (u64, Epoch)>,
     chains: BTreeMap<(RangeId, Epoch), Chain>,
+    /// The end of what was committed and then lost.
+    lost: BTreeMap<RangeId, (Epoch, Seq)>,
     /// How far each replica was looked at: its life, its epoch, what was committed.
     seen: BTreeMap<(NodeId, RangeId), (Member, Epoch, Seq)>,
     leases: BTreeMap<NodeId, Lease>,
@@ -64,6 +66,10 @@ impl Invariants {
                     return Err(format!("{me:?} commits a write in a chain that is too short: {chain:?}"));
                 }
                 let checksum = checksum(&postcard::to_allocvec(entry).expect("an entry can be encoded"));
+                let (lost_in, lost) = self.lost.get(&range).copied().unwrap_or_default();
+                if entry.asked.is_some() && entry.position.epoch > lost_in && entry.position.seq <= lost {
+                    return Err(format!("{me:?} gives a number out again that was lost: {entry:?} in {range:?}"));
+                }
                 let at = (range, entry.position.seq);
                 let record = (checksum, entry.position.epoch);
                 let is_new = !self.committed.contains_key(&at);
@@ -76,6 +82,14 @@ impl Invariants {
             }
         }
         Ok(changed)
+    }
+
+    /// What was committed of a range, and not synced, is lost. Its numbers are not given out again.
+    pub fn forget(&mut self, range: RangeId) {
+        let known = self.committed.range((range, Seq(0))..=(range, Seq(u64::MAX)));
+        let highest = known.map(|((_, seq), (_, epoch))| (*epoch, *seq)).max().unwrap_or_default();
+        self.lost.insert(range, highest);
+        self.committed.retain(|(other, _), _| *other != range);
     }
 
     fn became_active(&mut self, me: Member, range: RangeId, chain: &Chain) -> Result<(), String> {

@@ -53,7 +53,7 @@ impl Plan {
         let shared = random.chance(1, 8);
         let machines = replicas + random.below(3) as u32;
         let rules = Rules {
-            ack: Ack::Durable,
+            ack: if random.chance(1, 6) { Ack::Replicated } else { Ack::Durable },
             min_write_replicas: if random.chance(1, 4) { 2.min(replicas as u8) } else { 1 },
             spread_reads: random.chance(1, 3),
         };
@@ -87,6 +87,8 @@ pub struct Summary {
     pub given_up: u64,
     /// Keys whose history is too hard to judge.
     pub undecided: u64,
+    /// Chains whose members all stopped before they had synced what was acknowledged.
+    pub losses: u64,
     /// Events.
     pub events: u64,
     /// Messages sent.
@@ -115,6 +117,7 @@ impl Summary {
         self.operations += other.operations;
         self.given_up += other.given_up;
         self.undecided += other.undecided;
+        self.losses += other.losses;
         self.events += other.events;
         self.messages += other.messages;
         self.records += other.records;

@@ -7,7 +7,7 @@ use std::mem::Discriminant;
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::entry::Kept;
 use fawn_kv::front::Front;
-use fawn_kv::ids::{Address, FrontId, NodeId, RangeId};
+use fawn_kv::ids::{Ack, Address, FrontId, NodeId, RangeId};
 use fawn_kv::manager::{Command, Effects, Settings};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::node::{Identity, Node};
@@ -208,6 +208,7 @@ impl World {
             history: 64,
             batch: 16,
             pending: 64,
+            unsynced: 256,
             session_idle_s: 4,
             gone_us: 3_000_000,
             broken_us: 3_000_000,
@@ -358,6 +359,7 @@ impl World {
             }
             Event::Propose { term, command } => {
                 if self.managers.term == term {
+                    self.look_for_losses(&command);
                     self.managers.log.push(command);
                     for number in 0..self.managers.members.len() {
                         let delay = self.random.within(100, 3000);
@@ -426,6 +428,22 @@ impl World {
             let mut effects = Effects::default();
             self.managers.members[manager].confirmed(self.now_us, question, &mut effects);
             self.do_effects(manager, effects);
+        }
+    }
+
+    /// Where a chain acknowledges what is in memory, and all its members stop, what they had not synced is lost. From there on
+    /// only the rest is checked: that all comes to rest, and no number is given out twice.
+    fn look_for_losses(&mut self, command: &Command) {
+        let Command::Begin { range, source: Some(source), .. } = command else { return };
+        let mut managers = self.managers.members.iter();
+        let lost = managers.any(|manager| {
+            let range = manager.state().ranges.get(range);
+            range.is_some_and(|range| range.chain.rules.ack == Ack::Replicated && range.chain.place(*source).is_none())
+        });
+        if lost {
+            self.summary.losses += 1;
+            self.checkers.iter_mut().for_each(|checker| *checker = None);
+            self.invariants.forget(*range);
         }
     }
 
