@@ -67,6 +67,7 @@ impl World {
                     self.places[node].paused_until_us = self.now_us + pause_us;
                 } else {
                     self.places[node].pause_at_read_us = pause_us;
+                    self.mislead(pause_us);
                 }
             }
             9 => {
@@ -184,11 +185,23 @@ impl World {
         self.after(delay, Event::Heal(number));
     }
 
+    /// Some of those who ask do not hear for a while who is to be asked.
+    fn mislead(&mut self, for_us: u64) {
+        let clients = (0..self.plan.clients as usize).map(Party::Client);
+        let asking: Vec<Party> = clients.chain((0..self.fronts.len()).map(Party::Front)).collect();
+        let mut cut = BTreeSet::new();
+        for party in asking.into_iter().filter(|_| self.random.chance(1, 2)) {
+            cut.extend((0..self.managers.members.len()).map(|manager| (Party::Manager(manager), party)));
+        }
+        self.cut_for(cut, for_us + 1, for_us + 500_000);
+    }
+
     /// What is said to a node of one kind, or what it says, comes later than all else; perhaps it hears no manager meanwhile.
     fn hold_back(&mut self, node: usize) {
         let hold_us = self.random.within(50_000, 4_000_000);
         if !self.kinds.is_empty() {
-            let kind = *self.random.pick(&self.kinds);
+            let orders = self.random.chance(1, 4);
+            let kind = (!orders).then(|| *self.random.pick(&self.kinds));
             self.held_back = Some((Party::Node(node), kind, self.now_us + hold_us));
         }
         if self.random.chance(1, 4) {

@@ -184,7 +184,8 @@ pub(super) struct World {
     /// Kinds of messages that were sent so far.
     pub(super) kinds: Vec<Discriminant<Message>>,
     /// What is said to, or by, whom of which kind comes only then.
-    pub(super) held_back: Option<(Party, Discriminant<Message>, u64)>,
+    /// Without a kind: all that managers order.
+    pub(super) held_back: Option<(Party, Option<Discriminant<Message>>, u64)>,
     pub(super) healing: bool,
     pub(super) timing: Timing,
 }
@@ -589,7 +590,8 @@ impl World {
             for _ in 0..copies {
                 let late = self.random.chance(self.slow, 1000);
                 let latest = if late { *self.random.pick(&[50_000, 300_000, 300_000, 3_000_000]) } else { 1500 };
-                let held = self.held_back.filter(|(party, held, _)| (*party == to || *party == from) && *held == kind);
+                let is_held = |held: Option<Discriminant<Message>>| held.map_or(is_order(message), |held| held == kind);
+                let held = self.held_back.filter(|(party, held, _)| (*party == to || *party == from) && is_held(*held));
                 let held_us = held.map_or(0, |(_, _, until)| until.saturating_sub(self.now_us));
                 let delay = held_us + self.random.within(50, latest);
                 self.after(delay, Event::Deliver { to, from: sender, bytes: bytes.clone() });
@@ -667,4 +669,10 @@ impl World {
 
 fn store_durable(store: &NodeStore) -> Gate {
     fawn_kv::store::RangeStore::durable(store)
+}
+
+/// Whether a manager tells a node what to do.
+fn is_order(message: &Message) -> bool {
+    let activates = matches!(message, Message::Activate { .. } | Message::Drop { .. });
+    activates || matches!(message, Message::Learn { .. } | Message::Seal { .. } | Message::Equalise { .. })
 }
