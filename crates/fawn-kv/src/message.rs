@@ -1,7 +1,7 @@
 //! What nodes, the manager and clients say to each other, and its bytes.
 //!
 //! A message is one version byte and then [postcard](https://postcard.jamesmunns.com/wire-format)'s encoding of
-//! [`Message`], whose variants are numbered in the order in which they stand here.
+//! [`Message`], whose variants are numbered in the order in which they stand here. `docs/wire.md` gives every byte.
 
 use crate::entry::{Entry, Kept};
 use crate::ids::{

@@ -5,4 +5,6 @@ mod cluster;
 mod fuzz;
 mod range_damage;
 mod ranges;
+mod schema;
 mod wire;
+mod wire_doc;
