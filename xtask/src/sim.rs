@@ -1,6 +1,8 @@
 //! The simulator of a whole cluster: many seeds, or one of them again.
 //!
 //! `cargo xtask sim --seeds 0..500`, `--seed 7 [--trace]`, `--minutes 30 [--from 1000]`. Ends with an error on any violation.
+//! `--seed 7 --shrink` makes a failing run small and prints it as a script, `--script FILE` runs one, `--scenario NAME` one of
+//! the test data. `--twice 0..1000` runs seeds twice and compares their traces.
 //! `--planted all` (or the name of a bug) plants bugs, one at a time, and ends with an error when one is not found.
 
 use std::ops::Range;
@@ -11,7 +13,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use fawn_sim::cluster::{FAULTS, Plan, Summary, run};
 
-const USAGE: &str = "usage: cargo xtask sim --seeds FROM..TO | --seed N [--trace] | --minutes M [--from SEED] | --planted all|BUG [--minutes M]";
+/// Runs for some minutes take every path at least so often.
+const LEAST_TAKEN: u64 = 100;
+
+const USAGE: &str = "usage: cargo xtask sim --seeds FROM..TO | --seed N [--trace | --shrink] | --script FILE [--trace] | --scenario NAME [--trace] | --twice FROM..TO | --minutes M [--from SEED] | --planted all|BUG [--minutes M]";
 
 /// Runs what the arguments say.
 pub fn run_task() -> anyhow::Result<()> {
@@ -25,8 +30,18 @@ pub fn run_task() -> anyhow::Result<()> {
         let minutes = value("--minutes")?.map(number).transpose()?.unwrap_or(15);
         return find_planted(&name, minutes);
     }
+    let given = |name: &str| arguments.iter().any(|argument| argument == name);
+    let trace = given("--trace");
+    if let Some(path) = value("--script")? {
+        return crate::script::run_file(&path, trace);
+    }
+    if let Some(name) = value("--scenario")? {
+        return crate::script::run_scenario(&name, trace);
+    }
     if let Some(seed) = value("--seed")?.map(number).transpose()? {
-        let trace = arguments.iter().any(|argument| argument == "--trace");
+        if given("--shrink") {
+            return crate::script::shrink_seed(seed);
+        }
         let plan = Plan { trace, ..Plan::of(seed) };
         println!("{plan:?}");
         println!("{:?}", run(seed, &plan)?);
@@ -36,9 +51,15 @@ pub fn run_task() -> anyhow::Result<()> {
         let from = value("--from")?.map(number).transpose()?.unwrap_or(0);
         return many(from..u64::MAX, Some(Duration::from_mins(minutes)));
     }
-    let Some(seeds) = value("--seeds")? else { bail!(USAGE) };
-    let (from, to) = seeds.split_once("..").with_context(|| format!("{seeds} is not FROM..TO\n{USAGE}"))?;
-    many(number(from.to_owned())?..number(to.to_owned())?, None)
+    let range = |seeds: String| -> anyhow::Result<Range<u64>> {
+        let (from, to) = seeds.split_once("..").with_context(|| format!("{seeds} is not FROM..TO\n{USAGE}"))?;
+        Ok(number(from.to_owned())?..number(to.to_owned())?)
+    };
+    if let Some(seeds) = value("--twice")?.map(range).transpose()? {
+        return crate::script::twice(seeds);
+    }
+    let Some(seeds) = value("--seeds")?.map(range).transpose()? else { bail!(USAGE) };
+    many(seeds, None)
 }
 
 /// Runs seeds on all cores, each at least once, and tells what came of them.
@@ -102,8 +123,16 @@ fn many(seeds: Range<u64>, within: Option<Duration>) -> anyhow::Result<()> {
     for (kind, count) in FAULTS.iter().zip(sum.faults) {
         println!("{kind:<18} {count:>9}");
     }
+    println!("\npaths");
+    for (path, count) in sum.coverage.counts() {
+        println!("{count:>9}  {path}");
+    }
     if !violations.is_empty() {
-        bail!("violated by seeds {violations:?}: run one again with cargo xtask sim --seed N --trace");
+        bail!("violated by seeds {violations:?}: run one again with cargo xtask sim --seed N --trace, or --shrink");
+    }
+    let seldom: Vec<_> = sum.coverage.counts().filter(|(_, count)| *count < LEAST_TAKEN).collect();
+    if within.is_some() && !seldom.is_empty() {
+        bail!("these paths were taken less than {LEAST_TAKEN} times: {seldom:?}");
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use crate::chain::{Context, Replica};
 use crate::ids::{Attempt, Chain, Member, RangeId};
 use crate::meta::Meta;
+use crate::paths::{Path, took};
 use crate::store::{RangeStore, Recovered};
 use std::collections::BTreeMap;
 
@@ -27,6 +28,12 @@ pub(crate) fn inherit<S: RangeStore>(
     let whole = parents.len() == over.len() && parents.iter().all(|(parent, _)| parent.is_complete());
     let level = parents.iter().all(|(_, level)| *level);
     let usable = whole && (over.len() == 1 || level);
+    took(match (usable, over.len(), level) {
+        (true, 1, true) => Path::SplitInherited,
+        (true, 1, false) => Path::SplitInheritedLate,
+        (true, ..) => Path::MergeInherited,
+        (false, ..) => Path::MergeNotInherited,
+    });
     let mut ranges: Vec<(RangeId, Recovered)> = Vec::new();
     for (range, chain) in chains.iter().filter(|_| usable) {
         let meta = match &parents[..] {

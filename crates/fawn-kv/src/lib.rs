@@ -9,6 +9,7 @@
 //! * [`node`]: a node with its parts, its life and its lease; `inherit`: splits and merges there. [`manager`]: who decides.
 //! * [`front`]: front-ends: wedges of the key space, each with one owner, which caches them.
 //! * [`store`]: what the protocol needs of the datastore. [`planted`]: bugs for the simulator to find.
+//!   [`paths`]: what it counts.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -23,6 +24,7 @@ pub mod message;
 pub mod meta;
 pub mod node;
 pub mod operation;
+pub mod paths;
 pub mod planted;
 pub mod sessions;
 pub mod store;

@@ -5,6 +5,7 @@ use crate::entry::Kept;
 use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Incarnation, Member, NodeId, RangeId, RequestId};
 use crate::inherit::inherit;
 use crate::message::{Answer, Continuation, Message};
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::store::{Part, RangeStore, Recovered, Ticket};
 use fawn_ring::{DomainId, Interval, MachineId, Secret};
@@ -229,10 +230,13 @@ impl<S: RangeStore> Node<S> {
 
     /// The manager says that what is here of a range is not needed.
     fn drop_range(&mut self, range: RangeId, epoch: Epoch, over: Attempt) {
-        if self.replicas.get(&range).is_some_and(|replica| replica.may_go(epoch, over)) {
-            self.replicas.remove(&range);
-            self.store.drop_range(range);
+        let Some(replica) = self.replicas.get(&range) else { return };
+        if !replica.may_go(epoch, over) {
+            return took(Path::KeptAgainstOrder);
         }
+        took(Path::Dropped);
+        self.replicas.remove(&range);
+        self.store.drop_range(range);
     }
 
     fn with(
@@ -264,6 +268,7 @@ impl<S: RangeStore> Node<S> {
     /// The manager has given the node's name to another start: a hello of an earlier one came late. What this life was part
     /// of goes on without it; what it has stays.
     fn begin_anew(&mut self) {
+        took(Path::Anew);
         self.incarnation = None;
         self.nonce += 1;
         self.lease = Lease::default();

@@ -3,6 +3,7 @@
 use crate::entry::{Asked, Change, Entry};
 use crate::ids::{Position, RequestId};
 use crate::operation::Outcome;
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -59,7 +60,11 @@ impl Sessions {
     pub fn commit(&mut self, entry: &Entry) {
         if let Change::Expire { idle_since, horizon } = entry.change {
             self.horizon = self.horizon.max(horizon);
+            let before = self.by.len();
             self.by.retain(|id, session| session.used > idle_since || began(*id) > horizon);
+            if self.by.len() < before {
+                took(Path::SessionsForgotten);
+            }
         }
         let Some(Asked { id, answered, outcome, .. }) = entry.asked else { return };
         let session = self.by.entry(id.session).or_default();

@@ -5,6 +5,7 @@ use super::replica::{Active, Context, Phase, Replica};
 use crate::entry::{Change, Entry};
 use crate::ids::{Address, Attempt, Chain, Member, Position, RangeId, Seq};
 use crate::message::Message;
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::store::{Gate, RangeStore, Recovered};
 
@@ -46,7 +47,11 @@ impl Replica {
     pub(super) fn seal<S: RangeStore>(&mut self, attempt: Attempt, context: &mut Context<'_, S>) {
         let active = self.chain().is_some_and(|chain| chain.attempt >= attempt);
         if (attempt < self.promised && !planted(Bug::NoAttemptCheck)) || active {
+            took(Path::SealSuperseded);
             return;
+        }
+        if matches!(&self.phase, Phase::Levelling(levelling) if levelling.attempt < attempt) {
+            took(Path::SealedWhileLevelling);
         }
         let levelling = matches!(&self.phase, Phase::Levelling(levelling) if levelling.attempt == attempt);
         self.promised = attempt;
@@ -120,6 +125,9 @@ impl Replica {
         let Some(place) = chain.place(self.me) else {
             // What it has is kept until the manager says otherwise.
             self.heard = chain.epoch;
+            if matches!(self.phase, Phase::Active(_)) {
+                took(Path::LeftOut);
+            }
             if !matches!(self.phase, Phase::Learning(_)) {
                 self.phase = Phase::Idle;
             }

@@ -4,6 +4,7 @@ use super::replica::{Active, Context, Phase, Replica};
 use crate::entry::Entry;
 use crate::ids::{Ack, Address, Epoch, Incarnation, Member, Position, Seq};
 use crate::message::Message;
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::store::RangeStore;
 
@@ -64,6 +65,8 @@ impl Replica {
                 self.append(entry, context);
             } else if let Some(pending) = self.pending(entry.position.seq) {
                 assert_eq!(*pending, entry, "a successor's log is a prefix of its predecessor's");
+            } else if entry.position > self.last() {
+                took(Path::FeedWithGap);
             }
         }
     }
@@ -140,6 +143,7 @@ impl Replica {
         let Phase::Active(active) = &mut self.phase else { return };
         let late = context.now_us >= active.sent_at_us + context.timing.resend_us;
         if active.successor().is_some() && committed < last && late {
+            took(Path::FedAgain);
             active.sent = active.successor_has;
             active.sent_mark = Seq(0);
             active.sent_at_us = context.now_us;

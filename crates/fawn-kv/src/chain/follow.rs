@@ -9,6 +9,7 @@ use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, Member, Position, Seq};
 use crate::message::{Following as Given, Message, Records};
 use crate::meta::Meta;
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::store::{Part, RangeStore, Scan, Ticket};
 use fawn_ring::Key;
@@ -91,6 +92,9 @@ impl Replica {
             Phase::Active(active) if active.chain.attempt < over => {}
             Phase::Active(_) | Phase::Sealed(_) | Phase::Levelling(_) => return,
         }
+        if self.copying.as_ref().is_some_and(|copying| copying.from.is_some()) {
+            took(Path::CopyGoesOn);
+        }
         self.phase = Phase::Learning(Learning { following: Following::of(source), caught_up: false });
         self.ask(context);
     }
@@ -130,6 +134,7 @@ impl Replica {
 
     /// What is here is of no use: everything is copied.
     fn copy_all<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        took(Path::CopiedWhole);
         self.reset(context);
         self.copying = Some(Copying { from: None, since: Seq(0), began: None, forgotten: Seq(0) });
     }
@@ -208,6 +213,7 @@ impl Replica {
         if part.since != copying.since {
             // The range has forgotten deletions that are lacking here.
             if part.since == Seq(0) && part.asked.is_none() {
+                took(Path::CopyRestarted);
                 self.copy_all(context);
                 self.ask(context);
             }
@@ -216,6 +222,7 @@ impl Replica {
         // A part of an earlier copy may lack what was committed before this one began.
         let is_old = copying.began.as_ref().is_some_and(|meta| part.at < meta.committed);
         if copying.from != part.asked || (is_old && !planted(Bug::OldParts)) {
+            took(Path::OtherPart);
             return;
         }
         if let Some(meta) = part.meta {
@@ -308,6 +315,7 @@ impl Replica {
             Given::TooOld => {
                 self.truncate(self.meta.committed, context);
                 let since = self.meta.committed.seq;
+                took(Path::CopiedSince);
                 self.copying = Some(Copying { from: None, since, began: None, forgotten: Seq(0) });
                 return self.ask(context);
             }

@@ -5,6 +5,7 @@ use crate::entry::{Asked, Change, Entry, Kept, Version};
 use crate::ids::{Asker, Epoch, Position, RequestId, Seq, WedgeEpoch};
 use crate::message::Answer;
 use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::sessions::Known;
 use crate::store::{Lookup, RangeStore, Ticket};
@@ -48,6 +49,7 @@ impl Replica {
         let Phase::Active(active) = &mut self.phase else { return };
         // It waits for its record to be committed, or for its key to be read.
         if self.asked.contains_key(&id) || active.queue.waiting.contains(&id) {
+            took(Path::RetryWaits);
             return;
         }
         if self.is_fenced(&lies, request.wedge) {
@@ -86,8 +88,14 @@ impl Replica {
         match self.meta.sessions.known(id) {
             Known::Done(..) if planted(Bug::NoDedupe) => {}
             Known::Answered if planted(Bug::AnsweredExecutes) => {}
-            Known::Done(position, outcome) => return Some(Answer::Done { outcome, position, again: true }),
-            Known::Answered | Known::Expired => return Some(Answer::Unknown { time: self.ahead.time }),
+            Known::Done(position, outcome) => {
+                took(Path::RetryAnswered);
+                return Some(Answer::Done { outcome, position, again: true });
+            }
+            known @ (Known::Answered | Known::Expired) => {
+                took(if known == Known::Expired { Path::SessionExpired } else { Path::RetryRefused });
+                return Some(Answer::Unknown { time: self.ahead.time });
+            }
             Known::New => {}
         }
         if planted(Bug::RetryBeforeCommit)
@@ -97,6 +105,9 @@ impl Replica {
             return Some(Answer::Done { outcome: asked.outcome, position: *position, again: true });
         }
         let too_few = active.chain.members.len() < usize::from(active.chain.rules.min_write_replicas);
+        if too_few {
+            took(Path::TooFew);
+        }
         (too_few && !planted(Bug::TooShort)).then_some(Answer::TooFew)
     }
 

@@ -9,6 +9,7 @@ use crate::entry::{Asked, Change, Entry};
 use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
 use crate::message::{Answer, Message, Report};
 use crate::meta::{Alive, Meta};
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::sessions::Sessions;
 use crate::store::{Gate, RangeStore, Recovered, Ticket};
@@ -392,6 +393,7 @@ impl Replica {
         if to == self.last() {
             return;
         }
+        took(Path::Truncated);
         context.store.truncate(self.range, to);
         while let Some(entry) = self.suffix.pop_back_if(|entry| entry.position > to) {
             if let Some(asked) = &entry.asked {

@@ -6,6 +6,7 @@ use super::replica::{Context, Phase, Replica};
 use crate::entry::{Change, Kept, Version};
 use crate::ids::{Address, Asker, Epoch, RequestId, Seq, WedgeEpoch};
 use crate::message::{Answer, Continuation, Message};
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::store::{Lookup, RangeStore, Ticket};
 use fawn_ring::Key;
@@ -65,8 +66,10 @@ impl Replica {
         } else if self.is_clean(&get.key) && (leased || planted(Bug::SpreadWithoutLease)) {
             // Whatever is committed anywhere is in this log: without a record of the key that may not be, the newest
             // version here is the newest there is.
+            took(Path::SpreadClean);
             self.look(get, false, context);
         } else {
+            took(Path::SpreadDirty);
             self.pass_on(get, context);
         }
     }
@@ -123,6 +126,7 @@ impl Replica {
         if barred || context.has_lease(active.since_us) || unchecked || spread {
             self.found(get, kept, barred, context);
         } else if active.is_tail() {
+            took(Path::LeaseRunOut);
             active.gets.unbarred.push(get);
         } else {
             self.pass_on(get, context);
@@ -159,6 +163,7 @@ impl Replica {
         if matches!(active.gets.barrier, Some(Barrier::At(seq)) if seq <= committed) {
             active.gets.barrier = None;
             for get in std::mem::take(&mut active.gets.barred) {
+                took(Path::BarrierRead);
                 self.look(get, true, context);
             }
         }

@@ -4,6 +4,7 @@ use super::lead::{Effects, Manager};
 use super::state::{Command, Into, Pending};
 use crate::ids::{Ack, Address, Attempt, Chain, Incarnation, Member, Position, RangeId, Seq};
 use crate::message::Message;
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 
 /// What an attempt waits for.
@@ -94,6 +95,9 @@ impl Manager {
     fn activate(&mut self, id: RangeId, after: Position, now_us: u64, effects: &mut Effects) {
         self.proposed_us.insert(id, now_us);
         let range = &self.state.ranges[&id];
+        if range.chain.members.iter().any(|member| !self.drives[&id].sealed.contains_key(member)) {
+            took(Path::LeaseWaited);
+        }
         // What was acknowledged and never synced has numbers that nobody may get again.
         let revives = range
             .pending

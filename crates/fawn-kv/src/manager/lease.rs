@@ -3,6 +3,7 @@
 use super::lead::{Effects, Manager};
 use crate::ids::{Address, Epoch, Member, RangeId};
 use crate::message::Message;
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 
 /// A node that asks for a lease, and the chains that it believes to be active in.
@@ -29,8 +30,14 @@ impl Manager {
     pub fn confirmed(&mut self, now_us: u64, question: u64, effects: &mut Effects) {
         self.confirmed_for_front(now_us, question, effects);
         let Some(Asked { member, nonce, active }) = self.asked.remove(&question) else { return };
-        if !self.leads() || !self.state.lives(member) || self.must_seal(member) || self.is_behind(member, &active) {
+        if !self.leads() || !self.state.lives(member) {
             return;
+        }
+        if self.must_seal(member) {
+            return took(Path::LeaseRefused);
+        }
+        if self.is_behind(member, &active) {
+            return took(Path::LeaseRefusedBehind);
         }
         self.leases.insert(member, now_us + self.longest_lease_us());
         let message = Message::Lease { incarnation: member.incarnation, nonce };

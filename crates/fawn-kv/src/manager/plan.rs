@@ -10,6 +10,7 @@ use super::lead::{Effects, Manager};
 use super::state::{Command, Into, Standing};
 use crate::ids::{Ack, Address, Member, NodeId, Position, RangeId};
 use crate::message::Message;
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use fawn_ring::{Key, Ring, VirtualId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +80,14 @@ impl Manager {
     pub(super) fn alive(&self, id: RangeId, now_us: u64) -> Vec<Member> {
         let members = &self.state.ranges[&id].chain.members;
         let nodes: Vec<NodeId> = members.iter().map(|member| member.node).collect();
-        let usable = |member: &Member| self.is_alive(*member, now_us) && !self.is_cut_off(member.node, &nodes);
+        let cut_off = |member: &Member| {
+            let cut_off = self.is_cut_off(member.node, &nodes);
+            if cut_off {
+                took(Path::LinkAvoided);
+            }
+            cut_off
+        };
+        let usable = |member: &Member| self.is_alive(*member, now_us) && !cut_off(member);
         members.iter().copied().filter(usable).collect()
     }
 
@@ -134,6 +142,10 @@ impl Manager {
             return false;
         }
         if range.chain.members != wanted {
+            // Whom the ring wants may not have been heard of yet: until then nobody leaves that is one of enough.
+            if wanted.len() < alive.len().min(self.replicas()) {
+                return false;
+            }
             let source = alive.iter().rev().find(|member| wanted.contains(member)).copied();
             self.begin(id, wanted, source, Into::Itself, now_us, effects);
             return false;
@@ -182,6 +194,9 @@ impl Manager {
                 self.proposed_us.insert(id, now_us);
             }
             (_, missing) if missing != range.learner => {
+                if range.learner.is_some() && missing.is_some() {
+                    took(Path::LearnerGone);
+                }
                 self.proposed_us.insert(id, now_us);
                 effects.propose.push(Command::Learner { range: id, learner: missing });
             }
@@ -224,6 +239,7 @@ impl Manager {
     /// Members of the chain are gone; `alive` are not.
     pub(super) fn mend(&mut self, id: RangeId, alive: &[Member], now_us: u64, effects: &mut Effects) {
         if let Some(source) = alive.last() {
+            took(Path::Mended);
             return self.begin(id, alive.to_vec(), Some(*source), Into::Itself, now_us, effects);
         }
         // Nobody of the chain lives as the member that it was. Whoever was a member, and lives again, has everything
@@ -259,6 +275,7 @@ impl Manager {
             return;
         }
         if let Some((_, source)) = back.iter().max().copied() {
+            took(Path::Revived);
             let target = back.into_iter().map(|(_, member)| member).collect();
             self.begin(id, target, Some(source), Into::Itself, now_us, effects);
         }
@@ -273,6 +290,13 @@ impl Manager {
         now_us: u64,
         effects: &mut Effects,
     ) {
+        if self.state.ranges[&id].pending.is_some() {
+            took(match self.drives.get(&id) {
+                None => Path::NewLeaderSupersedes,
+                Some(drive) if drive.sent_us[1].is_some() => Path::FailedInEqualise,
+                Some(_) => Path::FailedInSeal,
+            });
+        }
         let mut highest = self.state.ranges[&id].attempt;
         if let Into::Merge { upper } = into {
             highest = highest.max(self.state.ranges[&upper].attempt);

@@ -5,6 +5,7 @@ use crate::ids::{
     Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq,
     WedgeEpoch, WedgeId,
 };
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use fawn_ring::{DomainId, Interval, Key, MachineId, Node as Place, VirtualId};
 use serde::{Deserialize, Serialize};
@@ -413,6 +414,14 @@ impl State {
             Into::Merge { upper: partner } | Into::MergedBy { lower: partner } => Some(partner),
             Into::Itself | Into::Split { .. } => None,
         });
+        if partner.is_some() {
+            took(Path::MergeSuperseded);
+        } else if matches!(
+            self.ranges.get(&id).and_then(|range| range.pending.as_ref()),
+            Some(Pending { into: Into::Split { .. }, .. })
+        ) {
+            took(Path::SplitSuperseded);
+        }
         let partner = partner.and_then(|partner| self.ranges.get_mut(&partner)?.pending.as_mut());
         if let Some(pending) = partner {
             pending.into = Into::Itself;

@@ -163,6 +163,24 @@ impl Client {
         !self.keeps_session && asking.operation != KvOperation::Get
     }
 
+    /// Begins this operation on a key.
+    pub fn begin_with(&mut self, key: u64, operation: KvOperation, now_us: u64, unix: u32) -> &Asking {
+        if self.session == 0 {
+            self.begin_session(unix);
+        }
+        let id = RequestId { session: self.session, number: self.next };
+        self.next += 1;
+        self.asking.insert(Asking {
+            id,
+            about: About::Key(key),
+            operation,
+            expiry: 0,
+            began_us: now_us,
+            tried_us: 0,
+            tries: 0,
+        })
+    }
+
     /// Tries again if it is time to, or gives up.
     pub fn tick(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) -> Option<Ended> {
         let asking = self.asking.as_ref()?;

@@ -1,7 +1,5 @@
 //! Front-ends in the simulated cluster, and what goes wrong with them.
 
-use std::collections::BTreeSet;
-
 use fawn_kv::chain::Now;
 use fawn_kv::front::{Front, Limits};
 use fawn_kv::ids::{Address, FrontId, FrontMember};
@@ -80,40 +78,10 @@ impl World {
         }
     }
 
-    fn crash_front(&mut self, number: usize) {
+    pub(super) fn crash_front(&mut self, number: usize, for_us: u64) {
         let Some(front) = self.fronts[number].front.take() else { return };
         self.summary.fronts.add(front.counts());
-        let long = self.random.chance(1, 4);
-        let delay = self.random.within(1000, if long { 5_000_000 } else { 500_000 });
-        self.after(delay, Event::FrontRestart(number));
-    }
-
-    /// Something goes wrong with a front-end: it crashes, pauses, does not reach the managers or some nodes, or is
-    /// not reached.
-    pub(super) fn front_fault(&mut self, kind: usize) {
-        let number = self.random.below(self.fronts.len() as u64) as usize;
-        match kind {
-            0 => self.crash_front(number),
-            1 => self.fronts[number].paused_until_us = self.now_us + self.random.within(50_000, 4_000_000),
-            _ => {
-                let front = Party::Front(number);
-                let managers = (0..self.managers.members.len()).map(Party::Manager);
-                let nodes: Vec<Party> = (0..self.places.len()).map(Party::Node).collect();
-                let both = |other: Party| [(front, other), (other, front)];
-                // The next owner hears late of what it has done, while this one may not know yet that it is none.
-                self.slow = self.random.below(250);
-                let cut: BTreeSet<_> = match self.random.below(8) {
-                    0..5 => managers.flat_map(both).collect(),
-                    5 => nodes.into_iter().filter(|_| self.random.chance(1, 2)).flat_map(both).collect(),
-                    // What it asks is done, but it does not hear of it.
-                    _ => nodes.into_iter().map(|node| (node, front)).collect(),
-                };
-                self.cuts.insert(self.next_cut, cut);
-                let delay = self.random.within(50_000, 6_000_000);
-                self.after(delay, Event::Heal(self.next_cut));
-                self.next_cut += 1;
-            }
-        }
+        self.after(for_us, Event::FrontRestart(number));
     }
 
     pub(super) fn heal_fronts(&mut self) {

@@ -8,25 +8,42 @@
 //! # Layout
 //!
 //! * [`run`]: one seed. [`Plan`]: what it may do.
-//! * `world`: the events and their order. `faults`: what goes wrong. `invariants`: what must hold at every step.
+//! * `world`: the events and their order. `invariants`: what must hold at every step.
+//! * `acts`: what can happen to a cluster, `faults`: what does in a seed. [`Script`]: a run written down, [`shrink`]: made
+//!   small. `lines`: messages to read, `telling`: of a run. [`Coverage`]: which paths were taken.
 //! * `rest`: what must hold of the whole. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
 //! * `managers`: the agreed log. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
 //!   simulated flash.
 
+mod acts;
 mod client;
+mod coverage;
 mod faults;
 mod flash_store;
 mod fronts;
 mod invariants;
+mod lines;
 mod managers;
 mod node_store;
 mod plan;
 mod rest;
+mod script;
+pub mod shrink;
 mod store;
+mod telling;
 mod workload;
 mod world;
 
-pub use faults::KINDS as FAULTS;
+pub use acts::KINDS as FAULTS;
+pub use coverage::Coverage;
 pub use fawn_kv::planted;
 pub use plan::{Plan, Summary, Violation};
-pub use world::run;
+pub use script::{Script, Show, TOLD};
+
+/// Runs one seed.
+///
+/// # Errors
+/// The first [`Violation`].
+pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Violation> {
+    Script::of(seed, plan).run()
+}

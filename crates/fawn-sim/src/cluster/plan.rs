@@ -41,6 +41,8 @@ pub struct Plan {
     pub faults_us: u64,
     /// Whether anything goes wrong.
     pub faults: bool,
+    /// All delays are the same, nothing is lost, and clients ask only what the script says.
+    pub fixed: bool,
     /// Whether every event is told on standard error.
     pub trace: bool,
 }
@@ -67,12 +69,37 @@ impl Plan {
             lost_clock: random.chance(1, 8),
             on_flash: seed % 4 == 3,
             clients: 3 + random.below(8) as u32,
-            keys: 4 + random.below(30),
+            // Few keys are contended; many make copies long.
+            keys: if random.chance(1, 8) { 300 } else { 4 + random.below(30) },
             fronts: *random.pick(&[0, 0, 1, 2, 2, 3, 3]),
             managers: 3,
             hasty: random.chance(1, 2),
             faults_us: 8_000_000,
             faults: true,
+            fixed: false,
+            trace: false,
+        }
+    }
+
+    /// A plain cluster of three nodes in which nothing goes wrong.
+    pub fn plain() -> Self {
+        Self {
+            nodes: 3,
+            late: 0,
+            shared: false,
+            replicas: 3,
+            virtual_ids: 1,
+            rules: Rules::default(),
+            lost_clock: false,
+            on_flash: false,
+            clients: 1,
+            keys: 8,
+            fronts: 0,
+            managers: 1,
+            hasty: false,
+            faults_us: 3_000_000,
+            faults: false,
+            fixed: false,
             trace: false,
         }
     }
@@ -94,7 +121,9 @@ pub struct Summary {
     /// Messages sent.
     pub messages: u64,
     /// Faults, by kind.
-    pub faults: [u64; super::faults::KINDS.len()],
+    pub faults: [u64; super::acts::KINDS.len()],
+    /// Seldom paths, and how often they were taken.
+    pub coverage: super::coverage::Coverage,
     /// Records that were committed.
     pub records: u64,
     /// Chains that were active.
@@ -127,6 +156,7 @@ impl Summary {
         self.fences += other.fences;
         self.simulated_us += other.simulated_us;
         self.trace ^= other.trace;
+        self.coverage.add(&other.coverage);
         for (mine, others) in self.faults.iter_mut().zip(other.faults) {
             *mine += others;
         }

@@ -7,14 +7,9 @@ use crate::history::{Checker, Failure, KvModel, KvOperation, KvOutcome};
 impl World {
     pub(super) fn client_tick(&mut self, number: usize) -> Result<(), String> {
         let (now_us, unix) = (self.now_us, self.unix());
-        if self.clients[number].asking.is_none() && !self.healing {
+        if self.clients[number].asking.is_none() && !self.healing && !self.plan.fixed {
             let asking = self.clients[number].begin(self.plan.keys, now_us, unix).clone();
-            let id = self.next_operation;
-            self.next_operation += 1;
-            self.open[number] = Some(id);
-            for key in self.keys_of(asking.about) {
-                self.check(key, |checker| checker.invoke(now_us, id, asking.operation))?;
-            }
+            self.begun(number, &asking)?;
             if let (About::Key(key), KvOperation::Put { value }, 1..) = (asking.about, asking.operation, asking.expiry)
             {
                 let expiry = asking.expiry;
@@ -27,12 +22,35 @@ impl World {
         for (to, message) in out {
             self.send(Party::Client(number), to, &message);
         }
-        let delay = self.random.within(500, 15_000);
+        let delay = self.delay(500, 15_000);
         self.after(delay, Event::ClientTick(number));
         match ended {
             Some(ended) => self.ended(number, ended),
             None => Ok(()),
         }
+    }
+
+    /// The checkers are told of what a client asks.
+    fn begun(&mut self, number: usize, asking: &Asking) -> Result<(), String> {
+        let (id, now_us) = (self.next_operation, self.now_us);
+        self.next_operation += 1;
+        self.open[number] = Some(id);
+        for key in self.keys_of(asking.about) {
+            self.check(key, |checker| checker.invoke(now_us, id, asking.operation))?;
+        }
+        Ok(())
+    }
+
+    /// A client asks what the script says.
+    pub(super) fn ask(&mut self, number: usize, key: u64, operation: KvOperation) -> Result<(), String> {
+        if self.clients[number].asking.is_some() {
+            return Err(format!(
+                "client {number} still waits for an answer when it is to ask {operation}: have another ask"
+            ));
+        }
+        let (now_us, unix) = (self.now_us, self.unix());
+        let asking = self.clients[number].begin_with(key, operation, now_us, unix).clone();
+        self.begun(number, &asking)
     }
 
     /// Tells a key's checker something.

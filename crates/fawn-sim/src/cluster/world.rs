@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::mem::Discriminant;
 
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::entry::Kept;
@@ -14,12 +13,16 @@ use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{Gate, Part, Recovered, Ticket};
 use fawn_ring::{Key, MachineId};
 
+use super::acts::Act;
 use super::client::{Client, position};
+use super::coverage::Coverage;
 use super::fronts::{FrontPlace, WEDGES};
 use super::invariants::{Invariants, checksum};
+use super::lines;
 use super::managers::Managers;
 use super::node_store::NodeStore;
-use super::plan::{Plan, Summary, Violation};
+use super::plan::{Plan, Summary};
+use super::script::{Script, Show};
 use super::store::SECRET;
 use crate::history::{Checker, KvModel};
 use crate::random::Random;
@@ -37,7 +40,7 @@ pub(super) const BEGIN_UNIX: u32 = 1_900_000_000;
 pub(super) const WRONG_US: u64 = 500_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Party {
+pub enum Party {
     Manager(usize),
     Node(usize),
     Front(usize),
@@ -91,7 +94,8 @@ pub(super) enum Event {
     ClientTick(usize),
     FrontTick(usize),
     FrontRestart(usize),
-    Fault,
+    /// Something of the script happens.
+    Act(usize),
     Restart(usize),
     Heal(u64),
     /// A value can expire from now on, by one clock or another.
@@ -150,6 +154,8 @@ pub(super) struct Place {
     pub(super) paused_until_us: u64,
     /// It pauses for so long when it reads from flash next.
     pub(super) pause_at_read_us: u64,
+    /// It crashes when it says something of this kind: for how long, and what decides about unsynced writes.
+    pub(super) crash_at: Option<(&'static str, u64, u64)>,
     syncing: bool,
 }
 
@@ -181,30 +187,22 @@ pub(super) struct World {
     /// Who does not reach whom, by the partition's number.
     pub(super) cuts: BTreeMap<u64, BTreeSet<(Party, Party)>>,
     pub(super) next_cut: u64,
-    /// Kinds of messages that were sent so far.
-    pub(super) kinds: Vec<Discriminant<Message>>,
     /// What is said to, or by, whom of which kind comes only then.
-    /// Without a kind: all that managers order.
-    pub(super) held_back: Option<(Party, Option<Discriminant<Message>>, u64)>,
+    pub(super) held_back: Option<(Party, &'static str, u64)>,
+    /// Until then only the leader hears what is agreed.
+    pub(super) lag_until_us: u64,
     pub(super) healing: bool,
     pub(super) timing: Timing,
-}
-
-/// Runs one seed.
-///
-/// # Errors
-/// The first [`Violation`].
-pub fn run(seed: u64, plan: &Plan) -> Result<Summary, Violation> {
-    let mut world = World::new(seed, *plan);
-    match world.run() {
-        Ok(()) => Ok(world.summary),
-        Err(what) => Err(Violation { seed, at_us: world.now_us, what }),
-    }
+    acts: Vec<(u64, Act)>,
+    pub(super) show: Show,
+    /// What was told.
+    pub(super) told: String,
 }
 
 impl World {
-    fn new(seed: u64, plan: Plan) -> Self {
-        let mut random = Random::new(seed);
+    pub(super) fn new(script: &Script) -> Self {
+        Coverage::begin();
+        let (plan, mut random) = (script.plan, Random::new(script.seed));
         let mut timing = Timing {
             history: 64,
             batch: 16,
@@ -223,14 +221,16 @@ impl World {
         let lost_clock = if plan.lost_clock { random.below(u64::from(plan.nodes)) } else { u64::MAX };
         let places = (0..u64::from(plan.nodes + plan.late))
             .map(|number| Place {
-                ahead_us: (number != lost_clock).then(|| random.below(2 * WRONG_US)),
+                ahead_us: (number != lost_clock)
+                    .then(|| if plan.fixed { WRONG_US } else { random.below(2 * WRONG_US) }),
                 node: None,
                 left: Some((NodeStore::new(random.fork(), plan.on_flash), BTreeMap::new())),
                 run: 0,
-                offset_us: random.below(1_000_000),
-                fast_ppm: random.below(9000),
+                offset_us: if plan.fixed { 0 } else { random.below(1_000_000) },
+                fast_ppm: if plan.fixed { 4500 } else { random.below(9000) },
                 paused_until_us: 0,
                 pause_at_read_us: 0,
+                crash_at: None,
                 syncing: false,
             })
             .collect();
@@ -259,16 +259,24 @@ impl World {
             slow: 0,
             cuts: BTreeMap::new(),
             next_cut: 0,
-            kinds: Vec::new(),
             held_back: None,
+            lag_until_us: 0,
             healing: false,
             timing,
+            acts: script.acts.clone(),
+            show: script.show.clone(),
+            told: String::new(),
         };
         for number in 0..plan.managers {
             world.after(0, Event::ManagerTick(number));
         }
         for number in 0..(plan.nodes + plan.late) as usize {
             let late = number >= plan.nodes as usize;
+            if plan.fixed {
+                // In their order; the others when the script says so.
+                (0..u64::from(!late)).for_each(|_| world.after(number as u64 * 1000, Event::Restart(number)));
+                continue;
+            }
             let delay = world.random.below(if late { plan.faults_us } else { 50_000 });
             world.after(delay, Event::Restart(number));
         }
@@ -279,8 +287,8 @@ impl World {
         for number in 0..plan.clients as usize {
             world.after(0, Event::ClientTick(number));
         }
-        if plan.faults {
-            world.after(1_000_000, Event::Fault);
+        for (number, (at_us, _)) in script.acts.iter().enumerate() {
+            world.after(*at_us, Event::Act(number));
         }
         world.elect(Some(0));
         world
@@ -291,7 +299,17 @@ impl World {
         self.next_event += 1;
     }
 
-    fn run(&mut self) -> Result<(), String> {
+    /// A time within these; always the least where delays are fixed.
+    pub(super) fn delay(&mut self, least_us: u64, most_us: u64) -> u64 {
+        if self.plan.fixed { least_us } else { self.random.within(least_us, most_us) }
+    }
+
+    /// True in `parts` of `whole` cases; never where delays are fixed.
+    fn chance(&mut self, parts: u64, whole: u64) -> bool {
+        !self.plan.fixed && self.random.chance(parts, whole)
+    }
+
+    pub(super) fn run(&mut self) -> Result<(), String> {
         let (faults_us, limit_us) = (self.plan.faults_us, self.plan.faults_us + 60_000_000);
         while let Some(Timed { at_us, event, .. }) = self.events.pop() {
             self.now_us = at_us;
@@ -330,6 +348,7 @@ impl World {
         self.summary.simulated_us = self.now_us;
         self.summary.fences = self.invariants.fences;
         self.count_fronts();
+        self.summary.coverage.end();
         Ok(())
     }
 
@@ -361,15 +380,20 @@ impl World {
             Event::Propose { term, command } => {
                 if self.managers.term == term {
                     self.look_for_losses(&command);
+                    self.see(&command);
                     self.managers.log.push(command);
                     for number in 0..self.managers.members.len() {
-                        let delay = self.random.within(100, 3000);
+                        let delay = self.delay(100, 3000);
                         self.after(delay, Event::Tell(number));
                     }
                 }
                 Ok(())
             }
             Event::Tell(number) => {
+                if self.now_us < self.lag_until_us && self.managers.leader != Some(number) {
+                    self.after(self.lag_until_us - self.now_us, Event::Tell(number));
+                    return Ok(());
+                }
                 let mut effects = Effects::default();
                 while let Some(command) = self.managers.log.get(self.managers.told[number]) {
                     self.managers.members[number].committed(self.now_us, command, &mut effects);
@@ -393,9 +417,9 @@ impl World {
                 self.restart_front(number);
                 Ok(())
             }
-            Event::Fault => {
-                self.fault();
-                Ok(())
+            Event::Act(number) => {
+                let (_, act) = self.acts[number].clone();
+                self.act(&act)
             }
             Event::Restart(node) => {
                 self.restart(node);
@@ -472,8 +496,8 @@ impl World {
         self.managers.leader = leader;
         let term = self.managers.term;
         for manager in 0..self.managers.members.len() {
-            let slow = self.random.chance(1, 4);
-            let delay = self.random.within(1000, if slow { 6_000_000 } else { 50_000 });
+            let slow = self.chance(1, 4);
+            let delay = self.delay(1000, if slow { 6_000_000 } else { 50_000 });
             let delay = if leader == Some(manager) { 1000 } else { delay };
             self.after(delay, Event::Lead { manager, term });
         }
@@ -486,13 +510,13 @@ impl World {
         let (term, leads) = (self.managers.term, self.managers.leader == Some(manager));
         for command in effects.propose {
             if leads {
-                let delay = self.random.within(200, 5000);
+                let delay = self.delay(200, 5000);
                 self.after(delay, Event::Propose { term, command });
             }
         }
         for question in effects.confirm {
             if leads {
-                let delay = self.random.within(100, 3000);
+                let delay = self.delay(100, 3000);
                 self.after(delay, Event::Confirmed { manager, term, question });
             }
         }
@@ -543,16 +567,23 @@ impl World {
         }
         let reads = reads.into_iter().map(|(ticket, kept)| (ticket, Read::Key(kept)));
         for (ticket, read) in reads.chain(scans.into_iter().map(|(ticket, part)| (ticket, Read::Part(part)))) {
-            let slow = self.random.chance(1, 50);
-            let delay = self.random.within(50, if slow { 100_000 } else { 1000 });
+            let slow = self.chance(1, 50);
+            let delay = self.delay(50, if slow { 100_000 } else { 1000 });
             self.after(delay, Event::Read { node: number, run, ticket, read });
         }
         if gate > durable && !std::mem::replace(&mut self.places[number].syncing, true) {
-            let delay = self.random.within(100, 2000);
+            let delay = self.delay(100, 2000);
             self.after(delay, Event::Synced { node: number, run, gate });
         }
+        let crash = self.places[number].crash_at;
+        let crash = crash.filter(|(kind, ..)| out.iter().any(|(_, message)| lines::name(message) == *kind));
         for (to, message) in out {
             self.send(Party::Node(number), to, &message);
+        }
+        if let Some((_, for_us, dice)) = crash {
+            self.places[number].crash_at = None;
+            self.crash(number, false, for_us, dice);
+            return Ok(());
         }
         if changed { self.look_at_readers(number) } else { Ok(()) }
     }
@@ -574,26 +605,23 @@ impl World {
             Address::Front(front) => vec![Party::Front(front.0 as usize)],
             Address::Client(client) => vec![Party::Client(client as usize)],
         };
-        let kind = std::mem::discriminant(message);
-        if !self.kinds.contains(&kind) {
-            self.kinds.push(kind);
-        }
+        let kind = lines::name(message);
         self.summary.fenced += u64::from(matches!(message, Message::Reply { answer: Answer::Fenced, .. }));
         // Whoever keeps no session asks over a connection, which loses, but does not double.
         let once = matches!(message, Message::Ask { answered: None, .. });
         for to in receivers {
             self.summary.messages += 1;
-            if self.cuts.values().any(|cut| cut.contains(&(from, to))) || self.random.chance(self.lost, 1000) {
+            if self.cuts.values().any(|cut| cut.contains(&(from, to))) || self.chance(self.lost, 1000) {
                 continue;
             }
-            let copies = 1 + u64::from(self.random.chance(self.doubled, 1000) && !once);
+            let copies = 1 + u64::from(self.chance(self.doubled, 1000) && !once);
             for _ in 0..copies {
-                let late = self.random.chance(self.slow, 1000);
+                let late = self.chance(self.slow, 1000);
                 let latest = if late { *self.random.pick(&[50_000, 300_000, 300_000, 3_000_000]) } else { 1500 };
-                let is_held = |held: Option<Discriminant<Message>>| held.map_or(is_order(message), |held| held == kind);
+                let is_held = |held: &str| held == kind || (held == lines::ORDERS && is_order(message));
                 let held = self.held_back.filter(|(party, held, _)| (*party == to || *party == from) && is_held(*held));
                 let held_us = held.map_or(0, |(_, _, until)| until.saturating_sub(self.now_us));
-                let delay = held_us + self.random.within(50, latest);
+                let delay = held_us + self.delay(50, latest);
                 self.after(delay, Event::Deliver { to, from: sender, bytes: bytes.clone() });
             }
         }
@@ -617,6 +645,7 @@ impl World {
         let message =
             Message::decode(&bytes).map_err(|error| format!("what was encoded cannot be decoded: {error}"))?;
         let unix = self.unix();
+        self.show(from, to, &message);
         match to {
             Party::Manager(number) => {
                 let mut effects = Effects::default();
@@ -653,16 +682,6 @@ impl World {
         place.node = Some(Node::new(identity, nonce, self.timing, store, recovered));
         if place.run == 1 {
             self.after(0, Event::Tick(number));
-        }
-    }
-
-    fn tell(&self, event: &Event) {
-        match event {
-            Event::Deliver { to, from, bytes } => {
-                eprintln!("{:>10} {from:?} -> {to:?}: {:?}", self.now_us, Message::decode(bytes));
-            }
-            Event::Tick(_) | Event::ManagerTick(_) | Event::ClientTick(_) | Event::FrontTick(_) => {}
-            event => eprintln!("{:>10} {event:?}", self.now_us),
         }
     }
 }

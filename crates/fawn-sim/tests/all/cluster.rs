@@ -27,6 +27,9 @@ fn clusters_lose_nothing_whatever_goes_wrong() {
     ] {
         assert!(count > 100, "{what}: {count} times");
     }
+    for (path, count) in sum.coverage.counts() {
+        assert!(count > 0, "never: {path}");
+    }
     assert!(sum.operations > 100_000 && sum.chains > 5000, "{sum:?}");
 }
 

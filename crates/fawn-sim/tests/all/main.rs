@@ -6,5 +6,6 @@ mod fuzz;
 mod range_damage;
 mod ranges;
 mod schema;
+mod scripts;
 mod wire;
 mod wire_doc;

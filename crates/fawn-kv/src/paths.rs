@@ -1,0 +1,104 @@
+//! Paths through the protocol that are seldom taken, counted so that a simulation can show that it has been on each.
+//!
+//! They are counted only in builds with the feature `paths`; without it [`took`] is nothing. The counts are of the thread:
+//! a simulation runs in one.
+
+macro_rules! paths {
+    ($($name:ident: $what:literal,)*) => {
+        /// A path.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Path {
+            $(#[doc = $what] $name,)*
+        }
+
+        impl Path {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// What happens on it.
+            pub fn what(self) -> &'static str {
+                match self {
+                    $(Self::$name => $what,)*
+                }
+            }
+        }
+    };
+}
+
+paths! {
+    RetryAnswered: "a retry is answered from the session table",
+    RetryWaits: "a retry finds its record on the way",
+    RetryRefused: "a late try of an answered request is refused",
+    SessionExpired: "a request of a forgotten session is refused",
+    SessionsForgotten: "idle sessions are forgotten",
+    TooFew: "a chain is too short to take a write",
+    FedAgain: "records are sent down a chain again",
+    FeedWithGap: "records are refused for a gap before them",
+    BarrierRead: "a get is answered behind a barrier",
+    LeaseRunOut: "a lease runs out while a value is read",
+    SpreadClean: "a member that is not the tail answers a get",
+    SpreadDirty: "a member that is not the tail passes a get on",
+    SealSuperseded: "a seal of a lower attempt is refused",
+    SealedWhileLevelling: "another attempt seals a log that is being made level",
+    Truncated: "a log is cut off",
+    LeftOut: "a member hears that it is in its chain no more",
+    CopiedWhole: "a range is copied whole",
+    CopiedSince: "of a range only what is new is copied",
+    CopyGoesOn: "a copy goes on from another member",
+    CopyRestarted: "a copy starts anew because deletions were forgotten",
+    OtherPart: "a part of a copy comes late, or twice, and is refused",
+    SplitInherited: "a level member inherits the parts of a range",
+    SplitInheritedLate: "a member that came back inherits the parts of a range",
+    MergeInherited: "a level member inherits a merged range",
+    MergeNotInherited: "what a member has of a range that was merged goes",
+    Dropped: "a range that others hold is dropped",
+    KeptAgainstOrder: "a range is kept although a manager that lags wants it dropped",
+    Anew: "a node learns that another life of it began, and begins anew",
+    FailedInSeal: "an attempt is superseded while members seal",
+    FailedInEqualise: "an attempt is superseded while logs are made level",
+    NewLeaderSupersedes: "a new leader supersedes the attempt of the one before",
+    MergeSuperseded: "a merge is superseded, by every manager that hears of it",
+    SplitSuperseded: "a split is superseded, by every manager that hears of it",
+    LeaseWaited: "a chain is changed without the seal of a member whose lease ran out",
+    Mended: "a chain goes on without members that are gone",
+    Revived: "a range is revived by those that were its members",
+    LinkAvoided: "a member is left out because it does not reach another",
+    LearnerGone: "another learner takes the place of one that is gone",
+    LeaseRefused: "a lease is refused to a node that has yet to seal",
+    LeaseRefusedBehind: "a lease is refused to a node that believes in a chain that is over",
+}
+
+/// How many there are.
+pub const COUNT: usize = Path::ALL.len();
+
+#[cfg(feature = "paths")]
+mod counts {
+    use super::{COUNT, Path};
+    use std::cell::Cell;
+
+    thread_local! {
+        static TAKEN: Cell<[u64; COUNT]> = const { Cell::new([0; COUNT]) };
+    }
+
+    /// Counts a path.
+    pub fn took(path: Path) {
+        TAKEN.with(|taken| {
+            let mut counts = taken.get();
+            counts[path as usize] += 1;
+            taken.set(counts);
+        });
+    }
+
+    /// How often each was taken since this was asked last.
+    pub fn take() -> [u64; COUNT] {
+        TAKEN.with(|taken| taken.replace([0; COUNT]))
+    }
+}
+
+#[cfg(feature = "paths")]
+pub use counts::{take, took};
+
+/// Counts a path.
+#[cfg(not(feature = "paths"))]
+#[inline]
+pub const fn took(_: Path) {}

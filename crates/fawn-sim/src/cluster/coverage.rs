@@ -1,0 +1,56 @@
+//! How often seldom paths were taken in a run: those that the protocol counts, and what only the whole cluster shows.
+
+use fawn_kv::paths::{self, Path};
+
+/// What only the whole cluster shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    SplitWhileDown,
+    MergeWhileDown,
+}
+
+/// In the order of [`Seen`].
+const SEEN: [&str; 2] = ["a split is decided while a node is down", "a merge is decided while a node is down"];
+
+/// Counts of all paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    paths: [u64; paths::COUNT],
+    seen: [u64; SEEN.len()],
+}
+
+impl Default for Coverage {
+    fn default() -> Self {
+        Self { paths: [0; paths::COUNT], seen: [0; SEEN.len()] }
+    }
+}
+
+impl Coverage {
+    /// Forgets what this thread has counted so far.
+    pub(super) fn begin() {
+        paths::take();
+    }
+
+    /// Takes over what this thread has counted.
+    pub(super) fn end(&mut self) {
+        self.paths = paths::take();
+    }
+
+    pub(super) fn see(&mut self, what: Seen) {
+        self.seen[what as usize] += 1;
+    }
+
+    /// Adds another run's.
+    pub fn add(&mut self, other: &Self) {
+        let mine = self.paths.iter_mut().chain(&mut self.seen);
+        for (mine, theirs) in mine.zip(other.paths.iter().chain(&other.seen)) {
+            *mine += theirs;
+        }
+    }
+
+    /// Every path, and how often it was taken.
+    pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let names = Path::ALL.iter().map(|path| path.what()).chain(SEEN);
+        names.zip(self.paths.into_iter().chain(self.seen))
+    }
+}

@@ -1,0 +1,216 @@
+//! Messages in one readable line each.
+
+use fawn_kv::entry::{Change, Entry};
+use fawn_kv::ids::{Chain, Member, Position};
+use fawn_kv::message::{Answer, Following, Message};
+use fawn_kv::operation::Operation;
+
+/// Makes the list of names, and the name of a message.
+/// Stands for all that managers order nodes.
+pub const ORDERS: &str = "orders";
+
+macro_rules! names {
+    ($($variant:ident: $name:literal,)*) => {
+        /// The names of all messages.
+        pub const MESSAGES: [&str; [$($name),*].len()] = [$($name),*];
+
+        /// The message's name.
+        pub fn name(message: &Message) -> &'static str {
+            match message {
+                $(Message::$variant { .. } => $name,)*
+            }
+        }
+    };
+}
+
+names! {
+    Request: "request",
+    Flush: "flush",
+    Get: "get",
+    Reply: "reply",
+    Feed: "feed",
+    Have: "have",
+    Barrier: "barrier",
+    BarrierAt: "barrier-at",
+    Copy: "copy",
+    CopyPart: "copy-part",
+    Fetch: "fetch",
+    Fetched: "fetched",
+    Hello: "hello",
+    Welcome: "welcome",
+    Superseded: "superseded",
+    Heartbeat: "heartbeat",
+    Lease: "lease",
+    Learn: "learn",
+    Seal: "seal",
+    Sealed: "sealed",
+    Equalise: "equalise",
+    Level: "level",
+    Activate: "activate",
+    Drop: "drop",
+    Ping: "ping",
+    Pong: "pong",
+    AskView: "ask-view",
+    View: "view",
+    Fence: "fence",
+    FenceHolds: "fence-holds",
+    Ask: "ask",
+    AskMany: "ask-many",
+    FrontHello: "front-hello",
+    FrontWelcome: "front-welcome",
+    FrontSuperseded: "front-superseded",
+    FrontHeartbeat: "front-heartbeat",
+    FrontLease: "front-lease",
+}
+
+/// What the message says, in a line.
+pub fn line(message: &Message) -> String {
+    let name = name(message);
+    let about = message.about().map_or_else(String::new, |(range, _)| format!(" r{}", range.0));
+    let rest = match message {
+        Message::Request { id, key, operation, .. } => {
+            format!("#{} {} {}", id.number, text(key), operation_line(operation))
+        }
+        Message::Flush { id, .. } => format!("#{}", id.number),
+        Message::Get { id, key, .. } => format!("#{} {}", id.number, text(key)),
+        Message::Reply { id, answer, .. } => format!("#{} {}", id.number, answer_line(answer)),
+        Message::Feed { epoch, entries, mark, .. } => {
+            format!("e{} [{}] mark {}", epoch.0, entries_line(entries), mark.0)
+        }
+        Message::Have { epoch, last, committed, .. } => {
+            format!("e{} last {} committed {}", epoch.0, last.0, committed.0)
+        }
+        Message::Barrier { epoch, number, .. } => format!("e{} barrier {number}", epoch.0),
+        Message::BarrierAt { epoch, number, seq, .. } => format!("e{} barrier {number} is {}", epoch.0, seq.0),
+        Message::Copy { learner, since, .. } => format!("to {} since {}", member(*learner), since.0),
+        Message::CopyPart { since, kept, at, next, .. } => {
+            let keys: Vec<String> =
+                kept.iter().map(|kept| format!("{}@{}", text(&kept.key), kept.position.seq.0)).collect();
+            let end = if next.is_none() { "end" } else { "more" };
+            format!("since {} [{}] {end} as of {}", since.0, keys.join(" "), place(*at))
+        }
+        Message::Fetch { learner, committed, attempt, .. } => {
+            let attempt = attempt.map_or_else(|| "to follow".into(), |attempt| format!("for a{}", attempt.0));
+            format!("to {} {attempt} from {}", member(*learner), place(*committed))
+        }
+        Message::Fetched { records: Following::TooOld, .. } => "copy what is newer".into(),
+        Message::Fetched { records: Following::Another, .. } => "copy everything".into(),
+        Message::Fetched { records: Following::Records(records), .. } => {
+            format!(
+                "common {} [{}] last {}",
+                place(records.common),
+                entries_line(&records.entries),
+                place(records.last)
+            )
+        }
+        Message::Hello { .. }
+        | Message::Ping
+        | Message::Pong
+        | Message::AskView { .. }
+        | Message::FrontHello { .. }
+        | Message::FrontHeartbeat { .. } => String::new(),
+        Message::Welcome { incarnation, .. }
+        | Message::Superseded { incarnation }
+        | Message::Lease { incarnation, .. }
+        | Message::FrontWelcome { incarnation, .. }
+        | Message::FrontSuperseded { incarnation } => {
+            format!("life {}", incarnation.0)
+        }
+        Message::Heartbeat { member: who, silent, .. } => {
+            let silent: Vec<String> = silent.iter().map(|node| format!(" no n{}", node.0)).collect();
+            format!("{}{}", member(*who), silent.concat())
+        }
+        Message::Learn { source, .. } => format!("from {}", member(*source)),
+        Message::Seal { attempt, .. } => format!("a{}", attempt.0),
+        Message::Sealed { range, attempt, last, .. } => format!("r{} a{} ends at {}", range.0, attempt.0, place(*last)),
+        Message::Equalise { attempt, source, last, .. } => {
+            let source = source.map_or_else(|| "nobody".into(), member);
+            format!("a{} with {source}, to {}", attempt.0, place(*last))
+        }
+        Message::Level { range, attempt, .. } => format!("r{} a{}", range.0, attempt.0),
+        Message::Activate { attempt, over, chains, .. } => {
+            let over: Vec<String> = over.iter().map(|range| format!(" r{} over", range.0)).collect();
+            let chains: Vec<String> =
+                chains.iter().map(|(range, chain)| format!(" r{} {}", range.0, chain_line(chain))).collect();
+            format!("a{}{}{}", attempt.0, over.concat(), chains.concat())
+        }
+        Message::Drop { range, .. } => format!("r{}", range.0),
+        Message::Fence { epoch, .. } => format!("w{}", epoch.0),
+        Message::FenceHolds { range, epoch, .. } => format!("r{} w{}", range.0, epoch.0),
+        Message::Ask { id, key, operation, .. } => {
+            let operation = operation.as_ref().map_or_else(|| "get".into(), |operation| operation_line(operation));
+            format!("#{} {} {operation}", id.number, text(key))
+        }
+        Message::AskMany { id, keys, .. } => format!("#{} {} keys", id.number, keys.len()),
+        Message::FrontLease { wedges, .. } => format!("{} wedges", wedges.len()),
+        Message::View { number, chains, .. } => format!("{number}: {} chains", chains.len()),
+    };
+    format!("{name}{about} {rest}").trim_end().to_owned()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn place(position: Position) -> String {
+    format!("{}.{}", position.epoch.0, position.seq.0)
+}
+
+fn member(member: Member) -> String {
+    if member.incarnation.0 == 1 {
+        format!("n{}", member.node.0)
+    } else {
+        format!("n{}'{}", member.node.0, member.incarnation.0)
+    }
+}
+
+fn chain_line(chain: &Chain) -> String {
+    let members: Vec<String> = chain.members.iter().map(|one| member(*one)).collect();
+    format!("e{} {} from {}", chain.epoch.0, members.join(">"), chain.first.0)
+}
+
+fn operation_line(operation: &[u8]) -> String {
+    match postcard::from_bytes::<Operation<'_>>(operation) {
+        Ok(Operation::Store(store)) => {
+            let compare = store.compare.map_or_else(String::new, |cas| format!(" cas {cas}"));
+            format!("{:?} {}{compare}", store.mode, text(store.value)).to_lowercase()
+        }
+        Ok(Operation::Delete(_)) => "delete".into(),
+        Ok(_) => "changes".into(),
+        Err(_) => "unreadable".into(),
+    }
+}
+
+fn answer_line(answer: &Answer) -> String {
+    match answer {
+        Answer::Done { outcome, position, .. } => {
+            let debug = format!("{outcome:?}");
+            let word = debug.split([' ', '(']).next().unwrap_or_default().to_lowercase();
+            format!("{word} {}", place(*position))
+        }
+        Answer::Found(Some(kept)) => match &kept.version {
+            Some(version) => format!("value {} of {}", text(&version.value), place(kept.position)),
+            None => "nothing".into(),
+        },
+        Answer::Found(None) => "nothing".into(),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
+fn entries_line(entries: &[Entry]) -> String {
+    let entries: Vec<String> = entries.iter().map(entry_line).collect();
+    entries.join(", ")
+}
+
+fn entry_line(entry: &Entry) -> String {
+    let what = match &entry.change {
+        Change::Value(version) => format!("{}={}", text(&entry.key), text(&version.value)),
+        Change::Delete => format!("{} deleted", text(&entry.key)),
+        Change::Nothing => "nothing".into(),
+        Change::Fence { epoch, .. } => format!("fence w{}", epoch.0),
+        Change::Begin { .. } => "begin".into(),
+        Change::Flush { .. } => "flush".into(),
+        Change::Expire { .. } => "expire".into(),
+    };
+    format!("{} {what}", place(entry.position))
+}
