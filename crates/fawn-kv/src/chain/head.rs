@@ -11,6 +11,9 @@ use crate::sessions::Known;
 use crate::store::{Lookup, RangeStore, Ticket};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// Largest key, in bytes; the smallest has one.
+const MAX_KEY_BYTES: usize = 65_535;
+
 /// Largest value, in bytes.
 const MAX_VALUE_BYTES: usize = 128 << 20;
 
@@ -38,6 +41,9 @@ pub(super) struct Queue {
 impl Replica {
     pub(super) fn request<S: RangeStore>(&mut self, request: Request, context: &mut Context<'_, S>) {
         let (asker, id) = (request.asker, request.id);
+        if request.key.is_empty() || request.key.len() > MAX_KEY_BYTES {
+            return context.reply(asker, id, Answer::Malformed);
+        }
         let lies = context.secret.position(&request.key);
         if !self.keys.contains(&lies) {
             return context.reply(asker, id, Answer::NotMine);

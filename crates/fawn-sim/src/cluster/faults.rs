@@ -54,7 +54,7 @@ fn draw(random: &mut Random, plan: &Plan) -> Vec<Act> {
             let long = random.chance(1, 4);
             let (for_us, dice) = (random.within(1000, if long { 5_000_000 } else { 500_000 }), random.word());
             if kind == 0 && random.chance(1, 3) {
-                return vec![Act::CrashAt { node, kind: random.pick(&CRASHES_AT), for_us, dice }];
+                return vec![Act::CrashAt { node, kind: random.pick::<&str>(&CRASHES_AT), for_us, dice }];
             }
             vec![if kind == 0 { Act::Crash { node, for_us, dice } } else { Act::LoseDisk { node, for_us, dice } }]
         }

@@ -619,7 +619,7 @@ impl World {
                 let late = self.chance(self.slow, 1000);
                 let latest = if late { *self.random.pick(&[50_000, 300_000, 300_000, 3_000_000]) } else { 1500 };
                 let is_held = |held: &str| held == kind || (held == lines::ORDERS && is_order(message));
-                let held = self.held_back.filter(|(party, held, _)| (*party == to || *party == from) && is_held(*held));
+                let held = self.held_back.filter(|(party, held, _)| (*party == to || *party == from) && is_held(held));
                 let held_us = held.map_or(0, |(_, _, until)| until.saturating_sub(self.now_us));
                 let delay = held_us + self.delay(50, latest);
                 self.after(delay, Event::Deliver { to, from: sender, bytes: bytes.clone() });
