@@ -3,7 +3,8 @@
 //! `cargo xtask sim --seeds 0..500`, `--seed 7 [--trace]`, `--minutes 30 [--from 1000]`. Ends with an error on any violation.
 //! `--seed 7 --shrink` makes a failing run small and prints it as a script, `--script FILE` runs one, `--scenario NAME` one of
 //! the test data. `--twice 0..1000` runs seeds twice and compares their traces.
-//! `--planted all` (or the name of a bug) plants bugs, one at a time, and ends with an error when one is not found.
+//! `--planted all` (or the name of a bug) plants bugs, one at a time, and ends with an error when one is not found;
+//! with `--seed N --shrink` it makes the run of that seed small.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,11 +27,16 @@ pub fn run_task() -> anyhow::Result<()> {
         Ok(Some(arguments.get(at + 1).with_context(|| format!("{name} needs a value\n{USAGE}"))?.clone()))
     };
     let number = |text: String| text.parse::<u64>().with_context(|| format!("{text} is not a number\n{USAGE}"));
+    let given = |name: &str| arguments.iter().any(|argument| argument == name);
     if let Some(name) = value("--planted")? {
         let minutes = value("--minutes")?.map(number).transpose()?.unwrap_or(15);
-        return find_planted(&name, minutes);
+        let shrink = value("--seed")?.map(number).transpose()?.filter(|_| given("--shrink"));
+        #[cfg(not(feature = "planted"))]
+        return with_planted()
+            .with_context(|| format!("--planted {name} for {minutes} minutes, or {shrink:?} made small"));
+        #[cfg(feature = "planted")]
+        return with_planted(&name, minutes, shrink);
     }
-    let given = |name: &str| arguments.iter().any(|argument| argument == name);
     let trace = given("--trace");
     if let Some(path) = value("--script")? {
         return crate::script::run_file(&path, trace);
@@ -139,23 +145,22 @@ fn many(seeds: Range<u64>, within: Option<Duration>) -> anyhow::Result<()> {
 
 /// Builds with the switch for planted bugs, and runs that.
 #[cfg(not(feature = "planted"))]
-fn find_planted(name: &str, minutes: u64) -> anyhow::Result<()> {
-    let minutes = minutes.to_string();
-    let run = [
-        "run",
-        "--quiet",
-        "-p",
-        "xtask",
-        "--features",
-        "planted",
-        "--",
-        "sim",
-        "--planted",
-        name,
-        "--minutes",
-        &minutes,
-    ];
+fn with_planted() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let run = ["run", "--quiet", "--release", "-p", "xtask", "--features", "planted", "--"];
+    let run: Vec<&str> = run.into_iter().chain(arguments.iter().map(String::as_str)).collect();
     crate::process::cargo(&run, &[])
+}
+
+/// Plants a bug and makes the seed's run small that fails for it, or looks for seeds that do.
+#[cfg(feature = "planted")]
+fn with_planted(name: &str, minutes: u64, shrink: Option<u64>) -> anyhow::Result<()> {
+    use fawn_sim::cluster::planted::{Bug, plant};
+
+    let Some(seed) = shrink else { return find_planted(name, minutes) };
+    let bug = Bug::ALL.iter().copied().find(|bug| format!("{bug:?}") == name);
+    plant(Some(bug.with_context(|| format!("there is no bug {name}; there are {:?}", Bug::ALL))?));
+    crate::script::shrink_seed(seed)
 }
 
 /// Plants each bug and runs seeds until one of them fails.

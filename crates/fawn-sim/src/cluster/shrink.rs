@@ -64,19 +64,24 @@ pub fn shrink(script: &Script) -> Option<(Script, Violation)> {
 }
 
 /// Ways to make a plan smaller, each by a step; `None` where it cannot be smaller.
-const SMALLER: [fn(&Plan) -> Option<Plan>; 8] = [
+const SMALLER: [fn(&Plan) -> Option<Plan>; 11] = [
     |plan| (plan.clients > 1).then_some(Plan { clients: plan.clients / 2, ..*plan }),
-    |plan| (plan.clients > 1).then_some(Plan { clients: plan.clients - 1, ..*plan }),
+    |plan| (plan.clients > 1).then_some(Plan { clients: plan.clients.saturating_sub(1), ..*plan }),
     |plan| (plan.keys > 1).then_some(Plan { keys: plan.keys / 2, ..*plan }),
-    |plan| (plan.keys > 1).then_some(Plan { keys: plan.keys - 1, ..*plan }),
+    |plan| (plan.keys > 1).then_some(Plan { keys: plan.keys.saturating_sub(1), ..*plan }),
     |plan| (plan.virtual_ids > 1).then_some(Plan { virtual_ids: plan.virtual_ids / 2, ..*plan }),
+    |plan| (plan.fronts > 0).then_some(Plan { fronts: plan.fronts.saturating_sub(1), ..*plan }),
+    |plan| (plan.late > 0).then_some(Plan { late: plan.late.saturating_sub(1), ..*plan }),
+    |plan| plan.hasty.then_some(Plan { hasty: false, ..*plan }),
     |plan| plan.lost_clock.then_some(Plan { lost_clock: false, ..*plan }),
     |plan| plan.on_flash.then_some(Plan { on_flash: false, ..*plan }),
     |plan| (plan.faults_us > 500_000).then_some(Plan { faults_us: plan.faults_us * 4 / 5, ..*plan }),
 ];
 
 fn size(plan: &Plan) -> u64 {
-    u64::from(plan.clients) + plan.keys + u64::from(plan.virtual_ids) + plan.faults_us
+    let parts = plan.clients + plan.virtual_ids + plan.fronts + plan.late;
+    let odd = u64::from(plan.hasty) + u64::from(plan.lost_clock) + u64::from(plan.on_flash);
+    u64::from(parts) + plan.keys + odd + plan.faults_us
 }
 
 /// Leaves out as many items as it can while `fails` holds of the rest: halves, then smaller pieces, then single ones.
