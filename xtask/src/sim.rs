@@ -1,6 +1,7 @@
 //! The simulator of a whole cluster: many seeds, or one of them again.
 //!
 //! `cargo xtask sim --seeds 0..500`, `--seed 7 [--trace]`, `--minutes 30 [--from 1000]`. Ends with an error on any violation.
+//! `--scale 10,100,1000`: large clusters, see [`scale`](super::scale). `--pauses`: how long planned changes stop writes.
 //! `--planted all` (or the name of a bug) plants bugs, one at a time, and ends with an error when one is not found.
 
 use std::ops::Range;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use fawn_sim::cluster::{FAULTS, Plan, Summary, run};
 
-const USAGE: &str = "usage: cargo xtask sim --seeds FROM..TO | --seed N [--trace] | --minutes M [--from SEED] | --planted all|BUG [--minutes M]";
+const USAGE: &str = "usage: cargo xtask sim --seeds FROM..TO | --seed N [--trace] | --minutes M [--from SEED] | --planted all|BUG [--minutes M] | --scale NODES,NODES,... | --pauses [--seeds FROM..TO]";
 
 /// Runs what the arguments say.
 pub fn run_task() -> anyhow::Result<()> {
@@ -21,6 +22,10 @@ pub fn run_task() -> anyhow::Result<()> {
         Ok(Some(arguments.get(at + 1).with_context(|| format!("{name} needs a value\n{USAGE}"))?.clone()))
     };
     let number = |text: String| text.parse::<u64>().with_context(|| format!("{text} is not a number\n{USAGE}"));
+    if let Some(sizes) = value("--scale")? {
+        let sizes = sizes.split(',').map(|size| number(size.to_owned())).collect::<anyhow::Result<Vec<u64>>>()?;
+        return crate::scale::scale(&sizes);
+    }
     if let Some(name) = value("--planted")? {
         let minutes = value("--minutes")?.map(number).transpose()?.unwrap_or(15);
         return find_planted(&name, minutes);
@@ -36,9 +41,15 @@ pub fn run_task() -> anyhow::Result<()> {
         let from = value("--from")?.map(number).transpose()?.unwrap_or(0);
         return many(from..u64::MAX, Some(Duration::from_mins(minutes)));
     }
-    let Some(seeds) = value("--seeds")? else { bail!(USAGE) };
+    let pauses = arguments.iter().any(|argument| argument == "--pauses");
+    let seeds = match value("--seeds")? {
+        None if pauses => "0..300".to_owned(),
+        None => bail!(USAGE),
+        Some(seeds) => seeds,
+    };
     let (from, to) = seeds.split_once("..").with_context(|| format!("{seeds} is not FROM..TO\n{USAGE}"))?;
-    many(number(from.to_owned())?..number(to.to_owned())?, None)
+    let seeds = number(from.to_owned())?..number(to.to_owned())?;
+    if pauses { crate::scale::pauses(seeds) } else { many(seeds, None) }
 }
 
 /// Runs seeds on all cores, each at least once, and tells what came of them.

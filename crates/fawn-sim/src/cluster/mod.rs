@@ -8,10 +8,11 @@
 //! # Layout
 //!
 //! * [`run`]: one seed. [`Plan`]: what it may do.
-//! * `world`: the events and their order. `faults`: what goes wrong. `invariants`: what must hold at every step.
+//! * `world`: the events and their order. `place`: where nodes run. `faults`: what goes wrong. `invariants`: what must hold at every step.
 //! * `rest`: what must hold of the whole. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
 //! * `managers`: the agreed log. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
 //!   simulated flash.
+//! * [`Cluster`]: large clusters without faults, and what their changes cost. [`pauses()`]: how long changes stop writes.
 
 mod client;
 mod faults;
@@ -20,13 +21,19 @@ mod fronts;
 mod invariants;
 mod managers;
 mod node_store;
+mod pauses;
+mod place;
 mod plan;
 mod rest;
+mod scale;
 mod store;
 mod workload;
 mod world;
 
 pub use faults::KINDS as FAULTS;
 pub use fawn_kv::planted;
+pub use pauses::{Pause, measure as pauses};
 pub use plan::{Plan, Summary, Violation};
+pub use scale::{Cluster, Work};
+pub use store::MemoryStore;
 pub use world::run;

@@ -5,4 +5,5 @@ mod cluster;
 mod fuzz;
 mod range_damage;
 mod ranges;
+mod scale;
 mod wire;
