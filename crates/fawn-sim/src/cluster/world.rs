@@ -458,6 +458,7 @@ impl World {
             return Ok(());
         }
         if leads {
+            self.managers.led[manager] = term;
             // A leader knows all that is agreed before it acts.
             self.handle(Event::Tell(manager))?;
         }
@@ -485,7 +486,9 @@ impl World {
         for (to, message) in effects.send {
             self.send(Party::Manager(manager), to, &message);
         }
-        let (term, leads) = (self.managers.term, self.managers.leader == Some(manager));
+        // Who was deposed unawares, and elected again, is not believed what it says before it has heard of that.
+        let term = self.managers.led[manager];
+        let leads = self.managers.leader == Some(manager) && self.managers.term == term;
         for command in effects.propose {
             if leads {
                 let delay = self.random.within(200, 5000);
