@@ -19,6 +19,7 @@ mod links;
 mod porcupine;
 mod process;
 mod rules;
+mod scale;
 mod script;
 mod sim;
 mod tidy;

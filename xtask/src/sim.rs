@@ -3,6 +3,7 @@
 //! `cargo xtask sim --seeds 0..500`, `--seed 7 [--trace]`, `--minutes 30 [--from 1000]`. Ends with an error on any violation.
 //! `--seed 7 --shrink` makes a failing run small and prints it as a script, `--script FILE` runs one, `--scenario NAME` one of
 //! the test data. `--twice 0..1000` runs seeds twice and compares their traces.
+//! `--scale 10,100,1000`: large clusters, see [`scale`](super::scale). `--pauses`: how long planned changes stop writes.
 //! `--planted all` (or the name of a bug) plants bugs, one at a time, and ends with an error when one is not found;
 //! with `--seed N --shrink` it makes the run of that seed small.
 
@@ -17,7 +18,7 @@ use fawn_sim::cluster::{FAULTS, Plan, Summary, run};
 /// Runs for some minutes take every path at least so often.
 const LEAST_TAKEN: u64 = 100;
 
-const USAGE: &str = "usage: cargo xtask sim --seeds FROM..TO | --seed N [--trace | --shrink] | --script FILE [--trace] | --scenario NAME [--trace] | --twice FROM..TO | --minutes M [--from SEED] | --planted all|BUG [--minutes M]";
+const USAGE: &str = "usage: cargo xtask sim --seeds FROM..TO | --seed N [--trace | --shrink] | --script FILE [--trace] | --scenario NAME [--trace] | --twice FROM..TO | --minutes M [--from SEED] | --planted all|BUG [--minutes M] | --scale NODES,NODES,... | --pauses [--seeds FROM..TO]";
 
 /// Runs what the arguments say.
 pub fn run_task() -> anyhow::Result<()> {
@@ -28,6 +29,10 @@ pub fn run_task() -> anyhow::Result<()> {
     };
     let number = |text: String| text.parse::<u64>().with_context(|| format!("{text} is not a number\n{USAGE}"));
     let given = |name: &str| arguments.iter().any(|argument| argument == name);
+    if let Some(sizes) = value("--scale")? {
+        let sizes = sizes.split(',').map(|size| number(size.to_owned())).collect::<anyhow::Result<Vec<u64>>>()?;
+        return crate::scale::scale(&sizes);
+    }
     if let Some(name) = value("--planted")? {
         let minutes = value("--minutes")?.map(number).transpose()?.unwrap_or(15);
         let shrink = value("--seed")?.map(number).transpose()?.filter(|_| given("--shrink"));
@@ -64,8 +69,11 @@ pub fn run_task() -> anyhow::Result<()> {
     if let Some(seeds) = value("--twice")?.map(range).transpose()? {
         return crate::script::twice(seeds);
     }
-    let Some(seeds) = value("--seeds")?.map(range).transpose()? else { bail!(USAGE) };
-    many(seeds, None)
+    let seeds = value("--seeds")?.map(range).transpose()?;
+    if given("--pauses") {
+        return crate::scale::pauses(seeds.unwrap_or(0..300));
+    }
+    many(seeds.context(USAGE)?, None)
 }
 
 /// Runs seeds on all cores, each at least once, and tells what came of them.

@@ -31,14 +31,16 @@ impl Ring {
         Self::default()
     }
 
-    /// The ring of some nodes.
+    /// The ring of some nodes. In ring order each place is added at the end, so that nothing has to move.
     ///
     /// # Errors
     ///
-    /// As [`insert_node`](Self::insert_node).
+    /// As [`insert`](Self::insert).
     pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Result<Self, RingError> {
+        let mut places: Vec<VirtualNode> = nodes.into_iter().flat_map(Node::virtual_nodes).collect();
+        places.sort_by_key(|place| place.id);
         let mut ring = Self::new();
-        nodes.into_iter().try_for_each(|node| ring.insert_node(node))?;
+        places.into_iter().try_for_each(|place| ring.insert(place))?;
         Ok(ring)
     }
 

@@ -335,7 +335,8 @@ impl Replica {
         if agreed >= self.meta.committed && (known < entries.len() || agreed == last) {
             self.truncate(agreed, context);
         }
-        if agreed == self.last() {
+        let before = self.last();
+        if agreed == before {
             for entry in entries.into_iter().skip(known) {
                 self.append(entry, context);
             }
@@ -345,7 +346,8 @@ impl Replica {
             learning.caught_up = caught_up;
             self.commit(last.seq, false, context);
         }
-        if !caught_up {
+        // A source that has nothing to add, as it knows of less itself, is asked again when the time has come.
+        if !caught_up && self.last() > before {
             self.ask(context);
         }
     }

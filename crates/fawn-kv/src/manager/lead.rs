@@ -9,6 +9,7 @@ use crate::message::{Message, Report};
 use crate::planted::{Bug, planted};
 use fawn_ring::Ring;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
 
 /// What a step of the manager wants done.
 #[derive(Debug, Default)]
@@ -59,6 +60,8 @@ pub struct Manager {
     pub(super) drives: BTreeMap<RangeId, Drive>,
     /// When something was last proposed for a range.
     pub(super) proposed_us: BTreeMap<RangeId, u64>,
+    /// When each range's chain became active, as long as this one leads: its members were told then.
+    pub(super) activated_us: BTreeMap<RangeId, u64>,
     /// Ranges that may not be as they should be.
     pub(super) unsettled: BTreeSet<RangeId>,
     /// Who lived when all ranges were last looked at.
@@ -84,6 +87,7 @@ impl Manager {
             next_question: 0,
             drives: BTreeMap::new(),
             proposed_us: BTreeMap::new(),
+            activated_us: BTreeMap::new(),
             unsettled: BTreeSet::new(),
             lived: Vec::new(),
             broken: BTreeMap::new(),
@@ -109,6 +113,11 @@ impl Manager {
         self.leads_since_us.is_some()
     }
 
+    /// Whether it leads and knows of nothing to do: all who live are where they should be.
+    pub fn is_settled(&self) -> bool {
+        self.leads() && self.unsettled.is_empty()
+    }
+
     /// It leads from now on, or it no longer does.
     pub fn lead(&mut self, now_us: u64, leads: bool) {
         self.leads_since_us = leads.then_some(now_us);
@@ -117,6 +126,7 @@ impl Manager {
         self.asked.clear();
         self.drives.clear();
         self.proposed_us.clear();
+        self.activated_us.clear();
         self.lived.clear();
         self.broken.clear();
         self.worse.clear();
@@ -127,10 +137,8 @@ impl Manager {
     /// A command of the log is committed.
     pub fn committed(&mut self, now_us: u64, command: &Command, effects: &mut Effects) {
         let did = self.state.apply(command);
-        if did.is_some() && matches!(command, Command::Register { .. } | Command::Stand { .. }) {
-            let members = self.state.nodes.iter().filter(|(_, node)| node.standing == Standing::Member);
-            let places: Vec<_> = members.map(|(id, node)| node.place(*id)).collect();
-            self.ring = Ring::of(&places).expect("names of nodes give distinct places");
+        if let (Some(_), Command::Register { node, .. } | Command::Stand { node, .. }) = (&did, command) {
+            self.place(*node);
         }
         if !self.leads() {
             return;
@@ -155,7 +163,7 @@ impl Manager {
                     self.drive(range, now_us, effects);
                 }
             }
-            (Command::Activate { attempt, .. }, Some(did)) => self.activated(*attempt, &did, effects),
+            (Command::Activate { attempt, .. }, Some(did)) => self.activated(*attempt, &did, now_us, effects),
             _ => {}
         }
         if let Command::Learner { range, .. } | Command::Begin { range, .. } | Command::Activate { range, .. } = command
@@ -164,19 +172,29 @@ impl Manager {
         }
     }
 
+    /// Puts a node on the ring, where it is to stand now, or takes it off.
+    fn place(&mut self, id: NodeId) {
+        self.ring.remove_node(id);
+        if let Some(node) = self.state.nodes.get(&id).filter(|node| node.standing == Standing::Member) {
+            self.ring.insert_node(&node.place(id)).expect("names of nodes give distinct places");
+        }
+    }
+
     fn unsettle_all(&mut self) {
         self.unsettled.extend(self.state.ranges.keys());
     }
 
     /// Tells whoever was and is in the chains what has become of them.
-    fn activated(&mut self, attempt: Attempt, did: &Did, effects: &mut Effects) {
+    fn activated(&mut self, attempt: Attempt, did: &Did, now_us: u64, effects: &mut Effects) {
         let mut members: BTreeSet<Member> = BTreeSet::new();
         for range in did.over.iter().chain(&did.active) {
             members.extend(self.drives.remove(range).iter().flat_map(|drive| drive.sealed.keys()));
             self.proposed_us.remove(range);
             self.unsettled.remove(range);
+            self.activated_us.remove(range);
         }
         for range in &did.active {
+            self.activated_us.insert(*range, now_us);
             members.extend(&self.state.ranges[range].chain.members);
             self.unsettled.insert(*range);
             // The one before may now be merged with it.
@@ -203,8 +221,8 @@ impl Manager {
     }
 
     fn show_view(&self, asker: Address, known: u64, effects: &mut Effects) {
-        let newer = self.state.ranges.iter().filter(|(_, range)| range.changed > known);
-        let chains = newer.map(|(id, range)| (*id, range.chain.clone())).collect();
+        let newer = self.state.by_change.range((Excluded((known, RangeId(u32::MAX))), Unbounded));
+        let chains = newer.map(|(_, id)| (*id, self.state.ranges[id].chain.clone())).collect();
         let wedges = self.state.wedges.wedges().to_vec();
         effects.send.push((asker, Message::View { number: self.state.changes, chains, wedges }));
     }
@@ -227,7 +245,7 @@ impl Manager {
                 let active = active.map(|report| (report.range, report.epoch)).collect();
                 self.ask_for_lease(Asked { member, nonce, active }, now_us, effects);
                 for report in &reports {
-                    self.look_at(member, report, effects);
+                    self.look_at(member, report, now_us, effects);
                 }
                 for other in silent {
                     let pair = (member.node.min(other), member.node.max(other));
@@ -262,12 +280,14 @@ impl Manager {
     }
 
     /// What a node says of one of its ranges: perhaps it has to hear what has become of it.
-    fn look_at(&self, member: Member, report: &Report, effects: &mut Effects) {
+    fn look_at(&self, member: Member, report: &Report, now_us: u64, effects: &mut Effects) {
         let id = report.range;
         if let Some(range) = self.state.ranges.get(&id) {
             let chain = &range.chain;
             let is_in = chain.place(member).is_some();
-            if (is_in || report.epoch.0 > 0) && report.epoch < chain.epoch {
+            // What it was told just now may be on its way.
+            let is_on_way = self.activated_us.get(&id).is_some_and(|at| now_us < at + self.timing.resend_us);
+            if (is_in || report.epoch.0 > 0) && report.epoch < chain.epoch && !is_on_way {
                 self.tell(chain.attempt, &[], &[id], member, effects);
             }
             let wanted = range.pending.iter().any(|pending| pending.target.contains(&member));
@@ -277,8 +297,8 @@ impl Manager {
             }
         } else if let Some(over) = self.state.over.get(&id) {
             // Both that were merged have to be told of at once.
-            let same = self.state.over.iter().filter(|(_, other)| *other == over).map(|(id, _)| *id);
-            self.tell(over.attempt, &same.collect::<Vec<_>>(), &over.ranges, member, effects);
+            let same = over.ranges.first().map(|range| &self.state.ranges[range].came_of[..]);
+            self.tell(over.attempt, same.unwrap_or(&[]), &over.ranges, member, effects);
         } else if id < self.state.next_range || planted(Bug::DropUnknown) {
             self.drop_range(member, id, Epoch(u32::MAX), effects);
         }

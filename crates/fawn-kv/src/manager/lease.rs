@@ -49,7 +49,8 @@ impl Manager {
         if planted(Bug::GrantWhileSealing) {
             return false;
         }
-        self.state.under_way.iter().any(|id| {
+        let ranges = self.state.by_node.get(&member.node).into_iter().flatten();
+        ranges.filter(|id| self.state.under_way.contains(id)).any(|id| {
             let sealed = self.drives.get(id).is_some_and(|drive| drive.sealed.contains_key(&member));
             self.state.ranges[id].chain.place(member).is_some() && !sealed
         })

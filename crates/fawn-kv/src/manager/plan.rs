@@ -51,9 +51,10 @@ impl Manager {
         }
     }
 
-    /// Of nodes that are cut off from each other, those with the most such links, until none is left.
+    /// Of nodes that are cut off from each other, those with the most such links, until none is left. `alive` is in the
+    /// order of nodes.
     fn worse_connected(&self, alive: &[Member]) -> BTreeSet<NodeId> {
-        let lives = |node: &NodeId| alive.iter().any(|member| member.node == *node);
+        let lives = |node: &NodeId| alive.binary_search_by_key(node, |member| member.node).is_ok();
         let mut links: Vec<(NodeId, NodeId)> =
             self.broken.keys().filter(|(one, other)| lives(one) && lives(other)).copied().collect();
         let mut worse = BTreeSet::new();

@@ -9,7 +9,7 @@ use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use fawn_ring::{DomainId, Interval, Key, MachineId, Node as Place, VirtualId};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the operator sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,6 +191,8 @@ pub struct Range {
     pub learner: Option<Member>,
     /// The change of the map that brought the chain about.
     pub changed: u64,
+    /// The ranges that it came of, while it has not changed since: those whose [`Over::ranges`] name it.
+    pub came_of: Vec<RangeId>,
 }
 
 /// A range that is no more.
@@ -216,7 +218,11 @@ pub struct State {
     /// Ranges that were split or merged.
     pub over: BTreeMap<RangeId, Over>,
     /// Ranges with an attempt under way.
-    pub under_way: std::collections::BTreeSet<RangeId>,
+    pub under_way: BTreeSet<RangeId>,
+    /// The ranges whose active chain a node is in, in whatever life.
+    pub by_node: BTreeMap<NodeId, BTreeSet<RangeId>>,
+    /// The ranges by their [`Range::changed`].
+    pub by_change: BTreeSet<(u64, RangeId)>,
     /// Changes of the map so far.
     pub changes: u64,
     /// Ranges from this one on are still to come.
@@ -243,12 +249,14 @@ impl State {
             ranges: BTreeMap::new(),
             by_last: BTreeMap::new(),
             over: BTreeMap::new(),
-            under_way: std::collections::BTreeSet::new(),
+            under_way: BTreeSet::new(),
+            by_node: BTreeMap::new(),
+            by_change: BTreeSet::new(),
             changes: 0,
             next_range: RangeId(1),
             wedges: Wedges::default(),
         };
-        state.add_range(Chain::none(Interval::ALL));
+        state.add_range(Chain::none(Interval::ALL), Vec::new());
         state
     }
 
@@ -268,19 +276,37 @@ impl State {
         self.ranges.len() == 1 && self.ranges.values().all(|range| range.chain.epoch.0 == 0 && range.pending.is_none())
     }
 
-    fn add_range(&mut self, chain: Chain) -> RangeId {
+    fn add_range(&mut self, chain: Chain, came_of: Vec<RangeId>) -> RangeId {
         let id = self.next_range;
         self.next_range = id.next();
-        self.by_last.insert(chain.keys.high, id);
-        let (attempt, changed) = (chain.attempt, self.changes);
-        self.ranges.insert(id, Range { chain, attempt, pending: None, learner: None, changed });
+        let attempt = chain.attempt;
+        self.put(id, Range { chain, attempt, pending: None, learner: None, changed: self.changes, came_of });
         id
+    }
+
+    /// Puts a range where it is found.
+    fn put(&mut self, id: RangeId, range: Range) {
+        self.by_last.insert(range.chain.keys.high, id);
+        self.by_change.insert((range.changed, id));
+        for member in &range.chain.members {
+            self.by_node.entry(member.node).or_default().insert(id);
+        }
+        self.ranges.insert(id, range);
     }
 
     fn remove_range(&mut self, id: RangeId) -> Option<Range> {
         let range = self.ranges.remove(&id)?;
         self.by_last.remove(&range.chain.keys.high);
+        self.by_change.remove(&(range.changed, id));
         self.under_way.remove(&id);
+        for member in &range.chain.members {
+            if let Some(ranges) = self.by_node.get_mut(&member.node) {
+                ranges.remove(&id);
+            }
+            if self.by_node.get(&member.node).is_some_and(BTreeSet::is_empty) {
+                self.by_node.remove(&member.node);
+            }
+        }
         Some(range)
     }
 
@@ -358,7 +384,7 @@ impl State {
         lasts.dedup();
         let mut low = Key::MIN;
         for high in lasts {
-            self.add_range(Chain::none(Interval::new(low, high)));
+            self.add_range(Chain::none(Interval::new(low, high)), Vec::new());
             low = high.successor().unwrap_or(Key::MAX);
         }
         Some(Did::default())
@@ -448,18 +474,17 @@ impl State {
             Into::MergedBy { .. } => None,
             Into::Itself => {
                 self.forget(id);
-                self.under_way.remove(&id);
-                let changed = self.changes;
-                let range = self.ranges.get_mut(&id)?;
-                let learner = range.learner.filter(|learner| !chain.has_node(learner.node));
-                *range = Range { chain, attempt, pending: None, learner, changed };
+                let Range { learner, .. } = self.remove_range(id)?;
+                let learner = learner.filter(|learner| !chain.has_node(learner.node));
+                let (changed, came_of) = (self.changes, Vec::new());
+                self.put(id, Range { chain, attempt, pending: None, learner, changed, came_of });
                 Some(Did { over: Vec::new(), active: vec![id] })
             }
             Into::Split { at } => {
                 let (lower, upper) = chain.keys.cut(&at)?;
                 self.end(&[id]);
                 let active: Vec<RangeId> =
-                    [lower, upper].map(|keys| self.add_range(Chain { keys, ..chain.clone() })).to_vec();
+                    [lower, upper].map(|keys| self.add_range(Chain { keys, ..chain.clone() }, vec![id])).to_vec();
                 self.over.insert(id, Over { attempt, ranges: active.clone() });
                 Some(Did { over: vec![id], active })
             }
@@ -468,7 +493,7 @@ impl State {
                 let keys = Interval::new(chain.keys.low, other.chain.keys.high);
                 let epoch: Epoch = chain.epoch.max(other.chain.epoch.next());
                 self.end(&[id, upper]);
-                let merged = self.add_range(Chain { keys, epoch, ..chain });
+                let merged = self.add_range(Chain { keys, epoch, ..chain }, vec![id, upper]);
                 for over in [id, upper] {
                     self.over.insert(over, Over { attempt, ranges: vec![merged] });
                 }
@@ -486,9 +511,14 @@ impl State {
 
     /// The range has changed since it came of others, which nobody needs any more for it.
     fn forget(&mut self, id: RangeId) {
-        self.over.retain(|_, over| {
-            over.ranges.retain(|range| *range != id);
-            !over.ranges.is_empty()
-        });
+        let range = self.ranges.get_mut(&id);
+        for parent in range.map(|range| std::mem::take(&mut range.came_of)).unwrap_or_default() {
+            if let Some(over) = self.over.get_mut(&parent) {
+                over.ranges.retain(|range| *range != id);
+            }
+            if self.over.get(&parent).is_some_and(|over| over.ranges.is_empty()) {
+                self.over.remove(&parent);
+            }
+        }
     }
 }

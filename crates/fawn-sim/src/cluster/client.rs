@@ -386,7 +386,7 @@ fn found(kept: Option<Kept>) -> KvOutcome {
 }
 
 /// The name of a key.
-fn name(key: u64) -> Vec<u8> {
+pub fn name(key: u64) -> Vec<u8> {
     format!("key-{key:04}").into_bytes()
 }
 

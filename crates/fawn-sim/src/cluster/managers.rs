@@ -16,6 +16,8 @@ pub struct Managers {
     pub leader: Option<usize>,
     /// Grows with every change of the leader.
     pub term: u64,
+    /// The term in which each manager heard last that it leads: its proposals and questions are of that term.
+    pub led: Vec<u64>,
     timing: Timing,
     settings: Settings,
     wedges: u32,
@@ -25,7 +27,17 @@ impl Managers {
     /// `count` managers without a leader.
     pub fn new(count: usize, timing: Timing, settings: Settings, wedges: u32) -> Self {
         let members = (0..count).map(|_| Manager::new(timing, settings).with_wedges(wedges)).collect();
-        Self { members, log: Vec::new(), told: vec![0; count], leader: None, term: 0, timing, settings, wedges }
+        Self {
+            members,
+            log: Vec::new(),
+            told: vec![0; count],
+            leader: None,
+            term: 0,
+            led: vec![0; count],
+            timing,
+            settings,
+            wedges,
+        }
     }
 
     /// A manager starts anew: it knows what the log says, and leads no more.

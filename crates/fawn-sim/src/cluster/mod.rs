@@ -8,12 +8,13 @@
 //! # Layout
 //!
 //! * [`run`]: one seed. [`Plan`]: what it may do.
-//! * `world`: the events and their order. `invariants`: what must hold at every step.
+//! * `world`: the events and their order. `place`: where nodes run. `invariants`: what must hold at every step.
 //! * `acts`: what can happen to a cluster, `faults`: what does in a seed. [`Script`]: a run written down, [`shrink`]: made
 //!   small. `lines`: messages to read, `telling`: of a run. [`Coverage`]: which paths were taken.
 //! * `rest`: what must hold of the whole. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
 //! * `managers`: the agreed log. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
 //!   simulated flash.
+//! * [`Cluster`]: large clusters without faults, and what their changes cost. [`pauses()`]: how long changes stop writes.
 
 mod acts;
 mod client;
@@ -25,8 +26,11 @@ mod invariants;
 mod lines;
 mod managers;
 mod node_store;
+mod pauses;
+mod place;
 mod plan;
 mod rest;
+mod scale;
 mod script;
 pub mod shrink;
 mod store;
@@ -37,8 +41,11 @@ mod world;
 pub use acts::KINDS as FAULTS;
 pub use coverage::Coverage;
 pub use fawn_kv::planted;
+pub use pauses::{Pause, measure as pauses};
 pub use plan::{Plan, Summary, Violation};
+pub use scale::{Cluster, Work};
 pub use script::{Script, Show, TOLD};
+pub use store::MemoryStore;
 
 /// Runs one seed.
 ///

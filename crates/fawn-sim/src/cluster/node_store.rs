@@ -39,6 +39,11 @@ impl NodeStore {
         if on_flash { Self::Flash(Box::new(FlashNode::new(random))) } else { Self::Memory(MemoryStore::new(random)) }
     }
 
+    /// Keys that lookups see, deleted ones included, in all ranges; `None` where nobody counts them.
+    pub fn keys(&self) -> Option<usize> {
+        if let Self::Memory(store) = self { Some(store.keys()) } else { None }
+    }
+
     /// The gate of everything written so far.
     pub fn written(&self) -> Gate {
         either!(self, store => store.written())

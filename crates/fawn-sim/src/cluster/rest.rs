@@ -16,6 +16,11 @@ impl World {
         if let Some(client) = self.clients.iter().find(|client| client.asking.is_some()) {
             return format!("client {} waits for {:?}", client.number, client.asking);
         }
+        self.why_not_settled(true)
+    }
+
+    /// Why the chains are not as the ring says at every node; and, if it `is_idle`, with all that is in them committed.
+    pub(super) fn why_not_settled(&self, is_idle: bool) -> String {
         let Some(leader) = self.managers.leader else { return "nobody leads".into() };
         let state = self.managers.members[leader].state();
         if let Some(why) = self.why_fronts_are_not_quiet(state.wedges.wedges()) {
@@ -49,7 +54,7 @@ impl World {
                 let Some(replica) = replica else {
                     return format!("{member:?} of {id:?} is not active in {:?}", range.chain);
                 };
-                if replica.last() != replica.committed() {
+                if is_idle && replica.last() != replica.committed() {
                     return format!("{member:?} of {id:?} has {:?} and {:?}", replica.last(), replica.committed());
                 }
             }

@@ -169,8 +169,13 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
+    /// An empty store, by a seed.
+    pub fn empty(seed: u64) -> Self {
+        Self::new(Random::new(seed))
+    }
+
     /// An empty store.
-    pub fn new(random: Random) -> Self {
+    pub(super) fn new(random: Random) -> Self {
         Self {
             shown: Images::default(),
             base: Images::default(),
@@ -193,6 +198,11 @@ impl MemoryStore {
         self.write(write)
     }
 
+    /// Keys that lookups see, deleted ones included, in all ranges.
+    pub fn keys(&self) -> usize {
+        self.shown.0.values().map(|image| image.kept.len()).sum()
+    }
+
     /// The gate of everything written so far.
     pub fn written(&self) -> Gate {
         Gate(self.durable.0 + self.unsynced.len() as u64)
@@ -208,7 +218,7 @@ impl MemoryStore {
     }
 
     /// Loses what is not durable, but perhaps for the first of it; and says what is left.
-    pub fn crash(mut self, random: Random) -> (Self, BTreeMap<RangeId, Recovered>) {
+    pub(super) fn crash(mut self, random: Random) -> (Self, BTreeMap<RangeId, Recovered>) {
         let survives = self.random.below(self.unsynced.len() as u64 + 1);
         if self.random.chance(1, 2) {
             self.synced(Gate(self.durable.0 + survives));

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::entry::Kept;
 use fawn_kv::front::Front;
-use fawn_kv::ids::{Ack, Address, FrontId, NodeId, RangeId};
+use fawn_kv::ids::{Ack, Address, FrontId, NodeId};
 use fawn_kv::manager::{Command, Effects, Settings};
 use fawn_kv::message::{Answer, Message};
-use fawn_kv::node::{Identity, Node};
-use fawn_kv::store::{Gate, Part, Recovered, Ticket};
-use fawn_ring::{Key, MachineId};
+use fawn_kv::node::Node;
+use fawn_kv::store::{Gate, Part, Ticket};
+use fawn_ring::Key;
 
 use super::acts::Act;
 use super::client::{Client, position};
@@ -21,13 +21,15 @@ use super::invariants::{Invariants, checksum};
 use super::lines;
 use super::managers::Managers;
 use super::node_store::NodeStore;
+use super::pauses::Pauses;
+use super::place::Place;
 use super::plan::{Plan, Summary};
+use super::scale::Traffic;
 use super::script::{Script, Show};
-use super::store::SECRET;
 use crate::history::{Checker, KvModel};
 use crate::random::Random;
 
-/// Between two ticks of anything.
+/// Between two ticks of anything, in a small cluster.
 const TICK_US: u64 = 10_000;
 
 /// A run of more events than this goes in circles.
@@ -139,26 +141,6 @@ impl Ord for Timed {
     }
 }
 
-/// A node's place.
-pub(super) struct Place {
-    pub(super) node: Option<Node<NodeStore>>,
-    /// What a node that is down has.
-    pub(super) left: Option<(NodeStore, BTreeMap<RangeId, Recovered>)>,
-    /// Counts the node's lives.
-    pub(super) run: u32,
-    /// What the clock says at time 0, and by how many parts per million it is faster than the slowest there may be.
-    offset_us: u64,
-    fast_ppm: u64,
-    /// By how much the clock of the day is ahead of one that is [`WRONG_US`] slow; `None`: it began in 1970.
-    pub(super) ahead_us: Option<u64>,
-    pub(super) paused_until_us: u64,
-    /// It pauses for so long when it reads from flash next.
-    pub(super) pause_at_read_us: u64,
-    /// It crashes when it says something of this kind: for how long, and what decides about unsynced writes.
-    pub(super) crash_at: Option<(&'static str, u64, u64)>,
-    syncing: bool,
-}
-
 pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) random: Random,
@@ -192,6 +174,14 @@ pub(super) struct World {
     /// Until then only the leader hears what is agreed.
     pub(super) lag_until_us: u64,
     pub(super) healing: bool,
+    /// What has been sent.
+    pub(super) traffic: Traffic,
+    /// How long changes stop writes, if that is measured.
+    pub(super) pauses: Option<Pauses>,
+    /// Between two ticks of anything.
+    pub(super) tick_us: u64,
+    /// Whether all that must hold is looked at after every step: work that grows with the cluster.
+    pub(super) looks: bool,
     pub(super) timing: Timing,
     acts: Vec<(u64, Act)>,
     pub(super) show: Show,
@@ -201,8 +191,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(script: &Script) -> Self {
-        Coverage::begin();
-        let (plan, mut random) = (script.plan, Random::new(script.seed));
+        let plan = script.plan;
         let mut timing = Timing {
             history: 64,
             batch: 16,
@@ -216,23 +205,18 @@ impl World {
         if plan.hasty {
             timing = Timing { heartbeat_us: 50_000, dead_us: 250_000, lease_us: 400_000, ..timing };
         }
+        Self::with(script, timing)
+    }
+
+    /// A cluster in which things take other times.
+    pub(super) fn with(script: &Script, timing: Timing) -> Self {
+        Coverage::begin();
+        let (plan, mut random) = (script.plan, Random::new(script.seed));
         let settings = Settings { replicas: plan.replicas, first_nodes: plan.nodes, rules: plan.rules };
         let managers = Managers::new(plan.managers, timing, settings, if plan.fronts == 0 { 0 } else { WEDGES });
         let lost_clock = if plan.lost_clock { random.below(u64::from(plan.nodes)) } else { u64::MAX };
         let places = (0..u64::from(plan.nodes + plan.late))
-            .map(|number| Place {
-                ahead_us: (number != lost_clock)
-                    .then(|| if plan.fixed { WRONG_US } else { random.below(2 * WRONG_US) }),
-                node: None,
-                left: Some((NodeStore::new(random.fork(), plan.on_flash), BTreeMap::new())),
-                run: 0,
-                offset_us: if plan.fixed { 0 } else { random.below(1_000_000) },
-                fast_ppm: if plan.fixed { 4500 } else { random.below(9000) },
-                paused_until_us: 0,
-                pause_at_read_us: 0,
-                crash_at: None,
-                syncing: false,
-            })
+            .map(|number| Place::new(&mut random, number == lost_clock, &plan))
             .collect();
         let fronts = (0..plan.fronts).map(|_| FrontPlace::new(&mut random)).collect();
         let clients = (0..plan.clients).map(|number| Client::new(number, plan.fronts, random.fork())).collect();
@@ -262,6 +246,10 @@ impl World {
             held_back: None,
             lag_until_us: 0,
             healing: false,
+            traffic: Traffic::default(),
+            pauses: None,
+            tick_us: TICK_US,
+            looks: true,
             timing,
             acts: script.acts.clone(),
             show: script.show.clone(),
@@ -311,8 +299,8 @@ impl World {
 
     pub(super) fn run(&mut self) -> Result<(), String> {
         let (faults_us, limit_us) = (self.plan.faults_us, self.plan.faults_us + 60_000_000);
-        while let Some(Timed { at_us, event, .. }) = self.events.pop() {
-            self.now_us = at_us;
+        while let Some(event) = self.next() {
+            let at_us = self.now_us;
             self.summary.events += 1;
             let seen = (at_us, self.summary.events);
             let mut hash = self.summary.trace ^ seen.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seen.1;
@@ -340,6 +328,13 @@ impl World {
         unreachable!("ticks never end")
     }
 
+    /// The next event, at its time.
+    pub(super) fn next(&mut self) -> Option<Event> {
+        let Timed { at_us, event, .. } = self.events.pop()?;
+        self.now_us = at_us;
+        Some(event)
+    }
+
     fn finish(&mut self) -> Result<(), String> {
         for checker in std::mem::take(&mut self.checkers).into_iter().flatten() {
             checker.finish().map_err(|failure| failure.to_string())?;
@@ -352,11 +347,11 @@ impl World {
         Ok(())
     }
 
-    fn handle(&mut self, event: Event) -> Result<(), String> {
+    pub(super) fn handle(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::Deliver { to, from, bytes } => self.deliver(to, from, bytes),
             Event::Tick(node) => {
-                self.after(TICK_US, Event::Tick(node));
+                self.after(self.tick_us, Event::Tick(node));
                 self.step(node, Node::tick)
             }
             Event::Synced { node, run, gate } => {
@@ -371,7 +366,7 @@ impl World {
             Event::MayExpire { key, value, expiry } => self.may_expire(key, value, expiry),
             Event::Expired { key, value, operation } => self.expired(key, value, operation),
             Event::ManagerTick(number) => {
-                self.after(TICK_US, Event::ManagerTick(number));
+                self.after(self.tick_us, Event::ManagerTick(number));
                 let mut effects = Effects::default();
                 self.managers.members[number].tick(self.now_us, &mut effects);
                 self.do_effects(number, effects);
@@ -381,9 +376,14 @@ impl World {
                 if self.managers.term == term {
                     self.look_for_losses(&command);
                     self.see(&command);
+                    if let Some(pauses) = &mut self.pauses {
+                        pauses.logged(self.now_us, &command);
+                    }
                     self.managers.log.push(command);
                     for number in 0..self.managers.members.len() {
-                        let delay = self.delay(100, 3000);
+                        // Where pauses are measured the way into the log is all that its leader waits for.
+                        let at_once = self.pauses.is_some() && self.managers.leader == Some(number);
+                        let delay = if at_once { 0 } else { self.delay(100, 3000) };
                         self.after(delay, Event::Tell(number));
                     }
                 }
@@ -480,6 +480,7 @@ impl World {
             return Ok(());
         }
         if leads {
+            self.managers.led[manager] = term;
             // A leader knows all that is agreed before it acts.
             self.handle(Event::Tell(manager))?;
         }
@@ -507,7 +508,9 @@ impl World {
         for (to, message) in effects.send {
             self.send(Party::Manager(manager), to, &message);
         }
-        let (term, leads) = (self.managers.term, self.managers.leader == Some(manager));
+        // Who was deposed unawares, and elected again, is not believed what it says before it has heard of that.
+        let term = self.managers.led[manager];
+        let leads = self.managers.leader == Some(manager) && self.managers.term == term;
         for command in effects.propose {
             if leads {
                 let delay = self.delay(200, 5000);
@@ -520,26 +523,6 @@ impl World {
                 self.after(delay, Event::Confirmed { manager, term, question });
             }
         }
-    }
-
-    pub(super) fn clock(&self, node: usize) -> Now {
-        let Place { offset_us, fast_ppm, ahead_us, .. } = self.places[node];
-        let us = offset_us + self.now_us - self.now_us * 4500 / 1_000_000 + self.now_us * fast_ppm / 1_000_000;
-        let unix = match ahead_us {
-            Some(ahead_us) => self.unix_of(ahead_us),
-            None => 1000,
-        };
-        Now { us, unix }
-    }
-
-    /// The second by a clock that is so much ahead of one that is [`WRONG_US`] slow.
-    pub(super) fn unix_of(&self, ahead_us: u64) -> u32 {
-        BEGIN_UNIX - 2 + ((self.now_us + 2_000_000 + ahead_us - WRONG_US) / 1_000_000) as u32
-    }
-
-    /// The second by a clock that is right.
-    pub(super) fn unix(&self) -> u32 {
-        BEGIN_UNIX + (self.now_us / 1_000_000) as u32
     }
 
     /// A step of a node, with all that comes of it.
@@ -556,7 +539,7 @@ impl World {
         let Some(node) = &mut self.places[number].node else { return Ok(()) };
         let mut out = Vec::new();
         step(node, now, &mut out);
-        let changed = self.invariants.look(node)?;
+        let changed = self.looks && self.invariants.look(node)?;
         let store = node.store_mut();
         let (reads, scans) = store.take_reads();
         let (gate, durable) = (store.written(), store_durable(store));
@@ -585,6 +568,11 @@ impl World {
             self.crash(number, false, for_us, dice);
             return Ok(());
         }
+        if let Some(pauses) = &mut self.pauses
+            && let Some(node) = &self.places[number].node
+        {
+            pauses.look(self.now_us, node);
+        }
         if changed { self.look_at_readers(number) } else { Ok(()) }
     }
 
@@ -611,6 +599,7 @@ impl World {
         let once = matches!(message, Message::Ask { answered: None, .. });
         for to in receivers {
             self.summary.messages += 1;
+            self.traffic.count(from, to, message, bytes.len());
             if self.cuts.values().any(|cut| cut.contains(&(from, to))) || self.chance(self.lost, 1000) {
                 continue;
             }
@@ -644,6 +633,9 @@ impl World {
         }
         let message =
             Message::decode(&bytes).map_err(|error| format!("what was encoded cannot be decoded: {error}"))?;
+        if let Some(pauses) = &mut self.pauses {
+            pauses.delivered(self.now_us, &message);
+        }
         let unix = self.unix();
         self.show(from, to, &message);
         match to {
@@ -662,26 +654,6 @@ impl World {
                 Some(ended) => self.ended(number, ended),
                 None => Ok(()),
             },
-        }
-    }
-
-    fn restart(&mut self, number: usize) {
-        let machine = MachineId(if self.plan.shared { number as u64 / 2 } else { number as u64 });
-        let identity = Identity {
-            id: NodeId(number as u64),
-            machine,
-            domain: None,
-            virtual_ids: self.plan.virtual_ids,
-            secret: SECRET,
-        };
-        let place = &mut self.places[number];
-        let Some((store, recovered)) = place.left.take() else { return };
-        place.run += 1;
-        place.syncing = false;
-        let nonce = u64::from(place.run) << 32 | number as u64;
-        place.node = Some(Node::new(identity, nonce, self.timing, store, recovered));
-        if place.run == 1 {
-            self.after(0, Event::Tick(number));
         }
     }
 }

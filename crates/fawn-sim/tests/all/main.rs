@@ -5,6 +5,7 @@ mod cluster;
 mod fuzz;
 mod range_damage;
 mod ranges;
+mod scale;
 mod schema;
 mod scripts;
 mod wire;

@@ -1,0 +1,96 @@
+//! Where a node runs: its process, what a crash leaves of it, and its clocks.
+
+use std::collections::BTreeMap;
+
+use fawn_kv::chain::Now;
+use fawn_kv::ids::{NodeId, RangeId};
+use fawn_kv::node::{Identity, Node};
+use fawn_kv::store::Recovered;
+use fawn_ring::MachineId;
+
+use super::node_store::NodeStore;
+use super::plan::Plan;
+use super::store::SECRET;
+use super::world::{BEGIN_UNIX, Event, WRONG_US, World};
+use crate::random::Random;
+
+/// A node's place.
+pub(super) struct Place {
+    pub(super) node: Option<Node<NodeStore>>,
+    /// What a node that is down has.
+    pub(super) left: Option<(NodeStore, BTreeMap<RangeId, Recovered>)>,
+    /// Counts the node's lives.
+    pub(super) run: u32,
+    /// What the clock says at time 0, and by how many parts per million it is faster than the slowest there may be.
+    pub(super) offset_us: u64,
+    pub(super) fast_ppm: u64,
+    /// By how much the clock of the day is ahead of one that is [`WRONG_US`] slow; `None`: it began in 1970.
+    pub(super) ahead_us: Option<u64>,
+    pub(super) paused_until_us: u64,
+    /// It pauses for so long when it reads from flash next.
+    pub(super) pause_at_read_us: u64,
+    /// It crashes when it says something of this kind: for how long, and what decides about unsynced writes.
+    pub(super) crash_at: Option<(&'static str, u64, u64)>,
+    pub(super) syncing: bool,
+}
+
+impl Place {
+    /// A place for a node that has nothing yet; it may have lost its clock.
+    pub(super) fn new(random: &mut Random, lost_clock: bool, plan: &Plan) -> Self {
+        Self {
+            ahead_us: (!lost_clock).then(|| if plan.fixed { WRONG_US } else { random.below(2 * WRONG_US) }),
+            node: None,
+            left: Some((NodeStore::new(random.fork(), plan.on_flash), BTreeMap::new())),
+            run: 0,
+            offset_us: if plan.fixed { 0 } else { random.below(1_000_000) },
+            fast_ppm: if plan.fixed { 4500 } else { random.below(9000) },
+            paused_until_us: 0,
+            pause_at_read_us: 0,
+            crash_at: None,
+            syncing: false,
+        }
+    }
+}
+
+impl World {
+    pub(super) fn clock(&self, node: usize) -> Now {
+        let Place { offset_us, fast_ppm, ahead_us, .. } = self.places[node];
+        let us = offset_us + self.now_us - self.now_us * 4500 / 1_000_000 + self.now_us * fast_ppm / 1_000_000;
+        let unix = match ahead_us {
+            Some(ahead_us) => self.unix_of(ahead_us),
+            None => 1000,
+        };
+        Now { us, unix }
+    }
+
+    /// The second by a clock that is so much ahead of one that is [`WRONG_US`] slow.
+    pub(super) fn unix_of(&self, ahead_us: u64) -> u32 {
+        BEGIN_UNIX - 2 + ((self.now_us + 2_000_000 + ahead_us - WRONG_US) / 1_000_000) as u32
+    }
+
+    /// The second by a clock that is right.
+    pub(super) fn unix(&self) -> u32 {
+        BEGIN_UNIX + (self.now_us / 1_000_000) as u32
+    }
+
+    /// A node starts, with what its store has.
+    pub(super) fn restart(&mut self, number: usize) {
+        let machine = MachineId(if self.plan.shared { number as u64 / 2 } else { number as u64 });
+        let identity = Identity {
+            id: NodeId(number as u64),
+            machine,
+            domain: None,
+            virtual_ids: self.plan.virtual_ids,
+            secret: SECRET,
+        };
+        let place = &mut self.places[number];
+        let Some((store, recovered)) = place.left.take() else { return };
+        place.run += 1;
+        place.syncing = false;
+        let nonce = u64::from(place.run) << 32 | number as u64;
+        place.node = Some(Node::new(identity, nonce, self.timing, store, recovered));
+        if place.run == 1 {
+            self.after(0, Event::Tick(number));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Large clusters, and how long planned changes stop writes: that they come to rest, and what grows.
+
+use fawn_kv::chain::Timing;
+use fawn_kv::ids::{Address, Attempt, Incarnation, NodeId, RangeId};
+use fawn_kv::message::Message;
+use fawn_kv::node::{Identity, Node};
+use fawn_ring::{Interval, MachineId, Secret};
+use fawn_sim::cluster::{Cluster, MemoryStore, Work, pauses};
+use std::collections::BTreeMap;
+
+#[test]
+fn a_change_costs_the_managers_as_much_in_a_larger_cluster_and_with_more_keys() {
+    let changes = |nodes: u32, keys: u64| -> [Work; 3] {
+        let mut cluster = Cluster::new(nodes, keys);
+        cluster.form().unwrap();
+        cluster.load().unwrap();
+        [cluster.join().unwrap(), cluster.fail().unwrap(), cluster.drain().unwrap()]
+    };
+    let managers = |work: &Work| work.commands + work.taken + work.sent;
+    let (small, large, full) = (changes(10, 100), changes(40, 100), changes(10, 3000));
+    for ((small, large), full) in small.iter().zip(&large).zip(&full) {
+        assert!(managers(large) <= 2 * managers(small), "{small:?} of 10 nodes, {large:?} of 40");
+        assert!(managers(full) <= managers(small) * 5 / 4, "{small:?} with 100 keys, {full:?} with 3,000");
+    }
+}
+
+#[test]
+fn joins_and_leaves_stop_writes_for_less_than_the_hundred_milliseconds_of_the_paper() {
+    let mut all = Vec::new();
+    for seed in 0..6 {
+        all.extend(pauses(seed).unwrap().0);
+    }
+    for kind in ["members", "split", "merge"] {
+        assert!(all.iter().any(|pause| pause.kind == kind), "a {kind} stopped writes");
+    }
+    for pause in &all {
+        assert!(pause.whole_us < 100_000, "{pause:?}");
+        let sum = pause.seal_us + pause.level_us + pause.log_us + pause.active_us;
+        assert_eq!(sum, pause.whole_us, "the parts of a pause are all of it");
+    }
+}
+
+#[test]
+fn an_empty_range_takes_less_than_16_kib() {
+    const RANGES: u32 = 1000;
+    let identity =
+        Identity { id: NodeId(1), machine: MachineId(1), domain: None, virtual_ids: 8, secret: Secret([7; 32]) };
+    let mut node = Node::new(identity, 0, Timing::default(), MemoryStore::empty(1), BTreeMap::new());
+    let (now, mut out) = (fawn_kv::chain::Now { us: 1, unix: 1 }, Vec::new());
+    let incarnation = Incarnation(1);
+    node.receive(now, Address::Manager, Message::Welcome { nonce: 0, incarnation }, &mut out);
+    let ranges = Interval::ALL.divide(RANGES);
+    let taken = allocation_counter::measure(|| {
+        for (range, keys) in ranges.into_iter().enumerate() {
+            let (range, attempt) = (RangeId(range as u32), Attempt(1));
+            let seal = Message::Seal { incarnation, range, keys, attempt };
+            node.receive(now, Address::Manager, seal, &mut out);
+            out.clear();
+        }
+        let written = node.store().written();
+        node.store_mut().synced(written);
+    });
+    let each = taken.bytes_current / i64::from(RANGES);
+    assert_eq!(node.replicas().count(), RANGES as usize);
+    assert!((1..16 << 10).contains(&each), "{each} bytes for an empty range");
+}
