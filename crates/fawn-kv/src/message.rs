@@ -235,7 +235,7 @@ pub enum Message {
         /// Who sends it.
         from: Member,
         /// The records.
-        records: Following,
+        records: Given,
     },
     /// To the manager: a node has started.
     Hello {
@@ -476,7 +476,7 @@ pub struct Continuation {
 
 /// What a member has for one that follows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Following {
+pub enum Given {
     /// These.
     Records(Records),
     /// What the learner lacks is no longer in memory: it has to copy what was written since.

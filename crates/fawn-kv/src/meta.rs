@@ -52,6 +52,11 @@ impl Alive {
         }
     }
 
+    /// Whether no flush tells the two apart.
+    pub fn is_flushed_as(&self, other: &Self) -> bool {
+        self.flushes == other.flushes
+    }
+
     /// Whether a version of `key` can be seen when a record stamped with `time`, no less than [`Alive::time`], is next.
     pub fn shows_at(&self, key: &Key, version: &Version, seq: Seq, time: u32) -> bool {
         let gone = |flush: &Flush| (flush.due > 0 && flush.due <= time) || seq.0 <= flush.upto;

@@ -118,8 +118,8 @@ pub struct Merge {
 impl Merge {
     /// A merge of `inputs` (age and cursor, any order) of the slice `interval`. With `void` they are everything sealed of
     /// the slice, and what is void is dropped; without, they are its newest parts.
-    /// Of what was `emptied` nothing is kept either way. Output files are numbered `first_file`, `first_file + 2`, …; `slice_bytes` is the size at which the output is
-    /// divided.
+    /// Of what was `emptied` nothing is kept either way. Output files are numbered `first_file`, `first_file + 2`, …;
+    /// `slice_bytes` is the size at which the output is divided.
     pub fn new(
         interval: Interval,
         inputs: Vec<(u64, Cursor)>,

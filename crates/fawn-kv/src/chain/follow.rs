@@ -7,7 +7,7 @@
 use super::replica::{Context, Phase, Replica};
 use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, Member, Position, Seq};
-use crate::message::{Following as Given, Message, Records};
+use crate::message::{Given, Message, Records};
 use crate::meta::Meta;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};

@@ -9,6 +9,7 @@ use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::sessions::Known;
 use crate::store::{Lookup, RangeStore, Ticket};
+use fawn_ring::Key;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Largest key, in bytes; the smallest has one.
@@ -25,6 +26,8 @@ pub(super) struct Request {
     pub(super) asker: Asker,
     pub(super) wedge: WedgeEpoch,
     pub(super) key: Vec<u8>,
+    /// Where the key lies.
+    pub(super) lies: Key,
     pub(super) operation: Vec<u8>,
 }
 
@@ -44,8 +47,7 @@ impl Replica {
         if request.key.is_empty() || request.key.len() > MAX_KEY_BYTES {
             return context.reply(asker, id, Answer::Malformed);
         }
-        let lies = context.secret.position(&request.key);
-        if !self.keys.contains(&lies) {
+        if !self.keys.contains(&request.lies) {
             return context.reply(asker, id, Answer::NotMine);
         }
         if let Some(answer) = self.answered(id) {
@@ -58,7 +60,7 @@ impl Replica {
             took(Path::RetryWaits);
             return;
         }
-        if self.is_fenced(&lies, request.wedge) {
+        if self.is_fenced(&request.lies, request.wedge) {
             return context.reply(asker, id, Answer::Fenced);
         }
         let Phase::Active(active) = &mut self.phase else { return };
@@ -170,11 +172,10 @@ impl Replica {
 
     /// Carries a request out: `kept` is the newest committed version of its key, which a newer record may have changed.
     fn evaluate<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
-        let Request { id, answered, asker, wedge, key, operation } = request;
+        let Request { id, answered, asker, wedge, key, lies, operation } = request;
         let Ok(operation) = postcard::from_bytes::<Operation<'_>>(&operation) else {
             return context.reply(asker, id, Answer::Malformed);
         };
-        let lies = context.secret.position(&key);
         if self.is_fenced(&lies, wedge) {
             return context.reply(asker, id, Answer::Fenced);
         }

@@ -472,11 +472,13 @@ impl Replica {
     pub fn receive<S: RangeStore>(&mut self, from: Address, message: Message, context: &mut Context<'_, S>) {
         match message {
             Message::Request { id, answered, asker, wedge, key, operation, .. } => {
-                self.request(super::head::Request { id, answered, asker, wedge, key, operation }, context);
+                let lies = context.secret.position(&key);
+                self.request(super::head::Request { id, answered, asker, wedge, key, lies, operation }, context);
             }
             Message::Flush { id, answered, asker, due, .. } => self.flush(id, answered, asker, due, context),
             Message::Get { id, asker, wedge, key, continuation, .. } => {
-                self.get(super::tail::Get { id, asker, wedge, key, continuation }, context);
+                let lies = context.secret.position(&key);
+                self.get(super::tail::Get { id, asker, wedge, key, lies, continuation }, context);
             }
             Message::Fence { front, keys, epoch, .. } => self.fence(front, keys, epoch, context),
             Message::Feed { epoch, to, entries, mark, .. } => self.fed(from, epoch, to, entries, mark, context),

@@ -19,6 +19,8 @@ pub(super) struct Get {
     pub(super) asker: Asker,
     pub(super) wedge: WedgeEpoch,
     pub(super) key: Vec<u8>,
+    /// Where the key lies.
+    pub(super) lies: Key,
     pub(super) continuation: Option<Continuation>,
 }
 
@@ -54,10 +56,9 @@ impl Replica {
     pub(super) fn get<S: RangeStore>(&mut self, get: Get, context: &mut Context<'_, S>) {
         let Phase::Active(active) = &self.phase else { return answer(get, Answer::NotMine, context) };
         let leased = context.has_lease(active.since_us);
-        let lies = context.secret.position(&get.key);
-        if !self.keys.contains(&lies) {
+        if !self.keys.contains(&get.lies) {
             answer(get, Answer::NotMine, context);
-        } else if self.fences_off(&lies, get.wedge) {
+        } else if self.fences_off(&get.lies, get.wedge) {
             answer(get, Answer::Fenced, context);
         } else if active.is_tail() {
             self.get_at_tail(get, leased || planted(Bug::NoLeaseCheck), context);
@@ -91,15 +92,15 @@ impl Replica {
 
     /// Whether no record of the key, or of all keys, is under way.
     fn is_clean(&self, key: &[u8]) -> bool {
-        let flushes = || self.suffix.iter().any(|entry| matches!(entry.change, Change::Flush { .. }));
-        (!self.newest.contains_key(key) || planted(Bug::SpreadDirty)) && !flushes()
+        let flushes = !self.ahead.is_flushed_as(&self.meta.alive);
+        (!self.newest.contains_key(key) || planted(Bug::SpreadDirty)) && !flushes
     }
 
     /// The tail decides what this member cannot.
     fn pass_on<S: RangeStore>(&mut self, get: Get, context: &mut Context<'_, S>) {
         let Phase::Active(active) = &self.phase else { unreachable!("a member is active") };
         let (range, tail) = (self.range, active.chain.tail());
-        let Get { id, asker, wedge, key, continuation } = get;
+        let Get { id, asker, wedge, key, continuation, .. } = get;
         context.send(tail, Message::Get { range, id, asker, wedge, key, continuation });
     }
 
@@ -135,14 +136,13 @@ impl Replica {
 
     /// Answers with what was found, unless it depends on a time that the range has not reached.
     fn found<S: RangeStore>(&mut self, get: Get, kept: Option<Kept>, barred: bool, context: &mut Context<'_, S>) {
-        if self.fences_off(&context.secret.position(&get.key), get.wedge) {
+        if self.fences_off(&get.lies, get.wedge) {
             return answer(get, Answer::Fenced, context);
         }
         let Phase::Active(active) = &mut self.phase else { unreachable!("only a member looks") };
         let kept = kept.map(|kept| {
-            let lies = context.secret.position(&kept.key);
             let (alive, seq) = (&self.meta.alive, kept.position.seq);
-            let shown = |version: &Version, time: u32| alive.shows_at(&lies, version, seq, time);
+            let shown = |version: &Version, time: u32| alive.shows_at(&get.lies, version, seq, time);
             let time = if planted(Bug::ExpiryByClock) { context.unix } else { alive.time };
             let now = kept.version.as_ref().is_some_and(|version| shown(version, time));
             let soon = now && !kept.version.as_ref().is_some_and(|version| shown(version, time.max(context.unix)));

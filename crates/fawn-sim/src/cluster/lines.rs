@@ -2,7 +2,7 @@
 
 use fawn_kv::entry::{Change, Entry};
 use fawn_kv::ids::{Chain, Member, Position};
-use fawn_kv::message::{Answer, Following, Message};
+use fawn_kv::message::{Answer, Given, Message};
 use fawn_kv::operation::Operation;
 
 /// Makes the list of names, and the name of a message.
@@ -93,9 +93,9 @@ pub fn line(message: &Message) -> String {
             let attempt = attempt.map_or_else(|| "to follow".into(), |attempt| format!("for a{}", attempt.0));
             format!("to {} {attempt} from {}", member(*learner), place(*committed))
         }
-        Message::Fetched { records: Following::TooOld, .. } => "copy what is newer".into(),
-        Message::Fetched { records: Following::Another, .. } => "copy everything".into(),
-        Message::Fetched { records: Following::Records(records), .. } => {
+        Message::Fetched { records: Given::TooOld, .. } => "copy what is newer".into(),
+        Message::Fetched { records: Given::Another, .. } => "copy everything".into(),
+        Message::Fetched { records: Given::Records(records), .. } => {
             format!(
                 "common {} [{}] last {}",
                 place(records.common),

@@ -10,8 +10,8 @@
 //! # Layout
 //!
 //! `lookup`: lookup, finish. `warm`: what a group of lookups touches, fetched ahead. `append`: appends, freezing, group
-//! commit. `ranges`: the log and the
-//! records of replicated ranges. `install`: events. `clean`: when to merge. `replay`: recovery. `stats`: figures.
+//! commit. `ranges`: the log and the records of replicated ranges. `install`: events. `clean`: when to merge. `replay`:
+//! recovery. `stats`: figures.
 
 mod append;
 mod clean;
