@@ -155,7 +155,7 @@ fn many(seeds: Range<u64>, within: Option<Duration>) -> anyhow::Result<()> {
 #[cfg(not(feature = "planted"))]
 fn with_planted() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let run = ["run", "--quiet", "--release", "-p", "xtask", "--features", "planted", "--"];
+    let run = ["run", "--quiet", "--profile", "sim", "-p", "xtask", "--features", "planted", "--"];
     let run: Vec<&str> = run.into_iter().chain(arguments.iter().map(String::as_str)).collect();
     crate::process::cargo(&run, &[])
 }

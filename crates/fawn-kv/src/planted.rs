@@ -88,7 +88,6 @@ bugs! {
     NumbersAgain: "a chain whose members lost what they had not synced gives numbers out again",
     RevivesEarly: "a chain revives before all are back that may have synced more",
     DropUnknown: "a manager that lags has ranges dropped that it has not heard of",
-    DropByOldNews: "a manager that lags has ranges dropped whose members it does not know",
     SealedBlank: "a range that was sealed before it was inherited stays empty",
 }
 

@@ -138,6 +138,10 @@ impl Replica {
         if self.held != Some(chain.attempt) && !early {
             return;
         }
+        if matches!(self.phase, Phase::Learning(_)) {
+            // Late news: the chain has been left since, and what is here follows a newer one.
+            return;
+        }
         self.heard = chain.epoch;
         let (after, position) = (self.last(), Position { epoch: chain.epoch, seq: chain.first });
         assert!(after == chain.after || early, "a chain goes on where the one before ended: {after:?} for {chain:?}");

@@ -331,9 +331,7 @@ impl Replica {
             Phase::Sealed(attempt) => *attempt <= over,
             Phase::Levelling(levelling) => levelling.attempt <= over,
         };
-        // Whoever says so may be a manager that does not know yet what this node was made a member of since.
-        let known = self.held <= Some(over) || planted(Bug::DropByOldNews);
-        (part && known) || epoch == Epoch(u32::MAX)
+        part || epoch == Epoch(u32::MAX)
     }
 
     /// What the manager is told.

@@ -148,11 +148,18 @@ impl Replica {
             let soon = now && !kept.version.as_ref().is_some_and(|version| shown(version, time.max(context.unix)));
             (Kept { version: kept.version.filter(|_| now), ..kept }, soon && !barred)
         });
+        let bug = planted(Bug::NoLeaseCheck) || planted(Bug::SpreadWithoutLease);
         // By this member's clock it is gone, by the range's it is not: the head's clock decides.
         match kept {
             Some((_, true)) if active.is_tail() => active.gets.unbarred.push(get),
             Some((_, true)) => self.pass_on(get, context),
-            kept => answer(get, Answer::Found(kept.map(|(kept, _)| kept)), context),
+            kept => {
+                assert!(
+                    barred || context.has_lease(active.since_us) || bug,
+                    "whoever answers a get has a lease or a barrier"
+                );
+                answer(get, Answer::Found(kept.map(|(kept, _)| kept)), context);
+            }
         }
     }
 

@@ -98,14 +98,16 @@ impl Manager {
         if range.chain.members.iter().any(|member| !self.drives[&id].sealed.contains_key(member)) {
             took(Path::LeaseWaited);
         }
-        // What was acknowledged and never synced has numbers that nobody may get again.
+        // What was acknowledged and never synced has numbers that nobody may get again; so had perhaps all that the last chain
+        // has given out, from its first.
         let revives = range
             .pending
             .iter()
             .filter_map(|pending| pending.source)
             .any(|source| range.chain.rules.ack == Ack::Replicated && range.chain.place(source).is_none());
         let skip = if revives && !planted(Bug::NumbersAgain) { self.timing.unsynced as u64 } else { 0 };
-        let (attempt, first) = (range.attempt, Seq(after.seq.0 + skip + 1));
+        let given = if skip > 0 { after.seq.max(range.chain.first) } else { after.seq };
+        let (attempt, first) = (range.attempt, Seq(given.0 + skip + 1));
         let Some(Pending { target, into, .. }) = range.pending.clone() else { return };
         if planted(Bug::ActBeforeCommit) && into == Into::Itself {
             let chain = &range.chain;

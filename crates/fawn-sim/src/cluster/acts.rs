@@ -73,6 +73,8 @@ pub enum Act {
     Replicas { count: u32 },
     /// Messages of one kind, to or from a node, come later than all else.
     HoldBack { node: usize, kind: &'static str, for_us: u64 },
+    /// The same, from when the node says something of another kind.
+    HoldBackAt { node: usize, said: &'static str, kind: &'static str, for_us: u64 },
     /// A front-end crashes, and starts again after a while.
     CrashFront { front: usize, for_us: u64 },
     /// A front-end pauses.
@@ -104,7 +106,7 @@ impl Act {
             Self::Drain { .. } => 10,
             Self::Stay { .. } => 11,
             Self::Replicas { .. } => 12,
-            Self::HoldBack { .. } => 13,
+            Self::HoldBack { .. } | Self::HoldBackAt { .. } => 13,
             Self::CrashFront { .. } => 14,
             Self::PauseFront { .. } => 15,
             Self::CutFront { .. } => 16,
@@ -142,6 +144,7 @@ impl fmt::Display for Act {
             Self::Stay { node } => write!(f, "stay {node}"),
             Self::Replicas { count } => write!(f, "replicas {count}"),
             Self::HoldBack { node, kind, for_us } => write!(f, "hold-back {node} {kind} {for_us}"),
+            Self::HoldBackAt { node, said, kind, for_us } => write!(f, "hold-back-at {node} {said} {kind} {for_us}"),
             Self::Join { node } => write!(f, "join {node}"),
             Self::Ask { client, key, operation } => match operation {
                 KvOperation::Put { value } => write!(f, "put {client} {key} {value}"),
@@ -224,6 +227,9 @@ impl FromStr for Act {
             "stay" => Ok(Self::Stay { node: index(0)? }),
             "replicas" => Ok(Self::Replicas { count: number(0)? as u32 }),
             "hold-back" => Ok(Self::HoldBack { node: index(0)?, kind: kind(1)?, for_us: number(2)? }),
+            "hold-back-at" => {
+                Ok(Self::HoldBackAt { node: index(0)?, said: kind(1)?, kind: kind(2)?, for_us: number(3)? })
+            }
             "join" => Ok(Self::Join { node: index(0)? }),
             "put" => ask(KvOperation::Put { value: number(2)? }),
             "cas" => ask(KvOperation::CompareAndSwap { expected: number(2)?, value: number(3)? }),
@@ -286,6 +292,9 @@ impl World {
             }
             Act::HoldBack { node, kind, for_us } => {
                 self.held_back = Some((Party::Node(*node), kind, self.now_us + for_us));
+            }
+            Act::HoldBackAt { node, said, kind, for_us } => {
+                self.places[*node].hold_back_at = Some((said, kind, *for_us));
             }
             Act::Join { node } => self.after(0, Event::Restart(*node)),
             Act::Ask { client, key, operation } => return self.ask(*client, *key, *operation),
@@ -357,7 +366,7 @@ impl World {
         (self.lost, self.doubled, self.slow) = (0, 0, 0);
         for number in 0..self.places.len() {
             (self.places[number].paused_until_us, self.places[number].pause_at_read_us) = (0, 0);
-            self.places[number].crash_at = None;
+            (self.places[number].crash_at, self.places[number].hold_back_at) = (None, None);
             if self.places[number].node.is_none() {
                 self.after(1000, Event::Restart(number));
             }

@@ -24,6 +24,8 @@ const TRY_US: u64 = 300_000;
 const GIVE_UP_US: u64 = 20_000_000;
 /// What cannot be tried again is given up after this.
 const GIVE_UP_ONCE_US: u64 = 3_000_000;
+/// Half of all gets are given up after this: whoever waits for one sees nothing else.
+const GIVE_UP_GET_US: u64 = 700_000;
 
 /// What an operation is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,7 @@ pub struct Asking {
     pub began_us: u64,
     tried_us: u64,
     tries: u64,
+    give_up_us: u64,
 }
 
 /// One client.
@@ -63,6 +66,8 @@ pub struct Client {
     keeps_session: bool,
     /// It nearly only gets.
     reads: bool,
+    /// It only gets, and always asks the same front-end.
+    stays: bool,
     fronts: u64,
     /// The front-end that it asks.
     front: u32,
@@ -89,15 +94,17 @@ pub enum Ended {
 }
 
 impl Client {
-    /// Client `number`, whose session nobody else has.
-    pub fn new(number: u32, fronts: u32, mut random: Random) -> Self {
+    /// Client `number`, whose session nobody else has. Of a front-end that is `read_only` nothing but gets is asked.
+    pub fn new(number: u32, fronts: u32, read_only: Option<u32>, mut random: Random) -> Self {
+        let front = random.below(u64::from(fronts.max(1))) as u32;
         Self {
             number,
             session: 0,
             keeps_session: fronts == 0 || random.chance(1, 2),
-            reads: fronts > 0 && random.chance(1, 2),
+            reads: random.chance(1, if fronts > 0 { 2 } else { 4 }),
+            stays: read_only == Some(front),
             fronts: u64::from(fronts),
-            front: random.below(u64::from(fronts.max(1))) as u32,
+            front,
             sessions: 0,
             next: 1,
             values: 0,
@@ -130,7 +137,7 @@ impl Client {
         let mut expiry = 0;
         // Counters keep the expiry of what they count up from: keys of values that expire have none.
         let expires = key % 4 == 3;
-        let kinds = if self.reads && self.random.chance(15, 16) { 6 } else { 16 };
+        let kinds = if self.stays || (self.reads && self.random.chance(15, 16)) { 6 } else { 16 };
         let operation = match self.random.below(kinds) {
             0..6 => KvOperation::Get,
             6..10 if expires && self.random.chance(1, 4) => {
@@ -155,7 +162,9 @@ impl Client {
         if self.fronts > 0 && operation == KvOperation::Get && self.random.chance(1, 8) {
             about = About::Keys(key, (keys - key).min(4));
         }
-        self.asking.insert(Asking { id, about, operation, expiry, began_us: now_us, tried_us: 0, tries: 0 })
+        let impatient = operation == KvOperation::Get && self.random.chance(1, 2);
+        let give_up_us = if impatient { GIVE_UP_GET_US } else { GIVE_UP_US };
+        self.asking.insert(Asking { id, about, operation, expiry, began_us: now_us, tried_us: 0, tries: 0, give_up_us })
     }
 
     /// Whether what it asks is never sent again.
@@ -178,6 +187,7 @@ impl Client {
             began_us: now_us,
             tried_us: 0,
             tries: 0,
+            give_up_us: GIVE_UP_US,
         })
     }
 
@@ -185,14 +195,14 @@ impl Client {
     pub fn tick(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) -> Option<Ended> {
         let asking = self.asking.as_ref()?;
         let (once, tried) = (self.asks_once(asking), asking.tried_us > 0);
-        if now_us >= asking.began_us + if once { GIVE_UP_ONCE_US } else { GIVE_UP_US } {
+        if now_us >= asking.began_us + if once { GIVE_UP_ONCE_US } else { asking.give_up_us } {
             return self.asking.take().map(Ended::GivenUp);
         }
         if tried && (once || now_us < asking.tried_us + TRY_US) {
             return None;
         }
         if self.fronts > 0 {
-            if tried {
+            if tried && !self.stays {
                 self.front = self.random.below(self.fronts) as u32;
             }
             self.ask_front(now_us, out);
@@ -304,7 +314,9 @@ impl Client {
                 // Nothing was done: even what is sent once may be sent again.
                 if tag == asking.tries {
                     asking.tried_us = 0;
-                    self.front = self.random.below(self.fronts) as u32;
+                    if !self.stays {
+                        self.front = self.random.below(self.fronts) as u32;
+                    }
                 }
                 self.asking = Some(asking);
                 return None;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fawn_kv::chain::Lease;
-use fawn_kv::entry::Change;
-use fawn_kv::ids::{Chain, Epoch, Member, NodeId, RangeId, Seq};
+use fawn_kv::chain::{Lease, Replica};
+use fawn_kv::entry::{Change, Entry};
+use fawn_kv::ids::{Chain, Epoch, Member, NodeId, Position, RangeId, Seq};
 use fawn_kv::node::Node;
 use fawn_kv::store::RangeStore;
 
@@ -16,6 +16,8 @@ pub struct Invariants {
     chains: BTreeMap<(RangeId, Epoch), Chain>,
     /// The end of what was committed and then lost.
     lost: BTreeMap<RangeId, (Epoch, Seq)>,
+    /// Records that may be lost; once a chain has begun without them, those that are.
+    given_up: BTreeMap<RangeId, GivenUp>,
     /// How far each replica was looked at: its life, its epoch, what was committed.
     seen: BTreeMap<(NodeId, RangeId), (Member, Epoch, Seq)>,
     leases: BTreeMap<NodeId, Lease>,
@@ -23,6 +25,15 @@ pub struct Invariants {
     pub activations: u64,
     /// Fences that were committed.
     pub fences: u64,
+}
+
+/// Records that a chain went on without.
+#[derive(Debug, Default)]
+struct GivenUp {
+    /// Their checksums, by their places.
+    records: BTreeMap<Position, u64>,
+    /// The chain that went on without them.
+    by: Option<Chain>,
 }
 
 impl Invariants {
@@ -38,6 +49,9 @@ impl Invariants {
             let epoch = replica.chain().map_or(Epoch(0), |chain| chain.epoch);
             let committed = replica.committed().seq;
             let before = self.seen.insert((me.node, range), (me, epoch, committed));
+            if before.is_none_or(|(member, ..)| member != me) {
+                self.had_nothing_given_up(me, range, replica)?;
+            }
             let before = before.filter(|(member, ..)| *member == me).unwrap_or((me, Epoch(0), Seq(0)));
             if before == (me, epoch, committed) {
                 continue;
@@ -89,10 +103,44 @@ impl Invariants {
         let known = self.committed.range((range, Seq(0))..=(range, Seq(u64::MAX)));
         let highest = known.map(|((_, seq), (_, epoch))| (*epoch, *seq)).max().unwrap_or_default();
         self.lost.insert(range, highest);
-        self.committed.retain(|(other, _), _| *other != range);
+        let given_up = self.given_up.entry(range).or_default();
+        if given_up.by.is_some() {
+            *given_up = GivenUp::default();
+        }
+        self.committed.retain(|(other, seq), (checksum, epoch)| {
+            if *other == range {
+                given_up.records.insert(Position { epoch: *epoch, seq: *seq }, *checksum);
+            }
+            *other != range
+        });
+    }
+
+    /// A member that comes back has none of what was lost: where everybody has to be waited for, nobody's log is longer than
+    /// the one that the chain went on from.
+    fn had_nothing_given_up(&self, me: Member, range: RangeId, replica: &Replica) -> Result<(), String> {
+        let Some(GivenUp { records, by: Some(chain) }) = self.given_up.get(&range) else { return Ok(()) };
+        let before = self.chains.get(&(range, chain.after.epoch));
+        if before.is_none_or(|before| !before.has_node(me.node) || replica.held() < Some(before.attempt)) {
+            return Ok(());
+        }
+        let lost = |position: &Position| *position > chain.after && records.contains_key(position);
+        let has = |entry: &&Entry| {
+            let checksum = checksum(&postcard::to_allocvec(entry).expect("an entry can be encoded"));
+            lost(&entry.position) && records[&entry.position] == checksum
+        };
+        if replica.entries().any(|entry| has(&entry)) || lost(&replica.committed()) {
+            return Err(format!(
+                "{me:?} comes back with what was given up in {range:?} as lost after {:?}",
+                chain.after
+            ));
+        }
+        Ok(())
     }
 
     fn became_active(&mut self, me: Member, range: RangeId, chain: &Chain) -> Result<(), String> {
+        if let Some(given_up) = self.given_up.get_mut(&range) {
+            given_up.by.get_or_insert_with(|| chain.clone());
+        }
         let known = self.chains.entry((range, chain.epoch)).or_insert_with(|| chain.clone());
         if known != chain {
             return Err(format!("{me:?} is active in {chain:?} of {range:?}, others in {known:?}"));

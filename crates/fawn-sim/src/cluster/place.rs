@@ -31,6 +31,8 @@ pub(super) struct Place {
     pub(super) pause_at_read_us: u64,
     /// It crashes when it says something of this kind: for how long, and what decides about unsynced writes.
     pub(super) crash_at: Option<(&'static str, u64, u64)>,
+    /// What is said to it, or by it, of one kind is held back for so long from when it says something of another.
+    pub(super) hold_back_at: Option<(&'static str, &'static str, u64)>,
     pub(super) syncing: bool,
 }
 
@@ -47,6 +49,7 @@ impl Place {
             paused_until_us: 0,
             pause_at_read_us: 0,
             crash_at: None,
+            hold_back_at: None,
             syncing: false,
         }
     }

@@ -1,10 +1,18 @@
-//! What must hold of the whole cluster: that it comes to rest as the ring says, and that reads have one place to go.
+//! What must hold of the whole cluster: that it comes to rest as the ring says, all members of a chain with the same in
+//! them, and that reads have one place to go.
 
-use fawn_kv::ids::RangeId;
+use fawn_kv::entry::Kept;
+use fawn_kv::ids::{Chain, NodeId, RangeId};
 use fawn_kv::manager::Standing;
+use fawn_kv::meta::Meta;
+use fawn_kv::store::{Lookup, RangeStore, Ticket};
 use fawn_ring::{Key, Ring};
 
+use super::client::name;
 use super::world::World;
+
+/// Of a lookup that no node waits for.
+const NOBODYS: Ticket = Ticket::MAX;
 
 impl World {
     /// Whether every chain is as it should be, and nobody waits for anything.
@@ -69,6 +77,51 @@ impl World {
             }
         }
         String::new()
+    }
+
+    /// Once all is committed, the members of a chain remember the same, and have the same version of every key.
+    pub(super) fn look_whether_level(&mut self) -> Result<(), String> {
+        let Some(leader) = self.managers.leader else { return Ok(()) };
+        let ranges = &self.managers.members[leader].state().ranges;
+        let chains: Vec<(RangeId, Chain)> = ranges.iter().map(|(id, range)| (*id, range.chain.clone())).collect();
+        for (id, chain) in chains {
+            let mut first = None;
+            for member in &chain.members {
+                let has = self.has(member.node, id, &chain)?;
+                match &first {
+                    None => first = Some((member.node, has)),
+                    Some((other, before)) if *before != has => {
+                        return Err(format!("of {id:?} {other:?} has {before:?}, but {:?} has {has:?}", member.node));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a member of a chain has: what can be seen of each key, and what it remembers beside.
+    fn has(&mut self, node: NodeId, range: RangeId, chain: &Chain) -> Result<(Vec<Kept>, Meta), String> {
+        let keys = self.positions.iter().enumerate().filter(|(_, place)| chain.keys.contains(place));
+        let keys: Vec<(Key, Vec<u8>)> = keys.map(|(key, place)| (*place, name(key as u64))).collect();
+        let node = self.places[node.0 as usize].node.as_mut().ok_or("a member of a chain at rest is down")?;
+        let mut meta = node.replica(range).ok_or("a member of a chain at rest has no part in it")?.meta().clone();
+        // How many of them are remembered depends on where a copy came from.
+        meta.begins.clear();
+        let mut seen = Vec::new();
+        for (place, key) in keys {
+            let kept = match node.store_mut().lookup(range, &key, NOBODYS) {
+                Lookup::Known(kept) => kept,
+                Lookup::Later => node.store_mut().take_reads().0.into_iter().find_map(|(_, kept)| kept),
+            };
+            let alive = |kept: &Kept| {
+                let seq = kept.position.seq;
+                let shown = |version| meta.alive.shows_at(&place, version, seq, meta.alive.time);
+                kept.version.as_ref().is_some_and(shown)
+            };
+            seen.extend(kept.filter(alive));
+        }
+        Ok((seen, meta))
     }
 
     /// Never do members of different configurations of a key answer reads under leases.

@@ -173,6 +173,7 @@ impl Script {
                 | Act::Drain { node }
                 | Act::Stay { node }
                 | Act::HoldBack { node, .. }
+                | Act::HoldBackAt { node, .. }
                 | Act::Join { node } => *node < places,
                 Act::Lead { manager } => manager.is_none_or(|manager| manager < managers),
                 Act::RestartManager { manager } => *manager < managers,

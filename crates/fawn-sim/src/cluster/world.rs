@@ -219,7 +219,9 @@ impl World {
             .map(|number| Place::new(&mut random, number == lost_clock, &plan))
             .collect();
         let fronts = (0..plan.fronts).map(|_| FrontPlace::new(&mut random)).collect();
-        let clients = (0..plan.clients).map(|number| Client::new(number, plan.fronts, random.fork())).collect();
+        let read_only = (plan.fronts > 1 && random.chance(1, 3)).then_some(0);
+        let clients = (0..plan.clients).map(|number| Client::new(number, plan.fronts, read_only, random.fork()));
+        let clients = clients.collect();
         let checkers = (0..plan.keys).map(|_| Some(Checker::new())).collect();
         let mut world = Self {
             plan,
@@ -336,6 +338,7 @@ impl World {
     }
 
     fn finish(&mut self) -> Result<(), String> {
+        self.look_whether_level()?;
         for checker in std::mem::take(&mut self.checkers).into_iter().flatten() {
             checker.finish().map_err(|failure| failure.to_string())?;
         }
@@ -555,8 +558,16 @@ impl World {
             self.after(delay, Event::Read { node: number, run, ticket, read });
         }
         if gate > durable && !std::mem::replace(&mut self.places[number].syncing, true) {
-            let delay = self.delay(100, 2000);
+            // What is acknowledged unsynced is at stake for longer.
+            let slow = self.plan.rules.ack == Ack::Replicated && self.chance(1, 4);
+            let delay = self.delay(100, if slow { 200_000 } else { 2000 });
             self.after(delay, Event::Synced { node: number, run, gate });
+        }
+        if let Some((said, kind, for_us)) = self.places[number].hold_back_at
+            && out.iter().any(|(_, message)| lines::name(message) == said)
+        {
+            self.places[number].hold_back_at = None;
+            self.held_back = Some((Party::Node(number), kind, self.now_us + for_us));
         }
         let crash = self.places[number].crash_at;
         let crash = crash.filter(|(kind, ..)| out.iter().any(|(_, message)| lines::name(message) == *kind));
@@ -606,10 +617,16 @@ impl World {
             let copies = 1 + u64::from(self.chance(self.doubled, 1000) && !once);
             for _ in 0..copies {
                 let late = self.chance(self.slow, 1000);
-                let latest = if late { *self.random.pick(&[50_000, 300_000, 300_000, 3_000_000]) } else { 1500 };
+                let mut latest = if late { *self.random.pick(&[50_000, 300_000, 300_000, 3_000_000]) } else { 1500 };
                 let is_held = |held: &str| held == kind || (held == lines::ORDERS && is_order(message));
                 let held = self.held_back.filter(|(party, held, _)| (*party == to || *party == from) && is_held(held));
+                // Of a copy some parts come in time, so that it goes on.
+                let held = held.filter(|(_, held, _)| *held != "copy-part" || self.chance(1, 2));
                 let held_us = held.map_or(0, |(_, _, until)| until.saturating_sub(self.now_us));
+                if held_us > 0 && self.chance(1, 2) {
+                    // What was said earlier may come much later.
+                    latest = 1_000_000;
+                }
                 let delay = held_us + self.delay(50, latest);
                 self.after(delay, Event::Deliver { to, from: sender, bytes: bytes.clone() });
             }
