@@ -151,7 +151,7 @@ impl Manager {
                 }
             }
             (Command::FrontRegister { front, nonce }, _) => self.welcome_front(*front, *nonce, effects),
-            (Command::WedgeGrant { owner, .. }, Some(_)) => self.show_view(Address::Front(owner.front), 0, effects),
+            (Command::WedgeGrant { owner, .. }, Some(_)) => self.show_wedges(Address::Front(owner.front), effects),
             (Command::Stand { .. } | Command::Set(_) | Command::Form, Some(_)) => self.unsettle_all(),
             (Command::Begin { range, attempt, into, .. }, Some(_)) => {
                 let upper = if let super::state::Into::Merge { upper } = into { Some(*upper) } else { None };
@@ -225,6 +225,12 @@ impl Manager {
         let chains = newer.map(|(_, id)| (*id, self.state.ranges[id].chain.clone())).collect();
         let wedges = self.state.wedges.wedges().to_vec();
         effects.send.push((asker, Message::View { number: self.state.changes, chains, wedges }));
+    }
+
+    /// Who owns what, without the chains: whoever is granted one wedge of many asks for what it does not know of those.
+    fn show_wedges(&self, owner: Address, effects: &mut Effects) {
+        let wedges = self.state.wedges.wedges().to_vec();
+        effects.send.push((owner, Message::View { number: 0, chains: Vec::new(), wedges }));
     }
 
     /// A message has come.
