@@ -82,9 +82,9 @@ impl Front {
                 self.granted(nonce, &wedges);
                 self.send_fences(now_us, out);
             }
-            Message::View { number, chains, wedges } => {
+            Message::View { since, number, chains, wedges } => {
                 let changed = !chains.is_empty();
-                self.routes.learn(number, chains, &wedges);
+                self.routes.learn((since, number), chains, &wedges);
                 self.compare_wedges();
                 self.send_fences(now_us, out);
                 if changed {

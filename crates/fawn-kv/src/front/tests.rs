@@ -79,7 +79,8 @@ impl Bench {
         };
         let owner = owner.map(|front| FrontMember { front, incarnation: Incarnation(1) });
         let wedges = vec![Wedge { keys: Interval::ALL, epoch, owner, released: false }];
-        self.hear(Message::View { number: 1, chains: vec![(RangeId(0), chain(0)), (RangeId(1), chain(1))], wedges });
+        let chains = vec![(RangeId(0), chain(0)), (RangeId(1), chain(1))];
+        self.hear(Message::View { since: 0, number: 1, chains, wedges });
     }
 
     /// A heartbeat goes out and is answered at once.
