@@ -1,7 +1,7 @@
 //! What changes cost in large clusters, and for how long they stop writes.
 //!
 //! `cargo xtask sim --scale 10,100,1000` forms clusters of so many nodes, has one node join, one fail for good and one
-//! leave, and tells what each took and how it grew from size to size; then that the managers' work does not depend on the
+//! leave, and one front-end fail, and tells what each took and how it grew from size to size; then that the managers' work does not depend on the
 //! number of keys. `cargo xtask sim --pauses` tells how long joins and leaves stop the writes of a range.
 
 use std::ops::Range;
@@ -63,12 +63,13 @@ fn managers(work: &Work) -> u64 {
 fn grown(small: &Phase, large: &Phase) {
     let times = |one: u64, other: u64| other as f64 / one.max(1) as f64;
     println!(
-        "  {:<8} time x {:.2}, messages x {:.1}, bytes x {:.1}, managers x {:.1}, CPU x {:.1}",
+        "  {:<9} time x {:.2}, messages x {:.1}, bytes x {:.1}, managers x {:.1}, views' bytes x {:.1}, CPU x {:.1}",
         small.name,
         times(small.work.simulated_us, large.work.simulated_us),
         times(small.work.messages, large.work.messages),
         times(small.work.bytes, large.work.bytes),
         times(managers(&small.work), managers(&large.work)),
+        times(small.work.view_bytes, large.work.view_bytes),
         large.cpu_s / small.cpu_s.max(0.01),
     );
 }
@@ -77,17 +78,31 @@ fn grown(small: &Phase, large: &Phase) {
 fn changes(nodes: u32, keys: u64) -> anyhow::Result<Vec<Phase>> {
     let began_kib = memory("VmRSS:")?;
     let mut cluster = Cluster::new(nodes, keys);
-    let steps: [(&str, Step); 5] = [
+    let steps: [(&str, Step); 6] = [
         ("form", Cluster::form),
         ("load", Cluster::load),
         ("join", Cluster::join),
         ("failure", Cluster::fail),
         ("drain", Cluster::drain),
+        ("front-end", Cluster::fail_front),
     ];
     println!("{nodes} nodes, {keys} keys");
     println!(
-        "  {:<8} {:>9} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8} {:>9}",
-        "phase", "simulated", "messages", "MB", "commands", "taken", "sent", "beats", "CPU s", "peak MiB"
+        "  {:<9} {:>9} {:>9} {:>7} {:>8} {:>7} {:>7} {:>7} {:>6} {:>8} {:>7} {:>8} {:>6} {:>8}",
+        "phase",
+        "simulated",
+        "messages",
+        "MB",
+        "commands",
+        "taken",
+        "sent",
+        "beats",
+        "views",
+        "views KB",
+        "fences",
+        "forwards",
+        "CPU s",
+        "peak MiB"
     );
     let mut phases = Vec::new();
     for (name, step) in steps {
@@ -96,18 +111,7 @@ fn changes(nodes: u32, keys: u64) -> anyhow::Result<Vec<Phase>> {
         let began = cpu_s()?;
         let work = step(&mut cluster).map_err(|why| anyhow!("{name} of {nodes} nodes: {why}"))?;
         let phase = Phase { name, work, cpu_s: cpu_s()? - began, peak_kib: memory("VmHWM:")? };
-        println!(
-            "  {name:<8} {:>7.1} s {:>10} {:>9.1} {:>9} {:>9} {:>9} {:>9} {:>8.2} {:>9}",
-            work.simulated_us as f64 / 1e6,
-            work.messages,
-            work.bytes as f64 / 1e6,
-            work.commands,
-            work.taken,
-            work.sent,
-            work.beats,
-            phase.cpu_s,
-            phase.peak_kib / 1024,
-        );
+        show_phase(&phase);
         if name == "form" {
             let (ranges, replicas) = cluster.size();
             // Of a cluster that is not larger than one before, the process has the memory already.
@@ -120,6 +124,25 @@ fn changes(nodes: u32, keys: u64) -> anyhow::Result<Vec<Phase>> {
         phases.push(phase);
     }
     Ok(phases)
+}
+
+fn show_phase(phase: &Phase) {
+    let Phase { name, work, cpu_s, peak_kib } = phase;
+    println!(
+        "  {name:<9} {:>7.1} s {:>9} {:>7.1} {:>8} {:>7} {:>7} {:>7} {:>6} {:>8.1} {:>7} {:>8} {cpu_s:>6.2} {:>8}",
+        work.simulated_us as f64 / 1e6,
+        work.messages,
+        work.bytes as f64 / 1e6,
+        work.commands,
+        work.taken,
+        work.sent,
+        work.beats,
+        work.views,
+        work.view_bytes as f64 / 1e3,
+        work.fences,
+        work.forwards,
+        peak_kib / 1024,
+    );
 }
 
 /// A part of a pause, in microseconds.

@@ -10,10 +10,26 @@ pub struct Map {
     /// By the last key.
     chains: BTreeMap<Key, (RangeId, Chain)>,
     /// As of which change of the manager's; whatever is newer is still to be learnt.
-    pub number: u64,
+    number: u64,
 }
 
 impl Map {
+    /// As of which change of the manager's it is; whatever is newer is still to be learnt.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Learns what has changed after one of the manager's changes, up to another.
+    pub fn learn_changes(&mut self, (since, number): (u64, u64), chains: Vec<(RangeId, Chain)>) {
+        for (range, chain) in chains.into_iter().filter(|(_, chain)| !chain.members.is_empty()) {
+            self.learn(range, chain);
+        }
+        // An answer to who bore the name before leaves out what this one never heard.
+        if since <= self.number {
+            self.number = self.number.max(number);
+        }
+    }
+
     /// Learns of a chain. Epochs grow along with splits and merges: where keys are known to be in a later one, it is old.
     pub fn learn(&mut self, range: RangeId, chain: Chain) {
         let overlapping: Vec<Key> = self.overlapping(chain.keys).map(|(_, known)| known.keys.high).collect();
@@ -47,7 +63,22 @@ impl Map {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Epoch;
+    use crate::ids::{Epoch, Incarnation, Member, NodeId};
+
+    #[test]
+    fn what_leaves_out_more_than_is_known_does_not_count_as_all() {
+        let mut map = Map::default();
+        let one = |low| {
+            let members = vec![Member { node: NodeId(1), incarnation: Incarnation(1) }];
+            vec![(RangeId(low as u32), Chain { members, ..chain(low, low + 9, 1) })]
+        };
+        map.learn_changes((5, 6), one(10));
+        assert_eq!((map.number(), map.lookup(&key(15)).is_some()), (0, true), "what came before is still to be learnt");
+        map.learn_changes((0, 4), one(20));
+        map.learn_changes((4, 6), one(30));
+        map.learn_changes((2, 3), Vec::new());
+        assert_eq!(map.number(), 6);
+    }
 
     fn key(prefix: u64) -> Key {
         Key::lowest_with_prefix(prefix)

@@ -374,6 +374,8 @@ pub enum Message {
     },
     /// To a client or front-end: the active chains that have changed since, and the wedges.
     View {
+        /// What changed up to this number is left out.
+        since: u64,
         /// As of which change.
         number: u64,
         /// By range.

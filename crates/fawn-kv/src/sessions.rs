@@ -32,6 +32,13 @@ struct Session {
     used: u32,
 }
 
+impl Session {
+    /// Forgets requests that are answered. Whoever asks says which are: any number may be.
+    fn forget_answered(&mut self) {
+        self.done = self.answered.checked_add(1).map_or_else(BTreeMap::new, |first| self.done.split_off(&first));
+    }
+}
+
 /// The committed requests of a range, by session. The same on every replica that has committed as far.
 ///
 /// A session's number begins with the Unix second at which it began: the horizon is one of those.
@@ -71,7 +78,7 @@ impl Sessions {
         session.used = session.used.max(entry.time);
         if answered > session.answered {
             session.answered = answered;
-            session.done = session.done.split_off(&(answered + 1));
+            session.forget_answered();
         }
         if planted(Bug::OnlyTheHighest) {
             session.done = session.done.split_off(&id.number);
@@ -90,7 +97,7 @@ impl Sessions {
             mine.answered = mine.answered.max(theirs.answered);
             mine.used = mine.used.max(theirs.used);
             mine.done.extend(theirs.done);
-            mine.done = mine.done.split_off(&(mine.answered + 1));
+            mine.forget_answered();
         }
         self.horizon = self.horizon.max(other.horizon);
         self
@@ -130,4 +137,25 @@ pub(crate) fn may_double() -> bool {
     ]
     .into_iter()
     .any(planted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Address, Asker, Epoch, Seq};
+
+    #[test]
+    fn a_session_may_say_that_all_there_can_be_is_answered() {
+        let mut sessions = Sessions::default();
+        for (seq, answered) in [(1, 0), (2, u64::MAX)] {
+            let (id, asker) = (RequestId { session: 5, number: seq }, Asker { address: Address::Client(1), tag: 0 });
+            let asked = Some(Asked { id, answered, asker, outcome: Outcome::Deleted });
+            let position = Position { epoch: Epoch(1), seq: Seq(seq) };
+            sessions.commit(&Entry { position, time: 7, key: Vec::new(), change: Change::Nothing, asked });
+        }
+        let sessions = Sessions::default().merged(sessions);
+        for number in [1, 2, 3, u64::MAX] {
+            assert_eq!(sessions.known(RequestId { session: 5, number }), Known::Answered);
+        }
+    }
 }

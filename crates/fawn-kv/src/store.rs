@@ -15,6 +15,7 @@ mod write;
 
 pub use flash::{FlashStore, Opened};
 pub use reads::{Answer, Fetch};
+pub use write::Write;
 
 /// A place in the order of a store's writes; a write is durable once [`RangeStore::durable`] has reached its gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,11 +6,36 @@ use crate::Key;
 
 /// A non-empty stretch of the key space, both ends inclusive; it does not wrap (a ring range that wraps is two of these).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Ends")]
 pub struct Interval {
     /// Lowest position in the interval.
     pub low: Key,
     /// Highest position in the interval; always `>= low`.
     pub high: Key,
+}
+
+/// An interval as it is read: its ends may be anything.
+#[derive(Deserialize)]
+#[serde(rename = "Interval")]
+struct Ends {
+    low: Key,
+    high: Key,
+}
+
+/// Why two ends are no interval.
+#[derive(Debug, thiserror::Error)]
+#[error("an interval ends at {high:?}, below {low:?} where it begins")]
+struct OutOfOrder {
+    low: Key,
+    high: Key,
+}
+
+impl TryFrom<Ends> for Interval {
+    type Error = OutOfOrder;
+
+    fn try_from(Ends { low, high }: Ends) -> Result<Self, OutOfOrder> {
+        if low <= high { Ok(Self { low, high }) } else { Err(OutOfOrder { low, high }) }
+    }
 }
 
 impl Interval {

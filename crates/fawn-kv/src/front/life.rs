@@ -82,11 +82,14 @@ impl Front {
                 self.granted(nonce, &wedges);
                 self.send_fences(now_us, out);
             }
-            Message::View { number, chains, wedges } => {
-                self.routes.learn(number, chains, &wedges);
+            Message::View { since, number, chains, wedges } => {
+                let changed = !chains.is_empty();
+                self.routes.learn((since, number), chains, &wedges);
                 self.compare_wedges();
                 self.send_fences(now_us, out);
-                self.cache.resize(entries_for(self.routes.nodes(), self.limits.cache_factor));
+                if changed {
+                    self.cache.resize(entries_for(self.routes.nodes(), self.limits.cache_factor));
+                }
             }
             Message::FenceHolds { keys, epoch, .. } => {
                 let own = self.own.values_mut().find(|own| own.epoch == epoch && own.keys.overlaps(&keys));

@@ -14,12 +14,9 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// Takes what is newer.
-    pub(super) fn learn(&mut self, number: u64, chains: Vec<(RangeId, Chain)>, wedges: &[Wedge]) {
-        for (range, chain) in chains.into_iter().filter(|(_, chain)| !chain.members.is_empty()) {
-            self.map.learn(range, chain);
-        }
-        self.map.number = self.map.number.max(number);
+    /// Takes what is newer; `changes` are those after one number and up to another, of the manager's.
+    pub(super) fn learn(&mut self, changes: (u64, u64), chains: Vec<(RangeId, Chain)>, wedges: &[Wedge]) {
+        self.map.learn_changes(changes, chains);
         self.wedges.extend(wedges.iter().skip(self.wedges.len()));
         for (known, wedge) in self.wedges.iter_mut().zip(wedges) {
             if (wedge.epoch, wedge.released) > (known.epoch, known.released) {
@@ -30,7 +27,7 @@ impl Routes {
 
     /// As of which change chains are known.
     pub(super) fn number(&self) -> u64 {
-        self.map.number
+        self.map.number()
     }
 
     /// The wedge of a position; `None` before anything is known.

@@ -8,7 +8,7 @@ use crate::ids::{
     RequestId, Seq, WedgeEpoch, WedgeId,
 };
 use crate::manager::Wedge;
-use crate::message::{Answer, Message};
+use crate::message::{Answer, Continuation, Message};
 use crate::operation::{Arithmetic, Cas, Delete, Mode, Number, Operation, Outcome, Store};
 use fawn_ring::{Interval, Secret};
 
@@ -79,7 +79,8 @@ impl Bench {
         };
         let owner = owner.map(|front| FrontMember { front, incarnation: Incarnation(1) });
         let wedges = vec![Wedge { keys: Interval::ALL, epoch, owner, released: false }];
-        self.hear(Message::View { number: 1, chains: vec![(RangeId(0), chain(0)), (RangeId(1), chain(1))], wedges });
+        let chains = vec![(RangeId(0), chain(0)), (RangeId(1), chain(1))];
+        self.hear(Message::View { since: 0, number: 1, chains, wedges });
     }
 
     /// A heartbeat goes out and is answered at once.
@@ -462,6 +463,18 @@ fn of_a_get_with_a_continuation_nothing_is_remembered() {
         if given.blob == b"mine"),
         "from the cache: {out:?}"
     );
+}
+
+#[test]
+fn an_answer_with_a_continuation_goes_to_clients_alone() {
+    let mut bench = Bench::serving();
+    for front in [ME, OTHER] {
+        let asker = Asker { address: Address::Front(front), tag: 8 };
+        let (id, blob) = (RequestId { session: 9, number: 70 }, b"mine".to_vec());
+        let continuation = Some(Continuation { asker, blob });
+        let reply = Message::Reply { id, tag: 0, continuation, answer: found("k", "new", 5) };
+        assert_eq!(bench.hear(reply), [], "two front-ends would pass it on to each other without end");
+    }
 }
 
 #[test]

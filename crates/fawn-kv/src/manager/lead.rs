@@ -151,7 +151,10 @@ impl Manager {
                 }
             }
             (Command::FrontRegister { front, nonce }, _) => self.welcome_front(*front, *nonce, effects),
-            (Command::WedgeGrant { owner, .. }, Some(_)) => self.show_view(Address::Front(owner.front), 0, effects),
+            (Command::WedgeGrant { owner, .. }, Some(_)) => {
+                // Of many ranges, it knows most or asks for them: it is told of wedges alone.
+                self.show_view(Address::Front(owner.front), self.state.changes, effects);
+            }
             (Command::Stand { .. } | Command::Set(_) | Command::Form, Some(_)) => self.unsettle_all(),
             (Command::Begin { range, attempt, into, .. }, Some(_)) => {
                 let upper = if let super::state::Into::Merge { upper } = into { Some(*upper) } else { None };
@@ -224,7 +227,7 @@ impl Manager {
         let newer = self.state.by_change.range((Excluded((known, RangeId(u32::MAX))), Unbounded));
         let chains = newer.map(|(_, id)| (*id, self.state.ranges[id].chain.clone())).collect();
         let wedges = self.state.wedges.wedges().to_vec();
-        effects.send.push((asker, Message::View { number: self.state.changes, chains, wedges }));
+        effects.send.push((asker, Message::View { since: known, number: self.state.changes, chains, wedges }));
     }
 
     /// A message has come.

@@ -232,8 +232,9 @@ pub(crate) fn wedge_at<'a>(wedges: &'a [Wedge], place: &Key) -> Option<(WedgeId,
 mod tests {
     use super::*;
     use crate::chain::Timing;
-    use crate::ids::Rules;
-    use crate::manager::Settings;
+    use crate::ids::{Attempt, Member, NodeId, Position, RangeId, Rules, Seq};
+    use crate::manager::{Into, Settings};
+    use fawn_ring::MachineId;
     use std::collections::BTreeSet;
 
     const SECOND: u64 = 1_000_000;
@@ -347,6 +348,34 @@ mod tests {
         assert_eq!(bench.owners(), [Some(1), Some(1)]);
         assert_eq!(bench.epochs(), BTreeSet::from([2]));
         assert_eq!(bench.leased(1), 2);
+    }
+
+    #[test]
+    fn who_is_granted_a_wedge_is_told_of_wedges_alone_and_of_chains_when_it_asks() {
+        let mut bench = Bench::new(2);
+        let (node, incarnation) = (NodeId(7), Incarnation(1));
+        let (range, attempt, target) = (RangeId(2), Attempt(1), vec![Member { node, incarnation }]);
+        let (into, after, first) = (Into::Itself, Position::default(), Seq(1));
+        let propose = vec![
+            Command::Register { node, nonce: 1, machine: MachineId(7), domain: None, virtual_ids: 1 },
+            Command::Form,
+            Command::Begin { range, attempt, target, source: None, into },
+            Command::Activate { range, attempt, into, after, first },
+        ];
+        bench.work(0, Effects { propose, ..Effects::default() });
+        bench.start(0, 0, 1);
+        bench.run(0, SECOND, &[0]);
+        let views = |bench: &Bench| -> Vec<(u64, usize, usize)> {
+            let views = bench.sent.iter().filter(|(to, _)| *to == Address::Front(FrontId(0)));
+            let view = |message: &Message| match message {
+                Message::View { since, chains, wedges, .. } => Some((*since, chains.len(), wedges.len())),
+                _ => None,
+            };
+            views.filter_map(|(_, message)| view(message)).collect()
+        };
+        assert_eq!(views(&bench), [(1, 0, 2), (1, 0, 2)], "a grant each");
+        bench.hear(SECOND, Message::AskView { asker: Address::Front(FrontId(0)), known: 0 });
+        assert_eq!(views(&bench)[2], (0, 1, 2));
     }
 
     #[test]

@@ -10,12 +10,9 @@ use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, Position, RangeId, Seq};
 use crate::meta::Meta;
 
-/// Version of the encoding that is written, and the only one that is read.
-const VERSION: u8 = 1;
-
 /// One write of a range. The numbers of the variants are in the log: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Write<'a> {
+pub enum Write<'a> {
     /// The range begins, empty.
     Create(Interval),
     /// A record.
@@ -39,18 +36,22 @@ pub(super) enum Write<'a> {
 }
 
 impl Write<'_> {
+    /// Version of the encoding that is written, and the only one that is read.
+    pub const VERSION: u8 = 1;
+
     /// The bytes of the write, to a range of which everything is committed up to `committed`.
-    pub(super) fn encode(&self, committed: Position) -> Vec<u8> {
-        postcard::to_extend(&(committed, self), vec![VERSION]).expect("a write has an encoding, and memory takes it")
+    pub fn encode(&self, committed: Position) -> Vec<u8> {
+        postcard::to_extend(&(committed, self), vec![Self::VERSION])
+            .expect("a write has an encoding, and memory takes it")
     }
 
     /// The write that these bytes are, and up to where its range was committed then.
     ///
     /// # Errors
     /// What is wrong with them, for people.
-    pub(super) fn decode(bytes: &[u8]) -> Result<(Position, Self), String> {
+    pub fn decode(bytes: &[u8]) -> Result<(Position, Self), String> {
         match bytes.split_first() {
-            Some((&VERSION, bytes)) => match postcard::take_from_bytes(bytes) {
+            Some((&Self::VERSION, bytes)) => match postcard::take_from_bytes(bytes) {
                 Ok((write, [])) => Ok(write),
                 Ok(_) => Err("a write of a range is longer than it says".to_owned()),
                 Err(error) => Err(format!("a write of a range does not parse: {error}")),

@@ -210,7 +210,7 @@ impl Client {
         }
         if tried || self.map.is_empty() {
             let asker = Address::Client(self.number);
-            out.push((Address::Manager, Message::AskView { asker, known: self.map.number }));
+            out.push((Address::Manager, Message::AskView { asker, known: self.map.number() }));
         }
         self.ask_chain(now_us, out)
     }
@@ -282,11 +282,8 @@ impl Client {
     /// A message has come.
     pub fn receive(&mut self, message: Message, unix: u32) -> Option<Ended> {
         match message {
-            Message::View { number, chains, .. } => {
-                for (range, chain) in chains.into_iter().filter(|(_, chain)| !chain.members.is_empty()) {
-                    self.map.learn(range, chain);
-                }
-                self.map.number = self.map.number.max(number);
+            Message::View { since, number, chains, .. } => {
+                self.map.learn_changes((since, number), chains);
                 None
             }
             Message::Reply { id, tag, answer, continuation } => {

@@ -10,14 +10,17 @@ use super::store::SECRET;
 use super::world::{Event, Party, WRONG_US, World};
 use crate::random::Random;
 
-/// Wedges of the key space.
-pub const WEDGES: u32 = 8;
+/// Wedges of the key space between so many front-ends.
+pub(super) fn wedges(fronts: u32) -> u32 {
+    if fronts == 0 { 0 } else { 8.max(2 * fronts) }
+}
 
 /// A front-end's place.
 pub(super) struct FrontPlace {
     pub(super) front: Option<Front>,
-    /// Counts its lives.
-    run: u32,
+    /// Counts its lives; 0: it is not to be there.
+    pub(super) run: u32,
+    pub(super) limits: Limits,
     /// What the clock says at time 0, and by how many parts per million it is faster than the slowest there may be.
     offset_us: u64,
     fast_ppm: u64,
@@ -27,9 +30,19 @@ pub(super) struct FrontPlace {
 }
 
 impl FrontPlace {
-    pub(super) fn new(random: &mut Random) -> Self {
+    /// A place for front-end `number`.
+    pub(super) fn new(number: u32, random: &mut Random) -> Self {
+        // Small, so that what is bounded meets its bounds, and what is evicted is asked for again.
+        let limits = Limits {
+            flights: 64,
+            waiters: 8,
+            cache_factor: 1,
+            retry_us: 100_000,
+            deadline_us: if number == 0 { 900_000 } else { 2_500_000 },
+            ..Limits::default()
+        };
         let (offset_us, fast_ppm, ahead_us) = (random.below(1_000_000), random.below(9000), random.below(2 * WRONG_US));
-        Self { front: None, run: 0, offset_us, fast_ppm, ahead_us, paused_until_us: 0 }
+        Self { front: None, run: 0, limits, offset_us, fast_ppm, ahead_us, paused_until_us: 0 }
     }
 }
 
@@ -60,21 +73,12 @@ impl World {
     }
 
     pub(super) fn restart_front(&mut self, number: usize) {
-        // Small, so that what is bounded meets its bounds, and what is evicted is asked for again.
-        let limits = Limits {
-            flights: 64,
-            waiters: 8,
-            cache_factor: 1,
-            retry_us: 100_000,
-            deadline_us: if number == 0 { 900_000 } else { 2_500_000 },
-            ..Limits::default()
-        };
         let timing = self.timing;
         let place = &mut self.fronts[number];
         if place.front.is_none() {
             place.run += 1;
             let nonce = 1 << 31 | (number as u64) << 24 | u64::from(place.run) << 8;
-            place.front = Some(Front::new(FrontId(number as u32), nonce, timing, limits, SECRET));
+            place.front = Some(Front::new(FrontId(number as u32), nonce, timing, place.limits, SECRET));
         }
     }
 
@@ -93,10 +97,10 @@ impl World {
         }
     }
 
-    /// Whether every wedge has an owner that serves it, and nothing is in flight.
-    pub(super) fn why_fronts_are_not_quiet(&self, wedges: &[Wedge]) -> Option<String> {
-        for (number, place) in self.fronts.iter().enumerate() {
-            if place.front.as_ref().is_none_or(|front| front.in_flight() > 0) {
+    /// Why not every wedge has an owner that serves it; and, if it `is_idle`, with nothing in flight.
+    pub(super) fn why_fronts_are_not_quiet(&self, wedges: &[Wedge], is_idle: bool) -> Option<String> {
+        for (number, place) in self.fronts.iter().enumerate().filter(|(_, place)| place.run > 0) {
+            if place.front.as_ref().is_none_or(|front| is_idle && front.in_flight() > 0) {
                 return Some(format!("front-end {number} is at work, or not there"));
             }
         }

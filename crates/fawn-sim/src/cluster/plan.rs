@@ -50,8 +50,14 @@ pub struct Plan {
 impl Plan {
     /// A small cluster of a shape that the seed decides.
     pub fn of(seed: u64) -> Self {
+        Self::shaped(seed, None, None)
+    }
+
+    /// The same with so many members of each chain and places of each node; `None`: as the seed decides.
+    pub fn shaped(seed: u64, replicas: Option<u32>, virtual_ids: Option<u32>) -> Self {
         let mut random = Random::new(seed ^ 0x706c_616e);
-        let replicas = *random.pick(&[1, 2, 3, 3, 3, 5]);
+        let drawn = *random.pick(&[1, 2, 3, 3, 3, 5]);
+        let replicas = replicas.unwrap_or(drawn);
         let shared = random.chance(1, 8);
         let machines = replicas + random.below(3) as u32;
         let rules = Rules {
@@ -59,12 +65,14 @@ impl Plan {
             min_write_replicas: if random.chance(1, 4) { 2.min(replicas as u8) } else { 1 },
             spread_reads: random.chance(1, 3),
         };
+        let late = random.below(3) as u32;
+        let drawn = *random.pick(&[1, 1, 1, 2, 4]);
         Self {
             nodes: if shared { machines * 2 } else { machines },
-            late: random.below(3) as u32,
+            late,
             shared,
             replicas,
-            virtual_ids: *random.pick(&[1, 1, 1, 2, 4]),
+            virtual_ids: virtual_ids.unwrap_or(drawn),
             rules,
             lost_clock: random.chance(1, 8),
             on_flash: seed % 4 == 3,

@@ -31,7 +31,7 @@ impl World {
     pub(super) fn why_not_settled(&self, is_idle: bool) -> String {
         let Some(leader) = self.managers.leader else { return "nobody leads".into() };
         let state = self.managers.members[leader].state();
-        if let Some(why) = self.why_fronts_are_not_quiet(state.wedges.wedges()) {
+        if let Some(why) = self.why_fronts_are_not_quiet(state.wedges.wedges(), is_idle) {
             return why;
         }
         if let Some(node) = self.places.iter().filter(|place| place.run > 0).find_map(|place| match &place.node {

@@ -5,12 +5,13 @@
 //! are: a change is looked at once it is over.
 
 use fawn_kv::chain::Timing;
-use fawn_kv::ids::{Address, Asker, NodeId, RequestId, Rules, WedgeEpoch};
+use fawn_kv::front::Limits;
+use fawn_kv::ids::{Address, Asker, FrontId, NodeId, RequestId, Rules};
 use fawn_kv::manager::{Command, Standing, State};
 use fawn_kv::message::Message;
 use fawn_kv::operation::{Operation, Store};
 
-use super::client::{name, position};
+use super::client::name;
 use super::place::Place;
 use super::plan::Plan;
 use super::script::Script;
@@ -22,6 +23,8 @@ const LOOK_US: u64 = 100_000;
 const LIMIT_US: u64 = 300_000_000;
 /// Keys that are loaded in a millisecond.
 const LOADED_AT_ONCE: u64 = 16;
+/// Front-ends, through which all clients ask.
+const FRONTS: u32 = 10;
 
 /// What has been sent in a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,19 +34,33 @@ pub(super) struct Traffic {
     taken: u64,
     sent: u64,
     beats: u64,
+    views: u64,
+    view_bytes: u64,
+    fences: u64,
+    forwards: u64,
 }
 
 impl Traffic {
     pub(super) fn count(&mut self, from: Party, to: Party, message: &Message, bytes: usize) {
         self.messages += 1;
         self.bytes += bytes as u64;
-        let of_manager = matches!((from, to), (Party::Manager(_), _) | (_, Party::Manager(_)));
-        if of_manager && matches!(message, Message::Heartbeat { .. } | Message::Lease { .. }) {
-            self.beats += 1;
-        } else if matches!(to, Party::Manager(_)) {
-            self.taken += 1;
-        } else if of_manager {
-            self.sent += 1;
+        match (message, from, to) {
+            (
+                Message::Heartbeat { .. }
+                | Message::Lease { .. }
+                | Message::FrontHeartbeat { .. }
+                | Message::FrontLease { .. },
+                ..,
+            ) => self.beats += 1,
+            (Message::AskView { .. } | Message::View { .. }, ..) => {
+                self.views += 1;
+                self.view_bytes += bytes as u64;
+            }
+            (Message::Fence { .. } | Message::FenceHolds { .. }, ..) => self.fences += 1,
+            (_, Party::Front(_), Party::Front(_)) => self.forwards += 1,
+            (_, _, Party::Manager(_)) => self.taken += 1,
+            (_, Party::Manager(_), _) => self.sent += 1,
+            _ => {}
         }
     }
 }
@@ -59,15 +76,23 @@ pub struct Work {
     pub bytes: u64,
     /// Commands in the managers' log.
     pub commands: u64,
-    /// Messages that the managers took, but for heartbeats.
+    /// Messages that the managers took, but for heartbeats and questions who is in which chain.
     pub taken: u64,
-    /// Messages that the managers sent, but for leases.
+    /// Messages that the managers sent, but for leases and answers to those questions.
     pub sent: u64,
-    /// Heartbeats and leases.
+    /// Heartbeats and leases, of nodes and front-ends.
     pub beats: u64,
+    /// Front-ends' questions who is in which chain, and the answers, and their bytes.
+    pub views: u64,
+    /// See `views`.
+    pub view_bytes: u64,
+    /// Fences asked for, and told of; not what they cost in the chains.
+    pub fences: u64,
+    /// Requests that a front-end has sent on to another, and the answers.
+    pub forwards: u64,
 }
 
-/// A large cluster, with clients that ask all the time.
+/// A large cluster, with clients that ask its front-ends all the time.
 pub struct Cluster {
     world: World,
     keys: u64,
@@ -87,7 +112,7 @@ impl Cluster {
             rules: Rules::default(),
             lost_clock: false,
             on_flash: false,
-            fronts: 0,
+            fronts: FRONTS,
             hasty: false,
             clients: 4,
             keys,
@@ -108,6 +133,9 @@ impl Cluster {
         let mut world = World::with(&Script::of(u64::from(nodes), &plan), timing);
         world.tick_us = 100_000;
         world.looks = false;
+        for place in &mut world.fronts {
+            place.limits = Limits::default();
+        }
         Self { world, keys, began: (0, 0, Traffic::default()) }
     }
 
@@ -141,13 +169,12 @@ impl Cluster {
         let operation =
             postcard::to_allocvec(&Operation::Store(Store::set(b"1"))).expect("an operation can be encoded");
         for key in 0..self.keys {
-            let (_, id) = self.state().by_last.range(position(key)..).next().expect("every key is in a range");
-            let (range, head) = (*id, self.state().ranges[id].chain.head());
             let id = RequestId { session: u64::from(BEGIN_UNIX) << 32 | 0xffff_ffff, number: key + 1 };
-            let (key, operation) = (name(key), operation.clone());
-            let (asker, wedge) = (Asker { address: Address::Client(0), tag: 0 }, WedgeEpoch(0));
-            let message = Message::Request { range, id, answered: 0, asker, wedge, key, operation };
-            self.world.send(Party::Client(0), Address::Node(head.node), &message);
+            let (front, operation) = (FrontId(key as u32 % FRONTS), Some(operation.clone()));
+            let (key, asker) = (name(key), Asker { address: Address::Client(0), tag: 0 });
+            let message =
+                Message::Ask { id, answered: None, asker, forwarded: false, key, operation, continuation: None };
+            self.world.send(Party::Client(0), Address::Front(front), &message);
             if id.number.is_multiple_of(LOADED_AT_ONCE) {
                 self.run_until(self.world.now_us + 1000)?;
             }
@@ -196,6 +223,18 @@ impl Cluster {
         self.until_rest()
     }
 
+    /// A front-end is no more, without a word; others take its wedges over.
+    ///
+    /// # Errors
+    /// Why it does not come to rest.
+    pub fn fail_front(&mut self) -> Result<Work, String> {
+        self.begin();
+        let place = &mut self.world.fronts[1];
+        // As one that was never started.
+        (place.front, place.run) = (None, 0);
+        self.until_rest()
+    }
+
     fn run_until(&mut self, at_us: u64) -> Result<(), String> {
         while self.world.now_us < at_us {
             let event = self.world.next().expect("ticks never end");
@@ -208,7 +247,7 @@ impl Cluster {
         self.began = (self.world.now_us, self.world.managers.log.len(), self.world.traffic);
     }
 
-    /// Runs until every chain is as it should be; then makes sure that clients get their answers and all is committed.
+    /// Runs until every chain is as it should be, and every wedge is served; then makes sure that clients get their answers and all is committed.
     fn until_rest(&mut self) -> Result<Work, String> {
         let (began_us, commands, before) = self.began;
         loop {
@@ -230,6 +269,10 @@ impl Cluster {
             taken: after.taken - before.taken,
             sent: after.sent - before.sent,
             beats: after.beats - before.beats,
+            views: after.views - before.views,
+            view_bytes: after.view_bytes - before.view_bytes,
+            fences: after.fences - before.fences,
+            forwards: after.forwards - before.forwards,
         };
         // Clients ask nothing new meanwhile.
         self.world.healing = true;

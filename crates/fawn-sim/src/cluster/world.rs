@@ -16,7 +16,7 @@ use fawn_ring::Key;
 use super::acts::Act;
 use super::client::{Client, position};
 use super::coverage::Coverage;
-use super::fronts::{FrontPlace, WEDGES};
+use super::fronts::{FrontPlace, wedges};
 use super::invariants::{Invariants, checksum};
 use super::lines;
 use super::managers::Managers;
@@ -213,12 +213,12 @@ impl World {
         Coverage::begin();
         let (plan, mut random) = (script.plan, Random::new(script.seed));
         let settings = Settings { replicas: plan.replicas, first_nodes: plan.nodes, rules: plan.rules };
-        let managers = Managers::new(plan.managers, timing, settings, if plan.fronts == 0 { 0 } else { WEDGES });
+        let managers = Managers::new(plan.managers, timing, settings, wedges(plan.fronts));
         let lost_clock = if plan.lost_clock { random.below(u64::from(plan.nodes)) } else { u64::MAX };
         let places = (0..u64::from(plan.nodes + plan.late))
             .map(|number| Place::new(&mut random, number == lost_clock, &plan))
             .collect();
-        let fronts = (0..plan.fronts).map(|_| FrontPlace::new(&mut random)).collect();
+        let fronts = (0..plan.fronts).map(|number| FrontPlace::new(number, &mut random)).collect();
         let read_only = (plan.fronts > 1 && random.chance(1, 3)).then_some(0);
         let clients = (0..plan.clients).map(|number| Client::new(number, plan.fronts, read_only, random.fork()));
         let clients = clients.collect();
@@ -412,7 +412,7 @@ impl World {
             Event::Lead { manager, term } => self.lead(manager, term),
             Event::ClientTick(number) => self.client_tick(number),
             Event::FrontTick(number) => {
-                self.after(TICK_US, Event::FrontTick(number));
+                self.after(self.tick_us, Event::FrontTick(number));
                 self.front_step(number, Front::tick);
                 Ok(())
             }

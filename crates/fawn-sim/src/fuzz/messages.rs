@@ -9,12 +9,12 @@ use crate::random::Random;
 
 /// Bytes of memory that a byte of a message may take: a session with one request is seven bytes on the wire and two
 /// nodes of B-trees in memory.
-const BYTES_PER_BYTE: u64 = 192;
+pub(super) const BYTES_PER_BYTE: u64 = 192;
 
 /// Bytes that texts and errors take.
-const BYTES_MORE: u64 = 4096;
+pub(super) const BYTES_MORE: u64 = 4096;
 
-fn pool(random: &mut Random) -> [u8; 64] {
+pub(super) fn pool(random: &mut Random) -> [u8; 64] {
     let mut pool = [0; 64];
     random.fill(&mut pool);
     pool

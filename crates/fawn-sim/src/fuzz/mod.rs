@@ -13,9 +13,11 @@
 //!
 //! * [`generate`]: any value of a type that serde can read. [`mutate`]: damage.
 //! * [`pages`]: a flash of one file, made of an input's parts.
-//! * `messages`, `sessions`, `log`, `manifest`, `segment`, `record`: the targets.
+//! * `messages`, `sessions`, `log`, `manifest`, `segment`, `record`, `writes`: the targets. `hostile`: a node and a
+//!   front-end that take messages with whatever they say.
 
 pub mod generate;
+mod hostile;
 mod log;
 mod manifest;
 mod messages;
@@ -26,6 +28,7 @@ mod segment;
 mod sessions;
 #[cfg(test)]
 mod tests;
+mod writes;
 
 use std::any::Any;
 use std::fmt::{self, Write as _};
@@ -64,6 +67,8 @@ pub const TARGETS: &[&dyn Target] = &[
     &manifest::ManifestFile,
     &record::Records,
     &segment::Segments,
+    &writes::Writes,
+    &hostile::Hostile,
 ];
 
 /// Runs a closure and tells how many bytes it held at most.

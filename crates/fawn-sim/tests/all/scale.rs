@@ -10,18 +10,24 @@ use std::collections::BTreeMap;
 
 #[test]
 fn a_change_costs_the_managers_as_much_in_a_larger_cluster_and_with_more_keys() {
-    let changes = |nodes: u32, keys: u64| -> [Work; 3] {
+    let changes = |nodes: u32, keys: u64| -> [Work; 4] {
         let mut cluster = Cluster::new(nodes, keys);
-        cluster.form().unwrap();
+        let formed = cluster.form().unwrap();
+        assert!(formed.fences as usize >= 2 * cluster.size().0, "every range is fenced, and says so: {formed:?}");
         cluster.load().unwrap();
-        [cluster.join().unwrap(), cluster.fail().unwrap(), cluster.drain().unwrap()]
+        [cluster.join().unwrap(), cluster.fail().unwrap(), cluster.drain().unwrap(), cluster.fail_front().unwrap()]
     };
     let managers = |work: &Work| work.commands + work.taken + work.sent;
     let (small, large, full) = (changes(10, 100), changes(40, 100), changes(10, 3000));
     for ((small, large), full) in small.iter().zip(&large).zip(&full) {
         assert!(managers(large) <= 2 * managers(small), "{small:?} of 10 nodes, {large:?} of 40");
         assert!(managers(full) <= managers(small) * 5 / 4, "{small:?} with 100 keys, {full:?} with 3,000");
+        // What is asked again and again makes most of it, and that takes as long.
+        assert!(large.view_bytes <= 2 * small.view_bytes, "{small:?} of 10 nodes, {large:?} of 40");
     }
+    let taken_over = &large[3];
+    assert_eq!(taken_over.commands, 4, "two wedges are released, and granted");
+    assert!(taken_over.fences > small[3].fences && taken_over.forwards > 0, "{taken_over:?}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The bytes of messages.
 
 use fawn_kv::entry::{Asked, Change, Entry, Version};
-use fawn_kv::ids::{Address, Asker, Epoch, Incarnation, Position, RangeId, RequestId, Seq};
+use fawn_kv::ids::{Address, Asker, Epoch, FrontId, Incarnation, Position, RangeId, RequestId, Seq, WedgeEpoch};
 use fawn_kv::message::{Message, VERSION, WireError};
 use fawn_kv::operation::Outcome;
+use fawn_ring::{Interval, Key};
 use fawn_sim::random::Random;
 
 fn feed() -> Message {
@@ -39,6 +40,18 @@ fn another_version_is_refused_by_name() {
     let mut bytes = feed().encode();
     bytes[0] = VERSION + 1;
     assert_eq!(Message::decode(&bytes), Err(WireError::Version(VERSION + 1)));
+}
+
+#[test]
+fn keys_that_end_before_they_begin_are_refused() {
+    let fence = |low, high| {
+        let (range, front, epoch) = (RangeId(1), Address::Front(FrontId(1)), WedgeEpoch(2));
+        // As whoever means harm would write it.
+        let keys = Interval { low: Key::lowest_with_prefix(low), high: Key::lowest_with_prefix(high) };
+        Message::Fence { range, front, keys, epoch }
+    };
+    assert_eq!(Message::decode(&fence(7, 7).encode()), Ok(fence(7, 7)));
+    assert!(matches!(Message::decode(&fence(8, 7).encode()), Err(WireError::Malformed(_))));
 }
 
 /// Damaged messages and noise: an error or another message, never a panic, and no more memory than the bytes justify.

@@ -1,0 +1,45 @@
+//! What a node's ranges have written to their store's log, as recovery reads it.
+
+use fawn_kv::ids::Position;
+use fawn_kv::store::Write;
+
+use super::generate::generate;
+use super::messages::{BYTES_MORE, BYTES_PER_BYTE, pool};
+use super::{Input, Target};
+use crate::random::Random;
+
+/// [`Write::decode`]. What is decoded reads back as itself.
+pub(super) struct Writes;
+
+impl Target for Writes {
+    fn name(&self) -> &'static str {
+        "write"
+    }
+
+    fn valid(&self, random: &mut Random) -> Input {
+        let pool = pool(random);
+        let (committed, write) = (generate::<Position>(random, &pool), generate::<Write<'static>>(random, &pool));
+        vec![write.encode(committed)]
+    }
+
+    fn mend(&self, random: &mut Random, input: &mut Input) {
+        if let Some(version) = input.first_mut().and_then(|part| part.first_mut())
+            && !random.chance(1, 16)
+        {
+            *version = Write::VERSION;
+        }
+    }
+
+    fn most_bytes(&self, input: &Input) -> u64 {
+        let length = input.iter().map(|part| part.len() as u64).sum::<u64>();
+        // The write, what it is encoded to, and what that is decoded to.
+        2 * BYTES_PER_BYTE * length + BYTES_MORE
+    }
+
+    fn execute(&self, input: &Input) {
+        if let Ok((committed, write)) = Write::decode(&input.concat()) {
+            let again = write.encode(committed);
+            assert_eq!(Write::decode(&again), Ok((committed, write)), "a write reads back as itself");
+        }
+    }
+}
