@@ -5,8 +5,8 @@
 
 use crate::entry::{Entry, Kept};
 use crate::ids::{
-    Address, Asker, Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId,
-    RequestId, Seq, WedgeEpoch, WedgeId,
+    Address, Asker, Attempt, Chain, Consistency, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position,
+    RangeId, RequestId, Seq, WedgeEpoch, WedgeId,
 };
 use crate::manager::Wedge;
 use crate::meta::Meta;
@@ -292,6 +292,8 @@ pub enum Message {
         source: Member,
         /// Attempts up to this one are over.
         over: Attempt,
+        /// What the range's members are to each other.
+        consistency: Consistency,
     },
     /// To a node: the range's chain is about to change.
     Seal {

@@ -90,6 +90,18 @@ bugs! {
     DropUnknown: "a manager that lags has ranges dropped that it has not heard of",
     DropByOldNews: "a manager that lags has ranges dropped whose members it does not know",
     SealedBlank: "a range that was sealed before it was inherited stays empty",
+    WeakPutsToOwnerOnly: "of a weak chain only the owner is sent puts",
+    WeakCopyNotWhole: "a copy of a weak chain goes on from another member, or from a log of its own",
+    WeakAnyoneAnswers: "every member of a weak chain answers",
+    WeakNumbersFromOwner: "a weak chain goes on from its owner's number, whatever the others' are",
+}
+
+impl Bug {
+    /// Whether only a weak cluster shows it.
+    pub fn is_weak(self) -> bool {
+        use Bug::{WeakAnyoneAnswers, WeakCopyNotWhole, WeakNumbersFromOwner, WeakPutsToOwnerOnly};
+        matches!(self, WeakAnyoneAnswers | WeakCopyNotWhole | WeakNumbersFromOwner | WeakPutsToOwnerOnly)
+    }
 }
 
 #[cfg(feature = "planted")]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::entry::Kept;
 use fawn_kv::front::Front;
-use fawn_kv::ids::{Ack, Address, FrontId, NodeId};
+use fawn_kv::ids::{Ack, Address, Consistency, FrontId, NodeId};
 use fawn_kv::manager::{Command, Effects, Settings};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::node::Node;
@@ -26,6 +26,7 @@ use super::place::Place;
 use super::plan::{Plan, Summary};
 use super::scale::Traffic;
 use super::script::{Script, Show};
+use super::weak::Weak;
 use crate::history::{Checker, KvModel};
 use crate::random::Random;
 
@@ -160,7 +161,9 @@ pub(super) struct World {
     pub(super) next_operation: u64,
     /// Values of puts that nobody knows the outcome of.
     pub(super) given_up: BTreeSet<u64>,
-    invariants: Invariants,
+    pub(super) invariants: Invariants,
+    /// What is known of the cluster, if it is weak.
+    pub(super) weak: Option<Weak>,
     pub(super) summary: Summary,
     /// Of a thousand messages.
     pub(super) lost: u64,
@@ -236,7 +239,8 @@ impl World {
             open: vec![None; plan.clients as usize],
             next_operation: 0,
             given_up: BTreeSet::new(),
-            invariants: Invariants::default(),
+            invariants: Invariants::of(plan.rules),
+            weak: (plan.rules.consistency == Consistency::Weak).then(|| Weak::new(settings, plan.keys)),
             summary: Summary::default(),
             lost: 0,
             doubled: 0,
@@ -315,7 +319,7 @@ impl World {
                 self.heal_all();
             }
             self.handle(event)?;
-            if self.healing && self.summary.events.is_multiple_of(64) && self.is_quiet() {
+            if self.healing && self.summary.events.is_multiple_of(64) && self.is_quiet() && self.is_over()? {
                 return self.finish();
             }
             if self.summary.events > MOST_EVENTS {
@@ -333,6 +337,15 @@ impl World {
         let Timed { at_us, event, .. } = self.events.pop()?;
         self.now_us = at_us;
         Some(event)
+    }
+
+    /// Whether such a message will still be delivered.
+    pub(super) fn is_under_way(&self, is_such: impl Fn(&Message) -> bool) -> bool {
+        let mut messages = self.events.iter().filter_map(|timed| match &timed.event {
+            Event::Deliver { bytes, .. } => Message::decode(bytes).ok(),
+            _ => None,
+        });
+        messages.any(|message| is_such(&message))
     }
 
     fn finish(&mut self) -> Result<(), String> {
@@ -375,6 +388,7 @@ impl World {
             Event::Propose { term, command } => {
                 if self.managers.term == term {
                     self.look_for_losses(&command);
+                    self.follow_owners(&command);
                     self.see(&command);
                     if let Some(pauses) = &mut self.pauses {
                         pauses.logged(self.now_us, &command);
@@ -460,6 +474,9 @@ impl World {
     /// only the rest is checked: that all comes to rest, and no number is given out twice.
     fn look_for_losses(&mut self, command: &Command) {
         let Command::Begin { range, source: Some(source), .. } = command else { return };
+        if self.weak.is_some() {
+            return;
+        }
         let mut managers = self.managers.members.iter();
         let lost = managers.any(|manager| {
             let range = manager.state().ranges.get(range);
