@@ -85,6 +85,9 @@ pub enum Message {
         asker: Asker,
         /// The epoch in which the asker owns the key's wedge.
         wedge: WedgeEpoch,
+        /// The epoch of the chain that the asker knows. Members of a weak chain take requests of its own only: so that
+        /// whoever asks the owner has asked all the others.
+        epoch: Epoch,
         /// The key.
         key: Vec<u8>,
         /// The operation, as postcard has it.

@@ -25,6 +25,7 @@ pub(super) struct Request {
     pub(super) answered: u64,
     pub(super) asker: Asker,
     pub(super) wedge: WedgeEpoch,
+    pub(super) epoch: Epoch,
     pub(super) key: Vec<u8>,
     /// Where the key lies.
     pub(super) lies: Key,
@@ -59,6 +60,10 @@ impl Replica {
         if self.asked.contains_key(&id) || active.queue.waiting.contains(&id) {
             took(Path::RetryWaits);
             return;
+        }
+        if active.chain.is_weak() && active.chain.epoch != request.epoch && !planted(Bug::WeakAnyEpoch) {
+            // Not all members were asked.
+            return self.reply(asker, id, Answer::NotMine, context);
         }
         if self.is_fenced(&request.lies, request.wedge) {
             return self.reply(asker, id, Answer::Fenced, context);
@@ -181,7 +186,7 @@ impl Replica {
 
     /// Carries a request out: `kept` is the newest committed version of its key, which a newer record may have changed.
     fn evaluate<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
-        let Request { id, answered, asker, wedge, key, lies, operation } = request;
+        let Request { id, answered, asker, wedge, key, lies, operation, .. } = request;
         let Ok(operation) = postcard::from_bytes::<Operation<'_>>(&operation) else {
             return self.reply(asker, id, Answer::Malformed, context);
         };

@@ -482,9 +482,10 @@ impl Replica {
     /// A message from `from`.
     pub fn receive<S: RangeStore>(&mut self, from: Address, message: Message, context: &mut Context<'_, S>) {
         match message {
-            Message::Request { id, answered, asker, wedge, key, operation, .. } => {
+            Message::Request { id, answered, asker, wedge, epoch, key, operation, .. } => {
                 let lies = context.secret.position(&key);
-                self.request(super::head::Request { id, answered, asker, wedge, key, lies, operation }, context);
+                let request = super::head::Request { id, answered, asker, wedge, epoch, key, lies, operation };
+                self.request(request, context);
             }
             Message::Flush { id, answered, asker, due, .. } => self.flush(id, answered, asker, due, context),
             Message::Get { id, asker, wedge, key, continuation, .. } => {

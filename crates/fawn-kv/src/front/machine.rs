@@ -359,7 +359,8 @@ impl Front {
             }
             Work::Write { operation, answered } => {
                 let (operation, answered) = (operation.clone(), self.answered_up_to(*answered));
-                let message = Message::Request { range, id, answered, asker, wedge, key, operation };
+                let message =
+                    Message::Request { range, id, answered, asker, wedge, epoch: chain.epoch, key, operation };
                 chain.writers().iter().map(|to| (Address::Node(to.node), message.clone())).collect()
             }
         }

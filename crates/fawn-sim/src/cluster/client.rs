@@ -209,8 +209,7 @@ impl Client {
         self.session = 0;
     }
 
-    /// The question who is in which chain.
-    pub fn ask_view(&self) -> (Address, Message) {
+    fn ask_view(&self) -> (Address, Message) {
         let asker = Address::Client(self.number);
         (Address::Manager, Message::AskView { asker, known: self.map.number })
     }
@@ -273,7 +272,8 @@ impl Client {
                 out.push((Address::Node(to.node), Message::Get { range, id, asker, wedge, key, continuation: None }));
             }
             Some(operation) => {
-                let request = Message::Request { range, id, answered, asker, wedge, key, operation };
+                let request =
+                    Message::Request { range, id, answered, asker, wedge, epoch: chain.epoch, key, operation };
                 out.extend(chain.writers().iter().map(|to| (Address::Node(to.node), request.clone())));
             }
         }

@@ -142,11 +142,12 @@ impl Cluster {
             postcard::to_allocvec(&Operation::Store(Store::set(b"1"))).expect("an operation can be encoded");
         for key in 0..self.keys {
             let (_, id) = self.state().by_last.range(position(key)..).next().expect("every key is in a range");
-            let (range, head) = (*id, self.state().ranges[id].chain.head());
+            let chain = &self.state().ranges[id].chain;
+            let (range, head, epoch) = (*id, chain.head(), chain.epoch);
             let id = RequestId { session: u64::from(BEGIN_UNIX) << 32 | 0xffff_ffff, number: key + 1 };
             let (key, operation) = (name(key), operation.clone());
             let (asker, wedge) = (Asker { address: Address::Client(0), tag: 0 }, WedgeEpoch(0));
-            let message = Message::Request { range, id, answered: 0, asker, wedge, key, operation };
+            let message = Message::Request { range, id, answered: 0, asker, wedge, epoch, key, operation };
             self.world.send(Party::Client(0), Address::Node(head.node), &message);
             if id.number.is_multiple_of(LOADED_AT_ONCE) {
                 self.run_until(self.world.now_us + 1000)?;

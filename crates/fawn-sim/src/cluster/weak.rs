@@ -15,9 +15,6 @@ use super::client::{Asking, Ended, name, position};
 use super::world::World;
 use crate::history::{KvOperation, KvOutcome};
 
-/// Between the begin of the last look and its first put: until then all have heard who is in which chain.
-const LOOK_AFTER_US: u64 = 500_000;
-
 /// Between one key and the next: until then all members have heard of the one before. What comes to a member after its
 /// session has said that it is answered is refused there.
 const NEXT_AFTER_US: u64 = 5_000;
@@ -144,14 +141,11 @@ impl World {
         }
         let weak = self.weak.as_mut().expect("it is weak");
         let Some(last) = &weak.last else {
-            let from_us = self.now_us + LOOK_AFTER_US;
-            weak.last = Some(LastLook { from_us, rest: (0..self.plan.keys).collect(), ..LastLook::default() });
+            weak.last = Some(LastLook { rest: (0..self.plan.keys).collect(), ..LastLook::default() });
             self.invariants.watch();
             for number in 0..self.clients.len() {
                 // A member whose clock is ahead of the owner's may have forgotten a session that the owner remembers.
                 self.clients[number].end_session();
-                let (to, message) = self.clients[number].ask_view();
-                self.send(super::world::Party::Client(number), to, &message);
             }
             return Ok(false);
         };

@@ -8,5 +8,6 @@ mod ranges;
 mod scale;
 mod schema;
 mod scripts;
+mod weak;
 mod wire;
 mod wire_doc;
