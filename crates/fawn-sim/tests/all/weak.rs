@@ -36,13 +36,14 @@ fn as_long_as_no_chain_changes_a_weak_cluster_is_linearizable() {
     }
 }
 
+/// Where nodes have one place each, an owner hands over to a newcomer, never to another member.
 #[test]
-fn joins_leave_a_weak_cluster_linearizable() {
+fn joins_before_the_owner_leave_a_weak_cluster_linearizable() {
     let mut chains = 0;
-    for seed in 0..20 {
-        let plan = Plan { faults: false, late: 2, lost_clock: false, faults_us: 3_000_000, ..Plan::weak(seed) };
+    for seed in 0..40 {
+        let plan = Plan { faults: false, late: 2, virtual_ids: 1, faults_us: 3_000_000, ..Plan::weak(seed) };
         let summary = run(seed, &plan).unwrap_or_else(|violation| panic!("{violation}"));
-        assert_eq!((summary.given_up, summary.weakened), (0, 0), "{summary:?} of {plan:?}");
+        assert_eq!(summary.weakened, 0, "{summary:?} of {plan:?}");
         chains += summary.chains - u64::from(plan.nodes * plan.virtual_ids + 1);
     }
     assert!(chains > 100, "{chains} changes of chains");
