@@ -8,6 +8,9 @@ use fawn_kv::ids::{Ack, Chain, Consistency, Epoch, Member, NodeId, RangeId, Rule
 use fawn_kv::node::Node;
 use fawn_kv::store::RangeStore;
 
+/// A node, a key, and a value that it has committed.
+type Had = (NodeId, Vec<u8>, Vec<u8>);
+
 /// What was ever committed, and which chains were ever active.
 #[derive(Debug, Default)]
 pub struct Invariants {
@@ -18,7 +21,7 @@ pub struct Invariants {
     /// The newest chain that each node was active in.
     active: BTreeMap<(NodeId, RangeId), Epoch>,
     /// What each node has committed since this is watched.
-    has: Option<BTreeSet<(NodeId, Vec<u8>, Vec<u8>)>>,
+    has: Option<BTreeSet<Had>>,
     chains: BTreeMap<(RangeId, Epoch), Chain>,
     /// The end of what was committed and then lost.
     lost: BTreeMap<RangeId, (Epoch, Seq)>,
