@@ -6,12 +6,14 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, anyhow, bail};
 use fawn_sim::cluster::shrink::{shrink, violation_of};
-use fawn_sim::cluster::{Plan, Script, run};
+use fawn_sim::cluster::{Script, run};
+
+use crate::sim::Shape;
 
 /// Makes the failing run of a seed small, and prints it as a script.
-pub fn shrink_seed(seed: u64) -> anyhow::Result<()> {
+pub fn shrink_seed(seed: u64, shape: Shape) -> anyhow::Result<()> {
     std::panic::set_hook(Box::new(|_| {}));
-    let script = Script::of(seed, &Plan::of(seed));
+    let script = Script::of(seed, &shape(seed));
     eprintln!("seed {seed}: {} acts", script.acts());
     let Some((smallest, violation)) = shrink(&script) else { bail!("seed {seed} fails with nothing") };
     println!("# {}", violation.what.lines().next().unwrap_or_default());
@@ -50,7 +52,7 @@ fn run_text(text: &str, trace: bool) -> anyhow::Result<()> {
 }
 
 /// Runs every seed twice: the same seed must be the same run.
-pub fn twice(seeds: Range<u64>) -> anyhow::Result<()> {
+pub fn twice(seeds: Range<u64>, shape: Shape) -> anyhow::Result<()> {
     let next = AtomicU64::new(seeds.start);
     let differing = Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism()?.get();
@@ -62,7 +64,7 @@ pub fn twice(seeds: Range<u64>) -> anyhow::Result<()> {
                     if seed >= seeds.end {
                         break;
                     }
-                    let plan = Plan::of(seed);
+                    let plan = shape(seed);
                     if run(seed, &plan) != run(seed, &plan) {
                         differing.lock().unwrap_or_else(PoisonError::into_inner).push(seed);
                     }

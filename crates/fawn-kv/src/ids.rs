@@ -1,5 +1,6 @@
 //! The names and numbers that the protocol is about.
 
+use crate::planted::{Bug, planted};
 use fawn_ring::Interval;
 pub use fawn_ring::NodeId;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,14 @@ number! {
 number! {
     /// A record's number in its range. It never restarts; 0 is before the first.
     Seq(u64)
+}
+
+impl Attempt {
+    /// The one before this.
+    #[must_use]
+    pub fn before(self) -> Self {
+        Self(self.0.saturating_sub(1))
+    }
 }
 
 /// A node in one of its lives.
@@ -123,9 +132,22 @@ pub enum Ack {
     Replicated,
 }
 
+/// What the members of a chain are to each other. A cluster keeps for life what it began with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Consistency {
+    /// Each has the log of the one before it: what was acknowledged, all have (FAWN SOSP'09 §3.4.2).
+    #[default]
+    Chain,
+    /// Nothing: each is a chain of its own. Who writes asks them all; the first is the owner, who alone answers
+    /// (FAWN-DHT §3.3).
+    Weak,
+}
+
 /// What the cluster's operator has set, as of when a chain became active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
+    /// What the members of a chain are to each other.
+    pub consistency: Consistency,
     /// When a write is acknowledged.
     pub ack: Ack,
     /// A chain of fewer members takes no writes.
@@ -136,7 +158,7 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { ack: Ack::Durable, min_write_replicas: 1, spread_reads: false }
+        Self { consistency: Consistency::Chain, ack: Ack::Durable, min_write_replicas: 1, spread_reads: false }
     }
 }
 
@@ -183,9 +205,14 @@ impl Chain {
         self.members.iter().any(|member| member.node == node)
     }
 
-    /// The nodes before and after a node.
+    /// Whether each member is a chain of its own.
+    pub fn is_weak(&self) -> bool {
+        self.rules.consistency == Consistency::Weak
+    }
+
+    /// The nodes before and after a node; in a weak chain there are none.
     pub fn neighbours(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        let pairs = self.members.windows(2).map(|pair| (pair[0].node, pair[1].node));
+        let pairs = self.members.windows(2).map(|pair| (pair[0].node, pair[1].node)).filter(|_| !self.is_weak());
         pairs.filter_map(move |(before, after)| match node {
             _ if node == before => Some(after),
             _ if node == after => Some(before),
@@ -201,5 +228,21 @@ impl Chain {
     /// The last member; there is one.
     pub fn tail(&self) -> Member {
         *self.members.last().expect("an active chain has members")
+    }
+
+    /// Who is sent what changes something: the head; all members of a weak chain.
+    pub fn writers(&self) -> &[Member] {
+        let count = if self.is_weak() && !planted(Bug::WeakPutsToOwnerOnly) { self.members.len() } else { 1 };
+        self.members.get(..count).expect("an active chain has members")
+    }
+
+    /// Who answers: the tail; in a weak chain the owner, its first member.
+    pub fn answerer(&self) -> Member {
+        if self.is_weak() { self.head() } else { self.tail() }
+    }
+
+    /// Whether members other than the answerer may be asked to show a key.
+    pub fn spreads_reads(&self) -> bool {
+        self.rules.spread_reads && !self.is_weak()
     }
 }

@@ -17,11 +17,11 @@ pub(crate) fn inherit<S: RangeStore>(
     chains: &[(RangeId, Chain)],
     context: &mut Context<'_, S>,
 ) {
-    let is_tail = chains.first().is_some_and(|(_, chain)| !chain.members.is_empty() && chain.tail() == me);
+    let answers = chains.first().is_some_and(|(_, chain)| !chain.members.is_empty() && chain.answerer() == me);
     let mut parents: Vec<(Replica, bool)> = Vec::new();
     for range in over {
         let Some(mut parent) = replicas.remove(range) else { continue };
-        let level = parent.close(attempt, is_tail, context);
+        let level = parent.close(attempt, answers, context);
         parents.push((parent, level));
     }
     parents.sort_by_key(|(parent, _)| parent.keys());

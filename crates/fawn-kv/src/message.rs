@@ -5,8 +5,8 @@
 
 use crate::entry::{Entry, Kept};
 use crate::ids::{
-    Address, Asker, Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId,
-    RequestId, Seq, WedgeEpoch, WedgeId,
+    Address, Asker, Attempt, Chain, Consistency, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position,
+    RangeId, RequestId, Seq, WedgeEpoch, WedgeId,
 };
 use crate::manager::Wedge;
 use crate::meta::Meta;
@@ -85,6 +85,9 @@ pub enum Message {
         asker: Asker,
         /// The epoch in which the asker owns the key's wedge.
         wedge: WedgeEpoch,
+        /// The epoch of the chain that the asker knows. Members of a weak chain take requests of its own only: so that
+        /// whoever asks the owner has asked all the others.
+        epoch: Epoch,
         /// The key.
         key: Vec<u8>,
         /// The operation, as postcard has it.
@@ -292,6 +295,8 @@ pub enum Message {
         source: Member,
         /// Attempts up to this one are over.
         over: Attempt,
+        /// What the range's members are to each other.
+        consistency: Consistency,
     },
     /// To a node: the range's chain is about to change.
     Seal {

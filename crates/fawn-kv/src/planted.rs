@@ -89,6 +89,20 @@ bugs! {
     RevivesEarly: "a chain revives before all are back that may have synced more",
     DropUnknown: "a manager that lags has ranges dropped that it has not heard of",
     SealedBlank: "a range that was sealed before it was inherited stays empty",
+    WeakPutsToOwnerOnly: "of a weak chain only the owner is sent puts",
+    WeakCopyNotWhole: "a copy of a weak chain goes on from another member, or from a log of its own",
+    WeakAnyEpoch: "a member of a weak chain takes what was not sent to all its members",
+    WeakAnyoneAnswers: "every member of a weak chain answers",
+    WeakNumbersFromOwner: "a weak chain goes on from its owner's number, whatever the others' are",
+}
+
+impl Bug {
+    /// Whether only a weak cluster shows it.
+    pub fn is_weak(self) -> bool {
+        use Bug::{WeakAnyEpoch, WeakAnyoneAnswers, WeakCopyNotWhole, WeakNumbersFromOwner, WeakPutsToOwnerOnly};
+        let weak = [WeakAnyEpoch, WeakAnyoneAnswers, WeakCopyNotWhole, WeakNumbersFromOwner, WeakPutsToOwnerOnly];
+        weak.contains(&self)
+    }
 }
 
 #[cfg(feature = "planted")]

@@ -80,7 +80,12 @@ impl Replica {
             // A late order, to a range that was over and that a late seal has brought back, empty.
             return;
         }
-        let following = source.filter(|source| *source != self.me).map(Following::of);
+        let other = source.filter(|source| *source != self.me);
+        if let Some(source) = other.filter(|_| self.follows.is_some()) {
+            // In a weak range whoever is made level with another has learnt the range in this life.
+            self.follow_only(source, attempt.before(), attempt, context);
+        }
+        let following = other.map(Following::of);
         if source.is_none() {
             self.reset(context);
             (self.complete, self.copying) = (true, None);
@@ -144,8 +149,9 @@ impl Replica {
         }
         self.heard = chain.epoch;
         let (after, position) = (self.last(), Position { epoch: chain.epoch, seq: chain.first });
-        assert!(after == chain.after || early, "a chain goes on where the one before ended: {after:?} for {chain:?}");
-        let is_tail = place + 1 == chain.members.len();
+        let goes_on = after == chain.after || (chain.is_weak() && after.seq < chain.first);
+        assert!(goes_on || early, "a chain goes on where the one before ended: {after:?} for {chain:?}");
+        let answers = chain.answerer() == self.me;
         self.phase = Phase::Active(Active {
             since_us: context.now_us,
             place,
@@ -159,8 +165,8 @@ impl Replica {
             gets: super::tail::Gets::default(),
             chain,
         });
-        // Every member has it, synced.
-        self.commit(after.seq, is_tail, context);
+        // Every member has it, synced; or, in a weak chain, this one has.
+        self.commit(after.seq, answers, context);
         let (time, change) = (self.ahead.time, Change::Begin { after });
         self.append(Entry { position, time, key: Vec::new(), change, asked: None }, context);
     }
@@ -170,12 +176,12 @@ impl Replica {
     pub(crate) fn close<S: RangeStore>(
         &mut self,
         attempt: Attempt,
-        is_tail: bool,
+        answers: bool,
         context: &mut Context<'_, S>,
     ) -> bool {
         let level = self.held == Some(attempt) && self.is_complete();
         if level {
-            self.commit(self.last().seq, is_tail, context);
+            self.commit(self.last().seq, answers, context);
         } else {
             self.truncate(self.meta.committed, context);
         }

@@ -10,11 +10,11 @@ use crate::store::RangeStore;
 
 impl Active {
     pub(super) fn predecessor(&self) -> Option<Member> {
-        self.chain.members.get(self.place.checked_sub(1)?).copied()
+        self.chain.members.get(self.place.checked_sub(1)?).copied().filter(|_| !self.chain.is_weak())
     }
 
     pub(super) fn successor(&self) -> Option<Member> {
-        self.chain.members.get(self.place + 1).copied()
+        self.chain.members.get(self.place + 1).copied().filter(|_| !self.chain.is_weak())
     }
 }
 
@@ -112,7 +112,8 @@ impl Replica {
         } else {
             // A record of this epoch has come through all the others, so that they have it, and have begun the epoch.
             let in_memory = active.chain.rules.ack == Ack::Replicated && last > active.chain.first;
-            self.commit(if in_memory { last } else { mark }, true, context);
+            let answers = !active.is_silent();
+            self.commit(if in_memory { last } else { mark }, answers, context);
             self.answer_gets(context);
         }
         let (told, committed) = ((last, self.meta.committed.seq), self.meta.committed.seq);

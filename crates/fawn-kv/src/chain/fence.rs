@@ -80,7 +80,7 @@ impl Replica {
         context: &mut Context<'_, S>,
     ) {
         let Phase::Active(active) = &self.phase else { return };
-        if !active.is_head() {
+        if !active.is_head() || active.is_silent() {
             return;
         }
         if self.meta.alive.fences.cover(&keys, epoch) {

@@ -3,10 +3,13 @@
 //!
 //! A copy can go on from any member: it keeps what has come, and what was committed when it began. Whoever has some of the
 //! range copies only what was written since, unless the range has forgotten deletions since.
+//!
+//! In a weak range each member has a log of its own, and positions of one say nothing about another. There a copy goes on
+//! only from the very member that it began with; from any other, everything is copied.
 
 use super::replica::{Context, Phase, Replica};
 use crate::entry::{Entry, Kept};
-use crate::ids::{Attempt, Member, Position, Seq};
+use crate::ids::{Attempt, Consistency, Member, Position, Seq};
 use crate::message::{Given, Message, Records};
 use crate::meta::Meta;
 use crate::paths::{Path, took};
@@ -83,20 +86,45 @@ impl Learning {
 
 impl Replica {
     /// The manager wants it to follow `source`; attempts up to `over` are.
-    pub(super) fn learn<S: RangeStore>(&mut self, source: Member, over: Attempt, context: &mut Context<'_, S>) {
+    pub(super) fn learn<S: RangeStore>(
+        &mut self,
+        source: Member,
+        over: Attempt,
+        consistency: Consistency,
+        context: &mut Context<'_, S>,
+    ) {
+        let is_weak = consistency == Consistency::Weak;
+        let goes_on = !is_weak || self.follows == Some((source, over));
         match &self.phase {
-            Phase::Learning(learning) if learning.following.source == source => return,
+            Phase::Learning(learning) if learning.following.source == source && goes_on => return,
             Phase::Idle | Phase::Learning(_) => {}
             Phase::Sealed(attempt) if *attempt <= over => {}
             Phase::Levelling(levelling) if levelling.attempt <= over => {}
             Phase::Active(active) if active.chain.attempt < over => {}
             Phase::Active(_) | Phase::Sealed(_) | Phase::Levelling(_) => return,
         }
-        if self.copying.as_ref().is_some_and(|copying| copying.from.is_some()) {
+        if is_weak {
+            self.follow_only(source, over, over, context);
+        } else if self.copying.as_ref().is_some_and(|copying| copying.from.is_some()) {
             took(Path::CopyGoesOn);
         }
         self.phase = Phase::Learning(Learning { following: Following::of(source), caught_up: false });
         self.ask(context);
+    }
+
+    /// In a weak range: what is here is of use only if it is of `source`'s log, which is the same still if no attempt came
+    /// to its end since attempt `known`. If not, everything is copied.
+    pub(super) fn follow_only<S: RangeStore>(
+        &mut self,
+        source: Member,
+        known: Attempt,
+        now: Attempt,
+        context: &mut Context<'_, S>,
+    ) {
+        if self.follows != Some((source, known)) && !planted(Bug::WeakCopyNotWhole) {
+            self.copy_all(context);
+        }
+        self.follows = Some((source, now));
     }
 
     fn following(&mut self) -> Option<&mut Following> {
@@ -253,7 +281,7 @@ impl Replica {
             (Phase::Sealed(sealed), Some(attempt)) => *sealed == attempt,
             (Phase::Levelling(levelling), Some(attempt)) => levelling.attempt == attempt && levelling.is_source(),
             (Phase::Active(_), Some(attempt)) if self.goes_on() => self.promised == attempt,
-            (Phase::Active(active), Some(attempt)) => active.chain.attempt == attempt,
+            (Phase::Active(active), Some(attempt)) => active.chain.attempt == attempt && !active.chain.is_weak(),
             (_, Some(_)) => false,
             (_, None) => true,
         };

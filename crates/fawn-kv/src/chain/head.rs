@@ -25,6 +25,7 @@ pub(super) struct Request {
     pub(super) answered: u64,
     pub(super) asker: Asker,
     pub(super) wedge: WedgeEpoch,
+    pub(super) epoch: Epoch,
     pub(super) key: Vec<u8>,
     /// Where the key lies.
     pub(super) lies: Key,
@@ -45,13 +46,13 @@ impl Replica {
     pub(super) fn request<S: RangeStore>(&mut self, request: Request, context: &mut Context<'_, S>) {
         let (asker, id) = (request.asker, request.id);
         if request.key.is_empty() || request.key.len() > MAX_KEY_BYTES {
-            return context.reply(asker, id, Answer::Malformed);
+            return self.reply(asker, id, Answer::Malformed, context);
         }
         if !self.keys.contains(&request.lies) {
-            return context.reply(asker, id, Answer::NotMine);
+            return self.reply(asker, id, Answer::NotMine, context);
         }
         if let Some(answer) = self.answered(id) {
-            return context.reply(asker, id, answer);
+            return self.reply(asker, id, answer, context);
         }
         let lags = self.lags(context);
         let Phase::Active(active) = &mut self.phase else { return };
@@ -60,12 +61,16 @@ impl Replica {
             took(Path::RetryWaits);
             return;
         }
+        if active.chain.is_weak() && active.chain.epoch != request.epoch && !planted(Bug::WeakAnyEpoch) {
+            // Not all members were asked.
+            return self.reply(asker, id, Answer::NotMine, context);
+        }
         if self.is_fenced(&request.lies, request.wedge) {
-            return context.reply(asker, id, Answer::Fenced);
+            return self.reply(asker, id, Answer::Fenced, context);
         }
         let Phase::Active(active) = &mut self.phase else { return };
         if self.suffix.len() + active.queue.waiting.len() >= context.timing.pending || lags {
-            return context.reply(asker, id, Answer::Busy);
+            return self.reply(asker, id, Answer::Busy, context);
         }
         if let Some(queue) = active.queue.by_key.get_mut(&request.key) {
             active.queue.waiting.insert(id);
@@ -84,6 +89,13 @@ impl Replica {
                 active.queue.waiting.insert(id);
                 active.queue.by_key.insert(request.key.clone(), VecDeque::from([request]));
             }
+        }
+    }
+
+    /// Answers, unless that is for the owner to do.
+    fn reply<S: RangeStore>(&self, asker: Asker, id: RequestId, answer: Answer, context: &mut Context<'_, S>) {
+        if !matches!(&self.phase, Phase::Active(active) if active.is_silent()) {
+            context.reply(asker, id, answer);
         }
     }
 
@@ -129,11 +141,11 @@ impl Replica {
         context: &mut Context<'_, S>,
     ) {
         if let Some(answer) = self.answered(id) {
-            return context.reply(asker, id, answer);
+            return self.reply(asker, id, answer, context);
         }
         if !self.ahead.fences.is_empty() {
             // Front-ends may have cached what it would remove.
-            return context.reply(asker, id, Answer::Fenced);
+            return self.reply(asker, id, Answer::Fenced, context);
         }
         if !self.asked.contains_key(&id) {
             let asked = Asked { id, answered, asker, outcome: Outcome::Deleted };
@@ -144,7 +156,9 @@ impl Replica {
     /// Forgets sessions that have not been used for long.
     pub(super) fn expire_sessions<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         let Phase::Active(active) = &mut self.phase else { return };
-        let idle_since = self.ahead.time.saturating_sub(context.timing.session_idle_s);
+        // Whoever does not answer cannot say that it has forgotten: it remembers for longer than the owner.
+        let idle_s = context.timing.session_idle_s.saturating_mul(if active.is_silent() { 2 } else { 1 });
+        let idle_since = self.ahead.time.saturating_sub(idle_s);
         let due = self.meta.sessions.oldest_use().is_some_and(|oldest| oldest <= idle_since);
         // Once a second is enough.
         if active.is_head() && due && active.queue.expired_at < self.ahead.time {
@@ -172,12 +186,12 @@ impl Replica {
 
     /// Carries a request out: `kept` is the newest committed version of its key, which a newer record may have changed.
     fn evaluate<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
-        let Request { id, answered, asker, wedge, key, lies, operation } = request;
+        let Request { id, answered, asker, wedge, key, lies, operation, .. } = request;
         let Ok(operation) = postcard::from_bytes::<Operation<'_>>(&operation) else {
-            return context.reply(asker, id, Answer::Malformed);
+            return self.reply(asker, id, Answer::Malformed, context);
         };
         if self.is_fenced(&lies, wedge) {
-            return context.reply(asker, id, Answer::Fenced);
+            return self.reply(asker, id, Answer::Fenced, context);
         }
         let now = self.stamp(context);
         let newest = self.newest.get(&key).filter(|_| !planted(Bug::HeadReadsCommitted));
@@ -202,7 +216,7 @@ impl Replica {
             }
         };
         if planted(Bug::FailedConditionAtOnce) && change == Change::Nothing {
-            return context.reply(asker, id, Answer::Done { outcome, position: self.last(), again: false });
+            return self.reply(asker, id, Answer::Done { outcome, position: self.last(), again: false }, context);
         }
         // A record that changes nothing must not stand for its key.
         let key = if change == Change::Nothing { Vec::new() } else { key };

@@ -156,12 +156,19 @@ pub(super) struct Active {
 }
 
 impl Active {
+    /// Whether it numbers records. Every member of a weak chain does: each is a chain of its own.
     pub(super) fn is_head(&self) -> bool {
-        self.place == 0
+        self.place == 0 || self.chain.is_weak()
     }
 
+    /// Whether nobody comes after it.
     pub(super) fn is_tail(&self) -> bool {
-        self.place + 1 == self.chain.members.len()
+        self.place + 1 == self.chain.members.len() || self.chain.is_weak()
+    }
+
+    /// Whether it says nothing to whoever asks, since the owner does.
+    pub(super) fn is_silent(&self) -> bool {
+        self.place > 0 && self.chain.is_weak() && !planted(Bug::WeakAnyoneAnswers)
     }
 }
 
@@ -198,6 +205,9 @@ pub struct Replica {
     pub(super) held: Option<Attempt>,
     /// A copy of what is in the range, or of what it lacks, that has not come to its end.
     pub(super) copying: Option<Copying>,
+    /// In a weak range: the member whose log this one was last made to follow, and the attempt that was over then. With
+    /// any other member's log it has nothing in common.
+    pub(super) follows: Option<(Member, Attempt)>,
     /// Those that copy from here, by the scan that they wait for.
     pub(super) copies: BTreeMap<Ticket, Reading>,
     /// The newest committed records, without gaps.
@@ -236,6 +246,7 @@ impl Replica {
             complete: held.is_some(),
             held,
             copying: None,
+            follows: None,
             copies: BTreeMap::new(),
             history: VecDeque::new(),
             ahead: meta.alive.clone(),
@@ -261,7 +272,7 @@ impl Replica {
 
     /// The life that it was part of is over.
     pub fn stand_down(&mut self) {
-        (self.phase, self.promised) = (Phase::Idle, Attempt(0));
+        (self.phase, self.promised, self.follows) = (Phase::Idle, Attempt(0), None);
         self.copies.clear();
     }
 
@@ -313,7 +324,7 @@ impl Replica {
     /// The chain, if this member answers reads in it by itself under the lease.
     pub fn reads_under(&self, lease: &Lease, now_us: u64) -> Option<&Chain> {
         let Phase::Active(active) = &self.phase else { return None };
-        let reads = active.is_tail() || active.chain.rules.spread_reads;
+        let reads = (active.is_tail() && !active.is_silent()) || active.chain.spreads_reads();
         (reads && lease.covers(active.since_us, now_us)).then_some(&active.chain)
     }
 
@@ -469,9 +480,10 @@ impl Replica {
     /// A message from `from`.
     pub fn receive<S: RangeStore>(&mut self, from: Address, message: Message, context: &mut Context<'_, S>) {
         match message {
-            Message::Request { id, answered, asker, wedge, key, operation, .. } => {
+            Message::Request { id, answered, asker, wedge, epoch, key, operation, .. } => {
                 let lies = context.secret.position(&key);
-                self.request(super::head::Request { id, answered, asker, wedge, key, lies, operation }, context);
+                let request = super::head::Request { id, answered, asker, wedge, epoch, key, lies, operation };
+                self.request(request, context);
             }
             Message::Flush { id, answered, asker, due, .. } => self.flush(id, answered, asker, due, context),
             Message::Get { id, asker, wedge, key, continuation, .. } => {
@@ -497,7 +509,7 @@ impl Replica {
             Message::Fetched { attempt, to, from, records, .. } if to == self.me.incarnation => {
                 self.take_records(attempt, from, records, context);
             }
-            Message::Learn { source, over, .. } => self.learn(source, over, context),
+            Message::Learn { source, over, consistency, .. } => self.learn(source, over, consistency, context),
             Message::Seal { attempt, .. } => self.seal(attempt, context),
             Message::Equalise { attempt, source, last, .. } => self.equalise(attempt, source, last, context),
             _ => {}

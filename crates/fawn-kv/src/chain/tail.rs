@@ -60,6 +60,9 @@ impl Replica {
             answer(get, Answer::NotMine, context);
         } else if self.fences_off(&get.lies, get.wedge) {
             answer(get, Answer::Fenced, context);
+        } else if active.is_silent() {
+            // It does not know what the owner has answered.
+            answer(get, Answer::NotMine, context);
         } else if active.is_tail() {
             self.get_at_tail(get, leased || planted(Bug::NoLeaseCheck), context);
         } else if !active.chain.rules.spread_reads {

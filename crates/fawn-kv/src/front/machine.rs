@@ -314,11 +314,11 @@ impl Front {
         let flight = self.flights.get(tag).expect("what is sent is in flight");
         let Some((_, wedge)) = self.routes.wedge_at(&flight.place) else { return };
         let first = flight.sent_us.is_none();
-        let sent = match self.own_at(&flight.place).map(|own| (own.epoch, own.is_served())) {
-            Some((_, false)) => None,
+        let mut sent = match self.own_at(&flight.place).map(|own| (own.epoch, own.is_served())) {
+            Some((_, false)) => Vec::new(),
             Some((epoch, true)) => {
                 let asked = self.to_chain(tag);
-                if asked.is_some() {
+                if !asked.is_empty() {
                     self.counts.misses += u64::from(first && flight.is_get());
                     self.flights.sent(tag, epoch);
                 }
@@ -327,8 +327,9 @@ impl Front {
             None if flight.forwarded => return self.end(tag, &Answer::AskAgain, out),
             None => {
                 let owner = wedge.owner.filter(|owner| owner.front != self.id);
-                let asked = owner.map(|owner| (Address::Front(owner.front), self.forward(tag)));
-                if asked.is_some() {
+                let asked: Vec<_> =
+                    owner.map(|owner| (Address::Front(owner.front), self.forward(tag))).into_iter().collect();
+                if !asked.is_empty() {
                     self.counts.forwards += u64::from(first);
                     // What comes back is another's answer.
                     self.flights.get_mut(tag).expect("it is in flight").fills = false;
@@ -336,31 +337,33 @@ impl Front {
                 asked
             }
         };
-        if let Some(sent) = sent {
+        if !sent.is_empty() {
             self.flights.get_mut(tag).expect("it is in flight").sent_us = Some(now_us);
-            out.push(sent);
+            out.append(&mut sent);
         }
     }
 
-    /// The request for its chain.
-    fn to_chain(&self, tag: u64) -> Option<(Address, Message)> {
-        let flight = self.flights.get(tag)?;
-        let (range, chain) = self.routes.range_at(&flight.place)?;
-        let (id, place, key) = (flight.id, flight.place, flight.key.clone());
-        let first = flight.sent_us.is_none();
-        let wedge = self.own_at(&place)?.epoch;
+    /// The request for its chain, for each member that is to have it; empty: nothing is known of whom to ask.
+    fn to_chain(&self, tag: u64) -> Vec<(Address, Message)> {
+        let flight = self.flights.get(tag).expect("what is sent is in flight");
+        let (Some((range, chain)), Some(own)) = (self.routes.range_at(&flight.place), self.own_at(&flight.place))
+        else {
+            return Vec::new();
+        };
+        let (id, key, wedge) = (flight.id, flight.key.clone(), own.epoch);
         let asker = Asker { address: Address::Front(self.id), tag };
-        Some(match &flight.work {
+        match &flight.work {
             Work::Get => {
-                let to = if first { reader(chain, tag) } else { chain.tail().node };
-                (Address::Node(to), Message::Get { range, id, asker, wedge, key, continuation: None })
+                let to = if flight.sent_us.is_none() { reader(chain, tag) } else { chain.answerer().node };
+                vec![(Address::Node(to), Message::Get { range, id, asker, wedge, key, continuation: None })]
             }
             Work::Write { operation, answered } => {
                 let (operation, answered) = (operation.clone(), self.answered_up_to(*answered));
-                let message = Message::Request { range, id, answered, asker, wedge, key, operation };
-                (Address::Node(chain.head().node), message)
+                let message =
+                    Message::Request { range, id, answered, asker, wedge, epoch: chain.epoch, key, operation };
+                chain.writers().iter().map(|to| (Address::Node(to.node), message.clone())).collect()
             }
-        })
+        }
     }
 
     /// The request for another front-end.
@@ -417,7 +420,7 @@ impl Front {
                 let continuation = Some(Continuation { asker, blob });
                 let mine = Asker { address: Address::Front(self.id), tag: 0 };
                 let get = Message::Get { range, id, asker: mine, wedge: own.epoch, key, continuation };
-                out.push((Address::Node(chain.tail().node), get));
+                out.push((Address::Node(chain.answerer().node), get));
             }
             (None, _, Some(owner)) => {
                 self.counts.forwards += 1;
@@ -436,8 +439,7 @@ impl Front {
     }
 }
 
-/// Whom to ask for a key: the tail, or any member where reads are spread.
+/// Whom to ask for a key: the one that answers, or any member where reads are spread.
 fn reader(chain: &Chain, tag: u64) -> NodeId {
-    let at = if chain.rules.spread_reads { tag as usize % chain.members.len() } else { chain.members.len() - 1 };
-    chain.members[at].node
+    if chain.spreads_reads() { chain.members[tag as usize % chain.members.len()].node } else { chain.answerer().node }
 }

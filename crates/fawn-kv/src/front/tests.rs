@@ -4,8 +4,8 @@ use super::machine::{Front, Limits};
 use crate::chain::{Now, Timing};
 use crate::entry::{Kept, Version};
 use crate::ids::{
-    Address, Asker, Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId,
-    RequestId, Seq, WedgeEpoch, WedgeId,
+    Address, Asker, Attempt, Chain, Consistency, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position,
+    RangeId, RequestId, Rules, Seq, WedgeEpoch, WedgeId,
 };
 use crate::manager::Wedge;
 use crate::message::{Answer, Continuation, Message};
@@ -544,4 +544,24 @@ fn its_own_session_gets_another_name_before_ranges_forget_it() {
     let answer = Answer::Unknown { time: (second.id.session >> 32) as u32 + 9 };
     assert_eq!(answers(&bench.reply(&second, answer.clone())), [answer]);
     assert_eq!(ask(&mut bench).id.session >> 32, (second.id.session >> 32) + 9);
+}
+
+#[test]
+fn in_a_weak_chain_a_put_goes_to_every_member_and_a_get_to_the_owner() {
+    let mut bench = Bench::serving();
+    let members: Vec<Member> = (7..10).map(|node| Member { node: NodeId(node), incarnation: Incarnation(1) }).collect();
+    let rules = Rules { consistency: Consistency::Weak, spread_reads: true, ..Rules::default() };
+    let (epoch, none) = (Epoch(2), Chain::none(Interval::ALL));
+    let chain = Chain { epoch, attempt: Attempt(2), members: members.clone(), rules, ..none };
+    bench.hear(Message::View { number: 2, chains: vec![(RangeId(2), chain)], wedges: Vec::new() });
+
+    let out = bench.ask("k", Some(&Operation::Store(Store::set(b"1"))));
+    let asked = |(to, message): &(Address, Message)| match message {
+        Message::Request { asker, epoch, .. } => Some((*to, asker.tag, *epoch)),
+        _ => None,
+    };
+    let puts: Vec<_> = out.iter().filter_map(asked).collect();
+    let all: Vec<_> = members.iter().map(|member| (Address::Node(member.node), puts[0].1, epoch)).collect();
+    assert_eq!(puts, all);
+    assert_eq!(bench.miss("j").to, Address::Node(NodeId(7)), "reads are not spread");
 }

@@ -2,7 +2,7 @@
 
 use super::lead::{Effects, Manager};
 use super::state::{Command, Into, Pending};
-use crate::ids::{Ack, Address, Attempt, Chain, Incarnation, Member, Position, RangeId, Seq};
+use crate::ids::{Ack, Address, Attempt, Chain, Member, Position, RangeId, Seq};
 use crate::message::Message;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
@@ -106,7 +106,8 @@ impl Manager {
             .filter_map(|pending| pending.source)
             .any(|source| range.chain.rules.ack == Ack::Replicated && range.chain.place(source).is_none());
         let skip = if revives && !planted(Bug::NumbersAgain) { self.timing.unsynced as u64 } else { 0 };
-        let given = if skip > 0 { after.seq.max(range.chain.first) } else { after.seq };
+        let end = self.highest(id, after).seq;
+        let given = if skip > 0 { end.max(range.chain.first) } else { end };
         let (attempt, first) = (range.attempt, Seq(given.0 + skip + 1));
         let Some(Pending { target, into, .. }) = range.pending.clone() else { return };
         if planted(Bug::ActBeforeCommit) && into == Into::Itself {
@@ -131,10 +132,30 @@ impl Manager {
             self.proposed_us.insert(range, now_us);
         }
         // Numbers never restart: the first is above those of both.
+        let (one, other) = (self.highest(lower, one), self.highest(upper, other));
         let epoch = one.epoch.max(other.epoch);
         let after = Position { epoch, seq: one.seq.max(other.seq) };
         let (attempt, first) = (self.state.ranges[&lower].attempt, after.seq.next());
         effects.propose.push(Command::Activate { range: lower, attempt, into: Into::Merge { upper }, after, first });
+    }
+
+    /// A place that no log is beyond that the next chain goes on from; they end at `last`, but in a weak chain each where it
+    /// does.
+    fn highest(&self, id: RangeId, last: Position) -> Position {
+        if !self.is_weak(id) || planted(Bug::WeakNumbersFromOwner) {
+            return last;
+        }
+        let ends = self.drives[&id].sealed.values();
+        ends.fold(last, |high, end| Position { epoch: high.epoch.max(end.epoch), seq: high.seq.max(end.seq) })
+    }
+
+    /// Whose log a member of the next chain is to have: in a weak chain whoever was in the chain keeps its own, and so do
+    /// all that revive it.
+    fn source_for(&self, id: RangeId, member: Member, source: Option<Member>) -> Option<Member> {
+        let chain = &self.state.ranges[&id].chain;
+        let revives = source.is_some_and(|source| chain.place(source).is_none());
+        let keeps = chain.is_weak() && (revives || chain.place(member).is_some());
+        source.map(|source| if keeps { member } else { source })
     }
 
     fn send_equalise(
@@ -153,14 +174,15 @@ impl Manager {
         } else {
             source
         };
-        let rest = target.iter().filter(|member| !level.contains(member)).copied().collect();
-        self.send_for(id, rest, now_us, effects, |incarnation| Message::Equalise {
-            incarnation,
-            range: id,
-            attempt,
-            source,
-            last,
+        let rest = target.iter().filter(|member| !level.contains(member));
+        let orders = rest.map(|member| {
+            let source = self.source_for(id, *member, source);
+            let end = source.filter(|source| source == member).and_then(|own| self.drives[&id].sealed.get(&own));
+            let last = end.copied().unwrap_or(last);
+            (*member, Message::Equalise { incarnation: member.incarnation, range: id, attempt, source, last })
         });
+        let orders = orders.collect();
+        self.send_for(id, 1, orders, now_us, effects);
     }
 
     /// Tells whoever was in the chain, and whoever is to be, to seal.
@@ -172,25 +194,26 @@ impl Manager {
         rest.retain(|member| !sealed.contains_key(member));
         rest.sort_unstable();
         rest.dedup();
-        self.send_for(id, rest, now_us, effects, |incarnation| Message::Seal { incarnation, range: id, keys, attempt });
+        let order = |to: Member| (to, Message::Seal { incarnation: to.incarnation, range: id, keys, attempt });
+        let orders = rest.into_iter().map(order).collect();
+        self.send_for(id, 0, orders, now_us, effects);
     }
 
-    /// Sends a message of the attempt, not too often.
+    /// Sends the orders of a step of the attempt, not too often.
     fn send_for(
         &mut self,
         id: RangeId,
-        to: Vec<Member>,
+        step: usize,
+        orders: Vec<(Member, Message)>,
         now_us: u64,
         effects: &mut Effects,
-        message: impl Fn(Incarnation) -> Message,
     ) {
         let resend_us = self.timing.resend_us;
         let drive = self.drives.get_mut(&id).expect("an attempt is driven");
-        let step = usize::from(matches!(message(Incarnation(0)), Message::Equalise { .. }));
         if drive.sent_us[step].is_some_and(|sent| now_us < sent + resend_us) {
             return;
         }
         drive.sent_us[step] = Some(now_us);
-        effects.send.extend(to.into_iter().map(|to| (Address::Node(to.node), message(to.incarnation))));
+        effects.send.extend(orders.into_iter().map(|(to, order)| (Address::Node(to.node), order)));
     }
 }

@@ -34,10 +34,8 @@ impl Manager {
             (self.lived, self.worse) = (alive, worse);
             self.unsettled.extend(self.state.ranges.keys());
         }
-        let leads_since = self.leads_since_us.unwrap_or(now_us);
         for (id, node) in &self.state.nodes {
-            let last = self.heard.get(id).map_or(leads_since, |heard| heard.at_us);
-            let is_gone = now_us >= last + self.timing.gone_us;
+            let is_gone = self.is_gone(*id, now_us);
             let standing = if is_gone { Standing::Gone } else { Standing::Member };
             let was = if is_gone { Standing::Member } else { Standing::Gone };
             if node.standing == was && (is_gone || self.heard.contains_key(id)) {
@@ -49,6 +47,23 @@ impl Manager {
         if enough && self.state.is_unformed() {
             effects.propose.push(Command::Form);
         }
+    }
+
+    /// Whether a node was not heard of for so long that it is not waited for.
+    fn is_gone(&self, node: NodeId, now_us: u64) -> bool {
+        let last = self.heard.get(&node).map_or(self.leads_since_us.unwrap_or(now_us), |heard| heard.at_us);
+        now_us >= last + self.timing.gone_us
+    }
+
+    /// Whether the members of the range's chain are chains of their own.
+    pub(super) fn is_weak(&self, id: RangeId) -> bool {
+        self.state.ranges.get(&id).is_some_and(|range| range.chain.is_weak())
+    }
+
+    /// Whose log whoever has none gets: the tail's, which has the least that is not committed; in a weak chain the owner's,
+    /// which is what gets have shown.
+    fn source_of(&self, id: RangeId, alive: &[Member]) -> Option<Member> {
+        if self.is_weak(id) { alive.first() } else { alive.last() }.copied()
     }
 
     /// Of nodes that are cut off from each other, those with the most such links, until none is left. `alive` is in the
@@ -147,7 +162,8 @@ impl Manager {
             if wanted.len() < alive.len().min(self.replicas()) {
                 return false;
             }
-            let source = alive.iter().rev().find(|member| wanted.contains(member)).copied();
+            let stays = |member: &&Member| wanted.contains(member);
+            let source = if self.is_weak(id) { alive.first() } else { alive.iter().rev().find(stays) }.copied();
             self.begin(id, wanted, source, Into::Itself, now_us, effects);
             return false;
         }
@@ -177,7 +193,7 @@ impl Manager {
     ) {
         let range = &self.state.ranges[&id];
         let learner = range.learner.filter(|learner| self.is_alive(*learner, now_us));
-        let source = *alive.last().expect("an active chain has members");
+        let source = self.source_of(id, alive).expect("an active chain has members");
         match (learner, missing) {
             (Some(learner), Some(_)) if wanted.contains(&learner) && self.is_caught_up(id, learner) => {
                 let rank = |member: &Member| wanted.iter().position(|other| other == member).unwrap_or(usize::MAX);
@@ -189,8 +205,9 @@ impl Manager {
                 self.begin(id, target, Some(source), Into::Itself, now_us, effects);
             }
             (Some(learner), Some(_)) if wanted.contains(&learner) => {
-                let (over, keys) = (range.attempt, range.chain.keys);
-                let message = Message::Learn { incarnation: learner.incarnation, range: id, keys, source, over };
+                let (incarnation, over, keys) = (learner.incarnation, range.attempt, range.chain.keys);
+                let consistency = range.chain.rules.consistency;
+                let message = Message::Learn { incarnation, range: id, keys, source, over, consistency };
                 effects.send.push((Address::Node(learner.node), message));
                 self.proposed_us.insert(id, now_us);
             }
@@ -215,7 +232,7 @@ impl Manager {
     fn cut_or_join(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) -> bool {
         let range = &self.state.ranges[&id];
         let (keys, members) = (range.chain.keys, range.chain.members.clone());
-        let source = *members.last().expect("an active chain has members");
+        let source = self.source_of(id, &members).expect("an active chain has members");
         let places = self.ring.virtual_nodes();
         let from = places.partition_point(|place| place.id.0 < keys.low);
         let to = places.partition_point(|place| place.id.0 < keys.high);
@@ -239,9 +256,9 @@ impl Manager {
 
     /// Members of the chain are gone; `alive` are not.
     pub(super) fn mend(&mut self, id: RangeId, alive: &[Member], now_us: u64, effects: &mut Effects) {
-        if let Some(source) = alive.last() {
+        if let Some(source) = self.source_of(id, alive) {
             took(Path::Mended);
-            return self.begin(id, alive.to_vec(), Some(*source), Into::Itself, now_us, effects);
+            return self.begin(id, alive.to_vec(), Some(source), Into::Itself, now_us, effects);
         }
         // Nobody of the chain lives as the member that it was. Whoever was a member, and lives again, has everything
         // that was acknowledged.
@@ -271,11 +288,16 @@ impl Manager {
                 heard.reports.keys().any(parent)
             })
         };
-        let waits = chain.rules.ack == Ack::Replicated && chain.members.iter().any(is_missing);
-        if waits && !planted(Bug::RevivesEarly) {
+        // In a weak chain each has what the others may lack: they are waited for while they may still come.
+        let waits_for = |member: &Member| {
+            (chain.rules.ack == Ack::Replicated || (chain.is_weak() && !self.is_gone(member.node, now_us)))
+                && is_missing(member)
+        };
+        if chain.members.iter().any(waits_for) && !planted(Bug::RevivesEarly) {
             return;
         }
-        if let Some((_, source)) = back.iter().max().copied() {
+        let longest = if chain.is_weak() { back.first() } else { back.iter().max() };
+        if let Some((_, source)) = longest.copied() {
             took(Path::Revived);
             let target = back.into_iter().map(|(_, member)| member).collect();
             self.begin(id, target, Some(source), Into::Itself, now_us, effects);

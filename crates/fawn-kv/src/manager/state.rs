@@ -326,7 +326,9 @@ impl State {
                 Some(Did::default())
             }
             Command::Set(settings) => {
-                self.settings = *settings;
+                // Logs of a weak cluster's members have nothing in common.
+                let kept = settings.rules.consistency == self.settings.rules.consistency;
+                (kept || self.is_unformed()).then(|| self.settings = *settings)?;
                 Some(Did::default())
             }
             Command::Form => self.form(),

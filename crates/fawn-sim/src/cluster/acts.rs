@@ -8,9 +8,10 @@ use std::str::FromStr;
 use fawn_kv::ids::NodeId;
 use fawn_kv::manager::{Command, Settings, Standing};
 
+use super::events::Event;
 use super::lines::{MESSAGES, ORDERS};
 use super::node_store::NodeStore;
-use super::world::{Event, Party, WRONG_US, World};
+use super::world::{Party, WRONG_US, World};
 use crate::history::KvOperation;
 use crate::random::Random;
 

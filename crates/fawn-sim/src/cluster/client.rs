@@ -209,10 +209,19 @@ impl Client {
             return None;
         }
         if tried || self.map.is_empty() {
-            let asker = Address::Client(self.number);
-            out.push((Address::Manager, Message::AskView { asker, known: self.map.number() }));
+            out.push(self.ask_view());
         }
         self.ask_chain(now_us, out)
+    }
+
+    /// Its next operation is the first of a session.
+    pub fn end_session(&mut self) {
+        self.session = 0;
+    }
+
+    fn ask_view(&self) -> (Address, Message) {
+        let asker = Address::Client(self.number);
+        (Address::Manager, Message::AskView { asker, known: self.map.number() })
     }
 
     /// The next try.
@@ -260,22 +269,24 @@ impl Client {
         let key = match asking.about {
             About::Range(flushed, _) if flushed != range => return self.asking.take().map(Ended::GivenUp),
             About::Range(..) => {
-                out.push((Address::Node(chain.head().node), Message::Flush { range, id, answered, asker, due: 0 }));
+                let flush = Message::Flush { range, id, answered, asker, due: 0 };
+                out.extend(chain.writers().iter().map(|to| (Address::Node(to.node), flush.clone())));
                 return None;
             }
             About::Key(key) | About::Keys(key, _) => name(key),
         };
-        out.push(match encode(asking) {
+        match encode(asking) {
             None => {
-                let spread = chain.rules.spread_reads && asking.tries == 1;
-                let to = if spread { *self.random.pick(&chain.members) } else { chain.tail() };
-                (Address::Node(to.node), Message::Get { range, id, asker, wedge, key, continuation: None })
+                let spread = chain.spreads_reads() && asking.tries == 1;
+                let to = if spread { *self.random.pick(&chain.members) } else { chain.answerer() };
+                out.push((Address::Node(to.node), Message::Get { range, id, asker, wedge, key, continuation: None }));
             }
             Some(operation) => {
-                let request = Message::Request { range, id, answered, asker, wedge, key, operation };
-                (Address::Node(chain.head().node), request)
+                let request =
+                    Message::Request { range, id, answered, asker, wedge, epoch: chain.epoch, key, operation };
+                out.extend(chain.writers().iter().map(|to| (Address::Node(to.node), request.clone())));
             }
-        });
+        }
         None
     }
 

@@ -6,8 +6,9 @@ use fawn_kv::ids::{Address, FrontId, FrontMember};
 use fawn_kv::manager::Wedge;
 use fawn_kv::message::Message;
 
+use super::events::Event;
 use super::store::SECRET;
-use super::world::{Event, Party, WRONG_US, World};
+use super::world::{Party, WRONG_US, World};
 use crate::random::Random;
 
 /// Wedges of the key space between so many front-ends.

@@ -1,18 +1,27 @@
 //! What must hold at every step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fawn_kv::chain::{Lease, Replica};
 use fawn_kv::entry::{Change, Entry};
-use fawn_kv::ids::{Chain, Epoch, Member, NodeId, Position, RangeId, Seq};
+use fawn_kv::ids::{Ack, Chain, Consistency, Epoch, Member, NodeId, Position, RangeId, Rules, Seq};
 use fawn_kv::node::Node;
 use fawn_kv::store::RangeStore;
+
+/// A node, a key, and a value that it has committed.
+type Had = (NodeId, Vec<u8>, Vec<u8>);
 
 /// What was ever committed, and which chains were ever active.
 #[derive(Debug, Default)]
 pub struct Invariants {
-    /// The checksum of each committed record, and its epoch.
-    committed: BTreeMap<(RangeId, Seq), (u64, Epoch)>,
+    /// In a weak cluster, when a write is acknowledged: there each node has a log of its own.
+    weak: Option<Ack>,
+    /// The checksum of each committed record, and its epoch, by whose log it is in: node 0 stands for all members of a chain.
+    committed: BTreeMap<(RangeId, NodeId, Seq), (u64, Epoch)>,
+    /// The newest chain that each node was active in.
+    active: BTreeMap<(NodeId, RangeId), Epoch>,
+    /// What each node has committed since this is watched.
+    has: Option<BTreeSet<Had>>,
     chains: BTreeMap<(RangeId, Epoch), Chain>,
     /// The end of what was committed and then lost.
     lost: BTreeMap<RangeId, (Epoch, Seq)>,
@@ -37,6 +46,44 @@ struct GivenUp {
 }
 
 impl Invariants {
+    /// Of a cluster with these rules.
+    pub fn of(rules: Rules) -> Self {
+        let weak = (rules.consistency == Consistency::Weak).then_some(rules.ack);
+        Self { weak, ..Self::default() }
+    }
+
+    /// Whose log a node's is.
+    fn log_of(&self, node: NodeId) -> NodeId {
+        if self.weak.is_some() { node } else { NodeId(0) }
+    }
+
+    /// From here on, what nodes commit is remembered.
+    pub fn watch(&mut self) {
+        self.has.get_or_insert_default();
+    }
+
+    /// Whether a node has committed this value of a key since that is watched.
+    pub fn has(&self, node: NodeId, key: &[u8], value: &[u8]) -> bool {
+        self.has.as_ref().is_some_and(|has| has.contains(&(node, key.to_vec(), value.to_vec())))
+    }
+
+    /// What is known of the log of a weak cluster's node goes with the log; a restart keeps whatever was acknowledged as
+    /// durable.
+    fn look_at_own_log(&mut self, me: Member, range: RangeId, replica: &Replica) -> Result<(), String> {
+        let all = (range, me.node, Seq(0))..=(range, me.node, Seq(u64::MAX));
+        let Some((_, _, newest)) = self.committed.range(all.clone()).next_back().map(|(at, _)| *at) else {
+            return Ok(());
+        };
+        let restarted = self.seen.get(&(me.node, range)).is_some_and(|(member, ..)| *member != me);
+        if !replica.is_complete() || (restarted && self.weak == Some(Ack::Replicated)) {
+            let gone: Vec<_> = self.committed.range(all).map(|(at, _)| *at).collect();
+            self.committed.retain(|at, _| gone.binary_search(at).is_err());
+        } else if restarted && newest > replica.last().seq {
+            return Err(format!("{me:?} has {range:?} up to {:?}, but had committed {newest:?}", replica.last()));
+        }
+        Ok(())
+    }
+
     /// Looks at a node after a step; whether its right to answer reads has changed.
     ///
     /// # Errors
@@ -48,6 +95,10 @@ impl Invariants {
         for (range, replica) in node.replicas() {
             let epoch = replica.chain().map_or(Epoch(0), |chain| chain.epoch);
             let committed = replica.committed().seq;
+            if self.weak.is_some() {
+                self.look_at_own_log(me, range, replica)?;
+            }
+            let log = self.log_of(me.node);
             let before = self.seen.insert((me.node, range), (me, epoch, committed));
             if before.is_none_or(|(member, ..)| member != me) {
                 self.had_nothing_given_up(me, range, replica)?;
@@ -61,8 +112,8 @@ impl Invariants {
                 changed = true;
                 self.became_active(me, range, chain)?;
                 // A member may hear late of a chain that is over: then it lacks what others have committed since.
-                let mut before = self.committed.range((range, Seq(0))..=(range, Seq(u64::MAX))).rev();
-                let newest = before.find(|(_, (_, epoch))| *epoch < chain.epoch).map(|((_, seq), _)| *seq);
+                let mut before = self.committed.range((range, log, Seq(0))..=(range, log, Seq(u64::MAX))).rev();
+                let newest = before.find(|(_, (_, epoch))| *epoch < chain.epoch).map(|((.., seq), _)| *seq);
                 if newest > Some(replica.last().seq) {
                     return Err(format!(
                         "{me:?} is active in {epoch:?} of {range:?} up to {:?}, but {newest:?} was committed before",
@@ -84,7 +135,7 @@ impl Invariants {
                 if entry.asked.is_some() && entry.position.epoch > lost_in && entry.position.seq <= lost {
                     return Err(format!("{me:?} gives a number out again that was lost: {entry:?} in {range:?}"));
                 }
-                let at = (range, entry.position.seq);
+                let at = (range, log, entry.position.seq);
                 let record = (checksum, entry.position.epoch);
                 let is_new = !self.committed.contains_key(&at);
                 self.fences += u64::from(is_new && matches!(entry.change, Change::Fence { .. }));
@@ -93,6 +144,9 @@ impl Invariants {
                         "{me:?} commits another record than was committed before: {entry:?} in {range:?}"
                     ));
                 }
+                if let (Some(has), Change::Value(version)) = (&mut self.has, &entry.change) {
+                    has.insert((me.node, entry.key.clone(), version.value.clone()));
+                }
             }
         }
         Ok(changed)
@@ -100,14 +154,14 @@ impl Invariants {
 
     /// What was committed of a range, and not synced, is lost. Its numbers are not given out again.
     pub fn forget(&mut self, range: RangeId) {
-        let known = self.committed.range((range, Seq(0))..=(range, Seq(u64::MAX)));
-        let highest = known.map(|((_, seq), (_, epoch))| (*epoch, *seq)).max().unwrap_or_default();
+        let all = (range, NodeId(0), Seq(0))..=(range, NodeId(u64::MAX), Seq(u64::MAX));
+        let highest = self.committed.range(all).map(|((.., seq), (_, epoch))| (*epoch, *seq)).max().unwrap_or_default();
         self.lost.insert(range, highest);
         let given_up = self.given_up.entry(range).or_default();
         if given_up.by.is_some() {
             *given_up = GivenUp::default();
         }
-        self.committed.retain(|(other, seq), (checksum, epoch)| {
+        self.committed.retain(|(other, _, seq), (checksum, epoch)| {
             if *other == range {
                 given_up.records.insert(Position { epoch: *epoch, seq: *seq }, *checksum);
             }
@@ -140,6 +194,10 @@ impl Invariants {
     fn became_active(&mut self, me: Member, range: RangeId, chain: &Chain) -> Result<(), String> {
         if let Some(given_up) = self.given_up.get_mut(&range) {
             given_up.by.get_or_insert_with(|| chain.clone());
+        }
+        if let Some(before) = self.active.insert((me.node, range), chain.epoch).filter(|before| *before >= chain.epoch)
+        {
+            return Err(format!("{me:?} is active in {chain:?} of {range:?} after {before:?}"));
         }
         let known = self.chains.entry((range, chain.epoch)).or_insert_with(|| chain.clone());
         if known != chain {

@@ -11,7 +11,7 @@
 //! * `world`: the events and their order. `place`: where nodes run. `invariants`: what must hold at every step.
 //! * `acts`: what can happen to a cluster, `faults`: what does in a seed. [`Script`]: a run written down, [`shrink`]: made
 //!   small. `lines`: messages to read, `telling`: of a run. [`Coverage`]: which paths were taken.
-//! * `rest`: what must hold of the whole. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
+//! * `rest`: what must hold of the whole, `weak`: of a weak cluster. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
 //! * `managers`: the agreed log. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
 //!   simulated flash.
 //! * [`Cluster`]: large clusters without faults, and what their changes cost. [`pauses()`]: how long changes stop writes.
@@ -19,6 +19,7 @@
 mod acts;
 mod client;
 mod coverage;
+mod events;
 mod faults;
 mod flash_store;
 mod fronts;
@@ -35,6 +36,7 @@ mod script;
 pub mod shrink;
 mod store;
 mod telling;
+mod weak;
 mod workload;
 mod world;
 

@@ -9,9 +9,10 @@ use fawn_kv::message::Message;
 use fawn_kv::node::Node;
 use fawn_kv::store::RangeStore;
 
+use super::events::Event;
 use super::plan::{Plan, Violation};
 use super::script::Script;
-use super::world::{Event, World};
+use super::world::World;
 
 /// A change that stopped writes, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,11 @@ use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::Recovered;
 use fawn_ring::MachineId;
 
+use super::events::Event;
 use super::node_store::NodeStore;
 use super::plan::Plan;
 use super::store::SECRET;
-use super::world::{BEGIN_UNIX, Event, WRONG_US, World};
+use super::world::{BEGIN_UNIX, WRONG_US, World};
 use crate::random::Random;
 
 /// A node's place.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use fawn_kv::front::Counts;
-use fawn_kv::ids::{Ack, Rules};
+use fawn_kv::ids::{Ack, Consistency, Rules};
 
 use crate::random::Random;
 
@@ -62,6 +62,7 @@ impl Plan {
         let machines = replicas + random.below(3) as u32;
         let rules = Rules {
             ack: if random.chance(1, 6) { Ack::Replicated } else { Ack::Durable },
+            consistency: Consistency::Chain,
             min_write_replicas: if random.chance(1, 4) { 2.min(replicas as u8) } else { 1 },
             spread_reads: random.chance(1, 3),
         };
@@ -87,6 +88,12 @@ impl Plan {
             fixed: false,
             trace: false,
         }
+    }
+
+    /// The same, with each member a chain of its own.
+    pub fn weak(seed: u64) -> Self {
+        let plan = Self::of(seed);
+        Self { rules: Rules { consistency: Consistency::Weak, ..plan.rules }, ..plan }
     }
 
     /// A plain cluster of three nodes in which nothing goes wrong.
@@ -124,6 +131,8 @@ pub struct Summary {
     pub undecided: u64,
     /// Chains whose members all stopped before they had synced what was acknowledged.
     pub losses: u64,
+    /// Keys of weak clusters that are judged less strictly, since an owner had another log than the one before.
+    pub weakened: u64,
     /// Events.
     pub events: u64,
     /// Messages sent.
@@ -155,6 +164,7 @@ impl Summary {
         self.given_up += other.given_up;
         self.undecided += other.undecided;
         self.losses += other.losses;
+        self.weakened += other.weakened;
         self.events += other.events;
         self.messages += other.messages;
         self.records += other.records;

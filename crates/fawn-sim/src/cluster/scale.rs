@@ -12,10 +12,11 @@ use fawn_kv::message::Message;
 use fawn_kv::operation::{Operation, Store};
 
 use super::client::name;
+use super::events::Event;
 use super::place::Place;
 use super::plan::Plan;
 use super::script::Script;
-use super::world::{BEGIN_UNIX, Event, Party, World};
+use super::world::{BEGIN_UNIX, Party, World};
 
 /// Between two looks whether everything is at rest.
 const LOOK_US: u64 = 100_000;

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use fawn_kv::ids::{Ack, Rules};
+use fawn_kv::ids::{Ack, Consistency, Rules};
 
 use super::acts::Act;
 use super::faults;
@@ -97,12 +97,12 @@ impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Plan { nodes, late, shared, replicas, virtual_ids, rules, lost_clock, on_flash, clients, .. } = self.plan;
         let Plan { keys, fronts, hasty, managers, faults_us, fixed, .. } = self.plan;
-        let Rules { min_write_replicas, spread_reads, ack } = rules;
-        let in_memory = ack == Ack::Replicated;
+        let Rules { consistency, min_write_replicas, spread_reads, ack } = rules;
+        let (weak, in_memory) = (consistency == Consistency::Weak, ack == Ack::Replicated);
         writeln!(f, "seed {}", self.seed)?;
         write!(f, "plan nodes={nodes} late={late} shared={shared} replicas={replicas} virtual={virtual_ids}")?;
         write!(f, " least={min_write_replicas} spread={spread_reads} lost-clock={lost_clock} flash={on_flash}")?;
-        write!(f, " fronts={fronts} hasty={hasty} in-memory={in_memory}")?;
+        write!(f, " fronts={fronts} hasty={hasty} weak={weak} in-memory={in_memory}")?;
         writeln!(f, " clients={clients} keys={keys} managers={managers} until={faults_us} fixed={fixed}")?;
         if !self.show.names.is_empty() {
             let names: Vec<&str> = self.show.names.iter().copied().collect();
@@ -214,6 +214,7 @@ fn set(plan: &mut Plan, setting: &str) -> Result<(), String> {
         "keys" => plan.keys = u64::from(number()?.max(1)),
         "fronts" => plan.fronts = number()?,
         "hasty" => plan.hasty = choice()?,
+        "weak" => plan.rules.consistency = if choice()? { Consistency::Weak } else { Consistency::Chain },
         "in-memory" => plan.rules.ack = if choice()? { Ack::Replicated } else { Ack::Durable },
         "managers" => plan.managers = number()?.max(1) as usize,
         "until" => plan.faults_us = value.parse().map_err(|_| wrong())?,

@@ -8,8 +8,9 @@ use fawn_kv::manager::{Command, Into};
 use fawn_kv::message::Message;
 
 use super::coverage::Seen;
+use super::events::Event;
 use super::lines;
-use super::world::{Event, Party, World};
+use super::world::{Party, World};
 
 impl World {
     /// What only the whole cluster shows of a command.

@@ -1,7 +1,8 @@
 //! What clients do, and what the checkers are told of it.
 
 use super::client::{About, Asking, Ended};
-use super::world::{BEGIN_UNIX, Event, Party, WRONG_US, World};
+use super::events::Event;
+use super::world::{BEGIN_UNIX, Party, WRONG_US, World};
 use crate::history::{Checker, Failure, KvModel, KvOperation, KvOutcome};
 
 impl World {
@@ -16,6 +17,9 @@ impl World {
                 let delay = time_of(expiry).saturating_sub(WRONG_US).saturating_sub(now_us);
                 self.after(delay, Event::MayExpire { key, value, expiry });
             }
+        }
+        if self.healing {
+            self.ask_last(number)?;
         }
         let mut out = Vec::new();
         let ended = self.clients[number].tick(now_us, &mut out);
@@ -35,7 +39,9 @@ impl World {
         let (id, now_us) = (self.next_operation, self.now_us);
         self.next_operation += 1;
         self.open[number] = Some(id);
-        for key in self.keys_of(asking.about) {
+        let keys = self.keys_of(asking.about);
+        self.note_asked(&keys, asking.operation);
+        for key in keys {
             self.check(key, |checker| checker.invoke(now_us, id, asking.operation))?;
         }
         Ok(())
@@ -83,6 +89,7 @@ impl World {
 
     pub(super) fn ended(&mut self, number: usize, ended: Ended) -> Result<(), String> {
         let id = self.open[number].take().expect("what ends was begun");
+        self.look_at_last(number, &ended)?;
         let (asking, outcomes) = match ended {
             Ended::Answered(asking, outcomes) => (asking, outcomes),
             Ended::GivenUp(asking) => (asking, Vec::new()),
@@ -95,7 +102,9 @@ impl World {
         for (at, key) in self.keys_of(asking.about).into_iter().enumerate() {
             let at_us = self.now_us;
             // What is about a whole range has one outcome for all keys.
-            self.check(key, |checker| match outcomes.get(at).or(outcomes.first()).copied() {
+            let outcome = outcomes.get(at).or(outcomes.first()).copied();
+            self.look_at_answer(key, outcome)?;
+            self.check(key, |checker| match outcome {
                 Some(outcome) => checker.complete(at_us, id, outcome),
                 None => checker.unknown(id),
             })?;

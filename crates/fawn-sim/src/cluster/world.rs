@@ -1,21 +1,20 @@
 //! The events of a simulated cluster, in their order.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use fawn_kv::chain::{Now, Timing};
-use fawn_kv::entry::Kept;
 use fawn_kv::front::Front;
-use fawn_kv::ids::{Ack, Address, FrontId, NodeId};
+use fawn_kv::ids::{Ack, Address, Consistency, FrontId, NodeId};
 use fawn_kv::manager::{Command, Effects, Settings};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::node::Node;
-use fawn_kv::store::{Gate, Part, Ticket};
+use fawn_kv::store::{Gate, Ticket};
 use fawn_ring::Key;
 
 use super::acts::Act;
 use super::client::{Client, position};
 use super::coverage::Coverage;
+use super::events::{Event, Read, Timed};
 use super::fronts::{FrontPlace, wedges};
 use super::invariants::{Invariants, checksum};
 use super::lines;
@@ -26,6 +25,7 @@ use super::place::Place;
 use super::plan::{Plan, Summary};
 use super::scale::Traffic;
 use super::script::{Script, Show};
+use super::weak::Weak;
 use crate::history::{Checker, KvModel};
 use crate::random::Random;
 
@@ -49,98 +49,6 @@ pub enum Party {
     Client(usize),
 }
 
-/// What was read from flash.
-#[derive(Clone, Debug)]
-pub(super) enum Read {
-    Key(Option<Kept>),
-    Part(Part),
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Event {
-    Deliver {
-        to: Party,
-        from: Address,
-        bytes: Vec<u8>,
-    },
-    Tick(usize),
-    Synced {
-        node: usize,
-        run: u32,
-        gate: Gate,
-    },
-    Read {
-        node: usize,
-        run: u32,
-        ticket: Ticket,
-        read: Read,
-    },
-    ManagerTick(usize),
-    /// A proposal has come to the log.
-    Propose {
-        term: u64,
-        command: Command,
-    },
-    /// A manager hears what is in the log.
-    Tell(usize),
-    Confirmed {
-        manager: usize,
-        term: u64,
-        question: u64,
-    },
-    /// A manager hears whether it leads.
-    Lead {
-        manager: usize,
-        term: u64,
-    },
-    ClientTick(usize),
-    FrontTick(usize),
-    FrontRestart(usize),
-    /// Something of the script happens.
-    Act(usize),
-    Restart(usize),
-    Heal(u64),
-    /// A value can expire from now on, by one clock or another.
-    MayExpire {
-        key: u64,
-        value: u64,
-        expiry: u32,
-    },
-    /// By all clocks the value is expired.
-    Expired {
-        key: u64,
-        value: u64,
-        operation: u64,
-    },
-}
-
-struct Timed {
-    at_us: u64,
-    number: u64,
-    event: Event,
-}
-
-impl PartialEq for Timed {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Timed {}
-
-impl PartialOrd for Timed {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Timed {
-    /// The heap's largest comes first.
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at_us, other.number).cmp(&(self.at_us, self.number))
-    }
-}
-
 pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) random: Random,
@@ -160,7 +68,9 @@ pub(super) struct World {
     pub(super) next_operation: u64,
     /// Values of puts that nobody knows the outcome of.
     pub(super) given_up: BTreeSet<u64>,
-    invariants: Invariants,
+    pub(super) invariants: Invariants,
+    /// What is known of the cluster, if it is weak.
+    pub(super) weak: Option<Weak>,
     pub(super) summary: Summary,
     /// Of a thousand messages.
     pub(super) lost: u64,
@@ -238,7 +148,8 @@ impl World {
             open: vec![None; plan.clients as usize],
             next_operation: 0,
             given_up: BTreeSet::new(),
-            invariants: Invariants::default(),
+            invariants: Invariants::of(plan.rules),
+            weak: (plan.rules.consistency == Consistency::Weak).then(|| Weak::new(settings, plan.keys)),
             summary: Summary::default(),
             lost: 0,
             doubled: 0,
@@ -317,7 +228,7 @@ impl World {
                 self.heal_all();
             }
             self.handle(event)?;
-            if self.healing && self.summary.events.is_multiple_of(64) && self.is_quiet() {
+            if self.healing && self.summary.events.is_multiple_of(64) && self.is_quiet() && self.is_over()? {
                 return self.finish();
             }
             if self.summary.events > MOST_EVENTS {
@@ -337,8 +248,19 @@ impl World {
         Some(event)
     }
 
+    /// Whether such a message will still be delivered.
+    pub(super) fn is_under_way(&self, is_such: impl Fn(&Message) -> bool) -> bool {
+        let mut messages = self.events.iter().filter_map(|timed| match &timed.event {
+            Event::Deliver { bytes, .. } => Message::decode(bytes).ok(),
+            _ => None,
+        });
+        messages.any(|message| is_such(&message))
+    }
+
     fn finish(&mut self) -> Result<(), String> {
-        self.look_whether_level()?;
+        if self.plan.rules.consistency == Consistency::Chain {
+            self.look_whether_level()?;
+        }
         for checker in std::mem::take(&mut self.checkers).into_iter().flatten() {
             checker.finish().map_err(|failure| failure.to_string())?;
         }
@@ -378,6 +300,7 @@ impl World {
             Event::Propose { term, command } => {
                 if self.managers.term == term {
                     self.look_for_losses(&command);
+                    self.follow_owners(&command);
                     self.see(&command);
                     if let Some(pauses) = &mut self.pauses {
                         pauses.logged(self.now_us, &command);
@@ -463,6 +386,9 @@ impl World {
     /// only the rest is checked: that all comes to rest, and no number is given out twice.
     fn look_for_losses(&mut self, command: &Command) {
         let Command::Begin { range, source: Some(source), .. } = command else { return };
+        if self.weak.is_some() {
+            return;
+        }
         let mut managers = self.managers.members.iter();
         let lost = managers.any(|manager| {
             let range = manager.state().ranges.get(range);

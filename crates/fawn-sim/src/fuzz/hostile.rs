@@ -111,7 +111,10 @@ fn message(random: &mut Random) -> Message {
     let asker = Asker { address: *random.pick(&[CLIENT, Address::Front(FRONT)]), tag: random.below(12) };
     let (range, wedge, key) = (RANGE, WedgeEpoch(random.below(3)), key(random));
     match random.below(4) {
-        0 => Message::Request { range, id, answered, asker, wedge, key, operation },
+        0 => {
+            let epoch = Epoch(random.below(3) as u32);
+            Message::Request { range, id, answered, asker, wedge, epoch, key, operation }
+        }
         1 => Message::Get { range, id, asker, wedge, key, continuation: generate(random, &pool) },
         2 => {
             let answered = random.chance(1, 2).then_some(answered);

@@ -9,5 +9,6 @@ mod scale;
 mod schema;
 mod scripts;
 mod shapes;
+mod weak;
 mod wire;
 mod wire_doc;

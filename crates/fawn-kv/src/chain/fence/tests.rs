@@ -177,7 +177,7 @@ fn ask(replica: &mut Replica, wedge: u64) -> [Option<Answer>; 2] {
     let asker = Asker { address: FRONT, tag: 7 };
     let (range, wedge, key) = (RangeId(0), WedgeEpoch(wedge), b"k".to_vec());
     let operation = postcard::to_allocvec(&Operation::Store(Store::set(b"v"))).unwrap();
-    let put = Message::Request { range, id, answered: 0, asker, wedge, key: key.clone(), operation };
+    let put = Message::Request { range, id, answered: 0, asker, wedge, epoch: Epoch(1), key: key.clone(), operation };
     let get = Message::Get { range, id, asker, wedge, key, continuation: None };
     [put, get].map(|message| {
         let ((), sent) = step(replica, |replica, context| replica.receive(FRONT, message, context));

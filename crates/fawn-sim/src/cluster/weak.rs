@@ -1,0 +1,220 @@
+//! What must hold of a weak cluster, whose members are chains of their own (FAWN-DHT §3.3).
+//!
+//! As long as every owner of a range has the log of the one before it, the owners alone decide, and a key's history is judged
+//! as in a cluster with chains. A chain whose next owner has a log of its own may have lost, or brought back, anything that
+//! was written: from there on its keys' answers may show only what somebody asked to be written. Once nothing goes
+//! wrong any more there is a *last look*: a put of every key, a get that must show it, and every member must have it.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use fawn_kv::ids::{Ack, NodeId, RangeId};
+use fawn_kv::manager::{Command, Into, Settings, State};
+use fawn_kv::message::Message;
+
+use super::client::{Asking, Ended, name, position};
+use super::world::World;
+use crate::history::{KvOperation, KvOutcome};
+
+/// Between one key and the next: until then all members have heard of the one before. What comes to a member after its
+/// session has said that it is answered is refused there.
+const NEXT_AFTER_US: u64 = 5_000;
+
+/// After the last key, until then all members have read from flash what they had to.
+const END_AFTER_US: u64 = 200_000;
+
+/// What clients asked to be written to a key.
+#[derive(Debug, Default)]
+struct Asked {
+    values: BTreeSet<u64>,
+    /// By how much it may have been counted up.
+    counted: u64,
+}
+
+impl Asked {
+    /// Whether a value can be there.
+    fn explains(&self, value: u64) -> bool {
+        self.values.range(value.saturating_sub(self.counted)..=value).next().is_some()
+    }
+}
+
+/// The last look at every key.
+#[derive(Debug, Default)]
+struct LastLook {
+    from_us: u64,
+    /// Keys that nobody has put yet.
+    rest: VecDeque<u64>,
+    /// Who puts what to which key, or has put it and now gets.
+    at: Option<(usize, u64, u64, bool)>,
+    /// What was put and got.
+    done: Vec<(u64, u64)>,
+    /// Values given out.
+    values: u64,
+}
+
+/// What is known of a weak cluster from outside.
+#[derive(Debug)]
+pub(super) struct Weak {
+    /// What is agreed.
+    state: State,
+    /// By key.
+    asked: Vec<Asked>,
+    last: Option<LastLook>,
+}
+
+impl Weak {
+    pub(super) fn new(settings: Settings, keys: u64) -> Self {
+        Self { state: State::new(settings), asked: (0..keys).map(|_| Asked::default()).collect(), last: None }
+    }
+
+    /// Whether the chain that an attempt brings about begins with the log of the owner before.
+    fn keeps_owner(&self, id: RangeId) -> bool {
+        let Some(range) = self.state.ranges.get(&id) else { return true };
+        let Some(pending) = &range.pending else { return true };
+        let (chain, Some(source)) = (&range.chain, pending.source) else { return true };
+        let (Some(before), Some(after)) = (chain.members.first(), pending.target.first()) else { return true };
+        let is_newcomer = chain.place(source).is_some() && chain.place(*after).is_none();
+        let lost_nothing = source == *before || (source.node == before.node && chain.rules.ack == Ack::Durable);
+        lost_nothing && (*after == source || is_newcomer)
+    }
+}
+
+impl World {
+    /// A command is agreed: keys whose next owner has another log than the one before are judged less strictly.
+    pub(super) fn follow_owners(&mut self, command: &Command) {
+        let Some(weak) = &mut self.weak else { return };
+        let mut ranges: Vec<RangeId> = Vec::new();
+        if let Command::Activate { range, into, .. } = command {
+            ranges.push(*range);
+            ranges.extend(if let Into::Merge { upper } = into { Some(*upper) } else { None });
+            ranges.retain(|range| !weak.keeps_owner(*range));
+        }
+        let lost: Vec<_> = ranges.iter().filter_map(|range| Some(weak.state.ranges.get(range)?.chain.keys)).collect();
+        if weak.state.apply(command).is_none() {
+            return;
+        }
+        for key in 0..self.plan.keys as usize {
+            if lost.iter().any(|keys| keys.contains(&self.positions[key])) {
+                self.summary.weakened += u64::from(self.checkers[key].take().is_some());
+            }
+        }
+    }
+
+    /// A client asks something about these keys.
+    pub(super) fn note_asked(&mut self, keys: &[u64], operation: KvOperation) {
+        let Some(weak) = &mut self.weak else { return };
+        for key in keys {
+            let asked = &mut weak.asked[*key as usize];
+            match operation {
+                KvOperation::Put { value }
+                | KvOperation::CompareAndSwap { value, .. }
+                | KvOperation::Add { value }
+                | KvOperation::Replace { value } => {
+                    asked.values.insert(value);
+                }
+                KvOperation::Increment { by } => asked.counted += by,
+                KvOperation::Get | KvOperation::Delete | KvOperation::Expire { .. } => {}
+            }
+        }
+    }
+
+    /// No answer shows what nobody asked to be written.
+    pub(super) fn look_at_answer(&self, key: u64, outcome: Option<KvOutcome>) -> Result<(), String> {
+        let (Some(weak), Some(KvOutcome::Hit { value, .. } | KvOutcome::Number { value, .. })) = (&self.weak, outcome)
+        else {
+            return Ok(());
+        };
+        let explained = weak.asked[key as usize].explains(value);
+        if explained { Ok(()) } else { Err(format!("key {key} shows {value}, which nobody wrote")) }
+    }
+
+    /// Whether a run that is quiet is over. In a weak cluster the last look comes before.
+    pub(super) fn is_over(&mut self) -> Result<bool, String> {
+        if self.weak.is_none() {
+            return Ok(true);
+        }
+        // What was asked long ago, and comes late, is carried out.
+        if self.is_under_way(|message| {
+            let asks = matches!(message, Message::Ask { .. } | Message::AskMany { .. });
+            asks || matches!(message, Message::Request { .. } | Message::Flush { .. })
+        }) {
+            return Ok(false);
+        }
+        let weak = self.weak.as_mut().expect("it is weak");
+        let Some(last) = &weak.last else {
+            weak.last = Some(LastLook { rest: (0..self.plan.keys).collect(), ..LastLook::default() });
+            self.invariants.watch();
+            for number in 0..self.clients.len() {
+                // A member whose clock is ahead of the owner's may have forgotten a session that the owner remembers.
+                self.clients[number].end_session();
+            }
+            return Ok(false);
+        };
+        if self.now_us < last.from_us + END_AFTER_US || !last.rest.is_empty() || last.at.is_some() {
+            return Ok(false);
+        }
+        let done = last.done.clone();
+        done.into_iter().try_for_each(|(key, value)| self.all_have(key, value))?;
+        Ok(true)
+    }
+
+    /// Every member has what was put last.
+    fn all_have(&self, key: u64, value: u64) -> Result<(), String> {
+        let weak = self.weak.as_ref().expect("only a weak cluster is looked at");
+        let (_, id) = weak.state.by_last.range(position(key)..).next().expect("every key is in a range");
+        let lacks = |node: &NodeId| !self.invariants.has(*node, &name(key), value.to_string().as_bytes());
+        let mut nodes = weak.state.ranges[id].chain.members.iter().map(|member| member.node);
+        match nodes.find(lacks) {
+            Some(node) => Err(format!("{node:?} lacks {value}, which was put of key {key} when nothing went wrong")),
+            None => Ok(()),
+        }
+    }
+
+    /// What a client that is idle asks in the last look.
+    pub(super) fn ask_last(&mut self, number: usize) -> Result<(), String> {
+        let least = usize::from(self.plan.rules.min_write_replicas);
+        let Some(Weak { state, last: Some(last), .. }) = &mut self.weak else { return Ok(()) };
+        if self.now_us < last.from_us || self.clients[number].asking.is_some() {
+            return Ok(());
+        }
+        match last.at {
+            Some((by, key, _, true)) if by == number => return self.ask(number, key, KvOperation::Get),
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        while let Some(key) = last.rest.pop_front() {
+            let (_, id) = state.by_last.range(position(key)..).next().expect("every key is in a range");
+            if state.ranges[id].chain.members.len() < least {
+                continue;
+            }
+            last.values += 1;
+            let value = (number as u64 + 1) * 1_000_000_000 + 500_000_000 + last.values;
+            last.at = Some((number, key, value, false));
+            return self.ask(number, key, KvOperation::Put { value });
+        }
+        Ok(())
+    }
+
+    /// What a client asked has ended: in the last look a get shows what was put.
+    pub(super) fn look_at_last(&mut self, number: usize, ended: &Ended) -> Result<(), String> {
+        let Some(Weak { last: Some(last), .. }) = &mut self.weak else { return Ok(()) };
+        let Some((_, key, value, was_put)) = last.at.filter(|(by, ..)| *by == number) else { return Ok(()) };
+        match ended {
+            Ended::GivenUp(Asking { operation: KvOperation::Get, .. }) => {}
+            Ended::GivenUp(_) => {
+                last.at = None;
+                last.rest.push_back(key);
+            }
+            Ended::Answered(..) if !was_put => {
+                last.at = Some((number, key, value, true));
+            }
+            Ended::Answered(_, outcomes) => {
+                if !matches!(outcomes[..], [KvOutcome::Hit { value: shown, .. }] if shown == value) {
+                    return Err(format!("key {key} shows {outcomes:?} after {value} was put when nothing went wrong"));
+                }
+                (last.at, last.from_us) = (None, self.now_us + NEXT_AFTER_US);
+                last.done.push((key, value));
+            }
+        }
+        Ok(())
+    }
+}
