@@ -81,7 +81,6 @@ bugs! {
     TimeGoesBack: "records are stamped with the head's clock, even where the range's time is later",
     ExpiryByClock: "expiry is judged by a member's own clock",
     TooShort: "a chain that is too short takes writes",
-    OldParts: "parts of a copy are taken that were read before it began",
     CopyLosesForgotten: "a copy does not say which deletions it lacks",
     OldTooOld: "what is too old to be brought up to date is, and keeps what was deleted",
     LostIsKept: "a member keeps what the others have lost",

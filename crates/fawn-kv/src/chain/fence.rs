@@ -95,4 +95,4 @@ impl Replica {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -249,7 +249,7 @@ impl Replica {
         }
         // A part of an earlier copy may lack what was committed before this one began.
         let is_old = copying.began.as_ref().is_some_and(|meta| part.at < meta.committed);
-        if copying.from != part.asked || (is_old && !planted(Bug::OldParts)) {
+        if copying.from != part.asked || is_old {
             took(Path::OtherPart);
             return;
         }

@@ -19,6 +19,8 @@ mod follow;
 mod head;
 mod replica;
 mod tail;
+#[cfg(test)]
+mod tests;
 
 pub use fence::Fences;
 pub use replica::{Context, Lease, Now, Replica, Timing};

@@ -553,7 +553,7 @@ fn in_a_weak_chain_a_put_goes_to_every_member_and_a_get_to_the_owner() {
     let rules = Rules { consistency: Consistency::Weak, spread_reads: true, ..Rules::default() };
     let (epoch, none) = (Epoch(2), Chain::none(Interval::ALL));
     let chain = Chain { epoch, attempt: Attempt(2), members: members.clone(), rules, ..none };
-    bench.hear(Message::View { number: 2, chains: vec![(RangeId(2), chain)], wedges: Vec::new() });
+    bench.hear(Message::View { number: 2, since: 0, chains: vec![(RangeId(2), chain)], wedges: Vec::new() });
 
     let out = bench.ask("k", Some(&Operation::Store(Store::set(b"1"))));
     let asked = |(to, message): &(Address, Message)| match message {

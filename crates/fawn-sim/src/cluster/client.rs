@@ -24,8 +24,8 @@ const TRY_US: u64 = 300_000;
 const GIVE_UP_US: u64 = 20_000_000;
 /// What cannot be tried again is given up after this.
 const GIVE_UP_ONCE_US: u64 = 3_000_000;
-/// Half of all gets are given up after this: whoever waits for one sees nothing else.
-const GIVE_UP_GET_US: u64 = 700_000;
+/// Half of all gets, and all of those who hardly do anything else, are given up after one of these: whoever waits sees nothing.
+const GIVE_UP_GET_US: [u64; 3] = [100_000, 200_000, 700_000];
 
 /// What an operation is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,8 +162,8 @@ impl Client {
         if self.fronts > 0 && operation == KvOperation::Get && self.random.chance(1, 8) {
             about = About::Keys(key, (keys - key).min(4));
         }
-        let impatient = operation == KvOperation::Get && self.random.chance(1, 2);
-        let give_up_us = if impatient { GIVE_UP_GET_US } else { GIVE_UP_US };
+        let impatient = operation == KvOperation::Get && (self.reads || self.stays || self.random.chance(1, 2));
+        let give_up_us = if impatient { *self.random.pick(&GIVE_UP_GET_US) } else { GIVE_UP_US };
         self.asking.insert(Asking { id, about, operation, expiry, began_us: now_us, tried_us: 0, tries: 0, give_up_us })
     }
 

@@ -56,6 +56,7 @@ fn mix(random: &mut Random, plan: &Plan) -> ([u64; WEIGHTS.len()], u64) {
     if plan.fronts == 0 {
         // Without front-ends nothing can happen to them.
         weights[14..].fill(0);
+        weights[13] = 32;
     }
     let all = weights;
     if random.chance(1, 2) {
@@ -164,19 +165,19 @@ fn mislead(random: &mut Random, plan: &Plan, for_us: u64) -> Act {
 /// What is said to a node of one kind, or what it says, comes later than all else; perhaps it hears no manager meanwhile.
 fn hold_back(random: &mut Random, plan: &Plan, node: usize) -> Vec<(u64, Act)> {
     let for_us = random.within(50_000, 4_000_000);
-    match random.below(4) {
-        0 => return strand(random, plan, node),
+    match random.below(6) {
+        0 | 2 => return strand(random, plan, node),
+        1 if random.chance(1, 2) => return learn_twice(random, node),
         1 => {
-            let (said, kind) =
-                *random.pick(&[("level", ORDERS), ("sealed", ORDERS), ("copy", "copy-part"), ("copy", "copy-part")]);
-            let mut acts = vec![(0, Act::HoldBackAt { node, said, kind, for_us: random.within(400_000, 5_000_000) })];
-            if random.chance(1, 2) {
+            let for_us = random.within(400_000, 5_000_000);
+            let said = *random.pick(&["level", "sealed"]);
+            let drained_us = random.within(20_000, 1_000_000);
+            return vec![
+                (0, Act::HoldBackAt { node, said, kind: ORDERS, for_us }),
                 // What the node was told to be it soon no longer is, and perhaps is again.
-                let drained_us = random.within(20_000, 1_000_000);
-                acts.push((drained_us, Act::Drain { node }));
-                acts.push((drained_us + random.within(100_000, 2_000_000), Act::Stay { node }));
-            }
-            return acts;
+                (drained_us, Act::Drain { node }),
+                (drained_us + random.within(100_000, 2_000_000), Act::Stay { node }),
+            ];
         }
         _ => {}
     }
@@ -187,6 +188,21 @@ fn hold_back(random: &mut Random, plan: &Plan, node: usize) -> Vec<(u64, Act)> {
         acts.push(Act::Cut { links, for_us: random.within(for_us / 2 + 1, for_us + 1) });
     }
     at_once(acts)
+}
+
+/// A node copies what it is to have, is told in the middle that it is not to have it, then to copy it all the same; and
+/// what it was sent the first time comes late.
+fn learn_twice(random: &mut Random, node: usize) -> Vec<(u64, Act)> {
+    let learns_us = random.within(500_000, 1_500_000);
+    let leaves_us = learns_us + random.within(20_000, 200_000);
+    let for_us = random.within(200_000, 1_200_000);
+    vec![
+        (0, Act::Drain { node }),
+        (learns_us, Act::Stay { node }),
+        (learns_us, Act::HoldBackAt { node, said: "copy", kind: "copy-part", for_us }),
+        (leaves_us, Act::Drain { node }),
+        (leaves_us + random.within(50_000, 400_000), Act::Stay { node }),
+    ]
 }
 
 /// A member hears no manager, then late what its neighbours say; after a while no manager hears it; and some go on asking it.

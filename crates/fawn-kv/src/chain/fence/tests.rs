@@ -69,7 +69,7 @@ fn joined_fences_are_the_higher_of_both_everywhere() {
 }
 
 /// A store in which everything is durable at once, and nothing is found.
-struct Nowhere;
+pub(in crate::chain) struct Nowhere;
 
 impl RangeStore for Nowhere {
     fn create(&mut self, _: RangeId, _: Interval) -> Gate {
@@ -126,7 +126,7 @@ fn around() -> Interval {
     keys(key_prefix() - 5, key_prefix() + 5)
 }
 
-const ME: Member = Member { node: NodeId(0), incarnation: Incarnation(1) };
+pub(in crate::chain) const ME: Member = Member { node: NodeId(0), incarnation: Incarnation(1) };
 const FRONT: Address = Address::Front(FrontId(3));
 
 fn fence(seq: u64, keys: Interval, epoch: u64) -> Entry {
@@ -136,7 +136,7 @@ fn fence(seq: u64, keys: Interval, epoch: u64) -> Entry {
 }
 
 /// One step of a member, and what it sends.
-fn step<T>(
+pub(in crate::chain) fn step<T>(
     replica: &mut Replica,
     step: impl FnOnce(&mut Replica, &mut Context<'_, Nowhere>) -> T,
 ) -> (T, Vec<Message>) {
@@ -150,7 +150,7 @@ fn step<T>(
     (did, out.into_iter().map(|(_, message)| message).collect())
 }
 
-fn recovered(meta: Meta, entries: Vec<Entry>) -> Recovered {
+pub(in crate::chain) fn recovered(meta: Meta, entries: Vec<Entry>) -> Recovered {
     Recovered { keys: Interval::ALL, held: Some(Attempt(1)), meta, entries }
 }
 
