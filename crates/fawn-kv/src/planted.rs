@@ -88,6 +88,11 @@ bugs! {
     NumbersAgain: "a chain whose members lost what they had not synced gives numbers out again",
     RevivesEarly: "a chain revives before all are back that may have synced more",
     DropUnknown: "a manager that lags has ranges dropped that it has not heard of",
+    FlushLeavesCache: "the owner of a wedge that was flushed keeps what it has cached",
+    FlushForgetsFlights: "what was asked before a flush fills the cache after it",
+    CacheOutlivesFlush: "what is cached is shown after a flush with a delay has come due",
+    FlushPastOwner: "a flush goes past the owner of its keys' wedge",
+    FlushDoneInPart: "a flush counts as done in a range that it has reached some keys of",
     SealedBlank: "a range that was sealed before it was inherited stays empty",
 }
 

@@ -21,6 +21,7 @@ mod client;
 mod coverage;
 mod faults;
 mod flash_store;
+mod flushes;
 mod fronts;
 mod invariants;
 mod lines;

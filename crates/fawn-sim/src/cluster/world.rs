@@ -16,6 +16,7 @@ use fawn_ring::Key;
 use super::acts::Act;
 use super::client::{Client, position};
 use super::coverage::Coverage;
+use super::flushes::Later;
 use super::fronts::{FrontPlace, wedges};
 use super::invariants::{Invariants, checksum};
 use super::lines;
@@ -112,6 +113,10 @@ pub(super) enum Event {
         value: u64,
         operation: u64,
     },
+    /// A flush can be due from now on, by one clock or another.
+    MayFlush(u64),
+    /// By all clocks the flush is due.
+    Flushed(u64),
 }
 
 struct Timed {
@@ -160,6 +165,10 @@ pub(super) struct World {
     pub(super) next_operation: u64,
     /// Values of puts that nobody knows the outcome of.
     pub(super) given_up: BTreeSet<u64>,
+    /// Flushes that are not due yet.
+    pub(super) later: Vec<Later>,
+    /// Nobody knows what became of a flush.
+    pub(super) flush_in_doubt: bool,
     invariants: Invariants,
     pub(super) summary: Summary,
     /// Of a thousand messages.
@@ -238,6 +247,8 @@ impl World {
             open: vec![None; plan.clients as usize],
             next_operation: 0,
             given_up: BTreeSet::new(),
+            later: Vec::new(),
+            flush_in_doubt: false,
             invariants: Invariants::default(),
             summary: Summary::default(),
             lost: 0,
@@ -368,6 +379,8 @@ impl World {
             Event::Read { node, run, ticket, read } => self.read(node, run, ticket, read),
             Event::MayExpire { key, value, expiry } => self.may_expire(key, value, expiry),
             Event::Expired { key, value, operation } => self.expired(key, value, operation),
+            Event::MayFlush(operation) => self.may_flush(operation),
+            Event::Flushed(operation) => self.flushed(operation),
             Event::ManagerTick(number) => {
                 self.after(self.tick_us, Event::ManagerTick(number));
                 let mut effects = Effects::default();
@@ -607,7 +620,7 @@ impl World {
         let kind = lines::name(message);
         self.summary.fenced += u64::from(matches!(message, Message::Reply { answer: Answer::Fenced, .. }));
         // Whoever keeps no session asks over a connection, which loses, but does not double.
-        let once = matches!(message, Message::Ask { answered: None, .. });
+        let once = matches!(message, Message::Ask { answered: None, .. } | Message::AskFlush { answered: None, .. });
         for to in receivers {
             self.summary.messages += 1;
             self.traffic.count(from, to, message, bytes.len());
