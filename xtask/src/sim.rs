@@ -135,6 +135,7 @@ fn many(seeds: Range<u64>, within: Option<Duration>, shape: Shape) -> anyhow::Re
         "forwards        {:>12}  {} take-overs, {} fences, {} fenced",
         fronts.forwards, fronts.takeovers, sum.fences, sum.fenced
     );
+    println!("flushes         {:>12}  through front-ends, {} came due later", fronts.flushes, sum.flushes_came_due);
     println!(
         "stateless gets  {:>12}  {} multi-gets, {} timed out, {} busy",
         fronts.stateless, fronts.many, fronts.timed_out, fronts.busy

@@ -58,11 +58,13 @@ pub enum Change {
         /// Where the log before it ends.
         after: Position,
     },
-    /// Every version is gone that was written before this record or, with `due`, before the first that is stamped with
-    /// that second or a later one.
+    /// Of these keys every version is gone that was written before this record or, with `due`, before the first that is
+    /// stamped with that second or a later one.
     Flush {
         /// Unix second; 0 for now.
         due: u32,
+        /// The keys: stretches that do not overlap.
+        keys: Vec<fawn_ring::Interval>,
     },
     /// Sessions that were not used since a time are forgotten, and none that began up to a time may begin here any more.
     Expire {
@@ -72,6 +74,9 @@ pub enum Change {
         horizon: u32,
     },
 }
+
+/// What a range remembers of each stretch that a flush is about, in bytes at most: where it begins and ends, twice.
+pub(crate) const FLUSHED_BYTES: usize = 4 * size_of::<fawn_ring::Interval>();
 
 /// One record of a range's log: what the head made of an operation, never the operation itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +104,11 @@ impl Entry {
 
     /// Bytes that it holds, about.
     pub fn bytes(&self) -> usize {
-        let value = if let Change::Value(version) = &self.change { version.value.len() } else { 0 };
+        let value = match &self.change {
+            Change::Value(version) => version.value.len(),
+            Change::Flush { keys, .. } => keys.len() * FLUSHED_BYTES,
+            _ => 0,
+        };
         size_of::<Self>() + self.key.len() + value
     }
 }

@@ -5,7 +5,7 @@
 //! * [`operation`]: what a client can ask of one key, and what the head of its chain makes of it.
 //! * [`ids`], [`entry`], [`message`]: names and numbers, records, what is said and its bytes.
 //! * [`chain`]: one node's part in the chain of one range. [`sessions`]: what was carried out already. [`meta`]: all that a
-//!   range remembers beside its keys. [`map`]: what everybody routes by.
+//!   range remembers beside its keys. [`steps`]: what is so for whole stretches of keys. [`map`]: what everybody routes by.
 //! * [`node`]: a node with its parts, its life and its lease; `inherit`: splits and merges there. [`manager`]: who decides.
 //! * [`front`]: front-ends: wedges of the key space, each with one owner, which caches them.
 //! * [`store`]: what the protocol needs of the datastore. [`planted`]: bugs for the simulator to find.
@@ -27,4 +27,5 @@ pub mod operation;
 pub mod paths;
 pub mod planted;
 pub mod sessions;
+pub mod steps;
 pub mod store;

@@ -47,12 +47,14 @@ pub enum Answer {
     Busy,
     /// The operation cannot be read: another version made it.
     Malformed,
-    /// The key's wedge has another owner by now, or a flush would go past the owners: this try did nothing.
+    /// The key's wedge, or one of a flush, has another owner by now: this try did nothing.
     Fenced,
     /// A front-end passed on what is not the receiver's: look again who owns the key's wedge.
     AskAgain,
     /// There was no answer in time: nobody knows whether the operation is, or will be, carried out.
     TimedOut,
+    /// All keys that [`Message::AskFlush`] is about are flushed, once, or will be when the flush is due.
+    Flushed,
 }
 
 /// What a node says of one of its ranges with every heartbeat.
@@ -93,16 +95,21 @@ pub enum Message {
         /// The operation, as postcard has it.
         operation: Vec<u8>,
     },
-    /// To the head: everything in the range is gone, `flush_all`.
+    /// To the head: of these keys everything is gone, `flush_all`. Keys that this request has reached already are passed
+    /// over.
     Flush {
         /// The range.
         range: RangeId,
-        /// Names the request, the same at every try and for every range.
+        /// Names the request, the same at every try, for all keys and every range.
         id: RequestId,
         /// All requests of the session up to this number have been answered.
         answered: u64,
         /// Who is to be answered.
         asker: Asker,
+        /// The epoch in which the asker owns the wedge of the keys.
+        wedge: WedgeEpoch,
+        /// Keys of the range.
+        keys: Interval,
         /// Unix second at which it is gone; 0 for now.
         due: u32,
     },
@@ -129,6 +136,9 @@ pub enum Message {
         tag: u64,
         /// See [`Message::Get`].
         continuation: Option<Continuation>,
+        /// Unix second from when on the answer may not be shown from a cache any more, because the key is flushed then; 0:
+        /// none.
+        until: u32,
         /// The answer.
         answer: Answer,
     },
@@ -434,6 +444,19 @@ pub enum Message {
         asker: Asker,
         /// The keys.
         keys: Vec<Vec<u8>>,
+    },
+    /// To a front-end: all is gone, `flush_all`.
+    AskFlush {
+        /// Names the request.
+        id: RequestId,
+        /// As in [`Message::Ask`].
+        answered: Option<u64>,
+        /// Who is to be answered.
+        asker: Asker,
+        /// It comes from another front-end, and is about the keys of this wedge; `None`: about all keys.
+        wedge: Option<WedgeId>,
+        /// Unix second at which all is gone; 0 for now.
+        due: u32,
     },
     /// To the manager: a front-end has started.
     FrontHello {

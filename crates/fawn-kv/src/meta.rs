@@ -5,13 +5,13 @@ use crate::entry::{Change, Entry, Version};
 use crate::ids::{Epoch, Position, Seq};
 use crate::planted::{Bug, planted};
 use crate::sessions::Sessions;
+use crate::steps::Steps;
 use fawn_ring::{Interval, Key};
 use serde::{Deserialize, Serialize};
 
-/// A `flush_all`: of the range, or of a part of it that was another range when it was flushed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What flushes have made of some keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Flush {
-    keys: Interval,
     /// Versions up to this number are gone.
     upto: u64,
     /// Unix second from which on everything is gone that was written before; 0 for none.
@@ -23,31 +23,34 @@ struct Flush {
 pub struct Alive {
     /// The range's time: the Unix second that the newest record is stamped with.
     pub time: u32,
-    /// None, or one for every key.
-    flushes: Vec<Flush>,
+    /// By position.
+    flushes: Steps<Flush>,
     /// Which wedge epochs are served still.
     pub fences: Fences,
 }
 
 impl Alive {
     /// A record is in the log.
-    pub fn apply(&mut self, keys: Interval, entry: &Entry) {
+    pub fn apply(&mut self, entry: &Entry) {
         if let Change::Fence { keys, epoch, .. } = &entry.change {
             self.fences.raise(keys, *epoch);
         }
-        let time = self.time.max(entry.time);
+        let (time, seq) = (self.time.max(entry.time), entry.position.seq.0);
         self.time = time;
-        for flush in self.flushes.iter_mut().filter(|flush| flush.due > 0 && flush.due <= time) {
-            (flush.upto, flush.due) = (flush.upto.max(entry.position.seq.0 - 1), 0);
+        let is_due = |flush: &Flush| flush.due > 0 && flush.due <= time;
+        if self.flushes.values().any(is_due) {
+            self.flushes.change(&Interval::ALL, |flush| {
+                if is_due(flush) {
+                    *flush = Flush { upto: flush.upto.max(seq - 1), due: 0 };
+                }
+            });
         }
-        if let Change::Flush { due } = entry.change {
-            if due <= time {
-                self.flushes = vec![Flush { keys, upto: entry.position.seq.0, due: 0 }];
-            } else if self.flushes.is_empty() {
-                self.flushes.push(Flush { keys, upto: 0, due });
-            }
-            for flush in self.flushes.iter_mut().filter(|_| due > time) {
-                flush.due = due;
+        if let Change::Flush { due, keys } = &entry.change {
+            for keys in keys {
+                // One that comes later takes the place of one that is not due yet.
+                self.flushes.change(keys, |flush| {
+                    *flush = if *due <= time { Flush { upto: seq, due: 0 } } else { Flush { due: *due, ..*flush } };
+                });
             }
         }
     }
@@ -59,35 +62,29 @@ impl Alive {
 
     /// Whether a version of `key` can be seen when a record stamped with `time`, no less than [`Alive::time`], is next.
     pub fn shows_at(&self, key: &Key, version: &Version, seq: Seq, time: u32) -> bool {
-        let gone = |flush: &Flush| (flush.due > 0 && flush.due <= time) || seq.0 <= flush.upto;
-        let flushed = self.flushes.iter().any(|flush| gone(flush) && flush.keys.contains(key));
+        let flush = self.flushes.at(key);
+        let flushed = (flush.due > 0 && flush.due <= time) || seq.0 <= flush.upto;
         !flushed && (version.expiry == 0 || version.expiry > time)
     }
 
-    fn cut(&self, keys: Interval) -> Self {
-        let part = |flush: &Flush| {
-            let (low, high) = (flush.keys.low.max(keys.low), flush.keys.high.min(keys.high));
-            (low <= high).then(|| Flush { keys: Interval::new(low, high), ..*flush })
-        };
-        let (time, fences) = (self.time, self.fences.clone());
-        Self { time, flushes: self.flushes.iter().filter_map(part).collect(), fences }
+    /// Unix second from which on what is there now of the key at a position is gone by a flush; 0: none is to come.
+    pub fn flush_due(&self, place: impl FnOnce() -> Key) -> u32 {
+        let awaits = self.flushes.values().any(|flush| flush.due > 0);
+        if awaits { self.flushes.at(&place()).due } else { 0 }
     }
 
-    fn joined(self, other: Self, keys: [Interval; 2]) -> Self {
-        let time = self.time.max(other.time);
-        let mut fences = self.fences.clone();
+    fn cut(&self, keys: Interval) -> Self {
+        Self { time: self.time, flushes: self.flushes.cut(&keys), fences: self.fences.clone() }
+    }
+
+    fn joined(self, other: &Self, keys: [Interval; 2]) -> Self {
+        let Self { time, flushes, mut fences } = self;
         fences.join(&other.fences);
-        let mut flushes: Vec<Flush> = Vec::new();
-        if self.flushes.is_empty() && other.flushes.is_empty() {
-            return Self { time, flushes, fences };
+        let mut flushes = flushes.cut(&keys[0]);
+        for (keys, flush) in other.flushes.parts(&keys[1]) {
+            flushes.change(&keys, |slot| *slot = flush);
         }
-        for (part, keys) in [self, other].into_iter().zip(keys) {
-            if part.flushes.is_empty() {
-                flushes.push(Flush { keys, upto: 0, due: 0 });
-            }
-            flushes.extend(part.flushes);
-        }
-        Self { time, flushes, fences }
+        Self { time: time.max(other.time), flushes, fences }
     }
 }
 
@@ -109,7 +106,7 @@ const BEGINS: usize = 16;
 
 impl Meta {
     /// A record is committed.
-    pub fn commit(&mut self, keys: Interval, entry: &Entry) {
+    pub fn commit(&mut self, entry: &Entry) {
         self.committed = entry.position;
         if let Change::Begin { after } = entry.change {
             self.begins.push((entry.position.epoch, after));
@@ -118,7 +115,7 @@ impl Meta {
             }
         }
         self.sessions.commit(entry);
-        self.alive.apply(keys, entry);
+        self.alive.apply(entry);
     }
 
     /// Whether this log is known to go on from one that was committed up to `other`. It does not where members lost what
@@ -147,7 +144,8 @@ impl Meta {
     /// What a range inherits of the two that it is made of; `self` is the lower one.
     #[must_use]
     pub fn joined(self, other: Self, keys: [Interval; 2], committed: Position) -> Self {
-        let alive = if planted(Bug::MergeLosesFlush) { Alive::default() } else { self.alive.joined(other.alive, keys) };
+        let alive =
+            if planted(Bug::MergeLosesFlush) { Alive::default() } else { self.alive.joined(&other.alive, keys) };
         let sessions =
             if planted(Bug::MergeLosesSessions) { Sessions::default() } else { self.sessions.merged(other.sessions) };
         Self { committed, sessions, alive, begins: Vec::new() }

@@ -353,6 +353,6 @@ fn context<'a, S>(
 }
 
 fn not_mine(id: RequestId, asker: Asker, continuation: Option<Continuation>, out: &mut Vec<(Address, Message)>) {
-    let reply = Message::Reply { id, tag: asker.tag, continuation, answer: Answer::NotMine };
+    let reply = Message::Reply { id, tag: asker.tag, continuation, until: 0, answer: Answer::NotMine };
     out.push((asker.address, reply));
 }

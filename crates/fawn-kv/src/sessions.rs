@@ -5,6 +5,7 @@ use crate::ids::{Position, RequestId};
 use crate::operation::Outcome;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
+use crate::steps::Steps;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -47,6 +48,9 @@ pub struct Sessions {
     by: BTreeMap<u64, Session>,
     /// A session that began up to this second, and is not there, has been forgotten.
     horizon: u32,
+    /// Of flushes that were carried out and are not known to be answered: which keys they have reached. It may be some of
+    /// the range only, where ranges that were merged were not all asked before.
+    flushed: BTreeMap<RequestId, Steps<bool>>,
 }
 
 impl Sessions {
@@ -63,12 +67,18 @@ impl Sessions {
         }
     }
 
+    /// The keys that the flush of this name has reached.
+    pub fn flushed(&self, id: RequestId) -> Option<&Steps<bool>> {
+        self.flushed.get(&id)
+    }
+
     /// Notes what a committed record answers.
     pub fn commit(&mut self, entry: &Entry) {
         if let Change::Expire { idle_since, horizon } = entry.change {
             self.horizon = self.horizon.max(horizon);
             let before = self.by.len();
             self.by.retain(|id, session| session.used > idle_since || began(*id) > horizon);
+            self.flushed.retain(|id, _| self.by.contains_key(&id.session));
             if self.by.len() < before {
                 took(Path::SessionsForgotten);
             }
@@ -79,13 +89,19 @@ impl Sessions {
         if answered > session.answered {
             session.answered = answered;
             session.forget_answered();
+            self.flushed.retain(|flush, _| flush.session != id.session || flush.number > answered);
         }
         if planted(Bug::OnlyTheHighest) {
             session.done = session.done.split_off(&id.number);
         }
         if id.number > session.answered {
             let before = session.done.insert(id.number, (entry.position, outcome));
-            assert!(before.is_none() || may_double(), "at most one record of a request is committed");
+            let flushes = if let Change::Flush { keys, .. } = &entry.change { keys.as_slice() } else { &[] };
+            let is_first = before.is_none() || !flushes.is_empty();
+            assert!(is_first || may_double(), "at most one record of a request about a key is committed");
+            for keys in flushes {
+                self.flushed.entry(id).or_default().add(keys);
+            }
         }
     }
 
@@ -99,6 +115,10 @@ impl Sessions {
             mine.done.extend(theirs.done);
             mine.forget_answered();
         }
+        for (id, theirs) in other.flushed {
+            self.flushed.entry(id).or_default().join(&theirs);
+        }
+        self.flushed.retain(|id, _| self.by.get(&id.session).is_some_and(|session| session.answered < id.number));
         self.horizon = self.horizon.max(other.horizon);
         self
     }

@@ -12,22 +12,21 @@ use crate::entry::Change;
 use crate::ids::{Address, WedgeEpoch};
 use crate::message::Message;
 use crate::planted::{Bug, planted};
+use crate::steps::Steps;
 use crate::store::RangeStore;
 use fawn_ring::{Interval, Key};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The lowest wedge epoch that is still served, by position.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fences {
-    /// From each position up to the next one's, this epoch; neighbours differ. Epoch 0 below the first.
-    steps: BTreeMap<Key, WedgeEpoch>,
+    steps: Steps<WedgeEpoch>,
 }
 
 impl Fences {
     /// The lowest wedge epoch that is served at a position.
     pub fn at(&self, position: &Key) -> WedgeEpoch {
-        self.steps.range(..=*position).next_back().map_or(WedgeEpoch(0), |(_, epoch)| *epoch)
+        self.steps.at(position)
     }
 
     /// Whether nothing was ever fenced.
@@ -37,29 +36,23 @@ impl Fences {
 
     /// Raises the fence of these keys to `epoch`, where it is lower.
     pub fn raise(&mut self, keys: &Interval, epoch: WedgeEpoch) {
-        let mut edges = vec![(keys.low, self.at(&keys.low))];
-        edges.extend(keys.high.successor().map(|next| (next, self.at(&next))));
-        self.steps.extend(edges);
-        for (_, step) in self.steps.range_mut(keys.low..=keys.high) {
-            *step = (*step).max(epoch);
-        }
-        let mut before = WedgeEpoch(0);
-        self.steps.retain(|_, step| std::mem::replace(&mut before, *step) != *step);
+        self.steps.change(keys, |step| *step = (*step).max(epoch));
     }
 
     /// Whether all these keys are fenced with `epoch` at least.
     pub fn cover(&self, keys: &Interval, epoch: WedgeEpoch) -> bool {
-        self.at(&keys.low) >= epoch && self.steps.range(keys.low..=keys.high).all(|(_, step)| *step >= epoch)
+        self.steps.parts(keys).all(|(_, step)| step >= epoch)
+    }
+
+    /// The highest epoch that any of these keys is fenced with.
+    pub fn highest(&self, keys: &Interval) -> WedgeEpoch {
+        self.steps.parts(keys).map(|(_, step)| step).max().unwrap_or_default()
     }
 
     /// Takes over the fences of another range: the higher epoch stays.
     pub fn join(&mut self, other: &Self) {
-        let mut steps = other.steps.iter().peekable();
-        while let Some((low, epoch)) = steps.next() {
-            let high = steps.peek().map_or(Key::MAX, |(next, _)| {
-                next.predecessor().expect("a step that follows another is not the lowest position")
-            });
-            self.raise(&Interval::new(*low, high), *epoch);
+        for (keys, epoch) in other.steps.parts(&Interval::ALL) {
+            self.raise(&keys, epoch);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Requests at the head: never carried out twice, conditions judged against the newest state.
 
-use super::replica::{Context, Phase, Replica};
+use super::replica::{Active, Context, Phase, Replica};
 use crate::entry::{Asked, Change, Entry, Kept, Version};
 use crate::ids::{Asker, Epoch, Position, RequestId, Seq, WedgeEpoch};
 use crate::message::Answer;
-use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
+use crate::operation::{self, Append, Decision, Item, NewValue, Operation, evaluate};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::sessions::Known;
@@ -42,6 +42,17 @@ pub(super) struct Queue {
     expired_at: u32,
 }
 
+impl Active {
+    /// Whether the chain takes no writes.
+    pub(super) fn is_too_short(&self) -> bool {
+        let too_few = self.chain.members.len() < usize::from(self.chain.rules.min_write_replicas);
+        if too_few {
+            took(Path::TooFew);
+        }
+        too_few && !planted(Bug::TooShort)
+    }
+}
+
 impl Replica {
     pub(super) fn request<S: RangeStore>(&mut self, request: Request, context: &mut Context<'_, S>) {
         let (asker, id) = (request.asker, request.id);
@@ -50,6 +61,12 @@ impl Replica {
         }
         if !self.keys.contains(&request.lies) {
             return self.reply(asker, id, Answer::NotMine, context);
+        }
+        let is_head = matches!(&self.phase, Phase::Active(active) if active.is_head());
+        if is_head && self.is_fenced(&request.lies, request.wedge) {
+            // Nor is it told what came of a try by way of the new owner, which may not know that yet, and cache what was
+            // there before.
+            return self.reply(asker, id, Answer::Fenced, context);
         }
         if let Some(answer) = self.answered(id) {
             return self.reply(asker, id, answer, context);
@@ -65,10 +82,6 @@ impl Replica {
             // Not all members were asked.
             return self.reply(asker, id, Answer::NotMine, context);
         }
-        if self.is_fenced(&request.lies, request.wedge) {
-            return self.reply(asker, id, Answer::Fenced, context);
-        }
-        let Phase::Active(active) = &mut self.phase else { return };
         if self.suffix.len() + active.queue.waiting.len() >= context.timing.pending || lags {
             return self.reply(asker, id, Answer::Busy, context);
         }
@@ -93,14 +106,20 @@ impl Replica {
     }
 
     /// Answers, unless that is for the owner to do.
-    fn reply<S: RangeStore>(&self, asker: Asker, id: RequestId, answer: Answer, context: &mut Context<'_, S>) {
+    pub(super) fn reply<S: RangeStore>(
+        &self,
+        asker: Asker,
+        id: RequestId,
+        answer: Answer,
+        context: &mut Context<'_, S>,
+    ) {
         if !matches!(&self.phase, Phase::Active(active) if active.is_silent()) {
             context.reply(asker, id, answer);
         }
     }
 
     /// What a request can be answered at once, if anything: it was carried out, or cannot be, here.
-    fn answered(&self, id: RequestId) -> Option<Answer> {
+    pub(super) fn answered(&self, id: RequestId) -> Option<Answer> {
         let Phase::Active(active) = &self.phase else { return Some(Answer::NotMine) };
         if !active.is_head() {
             return Some(Answer::NotMine);
@@ -124,33 +143,7 @@ impl Replica {
         {
             return Some(Answer::Done { outcome: asked.outcome, position: *position, again: true });
         }
-        let too_few = active.chain.members.len() < usize::from(active.chain.rules.min_write_replicas);
-        if too_few {
-            took(Path::TooFew);
-        }
-        (too_few && !planted(Bug::TooShort)).then_some(Answer::TooFew)
-    }
-
-    /// Everything in the range is to be gone.
-    pub(super) fn flush<S: RangeStore>(
-        &mut self,
-        id: RequestId,
-        answered: u64,
-        asker: Asker,
-        due: u32,
-        context: &mut Context<'_, S>,
-    ) {
-        if let Some(answer) = self.answered(id) {
-            return self.reply(asker, id, answer, context);
-        }
-        if !self.ahead.fences.is_empty() {
-            // Front-ends may have cached what it would remove.
-            return self.reply(asker, id, Answer::Fenced, context);
-        }
-        if !self.asked.contains_key(&id) {
-            let asked = Asked { id, answered, asker, outcome: Outcome::Deleted };
-            self.append_next(Vec::new(), Change::Flush { due }, Some(asked), context);
-        }
+        active.is_too_short().then_some(Answer::TooFew)
     }
 
     /// Forgets sessions that have not been used for long.

@@ -15,6 +15,7 @@
 mod change;
 mod feed;
 mod fence;
+mod flush;
 mod follow;
 mod head;
 mod replica;

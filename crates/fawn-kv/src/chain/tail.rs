@@ -48,8 +48,13 @@ pub(super) struct Gets {
 }
 
 fn answer<S: RangeStore>(get: Get, answer: Answer, context: &mut Context<'_, S>) {
+    answer_until(get, answer, 0, context);
+}
+
+/// An answer that no cache shows from a Unix second on; 0: none.
+fn answer_until<S: RangeStore>(get: Get, answer: Answer, until: u32, context: &mut Context<'_, S>) {
     let Get { id, asker: Asker { address, tag }, continuation, .. } = get;
-    context.out.push((address, Message::Reply { id, tag, continuation, answer }));
+    context.out.push((address, Message::Reply { id, tag, continuation, until, answer }));
 }
 
 impl Replica {
@@ -148,11 +153,13 @@ impl Replica {
             let shown = |version: &Version, time: u32| alive.shows_at(&get.lies, version, seq, time);
             let time = if planted(Bug::ExpiryByClock) { context.unix } else { alive.time };
             let now = kept.version.as_ref().is_some_and(|version| shown(version, time));
-            let soon = now && !kept.version.as_ref().is_some_and(|version| shown(version, time.max(context.unix)));
+            // Another member may have committed what is only in the log here, and have shown that it is gone.
+            let later = time.max(context.unix).max(self.ahead.time);
+            let soon = now && !kept.version.as_ref().is_some_and(|version| shown(version, later));
             (Kept { version: kept.version.filter(|_| now), ..kept }, soon && !barred)
         });
         let bug = planted(Bug::NoLeaseCheck) || planted(Bug::SpreadWithoutLease);
-        // By this member's clock it is gone, by the range's it is not: the head's clock decides.
+        // By this member's clock, or its log, it is gone, by what is committed it is not: the head's clock decides.
         match kept {
             Some((_, true)) if active.is_tail() => active.gets.unbarred.push(get),
             Some((_, true)) => self.pass_on(get, context),
@@ -161,7 +168,8 @@ impl Replica {
                     barred || context.has_lease(active.since_us) || bug,
                     "whoever answers a get has a lease or a barrier"
                 );
-                answer(get, Answer::Found(kept.map(|(kept, _)| kept)), context);
+                let until = self.meta.alive.flush_due(|| get.lies);
+                answer_until(get, Answer::Found(kept.map(|(kept, _)| kept)), until, context);
             }
         }
     }

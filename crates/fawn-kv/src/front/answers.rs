@@ -14,29 +14,27 @@ impl Front {
     /// A chain, or another front-end, has answered.
     pub(super) fn answered(
         &mut self,
-        id: RequestId,
-        tag: u64,
+        (id, tag): (RequestId, u64),
         answer: Answer,
+        until: u32,
         now: Now,
         out: &mut Vec<(Address, Message)>,
     ) {
         let now_us = now.us;
         let Some(flight) = self.flights.get(tag).filter(|flight| flight.id == id) else {
-            // To a try that was given up, or answered otherwise.
-            if let Answer::Found(Some(kept)) = answer
-                && planted(Bug::LateReplyFills)
-            {
-                self.fill_late(kept);
-            }
-            return;
+            // To a try that was given up, or answered otherwise; or of a flush.
+            return match answer {
+                Answer::Found(Some(kept)) if planted(Bug::LateReplyFills) => self.fill_late(kept),
+                answer => self.flush_answered(id, tag, &answer, now_us, out),
+            };
         };
         match answer {
             Answer::Found(kept) if flight.is_get() => {
-                self.found(tag, kept.as_ref(), now_us);
+                self.found(tag, kept.as_ref(), until, now_us);
                 self.end(tag, &Answer::Found(kept), out);
             }
             Answer::Done { outcome, position, again } if !flight.is_get() => {
-                self.done(tag, outcome, position, again, now);
+                self.done(tag, (outcome, position, again), until, now);
                 self.end(tag, &Answer::Done { outcome, position, again }, out);
             }
             Answer::Unknown { time } if !flight.is_get() => {
@@ -67,16 +65,16 @@ impl Front {
     }
 
     /// A tail has shown a key.
-    fn found(&mut self, tag: u64, kept: Option<&Kept>, now_us: u64) {
+    fn found(&mut self, tag: u64, kept: Option<&Kept>, until: u32, now_us: u64) {
         let flight = self.flights.get(tag).expect("what is answered is in flight");
         let (place, key) = (flight.place, flight.key.clone());
         let known = kept.cloned().unwrap_or(Kept { key, position: Position::default(), version: None });
         let newest = self.see(&place, &known.key, age(&known));
-        self.fill(tag, place, known, newest, now_us);
+        self.fill(tag, place, (known, until), newest, now_us);
     }
 
     /// An operation was carried out.
-    fn done(&mut self, tag: u64, outcome: Outcome, position: Position, again: bool, now: Now) {
+    fn done(&mut self, tag: u64, (outcome, position, again): (Outcome, Position, bool), until: u32, now: Now) {
         let flight = self.flights.get(tag).expect("what is answered is in flight");
         let (place, key) = (flight.place, flight.key.clone());
         let Work::Write { operation, .. } = &flight.work else { unreachable!("a get is not carried out") };
@@ -89,7 +87,7 @@ impl Front {
         let newest = self.see(&place, &key, (position, gone));
         if !again || planted(Bug::RetryFills) {
             let version = if let Made::Version(version) = made { Some(version) } else { None };
-            self.fill(tag, place, Kept { key, position, version }, newest, now.us);
+            self.fill(tag, place, (Kept { key, position, version }, until), newest, now.us);
         }
     }
 
@@ -110,8 +108,8 @@ impl Front {
         self.flights.spoil(key);
     }
 
-    /// The answer of a request as the newest version of its key, if it is.
-    fn fill(&mut self, tag: u64, place: Key, kept: Kept, newest: Age, now_us: u64) {
+    /// The answer of a request as the newest version of its key, if it is, to be shown before the Unix second `until`.
+    fn fill(&mut self, tag: u64, place: Key, (kept, until): (Kept, u32), newest: Age, now_us: u64) {
         let flight = self.flights.get(tag).expect("what is answered is in flight");
         let Some(own) = self.own_at(&place).filter(|own| flight.epoch == Some(own.epoch) && own.is_served()) else {
             return;
@@ -119,7 +117,7 @@ impl Front {
         let is_newest = age(&kept) >= newest && flight.fills;
         if own.has_lease(now_us) && (is_newest || planted(Bug::NoVersionFloor)) {
             let epoch = own.epoch;
-            self.cache.fill(place, kept, epoch);
+            self.cache.fill(place, kept, until, epoch);
         }
     }
 
@@ -130,7 +128,7 @@ impl Front {
         if let Some(epoch) = self.own_at(&place).map(|own| own.epoch)
             && older
         {
-            self.cache.fill(place, kept, epoch);
+            self.cache.fill(place, kept, 0, epoch);
         }
     }
 
@@ -158,7 +156,7 @@ impl Front {
         if !matches!(address, Address::Client(_)) {
             return;
         }
-        out.push((address, Message::Reply { id, tag, continuation: Some(continuation), answer }));
+        out.push((address, Message::Reply { id, tag, continuation: Some(continuation), until: 0, answer }));
     }
 }
 

@@ -26,6 +26,8 @@ pub fn entries_for(nodes: usize, factor: u32) -> u64 {
 #[derive(Clone, Debug)]
 struct Entry {
     kept: Kept,
+    /// Unix second from when on it may not be shown; 0: none.
+    until: u32,
     epoch: WedgeEpoch,
 }
 
@@ -84,15 +86,16 @@ impl Cache {
         }
     }
 
-    /// What is known of a key in a wedge epoch.
-    pub fn get(&mut self, place: &Key, key: &[u8], epoch: WedgeEpoch) -> Option<&Kept> {
+    /// What is known of a key in a wedge epoch, and from which Unix second on it may not be shown; 0: none.
+    pub fn get(&mut self, place: &Key, key: &[u8], epoch: WedgeEpoch) -> Option<(&Kept, u32)> {
         let entry = self.entries.get(place)?;
-        (entry.kept.key == key && entry.epoch == epoch).then_some(&entry.kept)
+        (entry.kept.key == key && entry.epoch == epoch).then_some((&entry.kept, entry.until))
     }
 
     /// The same in whatever epoch, as a planted bug has it.
-    pub(super) fn get_of_any_epoch(&mut self, place: &Key, key: &[u8]) -> Option<&Kept> {
-        self.entries.get(place).filter(|entry| entry.kept.key == key).map(|entry| &entry.kept)
+    pub(super) fn get_of_any_epoch(&mut self, place: &Key, key: &[u8]) -> Option<(&Kept, u32)> {
+        let entry = self.entries.get(place).filter(|entry| entry.kept.key == key)?;
+        Some((&entry.kept, entry.until))
     }
 
     /// How new what is here of a key is, whatever its epoch.
@@ -100,13 +103,14 @@ impl Cache {
         self.entries.peek(place).filter(|entry| entry.kept.key == key).map(|entry| age(&entry.kept))
     }
 
-    /// Takes a version, in the place of another one that may be here. One that is too large to be cached is not, nor is
+    /// Takes a version that may be shown before the Unix second `until`, or always (0), in the place of another one that
+    /// may be here. One that is too large to be cached is not, nor is
     /// the other one any more.
-    pub fn fill(&mut self, place: Key, kept: Kept, epoch: WedgeEpoch) {
+    pub fn fill(&mut self, place: Key, kept: Kept, until: u32, epoch: WedgeEpoch) {
         if units(&kept) * 8 > self.entries.capacity().max(8) {
             self.remove(&place);
         } else {
-            self.entries.insert(place, Entry { kept, epoch });
+            self.entries.insert(place, Entry { kept, until, epoch });
         }
     }
 
@@ -162,12 +166,12 @@ mod tests {
         let mut cache = Cache::new(1 << 20);
         cache.resize(100);
         for number in 0..1000 {
-            cache.fill(at(number), kept(number, 10), EPOCH);
+            cache.fill(at(number), kept(number, 10), 0, EPOCH);
         }
         assert!((50..=100).contains(&cache.len()), "{} entries", cache.len());
         cache.resize(u64::MAX);
         for number in 0..1000 {
-            cache.fill(at(number), kept(number, 30_000), EPOCH);
+            cache.fill(at(number), kept(number, 30_000), 0, EPOCH);
         }
         assert!(cache.len() * 30_000 <= 1 << 20 && cache.len() > 20, "{} entries", cache.len());
         cache.resize(10);
@@ -178,9 +182,9 @@ mod tests {
     fn a_value_that_is_too_large_takes_the_place_of_nothing_but_its_own_key() {
         let mut cache = Cache::new(1 << 20);
         cache.resize(100);
-        cache.fill(at(1), kept(1, 10), EPOCH);
-        cache.fill(at(2), kept(2, 10), EPOCH);
-        cache.fill(at(1), kept(1, 1 << 20), EPOCH);
+        cache.fill(at(1), kept(1, 10), 0, EPOCH);
+        cache.fill(at(2), kept(2, 10), 0, EPOCH);
+        cache.fill(at(1), kept(1, 1 << 20), 0, EPOCH);
         assert_eq!(cache.get(&at(1), &1_u64.to_be_bytes(), EPOCH), None, "the older version is gone");
         assert!(cache.get(&at(2), &2_u64.to_be_bytes(), EPOCH).is_some());
     }
@@ -189,7 +193,7 @@ mod tests {
     fn an_entry_of_another_wedge_epoch_is_not_shown() {
         let mut cache = Cache::new(1 << 20);
         cache.resize(100);
-        cache.fill(at(1), kept(1, 10), EPOCH);
+        cache.fill(at(1), kept(1, 10), 0, EPOCH);
         assert_eq!(cache.get(&at(1), &1_u64.to_be_bytes(), EPOCH.next()), None);
         assert_eq!(cache.get(&at(1), b"another key at the same position", EPOCH), None);
         cache.empty(&Interval::ALL);
@@ -207,9 +211,9 @@ mod tests {
             if cache.get(&at(hot), &key, EPOCH).is_some() {
                 hits += 1;
             } else {
-                cache.fill(at(hot), kept(hot, 10), EPOCH);
+                cache.fill(at(hot), kept(hot, 10), 0, EPOCH);
             }
-            cache.fill(at(1_000_000 + number), kept(1_000_000 + number, 10), EPOCH);
+            cache.fill(at(1_000_000 + number), kept(1_000_000 + number, 10), 0, EPOCH);
         }
         assert!(hits > 45_000, "{hits} of 50000");
     }

@@ -2,6 +2,7 @@
 
 use super::cache::Cache;
 use super::flights::{Flight, Flights, Waiter, Work};
+use super::flush::{AskFlush, Flushes};
 use super::life::Life;
 use super::many::Many;
 use super::routes::Routes;
@@ -11,6 +12,7 @@ use crate::chain::{Now, Timing};
 use crate::entry::Kept;
 use crate::ids::{Address, Asker, Chain, FrontId, NodeId, RequestId, WedgeId};
 use crate::message::{Answer, Continuation, Message};
+use crate::operation::is_past;
 use crate::planted::{Bug, planted};
 use fawn_ring::{Key, Secret};
 use std::collections::BTreeMap;
@@ -26,6 +28,8 @@ pub struct Limits {
     pub waiters: usize,
     /// Keys of one multi-get.
     pub keys: usize,
+    /// Flushes under way, of all wedges or of one.
+    pub flushes: usize,
     /// The cache may have this many times `N log2 N` entries …
     pub cache_factor: u32,
     /// … and no more bytes than this.
@@ -43,6 +47,7 @@ impl Default for Limits {
             bytes: 256 << 20,
             waiters: 4096,
             keys: 1024,
+            flushes: 256,
             cache_factor: 4,
             cache_bytes: 64 << 20,
             retry_us: 100_000,
@@ -68,6 +73,8 @@ pub struct Counts {
     pub stateless: u64,
     /// Multi-gets.
     pub many: u64,
+    /// Flushes that were asked for here, and carried out.
+    pub flushes: u64,
     /// Requests that were not taken on.
     pub busy: u64,
     /// Requests that were given up.
@@ -84,6 +91,7 @@ impl Counts {
         self.takeovers += other.takeovers;
         self.stateless += other.stateless;
         self.many += other.many;
+        self.flushes += other.flushes;
         self.busy += other.busy;
         self.timed_out += other.timed_out;
     }
@@ -120,6 +128,7 @@ pub struct Front {
     pub(super) own: BTreeMap<WedgeId, Own>,
     pub(super) cache: Cache,
     pub(super) flights: Flights,
+    pub(super) flushes: Flushes,
     pub(super) manys: BTreeMap<u64, Many>,
     /// Of parts of answers.
     pub(super) held_bytes: usize,
@@ -142,6 +151,7 @@ impl Front {
             own: BTreeMap::new(),
             cache: Cache::new(limits.cache_bytes),
             flights: Flights::default(),
+            flushes: Flushes::default(),
             manys: BTreeMap::new(),
             held_bytes: 0,
             counts: Counts::default(),
@@ -153,9 +163,9 @@ impl Front {
         &self.counts
     }
 
-    /// Requests in flight.
+    /// Requests in flight, and flushes under way.
     pub fn in_flight(&self) -> usize {
-        self.flights.len()
+        self.flights.len() + self.flushes.len()
     }
 
     /// The wedges that it serves under a valid lease.
@@ -168,7 +178,7 @@ impl Front {
     pub fn tick(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
         let now_us = now.us;
         self.live(now_us, out);
-        let mut unanswered = false;
+        let mut unanswered = self.tick_flushes(now_us, out);
         for tag in self.flights.tags() {
             let flight = self.flights.get(tag).expect("nothing has ended since");
             if now_us >= flight.began_us + self.limits.deadline_us {
@@ -195,7 +205,12 @@ impl Front {
                 }
             }
             Message::AskMany { id, asker, keys } => self.ask_many(id, asker, keys, now, out),
-            Message::Reply { id, tag, continuation: None, answer } => self.answered(id, tag, answer, now, out),
+            Message::AskFlush { id, answered, asker, wedge, due } => {
+                self.ask_flush(AskFlush { id, answered, asker, wedge, due }, now, out);
+            }
+            Message::Reply { id, tag, continuation: None, until, answer } => {
+                self.answered((id, tag), answer, until, now, out);
+            }
             Message::Reply { id, continuation: Some(continuation), answer, .. } => {
                 self.pass_on(id, continuation, answer, now.us, out);
             }
@@ -267,7 +282,7 @@ impl Front {
         self.send(tag, now.us, out);
     }
 
-    fn refuse(&mut self, waiter: Waiter, out: &mut Vec<(Address, Message)>) {
+    pub(super) fn refuse(&mut self, waiter: Waiter, out: &mut Vec<(Address, Message)>) {
         self.counts.busy += 1;
         self.deliver(waiter, Answer::Busy, out);
     }
@@ -282,10 +297,11 @@ impl Front {
         } else {
             self.cache.get(place, key, epoch)
         };
-        let kept = kept?.clone();
+        let (kept, until) = kept?;
+        let (kept, until) = (kept.clone(), if planted(Bug::CacheOutlivesFlush) { 0 } else { until });
         let expiry = kept.version.as_ref().map_or(0, |version| version.expiry);
-        if expiry != 0 && expiry <= now.unix {
-            // The chain judges, by its own time, whether it has expired.
+        if is_past(expiry, now.unix) || is_past(until, now.unix) {
+            // The chain judges, by its own time, whether it has expired, or is flushed.
             self.cache.remove(place);
             return None;
         }
@@ -379,7 +395,7 @@ impl Front {
     }
 
     /// As far as a request's session is answered; `None`: the front-end's own.
-    fn answered_up_to(&self, answered: Option<u64>) -> u64 {
+    pub(super) fn answered_up_to(&self, answered: Option<u64>) -> u64 {
         answered.unwrap_or_else(|| self.session.answered())
     }
 
@@ -397,7 +413,7 @@ impl Front {
     pub(super) fn deliver(&mut self, waiter: Waiter, answer: Answer, out: &mut Vec<(Address, Message)>) {
         match waiter {
             Waiter::Asker(Asker { address, tag }, id) => {
-                out.push((address, Message::Reply { id, tag, continuation: None, answer }));
+                out.push((address, Message::Reply { id, tag, continuation: None, until: 0, answer }));
             }
             Waiter::Part(many, at) => self.part(many, at, answer, out),
         }
@@ -411,7 +427,7 @@ impl Front {
         if let Some(kept) = self.hit(&place, &key, now) {
             let continuation = Some(Continuation { asker, blob });
             let answer = Answer::Found(Some(kept));
-            return out.push((asker.address, Message::Reply { id, tag: asker.tag, continuation, answer }));
+            return out.push((asker.address, Message::Reply { id, tag: asker.tag, continuation, until: 0, answer }));
         }
         let owner = self.routes.wedge_at(&place).and_then(|(_, wedge)| wedge.owner);
         let to_other = owner.filter(|owner| owner.front != self.id && !forwarded);
@@ -432,7 +448,7 @@ impl Front {
                 let continuation = Some(Continuation { asker, blob });
                 out.push((
                     asker.address,
-                    Message::Reply { id, tag: asker.tag, continuation, answer: Answer::AskAgain },
+                    Message::Reply { id, tag: asker.tag, continuation, until: 0, answer: Answer::AskAgain },
                 ));
             }
         }

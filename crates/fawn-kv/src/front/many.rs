@@ -74,6 +74,6 @@ impl Front {
     fn end_many(&mut self, number: u64, answer: Answer, out: &mut Vec<(Address, Message)>) {
         let Some(Many { asker: Asker { address, tag }, id, bytes, .. }) = self.manys.remove(&number) else { return };
         self.held_bytes -= bytes;
-        out.push((address, Message::Reply { id, tag, continuation: None, answer }));
+        out.push((address, Message::Reply { id, tag, continuation: None, until: 0, answer }));
     }
 }

@@ -11,10 +11,12 @@
 //! * `session`: its own session. `life`: its name, its lease, its wedges. `wedge`: a wedge that it owns. `routes`: who is in which chain and who owns
 //!   what.
 //! * [`Cache`]: the newest versions of few keys. `flights`: what was asked and is not answered. `many`: many gets as one.
+//!   `flush`: flushes, through the owners of all wedges.
 
 mod answers;
 mod cache;
 mod flights;
+mod flush;
 mod life;
 mod machine;
 mod many;

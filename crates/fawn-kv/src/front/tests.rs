@@ -14,28 +14,28 @@ use fawn_ring::{Interval, Secret};
 
 /// Names the start, and the front-end's own session.
 const LOW: u64 = 77;
-const LEASE_US: u64 = 2_000_000;
-const ME: FrontId = FrontId(0);
-const OTHER: FrontId = FrontId(1);
+pub(super) const LEASE_US: u64 = 2_000_000;
+pub(super) const ME: FrontId = FrontId(0);
+pub(super) const OTHER: FrontId = FrontId(1);
 
-struct Bench {
-    front: Front,
-    now_us: u64,
+pub(super) struct Bench {
+    pub(super) front: Front,
+    pub(super) now_us: u64,
     next: u64,
 }
 
 /// What the front-end asked a chain or another front-end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Sent {
-    to: Address,
-    id: RequestId,
-    tag: u64,
-    wedge: Option<WedgeEpoch>,
+pub(super) struct Sent {
+    pub(super) to: Address,
+    pub(super) id: RequestId,
+    pub(super) tag: u64,
+    pub(super) wedge: Option<WedgeEpoch>,
 }
 
 impl Bench {
     /// A front-end that owns the one wedge there is, in epoch 1, under a lease, and serves it.
-    fn serving() -> Self {
+    pub(super) fn serving() -> Self {
         let mut bench = Self::with(Limits::default());
         bench.lease(WedgeEpoch(1));
         bench.fence_all(WedgeEpoch(1));
@@ -43,7 +43,7 @@ impl Bench {
     }
 
     /// One that owns nothing yet.
-    fn with(limits: Limits) -> Self {
+    pub(super) fn with(limits: Limits) -> Self {
         let front = Front::new(ME, LOW, Timing::default(), limits, Secret([3; 32]));
         let mut bench = Self { front, now_us: 10_000_000, next: 1 };
         bench.hear(Message::FrontWelcome { nonce: LOW, incarnation: Incarnation(1) });
@@ -55,13 +55,13 @@ impl Bench {
         Now { us: self.now_us, unix: (self.now_us / 1_000_000) as u32 }
     }
 
-    fn hear(&mut self, message: Message) -> Vec<(Address, Message)> {
+    pub(super) fn hear(&mut self, message: Message) -> Vec<(Address, Message)> {
         let mut out = Vec::new();
         self.front.receive(self.now(), message, &mut out);
         out
     }
 
-    fn tick(&mut self, us: u64) -> Vec<(Address, Message)> {
+    pub(super) fn tick(&mut self, us: u64) -> Vec<(Address, Message)> {
         self.now_us += us;
         let mut out = Vec::new();
         self.front.tick(self.now(), &mut out);
@@ -69,7 +69,7 @@ impl Bench {
     }
 
     /// Two ranges, one node each; one wedge.
-    fn view(&mut self, epoch: WedgeEpoch, owner: Option<FrontId>) {
+    pub(super) fn view(&mut self, epoch: WedgeEpoch, owner: Option<FrontId>) {
         let halves = Interval::ALL.divide(2);
         let chain = |at: usize| Chain {
             epoch: Epoch(1),
@@ -84,7 +84,7 @@ impl Bench {
     }
 
     /// A heartbeat goes out and is answered at once.
-    fn lease(&mut self, epoch: WedgeEpoch) -> Vec<(Address, Message)> {
+    pub(super) fn lease(&mut self, epoch: WedgeEpoch) -> Vec<(Address, Message)> {
         let beat = |(_, message): &(Address, Message)| match message {
             Message::FrontHeartbeat { nonce, .. } => Some(*nonce),
             _ => None,
@@ -93,7 +93,7 @@ impl Bench {
         self.hear(Message::FrontLease { incarnation: Incarnation(1), nonce, wedges: vec![(WedgeId(0), epoch)] })
     }
 
-    fn fence_all(&mut self, epoch: WedgeEpoch) {
+    pub(super) fn fence_all(&mut self, epoch: WedgeEpoch) {
         let keys = Interval::ALL.divide(2);
         for (range, keys) in keys.into_iter().enumerate() {
             self.hear(Message::FenceHolds { range: RangeId(range as u32), keys, epoch });
@@ -110,51 +110,51 @@ impl Bench {
         self.hear(Message::Ask { id, answered, asker, forwarded: false, key, operation, continuation: None })
     }
 
-    fn get(&mut self, key: &str) -> Vec<(Address, Message)> {
+    pub(super) fn get(&mut self, key: &str) -> Vec<(Address, Message)> {
         self.ask(key, None)
     }
 
     /// A get that must be sent to a chain.
-    fn miss(&mut self, key: &str) -> Sent {
+    pub(super) fn miss(&mut self, key: &str) -> Sent {
         let out = self.get(key);
         asked(&out)
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Sent {
+    pub(super) fn set(&mut self, key: &str, value: &str) -> Sent {
         let out = self.ask(key, Some(&Operation::Store(Store::set(value.as_bytes()))));
         asked(&out)
     }
 
-    fn reply(&mut self, sent: &Sent, answer: Answer) -> Vec<(Address, Message)> {
-        self.hear(Message::Reply { id: sent.id, tag: sent.tag, continuation: None, answer })
+    pub(super) fn reply(&mut self, sent: &Sent, answer: Answer) -> Vec<(Address, Message)> {
+        self.hear(Message::Reply { id: sent.id, tag: sent.tag, continuation: None, until: 0, answer })
     }
 
-    fn stored(&mut self, sent: &Sent, seq: u64, again: bool) {
+    pub(super) fn stored(&mut self, sent: &Sent, seq: u64, again: bool) {
         let outcome = Outcome::Stored { cas: Cas::Appended, size: 1 };
         self.reply(sent, Answer::Done { outcome, position: at(seq), again });
     }
 
     /// What the cache shows of a key. If it has nothing, a get is under way from here on.
-    fn cached(&mut self, key: &str) -> Option<Answer> {
+    pub(super) fn cached(&mut self, key: &str) -> Option<Answer> {
         answers(&self.get(key)).pop()
     }
 }
 
-fn at(seq: u64) -> Position {
+pub(super) fn at(seq: u64) -> Position {
     Position { epoch: Epoch(1), seq: Seq(seq) }
 }
 
-fn kept(key: &str, value: &str, seq: u64) -> Kept {
+pub(super) fn kept(key: &str, value: &str, seq: u64) -> Kept {
     let value = value.as_bytes().to_vec();
     let version = Version { value, flags: 0, expiry: 0, stale: false, won: false, client_cas: None };
     Kept { key: key.as_bytes().to_vec(), position: at(seq), version: Some(version) }
 }
 
-fn found(key: &str, value: &str, seq: u64) -> Answer {
+pub(super) fn found(key: &str, value: &str, seq: u64) -> Answer {
     Answer::Found(Some(kept(key, value, seq)))
 }
 
-fn answers(out: &[(Address, Message)]) -> Vec<Answer> {
+pub(super) fn answers(out: &[(Address, Message)]) -> Vec<Answer> {
     let answer = |(to, message): &(Address, Message)| match message {
         Message::Reply { answer, .. } if *to == Address::Client(4) => Some(answer.clone()),
         _ => None,
@@ -162,18 +162,21 @@ fn answers(out: &[(Address, Message)]) -> Vec<Answer> {
     out.iter().filter_map(answer).collect()
 }
 
-fn all_asked(out: &[(Address, Message)]) -> Vec<Sent> {
+pub(super) fn all_asked(out: &[(Address, Message)]) -> Vec<Sent> {
     let sent = |(to, message): &(Address, Message)| match message {
         Message::Get { id, asker, wedge, .. } | Message::Request { id, asker, wedge, .. } => {
             Some(Sent { to: *to, id: *id, tag: asker.tag, wedge: Some(*wedge) })
         }
-        Message::Ask { id, asker, .. } => Some(Sent { to: *to, id: *id, tag: asker.tag, wedge: None }),
+        Message::Flush { id, asker, wedge, .. } => Some(Sent { to: *to, id: *id, tag: asker.tag, wedge: Some(*wedge) }),
+        Message::Ask { id, asker, .. } | Message::AskFlush { id, asker, .. } => {
+            Some(Sent { to: *to, id: *id, tag: asker.tag, wedge: None })
+        }
         _ => None,
     };
     out.iter().filter_map(sent).collect()
 }
 
-fn asked(out: &[(Address, Message)]) -> Sent {
+pub(super) fn asked(out: &[(Address, Message)]) -> Sent {
     let mut sent = all_asked(out);
     assert_eq!(sent.len(), 1, "one thing is asked: {out:?}");
     sent.remove(0)
@@ -451,9 +454,11 @@ fn of_a_get_with_a_continuation_nothing_is_remembered() {
     let miss = bench.miss("k");
     bench.reply(&miss, found("k", "old", 4));
     let continuation = continuation.clone();
-    let reply = Message::Reply { id, tag: 0, continuation: continuation.clone(), answer: found("k", "new", 5) };
+    let reply =
+        Message::Reply { id, tag: 0, continuation: continuation.clone(), until: 0, answer: found("k", "new", 5) };
     let out = bench.hear(reply);
-    let to_client = Message::Reply { id, tag: 8, continuation: continuation.clone(), answer: found("k", "new", 5) };
+    let to_client =
+        Message::Reply { id, tag: 8, continuation: continuation.clone(), until: 0, answer: found("k", "new", 5) };
     assert_eq!(out, [(Address::Client(4), to_client)]);
     let miss = bench.miss("k");
     bench.reply(&miss, found("k", "new", 5));
@@ -472,7 +477,7 @@ fn an_answer_with_a_continuation_goes_to_clients_alone() {
         let asker = Asker { address: Address::Front(front), tag: 8 };
         let (id, blob) = (RequestId { session: 9, number: 70 }, b"mine".to_vec());
         let continuation = Some(Continuation { asker, blob });
-        let reply = Message::Reply { id, tag: 0, continuation, answer: found("k", "new", 5) };
+        let reply = Message::Reply { id, tag: 0, continuation, until: 0, answer: found("k", "new", 5) };
         assert_eq!(bench.hear(reply), [], "two front-ends would pass it on to each other without end");
     }
 }

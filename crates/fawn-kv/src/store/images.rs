@@ -10,14 +10,14 @@ use fawn_store::{Refusal, Store};
 use super::Recovered;
 use super::convert::{record, record_of};
 use super::write::Write;
-use crate::entry::Entry;
+use crate::entry::{Change, Entry, FLUSHED_BYTES};
 use crate::ids::{Attempt, Position, RangeId, Seq};
 use crate::meta::Meta;
 
 /// Bytes of a checkpoint beside the metadata and the log of a range: its entry's header, keys, attempt, lengths.
 const FIXED_BYTES: usize = Store::RANGE_ENTRY_BYTES + 80;
-/// What a committed record can add to the metadata, at most: a session with a request, or a flush. A record that is in
-/// the log counts for more, so that committing it never makes the checkpoint longer.
+/// What a committed record can add to the metadata, at most: a session with a request, or a fence; a flush adds more for
+/// its keys. A record that is in the log counts for more, so that committing it never makes the checkpoint longer.
 const META_BYTES: usize = 80;
 const _: () = assert!(META_BYTES <= size_of::<Entry>());
 
@@ -120,7 +120,10 @@ impl Image {
         if entry.asked.is_some() || record_of(&entry).is_none() {
             self.meta_bytes += META_BYTES;
         }
-        self.meta.commit(self.keys, &entry);
+        if let Change::Flush { keys, .. } = &entry.change {
+            self.meta_bytes += keys.len() * FLUSHED_BYTES;
+        }
+        self.meta.commit(&entry);
         match record_of(&entry) {
             Some(record) => self.show(store, &record, entry.position),
             None => Ok(()),

@@ -36,6 +36,8 @@ pub enum About {
     Keys(u64, u64),
     /// All keys of a range: a flush.
     Range(RangeId, Interval),
+    /// All keys there are: a flush through front-ends.
+    All,
 }
 
 /// What a client has asked.
@@ -49,6 +51,8 @@ pub struct Asking {
     pub operation: KvOperation,
     /// Unix second at which the value that it stores expires; 0 for never.
     pub expiry: u32,
+    /// Unix second at which what it flushes is gone; 0 for now.
+    pub due: u32,
     /// When it began, and when it was last tried.
     pub began_us: u64,
     tried_us: u64,
@@ -58,6 +62,7 @@ pub struct Asking {
 
 /// One client.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // independent choices
 pub struct Client {
     /// Its number.
     pub number: u32,
@@ -68,6 +73,8 @@ pub struct Client {
     reads: bool,
     /// It only gets, and always asks the same front-end.
     stays: bool,
+    /// It flushes often.
+    flushes: bool,
     fronts: u64,
     /// The front-end that it asks.
     front: u32,
@@ -103,6 +110,7 @@ impl Client {
             keeps_session: fronts == 0 || random.chance(1, 2),
             reads: random.chance(1, if fronts > 0 { 2 } else { 4 }),
             stays: read_only == Some(front),
+            flushes: fronts > 0 && random.chance(1, 4),
             fronts: u64::from(fronts),
             front,
             sessions: 0,
@@ -134,11 +142,12 @@ impl Client {
         let value = u64::from(self.number + 1) * 1_000_000_000 + self.values;
         self.next += 1;
         let mut about = About::Key(key);
-        let mut expiry = 0;
+        let (mut expiry, mut due) = (0, 0);
         // Counters keep the expiry of what they count up from: keys of values that expire have none.
         let expires = key % 4 == 3;
         let kinds = if self.stays || (self.reads && self.random.chance(15, 16)) { 6 } else { 16 };
-        let operation = match self.random.below(kinds) {
+        let flushes = self.flushes && !self.stays && self.random.chance(1, 5);
+        let operation = match if flushes { 14 } else { self.random.below(kinds) } {
             0..6 => KvOperation::Get,
             6..10 if expires && self.random.chance(1, 4) => {
                 expiry = unix + 1 + self.random.below(4) as u32;
@@ -148,9 +157,11 @@ impl Client {
             10..12 => KvOperation::CompareAndSwap { expected: self.seen.get(&key).copied().unwrap_or(1), value },
             12 => KvOperation::Delete,
             13 => KvOperation::Add { value },
-            // A flush would go past the owners of wedges.
-            14 if self.fronts == 0 && self.random.chance(1, 8) => {
-                if let Some((range, chain)) = self.map.lookup(&position(key)) {
+            14 if flushes || self.random.chance(1, 8) => {
+                if self.fronts > 0 {
+                    about = About::All;
+                    due = if self.random.chance(1, 2) { unix + 1 + self.random.below(3) as u32 } else { 0 };
+                } else if let Some((range, chain)) = self.map.lookup(&position(key)) {
                     about = About::Range(range, chain.keys);
                 }
                 KvOperation::Delete
@@ -164,7 +175,8 @@ impl Client {
         }
         let impatient = operation == KvOperation::Get && (self.reads || self.stays || self.random.chance(1, 2));
         let give_up_us = if impatient { *self.random.pick(&GIVE_UP_GET_US) } else { GIVE_UP_US };
-        self.asking.insert(Asking { id, about, operation, expiry, began_us: now_us, tried_us: 0, tries: 0, give_up_us })
+        let (began_us, tried_us, tries) = (now_us, 0, 0);
+        self.asking.insert(Asking { id, about, operation, expiry, due, began_us, tried_us, tries, give_up_us })
     }
 
     /// Whether what it asks is never sent again.
@@ -184,6 +196,7 @@ impl Client {
             about: About::Key(key),
             operation,
             expiry: 0,
+            due: 0,
             began_us: now_us,
             tried_us: 0,
             tries: 0,
@@ -241,6 +254,10 @@ impl Client {
             About::Keys(first, count) => {
                 Message::AskMany { id, asker, keys: (first..first + count).map(name).collect() }
             }
+            About::All => {
+                let answered = self.keeps_session.then_some(id.number - 1);
+                Message::AskFlush { id, answered, asker, wedge: None, due: asking.due }
+            }
             About::Range(..) => unreachable!("nobody flushes past front-ends"),
             About::Key(key) => {
                 let operation = encode(asking);
@@ -259,6 +276,7 @@ impl Client {
         let lies = match asking.about {
             About::Key(key) | About::Keys(key, _) => position(key),
             About::Range(_, keys) => keys.low,
+            About::All => unreachable!("all is flushed through front-ends"),
         };
         let Some((range, chain)) = self.map.lookup(&lies) else {
             asking.tried_us = now_us.saturating_sub(TRY_US - 20_000).max(1);
@@ -268,11 +286,12 @@ impl Client {
         let answered = id.number - 1;
         let key = match asking.about {
             About::Range(flushed, _) if flushed != range => return self.asking.take().map(Ended::GivenUp),
-            About::Range(..) => {
-                let flush = Message::Flush { range, id, answered, asker, due: 0 };
+            About::Range(_, keys) => {
+                let flush = Message::Flush { range, id, answered, asker, wedge, keys, due: 0 };
                 out.extend(chain.writers().iter().map(|to| (Address::Node(to.node), flush.clone())));
                 return None;
             }
+            About::All => unreachable!("all is flushed through front-ends"),
             About::Key(key) | About::Keys(key, _) => name(key),
         };
         match encode(asking) {
@@ -297,7 +316,7 @@ impl Client {
                 self.map.learn_changes((since, number), chains);
                 None
             }
-            Message::Reply { id, tag, answer, continuation } => {
+            Message::Reply { id, tag, answer, continuation, .. } => {
                 let asking = self.asking.take_if(|asking| asking.id == id)?;
                 assert!(continuation.is_none_or(|given| given.blob == blob(id)), "a continuation comes back as it is");
                 self.replied(asking, tag, answer, unix)
@@ -310,6 +329,7 @@ impl Client {
         let once = self.asks_once(&asking);
         let outcomes = match answer {
             Answer::Done { .. } if matches!(asking.about, About::Range(..)) => vec![KvOutcome::Gone],
+            Answer::Flushed => vec![KvOutcome::Gone],
             Answer::Done { outcome, position, .. } => vec![outcome_of(outcome, position.seq.0)],
             Answer::Found(kept) => vec![found(kept)],
             Answer::FoundMany(kept) => kept.into_iter().map(found).collect(),
@@ -343,7 +363,7 @@ impl Client {
         };
         let first = match asking.about {
             About::Key(key) | About::Keys(key, _) => Some(key),
-            About::Range(..) => None,
+            About::Range(..) | About::All => None,
         };
         for (key, outcome) in first.into_iter().flat_map(|first| first..).zip(&outcomes) {
             if let KvOutcome::Hit { version: Some(version), .. }

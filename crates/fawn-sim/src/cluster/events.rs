@@ -73,6 +73,10 @@ pub(super) enum Event {
         value: u64,
         operation: u64,
     },
+    /// A flush can be due from now on, by one clock or another.
+    MayFlush(u64),
+    /// By all clocks the flush is due.
+    Flushed(u64),
 }
 
 /// An event, and when it happens; of two at the same time the lower number comes first.

@@ -42,6 +42,7 @@ pub fn of(seed: u64, plan: &Plan) -> Vec<(u64, Act)> {
         let quick = random.chance(1, 3);
         at_us += random.within(1000, if quick { 50_000 } else { most_us });
     }
+    all.sort_by_key(|(at_us, _)| *at_us);
     all
 }
 
@@ -60,7 +61,9 @@ fn mix(random: &mut Random, plan: &Plan) -> ([u64; WEIGHTS.len()], u64) {
     }
     let all = weights;
     if random.chance(1, 2) {
-        weights.iter_mut().for_each(|weight| *weight *= u64::from(random.chance(1, 4)));
+        for weight in &mut weights {
+            *weight *= u64::from(random.chance(1, 4));
+        }
     }
     if weights.iter().all(|weight| *weight == 0) {
         weights = all;

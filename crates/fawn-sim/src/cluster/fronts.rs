@@ -37,6 +37,7 @@ impl FrontPlace {
         let limits = Limits {
             flights: 64,
             waiters: 8,
+            flushes: 12,
             cache_factor: 1,
             retry_us: 100_000,
             deadline_us: if number == 0 { 900_000 } else { 2_500_000 },

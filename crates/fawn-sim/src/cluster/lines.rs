@@ -56,6 +56,7 @@ names! {
     FenceHolds: "fence-holds",
     Ask: "ask",
     AskMany: "ask-many",
+    AskFlush: "ask-flush",
     FrontHello: "front-hello",
     FrontWelcome: "front-welcome",
     FrontSuperseded: "front-superseded",
@@ -71,7 +72,7 @@ pub fn line(message: &Message) -> String {
         Message::Request { id, key, operation, .. } => {
             format!("#{} {} {}", id.number, text(key), operation_line(operation))
         }
-        Message::Flush { id, .. } => format!("#{}", id.number),
+        Message::Flush { id, .. } | Message::AskFlush { id, .. } => format!("#{}", id.number),
         Message::Get { id, key, .. } => format!("#{} {}", id.number, text(key)),
         Message::Reply { id, answer, .. } => format!("#{} {}", id.number, answer_line(answer)),
         Message::Feed { epoch, entries, mark, .. } => {

@@ -22,6 +22,7 @@ mod coverage;
 mod events;
 mod faults;
 mod flash_store;
+mod flushes;
 mod fronts;
 mod invariants;
 mod lines;

@@ -151,6 +151,8 @@ pub struct Summary {
     pub fenced: u64,
     /// See `fenced`.
     pub fences: u64,
+    /// Flushes with a delay that were judged when they were due.
+    pub flushes_came_due: u64,
     /// Simulated time, in microseconds.
     pub simulated_us: u64,
     /// Of everything that happened, in its order.
@@ -172,6 +174,7 @@ impl Summary {
         self.fronts.add(&other.fronts);
         self.fenced += other.fenced;
         self.fences += other.fences;
+        self.flushes_came_due += other.flushes_came_due;
         self.simulated_us += other.simulated_us;
         self.trace ^= other.trace;
         self.coverage.add(&other.coverage);

@@ -61,7 +61,7 @@ impl Image {
 
     fn settle_to(&mut self, to: Position) {
         while let Some(entry) = self.entries.pop_front_if(|entry| entry.position <= to) {
-            self.recovered.meta.commit(self.recovered.keys, &entry);
+            self.recovered.meta.commit(&entry);
             self.commit(&entry);
         }
     }

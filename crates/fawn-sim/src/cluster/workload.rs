@@ -41,6 +41,9 @@ impl World {
         self.open[number] = Some(id);
         let keys = self.keys_of(asking.about);
         self.note_asked(&keys, asking.operation);
+        if self.begun_flush(number, id, asking) {
+            return Ok(());
+        }
         for key in keys {
             self.check(key, |checker| checker.invoke(now_us, id, asking.operation))?;
         }
@@ -60,7 +63,7 @@ impl World {
     }
 
     /// Tells a key's checker something.
-    fn check(
+    pub(super) fn check(
         &mut self,
         key: u64,
         step: impl FnOnce(&mut Checker<KvModel>) -> Result<(), Failure>,
@@ -77,13 +80,14 @@ impl World {
     }
 
     /// The keys that an operation is about, by their numbers.
-    fn keys_of(&self, about: About) -> Vec<u64> {
+    pub(super) fn keys_of(&self, about: About) -> Vec<u64> {
         match about {
             About::Key(key) => vec![key],
             About::Keys(first, count) => (first..first + count).collect(),
             About::Range(_, keys) => {
                 (0..self.plan.keys).filter(|key| keys.contains(&self.positions[*key as usize])).collect()
             }
+            About::All => (0..self.plan.keys).collect(),
         }
     }
 
@@ -99,6 +103,9 @@ impl World {
         }
         self.summary.operations += u64::from(!outcomes.is_empty());
         self.summary.given_up += u64::from(outcomes.is_empty());
+        if self.ended_flush(id, &asking, !outcomes.is_empty()) {
+            return Ok(());
+        }
         for (at, key) in self.keys_of(asking.about).into_iter().enumerate() {
             let at_us = self.now_us;
             // What is about a whole range has one outcome for all keys.
@@ -140,6 +147,6 @@ impl World {
 }
 
 /// When it is that second by a clock that is right.
-fn time_of(unix: u32) -> u64 {
+pub(super) fn time_of(unix: u32) -> u64 {
     u64::from(unix.saturating_sub(BEGIN_UNIX)) * 1_000_000
 }

@@ -15,6 +15,7 @@ use super::acts::Act;
 use super::client::{Client, position};
 use super::coverage::Coverage;
 use super::events::{Event, Read, Timed};
+use super::flushes::Later;
 use super::fronts::{FrontPlace, wedges};
 use super::invariants::{Invariants, checksum};
 use super::lines;
@@ -68,6 +69,10 @@ pub(super) struct World {
     pub(super) next_operation: u64,
     /// Values of puts that nobody knows the outcome of.
     pub(super) given_up: BTreeSet<u64>,
+    /// Flushes that are not due yet.
+    pub(super) later: Vec<Later>,
+    /// Nobody knows what became of a flush.
+    pub(super) flush_in_doubt: bool,
     pub(super) invariants: Invariants,
     /// What is known of the cluster, if it is weak.
     pub(super) weak: Option<Weak>,
@@ -148,6 +153,8 @@ impl World {
             open: vec![None; plan.clients as usize],
             next_operation: 0,
             given_up: BTreeSet::new(),
+            later: Vec::new(),
+            flush_in_doubt: false,
             invariants: Invariants::of(plan.rules),
             weak: (plan.rules.consistency == Consistency::Weak).then(|| Weak::new(settings, plan.keys)),
             summary: Summary::default(),
@@ -290,6 +297,8 @@ impl World {
             Event::Read { node, run, ticket, read } => self.read(node, run, ticket, read),
             Event::MayExpire { key, value, expiry } => self.may_expire(key, value, expiry),
             Event::Expired { key, value, operation } => self.expired(key, value, operation),
+            Event::MayFlush(operation) => self.may_flush(operation),
+            Event::Flushed(operation) => self.flushed(operation),
             Event::ManagerTick(number) => {
                 self.after(self.tick_us, Event::ManagerTick(number));
                 let mut effects = Effects::default();
@@ -533,7 +542,7 @@ impl World {
         let kind = lines::name(message);
         self.summary.fenced += u64::from(matches!(message, Message::Reply { answer: Answer::Fenced, .. }));
         // Whoever keeps no session asks over a connection, which loses, but does not double.
-        let once = matches!(message, Message::Ask { answered: None, .. });
+        let once = matches!(message, Message::Ask { answered: None, .. } | Message::AskFlush { answered: None, .. });
         for to in receivers {
             self.summary.messages += 1;
             self.traffic.count(from, to, message, bytes.len());

@@ -78,7 +78,7 @@ impl Range {
     }
 
     fn commit(&mut self, entry: &Entry) {
-        self.meta.commit(self.keys, entry);
+        self.meta.commit(entry);
         let version = match &entry.change {
             Change::Delete => None,
             Change::Value(version) => Some(version.clone()),
@@ -91,7 +91,7 @@ impl Range {
     fn meta_at(&self, at: Position) -> Meta {
         let mut meta = self.base.clone();
         for entry in self.log.iter().filter(|entry| entry.position <= at) {
-            meta.commit(self.keys, entry);
+            meta.commit(entry);
         }
         meta
     }

@@ -67,7 +67,7 @@ impl RangeMachine {
         match self.random.below(10) {
             0 => Change::Nothing,
             1 => Change::Delete,
-            2 if self.random.chance(1, 5) => Change::Flush { due: 0 },
+            2 if self.random.chance(1, 5) => Change::Flush { due: 0, keys: vec![Interval::ALL] },
             _ => Change::Value(self.version()),
         }
     }
