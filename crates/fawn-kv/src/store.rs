@@ -104,6 +104,10 @@ pub trait RangeStore {
     /// holds whatever was committed up to `least`, and perhaps newer versions.
     fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, least: Position, ticket: Ticket) -> Scan;
 
+    /// Whether the head of the range should take what writes: there is room for more. Whatever comes down a chain is written
+    /// in any case.
+    fn ready(&mut self, range: RangeId) -> bool;
+
     /// The highest number of a deleted or expired version that the range no longer keeps: a log that ends below it
     /// cannot be brought up to date by what was written since.
     fn forgotten(&self, range: RangeId) -> Seq;

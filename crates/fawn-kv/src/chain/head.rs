@@ -82,7 +82,9 @@ impl Replica {
             // Not all members were asked.
             return self.reply(asker, id, Answer::NotMine, context);
         }
-        if self.suffix.len() + active.queue.waiting.len() >= context.timing.pending || lags {
+        // A member that does not answer cannot say that it is full: it takes what the owner takes.
+        let full = !active.is_silent() && !context.store.ready(self.range);
+        if self.suffix.len() + active.queue.waiting.len() >= context.timing.pending || lags || full {
             return self.reply(asker, id, Answer::Busy, context);
         }
         if let Some(queue) = active.queue.by_key.get_mut(&request.key) {

@@ -100,15 +100,6 @@ impl FlashStore {
         Ok(Opened { store, maintenance, opening, ranges })
     }
 
-    /// Whether the head of `range` should take a request that writes: neither the device, nor memory, nor the log is full,
-    /// and what waits to be committed of the range stays within its share of the log. A head that may not, says so to its
-    /// clients or does not answer; whatever comes down a chain is taken in any case.
-    pub fn ready(&mut self, range: RangeId) -> bool {
-        let share = self.store.longest_entry() / 4 / self.images.0.len().max(1);
-        let in_share = self.images.0.get(&range).is_none_or(|image| image.suffix_bytes() <= share);
-        in_share && self.waiting.is_empty() && self.failed.is_none() && self.store.takes_puts().is_ok()
-    }
-
     /// Longest record that the store takes, key and value together, in bytes: what a head refuses above.
     pub fn longest_record(&self) -> usize {
         self.store.longest_entry() / 4
@@ -363,6 +354,14 @@ impl RangeStore for FlashStore {
         let id = self.store.scan_versions(keys, self.part_bytes(), since.0);
         self.scans.insert(id, ticket);
         Scan::Later
+    }
+
+    /// Neither the device, nor memory, nor the log is full, and what waits to be committed of the range stays within its share
+    /// of the log.
+    fn ready(&mut self, range: RangeId) -> bool {
+        let share = self.store.longest_entry() / 4 / self.images.0.len().max(1);
+        let in_share = self.images.0.get(&range).is_none_or(|image| image.suffix_bytes() <= share);
+        in_share && self.waiting.is_empty() && self.failed.is_none() && self.store.takes_puts().is_ok()
     }
 
     fn forgotten(&self, range: RangeId) -> Seq {

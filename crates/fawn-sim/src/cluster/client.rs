@@ -7,13 +7,14 @@
 use std::collections::BTreeMap;
 
 use fawn_kv::entry::Kept;
-use fawn_kv::ids::{Address, Asker, FrontId, RangeId, RequestId, WedgeEpoch};
+use fawn_kv::ids::{Address, Asker, Consistency, FrontId, RangeId, RequestId, WedgeEpoch};
 use fawn_kv::map::Map;
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::{Arithmetic, Cas, Delete, Mode, Operation, Outcome, Store};
 
 use fawn_ring::{Interval, Key};
 
+use super::plan::Plan;
 use super::store::SECRET;
 use crate::history::{KvOperation, KvOutcome};
 use crate::random::Random;
@@ -73,6 +74,8 @@ pub struct Client {
     reads: bool,
     /// It only gets, and always asks the same front-end.
     stays: bool,
+    /// It asks for flushes with a delay as well.
+    delays: bool,
     /// It flushes often.
     flushes: bool,
     fronts: u64,
@@ -102,7 +105,8 @@ pub enum Ended {
 
 impl Client {
     /// Client `number`, whose session nobody else has. Of a front-end that is `read_only` nothing but gets is asked.
-    pub fn new(number: u32, fronts: u32, read_only: Option<u32>, mut random: Random) -> Self {
+    pub fn new(number: u32, plan: &Plan, read_only: Option<u32>, mut random: Random) -> Self {
+        let fronts = plan.fronts;
         let front = random.below(u64::from(fronts.max(1))) as u32;
         Self {
             number,
@@ -110,6 +114,8 @@ impl Client {
             keeps_session: fronts == 0 || random.chance(1, 2),
             reads: random.chance(1, if fronts > 0 { 2 } else { 4 }),
             stays: read_only == Some(front),
+            // In a weak cluster nobody can tell by when all members have carried such a flush out.
+            delays: plan.rules.consistency == Consistency::Chain,
             flushes: fronts > 0 && random.chance(1, 4),
             fronts: u64::from(fronts),
             front,
@@ -160,7 +166,11 @@ impl Client {
             14 if flushes || self.random.chance(1, 8) => {
                 if self.fronts > 0 {
                     about = About::All;
-                    due = if self.random.chance(1, 2) { unix + 1 + self.random.below(3) as u32 } else { 0 };
+                    due = if self.delays && self.random.chance(1, 2) {
+                        unix + 1 + self.random.below(3) as u32
+                    } else {
+                        0
+                    };
                 } else if let Some((range, chain)) = self.map.lookup(&position(key)) {
                     about = About::Range(range, chain.keys);
                 }

@@ -45,7 +45,7 @@ impl FlashNode {
         // Small, so that everything happens in the seconds that are simulated.
         let options = Options {
             segment_bytes: 16 << 10,
-            log_pages: 256,
+            log_pages: 512,
             slices: 4,
             slice_bytes: 24 << 10,
             ..Options::new(SECRET, 4 << 20)
@@ -208,6 +208,10 @@ impl RangeStore for FlashNode {
             }
         }
         found
+    }
+
+    fn ready(&mut self, range: RangeId) -> bool {
+        self.store.ready(range)
     }
 
     fn forgotten(&self, range: RangeId) -> Seq {

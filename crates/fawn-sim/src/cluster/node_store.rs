@@ -123,6 +123,10 @@ impl RangeStore for NodeStore {
         either!(self, store => store.scan(range, from, since, least, ticket))
     }
 
+    fn ready(&mut self, range: RangeId) -> bool {
+        either!(self, store => store.ready(range))
+    }
+
     fn forgotten(&self, range: RangeId) -> Seq {
         either!(self, store => store.forgotten(range))
     }

@@ -316,6 +316,10 @@ impl RangeStore for MemoryStore {
         Scan::Known(part)
     }
 
+    fn ready(&mut self, _: RangeId) -> bool {
+        true
+    }
+
     fn forgotten(&self, range: RangeId) -> Seq {
         self.shown.0.get(&range).map_or(Seq(0), |image| image.forgotten)
     }

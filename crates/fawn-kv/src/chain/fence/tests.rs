@@ -107,6 +107,9 @@ impl RangeStore for Nowhere {
     fn scan(&mut self, _: RangeId, _: Option<Key>, _: Seq, _: Position, _: Ticket) -> Scan {
         Scan::Known(Part::default())
     }
+    fn ready(&mut self, _: RangeId) -> bool {
+        true
+    }
     fn forgotten(&self, _: RangeId) -> Seq {
         Seq(0)
     }
