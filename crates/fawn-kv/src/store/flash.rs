@@ -230,6 +230,9 @@ impl FlashStore {
                     self.logged.push_back((Gate(self.written.0 - self.waiting.len() as u64), gate));
                 }
                 Err(Refusal::Busy | Refusal::NoSpace) if self.failed.is_none() => {
+                    if self.images.count_again() {
+                        continue;
+                    }
                     if !self.store.wants_checkpoint(true) || !self.checkpoint() {
                         return;
                     }
@@ -249,6 +252,7 @@ impl FlashStore {
             (instance_of(*range), write.encode(self.images.committed(*range)))
         };
         let states: Vec<_> = self.images.0.iter().map(state).collect();
+        self.images.count_again();
         self.store.checkpoint(&states).is_ok()
     }
 

@@ -161,6 +161,16 @@ impl Images {
         self.0.values().map(Image::checkpoint_bytes).sum()
     }
 
+    /// Counts anew what [`checkpoint_bytes`](Self::checkpoint_bytes) has counted up, whatever was forgotten since; whether
+    /// that is much less.
+    pub(super) fn count_again(&mut self) -> bool {
+        let before = self.checkpoint_bytes();
+        for image in self.0.values_mut() {
+            image.meta_bytes = bytes_of(&image.meta);
+        }
+        self.checkpoint_bytes() < before / 2
+    }
+
     /// Learns up to where a range was committed when its next write was made.
     ///
     /// # Errors

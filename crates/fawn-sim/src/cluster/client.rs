@@ -14,7 +14,7 @@ use fawn_kv::operation::{Arithmetic, Cas, Delete, Mode, Operation, Outcome, Stor
 
 use fawn_ring::{Interval, Key};
 
-use super::plan::Plan;
+use super::script::Script;
 use super::store::SECRET;
 use crate::history::{KvOperation, KvOutcome};
 use crate::random::Random;
@@ -76,6 +76,8 @@ pub struct Client {
     stays: bool,
     /// It asks for flushes with a delay as well.
     delays: bool,
+    /// It waits for whatever it gets: nothing goes wrong.
+    patient: bool,
     /// It flushes often.
     flushes: bool,
     fronts: u64,
@@ -105,8 +107,8 @@ pub enum Ended {
 
 impl Client {
     /// Client `number`, whose session nobody else has. Of a front-end that is `read_only` nothing but gets is asked.
-    pub fn new(number: u32, plan: &Plan, read_only: Option<u32>, mut random: Random) -> Self {
-        let fronts = plan.fronts;
+    pub fn new(number: u32, script: &Script, read_only: Option<u32>, mut random: Random) -> Self {
+        let (fronts, rules) = (script.plan.fronts, script.plan.rules);
         let front = random.below(u64::from(fronts.max(1))) as u32;
         Self {
             number,
@@ -115,7 +117,8 @@ impl Client {
             reads: random.chance(1, if fronts > 0 { 2 } else { 4 }),
             stays: read_only == Some(front),
             // In a weak cluster nobody can tell by when all members have carried such a flush out.
-            delays: plan.rules.consistency == Consistency::Chain,
+            delays: rules.consistency == Consistency::Chain,
+            patient: script.acts.is_empty(),
             flushes: fronts > 0 && random.chance(1, 4),
             fronts: u64::from(fronts),
             front,
@@ -183,7 +186,8 @@ impl Client {
         if self.fronts > 0 && operation == KvOperation::Get && self.random.chance(1, 8) {
             about = About::Keys(key, (keys - key).min(4));
         }
-        let impatient = operation == KvOperation::Get && (self.reads || self.stays || self.random.chance(1, 2));
+        let impatient =
+            operation == KvOperation::Get && !self.patient && (self.reads || self.stays || self.random.chance(1, 2));
         let give_up_us = if impatient { *self.random.pick(&GIVE_UP_GET_US) } else { GIVE_UP_US };
         let (began_us, tried_us, tries) = (now_us, 0, 0);
         self.asking.insert(Asking { id, about, operation, expiry, due, began_us, tried_us, tries, give_up_us })

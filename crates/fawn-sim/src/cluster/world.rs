@@ -135,7 +135,7 @@ impl World {
             .collect();
         let fronts = (0..plan.fronts).map(|number| FrontPlace::new(number, &mut random)).collect();
         let read_only = (plan.fronts > 1 && random.chance(1, 3)).then_some(0);
-        let clients = (0..plan.clients).map(|number| Client::new(number, &plan, read_only, random.fork()));
+        let clients = (0..plan.clients).map(|number| Client::new(number, script, read_only, random.fork()));
         let clients = clients.collect();
         let checkers = (0..plan.keys).map(|_| Some(Checker::new())).collect();
         let mut world = Self {

