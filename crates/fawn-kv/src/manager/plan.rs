@@ -193,7 +193,10 @@ impl Manager {
     ) {
         let range = &self.state.ranges[&id];
         let learner = range.learner.filter(|learner| self.is_alive(*learner, now_us));
-        let source = self.source_of(id, alive).expect("an active chain has members");
+        // Rather one that stays: whoever leaves need not be waited for.
+        let stay: Vec<Member> = alive.iter().filter(|member| wanted.contains(member)).copied().collect();
+        let source = self.source_of(id, if stay.is_empty() || self.is_weak(id) { alive } else { &stay });
+        let source = source.expect("an active chain has members");
         match (learner, missing) {
             (Some(learner), Some(_)) if wanted.contains(&learner) && self.is_caught_up(id, learner) => {
                 let rank = |member: &Member| wanted.iter().position(|other| other == member).unwrap_or(usize::MAX);

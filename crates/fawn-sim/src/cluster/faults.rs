@@ -170,18 +170,7 @@ fn hold_back(random: &mut Random, plan: &Plan, node: usize) -> Vec<(u64, Act)> {
     let for_us = random.within(50_000, 4_000_000);
     match random.below(6) {
         0 | 2 => return strand(random, plan, node),
-        1 if random.chance(1, 2) => return learn_twice(random, node),
-        1 => {
-            let for_us = random.within(400_000, 5_000_000);
-            let said = *random.pick(&["level", "sealed"]);
-            let drained_us = random.within(20_000, 1_000_000);
-            return vec![
-                (0, Act::HoldBackAt { node, said, kind: ORDERS, for_us }),
-                // What the node was told to be it soon no longer is, and perhaps is again.
-                (drained_us, Act::Drain { node }),
-                (drained_us + random.within(100_000, 2_000_000), Act::Stay { node }),
-            ];
-        }
+        1 => return deafen(random, node),
         _ => {}
     }
     let kind = if random.chance(1, 4) { ORDERS } else { *random.pick::<&str>(&MESSAGES) };
@@ -193,18 +182,19 @@ fn hold_back(random: &mut Random, plan: &Plan, node: usize) -> Vec<(u64, Act)> {
     at_once(acts)
 }
 
-/// A node copies what it is to have, is told in the middle that it is not to have it, then to copy it all the same; and
-/// what it was sent the first time comes late.
-fn learn_twice(random: &mut Random, node: usize) -> Vec<(u64, Act)> {
-    let learns_us = random.within(500_000, 1_500_000);
-    let leaves_us = learns_us + random.within(20_000, 200_000);
-    let for_us = random.within(200_000, 1_200_000);
+/// A node that comes to a chain hears late that it is in it: once it is to leave, or has left. It comes in the first place
+/// because it left before.
+fn deafen(random: &mut Random, node: usize) -> Vec<(u64, Act)> {
+    let comes_us = random.within(300_000, 1_500_000);
+    let leaves_us = comes_us + random.within(30_000, 600_000);
+    let for_us = random.within(600_000, 5_000_000);
+    let said = *random.pick(&["level", "level", "sealed"]);
     vec![
         (0, Act::Drain { node }),
-        (learns_us, Act::Stay { node }),
-        (learns_us, Act::HoldBackAt { node, said: "copy", kind: "copy-part", for_us }),
+        (comes_us, Act::Stay { node }),
+        (comes_us, Act::HoldBackAt { node, said, kind: ORDERS, for_us }),
         (leaves_us, Act::Drain { node }),
-        (leaves_us + random.within(50_000, 400_000), Act::Stay { node }),
+        (leaves_us + random.within(500_000, 5_000_000), Act::Stay { node }),
     ]
 }
 

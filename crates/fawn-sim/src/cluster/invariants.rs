@@ -173,8 +173,9 @@ impl Invariants {
     /// the one that the chain went on from.
     fn had_nothing_given_up(&self, me: Member, range: RangeId, replica: &Replica) -> Result<(), String> {
         let Some(GivenUp { records, by: Some(chain) }) = self.given_up.get(&range) else { return Ok(()) };
-        let before = self.chains.get(&(range, chain.after.epoch));
-        if before.is_none_or(|before| !before.has_node(me.node) || replica.held() < Some(before.attempt)) {
+        // Of the chain that was active last, though all its records may be lost: no other's members are waited for.
+        let before = self.chains.range((range, Epoch(0))..(range, chain.epoch)).next_back();
+        if before.is_none_or(|(_, before)| !before.has_node(me.node) || replica.held() < Some(before.attempt)) {
             return Ok(());
         }
         let lost = |position: &Position| *position > chain.after && records.contains_key(position);
