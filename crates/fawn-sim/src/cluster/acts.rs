@@ -74,7 +74,7 @@ pub enum Act {
     Replicas { count: u32 },
     /// Messages of one kind, to or from a node, come later than all else.
     HoldBack { node: usize, kind: &'static str, for_us: u64 },
-    /// The same, from when the node says something of another kind.
+    /// The same, from when the node says something of another kind; an eighth of the time later it is to leave.
     HoldBackAt { node: usize, said: &'static str, kind: &'static str, for_us: u64 },
     /// A front-end crashes, and starts again after a while.
     CrashFront { front: usize, for_us: u64 },

@@ -60,6 +60,8 @@ pub(super) enum Event {
     /// Something of the script happens.
     Act(usize),
     Restart(usize),
+    /// The operator has a node leave.
+    Leave(usize),
     Heal(u64),
     /// A value can expire from now on, by one clock or another.
     MayExpire {

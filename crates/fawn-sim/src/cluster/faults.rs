@@ -185,16 +185,14 @@ fn hold_back(random: &mut Random, plan: &Plan, node: usize) -> Vec<(u64, Act)> {
 /// A node that comes to a chain hears late that it is in it: once it is to leave, or has left. It comes in the first place
 /// because it left before.
 fn deafen(random: &mut Random, node: usize) -> Vec<(u64, Act)> {
-    let comes_us = random.within(300_000, 1_500_000);
-    let leaves_us = comes_us + random.within(30_000, 600_000);
+    let comes_us = random.within(500_000, 2_000_000);
     let for_us = random.within(600_000, 5_000_000);
     let said = *random.pick(&["level", "level", "sealed"]);
     vec![
         (0, Act::Drain { node }),
         (comes_us, Act::Stay { node }),
         (comes_us, Act::HoldBackAt { node, said, kind: ORDERS, for_us }),
-        (leaves_us, Act::Drain { node }),
-        (leaves_us + random.within(500_000, 5_000_000), Act::Stay { node }),
+        (comes_us + for_us + random.below(1_000_000), Act::Stay { node }),
     ]
 }
 

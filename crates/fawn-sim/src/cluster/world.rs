@@ -356,6 +356,7 @@ impl World {
                 let (_, act) = self.acts[number].clone();
                 self.act(&act)
             }
+            Event::Leave(node) => self.act(&Act::Drain { node }),
             Event::Restart(node) => {
                 self.restart(node);
                 Ok(())
@@ -503,6 +504,7 @@ impl World {
         {
             self.places[number].hold_back_at = None;
             self.held_back = Some((Party::Node(number), kind, self.now_us + for_us));
+            self.after(for_us / 8, Event::Leave(number));
         }
         let crash = self.places[number].crash_at;
         let crash = crash.filter(|(kind, ..)| out.iter().any(|(_, message)| lines::name(message) == *kind));
