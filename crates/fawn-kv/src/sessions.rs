@@ -105,9 +105,18 @@ impl Sessions {
         }
     }
 
-    /// Of two ranges that become one: all that either remembers.
+    /// Of two ranges that become one: all that either remembers. What one has forgotten of a session the other never knew: a
+    /// session that either has forgotten is.
     #[must_use]
-    pub fn merged(mut self, other: Self) -> Self {
+    pub fn merged(mut self, mut other: Self) -> Self {
+        let forgets =
+            |range: &Self, id: &u64| range.horizon > 0 && began(*id) <= range.horizon && !range.by.contains_key(id);
+        let mut forgotten: Vec<u64> = self.by.keys().filter(|id| forgets(&other, id)).copied().collect();
+        forgotten.extend(other.by.keys().filter(|id| forgets(&self, id)));
+        for id in forgotten {
+            self.by.remove(&id);
+            other.by.remove(&id);
+        }
         for (id, theirs) in other.by {
             let mine = self.by.entry(id).or_default();
             mine.answered = mine.answered.max(theirs.answered);
@@ -163,6 +172,23 @@ pub(crate) fn may_double() -> bool {
 mod tests {
     use super::*;
     use crate::ids::{Address, Asker, Epoch, Seq};
+
+    #[test]
+    fn of_two_ranges_that_become_one_neither_brings_back_a_session_that_the_other_has_forgotten() {
+        let asker = Asker { address: Address::Client(1), tag: 0 };
+        let id = |number| RequestId { session: 5 << 32, number };
+        let entry = |seq, time, change, id: Option<RequestId>| {
+            let asked = id.map(|id| Asked { id, answered: 0, asker, outcome: Outcome::Deleted });
+            Entry { position: Position { epoch: Epoch(1), seq: Seq(seq) }, time, key: Vec::new(), change, asked }
+        };
+        let (mut one, mut other) = (Sessions::default(), Sessions::default());
+        one.commit(&entry(1, 7, Change::Nothing, Some(id(1))));
+        one.commit(&entry(2, 20, Change::Expire { idle_since: 10, horizon: 10 }, None));
+        other.commit(&entry(1, 8, Change::Nothing, Some(id(2))));
+        for merged in [one.clone().merged(other.clone()), other.merged(one)] {
+            assert_eq!(merged.known(id(1)), Known::Expired, "it was carried out in one of them");
+        }
+    }
 
     #[test]
     fn a_session_may_say_that_all_there_can_be_is_answered() {

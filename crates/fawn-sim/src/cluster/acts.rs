@@ -343,9 +343,13 @@ impl World {
     fn may_lose_disk(&self, number: usize) -> bool {
         let id = NodeId(number as u64);
         let Some(leader) = self.managers.leader else { return false };
+        if self.managers.told[leader] < self.managers.log.len() {
+            return false;
+        }
         self.managers.members[leader].state().ranges.iter().all(|(range, state)| {
+            let is_to_be = state.pending.iter().any(|pending| pending.target.iter().any(|member| member.node == id));
             if !state.chain.has_node(id) {
-                return true;
+                return !is_to_be;
             }
             let others = state.chain.members.iter().filter(|member| member.node != id);
             state.chain.members.len() > 1
