@@ -97,8 +97,10 @@ impl Replica {
 
     /// Sends what there is to send, and commits what can be committed.
     pub(super) fn flow<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (synced, last) = (self.synced(), self.last().seq);
+        let (synced, last, committed) = (self.synced(), self.last().seq, self.meta.committed.seq);
         let Phase::Active(active) = &mut self.phase else { return };
+        // The successor has whatever is committed, also what was to be sent again.
+        active.sent = active.sent.max(committed);
         let synced = if planted(Bug::CommitWithoutOwnSync) && active.is_tail() { last } else { synced };
         let mark = if active.is_head() || (planted(Bug::CommitWithoutMark) && active.is_tail()) {
             synced

@@ -98,8 +98,8 @@ impl Manager {
         if range.chain.members.iter().any(|member| !self.drives[&id].sealed.contains_key(member)) {
             took(Path::LeaseWaited);
         }
-        // What was acknowledged and never synced has numbers that nobody may get again; so had perhaps all that the last chain
-        // has given out, from its first.
+        // What was acknowledged and never synced has numbers that nobody may get again; so has perhaps all that the last chain
+        // has given out, from its first. Nor may any below that, whether the chain has begun or not.
         let revives = range
             .pending
             .iter()
@@ -107,7 +107,8 @@ impl Manager {
             .any(|source| range.chain.rules.ack == Ack::Replicated && range.chain.place(source).is_none());
         let skip = if revives && !planted(Bug::NumbersAgain) { self.timing.unsynced as u64 } else { 0 };
         let end = self.highest(id, after).seq;
-        let given = if skip > 0 { end.max(range.chain.first) } else { end };
+        let unsaid = u64::from(skip == 0);
+        let given = end.max(Seq(range.chain.first.0 - unsaid));
         let (attempt, first) = (range.attempt, Seq(given.0 + skip + 1));
         let Some(Pending { target, into, .. }) = range.pending.clone() else { return };
         if planted(Bug::ActBeforeCommit) && into == Into::Itself {
@@ -135,7 +136,9 @@ impl Manager {
         let (one, other) = (self.highest(lower, one), self.highest(upper, other));
         let epoch = one.epoch.max(other.epoch);
         let after = Position { epoch, seq: one.seq.max(other.seq) };
-        let (attempt, first) = (self.state.ranges[&lower].attempt, after.seq.next());
+        let (attempt, least) =
+            (self.state.ranges[&lower].attempt, [lower, upper].map(|id| self.state.ranges[&id].chain.first));
+        let first = after.seq.next().max(least[0]).max(least[1]);
         effects.propose.push(Command::Activate { range: lower, attempt, into: Into::Merge { upper }, after, first });
     }
 
