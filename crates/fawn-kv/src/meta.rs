@@ -67,6 +67,11 @@ impl Alive {
         !flushed && (version.expiry == 0 || version.expiry > time)
     }
 
+    /// What decides which versions of the key at a position can be seen: the time, and up to where they were flushed.
+    pub fn as_of(&self, place: &Key) -> (u32, u64) {
+        (self.time, self.flushes.at(place).upto)
+    }
+
     /// Unix second from which on what is there now of the key at a position is gone by a flush; 0: none is to come.
     pub fn flush_due(&self, place: impl FnOnce() -> Key) -> u32 {
         let awaits = self.flushes.values().any(|flush| flush.due > 0);

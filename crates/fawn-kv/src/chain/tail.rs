@@ -33,11 +33,14 @@ enum Barrier {
     At(Seq),
 }
 
+/// What a version is judged by that is read: as of what is committed, and as of the log's end.
+type AsOf = [(u32, u64); 2];
+
 /// Gets that wait.
 #[derive(Debug, Default)]
 pub(super) struct Gets {
     /// For flash; the flag says that a barrier lies behind them, so that they need no lease.
-    reads: BTreeMap<Ticket, (Get, bool)>,
+    reads: BTreeMap<Ticket, (Get, bool, AsOf)>,
     /// For a barrier that begins after them.
     unbarred: Vec<Get>,
     /// For the barrier that is under way.
@@ -119,20 +122,29 @@ impl Replica {
             Lookup::Later => {
                 context.tickets.0.insert(ticket, self.range);
                 context.tickets.1 += 1;
+                let as_of = self.as_of(&get.lies);
                 let Phase::Active(active) = &mut self.phase else { unreachable!("only a member looks") };
-                active.gets.reads.insert(ticket, (get, barred));
+                active.gets.reads.insert(ticket, (get, barred, as_of));
             }
         }
+    }
+
+    fn as_of(&self, lies: &Key) -> AsOf {
+        [self.meta.alive.as_of(lies), self.ahead.as_of(lies)]
     }
 
     /// A lookup that waited for flash is done.
     pub fn read<S: RangeStore>(&mut self, ticket: Ticket, kept: Option<Kept>, context: &mut Context<'_, S>) {
         self.read_for_head(ticket, kept.as_ref(), context);
         let Phase::Active(active) = &mut self.phase else { return };
-        let Some((get, barred)) = active.gets.reads.remove(&ticket) else { return };
+        let Some((get, barred, as_of)) = active.gets.reads.remove(&ticket) else { return };
         let unchecked = planted(Bug::LeaseCheckedBefore) || planted(Bug::NoLeaseCheck);
         let spread = planted(Bug::SpreadWithoutLease) && !active.is_tail();
         if barred || context.has_lease(active.since_us) || unchecked || spread {
+            if kept.is_some() && as_of != self.as_of(&get.lies) {
+                // What was newest then may be gone by now, and what is newest now not: it was never seen to be gone.
+                return self.look(get, barred, context);
+            }
             self.found(get, kept, barred, context);
         } else if active.is_tail() {
             took(Path::LeaseRunOut);
