@@ -560,6 +560,13 @@ impl Message {
         }
     }
 
+    /// Sends it to whoever writes in a chain, copied only where they are several.
+    pub fn to_writers(self, chain: &Chain, out: &mut Vec<(Address, Self)>) {
+        let (last, others) = chain.writers().split_last().expect("an active chain has members");
+        out.extend(others.iter().map(|to| (Address::Node(to.node), self.clone())));
+        out.push((Address::Node(last.node), self));
+    }
+
     /// The message's bytes.
     pub fn encode(&self) -> Vec<u8> {
         let bytes = postcard::to_extend(self, vec![VERSION]);

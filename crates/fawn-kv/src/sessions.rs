@@ -57,7 +57,7 @@ impl Sessions {
     /// What is known of a request.
     pub fn known(&self, id: RequestId) -> Known {
         let Some(session) = self.by.get(&id.session) else {
-            let expired = began(id.session) <= self.horizon && self.horizon > 0 && !planted(Bug::ExpiredExecutes);
+            let expired = self.has_forgotten(id.session) && !planted(Bug::ExpiredExecutes);
             return if expired { Known::Expired } else { Known::New };
         };
         match session.done.get(&id.number) {
@@ -65,6 +65,11 @@ impl Sessions {
             None if id.number <= session.answered => Known::Answered,
             None => Known::New,
         }
+    }
+
+    /// Whether the session may have been here, and is not remembered.
+    fn has_forgotten(&self, session: u64) -> bool {
+        self.horizon > 0 && began(session) <= self.horizon && !self.by.contains_key(&session)
     }
 
     /// The keys that the flush of this name has reached.
@@ -109,10 +114,8 @@ impl Sessions {
     /// session that either has forgotten is.
     #[must_use]
     pub fn merged(mut self, mut other: Self) -> Self {
-        let forgets =
-            |range: &Self, id: &u64| range.horizon > 0 && began(*id) <= range.horizon && !range.by.contains_key(id);
-        let mut forgotten: Vec<u64> = self.by.keys().filter(|id| forgets(&other, id)).copied().collect();
-        forgotten.extend(other.by.keys().filter(|id| forgets(&self, id)));
+        let mut forgotten: Vec<u64> = self.by.keys().copied().filter(|id| other.has_forgotten(*id)).collect();
+        forgotten.extend(other.by.keys().copied().filter(|id| self.has_forgotten(*id)));
         for id in forgotten {
             self.by.remove(&id);
             other.by.remove(&id);

@@ -29,11 +29,6 @@ impl Fences {
         self.steps.at(position)
     }
 
-    /// Whether nothing was ever fenced.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
     /// Raises the fence of these keys to `epoch`, where it is lower.
     pub fn raise(&mut self, keys: &Interval, epoch: WedgeEpoch) {
         self.steps.change(keys, |step| *step = (*step).max(epoch));

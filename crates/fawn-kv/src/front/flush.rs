@@ -180,16 +180,14 @@ impl Front {
         let flush = &self.flushes.by_name[&name];
         let (part, id, due) = (&flush.parts[&wedge], name.0, flush.due);
         let answered = self.answered_up_to(flush.answered);
-        let parts = self.routes.parts(&part.wedge).map(|(range, chain, keys)| (range, chain.writers(), keys));
-        let parts = parts.filter(|(.., keys)| !part.reached.lacks(keys).is_empty());
-        let asks: Vec<_> = parts.map(|(range, members, keys)| (range, members.to_vec(), keys)).collect();
+        let parts = self.routes.parts(&part.wedge).filter(|(.., keys)| !part.reached.lacks(keys).is_empty());
+        let asks: Vec<_> = parts.map(|(range, chain, keys)| (range, chain.clone(), keys)).collect();
         if let Some(part) = self.flushes.part(name, wedge) {
             part.begin(epoch, now_us);
         }
-        for (range, members, keys) in asks {
+        for (range, chain, keys) in asks {
             let asker = self.flush_asker(name, wedge, keys);
-            let ask = Message::Flush { range, id, answered, asker, wedge: epoch, keys, due };
-            out.extend(members.into_iter().map(|to| (Address::Node(to.node), ask.clone())));
+            Message::Flush { range, id, answered, asker, wedge: epoch, keys, due }.to_writers(&chain, out);
         }
     }
 

@@ -330,56 +330,56 @@ impl Front {
         let flight = self.flights.get(tag).expect("what is sent is in flight");
         let Some((_, wedge)) = self.routes.wedge_at(&flight.place) else { return };
         let first = flight.sent_us.is_none();
-        let mut sent = match self.own_at(&flight.place).map(|own| (own.epoch, own.is_served())) {
-            Some((_, false)) => Vec::new(),
+        let sent = match self.own_at(&flight.place).map(|own| (own.epoch, own.is_served())) {
+            Some((_, false)) => false,
             Some((epoch, true)) => {
-                let asked = self.to_chain(tag);
-                if !asked.is_empty() {
-                    self.counts.misses += u64::from(first && flight.is_get());
+                let is_get = flight.is_get();
+                let sent = self.ask_chain(tag, out);
+                if sent {
+                    self.counts.misses += u64::from(first && is_get);
                     self.flights.sent(tag, epoch);
                 }
-                asked
+                sent
             }
             None if flight.forwarded => return self.end(tag, &Answer::AskAgain, out),
             None => {
                 let owner = wedge.owner.filter(|owner| owner.front != self.id);
-                let asked: Vec<_> =
-                    owner.map(|owner| (Address::Front(owner.front), self.forward(tag))).into_iter().collect();
-                if !asked.is_empty() {
+                if let Some(owner) = owner {
+                    out.push((Address::Front(owner.front), self.forward(tag)));
                     self.counts.forwards += u64::from(first);
                     // What comes back is another's answer.
                     self.flights.get_mut(tag).expect("it is in flight").fills = false;
                 }
-                asked
+                owner.is_some()
             }
         };
-        if !sent.is_empty() {
+        if sent {
             self.flights.get_mut(tag).expect("it is in flight").sent_us = Some(now_us);
-            out.append(&mut sent);
         }
     }
 
-    /// The request for its chain, for each member that is to have it; empty: nothing is known of whom to ask.
-    fn to_chain(&self, tag: u64) -> Vec<(Address, Message)> {
+    /// Sends a request to its chain, to each member that is to have it; whether it is known whom to ask.
+    fn ask_chain(&self, tag: u64, out: &mut Vec<(Address, Message)>) -> bool {
         let flight = self.flights.get(tag).expect("what is sent is in flight");
         let (Some((range, chain)), Some(own)) = (self.routes.range_at(&flight.place), self.own_at(&flight.place))
         else {
-            return Vec::new();
+            return false;
         };
         let (id, key, wedge) = (flight.id, flight.key.clone(), own.epoch);
         let asker = Asker { address: Address::Front(self.id), tag };
         match &flight.work {
             Work::Get => {
                 let to = if flight.sent_us.is_none() { reader(chain, tag) } else { chain.answerer().node };
-                vec![(Address::Node(to), Message::Get { range, id, asker, wedge, key, continuation: None })]
+                out.push((Address::Node(to), Message::Get { range, id, asker, wedge, key, continuation: None }));
             }
             Work::Write { operation, answered } => {
                 let (operation, answered) = (operation.clone(), self.answered_up_to(*answered));
-                let message =
-                    Message::Request { range, id, answered, asker, wedge, epoch: chain.epoch, key, operation };
-                chain.writers().iter().map(|to| (Address::Node(to.node), message.clone())).collect()
+                let epoch = chain.epoch;
+                let request = Message::Request { range, id, answered, asker, wedge, epoch, key, operation };
+                request.to_writers(chain, out);
             }
         }
+        true
     }
 
     /// The request for another front-end.

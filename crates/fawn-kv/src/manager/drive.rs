@@ -105,11 +105,12 @@ impl Manager {
             .iter()
             .filter_map(|pending| pending.source)
             .any(|source| range.chain.rules.ack == Ack::Replicated && range.chain.place(source).is_none());
-        let skip = if revives && !planted(Bug::NumbersAgain) { self.timing.unsynced as u64 } else { 0 };
-        let end = self.highest(id, after).seq;
-        let unsaid = u64::from(skip == 0);
-        let given = end.max(Seq(range.chain.first.0 - unsaid));
-        let (attempt, first) = (range.attempt, Seq(given.0 + skip + 1));
+        let (attempt, end, begun) = (range.attempt, self.highest(id, after).seq, range.chain.first);
+        let first = if revives && !planted(Bug::NumbersAgain) {
+            Seq(end.max(begun).0 + self.timing.unsynced as u64).next()
+        } else {
+            end.next().max(begun)
+        };
         let Some(Pending { target, into, .. }) = range.pending.clone() else { return };
         if planted(Bug::ActBeforeCommit) && into == Into::Itself {
             let chain = &range.chain;
@@ -136,9 +137,9 @@ impl Manager {
         let (one, other) = (self.highest(lower, one), self.highest(upper, other));
         let epoch = one.epoch.max(other.epoch);
         let after = Position { epoch, seq: one.seq.max(other.seq) };
-        let (attempt, least) =
-            (self.state.ranges[&lower].attempt, [lower, upper].map(|id| self.state.ranges[&id].chain.first));
-        let first = after.seq.next().max(least[0]).max(least[1]);
+        let [lower_range, upper_range] = [lower, upper].map(|id| &self.state.ranges[&id]);
+        let first = after.seq.next().max(lower_range.chain.first).max(upper_range.chain.first);
+        let attempt = lower_range.attempt;
         effects.propose.push(Command::Activate { range: lower, attempt, into: Into::Merge { upper }, after, first });
     }
 

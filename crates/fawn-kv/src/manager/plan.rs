@@ -62,8 +62,13 @@ impl Manager {
 
     /// Whose log whoever has none gets: the tail's, which has the least that is not committed; in a weak chain the owner's,
     /// which is what gets have shown.
-    fn source_of(&self, id: RangeId, alive: &[Member]) -> Option<Member> {
-        if self.is_weak(id) { alive.first() } else { alive.last() }.copied()
+    /// Rather one that stays: whoever leaves need not be waited for.
+    fn source_of(&self, id: RangeId, alive: &[Member], wanted: &[Member]) -> Option<Member> {
+        if self.is_weak(id) {
+            return alive.first().copied();
+        }
+        let stays = alive.iter().rfind(|member| wanted.contains(member));
+        stays.or(alive.last()).copied()
     }
 
     /// Of nodes that are cut off from each other, those with the most such links, until none is left. `alive` is in the
@@ -162,8 +167,7 @@ impl Manager {
             if wanted.len() < alive.len().min(self.replicas()) {
                 return false;
             }
-            let stays = |member: &&Member| wanted.contains(member);
-            let source = if self.is_weak(id) { alive.first() } else { alive.iter().rev().find(stays) }.copied();
+            let source = self.source_of(id, &alive, &wanted);
             self.begin(id, wanted, source, Into::Itself, now_us, effects);
             return false;
         }
@@ -193,10 +197,7 @@ impl Manager {
     ) {
         let range = &self.state.ranges[&id];
         let learner = range.learner.filter(|learner| self.is_alive(*learner, now_us));
-        // Rather one that stays: whoever leaves need not be waited for.
-        let stay: Vec<Member> = alive.iter().filter(|member| wanted.contains(member)).copied().collect();
-        let source = self.source_of(id, if stay.is_empty() || self.is_weak(id) { alive } else { &stay });
-        let source = source.expect("an active chain has members");
+        let source = self.source_of(id, alive, wanted).expect("an active chain has members");
         match (learner, missing) {
             (Some(learner), Some(_)) if wanted.contains(&learner) && self.is_caught_up(id, learner) => {
                 let rank = |member: &Member| wanted.iter().position(|other| other == member).unwrap_or(usize::MAX);
@@ -235,7 +236,7 @@ impl Manager {
     fn cut_or_join(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) -> bool {
         let range = &self.state.ranges[&id];
         let (keys, members) = (range.chain.keys, range.chain.members.clone());
-        let source = self.source_of(id, &members).expect("an active chain has members");
+        let source = self.source_of(id, &members, &members).expect("an active chain has members");
         let places = self.ring.virtual_nodes();
         let from = places.partition_point(|place| place.id.0 < keys.low);
         let to = places.partition_point(|place| place.id.0 < keys.high);
@@ -259,7 +260,7 @@ impl Manager {
 
     /// Members of the chain are gone; `alive` are not.
     pub(super) fn mend(&mut self, id: RangeId, alive: &[Member], now_us: u64, effects: &mut Effects) {
-        if let Some(source) = self.source_of(id, alive) {
+        if let Some(source) = self.source_of(id, alive, alive) {
             took(Path::Mended);
             return self.begin(id, alive.to_vec(), Some(source), Into::Itself, now_us, effects);
         }

@@ -301,8 +301,7 @@ impl Client {
         let key = match asking.about {
             About::Range(flushed, _) if flushed != range => return self.asking.take().map(Ended::GivenUp),
             About::Range(_, keys) => {
-                let flush = Message::Flush { range, id, answered, asker, wedge, keys, due: 0 };
-                out.extend(chain.writers().iter().map(|to| (Address::Node(to.node), flush.clone())));
+                Message::Flush { range, id, answered, asker, wedge, keys, due: 0 }.to_writers(chain, out);
                 return None;
             }
             About::All => unreachable!("all is flushed through front-ends"),
@@ -317,7 +316,7 @@ impl Client {
             Some(operation) => {
                 let request =
                     Message::Request { range, id, answered, asker, wedge, epoch: chain.epoch, key, operation };
-                out.extend(chain.writers().iter().map(|to| (Address::Node(to.node), request.clone())));
+                request.to_writers(chain, out);
             }
         }
         None

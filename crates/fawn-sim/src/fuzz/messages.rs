@@ -20,6 +20,21 @@ pub(super) fn pool(random: &mut Random) -> [u8; 64] {
     pool
 }
 
+/// Mostly, the right version.
+pub(super) fn set_version(random: &mut Random, input: &mut Input, right: u8) {
+    if let Some(version) = input.first_mut().and_then(|part| part.first_mut())
+        && !random.chance(1, 16)
+    {
+        *version = right;
+    }
+}
+
+/// Memory for what is decoded, what that is encoded to, and what that is decoded to.
+pub(super) fn most_bytes_there_and_back(input: &Input) -> u64 {
+    let length = input.iter().map(|part| part.len() as u64).sum::<u64>();
+    2 * BYTES_PER_BYTE * length + BYTES_MORE
+}
+
 /// [`Message::decode`]. What is decoded reads back as itself.
 pub(super) struct Messages;
 
@@ -34,17 +49,11 @@ impl Target for Messages {
     }
 
     fn mend(&self, random: &mut Random, input: &mut Input) {
-        if let Some(version) = input.first_mut().and_then(|part| part.first_mut())
-            && !random.chance(1, 16)
-        {
-            *version = VERSION;
-        }
+        set_version(random, input, VERSION);
     }
 
     fn most_bytes(&self, input: &Input) -> u64 {
-        let length = input.iter().map(|part| part.len() as u64).sum::<u64>();
-        // The message, what it is encoded to, and what that is decoded to.
-        2 * BYTES_PER_BYTE * length + BYTES_MORE
+        most_bytes_there_and_back(input)
     }
 
     fn execute(&self, input: &Input) {

@@ -4,7 +4,7 @@ use fawn_kv::ids::Position;
 use fawn_kv::store::Write;
 
 use super::generate::generate;
-use super::messages::{BYTES_MORE, BYTES_PER_BYTE, pool};
+use super::messages::{most_bytes_there_and_back, pool, set_version};
 use super::{Input, Target};
 use crate::random::Random;
 
@@ -23,17 +23,11 @@ impl Target for Writes {
     }
 
     fn mend(&self, random: &mut Random, input: &mut Input) {
-        if let Some(version) = input.first_mut().and_then(|part| part.first_mut())
-            && !random.chance(1, 16)
-        {
-            *version = Write::VERSION;
-        }
+        set_version(random, input, Write::VERSION);
     }
 
     fn most_bytes(&self, input: &Input) -> u64 {
-        let length = input.iter().map(|part| part.len() as u64).sum::<u64>();
-        // The write, what it is encoded to, and what that is decoded to.
-        2 * BYTES_PER_BYTE * length + BYTES_MORE
+        most_bytes_there_and_back(input)
     }
 
     fn execute(&self, input: &Input) {
