@@ -137,6 +137,9 @@ impl Cluster {
         for place in &mut world.fronts {
             place.limits = Limits::default();
         }
+        for client in &mut world.clients {
+            client.may_flush = false;
+        }
         Self { world, keys, began: (0, 0, Traffic::default()) }
     }
 
