@@ -15,6 +15,18 @@ pub struct Asked {
     pub asker: Asker,
     /// The answer, to be given once the record is committed.
     pub outcome: Outcome,
+    /// What the answer shows, where the record is no version of the key that holds it.
+    pub shown: Option<Shown>,
+}
+
+/// What an answer shows of an item, besides its outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// The value.
+    #[serde(with = "serde_bytes")]
+    pub value: Vec<u8>,
+    /// The client's opaque flags.
+    pub flags: u32,
 }
 
 /// A new version of a key.
@@ -22,6 +34,7 @@ pub struct Asked {
 #[allow(clippy::struct_excessive_bools)]
 pub struct Version {
     /// The value.
+    #[serde(with = "serde_bytes")]
     pub value: Vec<u8>,
     /// The client's opaque flags.
     pub flags: u32,
@@ -33,6 +46,13 @@ pub struct Version {
     pub won: bool,
     /// The cas, when it is not the record's number.
     pub client_cas: Option<u64>,
+}
+
+impl Version {
+    /// What an answer shows of it.
+    pub fn shown(&self) -> Shown {
+        Shown { value: self.value.clone(), flags: self.flags }
+    }
 }
 
 /// What a record does.
@@ -86,6 +106,7 @@ pub struct Entry {
     /// Unix second by the range's time, which never goes back.
     pub time: u32,
     /// The key; empty for a record that is about none.
+    #[serde(with = "serde_bytes")]
     pub key: Vec<u8>,
     /// What it does.
     pub change: Change,
@@ -102,6 +123,15 @@ impl Entry {
         }
     }
 
+    /// What its answer shows of the item that it found, if it does.
+    pub fn shown(&self) -> Option<Shown> {
+        let asked = self.asked.as_ref()?;
+        match &self.change {
+            Change::Value(version) if asked.outcome.shows_item() => Some(version.shown()),
+            _ => asked.shown.clone(),
+        }
+    }
+
     /// Bytes that it holds, about.
     pub fn bytes(&self) -> usize {
         let value = match &self.change {
@@ -109,7 +139,8 @@ impl Entry {
             Change::Flush { keys, .. } => keys.len() * FLUSHED_BYTES,
             _ => 0,
         };
-        size_of::<Self>() + self.key.len() + value
+        let shown = self.asked.as_ref().and_then(|asked| asked.shown.as_ref());
+        size_of::<Self>() + self.key.len() + value + shown.map_or(0, |shown| shown.value.len())
     }
 }
 
@@ -117,6 +148,7 @@ impl Entry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// The key.
+    #[serde(with = "serde_bytes")]
     pub key: Vec<u8>,
     /// Place of the record that made it so.
     pub position: Position,

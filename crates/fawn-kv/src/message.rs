@@ -3,7 +3,7 @@
 //! A message is one version byte and then [postcard](https://postcard.jamesmunns.com/wire-format)'s encoding of
 //! [`Message`], whose variants are numbered in the order in which they stand here. `docs/wire.md` gives every byte.
 
-use crate::entry::{Entry, Kept};
+use crate::entry::{Entry, Kept, Shown};
 use crate::ids::{
     Address, Asker, Attempt, Chain, Consistency, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position,
     RangeId, RequestId, Seq, WedgeEpoch, WedgeId,
@@ -28,6 +28,9 @@ pub enum Answer {
         position: Position,
         /// The answer to an earlier try, from memory: the key may have changed since.
         again: bool,
+        /// Where the outcome [shows an item](Outcome::shows_item): what it shows. `None` there: that is not known any
+        /// more, as the key has changed since.
+        shown: Option<Shown>,
     },
     /// What a get found: the newest committed version.
     Found(Option<Kept>),
@@ -47,6 +50,8 @@ pub enum Answer {
     Busy,
     /// The operation cannot be read: another version made it.
     Malformed,
+    /// The value would be longer than the nodes' stores take. Nothing was done.
+    TooLarge,
     /// The key's wedge, or one of a flush, has another owner by now: this try did nothing.
     Fenced,
     /// A front-end passed on what is not the receiver's: look again who owns the key's wedge.
@@ -91,8 +96,10 @@ pub enum Message {
         /// whoever asks the owner has asked all the others.
         epoch: Epoch,
         /// The key.
+        #[serde(with = "serde_bytes")]
         key: Vec<u8>,
         /// The operation, as postcard has it.
+        #[serde(with = "serde_bytes")]
         operation: Vec<u8>,
     },
     /// To the head: of these keys everything is gone, `flush_all`. Keys that this request has reached already are passed
@@ -124,6 +131,7 @@ pub enum Message {
         /// The epoch in which the asker owns the key's wedge.
         wedge: WedgeEpoch,
         /// The key.
+        #[serde(with = "serde_bytes")]
         key: Vec<u8>,
         /// Comes back with the answer, as it is, so that the asker need remember nothing.
         continuation: Option<Continuation>,
@@ -430,10 +438,13 @@ pub enum Message {
         /// It comes from another front-end, and goes no further.
         forwarded: bool,
         /// The key.
+        #[serde(with = "serde_bytes")]
         key: Vec<u8>,
         /// The operation, as postcard has it; `None`: show the key.
+        #[serde(with = "serde_bytes")]
         operation: Option<Vec<u8>>,
         /// See [`Message::Get`]; for gets only.
+        #[serde(with = "serde_bytes")]
         continuation: Option<Vec<u8>>,
     },
     /// To a front-end: show these keys, all or none.
@@ -501,6 +512,7 @@ pub struct Continuation {
     /// Who asked the front-end.
     pub asker: Asker,
     /// The client's own; it means nothing to anybody else.
+    #[serde(with = "serde_bytes")]
     pub blob: Vec<u8>,
 }
 

@@ -305,6 +305,13 @@ pub enum Outcome {
     Miss,
 }
 
+impl Outcome {
+    /// Whether the item's value and flags belong to the answer.
+    pub fn shows_item(&self) -> bool {
+        matches!(self, Self::Hit(hit) if !hit.same_version)
+    }
+}
+
 /// A cas in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cas {

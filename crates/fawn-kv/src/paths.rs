@@ -27,6 +27,7 @@ macro_rules! paths {
 
 paths! {
     RetryAnswered: "a retry is answered from the session table",
+    ShownAgain: "a retry is shown again what its get found",
     RetryWaits: "a retry finds its record on the way",
     RetryRefused: "a late try of an answered request is refused",
     SessionExpired: "a request of a forgotten session is refused",

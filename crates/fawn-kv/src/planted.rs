@@ -48,6 +48,7 @@ bugs! {
     AnyLife: "messages for another life of the node are taken",
     NoSequenceCheck: "records are taken with gaps before them",
     NoDedupe: "a retry is carried out again",
+    RetryShowsNewest: "the answer to a retry of a get that touches shows what is there by now",
     AnsweredExecutes: "a request below the watermark is carried out",
     CopyLosesSessions: "a copy comes without the session table",
     LearnerAsSource: "a learner's log is the one that all get",

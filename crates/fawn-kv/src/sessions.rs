@@ -67,6 +67,11 @@ impl Sessions {
         }
     }
 
+    /// Whether the session is one of those that a [`Change::Expire`] of these seconds would have forgotten.
+    pub fn would_forget(&self, session: u64, idle_since: u32, horizon: u32) -> bool {
+        self.by.get(&session).is_some_and(|known| known.used <= idle_since && began(session) <= horizon)
+    }
+
     /// Whether the session may have been here, and is not remembered.
     fn has_forgotten(&self, session: u64) -> bool {
         self.horizon > 0 && began(session) <= self.horizon && !self.by.contains_key(&session)
@@ -82,7 +87,11 @@ impl Sessions {
         if let Change::Expire { idle_since, horizon } = entry.change {
             self.horizon = self.horizon.max(horizon);
             let before = self.by.len();
-            self.by.retain(|id, session| session.used > idle_since || began(*id) > horizon);
+            let forgotten: Vec<u64> =
+                self.by.keys().copied().filter(|id| self.would_forget(*id, idle_since, horizon)).collect();
+            for session in forgotten {
+                self.by.remove(&session);
+            }
             self.flushed.retain(|id, _| self.by.contains_key(&id.session));
             if self.by.len() < before {
                 took(Path::SessionsForgotten);
@@ -181,7 +190,7 @@ mod tests {
         let asker = Asker { address: Address::Client(1), tag: 0 };
         let id = |number| RequestId { session: 5 << 32, number };
         let entry = |seq, time, change, id: Option<RequestId>| {
-            let asked = id.map(|id| Asked { id, answered: 0, asker, outcome: Outcome::Deleted });
+            let asked = id.map(|id| Asked { id, answered: 0, asker, outcome: Outcome::Deleted, shown: None });
             Entry { position: Position { epoch: Epoch(1), seq: Seq(seq) }, time, key: Vec::new(), change, asked }
         };
         let (mut one, mut other) = (Sessions::default(), Sessions::default());
@@ -198,7 +207,7 @@ mod tests {
         let mut sessions = Sessions::default();
         for (seq, answered) in [(1, 0), (2, u64::MAX)] {
             let (id, asker) = (RequestId { session: 5, number: seq }, Asker { address: Address::Client(1), tag: 0 });
-            let asked = Some(Asked { id, answered, asker, outcome: Outcome::Deleted });
+            let asked = Some(Asked { id, answered, asker, outcome: Outcome::Deleted, shown: None });
             let position = Position { epoch: Epoch(1), seq: Seq(seq) };
             sessions.commit(&Entry { position, time: 7, key: Vec::new(), change: Change::Nothing, asked });
         }

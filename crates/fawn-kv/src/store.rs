@@ -108,6 +108,10 @@ pub trait RangeStore {
     /// in any case.
     fn ready(&mut self, range: RangeId) -> bool;
 
+    /// Longest record that the store takes, key and value together, in bytes: what a head refuses above. All nodes of a
+    /// cluster should take the same: what comes down a chain is not refused.
+    fn longest_record(&self) -> usize;
+
     /// The highest number of a deleted or expired version that the range no longer keeps: a log that ends below it
     /// cannot be brought up to date by what was written since.
     fn forgotten(&self, range: RangeId) -> Seq;

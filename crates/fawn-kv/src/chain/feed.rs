@@ -1,6 +1,7 @@
 //! Records and marks down the chain, acknowledgements up.
 
 use super::replica::{Active, Context, Phase, Replica};
+use super::stretch::batch;
 use crate::entry::Entry;
 use crate::ids::{Ack, Address, Epoch, Incarnation, Member, Position, Seq};
 use crate::message::Message;
@@ -133,7 +134,7 @@ impl Replica {
         let Phase::Active(active) = &mut self.phase else { return };
         let sent = active.sent;
         let skip = self.suffix.partition_point(|entry| entry.position.seq <= sent);
-        let entries: Vec<Entry> = self.suffix.iter().skip(skip).take(context.timing.batch).cloned().collect();
+        let entries = batch(self.suffix.iter().skip(skip), context.timing.batch, context.timing.batch_bytes);
         active.sent = entries.last().map_or(sent, |entry| entry.position.seq);
         (active.sent_mark, active.sent_at_us) = (mark, context.now_us);
         let (range, epoch, to) = (self.range, active.chain.epoch, successor.incarnation);

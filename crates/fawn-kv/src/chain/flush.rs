@@ -31,7 +31,6 @@ impl Replica {
     /// Everything of these keys is to be gone.
     pub(super) fn flush<S: RangeStore>(&mut self, flush: Flush, context: &mut Context<'_, S>) {
         let Flush { id, answered, asker, wedge, keys, due } = flush;
-        let lags = self.lags(context);
         let Phase::Active(active) = &self.phase else { return self.reply(asker, id, Answer::NotMine, context) };
         let is_here = keys.low <= keys.high && self.keys.contains(&keys.low) && self.keys.contains(&keys.high);
         if !active.is_head() || !is_here {
@@ -42,7 +41,7 @@ impl Replica {
             return self.reply(asker, id, Answer::Fenced, context);
         }
         let mut reached = self.meta.sessions.flushed(id).cloned().unwrap_or_default();
-        match self.answered(id) {
+        match self.answered(id, context) {
             Some(answer @ Answer::Done { .. }) => {
                 if reached.lacks(&keys).is_empty() || planted(Bug::FlushDoneInPart) {
                     return self.reply(asker, id, answer, context);
@@ -61,13 +60,13 @@ impl Replica {
         if rest.is_empty() {
             // It is answered once it is committed, or at the next try.
             took(Path::RetryWaits);
-        } else if self.suffix.len() >= context.timing.pending || lags || full {
+        } else if self.is_crowded(context) || full {
             self.reply(asker, id, Answer::Busy, context);
         } else {
             if rest != [keys] {
                 took(Path::FlushedRest);
             }
-            let asked = Asked { id, answered, asker, outcome: Outcome::Deleted };
+            let asked = Asked { id, answered, asker, outcome: Outcome::Deleted, shown: None };
             self.append_next(Vec::new(), Change::Flush { due, keys: rest }, Some(asked), context);
         }
     }

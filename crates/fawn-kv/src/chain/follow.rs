@@ -7,8 +7,9 @@
 //! In a weak range each member has a log of its own, and positions of one say nothing about another. There a copy goes on
 //! only from the very member that it began with; from any other, everything is copied.
 
-use super::replica::{Context, Phase, Replica};
-use crate::entry::{Entry, Kept};
+use super::replica::{Context, Phase, Replica, Timing};
+use super::stretch::batch;
+use crate::entry::Kept;
 use crate::ids::{Attempt, Consistency, Member, Position, Seq};
 use crate::message::{Given, Message, Records};
 use crate::meta::Meta;
@@ -295,7 +296,7 @@ impl Replica {
             (_, None) => self.meta.committed,
         };
         let records = if self.meta.goes_on_from(committed) || planted(Bug::LostIsKept) {
-            let records = self.records_after(committed, ends, last, context.timing.batch);
+            let records = self.records_after(committed, ends, last, &context.timing);
             records.map_or(Given::TooOld, Given::Records)
         } else {
             Given::Another
@@ -306,7 +307,13 @@ impl Replica {
 
     /// What follows the common part of this log, up to `last`, and one that has committed up to `committed` and whose
     /// further records' epochs end at `ends`. `None`: it lacks what is no longer in memory.
-    fn records_after(&self, committed: Position, ends: &[Position], last: Position, most: usize) -> Option<Records> {
+    fn records_after(
+        &self,
+        committed: Position,
+        ends: &[Position],
+        last: Position,
+        timing: &Timing,
+    ) -> Option<Records> {
         let mut common = committed;
         for end in ends {
             let mine = self.entries().rev().find(|entry| entry.position.epoch == end.epoch);
@@ -318,7 +325,8 @@ impl Replica {
             return Some(Records { common, entries: Vec::new(), last });
         }
         let rest = self.entries().skip_while(|entry| entry.position <= common);
-        let entries: Vec<Entry> = rest.take_while(|entry| entry.position <= last).take(most).cloned().collect();
+        let rest = rest.take_while(|entry| entry.position <= last);
+        let entries = batch(rest, timing.batch, timing.batch_bytes);
         entries.first()?.follows(common).then_some(Records { common, entries, last })
     }
 

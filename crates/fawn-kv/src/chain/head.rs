@@ -1,10 +1,10 @@
 //! Requests at the head: never carried out twice, conditions judged against the newest state.
 
 use super::replica::{Active, Context, Phase, Replica};
-use crate::entry::{Asked, Change, Entry, Kept, Version};
+use crate::entry::{Asked, Change, Entry, Kept, Shown, Version};
 use crate::ids::{Asker, Epoch, Position, RequestId, Seq, WedgeEpoch};
 use crate::message::Answer;
-use crate::operation::{self, Append, Decision, Item, NewValue, Operation, evaluate};
+use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::sessions::Known;
@@ -32,14 +32,46 @@ pub(super) struct Request {
     pub(super) operation: Vec<u8>,
 }
 
+impl Request {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.key.len() + self.operation.len()
+    }
+}
+
 /// Requests that wait for their key to be read.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     by_key: BTreeMap<Vec<u8>, VecDeque<Request>>,
     waiting: BTreeSet<RequestId>,
+    /// Bytes of keys and operations that wait.
+    bytes: usize,
     reads: BTreeMap<Ticket, Vec<u8>>,
     /// Range time at which sessions were last looked through for forgotten ones.
     expired_at: u32,
+}
+
+impl Queue {
+    /// Requests that wait, and their bytes.
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        (self.waiting.len(), self.bytes)
+    }
+
+    fn push(&mut self, request: Request) {
+        self.waiting.insert(request.id);
+        self.bytes += request.bytes();
+        self.by_key.entry(request.key.clone()).or_default().push_back(request);
+    }
+
+    /// Those that wait for what has been read.
+    fn pop(&mut self, ticket: Ticket) -> VecDeque<Request> {
+        let Some(key) = self.reads.remove(&ticket) else { return VecDeque::new() };
+        let requests = self.by_key.remove(&key).expect("requests wait for a read");
+        for request in &requests {
+            self.waiting.remove(&request.id);
+            self.bytes -= request.bytes();
+        }
+        requests
+    }
 }
 
 impl Active {
@@ -68,10 +100,13 @@ impl Replica {
             // there before.
             return self.reply(asker, id, Answer::Fenced, context);
         }
-        if let Some(answer) = self.answered(id) {
-            return self.reply(asker, id, answer, context);
+        match self.answered(id, context) {
+            // What it showed is looked up.
+            Some(Answer::Done { outcome, .. }) if outcome.shows_item() => {}
+            Some(answer) => return self.reply(asker, id, answer, context),
+            None => {}
         }
-        let lags = self.lags(context);
+        let crowded = self.is_crowded(context);
         let Phase::Active(active) = &mut self.phase else { return };
         // It waits for its record to be committed, or for its key to be read.
         if self.asked.contains_key(&id) || active.queue.waiting.contains(&id) {
@@ -84,12 +119,11 @@ impl Replica {
         }
         // A member that does not answer cannot say that it is full: it takes what the owner takes.
         let full = !active.is_silent() && !context.store.ready(self.range);
-        if self.suffix.len() + active.queue.waiting.len() >= context.timing.pending || lags || full {
+        if crowded || full {
             return self.reply(asker, id, Answer::Busy, context);
         }
-        if let Some(queue) = active.queue.by_key.get_mut(&request.key) {
-            active.queue.waiting.insert(id);
-            return queue.push_back(request);
+        if active.queue.by_key.contains_key(&request.key) {
+            return active.queue.push(request);
         }
         if self.newest.contains_key(&request.key) && !planted(Bug::HeadReadsCommitted) {
             return self.evaluate(request, None, context);
@@ -101,8 +135,7 @@ impl Replica {
                 context.tickets.0.insert(ticket, self.range);
                 context.tickets.1 += 1;
                 active.queue.reads.insert(ticket, request.key.clone());
-                active.queue.waiting.insert(id);
-                active.queue.by_key.insert(request.key.clone(), VecDeque::from([request]));
+                active.queue.push(request);
             }
         }
     }
@@ -121,7 +154,7 @@ impl Replica {
     }
 
     /// What a request can be answered at once, if anything: it was carried out, or cannot be, here.
-    pub(super) fn answered(&self, id: RequestId) -> Option<Answer> {
+    pub(super) fn answered<S: RangeStore>(&self, id: RequestId, context: &Context<'_, S>) -> Option<Answer> {
         let Phase::Active(active) = &self.phase else { return Some(Answer::NotMine) };
         if !active.is_head() {
             return Some(Answer::NotMine);
@@ -131,21 +164,34 @@ impl Replica {
             Known::Answered if planted(Bug::AnsweredExecutes) => {}
             Known::Done(position, outcome) => {
                 took(Path::RetryAnswered);
-                return Some(Answer::Done { outcome, position, again: true });
+                return Some(Answer::Done { outcome, position, again: true, shown: None });
             }
             known @ (Known::Answered | Known::Expired) => {
                 took(if known == Known::Expired { Path::SessionExpired } else { Path::RetryRefused });
                 return Some(Answer::Unknown { time: self.ahead.time });
             }
+            Known::New if self.forgets(id, context) => return Some(Answer::Busy),
             Known::New => {}
         }
         if planted(Bug::RetryBeforeCommit)
             && let Some(Entry { asked: Some(asked), position, .. }) =
                 self.asked.get(&id).and_then(|seq| self.pending(*seq))
         {
-            return Some(Answer::Done { outcome: asked.outcome, position: *position, again: true });
+            return Some(Answer::Done { outcome: asked.outcome, position: *position, again: true, shown: None });
         }
         active.is_too_short().then_some(Answer::TooFew)
+    }
+
+    /// Whether the request's session is about to be forgotten: a record of it that came after that would bring it back
+    /// without what it has asked before.
+    fn forgets<S: RangeStore>(&self, id: RequestId, context: &Context<'_, S>) -> bool {
+        let (sessions, idle_s) = (&self.meta.sessions, context.timing.session_idle_s);
+        let is_idle = sessions.would_forget(id.session, self.ahead.time.saturating_sub(idle_s), u32::MAX);
+        let forgets = |entry: &Entry| match entry.change {
+            Change::Expire { idle_since, horizon } => sessions.would_forget(id.session, idle_since, horizon),
+            _ => false,
+        };
+        is_idle && self.suffix.iter().any(forgets)
     }
 
     /// Forgets sessions that have not been used for long.
@@ -171,12 +217,22 @@ impl Replica {
         context: &mut Context<'_, S>,
     ) {
         let Phase::Active(active) = &mut self.phase else { return };
-        let Some(key) = active.queue.reads.remove(&ticket) else { return };
-        for request in active.queue.by_key.remove(&key).expect("requests wait for a read") {
-            let Phase::Active(active) = &mut self.phase else { return };
-            active.queue.waiting.remove(&request.id);
+        for request in active.queue.pop(ticket) {
             self.evaluate(request, kept, context);
         }
+    }
+
+    /// What a request has shown that the record at `position` carried out, as far as the key has not changed since.
+    fn shown_again(&self, key: &[u8], outcome: Outcome, position: Position, kept: Option<&Kept>) -> Option<Shown> {
+        match outcome {
+            Outcome::Hit(hit) if hit.created => return Some(Shown { value: Vec::new(), flags: 0 }),
+            Outcome::Hit(hit) if !hit.same_version => {}
+            _ => return None,
+        }
+        let is_as_it_was = |kept: &&Kept| !self.newest.contains_key(key) && kept.position <= position;
+        let kept = kept.filter(|kept| is_as_it_was(kept) || planted(Bug::RetryShowsNewest))?;
+        took(Path::ShownAgain);
+        kept.version.as_ref().map(Version::shown)
     }
 
     /// Carries a request out: `kept` is the newest committed version of its key, which a newer record may have changed.
@@ -188,6 +244,16 @@ impl Replica {
         if self.is_fenced(&lies, wedge) {
             return self.reply(asker, id, Answer::Fenced, context);
         }
+        // Its session may have been forgotten before its key was read. That others have been answered since, and that it
+        // was given up, is no reason: it came first.
+        let was_given_up = self.meta.sessions.known(id) == Known::Answered;
+        if let Some(mut answer) = self.answered(id, context).filter(|_| !was_given_up) {
+            if let Answer::Done { outcome, position, shown, .. } = &mut answer {
+                *shown = self.shown_again(&key, *outcome, *position, kept);
+            }
+            return self.reply(asker, id, answer, context);
+        }
+        let most_bytes = context.store.longest_record().saturating_sub(key.len()).min(MAX_VALUE_BYTES);
         let now = self.stamp(context);
         let newest = self.newest.get(&key).filter(|_| !planted(Bug::HeadReadsCommitted));
         let current = match newest.and_then(|seq| self.pending(*seq)) {
@@ -197,7 +263,7 @@ impl Replica {
         };
         let current = current.filter(|(version, position)| self.ahead.shows_at(&lies, version, position.seq, now));
         let item = current.map(|(version, position)| item(version, position));
-        let Decision { append, outcome } = evaluate(&operation, item, now, MAX_VALUE_BYTES);
+        let Decision { append, outcome } = evaluate(&operation, item, now, most_bytes);
         let change = match append {
             Append::Nothing => Change::Nothing,
             Append::Delete => Change::Delete,
@@ -210,12 +276,22 @@ impl Replica {
                 Change::Value(Version { value, flags, expiry, stale, won, client_cas })
             }
         };
+        if matches!(&change, Change::Value(version) if version.value.len() > most_bytes) {
+            return self.reply(asker, id, Answer::TooLarge, context);
+        }
+        let is_held = matches!(&change, Change::Value(_)) || !outcome.shows_item();
+        let shown = current.filter(|_| !is_held).map(|(version, _)| version.shown());
         if planted(Bug::FailedConditionAtOnce) && change == Change::Nothing {
-            return self.reply(asker, id, Answer::Done { outcome, position: self.last(), again: false }, context);
+            return self.reply(
+                asker,
+                id,
+                Answer::Done { outcome, position: self.last(), again: false, shown },
+                context,
+            );
         }
         // A record that changes nothing must not stand for its key.
         let key = if change == Change::Nothing { Vec::new() } else { key };
-        self.append_next(key, change, Some(Asked { id, answered, asker, outcome }), context);
+        self.append_next(key, change, Some(Asked { id, answered, asker, outcome, shown }), context);
     }
 
     /// Appends the chain's next record; returns its number.
@@ -248,3 +324,6 @@ fn item(version: &Version, position: Position) -> Item<'_> {
         won: version.won,
     }
 }
+
+#[cfg(test)]
+mod tests;

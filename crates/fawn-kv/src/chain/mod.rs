@@ -10,6 +10,7 @@
 //! * `feed`: records, marks and acknowledgements between neighbours.
 //! * `fence`: who is refused because a wedge has another owner.
 //! * `head`: requests. `tail`: gets, leases and barriers.
+//! * `stretch`: records in memory.
 //! * `change`: seal, equalise, activate. `follow`: copies and catching up.
 
 mod change;
@@ -19,6 +20,7 @@ mod flush;
 mod follow;
 mod head;
 mod replica;
+mod stretch;
 mod tail;
 #[cfg(test)]
 mod tests;

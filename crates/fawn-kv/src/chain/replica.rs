@@ -4,6 +4,7 @@ use super::change::Levelling;
 use super::fence::Fences;
 use super::follow::{CopyPart, Copying, Learning, Reading, Wanted};
 use super::head::Queue;
+use super::stretch::Stretch;
 use super::tail::Gets;
 use crate::entry::{Asked, Change, Entry};
 use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
@@ -31,14 +32,21 @@ pub struct Timing {
     pub drift_permille: u64,
     /// An attempt that has not come to its end after this is superseded.
     pub attempt_us: u64,
-    /// Committed records kept in memory for those that follow.
+    /// Committed records of a range kept in memory for those that follow, at most …
     pub history: usize,
-    /// Records in one message.
+    /// … and bytes of them.
+    pub history_bytes: usize,
+    /// Records in one message, at most …
     pub batch: usize,
-    /// Records that are not committed yet, at most; a head takes no more before.
+    /// … and bytes of them, but for one record that is larger.
+    pub batch_bytes: usize,
+    /// Records of a range that are not committed yet, with the requests that wait for their key to be read, at most; a
+    /// head takes no more before. So many gets wait for flash or a barrier, at most.
     pub pending: usize,
-    /// Records that are not durable yet, at most: what a member can lose that was acknowledged in memory. The numbers of so
-    /// many are skipped when a chain revives.
+    /// Bytes of records that are not committed yet, and of what waits: a head that has so many takes no more before.
+    pub pending_bytes: usize,
+    /// Records that are not durable yet, at most, but for some that no client asked for: what a member can lose that was
+    /// acknowledged in memory. The numbers of twice so many are skipped when a chain revives.
     pub unsynced: usize,
     /// Seconds of the range's time after which a session that is not used is forgotten.
     pub session_idle_s: u32,
@@ -60,8 +68,11 @@ impl Default for Timing {
             drift_permille: 10,
             attempt_us: 3_000_000,
             history: 4096,
+            history_bytes: 1 << 20,
             batch: 64,
+            batch_bytes: 256 << 10,
             pending: 4096,
+            pending_bytes: 16 << 20,
             unsynced: 65_536,
             session_idle_s: 3600,
             gone_us: 30_000_000,
@@ -216,11 +227,11 @@ pub struct Replica {
     /// Those that copy from here, by the scan that they wait for.
     pub(super) copies: BTreeMap<Ticket, Reading>,
     /// The newest committed records, without gaps.
-    pub(super) history: VecDeque<Entry>,
+    pub(super) history: Stretch,
     /// What is committed.
     pub(super) meta: Meta,
     /// What follows, without gaps.
-    pub(super) suffix: VecDeque<Entry>,
+    pub(super) suffix: Stretch,
     /// What is there as of the end of the log.
     pub(super) ahead: Alive,
     /// The newest record of each key in the suffix.
@@ -253,10 +264,10 @@ impl Replica {
             copying: None,
             follows: None,
             copies: BTreeMap::new(),
-            history: VecDeque::new(),
+            history: Stretch::default(),
             ahead: meta.alive.clone(),
             meta,
-            suffix: VecDeque::new(),
+            suffix: Stretch::default(),
             newest: BTreeMap::new(),
             asked: BTreeMap::new(),
             unsynced: VecDeque::new(),
@@ -390,6 +401,18 @@ impl Replica {
         self.suffix.get(at)
     }
 
+    /// Whether the head takes no request before some are committed, or durable.
+    pub(super) fn is_crowded<S: RangeStore>(&self, context: &Context<'_, S>) -> bool {
+        let (waiting, waiting_bytes) = match &self.phase {
+            Phase::Active(active) => active.queue.waiting(),
+            _ => (0, 0),
+        };
+        let Timing { pending, pending_bytes, unsynced, .. } = context.timing;
+        self.suffix.len() + waiting >= pending
+            || self.suffix.bytes() + waiting_bytes >= pending_bytes
+            || self.unsynced.len() + waiting >= unsynced
+    }
+
     /// Whether more is not durable than may be lost.
     pub(super) fn lags<S: RangeStore>(&self, context: &Context<'_, S>) -> bool {
         self.unsynced.len() >= context.timing.unsynced
@@ -452,12 +475,14 @@ impl Replica {
                 }
                 if answers {
                     let until = self.meta.alive.flush_due(|| context.secret.position(&entry.key));
-                    context.reply_until(asker, id, Answer::Done { outcome, position, again: false }, until);
+                    let answer = Answer::Done { outcome, position, again: false, shown: entry.shown() };
+                    context.reply_until(asker, id, answer, until);
                 }
             }
             self.history.push_back(entry);
-            if self.history.len() > context.timing.history {
-                self.history.pop_front();
+            let Timing { history, history_bytes, .. } = context.timing;
+            while self.history.len() > history || self.history.bytes() > history_bytes {
+                self.history.pop_front_if(|_| true);
             }
         }
     }

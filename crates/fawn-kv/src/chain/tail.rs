@@ -50,6 +50,12 @@ pub(super) struct Gets {
     begun_us: u64,
 }
 
+impl Gets {
+    fn waiting(&self) -> usize {
+        self.reads.len() + self.unbarred.len() + self.barred.len()
+    }
+}
+
 fn answer<S: RangeStore>(get: Get, answer: Answer, context: &mut Context<'_, S>) {
     answer_until(get, answer, 0, context);
 }
@@ -63,6 +69,7 @@ fn answer_until<S: RangeStore>(get: Get, answer: Answer, until: u32, context: &m
 impl Replica {
     pub(super) fn get<S: RangeStore>(&mut self, get: Get, context: &mut Context<'_, S>) {
         let Phase::Active(active) = &self.phase else { return answer(get, Answer::NotMine, context) };
+        let crowded = active.gets.waiting() >= context.timing.pending;
         let leased = context.has_lease(active.since_us);
         if !self.keys.contains(&get.lies) {
             answer(get, Answer::NotMine, context);
@@ -71,6 +78,8 @@ impl Replica {
         } else if active.is_silent() {
             // It does not know what the owner has answered.
             answer(get, Answer::NotMine, context);
+        } else if crowded {
+            answer(get, Answer::Busy, context);
         } else if active.is_tail() {
             self.get_at_tail(get, leased || planted(Bug::NoLeaseCheck), context);
         } else if !active.chain.rules.spread_reads {
@@ -225,7 +234,12 @@ impl Replica {
     ) {
         let Phase::Active(active) = &self.phase else { return };
         let tail = active.chain.tail();
-        if active.is_head() && active.chain.epoch == epoch && from == Address::Node(tail.node) {
+        // A tail whose barrier does not come asks again.
+        if active.is_head()
+            && active.chain.epoch == epoch
+            && from == Address::Node(tail.node)
+            && !self.is_crowded(context)
+        {
             let seq = self.append_next(Vec::new(), Change::Nothing, None, context);
             context.send(tail, Message::BarrierAt { range: self.range, epoch, number, seq });
         }

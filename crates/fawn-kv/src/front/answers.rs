@@ -33,15 +33,15 @@ impl Front {
                 self.found(tag, kept.as_ref(), until, now_us);
                 self.end(tag, &Answer::Found(kept), out);
             }
-            Answer::Done { outcome, position, again } if !flight.is_get() => {
+            Answer::Done { outcome, position, again, .. } if !flight.is_get() => {
                 self.done(tag, (outcome, position, again), until, now);
-                self.end(tag, &Answer::Done { outcome, position, again }, out);
+                self.end(tag, &answer, out);
             }
             Answer::Unknown { time } if !flight.is_get() => {
                 self.session.forgotten(id.session, time);
                 self.end_unknown(tag, &Answer::Unknown { time }, out);
             }
-            Answer::Malformed if !flight.is_get() => self.end(tag, &Answer::Malformed, out),
+            Answer::Malformed | Answer::TooLarge if !flight.is_get() => self.end(tag, &answer, out),
             Answer::Fenced => {
                 if flight.epoch.is_some() && flight.epoch == self.own_at(&flight.place).map(|own| own.epoch) {
                     let wedge = self.routes.wedge_at(&flight.place).map(|(wedge, _)| wedge);

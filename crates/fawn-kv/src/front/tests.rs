@@ -131,7 +131,7 @@ impl Bench {
 
     pub(super) fn stored(&mut self, sent: &Sent, seq: u64, again: bool) {
         let outcome = Outcome::Stored { cas: Cas::Appended, size: 1 };
-        self.reply(sent, Answer::Done { outcome, position: at(seq), again });
+        self.reply(sent, Answer::Done { outcome, position: at(seq), again, shown: None });
     }
 
     /// What the cache shows of a key. If it has nothing, a get is under way from here on.
@@ -221,7 +221,7 @@ fn that_a_key_is_not_there_is_cached_too() {
     assert!(matches!(bench.cached("k"), Some(Answer::Found(Some(Kept { version: None, .. })))));
     let deletes = Operation::Delete(Delete::default());
     let sent = asked(&bench.ask("j", Some(&deletes)));
-    bench.reply(&sent, Answer::Done { outcome: Outcome::Deleted, position: at(7), again: false });
+    bench.reply(&sent, Answer::Done { outcome: Outcome::Deleted, position: at(7), again: false, shown: None });
     assert!(matches!(bench.cached("j"), Some(Answer::Found(Some(Kept { version: None, .. })))));
 }
 
@@ -245,7 +245,7 @@ fn a_get_joins_a_miss_unless_something_newer_was_seen_since() {
         new_cas: None,
     });
     let add = asked(&bench.ask("k", Some(&adds)));
-    bench.reply(&add, Answer::Done { outcome, position: at(9), again: false });
+    bench.reply(&add, Answer::Done { outcome, position: at(9), again: false, shown: None });
     let second = bench.miss("k");
     assert_ne!(second.tag, miss.tag);
     let answered = bench.reply(&miss, found("k", "old", 7));
@@ -316,7 +316,7 @@ fn a_condition_that_failed_evicts_and_spoils_what_is_under_way() {
     let miss = bench.miss("k");
     let (put, add) = (bench.set("k", "v"), Operation::Store(Store { mode: Mode::Add, ..Store::set(b"w") }));
     let add = asked(&bench.ask("k", Some(&add)));
-    bench.reply(&add, Answer::Done { outcome: Outcome::NotStored, position: at(9), again: false });
+    bench.reply(&add, Answer::Done { outcome: Outcome::NotStored, position: at(9), again: false, shown: None });
     bench.reply(&miss, Answer::Found(None));
     bench.stored(&put, 8, false);
     assert_eq!(bench.cached("k"), None, "what was there at 9 may be newer than either");

@@ -107,7 +107,7 @@ impl Manager {
             .any(|source| range.chain.rules.ack == Ack::Replicated && range.chain.place(source).is_none());
         let (attempt, end, begun) = (range.attempt, self.highest(id, after).seq, range.chain.first);
         let first = if revives && !planted(Bug::NumbersAgain) {
-            Seq(end.max(begun).0 + self.timing.unsynced as u64).next()
+            Seq(end.max(begun).0 + 2 * self.timing.unsynced as u64).next()
         } else {
             end.next().max(begun)
         };

@@ -100,11 +100,6 @@ impl FlashStore {
         Ok(Opened { store, maintenance, opening, ranges })
     }
 
-    /// Longest record that the store takes, key and value together, in bytes: what a head refuses above.
-    pub fn longest_record(&self) -> usize {
-        self.store.longest_entry() / 4
-    }
-
     /// Whether everything that was written is in the log, durable or not.
     pub fn is_logged(&self) -> bool {
         self.waiting.is_empty()
@@ -362,6 +357,10 @@ impl RangeStore for FlashStore {
 
     /// Neither the device, nor memory, nor the log is full, and what waits to be committed of the range stays within its share
     /// of the log.
+    fn longest_record(&self) -> usize {
+        self.store.longest_entry() / 4
+    }
+
     fn ready(&mut self, range: RangeId) -> bool {
         let share = self.store.longest_entry() / 4 / self.images.0.len().max(1);
         let in_share = self.images.0.get(&range).is_none_or(|image| image.suffix_bytes() <= share);

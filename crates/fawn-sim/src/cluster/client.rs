@@ -6,12 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use fawn_kv::entry::Kept;
+use fawn_kv::entry::{Kept, Shown};
 use fawn_kv::ids::{Address, Asker, Consistency, FrontId, RangeId, RequestId, WedgeEpoch};
 use fawn_kv::map::Map;
 use fawn_kv::message::{Answer, Message};
-use fawn_kv::operation::{Arithmetic, Cas, Delete, Mode, Operation, Outcome, Store};
-
+use fawn_kv::operation::{Arithmetic, Cas, Delete, MetaGet, Mode, Operation, Outcome, Store};
 use fawn_ring::{Interval, Key};
 
 use super::script::Script;
@@ -27,6 +26,9 @@ const GIVE_UP_US: u64 = 20_000_000;
 const GIVE_UP_ONCE_US: u64 = 3_000_000;
 /// Half of all gets, and all of those who hardly do anything else, are given up after one of these: whoever waits sees nothing.
 const GIVE_UP_GET_US: [u64; 3] = [100_000, 200_000, 700_000];
+
+/// An expiry that never comes: what is touched with it, or with a little more, stays.
+const FAR: u32 = u32::MAX - 10;
 
 /// What an operation is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,9 @@ pub struct Asking {
     pub about: About,
     /// What was asked, as the checker has it.
     pub operation: KvOperation,
-    /// Unix second at which the value that it stores expires; 0 for never.
+    /// It gets by way of the head, which may set another expiry.
+    pub by_head: bool,
+    /// Unix second at which the value that it stores or touches expires; 0 for never, or for none that is set.
     pub expiry: u32,
     /// Unix second at which what it flushes is gone; 0 for now.
     pub due: u32,
@@ -186,19 +190,26 @@ impl Client {
             _ if expires => KvOperation::Get,
             _ => KvOperation::Increment { by: 1 },
         };
-        if self.fronts > 0 && operation == KvOperation::Get && self.random.chance(1, 8) {
-            about = About::Keys(key, (keys - key).min(4));
+        let mut by_head = false;
+        if operation == KvOperation::Get {
+            if self.fronts > 0 && self.random.chance(1, 8) {
+                about = About::Keys(key, (keys - key).min(4));
+            } else if !self.stays && self.random.chance(1, 8) {
+                by_head = true;
+                // Whether what expires is gone is judged by its first expiry.
+                expiry = if expires { 0 } else { FAR + self.random.below(3) as u32 };
+            }
         }
         let impatient =
             operation == KvOperation::Get && !self.patient && (self.reads || self.stays || self.random.chance(1, 2));
         let give_up_us = if impatient { *self.random.pick(&GIVE_UP_GET_US) } else { GIVE_UP_US };
         let (began_us, tried_us, tries) = (now_us, 0, 0);
-        self.asking.insert(Asking { id, about, operation, expiry, due, began_us, tried_us, tries, give_up_us })
+        self.asking.insert(Asking { id, about, operation, by_head, expiry, due, began_us, tried_us, tries, give_up_us })
     }
 
     /// Whether what it asks is never sent again.
     fn asks_once(&self, asking: &Asking) -> bool {
-        !self.keeps_session && asking.operation != KvOperation::Get
+        !self.keeps_session && (asking.operation != KvOperation::Get || asking.by_head)
     }
 
     /// Begins this operation on a key.
@@ -212,6 +223,7 @@ impl Client {
             id,
             about: About::Key(key),
             operation,
+            by_head: false,
             expiry: 0,
             due: 0,
             began_us: now_us,
@@ -346,7 +358,9 @@ impl Client {
         let outcomes = match answer {
             Answer::Done { .. } if matches!(asking.about, About::Range(..)) => vec![KvOutcome::Gone],
             Answer::Flushed => vec![KvOutcome::Gone],
-            Answer::Done { outcome, position, .. } => vec![outcome_of(outcome, position.seq.0)],
+            // What it was is not known any more.
+            Answer::Done { outcome: Outcome::Hit(_), shown: None, .. } => return Some(Ended::GivenUp(asking)),
+            Answer::Done { outcome, position, shown, .. } => vec![outcome_of(outcome, position.seq.0, shown)],
             Answer::Found(kept) => vec![found(kept)],
             Answer::FoundMany(kept) => kept.into_iter().map(found).collect(),
             Answer::Unknown { time } => {
@@ -369,10 +383,14 @@ impl Client {
             | Answer::TooFew
             | Answer::Busy
             | Answer::Malformed
+            | Answer::TooLarge
             | Answer::Fenced
             | Answer::AskAgain
             | Answer::TimedOut => {
-                assert!(answer != Answer::Malformed, "operations can be read");
+                assert!(
+                    !matches!(answer, Answer::Malformed | Answer::TooLarge),
+                    "operations can be read, and are not large"
+                );
                 self.asking = Some(asking);
                 return None;
             }
@@ -397,11 +415,13 @@ fn blob(id: RequestId) -> Vec<u8> {
     id.number.to_le_bytes().repeat(3)
 }
 
-/// The operation's bytes; `None` for a get.
+/// The operation's bytes; `None` for a get that the tail answers.
 fn encode(asking: &Asking) -> Option<Vec<u8>> {
     let text;
     let operation = match asking.operation {
-        KvOperation::Get => return None,
+        KvOperation::Get if !asking.by_head => return None,
+        KvOperation::Get if asking.expiry > 0 => Operation::GetAndTouch { expiry: asking.expiry },
+        KvOperation::Get => Operation::MetaGet(MetaGet::default()),
         KvOperation::Expire { .. } => unreachable!("nobody expires"),
         KvOperation::Delete => Operation::Delete(Delete::default()),
         KvOperation::Increment { by } => Operation::Arithmetic(Arithmetic {
@@ -433,12 +453,16 @@ fn encode(asking: &Asking) -> Option<Vec<u8>> {
 fn found(kept: Option<Kept>) -> KvOutcome {
     match kept.and_then(|kept| Some((kept.version?, kept.position))) {
         None => KvOutcome::Miss,
-        Some((version, position)) => {
-            let text = String::from_utf8(version.value).expect("values are numbers");
-            let value = text.parse().expect("values are numbers");
-            KvOutcome::Hit { value, version: Some(position.seq.0) }
-        }
+        Some((version, position)) => KvOutcome::Hit {
+            value: number(&version.value),
+            version: Some(version.client_cas.unwrap_or(position.seq.0)),
+        },
     }
+}
+
+/// The number that a value is.
+fn number(value: &[u8]) -> u64 {
+    std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()).expect("values are numbers")
 }
 
 /// The name of a key.
@@ -451,9 +475,15 @@ pub fn position(key: u64) -> Key {
     SECRET.position(&name(key))
 }
 
-fn outcome_of(outcome: Outcome, seq: u64) -> KvOutcome {
+fn outcome_of(outcome: Outcome, seq: u64, shown: Option<Shown>) -> KvOutcome {
     let version = |cas: Cas| Some(cas.resolve(seq));
     match outcome {
+        Outcome::Hit(hit) => {
+            let shown = shown.expect("a hit shows something");
+            assert_eq!(shown.flags, 0, "nobody sets flags");
+            KvOutcome::Hit { value: number(&shown.value), version: version(hit.cas) }
+        }
+        Outcome::Miss => KvOutcome::Miss,
         Outcome::Stored { cas, .. } => KvOutcome::Stored { version: version(cas) },
         Outcome::NotStored => KvOutcome::NotStored,
         Outcome::Exists => KvOutcome::Exists,

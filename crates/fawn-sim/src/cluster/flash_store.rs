@@ -210,6 +210,10 @@ impl RangeStore for FlashNode {
         found
     }
 
+    fn longest_record(&self) -> usize {
+        self.store.longest_record()
+    }
+
     fn ready(&mut self, range: RangeId) -> bool {
         self.store.ready(range)
     }

@@ -184,10 +184,11 @@ fn operation_line(operation: &[u8]) -> String {
 
 fn answer_line(answer: &Answer) -> String {
     match answer {
-        Answer::Done { outcome, position, .. } => {
+        Answer::Done { outcome, position, shown, .. } => {
             let debug = format!("{outcome:?}");
             let word = debug.split([' ', '(']).next().unwrap_or_default().to_lowercase();
-            format!("{word} {}", place(*position))
+            let shown = shown.as_ref().map(|shown| format!(" {}", text(&shown.value))).unwrap_or_default();
+            format!("{word}{shown} {}", place(*position))
         }
         Answer::Found(Some(kept)) => match &kept.version {
             Some(version) => format!("value {} of {}", text(&version.value), place(kept.position)),

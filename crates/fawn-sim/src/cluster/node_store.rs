@@ -123,6 +123,10 @@ impl RangeStore for NodeStore {
         either!(self, store => store.scan(range, from, since, least, ticket))
     }
 
+    fn longest_record(&self) -> usize {
+        either!(self, store => store.longest_record())
+    }
+
     fn ready(&mut self, range: RangeId) -> bool {
         either!(self, store => store.ready(range))
     }

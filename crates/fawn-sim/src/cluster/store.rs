@@ -316,6 +316,10 @@ impl RangeStore for MemoryStore {
         Scan::Known(part)
     }
 
+    fn longest_record(&self) -> usize {
+        1 << 20
+    }
+
     fn ready(&mut self, _: RangeId) -> bool {
         true
     }

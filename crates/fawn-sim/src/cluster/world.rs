@@ -109,8 +109,11 @@ impl World {
         let plan = script.plan;
         let mut timing = Timing {
             history: 64,
+            history_bytes: 16 << 10,
             batch: 16,
+            batch_bytes: 4 << 10,
             pending: 64,
+            pending_bytes: 16 << 10,
             unsynced: 256,
             session_idle_s: 4,
             gone_us: 3_000_000,

@@ -97,6 +97,7 @@ impl RangeMachine {
                 answered: self.next_request - 1,
                 asker: Asker { address: Address::Client(7), tag: 0 },
                 outcome: Outcome::NotStored,
+                shown: None,
             };
             let asked = self.random.chance(2, 3).then_some(asked);
             Entry { position, time: self.unix, key, change, asked }

@@ -1,6 +1,6 @@
 //! The bytes of messages.
 
-use fawn_kv::entry::{Asked, Change, Entry, Version};
+use fawn_kv::entry::{Asked, Change, Entry, Shown, Version};
 use fawn_kv::ids::{Address, Asker, Epoch, FrontId, Incarnation, Position, RangeId, RequestId, Seq, WedgeEpoch};
 use fawn_kv::message::{Message, VERSION, WireError};
 use fawn_kv::operation::Outcome;
@@ -13,7 +13,8 @@ fn feed() -> Message {
         Version { value: vec![7; 40], flags: 9, expiry: 0, stale: false, won: true, client_cas: Some(u64::MAX) };
     let id = RequestId { session: 5, number: 6 };
     let asker = Asker { address: Address::Client(1), tag: 9 };
-    let asked = Some(Asked { id, answered: 4, asker, outcome: Outcome::NotFound });
+    let shown = Some(Shown { value: vec![8; 30], flags: 1 });
+    let asked = Some(Asked { id, answered: 4, asker, outcome: Outcome::NotFound, shown });
     let entry = Entry { position, time: 5, key: b"key".to_vec(), change: Change::Value(version), asked };
     Message::Feed {
         range: RangeId(1),

@@ -83,6 +83,7 @@ fn example() -> Message {
         answered: 8,
         asker: Asker { address: Address::Front(FrontId(2)), tag: (1 << 40) + 1 },
         outcome: Outcome::Stored { cas: Cas::Appended, size: 5 },
+        shown: None,
     };
     let change = Change::Value(version);
     let entry = Entry { position, time: 1_800_000_060, key: b"user:1".to_vec(), change, asked: Some(asked) };

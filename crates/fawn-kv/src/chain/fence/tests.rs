@@ -69,10 +69,17 @@ fn joined_fences_are_the_higher_of_both_everywhere() {
     }
 }
 
-/// A store in which everything is durable at once, and nothing is found.
-pub(in crate::chain) struct Nowhere;
+/// A store in which everything is durable at once, and what is committed is found.
+#[derive(Default)]
+pub(in crate::chain) struct Plain {
+    kept: BTreeMap<Vec<u8>, Kept>,
+    /// Lookups wait for flash.
+    pub(in crate::chain) waits: bool,
+    /// Who waits for them.
+    tickets: (BTreeMap<Ticket, RangeId>, Ticket),
+}
 
-impl RangeStore for Nowhere {
+impl RangeStore for Plain {
     fn create(&mut self, _: RangeId, _: Interval) -> Gate {
         Gate(0)
     }
@@ -94,18 +101,27 @@ impl RangeStore for Nowhere {
     fn install_end(&mut self, _: RangeId, _: &Meta, _: Seq) -> Gate {
         Gate(0)
     }
-    fn commit(&mut self, _: RangeId, _: &Entry) {}
+    fn commit(&mut self, _: RangeId, entry: &Entry) {
+        let version = if let Change::Value(version) = &entry.change { Some(version.clone()) } else { None };
+        if !entry.key.is_empty() {
+            let (key, position) = (entry.key.clone(), entry.position);
+            self.kept.insert(key.clone(), Kept { key, position, version });
+        }
+    }
     fn inherit(&mut self, _: &[RangeId], _: &[(RangeId, Recovered)]) -> Gate {
         Gate(0)
     }
     fn drop_range(&mut self, _: RangeId) -> Gate {
         Gate(0)
     }
-    fn lookup(&mut self, _: RangeId, _: &[u8], _: Ticket) -> Lookup {
-        Lookup::Known(None)
+    fn lookup(&mut self, _: RangeId, key: &[u8], _: Ticket) -> Lookup {
+        if self.waits { Lookup::Later } else { Lookup::Known(self.kept.get(key).cloned()) }
     }
     fn scan(&mut self, _: RangeId, _: Option<Key>, _: Seq, _: Position, _: Ticket) -> Scan {
         Scan::Known(Part::default())
+    }
+    fn longest_record(&self) -> usize {
+        1 << 10
     }
     fn ready(&mut self, _: RangeId) -> bool {
         true
@@ -139,18 +155,27 @@ fn fence(seq: u64, keys: Interval, epoch: u64) -> Entry {
     Entry { position, time: 1, key: Vec::new(), change, asked: None }
 }
 
-/// One step of a member, and what it sends.
+/// One step of a member whose store holds nothing, and what it sends.
 pub(in crate::chain) fn step<T>(
     replica: &mut Replica,
-    step: impl FnOnce(&mut Replica, &mut Context<'_, Nowhere>) -> T,
+    step: impl FnOnce(&mut Replica, &mut Context<'_, Plain>) -> T,
 ) -> (T, Vec<Message>) {
-    let (mut store, mut out, mut tickets) = (Nowhere, Vec::new(), (BTreeMap::new(), 0));
+    step_with(&mut Plain::default(), replica, step)
+}
+
+/// One step of a member, and what it sends.
+pub(in crate::chain) fn step_with<T>(
+    store: &mut Plain,
+    replica: &mut Replica,
+    step: impl FnOnce(&mut Replica, &mut Context<'_, Plain>) -> T,
+) -> (T, Vec<Message>) {
+    let (mut out, mut tickets) = (Vec::new(), std::mem::take(&mut store.tickets));
     let lease = Lease { asked_us: 1, until_us: u64::MAX };
     let (timing, now_us) = (Timing::default(), 1);
     let (unix, secret) = (1, &SECRET);
-    let mut context =
-        Context { now_us, unix, secret, lease, timing, store: &mut store, out: &mut out, tickets: &mut tickets };
+    let mut context = Context { now_us, unix, secret, lease, timing, store, out: &mut out, tickets: &mut tickets };
     let did = step(replica, &mut context);
+    store.tickets = tickets;
     (did, out.into_iter().map(|(_, message)| message).collect())
 }
 

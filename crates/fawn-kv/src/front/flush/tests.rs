@@ -22,7 +22,7 @@ fn flush_wedge(bench: &mut Bench) -> Vec<(Address, Message)> {
 
 fn done() -> Answer {
     let position = Position { epoch: Epoch(1), seq: Seq(9) };
-    Answer::Done { outcome: Outcome::Deleted, position, again: false }
+    Answer::Done { outcome: Outcome::Deleted, position, again: false, shown: None }
 }
 
 /// The heads of both ranges answer.
@@ -155,7 +155,7 @@ fn what_a_flush_that_is_due_has_removed_is_asked_of_the_chain() {
     let (get, put) = (bench.miss("get"), bench.set("put", "v"));
     let until = (bench.now_us / 1_000_000 + 1) as u32;
     let outcome = Outcome::Stored { cas: crate::operation::Cas::Appended, size: 1 };
-    let stored = Answer::Done { outcome, position: at(6), again: false };
+    let stored = Answer::Done { outcome, position: at(6), again: false, shown: None };
     for (sent, answer) in [(&get, found("get", "v", 5)), (&put, stored)] {
         bench.hear(Message::Reply { id: sent.id, tag: sent.tag, continuation: None, until, answer });
     }

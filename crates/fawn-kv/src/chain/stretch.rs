@@ -1,0 +1,106 @@
+//! A stretch of a log in memory, which knows how many bytes it holds.
+
+use crate::entry::Entry;
+use std::collections::VecDeque;
+use std::collections::vec_deque::Iter;
+use std::ops::Deref;
+
+/// Records without gaps, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Stretch {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+}
+
+impl Stretch {
+    /// Bytes of all records, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn push_back(&mut self, entry: Entry) {
+        self.bytes += entry.bytes();
+        self.entries.push_back(entry);
+    }
+
+    pub(super) fn pop_front_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<Entry> {
+        let entry = self.entries.pop_front_if(|entry| goes(entry))?;
+        self.bytes -= entry.bytes();
+        Some(entry)
+    }
+
+    pub(super) fn pop_back_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<Entry> {
+        let entry = self.entries.pop_back_if(|entry| goes(entry))?;
+        self.bytes -= entry.bytes();
+        Some(entry)
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Deref for Stretch {
+    type Target = VecDeque<Entry>;
+
+    fn deref(&self) -> &VecDeque<Entry> {
+        &self.entries
+    }
+}
+
+impl<'a> IntoIterator for &'a Stretch {
+    type Item = &'a Entry;
+    type IntoIter = Iter<'a, Entry>;
+
+    fn into_iter(self) -> Iter<'a, Entry> {
+        self.entries.iter()
+    }
+}
+
+/// Copies of the first of some records: so many at most, and no more bytes than that, but for the first.
+pub(super) fn batch<'a>(records: impl Iterator<Item = &'a Entry>, most: usize, most_bytes: usize) -> Vec<Entry> {
+    let mut bytes = 0;
+    let fits = |entry: &&Entry| {
+        let is_first = bytes == 0;
+        bytes += entry.bytes();
+        is_first || bytes <= most_bytes
+    };
+    records.take(most).take_while(fits).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Change;
+    use crate::ids::{Epoch, Position, Seq};
+
+    fn entry(seq: u64, key_bytes: usize) -> Entry {
+        let position = Position { epoch: Epoch(1), seq: Seq(seq) };
+        Entry { position, time: 1, key: vec![b'k'; key_bytes], change: Change::Delete, asked: None }
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_records_that_are_there() {
+        let mut stretch = Stretch::default();
+        for seq in 1..=9 {
+            stretch.push_back(entry(seq, 100 * seq as usize));
+        }
+        stretch.pop_front_if(|entry| entry.position.seq == Seq(1)).unwrap();
+        stretch.pop_back_if(|entry| entry.position.seq == Seq(9)).unwrap();
+        assert!(stretch.pop_back_if(|_| false).is_none());
+        assert_eq!(stretch.bytes(), stretch.iter().map(Entry::bytes).sum());
+        stretch.clear();
+        assert_eq!((stretch.bytes(), stretch.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_batch_ends_with_its_bytes_but_takes_one_record_however_large() {
+        let records: Vec<Entry> = (1..=5).map(|seq| entry(seq, 1000)).collect();
+        let two = 2 * records[0].bytes();
+        assert_eq!(batch(records.iter(), 9, two).len(), 2);
+        assert_eq!(batch(records.iter(), 9, two - 1).len(), 1);
+        assert_eq!(batch(records.iter(), 9, 1).len(), 1, "what is larger than a batch goes alone");
+        assert_eq!(batch(records.iter(), 3, usize::MAX).len(), 3);
+        assert!(batch([].iter(), 3, 1).is_empty());
+    }
+}
