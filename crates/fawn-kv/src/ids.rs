@@ -43,7 +43,8 @@ number! {
     RangeId(u32)
 }
 number! {
-    /// A configuration of a range. Epochs only grow; 0 is before the first.
+    /// A configuration of a range. Epochs only grow; 0 is before the first. The parts of a split have the next one, a merged
+    /// range the one after the higher of both: so of two chains that ever had a key, the one in the higher epoch is newer.
     Epoch(u32)
 }
 number! {

@@ -5,6 +5,10 @@ use fawn_ring::{Interval, Key};
 use std::collections::BTreeMap;
 
 /// The newest known chain of every key. Ranges of a map do not overlap.
+///
+/// Whatever the order of news, once the newest chains have been heard the map has these and nothing else. Before, where a
+/// range is known to be over and what came of it is known in part, the other keys have no chain, or an older one that is
+/// heard late.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Map {
     /// By the last key.

@@ -21,7 +21,7 @@ impl KeyRange {
     }
 
     /// Whether the range is the whole ring.
-    pub fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.after == self.last
     }
 
@@ -48,26 +48,6 @@ impl KeyRange {
         pair.into_iter().flatten()
     }
 
-    /// The range cut after `at`: the positions up to it, and the rest. `None` if `at` is outside, or is the end, so
-    /// that a part would be empty.
-    pub fn split(&self, at: &Key) -> Option<(Self, Self)> {
-        let is_inside = self.contains(at) && *at != self.last;
-        is_inside.then_some((Self::new(self.after, *at), Self::new(*at, self.last)))
-    }
-
-    /// This range and the one that begins where it ends as one. `None` if `next` does not begin there, or reaches round
-    /// the ring into this range.
-    pub fn merge(&self, next: &Self) -> Option<Self> {
-        let is_next = self.last == next.after && !self.is_whole() && !next.is_whole();
-        let ends_before = next.last == self.after || !self.contains(&next.last);
-        (is_next && ends_before).then_some(Self::new(self.after, next.last))
-    }
-
-    /// Whether the ranges share a position.
-    pub fn overlaps(&self, other: &Self) -> bool {
-        self.contains(&other.last) || other.contains(&self.last)
-    }
-
     /// The part of the ring that the range is, from 0 to 1, to about one in 2^52.
     pub fn share(&self) -> f64 {
         let width = self.last.prefix().wrapping_sub(self.after.prefix());
@@ -78,12 +58,6 @@ impl KeyRange {
 impl fmt::Debug for KeyRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({:?}, {:?}]", self.after, self.last)
-    }
-}
-
-impl fmt::Display for KeyRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
     }
 }
 
@@ -134,32 +108,15 @@ mod tests {
     }
 
     #[test]
-    fn split_parts_merge_into_the_range_they_came_from() {
+    fn a_place_inside_cuts_a_range_into_parts_that_share_it_out() {
         for (after, last, cut) in [(10, 20, 15), (20, 10, 25), (20, 10, 5), (10, 10, 15)] {
             let range = KeyRange::new(at(after), at(last));
-            let (lower, upper) = range.split(&at(cut)).unwrap();
-            assert_eq!(lower.merge(&upper), Some(range));
-            assert!(!lower.overlaps(&upper) && lower.overlaps(&range) && range.overlaps(&upper));
+            let (lower, upper) = (KeyRange::new(at(after), at(cut)), KeyRange::new(at(cut), at(last)));
+            for key in (0..30).map(at).chain([Key::MAX]) {
+                let parts = [lower, upper].iter().filter(|part| part.contains(&key)).count();
+                assert_eq!(parts, usize::from(range.contains(&key)), "{key:?} in {lower:?} and {upper:?}");
+            }
             assert!((lower.share() + upper.share() - range.share()).abs() < 1e-9);
         }
-    }
-
-    #[test]
-    fn a_split_leaves_no_empty_part() {
-        let range = KeyRange::new(at(10), at(20));
-        assert_eq!(range.split(&at(20)), None);
-        assert_eq!(range.split(&at(10)), None);
-        assert_eq!(range.split(&at(21)), None);
-    }
-
-    #[test]
-    fn ranges_merge_only_with_the_next_one() {
-        let range = |after, last| KeyRange::new(at(after), at(last));
-        assert_eq!(range(10, 20).merge(&range(30, 40)), None, "a gap");
-        assert_eq!(range(20, 30).merge(&range(10, 20)), None, "the wrong way round");
-        assert_eq!(range(10, 20).merge(&range(20, 15)), None, "an overlap round the ring");
-        assert_eq!(range(10, 20).merge(&range(20, 20)), None, "the whole ring");
-        assert_eq!(range(10, 10).merge(&range(10, 20)), None, "the whole ring");
-        assert_eq!(range(10, 20).merge(&range(20, 10)), Some(range(10, 10)));
     }
 }

@@ -4,6 +4,29 @@
 //! after it. The chain of a range is its owner and the next R−1 virtual IDs. The paper leaves open what happens if two
 //! of those belong to one node; here, members of a chain are always on distinct machines, and in distinct failure
 //! domains as far as there are enough.
+//!
+//! # What a virtual ID moves
+//!
+//! The paper (§3.4.4): a new virtual ID splits one range into two, and becomes a member of R chains; a leave merges the
+//! range that the node owned, and gives each of its R chains another member. With chains on distinct machines, this holds
+//! in a slightly wider form. For one virtual ID v that joins (a leave is a join backwards):
+//!
+//! 1. One range is split, at v. Every other range stays.
+//! 2. A chain changes exactly if v is in it afterwards.
+//! 3. The ranges whose chains change are neighbours: the one that v owns and those before it, with no gap.
+//! 4. A changed chain is the old one with v put in at its place in ring order, and at most one member dropped.
+//!
+//! These are the paper's R ranges where v and the R virtual IDs before it are on distinct machines and in distinct
+//! domains. Where several of those before v are on one machine they count once, so that v reaches further back; where
+//! v's own machine comes up, v reaches no further than that.
+//!
+//! Why (2) holds: a chain takes, in ring order, the first virtual node of each domain and then those of further machines,
+//! as many of either as R, the domains and the machines allow. If v is not taken, the others are taken as if v were not
+//! there. If v changes how many domains or machines there are, *and* that matters, there were fewer than R of them, and
+//! every chain takes the only virtual node of the new one: v.
+//!
+//! Of a node that joins with several virtual IDs, (2) holds as well, one after the other: a chain that has changed got
+//! one of them last, and has it still.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Clusters of all shapes: machines with several nodes, failure domains, places at the ends of the key space.
 
-use fawn_ring::{DomainId, Key, MachineId, Node, NodeId, Ring, RingError, VirtualId, VirtualNode};
+use fawn_ring::{DomainId, Key, KeyRange, MachineId, Node, NodeId, Ring, RingError, VirtualId, VirtualNode};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -75,6 +75,35 @@ pub fn ring_and_newcomer() -> impl Strategy<Value = (Ring, VirtualNode)> {
         let newcomer = virtual_nodes.pop()?;
         (!virtual_nodes.is_empty()).then(|| (ring(&virtual_nodes), newcomer))
     })
+}
+
+/// The ring with one virtual node more.
+pub fn joined(ring: &Ring, newcomer: VirtualNode) -> Ring {
+    let mut larger = ring.clone();
+    larger.insert(newcomer).unwrap();
+    larger
+}
+
+/// A range of the larger of two rings, with the chains that its keys have on either.
+pub struct Moved {
+    pub range: KeyRange,
+    pub before: Vec<VirtualNode>,
+    pub after: Vec<VirtualNode>,
+}
+
+impl Moved {
+    /// Whether a place of the chain has another virtual node.
+    pub fn is_changed(&self) -> bool {
+        self.before != self.after
+    }
+}
+
+/// What becomes of every range when `before`, whose places `after` has all, becomes `after`: in ring order.
+pub fn moved(before: &Ring, after: &Ring, replicas: usize) -> Vec<Moved> {
+    assert!(before.virtual_nodes().iter().all(|place| after.get(&place.id).is_some()), "after a join");
+    let chain = |ring: &Ring, at: &Key| ring.chain_of_key(at, replicas).unwrap();
+    let ranges = after.ranges().map(|(range, _)| range);
+    ranges.map(|range| Moved { range, before: chain(before, &range.last), after: chain(after, &range.last) }).collect()
 }
 
 /// Nodes that each have a machine to themselves, with names.

@@ -1,56 +1,33 @@
-//! What one virtual ID moves, and how a manager gets from one ring to another (FAWN SOSP'09 §3.4.4).
+//! What one virtual ID moves, and a node with several (FAWN SOSP'09 §3.4.4): the four points of `ring.rs`, of two rings.
 
-use crate::cluster::{cluster, replicas, ring, ring_and_newcomer};
-use fawn_ring::{
-    Change, Configuration, Incarnation, Key, Member, NodeId, Ring, Role, View, ViewChange, VirtualId, VirtualNode,
-    changes,
-};
+use std::collections::BTreeSet;
+
+use crate::cluster::{Moved, cluster, joined, moved, replicas, ring, ring_and_newcomer};
+use fawn_ring::{Key, KeyRange, MachineId, NodeId, Ring, VirtualId, VirtualNode};
 use proptest::prelude::*;
 
 fn ids(chain: &[VirtualNode]) -> Vec<VirtualId> {
     chain.iter().map(|member| member.id).collect()
 }
 
-/// The chain of the key before the join and after it, for the end of each range after it.
-fn chains(before: &Ring, after: &Ring, replicas: usize) -> Vec<(VirtualId, Vec<VirtualId>, Vec<VirtualId>)> {
-    let chain = |ring: &Ring, at: &VirtualNode| ids(&ring.chain_of_key(&at.id.0, replicas).unwrap());
-    after.virtual_nodes().iter().map(|at| (at.id, chain(before, at), chain(after, at))).collect()
+fn ranges(ring: &Ring) -> Vec<KeyRange> {
+    ring.ranges().map(|(range, _)| range).collect()
 }
 
-fn joined(ring: &Ring, newcomer: VirtualNode) -> Ring {
-    let mut larger = ring.clone();
-    larger.insert(newcomer).unwrap();
-    larger
+/// The ranges of one ring that the other does not have.
+fn lacking(of: &Ring, other: &Ring) -> Vec<KeyRange> {
+    let others = ranges(other);
+    ranges(of).into_iter().filter(|range| !others.contains(range)).collect()
 }
 
-fn lives(node: NodeId) -> Incarnation {
-    Incarnation(node.0 + 100)
-}
-
-/// Makes one change in a view, each time in the next epoch.
-fn apply(view: &View, change: &Change) -> View {
-    let epoch = |at: &Key| view.lookup(at).epoch().next();
-    view.apply(&match change {
-        Change::Split { range, at } => {
-            ViewChange::Split { at: *at, lower: epoch(&range.last), upper: epoch(&range.last) }
-        }
-        Change::Replace { range, before, after } => {
-            let old = view.configuration(range).unwrap();
-            assert!(old.members().iter().map(|member| member.node).eq(before.iter().map(|member| member.node)));
-            let member =
-                |new: &VirtualNode| Member { node: new.node, machine: new.machine, incarnation: lives(new.node) };
-            let members: Vec<Member> = after.iter().map(member).collect();
-            ViewChange::Replace(Configuration::new(*range, old.epoch().next(), members).unwrap())
-        }
-        Change::Merge { lower, upper } => {
-            let highest = view.configuration(lower).unwrap().epoch().max(view.configuration(upper).unwrap().epoch());
-            ViewChange::Merge { at: lower.last, epoch: highest.next() }
-        }
+/// A ring, and all virtual nodes of a node that is not on it.
+fn ring_and_new_node() -> impl Strategy<Value = (Ring, Vec<VirtualNode>)> {
+    (cluster(40), any::<prop::sample::Index>()).prop_filter_map("nobody is left for the ring", |(cluster, which)| {
+        let virtual_nodes = cluster.virtual_nodes();
+        let joins = virtual_nodes[which.index(virtual_nodes.len())].node;
+        let (new, old): (Vec<VirtualNode>, Vec<_>) = virtual_nodes.into_iter().partition(|place| place.node == joins);
+        (!old.is_empty()).then(|| (ring(&old), new))
     })
-}
-
-fn contents(view: &View) -> Vec<(fawn_ring::KeyRange, Vec<Member>)> {
-    view.configurations().iter().map(|one| (one.range(), one.members().to_vec())).collect()
 }
 
 proptest! {
@@ -58,38 +35,43 @@ proptest! {
     fn a_join_splits_one_range_and_leaves_the_others((before, newcomer) in ring_and_newcomer()) {
         let after = joined(&before, newcomer);
         let split = before.range_of(&before.owner(&newcomer.id.0).unwrap().id).unwrap();
-        let (lower, upper) = split.split(&newcomer.id.0).unwrap();
-        let ranges = |ring: &Ring| ring.ranges().map(|(range, _)| range).collect::<Vec<_>>();
-        let (old, new) = (ranges(&before), ranges(&after));
-        let lost: Vec<_> = old.iter().filter(|range| !new.contains(range)).copied().collect();
-        let mut won: Vec<_> = new.iter().filter(|range| !old.contains(range)).copied().collect();
+        let (lower, upper) = (KeyRange::new(split.after, newcomer.id.0), KeyRange::new(newcomer.id.0, split.last));
+        let mut won = lacking(&after, &before);
         won.sort_by_key(|range| *range != lower);
-        prop_assert_eq!((lost, won), (vec![split], vec![lower, upper]));
+        prop_assert_eq!((lacking(&before, &after), won), (vec![split], vec![lower, upper]));
     }
 
     #[test]
     fn a_join_changes_exactly_the_chains_that_it_enters((before, newcomer) in ring_and_newcomer(), r in replicas()) {
-        let after = joined(&before, newcomer);
-        for (at, old, new) in chains(&before, &after, r) {
-            prop_assert_eq!(old != new, new.contains(&newcomer.id), "at {}: {:?}, {:?}", at, old, new);
+        for of in moved(&before, &joined(&before, newcomer), r) {
+            let enters = of.after.contains(&newcomer);
+            prop_assert_eq!(of.is_changed(), enters, "{:?}: {:?}, {:?}", of.range, of.before, of.after);
         }
     }
 
     #[test]
-    fn a_join_drops_at_most_one_member_of_a_chain((before, newcomer) in ring_and_newcomer(), r in replicas()) {
+    fn a_join_puts_one_member_into_a_chain_in_ring_order_and_drops_one_at_most(
+        (before, newcomer) in ring_and_newcomer(),
+        r in replicas(),
+    ) {
         let after = joined(&before, newcomer);
-        for (at, old, mut new) in chains(&before, &after, r) {
+        for of in moved(&before, &after, r) {
+            let (old, mut new) = (ids(&of.before), ids(&of.after));
+            let place = |id: &VirtualId| after.virtual_nodes().iter().position(|place| place.id == *id).unwrap();
+            let (first, round) = (place(&VirtualId(of.range.last)), after.virtual_nodes().len());
+            let steps = new.iter().map(|id| (place(id) + round - first) % round);
+            prop_assert!(steps.is_sorted(), "{:?}: {:?}", of.range, new);
             new.retain(|id| *id != newcomer.id);
             let kept: Vec<VirtualId> = old.iter().filter(|id| new.contains(id)).copied().collect();
-            prop_assert_eq!(&kept, &new, "at {}", at);
-            prop_assert!(old.len() - kept.len() <= 1, "at {}", at);
+            prop_assert_eq!(&kept, &new, "{:?}", of.range);
+            prop_assert!(old.len() - kept.len() <= 1, "{:?}", of.range);
         }
     }
 
     #[test]
     fn a_join_changes_neighbouring_ranges_that_end_at_its_own((before, newcomer) in ring_and_newcomer(), r in replicas()) {
         let after = joined(&before, newcomer);
-        let mut backwards: Vec<bool> = chains(&before, &after, r).iter().map(|(_, old, new)| old != new).collect();
+        let mut backwards: Vec<bool> = moved(&before, &after, r).iter().map(Moved::is_changed).collect();
         let own = after.virtual_nodes().iter().position(|virtual_node| *virtual_node == newcomer).unwrap();
         backwards.rotate_left((own + 1) % after.virtual_nodes().len());
         backwards.reverse();
@@ -103,71 +85,63 @@ proptest! {
         r in replicas(),
     ) {
         let stands = |(n, place): (usize, &u64)| {
-            let node = fawn_ring::Node::named(NodeId(n as u64), fawn_ring::MachineId(n as u64), b"", 0);
             let id = VirtualId(Key::lowest_with_prefix(*place));
-            VirtualNode { id, node: node.id, machine: node.machine, domain: None }
+            VirtualNode { id, node: NodeId(n as u64), machine: MachineId(n as u64), domain: None }
         };
         let mut virtual_nodes: Vec<VirtualNode> = places.iter().enumerate().map(stands).collect();
         let newcomer = virtual_nodes.swap_remove(virtual_nodes.len() / 2);
         let before = ring(&virtual_nodes);
         let after = joined(&before, newcomer);
-        let changed = chains(&before, &after, r).iter().filter(|(_, old, new)| old != new).count();
-        prop_assert_eq!(changed, r.min(after.machines()));
-        // It is the head of one of these, the tail of one, and in the middle of R-2, unless there are fewer machines.
-        let view = View::of(&after, r, lives);
-        let count = |is: fn(Role) -> bool| view.roles(newcomer.node).filter(|(_, role)| is(*role)).count();
-        let members = r.min(after.machines());
-        prop_assert_eq!((count(Role::is_head), count(Role::is_tail)), (1, 1));
-        prop_assert_eq!(count(|role| role == Role::Mid), members.saturating_sub(2));
+        let changed: Vec<_> = moved(&before, &after, r).into_iter().filter(Moved::is_changed).collect();
+        let length = r.min(after.machines());
+        prop_assert_eq!(changed.len(), length);
+        // It has each place of a chain once: it is the head of one, the tail of one, and in the middle of R-2.
+        let parts: BTreeSet<_> = changed.iter().map(|of| of.after.iter().position(|one| *one == newcomer)).collect();
+        prop_assert_eq!(parts, (0..length).map(Some).collect());
     }
 
     #[test]
-    fn the_plan_for_one_join_is_one_split_and_the_chains_that_it_enters(
-        (before, newcomer) in ring_and_newcomer(),
+    fn a_leave_merges_one_range_with_the_next_and_changes_exactly_the_chains_that_it_was_in(
+        (without, leaver) in ring_and_newcomer(),
         r in replicas(),
     ) {
-        let after = joined(&before, newcomer);
-        let plan = changes(&before, &after, r);
-        let is_split = |change: &&Change| matches!(change, Change::Split { at, .. } if *at == newcomer.id.0);
-        prop_assert_eq!(plan.iter().filter(is_split).count(), 1);
-        for change in plan.iter().filter(|change| !is_split(change)) {
-            let Change::Replace { after, .. } = change else { panic!("{change:?}") };
-            prop_assert!(after.contains(&newcomer));
+        let before = joined(&without, leaver);
+        let mut after = before.clone();
+        prop_assert_eq!(after.remove(&leaver.id), Some(leaver));
+        let own = before.range_of(&leaver.id).unwrap();
+        let heir = after.owner(&leaver.id.0).unwrap().id;
+        let merged = KeyRange::new(own.after, heir.0);
+        prop_assert_eq!(lacking(&after, &before), [merged]);
+        let mut lost = lacking(&before, &after);
+        lost.sort_by_key(|range| *range != own);
+        prop_assert_eq!(lost, [own, KeyRange::new(own.last, heir.0)]);
+        for (range, owner) in before.ranges() {
+            let (old, new) = (before.chain(&owner.id, r).unwrap(), after.chain_of_key(&range.last, r).unwrap());
+            prop_assert_eq!(old != new, old.contains(&leaver), "{:?}: {:?}, {:?}", range, old, new);
+            let stay: Vec<VirtualNode> = old.into_iter().filter(|member| *member != leaver).collect();
+            let in_new: Vec<VirtualNode> = new.iter().filter(|member| stay.contains(member)).copied().collect();
+            prop_assert_eq!(&in_new, &stay, "nobody else leaves the chain of {:?}", range);
+            prop_assert!(new.len() <= stay.len() + 1, "{:?}", range);
         }
     }
 
     #[test]
-    fn the_plan_leads_from_any_ring_to_any_other(old in cluster(25), new in cluster(25), keep in any::<u32>(), r in replicas()) {
-        // Some of the new ring's places are on the old one, too.
-        let (mut old, new) = (old.virtual_nodes(), new.virtual_nodes());
-        let is_kept = |count: usize| keep >> (count % 32) & 1 == 1;
-        let kept: Vec<_> = new.iter().enumerate().filter(|(count, _)| is_kept(*count)).map(|(_, node)| *node).collect();
-        old.retain(|one| kept.iter().all(|other| other.id != one.id && other.machine != one.machine));
-        old.extend(kept);
-        prop_assume!(!old.is_empty());
-        let (before, after) = (ring(&old), ring(&new));
-        let plan = changes(&before, &after, r);
-        let view = plan.iter().fold(View::of(&before, r, lives), |view, change| apply(&view, change));
-        prop_assert_eq!(contents(&view), contents(&View::of(&after, r, lives)));
-        prop_assert_eq!(changes(&after, &after, r), []);
-    }
-
-    #[test]
-    fn a_leave_is_a_join_backwards((without, leaver) in ring_and_newcomer(), r in replicas()) {
-        let with = joined(&without, leaver);
-        let (join, leave) = (changes(&without, &with, r), changes(&with, &without, r));
-        let backwards: Vec<Change> = join
-            .into_iter()
-            .map(|change| match change {
-                Change::Split { range, at } => {
-                    let (lower, upper) = range.split(&at).unwrap();
-                    Change::Merge { lower, upper }
-                }
-                Change::Replace { range, before, after } => Change::Replace { range, before: after, after: before },
-                Change::Merge { .. } => panic!("a join merges nothing"),
-            })
-            .collect();
-        prop_assert_eq!(leave.len(), backwards.len());
-        prop_assert!(backwards.iter().all(|change| leave.contains(change)), "{:?} and {:?}", leave, backwards);
+    fn a_node_changes_exactly_the_chains_that_one_of_its_virtual_ids_enters(
+        (before, new) in ring_and_new_node(),
+        r in replicas(),
+    ) {
+        let after = new.iter().fold(before.clone(), |ring, place| joined(&ring, *place));
+        for of in moved(&before, &after, r) {
+            let enters = of.after.iter().any(|member| new.contains(member));
+            prop_assert_eq!(of.is_changed(), enters, "{:?}: {:?}, {:?}", of.range, of.before, of.after);
+        }
+        // The ranges that hold no place of it stay, the others are cut at each of its places.
+        let cut = lacking(&before, &after);
+        prop_assert!(cut.iter().all(|range| new.iter().any(|place| range.contains(&place.id.0))), "{:?}", cut);
+        prop_assert_eq!(after.ranges().count(), before.ranges().count() + new.len());
+        // It leaves as it came.
+        let mut left = after.clone();
+        left.remove_node(new[0].node);
+        prop_assert_eq!(left, before);
     }
 }

@@ -1,4 +1,4 @@
-//! The ring, the way from one ring to another, and views, from outside.
+//! The ring, and what it takes from one ring to another, from outside.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,4 +7,3 @@ mod chains;
 mod cluster;
 mod joins_and_leaves;
 mod paper;
-mod views;

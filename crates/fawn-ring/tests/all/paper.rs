@@ -1,6 +1,7 @@
 //! The paper's own examples (FAWN SOSP'09, Figures 6 and 8).
 
-use fawn_ring::{Change, Incarnation, Key, MachineId, NodeId, Ring, Role, View, VirtualId, VirtualNode, changes};
+use crate::cluster::{Moved, moved};
+use fawn_ring::{Key, MachineId, NodeId, Ring, VirtualId, VirtualNode};
 
 /// A ring of virtual nodes named by the letter of their node, in ring order.
 fn ring_of(letters: &str) -> Ring {
@@ -27,42 +28,32 @@ fn letters(chain: &[VirtualNode]) -> String {
 #[test]
 fn sosp09_fig6_a_virtual_id_is_tail_mid_and_head_of_three_chains() {
     let ring = ring_of("ABCDEFBADCFE");
-    let view = View::of(&ring, 3, |_| Incarnation(1));
     let c = NodeId('C' as u64);
-    let role_in_range = |place: usize| {
-        let at = ring.virtual_nodes()[place].id.0;
-        view.lookup(&at).role(c)
+    let place_in_chain = |place: usize| {
+        let chain = ring.chain(&ring.virtual_nodes()[place].id, 3).unwrap();
+        chain.iter().position(|member| member.node == c)
     };
-    assert_eq!([0, 1, 2].map(role_in_range), [Some(Role::Tail), Some(Role::Mid), Some(Role::Head)]);
-    assert_eq!(role_in_range(3), None);
+    assert_eq!([0, 1, 2, 3].map(place_in_chain), [Some(2), Some(1), Some(0), None], "tail, mid, head, and no member");
     assert_eq!(letters(&ring.chain(&ring.virtual_nodes()[0].id, 3).unwrap()), "ABC");
+}
+
+/// The chains that differ on two rings, R = 3, in ring order.
+fn replaced(before: &Ring, after: &Ring) -> Vec<String> {
+    let changed = moved(before, after, 3).into_iter().filter(Moved::is_changed);
+    changed.map(|of| format!("{} to {}", letters(&of.before), letters(&of.after))).collect()
 }
 
 /// C1 joins between B1 and D1: "as a new middle replica for range R2", whose tail E1 is dropped.
 #[test]
 fn sosp09_fig8_joins_as_mid() {
     let (before, after) = (ring_of("AB-DEF"), ring_of("ABCDEF"));
-    let plan: Vec<String> = changes(&before, &after, 3)
-        .iter()
-        .map(|change| match change {
-            Change::Split { .. } => "split".to_string(),
-            Change::Replace { before, after, .. } => format!("{} to {}", letters(before), letters(after)),
-            Change::Merge { .. } => "merge".to_string(),
-        })
-        .collect();
-    assert_eq!(plan, ["split", "ABD to ABC", "BDE to BCD", "DEF to CDE"]);
+    assert_eq!(after.ranges().count(), before.ranges().count() + 1, "one range is split");
+    assert_eq!(replaced(&before, &after), ["ABD to ABC", "BDE to BCD", "DEF to CDE"]);
 }
 
 /// Where two virtual IDs before the new one are on one machine, it reaches one range further back than the paper's R.
 #[test]
 fn a_join_reaches_further_back_past_two_places_of_one_machine() {
     let (before, after) = (ring_of("FABA-DE"), ring_of("FABACDE"));
-    let replaced: Vec<String> = changes(&before, &after, 3)
-        .iter()
-        .filter_map(|change| match change {
-            Change::Replace { before, after, .. } => Some(format!("{} to {}", letters(before), letters(after))),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(replaced, ["ABD to ABC", "BAD to BAC", "ADE to ACD", "DEF to CDE"]);
+    assert_eq!(replaced(&before, &after), ["ABD to ABC", "BAD to BAC", "ADE to ACD", "DEF to CDE"]);
 }

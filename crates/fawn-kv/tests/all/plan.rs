@@ -1,0 +1,229 @@
+//! What the manager orders when a node joins or leaves is what the ring says of it (FAWN SOSP'09 §3.4.4), and no more.
+
+use fawn_kv::chain::Timing;
+use fawn_kv::ids::{Address, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules};
+use fawn_kv::manager::{Command, Effects, Into, Manager, Range, Settings, Standing};
+use fawn_kv::message::{Message, Report};
+use fawn_ring::{DomainId, Interval, Key, MachineId, Ring};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A leader whose proposals are agreed on at once, and nodes that do at once what they are told.
+struct Bench {
+    manager: Manager,
+    now_us: u64,
+    /// Of each node the ranges that it has, with the epoch that it is active in.
+    nodes: BTreeMap<NodeId, BTreeMap<RangeId, Epoch>>,
+    /// What was decided since the last look: splits, merges, chains with other members or in another order.
+    begun: [usize; 3],
+    /// Who was to copy which keys since then.
+    copied: Vec<(NodeId, Interval)>,
+}
+
+impl Bench {
+    fn new(replicas: u32, nodes: &[NewNode]) -> Self {
+        let settings = Settings { replicas, first_nodes: nodes.len() as u32, rules: Rules::default() };
+        let mut manager = Manager::new(Timing::default(), settings);
+        manager.lead(0, true);
+        let mut bench = Self { manager, now_us: 0, nodes: BTreeMap::new(), begun: [0; 3], copied: Vec::new() };
+        for node in nodes {
+            bench.start(node);
+        }
+        bench.settle();
+        bench
+    }
+
+    fn start(&mut self, new: &NewNode) {
+        let (node, machine, domain) = (NodeId(new.name), MachineId(new.name), new.domain.map(DomainId));
+        self.nodes.insert(node, BTreeMap::new());
+        self.hear(Message::Hello { node, nonce: 1, machine, domain, virtual_ids: new.virtual_ids });
+    }
+
+    fn hear(&mut self, message: Message) {
+        let mut effects = Effects::default();
+        self.manager.receive(self.now_us, message, &mut effects);
+        self.work(effects);
+    }
+
+    fn work(&mut self, effects: Effects) {
+        for command in effects.propose {
+            let mut next = Effects::default();
+            self.manager.committed(self.now_us, &command, &mut next);
+            self.count(&command);
+            self.work(next);
+        }
+        for (to, message) in effects.send {
+            if let Address::Node(node) = to {
+                self.obey(Member { node, incarnation: Incarnation(1) }, message);
+            }
+        }
+    }
+
+    fn count(&mut self, command: &Command) {
+        match command {
+            Command::Begin { into: Into::Split { .. }, .. } => self.begun[0] += 1,
+            Command::Begin { into: Into::Merge { .. }, .. } => self.begun[1] += 1,
+            Command::Begin { .. } => self.begun[2] += 1,
+            Command::Learner { range, learner } => {
+                let keys = self.manager.state().ranges[range].chain.keys;
+                self.copied.extend(learner.map(|learner| (learner.node, keys)));
+            }
+            _ => {}
+        }
+    }
+
+    fn obey(&mut self, member: Member, order: Message) {
+        let ranges = self.nodes.get_mut(&member.node).unwrap();
+        match order {
+            Message::Learn { range, .. } => drop(ranges.entry(range).or_default()),
+            Message::Seal { range, attempt, .. } => {
+                let (last, held) = (Position::default(), Some(attempt));
+                self.hear(Message::Sealed { member, range, attempt, last, held });
+            }
+            Message::Equalise { range, attempt, .. } => self.hear(Message::Level { member, range, attempt }),
+            Message::Activate { over, chains, .. } => {
+                ranges.retain(|range, _| !over.contains(range));
+                let mine = chains.into_iter().filter(|(_, chain)| chain.place(member).is_some());
+                ranges.extend(mine.map(|(range, chain)| (range, chain.epoch)));
+            }
+            Message::Drop { range, .. } => drop(ranges.remove(&range)),
+            other => assert!(matches!(other, Message::Welcome { .. }), "{other:?}"),
+        }
+    }
+
+    /// Time passes until there is nothing to do.
+    fn settle(&mut self) {
+        let settled_us = self.now_us + 60_000_000;
+        loop {
+            self.now_us += 100_000;
+            assert!(self.now_us < settled_us, "it never settles: {:?}", self.manager.state().ranges);
+            for (node, ranges) in self.nodes.clone() {
+                let member = Member { node, incarnation: Incarnation(1) };
+                let (last, held, caught_up) = (Position::default(), None, true);
+                let report = |(range, epoch)| Report { range, last, held, caught_up, epoch };
+                let reports = ranges.into_iter().map(report).collect();
+                self.hear(Message::Heartbeat { member, nonce: self.now_us, reports, silent: Vec::new() });
+            }
+            let mut effects = Effects::default();
+            self.manager.tick(self.now_us, &mut effects);
+            let quiet = effects.propose.is_empty() && effects.send.is_empty();
+            self.work(effects);
+            if quiet && self.manager.is_settled() && !self.manager.state().is_unformed() {
+                return;
+            }
+        }
+    }
+
+    /// The ranges by their last keys.
+    fn ranges(&self) -> BTreeMap<Key, (RangeId, Range)> {
+        let state = self.manager.state();
+        state.by_last.iter().map(|(last, id)| (*last, (*id, state.ranges[id].clone()))).collect()
+    }
+
+    fn ring(&self) -> Ring {
+        let nodes = self.manager.state().nodes.iter().filter(|(_, node)| node.standing == Standing::Member);
+        Ring::of(&nodes.map(|(id, node)| node.place(*id)).collect::<Vec<_>>()).unwrap()
+    }
+
+    /// Forgets what was decided, and says what it was.
+    fn look(&mut self) -> ([usize; 3], Vec<(NodeId, Interval)>) {
+        (std::mem::take(&mut self.begun), std::mem::take(&mut self.copied))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct NewNode {
+    name: u64,
+    domain: Option<u64>,
+    virtual_ids: u32,
+}
+
+/// The stretches that some ranges make up; no two of them share a key.
+fn stretches(ranges: impl IntoIterator<Item = Interval>) -> Vec<Interval> {
+    let mut all: Vec<Interval> = ranges.into_iter().collect();
+    all.sort_unstable();
+    let mut stretches: Vec<Interval> = Vec::new();
+    for keys in all {
+        assert!(stretches.last().is_none_or(|last| last.high < keys.low), "{keys:?} are there twice");
+        match stretches.last_mut() {
+            Some(last) if last.high.successor() == Some(keys.low) => last.high = keys.high,
+            _ => stretches.push(keys),
+        }
+    }
+    stretches
+}
+
+/// Nodes with different names, on machines of their own.
+fn nodes() -> impl Strategy<Value = Vec<NewNode>> {
+    let node = (any::<u64>(), prop::option::of(0..4u64), 1..=8u32);
+    let nodes = prop::collection::vec(node, 2..8);
+    let distinct =
+        |nodes: &Vec<(u64, _, _)>| nodes.iter().map(|(name, ..)| name).collect::<BTreeSet<_>>().len() == nodes.len();
+    nodes.prop_filter("names differ", distinct).prop_map(|nodes| {
+        nodes.into_iter().map(|(name, domain, virtual_ids)| NewNode { name, domain, virtual_ids }).collect()
+    })
+}
+
+fn nodes_of(range: &Range) -> Vec<NodeId> {
+    range.chain.members.iter().map(|member| member.node).collect()
+}
+
+/// The nodes that the ring wants in the chain of a key.
+fn wanted(ring: &Ring, key: &Key, replicas: u32) -> Vec<NodeId> {
+    ring.chain_of_key(key, replicas as usize).unwrap().iter().map(|place| place.node).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_join_and_a_leave_change_only_what_the_ring_says(mut nodes in nodes(), replicas in 1..5u32) {
+        let newcomer = nodes.pop().unwrap();
+        let (node, places) = (NodeId(newcomer.name), newcomer.virtual_ids as usize);
+        let mut bench = Bench::new(replicas, &nodes);
+        let (ring, before) = (bench.ring(), bench.ranges());
+        bench.look();
+
+        bench.start(&newcomer);
+        bench.settle();
+        let (larger, during) = (bench.ring(), bench.ranges());
+        let begins_at_place = |range: &Range| {
+            let before = range.chain.keys.low.predecessor();
+            before.is_some_and(|key| larger.virtual_nodes_of(node).any(|place| place.id.0 == key))
+        };
+        for (last, (id, range)) in &during {
+            prop_assert_eq!(nodes_of(range), wanted(&larger, last, replicas));
+            if !range.chain.has_node(node) {
+                prop_assert_eq!(nodes_of(range), wanted(&ring, last, replicas), "who had it has it");
+                let stays = before[last] == (*id, range.clone());
+                prop_assert!(stays || begins_at_place(range), "all that is done to it is that it is cut: {:?}", range);
+            }
+        }
+        let entered = || during.values().map(|(_, range)| range).filter(|range| range.chain.has_node(node));
+        let ([splits, merges, chains], copied) = bench.look();
+        prop_assert_eq!((splits, merges), (places, 0));
+        // Where it enters all parts of a range, that may be at once, before the range is cut.
+        prop_assert!(chains <= entered().count(), "{} for {}", chains, entered().count());
+        prop_assert!(copied.iter().all(|(who, _)| *who == node), "nobody else copies anything: {:?}", copied);
+        let copied = stretches(copied.into_iter().map(|(_, keys)| keys));
+        prop_assert_eq!(copied, stretches(entered().map(|range| range.chain.keys)), "what it has, once");
+
+        let (incarnation, standing) = (Incarnation(1), Standing::Draining);
+        bench.work(Effects { propose: vec![Command::Stand { node, incarnation, standing }], ..Effects::default() });
+        bench.settle();
+        let after = bench.ranges();
+        prop_assert!(after.keys().eq(before.keys()), "the ranges are those that there were");
+        for (last, (id, range)) in &after {
+            prop_assert_eq!(nodes_of(range), wanted(&ring, last, replicas));
+            let (_, old) = &during[last];
+            let stays = during[last] == (*id, range.clone());
+            prop_assert!(stays || old.chain.has_node(node) || begins_at_place(old), "{:?} then {:?}", old, range);
+        }
+        let (begun, copied) = bench.look();
+        prop_assert_eq!(begun, [0, places, entered().count()], "each chain that it was in changes once");
+        // Where there are too few machines for another replica, nobody takes its place.
+        let lack = entered().filter(|range| wanted(&ring, &range.chain.keys.high, replicas).len() == replicas as usize);
+        let lack: Vec<Interval> = lack.map(|range| range.chain.keys).collect();
+        prop_assert_eq!(copied.len(), lack.len(), "one each");
+        prop_assert_eq!(stretches(copied.into_iter().map(|(_, keys)| keys)), stretches(lack));
+        prop_assert!(bench.nodes[&node].is_empty(), "it may go");
+    }
+}
