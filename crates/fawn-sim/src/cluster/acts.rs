@@ -325,7 +325,7 @@ impl World {
 
     fn command(&mut self, command: Command) {
         let term = self.managers.term;
-        self.after(1000, Event::Propose { term, command });
+        self.after(1000, Event::Propose { term, command: Box::new(command) });
     }
 
     pub(super) fn crash(&mut self, number: usize, wiped: bool, for_us: u64, dice: u64) {

@@ -34,13 +34,13 @@ pub(super) enum Event {
         node: usize,
         run: u32,
         ticket: Ticket,
-        read: Read,
+        read: Box<Read>,
     },
     ManagerTick(usize),
     /// A proposal has come to the log.
     Propose {
         term: u64,
-        command: Command,
+        command: Box<Command>,
     },
     /// A manager hears what is in the log.
     Tell(usize),

@@ -172,7 +172,7 @@ pub fn measure(seed: u64) -> Result<(Vec<Pause>, u64), Violation> {
     world.pauses = Some(Pauses::default());
     let (term, node) = (world.managers.term, NodeId(0));
     let command = Command::Stand { node, incarnation: fawn_kv::ids::Incarnation(1), standing: Standing::Draining };
-    world.after(3_000_000, Event::Propose { term, command });
+    world.after(3_000_000, Event::Propose { term, command: Box::new(command) });
     match world.run() {
         Ok(()) => Ok(world.pauses.as_ref().expect("they were measured").found()),
         Err(what) => Err(Violation { seed, at_us: world.now_us, what }),

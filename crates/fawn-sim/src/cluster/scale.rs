@@ -223,7 +223,7 @@ impl Cluster {
         let incarnation = self.state().nodes[&node].incarnation;
         let (term, standing) = (self.world.managers.term, Standing::Draining);
         let command = Command::Stand { node, incarnation, standing };
-        self.world.after(1000, Event::Propose { term, command });
+        self.world.after(1000, Event::Propose { term, command: Box::new(command) });
         self.until_rest()
     }
 

@@ -297,7 +297,7 @@ impl World {
                 self.places[node].node.as_mut().expect("it runs").store_mut().synced(gate);
                 self.step(node, Node::tick)
             }
-            Event::Read { node, run, ticket, read } => self.read(node, run, ticket, read),
+            Event::Read { node, run, ticket, read } => self.read(node, run, ticket, *read),
             Event::MayExpire { key, value, expiry } => self.may_expire(key, value, expiry),
             Event::Expired { key, value, operation } => self.expired(key, value, operation),
             Event::MayFlush(operation) => self.may_flush(operation),
@@ -317,7 +317,7 @@ impl World {
                     if let Some(pauses) = &mut self.pauses {
                         pauses.logged(self.now_us, &command);
                     }
-                    self.managers.log.push(command);
+                    self.managers.log.push(*command);
                     for number in 0..self.managers.members.len() {
                         // Where pauses are measured the way into the log is all that its leader waits for.
                         let at_once = self.pauses.is_some() && self.managers.leader == Some(number);
@@ -377,7 +377,7 @@ impl World {
         }
         if self.now_us < self.places[node].paused_until_us {
             let delay = self.places[node].paused_until_us - self.now_us;
-            self.after(delay, Event::Read { node, run, ticket, read });
+            self.after(delay, Event::Read { node, run, ticket, read: Box::new(read) });
             return Ok(());
         }
         self.step(node, |node, now, out| match read {
@@ -456,7 +456,7 @@ impl World {
         for command in effects.propose {
             if leads {
                 let delay = self.delay(200, 5000);
-                self.after(delay, Event::Propose { term, command });
+                self.after(delay, Event::Propose { term, command: Box::new(command) });
             }
         }
         for question in effects.confirm {
@@ -494,7 +494,7 @@ impl World {
         for (ticket, read) in reads.chain(scans.into_iter().map(|(ticket, part)| (ticket, Read::Part(part)))) {
             let slow = self.chance(1, 50);
             let delay = self.delay(50, if slow { 100_000 } else { 1000 });
-            self.after(delay, Event::Read { node: number, run, ticket, read });
+            self.after(delay, Event::Read { node: number, run, ticket, read: Box::new(read) });
         }
         if gate > durable && !std::mem::replace(&mut self.places[number].syncing, true) {
             // What is acknowledged unsynced is at stake for longer.
