@@ -250,6 +250,10 @@ impl Manager {
                 for report in &reports {
                     self.look_at(member, report, now_us, effects);
                 }
+                if self.heard.get(&member.node).is_none_or(|heard| heard.member != member) {
+                    // What did not reach its last life may reach this one.
+                    self.broken.retain(|(one, other), _| *one != member.node && *other != member.node);
+                }
                 for other in silent {
                     let pair = (member.node.min(other), member.node.max(other));
                     self.broken.insert(pair, now_us + self.timing.broken_us);

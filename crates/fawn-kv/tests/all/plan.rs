@@ -36,7 +36,23 @@ impl Bench {
     fn start(&mut self, new: &NewNode) {
         let (node, machine, domain) = (NodeId(new.name), MachineId(new.name), new.domain.map(DomainId));
         self.nodes.insert(node, BTreeMap::new());
-        self.hear(Message::Hello { node, nonce: 1, machine, domain, virtual_ids: new.virtual_ids });
+        // Each start has another name.
+        let nonce = self.now_us;
+        self.hear(Message::Hello { node, nonce, machine, domain, virtual_ids: new.virtual_ids });
+    }
+
+    /// A node as it lives now.
+    fn member(&self, node: NodeId) -> Member {
+        Member { node, incarnation: self.manager.state().nodes[&node].incarnation }
+    }
+
+    /// A node is heard, which does not hear some others.
+    fn beat(&mut self, node: NodeId, silent: Vec<NodeId>) {
+        let (last, held, caught_up) = (Position::default(), None, true);
+        let report =
+            |(range, epoch): (&RangeId, &Epoch)| Report { range: *range, last, held, caught_up, epoch: *epoch };
+        let reports = self.nodes[&node].iter().map(report).collect();
+        self.hear(Message::Heartbeat { member: self.member(node), nonce: self.now_us, reports, silent });
     }
 
     fn hear(&mut self, message: Message) {
@@ -54,7 +70,7 @@ impl Bench {
         }
         for (to, message) in effects.send {
             if let Address::Node(node) = to {
-                self.obey(Member { node, incarnation: Incarnation(1) }, message);
+                self.obey(self.member(node), message);
             }
         }
     }
@@ -97,12 +113,8 @@ impl Bench {
         loop {
             self.now_us += 100_000;
             assert!(self.now_us < settled_us, "it never settles: {:?}", self.manager.state().ranges);
-            for (node, ranges) in self.nodes.clone() {
-                let member = Member { node, incarnation: Incarnation(1) };
-                let (last, held, caught_up) = (Position::default(), None, true);
-                let report = |(range, epoch)| Report { range, last, held, caught_up, epoch };
-                let reports = ranges.into_iter().map(report).collect();
-                self.hear(Message::Heartbeat { member, nonce: self.now_us, reports, silent: Vec::new() });
+            for node in self.nodes.keys().copied().collect::<Vec<_>>() {
+                self.beat(node, Vec::new());
             }
             let mut effects = Effects::default();
             self.manager.tick(self.now_us, &mut effects);
@@ -226,4 +238,22 @@ proptest! {
         prop_assert_eq!(stretches(copied.into_iter().map(|(_, keys)| keys)), stretches(lack));
         prop_assert!(bench.nodes[&node].is_empty(), "it may go");
     }
+}
+
+#[test]
+fn a_node_that_restarts_is_a_member_again_whoever_did_not_hear_its_last_life() {
+    let nodes = [1, 2, 3].map(|name| NewNode { name, domain: None, virtual_ids: 1 });
+    let mut bench = Bench::new(3, &nodes);
+    for other in [2, 3] {
+        bench.beat(NodeId(other), vec![NodeId(1)]);
+    }
+    bench.now_us += 1;
+    bench.start(&nodes[0]);
+    let began_us = bench.now_us;
+    bench.settle();
+    let member = bench.member(NodeId(1));
+    for (_, range) in bench.ranges().values() {
+        assert!(range.chain.members.len() == 3 && range.chain.members.contains(&member), "{:?}", range.chain);
+    }
+    assert!(bench.now_us < began_us + Timing::default().broken_us / 10, "it waits for nothing");
 }
