@@ -1,7 +1,8 @@
 //! What the leader of the managers does. All that it knows beside the decided state is lost with its lead, and learnt anew.
 
 use super::lease::Asked;
-use super::state::{Command, Did, Settings, Standing, State};
+use super::settings::{Settings, check_virtual_ids};
+use super::state::{Command, Did, Standing, State};
 use super::wedges::{Fronts, Wedges};
 use crate::chain::Timing;
 use crate::ids::{Address, Attempt, Epoch, Member, NodeId, Position, RangeId};
@@ -239,7 +240,7 @@ impl Manager {
             Message::Hello { node, nonce, machine, domain, virtual_ids } => {
                 if self.state.nodes.get(&node).is_some_and(|registered| registered.nonce == nonce) {
                     self.welcome(node, nonce, effects);
-                } else {
+                } else if check_virtual_ids(virtual_ids).is_ok() {
                     effects.propose.push(Command::Register { node, nonce, machine, domain, virtual_ids });
                 }
             }

@@ -10,10 +10,12 @@ mod drive;
 mod lead;
 mod lease;
 mod plan;
+mod settings;
 mod state;
 mod wedges;
 
 pub use lead::{Effects, Manager};
-pub use state::{Command, Into, Over, Pending, Range, Registered, Settings, Standing, State};
+pub use settings::{MOST_REPLICAS, MOST_VIRTUAL_IDS, Settings, SettingsError, check_virtual_ids};
+pub use state::{Command, Into, Over, Pending, Range, Registered, Standing, State};
 pub use wedges::{Wedge, Wedges};
 pub(crate) use wedges::{numbered, wedge_at};

@@ -1,26 +1,16 @@
 //! What is decided, as a deterministic state machine: the same commands in the same order make the same state.
 
+use super::settings::{Settings, check_virtual_ids};
 use super::wedges::Wedges;
 use crate::ids::{
-    Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq,
-    WedgeEpoch, WedgeId,
+    Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId, Seq, WedgeEpoch,
+    WedgeId,
 };
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use fawn_ring::{DomainId, Interval, Key, MachineId, Node as Place, VirtualId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What the operator sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settings {
-    /// Members that each chain is to have.
-    pub replicas: u32,
-    /// Nodes to wait for before the first ranges are made.
-    pub first_nodes: u32,
-    /// What chains go by, each from its next activation on.
-    pub rules: Rules,
-}
 
 /// What a node is to the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -328,7 +318,8 @@ impl State {
             Command::Set(settings) => {
                 // Logs of a weak cluster's members have nothing in common.
                 let kept = settings.rules.consistency == self.settings.rules.consistency;
-                (kept || self.is_unformed()).then(|| self.settings = *settings)?;
+                let fits = (kept || self.is_unformed()) && settings.check().is_ok();
+                fits.then(|| self.settings = *settings)?;
                 Some(Did::default())
             }
             Command::Form => self.form(),
@@ -357,7 +348,7 @@ impl State {
         virtual_ids: u32,
     ) -> Option<Did> {
         let before = self.nodes.get(&node);
-        if before.is_some_and(|before| before.nonce == nonce) {
+        if before.is_some_and(|before| before.nonce == nonce) || check_virtual_ids(virtual_ids).is_err() {
             return None;
         }
         let incarnation = match before {

@@ -2,7 +2,7 @@
 //! given other members, and in whatever order that is heard.
 
 use fawn_kv::ids::{Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq};
-use fawn_kv::manager::{Command, Into, Range, Settings, State};
+use fawn_kv::manager::{Command, Into, MOST_REPLICAS, MOST_VIRTUAL_IDS, Range, Settings, State};
 use fawn_kv::map::Map;
 use fawn_ring::{Interval, Key, MachineId};
 use proptest::collection::vec;
@@ -307,6 +307,14 @@ fn commands_that_do_not_fit_change_nothing() {
     ] {
         println!("{why}");
         refuse(&history.state, begin(range, attempt, target, source, into));
+    }
+    let settings = history.state.settings;
+    for replicas in [0, MOST_REPLICAS + 1] {
+        refuse(&history.state, Command::Set(Settings { replicas, ..settings }));
+    }
+    for virtual_ids in [0, MOST_VIRTUAL_IDS + 1] {
+        let (node, machine) = (NodeId(50), MachineId(50));
+        refuse(&history.state, Command::Register { node, nonce: 1, machine, domain: None, virtual_ids });
     }
     // Of a merge, both must be quiet; what is activated is what has begun.
     let attempt = history.begin(mid, members(&[1, 2, 3]), Into::Itself);

@@ -84,8 +84,9 @@ pub struct Client {
     patient: bool,
     /// It flushes often.
     flushes: bool,
-    /// It flushes at all: where work is measured, a flush of thousands of ranges would hide all else.
-    pub may_flush: bool,
+    /// It deletes, flushes, and puts what expires: not where the work at scale is measured, in which a flush of thousands of
+    /// ranges would hide all else, and keys are counted.
+    pub removes: bool,
     fronts: u64,
     /// The front-end that it asks.
     front: u32,
@@ -126,7 +127,7 @@ impl Client {
             delays: rules.consistency == Consistency::Chain,
             patient: script.acts.is_empty(),
             flushes: fronts > 0 && random.chance(1, 4),
-            may_flush: true,
+            removes: true,
             fronts: u64::from(fronts),
             front,
             sessions: 0,
@@ -162,18 +163,18 @@ impl Client {
         // Counters keep the expiry of what they count up from: keys of values that expire have none.
         let expires = key % 4 == 3;
         let kinds = if self.stays || (self.reads && self.random.chance(15, 16)) { 6 } else { 16 };
-        let flushes = self.may_flush && self.flushes && !self.stays && self.random.chance(1, 5);
+        let flushes = self.removes && self.flushes && !self.stays && self.random.chance(1, 5);
         let operation = match if flushes { 14 } else { self.random.below(kinds) } {
             0..6 => KvOperation::Get,
-            6..10 if expires && self.random.chance(1, 4) => {
+            6..10 if self.removes && expires && self.random.chance(1, 4) => {
                 expiry = unix + 1 + self.random.below(4) as u32;
                 KvOperation::Put { value }
             }
             6..10 => KvOperation::Put { value },
             10..12 => KvOperation::CompareAndSwap { expected: self.seen.get(&key).copied().unwrap_or(1), value },
-            12 => KvOperation::Delete,
+            12 if self.removes => KvOperation::Delete,
             13 => KvOperation::Add { value },
-            14 if flushes || (self.may_flush && self.random.chance(1, 8)) => {
+            14 if flushes || (self.removes && self.random.chance(1, 8)) => {
                 if self.fronts > 0 {
                     about = About::All;
                     due = if self.delays && self.random.chance(1, 2) {

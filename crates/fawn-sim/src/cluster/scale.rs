@@ -138,7 +138,7 @@ impl Cluster {
             place.limits = Limits::default();
         }
         for client in &mut world.clients {
-            client.may_flush = false;
+            client.removes = false;
         }
         Self { world, keys, began: (0, 0, Traffic::default()) }
     }
