@@ -13,8 +13,9 @@
 //!
 //! * [`generate`]: any value of a type that serde can read. [`mutate`]: damage.
 //! * [`pages`]: a flash of one file, made of an input's parts.
-//! * `messages`, `sessions`, `log`, `manifest`, `segment`, `record`, `writes`: the targets. `hostile`: a node and a
-//!   front-end that take messages with whatever they say.
+//! * `messages` (targets `message` and `operation`), `sessions`, `log`, `manifest`, `segment`, `record`, `writes`: the
+//!   targets, each named as one of what it decodes. `hostile`: a node and a front-end that take messages with whatever they
+//!   say.
 
 pub mod generate;
 mod hostile;
