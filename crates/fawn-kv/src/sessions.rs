@@ -154,9 +154,9 @@ impl Sessions {
         self.by.is_empty()
     }
 
-    /// The least second at which one of them was used last.
-    pub fn oldest_use(&self) -> Option<u32> {
-        self.by.values().map(|session| session.used).min()
+    /// Whether one of them was used last, and began, up to a second.
+    pub fn forgets_any(&self, idle_since: u32) -> bool {
+        self.by.iter().any(|(session, known)| known.used <= idle_since && began(*session) <= idle_since)
     }
 }
 

@@ -80,6 +80,10 @@ impl Replica {
             // A late order, to a range that was over and that a late seal has brought back, empty.
             return;
         }
+        if source.is_none() && self.last() != Position::default() {
+            // What the order takes for new holds something: managers that know nothing of it, of another cluster say.
+            return;
+        }
         let other = source.filter(|source| *source != self.me);
         if let Some(source) = other.filter(|_| self.follows.is_some()) {
             // In a weak range whoever is made level with another has learnt the range in this life.

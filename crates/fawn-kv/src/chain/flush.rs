@@ -51,6 +51,8 @@ impl Replica {
                 }
             }
             Some(answer) => return self.reply(asker, id, answer, context),
+            // A request of the same name waits for its key to be read.
+            None if active.queue.holds(id) => return,
             None if planted(Bug::NoDedupe) => reached = Steps::default(),
             None => {}
         }

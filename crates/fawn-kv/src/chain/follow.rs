@@ -9,7 +9,7 @@
 
 use super::replica::{Context, Phase, Replica, Timing};
 use super::stretch::batch;
-use crate::entry::Kept;
+use crate::entry::{Change, Entry, Kept};
 use crate::ids::{Attempt, Consistency, Member, Position, Seq};
 use crate::message::{Given, Message, Records};
 use crate::meta::Meta;
@@ -315,9 +315,15 @@ impl Replica {
         timing: &Timing,
     ) -> Option<Records> {
         let mut common = committed;
+        // Where an epoch ended is also known from the beginning of the next.
+        let began = |entry: &Entry| if let Change::Begin { after } = entry.change { Some(after) } else { None };
         for end in ends {
-            let mine = self.entries().rev().find(|entry| entry.position.epoch == end.epoch);
-            let Some(mine) = mine.map(|entry| entry.position) else { continue };
+            let mine = self.entries().rev().map(|entry| entry.position).find(|at| at.epoch == end.epoch);
+            let before = || {
+                let begins = self.meta.begins.iter().map(|(_, after)| *after);
+                begins.chain(self.suffix.iter().filter_map(began)).find(|after| after.epoch == end.epoch)
+            };
+            let Some(mine) = mine.or_else(before) else { continue };
             common = common.max(mine.min(*end));
         }
         let common = common.min(last.max(committed));
@@ -349,6 +355,12 @@ impl Replica {
         let Records { common, entries, last } = match records {
             Given::Records(records) => records,
             Given::TooOld => {
+                // What is cut off may have been acknowledged: from here on the log is level as of no attempt, whatever
+                // becomes of the copy, and nothing starts from it.
+                if self.held.is_some() && !planted(Bug::CutStillHolds) {
+                    self.held = Some(Attempt(0));
+                    context.store.hold(self.range, Attempt(0));
+                }
                 self.truncate(self.meta.committed, context);
                 let since = self.meta.committed.seq;
                 took(Path::CopiedSince);

@@ -56,6 +56,11 @@ impl Queue {
         (self.waiting.len(), self.bytes)
     }
 
+    /// Whether the request waits.
+    pub(super) fn holds(&self, id: RequestId) -> bool {
+        self.waiting.contains(&id)
+    }
+
     fn push(&mut self, request: Request) {
         self.waiting.insert(request.id);
         self.bytes += request.bytes();
@@ -109,7 +114,7 @@ impl Replica {
         let crowded = self.is_crowded(context);
         let Phase::Active(active) = &mut self.phase else { return };
         // It waits for its record to be committed, or for its key to be read.
-        if self.asked.contains_key(&id) || active.queue.waiting.contains(&id) {
+        if self.asked.contains_key(&id) || active.queue.holds(id) {
             took(Path::RetryWaits);
             return;
         }
@@ -200,10 +205,12 @@ impl Replica {
         // Whoever does not answer cannot say that it has forgotten: it remembers for longer than the owner.
         let idle_s = context.timing.session_idle_s.saturating_mul(if active.is_silent() { 2 } else { 1 });
         let idle_since = self.ahead.time.saturating_sub(idle_s);
-        let due = self.meta.sessions.oldest_use().is_some_and(|oldest| oldest <= idle_since);
         // Once a second is enough.
-        if active.is_head() && due && active.queue.expired_at < self.ahead.time {
-            active.queue.expired_at = self.ahead.time;
+        if !active.is_head() || active.queue.expired_at >= self.ahead.time {
+            return;
+        }
+        active.queue.expired_at = self.ahead.time;
+        if self.meta.sessions.forgets_any(idle_since) {
             let change = Change::Expire { idle_since, horizon: idle_since };
             self.append_next(Vec::new(), change, None, context);
         }

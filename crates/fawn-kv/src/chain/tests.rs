@@ -4,7 +4,7 @@ use super::fence::tests::{ME, recovered, step};
 use super::replica::Replica;
 use crate::entry::{Change, Entry};
 use crate::ids::{Address, Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, Seq};
-use crate::message::Message;
+use crate::message::{Given, Message};
 use crate::meta::Meta;
 use fawn_ring::{Interval, Key};
 
@@ -86,4 +86,65 @@ fn a_part_that_was_read_before_the_copy_began_is_not_taken() {
     // Of a copy that was given up: it lacks what was committed after 8.
     assert_eq!(took(&mut replica, Some(second), Some(third), 8, None), None);
     assert_eq!(took(&mut replica, Some(second), Some(third), 11, None), Some(third));
+}
+
+/// Orders of the manager, in their order.
+fn obey(replica: &mut Replica, orders: impl IntoIterator<Item = Message>) -> Vec<Message> {
+    let mut sent = Vec::new();
+    for order in orders {
+        sent.extend(step(replica, |replica, context| replica.receive(Address::Manager, order, context)).1);
+    }
+    sent
+}
+
+fn seal(attempt: Attempt) -> Message {
+    Message::Seal { incarnation: ME.incarnation, range: RangeId(0), attempt, keys: Interval::ALL }
+}
+
+fn equalise(attempt: Attempt, source: Option<Member>, last: Position) -> Message {
+    Message::Equalise { incarnation: ME.incarnation, range: RangeId(0), attempt, source, last }
+}
+
+fn nothing(position: Position) -> Entry {
+    Entry { position, time: 1, key: Vec::new(), change: Change::Nothing, asked: None }
+}
+
+#[test]
+fn a_log_that_is_cut_off_to_be_copied_is_level_as_of_no_attempt() {
+    // Records 6 and 7 are acknowledged, by a chain whose last attempt was 1; the source knows no more how far this log is like
+    // its own.
+    let mut replica = Replica::new(RangeId(0), ME, recovered(meta(5), vec![nothing(at(6)), nothing(at(7))]));
+    obey(&mut replica, [seal(Attempt(2)), equalise(Attempt(2), Some(SOURCE), at(9))]);
+    let (range, to, from, attempt) = (RangeId(0), ME.incarnation, SOURCE, Some(Attempt(2)));
+    let too_old = Message::Fetched { range, attempt, to, from, records: Given::TooOld };
+    step(&mut replica, |replica, context| replica.receive(Address::Node(SOURCE.node), too_old, context));
+    assert_eq!(replica.last(), at(5));
+    assert!(replica.held() < Some(Attempt(1)), "a chain that began with this log alone would lack 6 and 7");
+}
+
+#[test]
+fn where_an_epoch_ended_is_known_from_the_beginning_of_the_next() {
+    // The source has restarted: of epoch 3 it has nothing in memory, but it has begun epoch 4 after record 7.
+    let begin = Position { epoch: Epoch(4), seq: Seq(8) };
+    let first = Entry { change: Change::Begin { after: at(7) }, ..nothing(begin) };
+    let mut source = Replica::new(RangeId(0), ME, recovered(meta(7), vec![first]));
+    obey(&mut source, [seal(Attempt(2))]);
+    let (range, learner, attempt) = (RangeId(0), SOURCE, Some(Attempt(2)));
+    let fetch = Message::Fetch { range, attempt, learner, committed: at(5), ends: vec![at(7)] };
+    let ((), sent) = step(&mut source, |source, context| source.receive(Address::Node(SOURCE.node), fetch, context));
+    let given = sent.into_iter().find_map(|message| match message {
+        Message::Fetched { records, .. } => Some(records),
+        _ => None,
+    });
+    let Some(Given::Records(records)) = given else { panic!("a copy for what both have: {given:?}") };
+    assert_eq!((records.common, records.entries.len(), records.last), (at(7), 1, begin));
+}
+
+#[test]
+fn a_range_that_holds_something_is_not_begun_anew() {
+    let mut replica = Replica::new(RangeId(0), ME, recovered(meta(5), vec![nothing(at(6))]));
+    // Managers that have lost their log number ranges and attempts from the first on.
+    let sent = obey(&mut replica, [seal(Attempt(2)), equalise(Attempt(2), None, Position::default())]);
+    assert_eq!(replica.last(), at(6));
+    assert!(!sent.iter().any(|message| matches!(message, Message::Level { .. })));
 }

@@ -180,7 +180,9 @@ impl Manager {
     fn place(&mut self, id: NodeId) {
         self.ring.remove_node(id);
         if let Some(node) = self.state.nodes.get(&id).filter(|node| node.standing == Standing::Member) {
-            self.ring.insert_node(&node.place(id)).expect("names of nodes give distinct places");
+            self.ring
+                .insert_node(&node.place(id))
+                .expect("names of nodes give distinct places, and a machine is in one domain");
         }
     }
 
@@ -262,7 +264,9 @@ impl Manager {
                 let reports = reports.into_iter().map(|report| (report.range, report)).collect();
                 self.heard.insert(member.node, Heard { member, at_us: now_us, reports });
             }
-            Message::Heartbeat { member: Member { node, incarnation }, .. } => {
+            Message::Heartbeat { member: Member { node, incarnation }, .. }
+                if self.state.nodes.get(&node).is_some_and(|known| known.incarnation > incarnation) =>
+            {
                 effects.send.push((Address::Node(node), Message::Superseded { incarnation }));
             }
             Message::Sealed { member, range, attempt, last, held } if self.state.lives(member) => {

@@ -24,6 +24,13 @@ impl Manager {
                 .is_some_and(|heard| heard.member == member && now_us < heard.at_us + self.timing.dead_us)
     }
 
+    /// Whether a member may live although this leader has not heard it: it has not led for long enough to know.
+    fn may_live(&self, member: Member, now_us: u64) -> bool {
+        let heard = self.heard.get(&member.node).is_some_and(|heard| heard.member == member);
+        let is_new = self.leads_since_us.is_none_or(|since| now_us < since + self.timing.dead_us);
+        !heard && is_new && self.state.lives(member)
+    }
+
     /// Looks who lives, and who hears whom; whoever was not heard of for long loses its places.
     pub(super) fn look_who_lives(&mut self, now_us: u64, effects: &mut Effects) {
         let heard: Vec<Member> = self.heard.values().map(|heard| heard.member).collect();
@@ -34,8 +41,13 @@ impl Manager {
             (self.lived, self.worse) = (alive, worse);
             self.unsettled.extend(self.state.ranges.keys());
         }
+        // Where no other machine could take its places, whoever is away keeps them, and what it has of its ranges.
+        let mut may_go = self.ring.machines() > self.state.settings.replicas as usize;
         for (id, node) in &self.state.nodes {
             let is_gone = self.is_gone(*id, now_us);
+            if is_gone && node.standing == Standing::Member && !std::mem::take(&mut may_go) {
+                continue;
+            }
             let standing = if is_gone { Standing::Gone } else { Standing::Member };
             let was = if is_gone { Standing::Member } else { Standing::Gone };
             if node.standing == was && (is_gone || self.heard.contains_key(id)) {
@@ -147,6 +159,9 @@ impl Manager {
         let alive = self.alive(id, now_us);
         if range.chain.epoch.0 == 0 {
             self.first(id, now_us, effects);
+            return false;
+        }
+        if range.chain.members.iter().any(|member| self.may_live(*member, now_us)) {
             return false;
         }
         if alive.len() < range.chain.members.len() {

@@ -351,6 +351,12 @@ impl State {
         if before.is_some_and(|before| before.nonce == nonce) || check_virtual_ids(virtual_ids).is_err() {
             return None;
         }
+        // A machine is in one domain: whoever says otherwise of one that others are on is mistaken.
+        let contradicts =
+            |(id, other): (&NodeId, &Registered)| *id != node && other.machine == machine && other.domain != domain;
+        if self.nodes.iter().any(contradicts) {
+            return None;
+        }
         let incarnation = match before {
             Some(before) if planted(Bug::RestartKeepsIncarnation) => before.incarnation,
             Some(before) => before.incarnation.next(),

@@ -127,7 +127,9 @@ impl Manager {
                 }
                 effects.confirm.push(question);
             }
-            Message::FrontHeartbeat { member: FrontMember { front, incarnation }, .. } => {
+            Message::FrontHeartbeat { member: FrontMember { front, incarnation }, .. }
+                if self.state.wedges.fronts.get(&front).is_some_and(|(known, _)| *known > incarnation) =>
+            {
                 effects.send.push((Address::Front(front), Message::FrontSuperseded { incarnation }));
             }
             _ => {}

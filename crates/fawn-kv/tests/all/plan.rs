@@ -257,3 +257,85 @@ fn a_node_that_restarts_is_a_member_again_whoever_did_not_hear_its_last_life() {
     }
     assert!(bench.now_us < began_us + Timing::default().broken_us / 10, "it waits for nothing");
 }
+
+/// What a leader proposes and orders when time passes.
+fn tick(bench: &mut Bench) -> Effects {
+    let mut effects = Effects::default();
+    bench.manager.tick(bench.now_us, &mut effects);
+    effects
+}
+
+fn three() -> Bench {
+    Bench::new(3, &[1, 2, 3].map(|name| NewNode { name, domain: None, virtual_ids: 1 }))
+}
+
+#[test]
+fn a_new_leader_takes_nobody_for_dead_before_it_could_have_heard_them() {
+    let mut bench = three();
+    bench.now_us += 1_000_000;
+    let since_us = bench.now_us;
+    bench.manager.lead(since_us, false);
+    bench.manager.lead(since_us, true);
+    let dead_us = Timing::default().dead_us;
+    while bench.now_us < since_us + dead_us {
+        bench.beat(NodeId(2), Vec::new());
+        let Effects { propose, .. } = tick(&mut bench);
+        assert!(propose.is_empty(), "{} us: {propose:?}", bench.now_us - since_us);
+        bench.now_us += dead_us / 10;
+    }
+    bench.beat(NodeId(2), Vec::new());
+    let begins = |command: &Command| matches!(command, Command::Begin { target, .. } if target.len() == 1);
+    assert!(tick(&mut bench).propose.iter().any(begins), "then the others are");
+}
+
+#[test]
+fn whoever_is_away_keeps_its_places_and_what_it_has_where_nobody_could_take_them() {
+    let mut bench = three();
+    let before = bench.nodes.clone();
+    // For longer than `gone_us` the leader hears node 1 alone.
+    let until_us = bench.now_us + 2 * Timing::default().gone_us;
+    while bench.now_us < until_us {
+        bench.now_us += 100_000;
+        bench.beat(NodeId(1), Vec::new());
+        let effects = tick(&mut bench);
+        bench.work(effects);
+        for away in [NodeId(2), NodeId(3)] {
+            bench.nodes.insert(away, before[&away].clone());
+        }
+    }
+    let alone = [bench.member(NodeId(1))];
+    assert!(bench.ranges().values().all(|(_, range)| range.chain.members == alone));
+    for back in [NodeId(2), NodeId(3)] {
+        bench.beat(back, Vec::new());
+        assert_eq!(bench.nodes[&back], before[&back], "it may be the second copy that there is");
+    }
+    bench.settle();
+    assert!(bench.ranges().values().all(|(_, range)| range.chain.members.len() == 3));
+}
+
+#[test]
+fn a_machine_of_two_domains_is_refused() {
+    let mut bench = three();
+    let (node, machine) = (NodeId(9), MachineId(1));
+    bench.nodes.insert(node, BTreeMap::new());
+    bench.hear(Message::Hello { node, nonce: 1, machine, domain: Some(DomainId(4)), virtual_ids: 1 });
+    assert!(!bench.manager.state().nodes.contains_key(&node));
+    bench.hear(Message::Hello { node, nonce: 1, machine, domain: None, virtual_ids: 1 });
+    assert!(bench.manager.state().nodes.contains_key(&node));
+}
+
+#[test]
+fn only_lives_before_the_one_that_is_known_are_over() {
+    let mut bench = three();
+    let ends = |bench: &mut Bench, incarnation| {
+        let member = Member { node: NodeId(1), incarnation };
+        let heartbeat = Message::Heartbeat { member, nonce: 1, reports: Vec::new(), silent: Vec::new() };
+        let mut effects = Effects::default();
+        bench.manager.receive(bench.now_us, heartbeat, &mut effects);
+        effects.send.iter().any(|(_, message)| matches!(message, Message::Superseded { .. }))
+    };
+    bench.now_us += 1;
+    bench.start(&NewNode { name: 1, domain: None, virtual_ids: 1 });
+    assert!(ends(&mut bench, Incarnation(1)));
+    assert!(!ends(&mut bench, Incarnation(3)), "this leader has yet to hear of it");
+}

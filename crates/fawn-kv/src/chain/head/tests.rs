@@ -137,3 +137,19 @@ fn gets_and_requests_beyond_those_that_may_wait_are_told_so() {
         (1..=5).map(|number| bench.ask((1 << 32, number), &Operation::Store(Store::set(&long)))).collect();
     assert_eq!(asked, [None, None, None, None, Some(Answer::Busy)]);
 }
+
+#[test]
+fn of_a_request_and_a_flush_of_one_name_the_first_is_carried_out() {
+    let mut bench = Bench::new();
+    bench.store.waits = true;
+    let (session, number) = (1 << 32, 5);
+    assert_eq!(bench.ask((session, number), &Operation::Store(Store::set(b"v"))), None);
+    let (id, asker, wedge) = (RequestId { session, number }, Asker { address: FRONT, tag: 9 }, WedgeEpoch(0));
+    let flush = Message::Flush { range: RANGE, id, answered: 0, asker, wedge, keys: fawn_ring::Interval::ALL, due: 0 };
+    let last = bench.replica.last();
+    assert_eq!(bench.say(flush), None);
+    assert_eq!(bench.replica.last(), last);
+    let ((), sent) = step_with(&mut bench.store, &mut bench.replica, |replica, context| replica.read(0, None, context));
+    step_with(&mut bench.store, &mut bench.replica, |replica, context| replica.tick(context));
+    assert_eq!(bench.replica.last().seq, last.seq.next(), "{sent:?}");
+}
