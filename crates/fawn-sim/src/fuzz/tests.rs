@@ -53,8 +53,9 @@ impl Target for Wrong {
         100
     }
 
-    fn execute(&self, input: &Input) {
+    fn execute(&self, input: &Input) -> bool {
         (self.0)(input);
+        true
     }
 }
 
@@ -74,6 +75,19 @@ fn a_decoder_that_panics_is_found_and_its_input_told() {
         &mut |_| {},
     );
     assert_eq!(again, Err(failure));
+}
+
+#[test]
+fn an_input_is_decoded_or_refused() {
+    let measure = |work: &mut dyn FnMut()| {
+        work();
+        0
+    };
+    for target in TARGETS {
+        let valid = target.valid(&mut Random::new(5));
+        assert_eq!(execute(*target, &valid, &measure), Ok(true), "{}", target.name());
+        assert_eq!(execute(*target, &vec![vec![]], &measure), Ok(false), "{}", target.name());
+    }
 }
 
 #[test]
