@@ -48,6 +48,7 @@ pub enum Task {
 /// What to simulate; [`forms::form`] says what goes together.
 #[derive(Debug, Args)]
 #[command(override_usage = forms::usage())]
+#[allow(clippy::struct_excessive_bools)] // each is a flag
 pub struct SimArguments {
     /// Run these seeds, TO not included, and sum up
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
@@ -85,7 +86,7 @@ pub struct SimArguments {
     /// Measure for how long changes stop writes, in 300 seeds or --seeds
     #[arg(long)]
     pub pauses: bool,
-    /// With --seeds, --seed, --minutes, --twice: each member of a chain is a chain of its own
+    /// With --seeds, --seed, --minutes or --twice: clusters in the weak mode
     #[arg(long)]
     pub weak: bool,
 }
