@@ -84,8 +84,9 @@ fn an_input_is_decoded_or_refused() {
         0
     };
     for target in TARGETS {
-        let valid = target.valid(&mut Random::new(5));
-        assert_eq!(execute(*target, &valid, &measure), Ok(true), "{}", target.name());
+        // A session may be of lines alone that are no requests.
+        let decoded = |seed| execute(*target, &target.valid(&mut Random::new(seed)), &measure) == Ok(true);
+        assert!((0..20).any(decoded), "{}", target.name());
         assert_eq!(execute(*target, &vec![vec![]], &measure), Ok(false), "{}", target.name());
     }
 }
