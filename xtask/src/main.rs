@@ -8,59 +8,54 @@
 //! | `porcupine` | our linearizability checker and another one on the same histories |
 //! | `ci` | `cargo test --workspace`, then `tidy` |
 //!
-//! Longer suites get tasks of their own here, so that everything that CI or a developer runs has one name.
+//! Longer suites get tasks of their own here, so that everything that CI or a developer runs has one name. `command` has
+//! their arguments, `forms` what of `sim`'s goes together, `ended` the exit codes.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+#![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
+mod command;
 mod dependencies;
+mod ended;
+mod forms;
 mod fuzz;
 mod licence;
 mod links;
+mod planted;
 mod porcupine;
 mod process;
 mod rules;
 mod scale;
 mod script;
+mod seeds;
 mod sim;
+mod summary;
+mod tell;
 mod tidy;
 mod tree;
 
 use std::process::ExitCode;
 
-/// One task.
-struct Task {
-    name: &'static str,
-    description: &'static str,
-    run: fn() -> anyhow::Result<()>,
-}
-
-const TASKS: &[Task] = &[
-    Task { name: "tidy", description: "check format, lints, documentation and the project's rules", run: tidy::run },
-    Task { name: "sim", description: "simulate clusters in which everything goes wrong", run: sim::run_task },
-    Task { name: "fuzz", description: "damage what every decoder reads", run: fuzz::run_task },
-    Task {
-        name: "porcupine",
-        description: "compare our linearizability checker with Porcupine",
-        run: porcupine::run_task,
-    },
-    Task { name: "ci", description: "run every test, then tidy", run: ci },
-];
+use command::Task;
+use ended::Ended;
 
 fn main() -> ExitCode {
-    let name = std::env::args().nth(1);
-    let Some(task) = TASKS.iter().find(|task| Some(task.name) == name.as_deref()) else {
-        eprintln!("usage: cargo xtask TASK\n");
-        for Task { name, description, .. } in TASKS {
-            eprintln!("  {name:<10} {description}");
-        }
-        return ExitCode::from(2);
-    };
-    match (task.run)() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("xtask: {error:#}");
-            ExitCode::FAILURE
-        }
+    let Err(error) = run() else { return ExitCode::SUCCESS };
+    // Where nobody reads any more there is nobody to tell it.
+    if !matches!(error.downcast_ref(), Some(Ended::Closed)) {
+        tell::tell(format_args!("xtask: {error:#}"));
+    }
+    ExitCode::from(ended::code(&error))
+}
+
+fn run() -> anyhow::Result<()> {
+    match command::read(std::env::args_os())? {
+        None => Ok(()),
+        Some(Task::Tidy) => tidy::run(),
+        Some(Task::Sim(arguments)) => sim::run_task(forms::form(arguments)?),
+        Some(Task::Fuzz(arguments)) => fuzz::run_task(&arguments),
+        Some(Task::Porcupine(arguments)) => porcupine::run_task(&arguments),
+        Some(Task::Ci) => ci(),
     }
 }
 

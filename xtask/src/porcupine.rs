@@ -13,9 +13,10 @@ use anyhow::{Context as _, bail};
 use fawn_sim::history::generate::history;
 use fawn_sim::history::{Verdict, check};
 
+use crate::command::PorcupineArguments;
+use crate::ended::Ended;
 use crate::process::root;
-
-const USAGE: &str = "usage: cargo xtask porcupine [--histories N] [--from SEED] | --seed N";
+use crate::tell::say;
 
 /// Most operations of a history: small ones, in which every order can be wrong, and longer ones.
 const SIZES: [u64; 4] = [6, 10, 20, 60];
@@ -44,38 +45,31 @@ struct Counts {
 }
 
 /// Runs what the arguments say.
-pub fn run_task() -> anyhow::Result<()> {
-    let (mut histories, mut from, mut shown) = (10_000, 0, false);
-    let mut arguments = std::env::args().skip(2);
-    while let Some(name) = arguments.next() {
-        let value = arguments.next().with_context(|| format!("{name} needs a value\n{USAGE}"))?;
-        let number: u64 = value.parse().with_context(|| format!("{value} is not a number\n{USAGE}"))?;
-        match name.as_str() {
-            "--histories" => histories = number,
-            "--from" => from = number,
-            "--seed" => (from, histories, shown) = (number, 1, true),
-            _ => bail!("there is no {name}\n{USAGE}"),
-        }
-    }
+pub fn run_task(arguments: &PorcupineArguments) -> anyhow::Result<()> {
+    let PorcupineArguments { histories, from, seed } = *arguments;
+    let (from, histories, shown) = seed.map_or((from, histories, false), |seed| (seed, 1, true));
+    let Some(end) = from.checked_add(histories) else {
+        return Err(Ended::Usage("--from or --seed leaves too few seeds: give a smaller one".to_owned()).into());
+    };
     let program = build()?;
     let mut counts = Counts::default();
     let mut questions = Vec::new();
-    for seed in from..from + histories {
+    for seed in from..end {
         ask(seed, &mut questions, &mut counts)?;
     }
     let verdicts = judge(&program, &questions)?;
     if shown {
         for (Question { what, text, ours, .. }, verdict) in questions.iter().zip(&verdicts) {
-            println!("{what}\n{text}ours: {ours:?}\nPorcupine: {verdict}\n");
+            say(format_args!("{what}\n{text}ours: {ours:?}\nPorcupine: {verdict}\n"))?;
         }
     }
     compare(&questions, &verdicts, &mut counts)?;
     let Counts { right, right_though_changed, wrong, prefixes, undecided } = counts;
-    println!("histories       {histories:>8}  seeds {from}..{}", from + histories);
-    println!("linearizable    {right:>8}  ({right_though_changed} of them changed after they were drawn)");
-    println!("not             {wrong:>8}  ({prefixes} with the same shortest wrong prefix)");
-    println!("undecided       {undecided:>8}  by one of the two");
-    println!("Porcupine says the same of all others");
+    say(format_args!("histories       {histories:>8}  seeds {from}..{end}"))?;
+    say(format_args!("linearizable    {right:>8}  ({right_though_changed} of them changed after they were drawn)"))?;
+    say(format_args!("not             {wrong:>8}  ({prefixes} with the same shortest wrong prefix)"))?;
+    say(format_args!("undecided       {undecided:>8}  by one of the two"))?;
+    say(format_args!("Porcupine says the same of all others"))?;
     if undecided > 1 + histories as usize / UNDECIDED {
         bail!("too many histories are too hard to tell anything");
     }
@@ -156,7 +150,7 @@ fn compare(questions: &[Question], verdicts: &[String], counts: &mut Counts) -> 
             (Verdict::TooHard, _) | (_, "unknown") => counts.undecided += 1,
             _ => {
                 differ += 1;
-                println!("seed {seed}, {what}:\n{text}ours: {ours:?}\nPorcupine: {verdict}\n");
+                say(format_args!("seed {seed}, {what}:\n{text}ours: {ours:?}\nPorcupine: {verdict}\n"))?;
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Running other programs at the root of the workspace.
 
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -16,10 +18,28 @@ pub fn root() -> PathBuf {
 /// # Errors
 /// It cannot be started or fails.
 pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = cargo_command();
     let status = command.args(arguments).envs(environment.iter().copied()).current_dir(root()).status();
     let status = status.context("cannot start cargo")?;
     if status.success() { Ok(()) } else { bail!("`cargo {}` failed", arguments.join(" ")) }
+}
+
+fn cargo_command() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Becomes a program of the workspace, which cargo builds first: its exit code and its signals are ours. It stays in this
+/// directory, from which files are named.
+///
+/// # Errors
+/// Cargo cannot be started. It does not return otherwise.
+pub fn become_cargo_run(
+    options: &[&str],
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> anyhow::Result<()> {
+    let mut command = cargo_command();
+    command.args(["run", "--quiet", "--manifest-path"]).arg(root().join("Cargo.toml")).args(options);
+    Err(command.arg("--").args(arguments).exec()).context("cannot start cargo")
 }
 
 /// What a program prints.

@@ -4,10 +4,15 @@
 //! leave, and one front-end fail, and tells what each took and how it grew from size to size; then that the managers' work does not depend on the
 //! number of keys. `cargo xtask sim --pauses` tells how long joins and leaves stop the writes of a range.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, anyhow, ensure};
 use fawn_sim::cluster::{Cluster, Pause, Work, pauses as pauses_of};
+
+use crate::ended::Ended;
+use crate::seeds::{Stop, on_all_cores};
+use crate::tell::say;
 
 /// Keys that are asked for in clusters of all sizes.
 const KEYS: u64 = 1000;
@@ -27,23 +32,23 @@ struct Phase {
 }
 
 /// Clusters of all these sizes.
-pub fn scale(sizes: &[u64]) -> anyhow::Result<()> {
-    let mut before: Option<(u64, Vec<Phase>)> = None;
+pub fn scale(sizes: &[u32]) -> anyhow::Result<()> {
+    let mut before: Option<(u32, Vec<Phase>)> = None;
     for nodes in sizes {
-        let phases = changes(u32::try_from(*nodes)?, KEYS)?;
+        let phases = changes(*nodes, KEYS)?;
         if let Some((fewer, smaller)) = before {
-            println!("  from {fewer} to {nodes} nodes, times {:.1}:", *nodes as f64 / fewer as f64);
+            say(format_args!("  from {fewer} to {nodes} nodes, times {:.1}:", f64::from(*nodes) / f64::from(fewer)))?;
             for (small, large) in smaller.iter().zip(&phases) {
-                grown(small, large);
+                grown(small, large)?;
             }
         }
         before = Some((*nodes, phases));
     }
     let (nodes, [few, many]) = BY_KEYS;
     let (few_phases, many_phases) = (changes(nodes, few)?, changes(nodes, many)?);
-    println!("  from {few} to {many} keys:");
+    say(format_args!("  from {few} to {many} keys:"))?;
     for (small, large) in few_phases.iter().zip(&many_phases) {
-        grown(small, large);
+        grown(small, large)?;
         let (one, other) = (managers(&small.work), managers(&large.work));
         // Loading is no change of the cluster; the rest may differ by what happens to be sent twice.
         ensure!(
@@ -60,9 +65,9 @@ fn managers(work: &Work) -> u64 {
     work.commands + work.taken + work.sent
 }
 
-fn grown(small: &Phase, large: &Phase) {
+fn grown(small: &Phase, large: &Phase) -> Result<(), Ended> {
     let times = |one: u64, other: u64| other as f64 / one.max(1) as f64;
-    println!(
+    say(format_args!(
         "  {:<9} time x {:.2}, messages x {:.1}, bytes x {:.1}, managers x {:.1}, views' bytes x {:.1}, CPU x {:.1}",
         small.name,
         times(small.work.simulated_us, large.work.simulated_us),
@@ -71,7 +76,7 @@ fn grown(small: &Phase, large: &Phase) {
         times(managers(&small.work), managers(&large.work)),
         times(small.work.view_bytes, large.work.view_bytes),
         large.cpu_s / small.cpu_s.max(0.01),
-    );
+    ))
 }
 
 /// Forms a cluster and changes it.
@@ -86,8 +91,8 @@ fn changes(nodes: u32, keys: u64) -> anyhow::Result<Vec<Phase>> {
         ("drain", Cluster::drain),
         ("front-end", Cluster::fail_front),
     ];
-    println!("{nodes} nodes, {keys} keys");
-    println!(
+    say(format_args!("{nodes} nodes, {keys} keys"))?;
+    say(format_args!(
         "  {:<9} {:>9} {:>9} {:>7} {:>8} {:>7} {:>7} {:>7} {:>6} {:>8} {:>7} {:>8} {:>6} {:>8}",
         "phase",
         "simulated",
@@ -103,7 +108,7 @@ fn changes(nodes: u32, keys: u64) -> anyhow::Result<Vec<Phase>> {
         "forwards",
         "CPU s",
         "peak MiB"
-    );
+    ))?;
     let mut phases = Vec::new();
     for (name, step) in steps {
         // The peak of what follows.
@@ -111,24 +116,24 @@ fn changes(nodes: u32, keys: u64) -> anyhow::Result<Vec<Phase>> {
         let began = cpu_s()?;
         let work = step(&mut cluster).map_err(|why| anyhow!("{name} of {nodes} nodes: {why}"))?;
         let phase = Phase { name, work, cpu_s: cpu_s()? - began, peak_kib: memory("VmHWM:")? };
-        show_phase(&phase);
+        show_phase(&phase)?;
         if name == "form" {
             let (ranges, replicas) = cluster.size();
             // Of a cluster that is not larger than one before, the process has the memory already.
             let grown_kib = memory("VmRSS:")?.saturating_sub(began_kib) as f64;
-            println!(
+            say(format_args!(
                 "  {ranges} ranges, {replicas} replicas; the process grew by {:.1} KiB a replica",
                 grown_kib / replicas as f64
-            );
+            ))?;
         }
         phases.push(phase);
     }
     Ok(phases)
 }
 
-fn show_phase(phase: &Phase) {
+fn show_phase(phase: &Phase) -> Result<(), Ended> {
     let Phase { name, work, cpu_s, peak_kib } = phase;
-    println!(
+    say(format_args!(
         "  {name:<9} {:>7.1} s {:>9} {:>7.1} {:>8} {:>7} {:>7} {:>7} {:>6} {:>8.1} {:>7} {:>8} {cpu_s:>6.2} {:>8}",
         work.simulated_us as f64 / 1e6,
         work.messages,
@@ -142,7 +147,7 @@ fn show_phase(phase: &Phase) {
         work.fences,
         work.forwards,
         peak_kib / 1024,
-    );
+    ))
 }
 
 /// A part of a pause, in microseconds.
@@ -168,17 +173,29 @@ fn memory(line: &str) -> anyhow::Result<u64> {
 
 /// For how long joins and leaves stop writes, in runs without faults.
 pub fn pauses(seeds: Range<u64>) -> anyhow::Result<()> {
-    let (mut all, mut again, runs) = (Vec::new(), 0, seeds.end - seeds.start);
-    for seed in seeds {
-        let (found, superseded) = pauses_of(seed)?;
-        all.extend(found);
-        again += superseded;
+    let found = Mutex::new((Vec::new(), 0));
+    let course = on_all_cores(&Stop::on_interrupt()?, seeds, None, |seed, _| {
+        let (pauses, superseded) = pauses_of(seed)?;
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.0.extend(pauses);
+        found.1 += superseded;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let (all, again) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (runs, changes) = (course.ran, all.len());
+    say(format_args!(
+        "{runs} joins and {runs} leaves: {changes} changes stopped writes, {again} more were begun again"
+    ))?;
+    if all.is_empty() {
+        course.or_stopped()?;
     }
-    println!("{runs} joins and {runs} leaves: {} changes stopped writes, {again} more were begun again", all.len());
     ensure!(!all.is_empty(), "no change stopped writes: give more seeds");
-    println!("{:<10} {:>7} {:>8} {:>8} {:>8}  round trips of {ROUND_TRIP_US} us", "ms", "changes", "p50", "p99", "max");
+    say(format_args!(
+        "{:<10} {:>7} {:>8} {:>8} {:>8}  round trips of {ROUND_TRIP_US} us",
+        "ms", "changes", "p50", "p99", "max"
+    ))?;
     for kind in ["members", "split", "merge"] {
-        show(kind, all.iter().filter(|pause| pause.kind == kind).map(|pause| pause.whole_us).collect());
+        show(kind, all.iter().filter(|pause| pause.kind == kind).map(|pause| pause.whole_us).collect())?;
     }
     let parts: [(&str, PartOf); 5] = [
         ("all", |pause| pause.whole_us),
@@ -188,18 +205,18 @@ pub fn pauses(seeds: Range<u64>) -> anyhow::Result<()> {
         ("  activate", |pause| pause.active_us),
     ];
     for (name, part) in parts {
-        show(name, all.iter().map(part).collect());
+        show(name, all.iter().map(part).collect())?;
     }
-    Ok(())
+    Ok(course.or_stopped()?)
 }
 
-fn show(name: &str, mut times: Vec<u64>) {
+fn show(name: &str, mut times: Vec<u64>) -> Result<(), Ended> {
     times.sort_unstable();
     let (count, max) = (times.len(), times.last().copied().unwrap_or(0));
     let at = |percent: usize| times.get(count * percent / 100).copied().unwrap_or(max);
     let ms = |us: u64| us as f64 / 1000.0;
     let trips = |us: u64| us as f64 / ROUND_TRIP_US;
-    println!(
+    say(format_args!(
         "{name:<10} {count:>7} {:>8.2} {:>8.2} {:>8.2}  {:.1}, {:.1}, {:.1}",
         ms(at(50)),
         ms(at(99)),
@@ -207,5 +224,5 @@ fn show(name: &str, mut times: Vec<u64>) {
         trips(at(50)),
         trips(at(99)),
         trips(max)
-    );
+    ))
 }

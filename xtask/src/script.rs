@@ -1,81 +1,129 @@
-//! Single runs of the simulator: written down, made smaller, told in lines; and many runs twice.
+//! Single runs of the simulator: of a seed, written down, made smaller, told in lines; and many runs twice.
 
-use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use anyhow::{Context as _, anyhow, bail};
-use fawn_sim::cluster::shrink::{shrink, violation_of};
-use fawn_sim::cluster::{Script, run};
+use fawn_sim::cluster::planted::Bug;
+use fawn_sim::cluster::shrink::{outcome, shrink};
+use fawn_sim::cluster::{Plan, Script};
 
-use crate::sim::Shape;
+use crate::ended::Ended;
+use crate::forms::{One, Shape};
+use crate::process::root;
+use crate::seeds::{Course, Stop, on_all_cores};
+use crate::summary::table;
+use crate::tell::{say, tell};
+
+/// Where the scenarios are, from the root of the workspace.
+const SCENARIOS: &str = "crates/fawn-sim/testdata";
+
+/// Runs one; `bug` has been planted.
+///
+/// # Errors
+/// A violation, or why it cannot run.
+pub fn run_one(one: &One, bug: Option<Bug>) -> anyhow::Result<()> {
+    match one {
+        One::Shrink { seed, shape } => shrink_seed(*seed, *shape, bug),
+        One::Seed { seed, shape, trace } => {
+            let script = Script::of(*seed, &Plan { trace: *trace, ..shape(*seed) });
+            // The seed and the plan; faults are told by the trace.
+            let head: Vec<String> = script.to_string().lines().take(2).map(ToOwned::to_owned).collect();
+            say(head.join("\n"))?;
+            run(&script)
+        }
+        One::Script { path, trace } => {
+            let mut script = read(path)?;
+            script.plan.trace = *trace;
+            run(&script)
+        }
+        One::Scenario { name, trace } => {
+            let mut script = scenario(name)?;
+            script.plan.trace = *trace;
+            run(&script)
+        }
+    }
+}
 
 /// Makes the failing run of a seed small, and prints it as a script.
-pub fn shrink_seed(seed: u64, shape: Shape) -> anyhow::Result<()> {
+fn shrink_seed(seed: u64, shape: Shape, bug: Option<Bug>) -> anyhow::Result<()> {
     std::panic::set_hook(Box::new(|_| {}));
     let script = Script::of(seed, &shape(seed));
-    eprintln!("seed {seed}: {} acts", script.acts());
-    let Some((smallest, violation)) = shrink(&script) else { bail!("seed {seed} fails with nothing") };
-    println!("# {}", violation.what.lines().next().unwrap_or_default());
-    println!("# Of {} acts these {} are needed.", script.acts(), smallest.acts());
-    print!("{smallest}");
-    Ok(())
+    tell(format_args!("seed {seed}: {} acts", script.acts()));
+    let Some((smallest, violation)) = shrink(&script) else {
+        bail!("seed {seed} does not fail, so there is nothing to make small");
+    };
+    let planted = bug.map(|bug| format!("--planted {bug:?} ")).unwrap_or_default();
+    say(format_args!(
+        "# {}\n# Of {} acts these {} are needed. Again: cargo xtask sim {planted}--script FILE",
+        violation.what.lines().next().unwrap_or_default(),
+        script.acts(),
+        smallest.acts()
+    ))?;
+    Ok(say(smallest.to_string().trim_end())?)
 }
 
-/// Runs a script from a file, and prints what it tells.
-pub fn run_file(path: &str, trace: bool) -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
-    run_text(&text, trace)
+/// Reads a script.
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub fn read(path: &Path) -> anyhow::Result<Script> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    text.parse().map_err(|error: String| anyhow!("{}, {error}", path.display()))
 }
 
-/// Prints a scenario: a script of the simulator's test data.
-pub fn run_scenario(name: &str, trace: bool) -> anyhow::Result<()> {
-    let folder = std::path::Path::new("crates/fawn-sim/testdata");
-    let text = std::fs::read_to_string(folder.join(format!("{name}.script")));
-    run_text(&text.with_context(|| format!("there is no scenario {name}: see {}", folder.display()))?, trace)
-}
-
-fn run_text(text: &str, trace: bool) -> anyhow::Result<()> {
-    let mut script: Script = text.parse().map_err(|error: String| anyhow!(error))?;
-    script.plan.trace = trace;
-    if script.show.names.is_empty() {
-        match violation_of(&script) {
-            Some(violation) => bail!("{violation}"),
-            None => println!("{:?}", script.run()?),
-        }
-        return Ok(());
+/// A script of the simulator's test data.
+fn scenario(name: &str) -> anyhow::Result<Script> {
+    let folder = root().join(SCENARIOS);
+    let entries = std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let file = entry?.file_name();
+        names.extend(file.to_str().and_then(|file| file.strip_suffix(".script")).map(ToOwned::to_owned));
     }
-    let (result, told) = script.tell();
-    print!("{told}");
-    result?;
+    names.sort_unstable();
+    if !names.iter().any(|known| known == name) {
+        return Err(Ended::Usage(format!("there is no scenario {name}: there are {}", names.join(", "))).into());
+    }
+    read(&folder.join(format!("{name}.script")))
+}
+
+/// Runs a script; prints what it tells if it tells anything, and otherwise what it came to.
+fn run(script: &Script) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let (result, told) = outcome(script);
+    if !told.is_empty() {
+        say(told.trim_end())?;
+    }
+    let summary = result?;
+    if script.show.names.is_empty() {
+        let course = Course { ran: 1, took: began.elapsed(), threads: 1, stopped: false };
+        say(table(&summary, 0, &course))?;
+    }
     Ok(())
 }
 
 /// Runs every seed twice: the same seed must be the same run.
+///
+/// # Errors
+/// One is not.
 pub fn twice(seeds: Range<u64>, shape: Shape) -> anyhow::Result<()> {
-    let next = AtomicU64::new(seeds.start);
     let differing = Mutex::new(Vec::new());
-    let threads = std::thread::available_parallelism()?.get();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds.end {
-                        break;
-                    }
-                    let plan = shape(seed);
-                    if run(seed, &plan) != run(seed, &plan) {
-                        differing.lock().unwrap_or_else(PoisonError::into_inner).push(seed);
-                    }
-                }
-            });
+    let course = on_all_cores(&Stop::on_interrupt()?, seeds, None, |seed, progress| {
+        let script = Script::of(seed, &shape(seed));
+        if outcome(&script) != outcome(&script) {
+            progress.say(format_args!("seed {seed} is not the same run every time"))?;
+            differing.lock().unwrap_or_else(PoisonError::into_inner).push(seed);
         }
-    });
-    let differing = differing.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if !differing.is_empty() {
-        bail!("these seeds are not the same run every time: {differing:?}");
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let differing = differing.into_inner().unwrap_or_else(PoisonError::into_inner).len();
+    say(format_args!("{} seeds ran twice, {differing} of them with another trace", course.ran))?;
+    course.or_stopped()?;
+    if differing > 0 {
+        bail!("{differing} seeds are not the same run every time: compare their --seed N --trace");
     }
-    println!("{} seeds ran twice, each with the same trace", seeds.end - seeds.start);
     Ok(())
 }

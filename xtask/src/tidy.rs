@@ -3,6 +3,7 @@
 use anyhow::bail;
 
 use crate::process::{cargo, root};
+use crate::tell::{say, tell};
 use crate::tree::Tree;
 use crate::{dependencies, links, rules};
 
@@ -14,22 +15,21 @@ pub fn run() -> anyhow::Result<()> {
     complaints.extend(links::check(&tree));
     complaints.extend(dependencies::check(tree.file("ARCHITECTURE.md").map_or("", |file| file.text.as_str()))?);
     for complaint in &complaints {
-        eprintln!("{complaint}");
+        tell(complaint);
     }
     let mut failed = Vec::new();
     if !complaints.is_empty() {
         failed.push(format!("{} lines against the project's rules", complaints.len()));
     }
     for (name, command) in CARGO {
-        println!("tidy: {name}");
+        say(format_args!("tidy: {name}"))?;
         let arguments: Vec<&str> = command.split(' ').collect();
         if cargo(&arguments, &[("RUSTDOCFLAGS", DOC)]).is_err() {
             failed.push((*name).to_owned());
         }
     }
     if failed.is_empty() {
-        println!("tidy: all is well ({} files)", tree.files.len());
-        return Ok(());
+        return Ok(say(format_args!("tidy: all is well ({} files)", tree.files.len()))?);
     }
     bail!("not tidy: {}", failed.join(", "))
 }

@@ -1,10 +1,10 @@
-//! Fuzzes the decoders: `cargo xtask fuzz --executions N [--target NAME] [--seed S] [--from N]`, or `--target NAME
-//! --input HEX`.
+//! Fuzzes the decoders. `cargo xtask fuzz` has the command line, and calls this with one that is right.
 //!
 //! Executions run in a process of their own, so that a failure that ends it (memory that cannot be had, a stack that is
 //! too deep) is told with its input like any other.
 
 use std::fs::File;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -12,8 +12,29 @@ use std::time::Instant;
 
 use fawn_sim::fuzz::{Inputs, TARGETS, Target, execute, from_hex, run, to_hex};
 
-const USAGE: &str =
-    "usage: cargo xtask fuzz --executions N [--target NAME] [--seed S] [--from N] | --target NAME --input HEX";
+const USAGE: &str = "see cargo xtask fuzz --help";
+
+/// Why it ends before its time.
+enum Failed {
+    /// Whoever read standard output has what it wanted.
+    Closed,
+    /// The process that did the work has said it.
+    Told,
+    /// Anything else.
+    Because(String),
+}
+
+impl From<String> for Failed {
+    fn from(why: String) -> Self {
+        Self::Because(why)
+    }
+}
+
+impl From<&str> for Failed {
+    fn from(why: &str) -> Self {
+        Self::Because(why.to_owned())
+    }
+}
 
 /// What the command line says.
 struct Options {
@@ -29,19 +50,22 @@ struct Options {
 fn main() -> ExitCode {
     match options().and_then(|options| fuzz(&options)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("fuzz: {error}");
+        Err(Failed::Closed) => ExitCode::from(141),
+        Err(Failed::Told) => ExitCode::FAILURE,
+        Err(Failed::Because(why)) => {
+            // Standard error is the last place to complain to.
+            let _ = writeln!(std::io::stderr().lock(), "fuzz: {why}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn options() -> Result<Options, String> {
+fn options() -> Result<Options, Failed> {
     let mut options = Options { target: None, executions: None, seed: 1, from: 0, input: None, note: None };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
-        let value = arguments.next().ok_or_else(|| format!("{name} needs a value\n{USAGE}"))?;
-        let number = || value.replace('_', "").parse().map_err(|_| format!("{value} is not a number\n{USAGE}"));
+        let value = arguments.next().ok_or_else(|| format!("{name} needs a value: {USAGE}"))?;
+        let number = || value.replace('_', "").parse().map_err(|_| format!("{value} is not a number: {USAGE}"));
         match name.as_str() {
             "--target" => options.target = Some(value),
             "--executions" => options.executions = Some(number()?),
@@ -49,27 +73,28 @@ fn options() -> Result<Options, String> {
             "--from" => options.from = number()?,
             "--input" => options.input = Some(value),
             "--note" => options.note = Some(value),
-            _ => return Err(format!("there is no {name}\n{USAGE}")),
+            _ => return Err(format!("there is no {name}: {USAGE}").into()),
         }
     }
     Ok(options)
 }
 
-fn fuzz(options: &Options) -> Result<(), String> {
+fn fuzz(options: &Options) -> Result<(), Failed> {
     let named = |target: &&&dyn Target| options.target.as_deref().is_none_or(|name| name == target.name());
     let targets: Vec<_> = TARGETS.iter().filter(named).copied().collect();
     if targets.is_empty() {
         let names: Vec<_> = TARGETS.iter().map(|target| target.name()).collect();
-        return Err(format!("there is no such target; there are {}", names.join(", ")));
+        return Err(format!("there is no such target; there are {}", names.join(", ")).into());
     }
     if let Some(hex) = &options.input {
         let input = from_hex(hex).ok_or("an input is hexadecimal digits, its parts apart by dots")?;
-        let [target] = targets.as_slice() else { return Err(format!("whose input is it?\n{USAGE}")) };
-        return execute(*target, &input, &measure);
+        let [target] = targets.as_slice() else { return Err("an input has one target".into()) };
+        let what = if execute(*target, &input, &measure)? { "decoded" } else { "refused" };
+        return say(&format!("{}: {what}, nothing found", target.name()));
     }
     let executions = options.executions.ok_or(USAGE)?;
     if let Some(note) = &options.note {
-        let [target] = targets.as_slice() else { return Err(USAGE.to_owned()) };
+        let [target] = targets.as_slice() else { return Err(USAGE.into()) };
         return work(*target, options, executions, Path::new(note));
     }
     let each = executions.div_ceil(targets.len() as u64);
@@ -77,9 +102,17 @@ fn fuzz(options: &Options) -> Result<(), String> {
         let began = Instant::now();
         watch(target, options.seed, options.from, each)?;
         let seconds = began.elapsed().as_secs_f64();
-        println!("{:<10} {each:>12} executions in {seconds:>7.1} s, nothing found", target.name());
+        say(&format!("{:<10} {each:>12} executions in {seconds:>7.1} s, nothing found", target.name()))?;
     }
     Ok(())
+}
+
+/// Prints a line, where `println!` would panic without a reader or room.
+fn say(line: &str) -> Result<(), Failed> {
+    std::io::stdout().lock().write_all(format!("{line}\n").as_bytes()).map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failed::Closed,
+        _ => Failed::Because(format!("cannot write to standard output: {error}")),
+    })
 }
 
 /// Bytes that the work held at most.
@@ -88,7 +121,7 @@ fn measure(work: &mut dyn FnMut()) -> u64 {
 }
 
 /// Runs executions here.
-fn work(target: &dyn Target, options: &Options, executions: u64, note: &Path) -> Result<(), String> {
+fn work(target: &dyn Target, options: &Options, executions: u64, note: &Path) -> Result<(), Failed> {
     // What is caught is told with its input.
     std::panic::set_hook(Box::new(|_| {}));
     let note = File::create(note).map_err(|error| error.to_string())?;
@@ -96,11 +129,11 @@ fn work(target: &dyn Target, options: &Options, executions: u64, note: &Path) ->
         note.write_all_at(&number.to_le_bytes(), 0).expect("a file takes eight bytes");
     };
     let numbers = options.from..options.from + executions;
-    run(target, options.seed, numbers, &measure, &mut about_to).map_err(|failure| failure.to_string())
+    run(target, options.seed, numbers, &measure, &mut about_to).map_err(|failure| failure.to_string().into())
 }
 
 /// Runs executions in another process, and tells which one it was that ended it.
-fn watch(target: &dyn Target, seed: u64, from: u64, executions: u64) -> Result<(), String> {
+fn watch(target: &dyn Target, seed: u64, from: u64, executions: u64) -> Result<(), Failed> {
     let note = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
@@ -111,7 +144,7 @@ fn watch(target: &dyn Target, seed: u64, from: u64, executions: u64) -> Result<(
         return Ok(());
     }
     if status.code().is_some() {
-        return Err(format!("{} fails", target.name()));
+        return Err(Failed::Told);
     }
     let mut number = [0; 8];
     note.as_file().read_exact_at(&mut number, 0).map_err(|error| error.to_string())?;
@@ -119,5 +152,6 @@ fn watch(target: &dyn Target, seed: u64, from: u64, executions: u64) -> Result<(
     let (name, input) = (target.name(), to_hex(&Inputs::new(target, seed).at(number)));
     Err(format!(
         "{name}: it ends the process ({status})\ninput: {input}\nagain: cargo xtask fuzz --target {name} --seed {seed} --from {number} --executions 1"
-    ))
+    )
+    .into())
 }

@@ -5,23 +5,28 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::plan::{Plan, Violation};
+use super::plan::{Plan, Summary, Violation};
 use super::script::Script;
 
 /// Seeds that each smaller run is tried with, the last one that failed first.
 const SEEDS: u64 = 4;
 
-/// What a run fails with, if it does. A broken assertion is a violation as well; the caller keeps panics from being told.
-pub fn violation_of(script: &Script) -> Option<Violation> {
-    match catch_unwind(AssertUnwindSafe(|| script.run())) {
-        Ok(result) => result.err(),
+/// What a run comes to and tells. A broken assertion is a violation as well; the panic is told where panics are.
+pub fn outcome(script: &Script) -> (Result<Summary, Violation>, String) {
+    match catch_unwind(AssertUnwindSafe(|| script.tell())) {
+        Ok(outcome) => outcome,
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
             let what = format!("asserted: {}", text.unwrap_or_default());
-            Some(Violation { seed: script.seed, at_us: script.plan.faults_us, what })
+            (Err(Violation { seed: script.seed, at_us: script.plan.faults_us, what }), String::new())
         }
     }
+}
+
+/// What a run fails with, if it does. The caller keeps panics from being told.
+fn violation_of(script: &Script) -> Option<Violation> {
+    outcome(script).0.err()
 }
 
 /// What kind of violation it is: its plain words, without names, numbers and states.

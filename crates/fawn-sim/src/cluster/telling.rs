@@ -2,6 +2,7 @@
 //! cluster shows.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 use fawn_kv::ids::Address;
 use fawn_kv::manager::{Command, Into};
@@ -46,12 +47,12 @@ impl World {
     }
 
     pub(super) fn tell(&self, event: &Event) {
-        match event {
-            Event::Deliver { to, from, bytes } => {
-                eprintln!("{:>10} {from:?} -> {to:?}: {:?}", self.now_us, Message::decode(bytes));
-            }
-            Event::Tick(_) | Event::ManagerTick(_) | Event::ClientTick(_) | Event::FrontTick(_) => {}
-            event => eprintln!("{:>10} {event:?}", self.now_us),
-        }
+        let what = match event {
+            Event::Deliver { to, from, bytes } => format!("{from:?} -> {to:?}: {:?}", Message::decode(bytes)),
+            Event::Tick(_) | Event::ManagerTick(_) | Event::ClientTick(_) | Event::FrontTick(_) => return,
+            event => format!("{event:?}"),
+        };
+        // Where nobody listens any more, as of `| head`, the run goes on.
+        let _ = std::io::stderr().lock().write_all(format!("{:>10} {what}\n", self.now_us).as_bytes());
     }
 }

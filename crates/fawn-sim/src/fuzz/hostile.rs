@@ -64,14 +64,16 @@ impl Target for Hostile {
         BYTES_PER_BYTE * input.iter().map(|part| part.len() as u64).sum::<u64>() + BYTES_MORE
     }
 
-    fn execute(&self, input: &Input) {
-        let mut bench = Bench::new();
+    fn execute(&self, input: &Input) -> bool {
+        let (mut bench, mut decoded) = (Bench::new(), false);
         for part in input {
             let Some((to, message)) = Message::decode(part).ok().and_then(addressed) else { continue };
+            decoded = true;
             bench.queue.push_back((CLIENT, to, message));
             bench.settle();
         }
         bench.until_given_up();
+        decoded
     }
 }
 

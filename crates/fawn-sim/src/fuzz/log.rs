@@ -76,8 +76,8 @@ impl Target for CommitLog {
         4 * (input.len() * PAGE_BYTES) as u64 + 4096
     }
 
-    fn execute(&self, input: &Input) {
-        let Some((known, pages)) = input.split_first().filter(|(_, pages)| pages.len() >= 2) else { return };
+    fn execute(&self, input: &Input) -> bool {
+        let Some((known, pages)) = input.split_first().filter(|(_, pages)| pages.len() >= 2) else { return false };
         let ring_pages = pages.len() as u64;
         let known = decode(known, ring_pages);
         let flash = OneFile::new(FileId::CommitLog, pages);
@@ -87,6 +87,7 @@ impl Target for CommitLog {
             assert!(lap.contains(&found.end.page), "a log is a lap long at most");
             assert_eq!(replay(&flash, ring_pages, known), Some(found), "recovery changes nothing for the next");
         }
+        replayed.is_some()
     }
 }
 

@@ -74,11 +74,11 @@ impl Target for ManifestFile {
         4 * (input.len() * PAGE_BYTES) as u64 + 4096
     }
 
-    fn execute(&self, input: &Input) {
+    fn execute(&self, input: &Input) -> bool {
         let flash = OneFile::new(FILE, input);
-        if let Ok((manifest, state)) = Manifest::open(&flash) {
-            assert_eq!(state.check(), Ok(()), "a state that is opened is sound");
-            assert_eq!(&state, manifest.state(), "a manifest has the state that it tells");
-        }
+        let Ok((manifest, state)) = Manifest::open(&flash) else { return false };
+        assert_eq!(state.check(), Ok(()), "a state that is opened is sound");
+        assert_eq!(&state, manifest.state(), "a manifest has the state that it tells");
+        true
     }
 }

@@ -56,12 +56,12 @@ impl Target for Messages {
         most_bytes_there_and_back(input)
     }
 
-    fn execute(&self, input: &Input) {
+    fn execute(&self, input: &Input) -> bool {
         let bytes = input.concat();
-        if let Ok(message) = Message::decode(&bytes) {
-            message.about();
-            assert_eq!(Message::decode(&message.encode()), Ok(message), "a message reads back as itself");
-        }
+        let Ok(message) = Message::decode(&bytes) else { return false };
+        message.about();
+        assert_eq!(Message::decode(&message.encode()), Ok(message), "a message reads back as itself");
+        true
     }
 }
 
@@ -85,14 +85,15 @@ impl Target for Operations {
         4 * input.iter().map(|part| part.len() as u64).sum::<u64>() + BYTES_MORE
     }
 
-    fn execute(&self, input: &Input) {
-        let [bytes, rest @ ..] = input.as_slice() else { return };
-        let Ok(operation) = postcard::from_bytes::<Operation<'_>>(bytes) else { return };
+    fn execute(&self, input: &Input) -> bool {
+        let [bytes, rest @ ..] = input.as_slice() else { return false };
+        let Ok(operation) = postcard::from_bytes::<Operation<'_>>(bytes) else { return false };
         let value = rest.first().map_or(&[][..], Vec::as_slice);
         let item = Item { value, flags: 1, expiry: 0, cas: 2, stale: value.len() % 2 == 1, won: value.len() % 3 == 1 };
         evaluate(&operation, None, 1_800_000_000, 1 << 20);
         let decision = evaluate(&operation, Some(item), 1_800_000_000, 1 << 20);
         let again = postcard::to_allocvec(&decision.outcome).expect("an outcome can be encoded");
         assert_eq!(postcard::from_bytes(&again), Ok(decision.outcome), "an outcome reads back as itself");
+        true
     }
 }

@@ -55,8 +55,8 @@ pub trait Target: Sync {
     /// Bytes of memory that one execution may hold at a time.
     fn most_bytes(&self, input: &Input) -> u64;
 
-    /// Decodes, and panics when a promise is broken.
-    fn execute(&self, input: &Input);
+    /// Decodes, and panics when a promise is broken. Whether anything was decoded; otherwise all of it was refused.
+    fn execute(&self, input: &Input) -> bool;
 }
 
 /// All targets.
@@ -165,19 +165,19 @@ pub fn run(
     Ok(())
 }
 
-/// Runs one input.
+/// Runs one input. Whether anything of it was decoded; a refusal is as right an answer.
 ///
 /// # Errors
 /// What is wrong.
-pub fn execute(target: &dyn Target, input: &Input, measure: &Measure) -> Result<(), String> {
-    let mut outcome = Ok(());
+pub fn execute(target: &dyn Target, input: &Input, measure: &Measure) -> Result<bool, String> {
+    let mut outcome = Ok(false);
     let held = measure(&mut || outcome = catch_unwind(AssertUnwindSafe(|| target.execute(input))));
-    outcome.map_err(|panic| format!("it panics: {}", message(panic.as_ref())))?;
+    let decoded = outcome.map_err(|panic| format!("it panics: {}", message(panic.as_ref())))?;
     let most = target.most_bytes(input);
     if held > most {
         return Err(format!("it holds {held} bytes, {most} at most are justified"));
     }
-    Ok(())
+    Ok(decoded)
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {

@@ -75,13 +75,13 @@ impl Target for Segments {
         4 * (input.len() * PAGE_BYTES) as u64 + 4096
     }
 
-    fn execute(&self, input: &Input) {
-        let Some((sought, pages)) = input.split_first() else { return };
+    fn execute(&self, input: &Input) -> bool {
+        let Some((sought, pages)) = input.split_first() else { return false };
         let sought = |n: usize| sought.get(n).copied().unwrap_or(0);
         let name = format!("key-{}", sought(0)).into_bytes();
         let flash = OneFile::new(FILE, pages);
         search(&flash, u64::from(sought(2)) % (pages.len() as u64 + 1), u64::from(sought(3)) % 4, &name);
-        let Ok(footer) = Footer::read(&flash, NUMBER, pages.len() as u64) else { return };
+        let Ok(footer) = Footer::read(&flash, NUMBER, pages.len() as u64) else { return false };
         footer.numbered_up_to(u64::from(sought(0)));
         let half = Interval::new(Key::MIN, SECRET.position(&name));
         for interval in [Interval::ALL, half] {
@@ -89,7 +89,7 @@ impl Target for Segments {
                 assert!(prefixes.is_sorted(), "prefixes are read in order");
             }
         }
-        let Ok(directory) = footer.read_directory(&flash) else { return };
+        let Ok(directory) = footer.read_directory(&flash) else { return false };
         let directory = PageDirectory::new(&directory);
         let found = directory.locate(SECRET.position(&name).prefix());
         search(&flash, u64::from(found.start), u64::from(found.end - found.start), &name);
@@ -99,6 +99,7 @@ impl Target for Segments {
             assert!(half.contains(cursor.key()), "a cursor stays in its interval");
             assert!(!cursor.record().is_empty(), "a cursor stands on a record");
         }
+        true
     }
 }
 

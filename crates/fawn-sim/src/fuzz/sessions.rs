@@ -111,14 +111,15 @@ impl Target for Sessions {
         4 * input.iter().map(|part| part.len() as u64).sum::<u64>() + (32 << 10)
     }
 
-    fn execute(&self, input: &Input) {
-        let [first, pieces @ ..] = input.as_slice() else { return };
+    fn execute(&self, input: &Input) -> bool {
+        let [first, pieces @ ..] = input.as_slice() else { return false };
         let new =
             if first.first().is_some_and(|byte| byte & 1 == 1) { Session::with_authentication } else { Session::new };
         let whole = pieces.concat();
         let told = transcript(new(LIMITS), [whole.as_slice()].into_iter());
         let told_of_pieces = transcript(new(LIMITS), pieces.iter().map(Vec::as_slice));
         assert_eq!(told, told_of_pieces, "where bytes are cut changes nothing");
+        told.requests > 0
     }
 }
 
@@ -146,8 +147,14 @@ fn command(random: &mut Random, bytes: &mut Vec<u8>) {
 }
 
 /// What the bytes say and what answers them, as one checksum, so that what is held is the session's doing.
-fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) -> u32 {
-    let (mut told, mut pending, mut text) = (0, Vec::new(), Vec::new());
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Told {
+    checksum: u32,
+    requests: u64,
+}
+
+fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) -> Told {
+    let (mut told, mut pending, mut text) = (Told::default(), Vec::new(), Vec::new());
     for piece in pieces {
         pending.extend_from_slice(piece);
         loop {
@@ -157,6 +164,7 @@ fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) 
             text.clear();
             match step.event {
                 Event::Request(request) => {
+                    told.requests += 1;
                     write!(text, "{request:?}").expect("memory takes text");
                     request.responder.write(&mut text, request.key, &answer(&request));
                     if let Command::Authenticate { password: b"p", .. } = request.command {
@@ -170,9 +178,12 @@ fn transcript<'a>(mut session: Session, pieces: impl Iterator<Item = &'a [u8]>) 
                     pending.drain(..consumed);
                     break;
                 }
-                Event::Close => return crc32c::crc32c_append(told, b"closed"),
+                Event::Close => {
+                    told.checksum = crc32c::crc32c_append(told.checksum, b"closed");
+                    return told;
+                }
             }
-            told = crc32c::crc32c_append(told, &text);
+            told.checksum = crc32c::crc32c_append(told.checksum, &text);
             assert!(consumed > 0, "a step takes bytes");
             pending.drain(..consumed);
         }

@@ -53,8 +53,9 @@ impl Target for Wrong {
         100
     }
 
-    fn execute(&self, input: &Input) {
+    fn execute(&self, input: &Input) -> bool {
         (self.0)(input);
+        true
     }
 }
 
@@ -74,6 +75,20 @@ fn a_decoder_that_panics_is_found_and_its_input_told() {
         &mut |_| {},
     );
     assert_eq!(again, Err(failure));
+}
+
+#[test]
+fn an_input_is_decoded_or_refused() {
+    let measure = |work: &mut dyn FnMut()| {
+        work();
+        0
+    };
+    for target in TARGETS {
+        // A session may be of lines alone that are no requests.
+        let decoded = |seed| execute(*target, &target.valid(&mut Random::new(seed)), &measure) == Ok(true);
+        assert!((0..20).any(decoded), "{}", target.name());
+        assert_eq!(execute(*target, &vec![vec![]], &measure), Ok(false), "{}", target.name());
+    }
 }
 
 #[test]

@@ -30,10 +30,11 @@ impl Target for Writes {
         most_bytes_there_and_back(input)
     }
 
-    fn execute(&self, input: &Input) {
-        if let Ok((committed, write)) = Write::decode(&input.concat()) {
-            let again = write.encode(committed);
-            assert_eq!(Write::decode(&again), Ok((committed, write)), "a write reads back as itself");
-        }
+    fn execute(&self, input: &Input) -> bool {
+        let bytes = input.concat();
+        let Ok((committed, write)) = Write::decode(&bytes) else { return false };
+        let again = write.encode(committed);
+        assert_eq!(Write::decode(&again), Ok((committed, write)), "a write reads back as itself");
+        true
     }
 }

@@ -1,0 +1,226 @@
+//! The command line: every task and its arguments.
+
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand};
+use fawn_sim::cluster::planted::Bug;
+use fawn_sim::fuzz::{TARGETS, from_hex};
+
+use crate::ended::Ended;
+use crate::forms;
+use crate::tell::say;
+
+/// Nodes of a cluster of `--scale`: three copies want three nodes, and more than the most want days and all memory.
+const NODES: Range<u64> = 3..10_001;
+
+/// Minutes of a long run: a year at most.
+const MINUTES: Range<u64> = 1..525_601;
+
+/// Histories that are held in memory at a time.
+const HISTORIES: Range<u64> = 1..10_000_001;
+
+/// FAWN's development tasks.
+#[derive(Debug, Parser)]
+#[command(name = "xtask", bin_name = "cargo xtask", arg_required_else_help = false, max_term_width = 120)]
+struct Xtask {
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// A task.
+#[derive(Debug, Subcommand)]
+pub enum Task {
+    /// Check format, lints, documentation and the project's rules
+    Tidy,
+    /// Simulate clusters in which everything goes wrong
+    Sim(SimArguments),
+    /// Damage what every decoder reads
+    Fuzz(FuzzArguments),
+    /// Compare our linearizability checker with Porcupine
+    Porcupine(PorcupineArguments),
+    /// Run every test, then tidy
+    Ci,
+}
+
+/// What to simulate; [`forms::form`] says what goes together.
+#[derive(Debug, Args)]
+#[command(override_usage = forms::usage())]
+#[allow(clippy::struct_excessive_bools)] // each is a flag
+pub struct SimArguments {
+    /// Run these seeds, TO not included, and sum up
+    #[arg(long, value_name = "FROM..TO", value_parser = range)]
+    pub seeds: Option<Range<u64>>,
+    /// Run seeds for so many minutes, and fail if a path was seldom taken
+    #[arg(long, value_name = "M", value_parser = minutes)]
+    pub minutes: Option<u64>,
+    /// With --minutes: the first seed [0]
+    #[arg(long, value_name = "SEED", value_parser = number)]
+    pub from: Option<u64>,
+    /// Run one seed
+    #[arg(long, value_name = "N", value_parser = number)]
+    pub seed: Option<u64>,
+    /// Run what a file has written down, as --shrink prints it
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// Run a script of the simulator's test data, and tell what it shows
+    #[arg(long, value_name = "NAME")]
+    pub scenario: Option<String>,
+    /// Tell everything that happens in one run, on standard error
+    #[arg(long)]
+    pub trace: bool,
+    /// Make the failing run of a seed small, and print it as a script
+    #[arg(long)]
+    pub shrink: bool,
+    /// Run seeds twice, and compare their traces
+    #[arg(long, value_name = "FROM..TO", value_parser = range)]
+    pub twice: Option<Range<u64>>,
+    /// Plant a bug, or each of them for 15 minutes or --minutes, and look for it
+    #[arg(long, value_name = "all|BUG", value_parser = planted)]
+    pub planted: Option<Planted>,
+    /// Measure what changes cost in clusters of so many nodes, 3 to 10000
+    #[arg(long, value_name = "NODES,…", value_parser = sizes)]
+    pub scale: Option<Sizes>,
+    /// Measure for how long changes stop writes, in 300 seeds or --seeds
+    #[arg(long)]
+    pub pauses: bool,
+    /// With --seeds, --seed, --minutes or --twice: clusters in the weak mode
+    #[arg(long)]
+    pub weak: bool,
+}
+
+/// What to fuzz.
+#[derive(Debug, Args)]
+#[command(override_usage = "cargo xtask fuzz --executions N [--target NAME] [--seed S] [--from N]\n       \
+    cargo xtask fuzz --target NAME --input HEX")]
+pub struct FuzzArguments {
+    /// Damage so many inputs, of all targets together
+    #[arg(long, value_name = "N", value_parser = some, required_unless_present = "input")]
+    pub executions: Option<u64>,
+    /// Fuzz one decoder alone
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(TARGETS.iter().map(|target| target.name())))]
+    pub target: Option<String>,
+    /// Draw the inputs from this seed [1]
+    #[arg(long, value_name = "S", value_parser = number)]
+    pub seed: Option<u64>,
+    /// Begin with the execution of this number [0]
+    #[arg(long, value_name = "N", value_parser = number)]
+    pub from: Option<u64>,
+    /// Run one input, as a failure tells it, and say whether it was decoded
+    #[arg(long, value_name = "HEX", value_parser = hex, requires = "target",
+        conflicts_with_all = ["executions", "seed", "from"])]
+    pub input: Option<String>,
+}
+
+/// What to compare.
+#[derive(Debug, Args)]
+#[command(override_usage = "cargo xtask porcupine [--histories N] [--from SEED]\n       \
+    cargo xtask porcupine --seed N")]
+pub struct PorcupineArguments {
+    /// Compare so many random histories
+    #[arg(long, value_name = "N", value_parser = histories, default_value = "10000")]
+    pub histories: u64,
+    /// Draw the first of them from this seed
+    #[arg(long, value_name = "SEED", value_parser = number, default_value = "0")]
+    pub from: u64,
+    /// Compare one history, and show it
+    #[arg(long, value_name = "N", value_parser = number, conflicts_with_all = ["histories", "from"])]
+    pub seed: Option<u64>,
+}
+
+/// Numbers of nodes.
+#[derive(Clone, Debug)]
+pub struct Sizes(pub Vec<u32>);
+
+/// The bugs to plant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// All, one after the other.
+    All,
+    /// One.
+    One(Bug),
+}
+
+/// The task that the arguments name, the program's name first; `None` when they ask for help, which is printed then.
+///
+/// # Errors
+/// They are wrong, or the help cannot be printed.
+pub fn read(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Result<Option<Task>> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    match Xtask::try_parse_from(&arguments) {
+        Ok(Xtask { task }) => Ok(Some(task)),
+        Err(error) if error.use_stderr() => Err(Ended::Usage(sentence(&error, &arguments)).into()),
+        Err(help) => {
+            say(help.render().to_string().trim_end())?;
+            Ok(None)
+        }
+    }
+}
+
+/// What clap says in paragraphs, as one sentence.
+fn sentence(error: &clap::Error, arguments: &[OsString]) -> String {
+    let text = error.render().to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = first.split_whitespace().collect();
+    let words = words.join(" ");
+    let tasks = ["tidy", "sim", "fuzz", "porcupine", "ci"];
+    let task = arguments.get(1).and_then(|name| tasks.iter().find(|task| name == **task));
+    let task = task.map(|task| format!(" {task}")).unwrap_or_default();
+    format!("{}: see cargo xtask{task} --help", words.trim_start_matches("error: "))
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    let digits = text.replace('_', "");
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("it is not a number".to_owned());
+    }
+    digits.parse().map_err(|_| format!("the largest number is {}", u64::MAX))
+}
+
+fn within(text: &str, range: &Range<u64>) -> Result<u64, String> {
+    let wrong = || format!("it must be {} to {}", range.start, range.end - 1);
+    number(text).ok().filter(|number| range.contains(number)).ok_or_else(wrong)
+}
+
+fn some(text: &str) -> Result<u64, String> {
+    number(text).and_then(|number| if number == 0 { Err("it must be 1 or more".to_owned()) } else { Ok(number) })
+}
+
+fn minutes(text: &str) -> Result<u64, String> {
+    within(text, &MINUTES)
+}
+
+fn histories(text: &str) -> Result<u64, String> {
+    within(text, &HISTORIES)
+}
+
+fn range(text: &str) -> Result<Range<u64>, String> {
+    let (from, to) = text.split_once("..").ok_or("write FROM..TO, such as 0..100")?;
+    let range = number(from)?..number(to)?;
+    if range.is_empty() { Err("TO must be larger than FROM".to_owned()) } else { Ok(range) }
+}
+
+fn sizes(text: &str) -> Result<Sizes, String> {
+    let size = |size: &str| within(size, &NODES).map(|size| size as u32);
+    let sizes: Result<Vec<u32>, String> = text.split(',').map(size).collect();
+    sizes
+        .map(Sizes)
+        .map_err(|_| format!("write numbers of nodes, {} to {}, apart by commas", NODES.start, NODES.end - 1))
+}
+
+fn planted(name: &str) -> Result<Planted, String> {
+    if name == "all" {
+        return Ok(Planted::All);
+    }
+    let bug = Bug::ALL.iter().find(|bug| format!("{bug:?}") == name);
+    let names = || Bug::ALL.iter().map(|bug| format!("{bug:?}")).collect::<Vec<_>>().join(", ");
+    bug.map(|bug| Planted::One(*bug)).ok_or_else(|| format!("write all, or one of {}", names()))
+}
+
+fn hex(text: &str) -> Result<String, String> {
+    from_hex(text)
+        .map(|_| text.to_owned())
+        .ok_or_else(|| "write pairs of hexadecimal digits, parts apart by dots".to_owned())
+}
