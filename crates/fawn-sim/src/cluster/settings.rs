@@ -8,6 +8,9 @@ use super::words;
 /// No run has faults for longer, and nothing lasts longer: ten minutes, in microseconds.
 pub(super) const MOST_US: u64 = 600_000_000;
 
+/// No ring has more places: each has a range, and the run looks at all of them.
+const MOST_PLACES: u32 = 256;
+
 /// Every setting with the least and the most that it may be; `None`: it is true or false.
 pub const SETTINGS: [(&str, Option<(u64, u64)>); 18] = [
     ("nodes", Some((1, 32))),
@@ -76,12 +79,16 @@ pub(super) fn set(plan: &mut Plan, setting: &str) -> Result<(), String> {
 /// Whether its settings go together.
 ///
 /// # Errors
-/// No chain could ever have as many members as it needs to take a write.
+/// No chain could ever have as many members as it needs to take a write; or there are too many ranges.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let least = u32::from(plan.rules.min_write_replicas);
     let members = plan.replicas.min(plan.nodes + plan.late);
     if least > members {
         return Err(format!("least={least}, but no chain has more than {members} members (replicas, nodes and late)"));
+    }
+    let places = (plan.nodes + plan.late) * plan.virtual_ids;
+    if places > MOST_PLACES {
+        return Err(format!("the ring has {places} places (nodes and late, times virtual): at most {MOST_PLACES}"));
     }
     Ok(())
 }
