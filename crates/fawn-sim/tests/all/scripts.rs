@@ -142,7 +142,8 @@ fn what_is_said_to_a_node_that_is_down_is_told_as_lost_and_what_is_for_its_last_
     assert!(told.contains("2000.000 * crash 2 3000000 1\n"), "{told}");
     assert!(told.contains("* crash 2 1 1 (nothing happens: n2 is down)\n"), "{told}");
     assert!(told.contains("* join 0 (nothing happens: n0 is there)\n"), "{told}");
-    let while_down = told.lines().filter(|line| line.trim_start() > "2000" && line.trim_start() < "5000");
+    let at_ms = |line: &str| line.split_whitespace().next().unwrap().parse::<f64>().unwrap();
+    let while_down = told.lines().filter(|line| (2001.0..4999.0).contains(&at_ms(line)));
     let (mut to_it, mut lost) = (0, 0);
     for line in while_down.filter(|line| line.contains("-> n2")) {
         to_it += 1;
