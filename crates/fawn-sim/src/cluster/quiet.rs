@@ -29,3 +29,16 @@ pub(super) fn catch<T>(run: impl FnOnce() -> T + UnwindSafe) -> Result<T, String
         text.lines().map(str::trim).collect::<Vec<_>>().join(", ")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_assertion_is_one_line() {
+        let (one, two) = (1, 2);
+        let caught = catch(|| assert_eq!(one, two, "both are the same"));
+        assert_eq!(caught, Err("assertion `left == right` failed: both are the same, left: 1, right: 2".to_owned()));
+        assert_eq!(catch(|| 5), Ok(5));
+    }
+}
