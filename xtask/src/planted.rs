@@ -49,7 +49,6 @@ mod with {
 
     use anyhow::bail;
     use fawn_sim::cluster::planted::plant;
-    use fawn_sim::cluster::shrink::outcome;
     use fawn_sim::cluster::{Plan, Script};
 
     use super::{Bug, Duration, One};
@@ -111,7 +110,7 @@ mod with {
         let shape: Shape = if bug.is_weak() { Plan::weak } else { Plan::of };
         let found = Mutex::new(None);
         let course = on_all_cores(stop, 0..u64::MAX, Some(within), |seed, _| {
-            let Err(violation) = outcome(&Script::of(seed, &shape(seed))).0 else {
+            let Err(violation) = Script::of(seed, &shape(seed)).tell().0 else {
                 return Ok(ControlFlow::Continue(()));
             };
             found.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(violation.to_string());

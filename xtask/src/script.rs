@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, anyhow, bail};
 use fawn_sim::cluster::planted::Bug;
-use fawn_sim::cluster::shrink::{outcome, shrink};
+use fawn_sim::cluster::shrink::shrink;
 use fawn_sim::cluster::{Plan, Script};
 
 use crate::ended::Ended;
@@ -93,7 +93,7 @@ fn scenario(name: &str) -> anyhow::Result<Script> {
 /// Runs a script; prints what it tells if it tells anything, and otherwise what it came to.
 fn run(script: &Script) -> anyhow::Result<()> {
     let began = Instant::now();
-    let (result, told) = outcome(script);
+    let (result, told) = script.tell();
     if !told.is_empty() {
         say(told.trim_end())?;
     }
@@ -113,7 +113,7 @@ pub fn twice(seeds: Range<u64>, shape: Shape) -> anyhow::Result<()> {
     let differing = Mutex::new(Vec::new());
     let course = on_all_cores(&Stop::on_interrupt()?, seeds, None, |seed, progress| {
         let script = Script::of(seed, &shape(seed));
-        if outcome(&script) != outcome(&script) {
+        if script.tell() != script.tell() {
             progress.say(format_args!("seed {seed} is not the same run every time"))?;
             differing.lock().unwrap_or_else(PoisonError::into_inner).push(seed);
         }

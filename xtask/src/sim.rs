@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::bail;
-use fawn_sim::cluster::shrink::outcome;
 use fawn_sim::cluster::{Script, Summary};
 
 use crate::forms::{Form, Shape};
@@ -41,7 +40,7 @@ pub fn run_task(form: Form) -> anyhow::Result<()> {
 fn many(seeds: Range<u64>, within: Option<Duration>, shape: Shape) -> anyhow::Result<()> {
     let (total, violations) = (Mutex::new(Summary::default()), Mutex::new(Vec::new()));
     let course = on_all_cores(&Stop::on_interrupt()?, seeds, within, |seed, progress| {
-        match outcome(&Script::of(seed, &shape(seed))).0 {
+        match Script::of(seed, &shape(seed)).tell().0 {
             Ok(summary) => total.lock().unwrap_or_else(PoisonError::into_inner).add(&summary),
             Err(violation) => {
                 violations.lock().unwrap_or_else(PoisonError::into_inner).push(seed);

@@ -2,14 +2,11 @@
 //! data with a line of text, so that a run can be written down, made smaller and run again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::str::FromStr;
 
-use fawn_kv::ids::NodeId;
+use fawn_kv::ids::{Incarnation, NodeId};
 use fawn_kv::manager::{Command, Settings, Standing};
 
 use super::events::Event;
-use super::lines::{MESSAGES, ORDERS};
 use super::node_store::NodeStore;
 use super::world::{Party, WRONG_US, World};
 use crate::history::KvOperation;
@@ -84,6 +81,8 @@ pub enum Act {
     CutFront { slow: u64, for_us: u64, links: Links },
     /// A node starts that was not there before.
     Join { node: usize },
+    /// Nothing happens. It stands where a seed draws what would come after all is mended: the run has an event there.
+    Nothing,
     /// A client asks something about a key.
     Ask { client: usize, key: u64, operation: KvOperation },
 }
@@ -111,133 +110,8 @@ impl Act {
             Self::CrashFront { .. } => 14,
             Self::PauseFront { .. } => 15,
             Self::CutFront { .. } => 16,
-            Self::Join { .. } | Self::Ask { .. } => return None,
+            Self::Join { .. } | Self::Ask { .. } | Self::Nothing => return None,
         })
-    }
-}
-
-impl fmt::Display for Act {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Crash { node, for_us, dice } => write!(f, "crash {node} {for_us} {dice}"),
-            Self::CrashAt { node, kind, for_us, dice } => write!(f, "crash-at {node} {kind} {for_us} {dice}"),
-            Self::Lag { for_us } => write!(f, "lag {for_us}"),
-            Self::PowerFailure { dice } => write!(f, "power-failure {dice}"),
-            Self::LoseDisk { node, for_us, dice } => write!(f, "lose-disk {node} {for_us} {dice}"),
-            Self::Lead { manager: Some(manager) } => write!(f, "lead {manager}"),
-            Self::Lead { manager: None } => write!(f, "lead none"),
-            Self::RestartManager { manager } => write!(f, "restart-manager {manager}"),
-            Self::Cut { links, for_us } => {
-                write!(f, "cut {for_us}")?;
-                links.iter().try_for_each(|(from, to)| write!(f, " {from}>{to}"))
-            }
-            Self::CrashFront { front, for_us } => write!(f, "crash-front {front} {for_us}"),
-            Self::PauseFront { front, for_us } => write!(f, "pause-front {front} {for_us}"),
-            Self::CutFront { slow, for_us, links } => {
-                write!(f, "cut-front {slow} {for_us}")?;
-                links.iter().try_for_each(|(from, to)| write!(f, " {from}>{to}"))
-            }
-            Self::Pause { node, for_us } => write!(f, "pause {node} {for_us}"),
-            Self::PauseAtRead { node, for_us } => write!(f, "pause-at-read {node} {for_us}"),
-            Self::Network { lost, doubled, slow } => write!(f, "network {lost} {doubled} {slow}"),
-            Self::Clock { node, ahead_us } => write!(f, "clock {node} {ahead_us}"),
-            Self::Drain { node } => write!(f, "drain {node}"),
-            Self::Stay { node } => write!(f, "stay {node}"),
-            Self::Replicas { count } => write!(f, "replicas {count}"),
-            Self::HoldBack { node, kind, for_us } => write!(f, "hold-back {node} {kind} {for_us}"),
-            Self::HoldBackAt { node, said, kind, for_us } => write!(f, "hold-back-at {node} {said} {kind} {for_us}"),
-            Self::Join { node } => write!(f, "join {node}"),
-            Self::Ask { client, key, operation } => match operation {
-                KvOperation::Put { value } => write!(f, "put {client} {key} {value}"),
-                KvOperation::CompareAndSwap { expected, value } => write!(f, "cas {client} {key} {expected} {value}"),
-                KvOperation::Delete => write!(f, "delete {client} {key}"),
-                _ => write!(f, "get {client} {key}"),
-            },
-        }
-    }
-}
-
-impl fmt::Display for Party {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Manager(number) => write!(f, "m{number}"),
-            Self::Node(number) => write!(f, "n{number}"),
-            Self::Front(number) => write!(f, "f{number}"),
-            Self::Client(number) => write!(f, "c{number}"),
-        }
-    }
-}
-
-impl FromStr for Party {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |digits: &str| digits.parse().map_err(|_| format!("{text} names nobody: write n1, m1 or c1"));
-        match text.split_at_checked(1) {
-            Some(("m", digits)) => number(digits).map(Self::Manager),
-            Some(("n", digits)) => number(digits).map(Self::Node),
-            Some(("f", digits)) => number(digits).map(Self::Front),
-            Some(("c", digits)) => number(digits).map(Self::Client),
-            _ => Err(format!("{text} names nobody: write n1, m1 or c1")),
-        }
-    }
-}
-
-impl FromStr for Act {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let Some((name, rest)) = words.split_first() else { return Err("an act has a name".into()) };
-        let word = |at: usize| rest.get(at).copied().ok_or_else(|| format!("`{text}` lacks its word {}", at + 2));
-        let number = |at: usize| -> Result<u64, String> {
-            word(at)?.parse().map_err(|_| format!("word {} of `{text}` is no number", at + 2))
-        };
-        let index = |at: usize| number(at).map(|number| number as usize);
-        let kind = |at: usize| -> Result<&'static str, String> {
-            let name = word(at)?;
-            let kind = MESSAGES.iter().chain([&ORDERS]).find(|kind| **kind == name);
-            kind.copied().ok_or_else(|| format!("no message is called {name}"))
-        };
-        let links = |from: usize| -> Result<Links, String> {
-            let link = |link: &&str| -> Result<(Party, Party), String> {
-                let (from, to) = link.split_once('>').ok_or_else(|| format!("{link} is no link: write n1>m0"))?;
-                Ok((from.parse()?, to.parse()?))
-            };
-            rest.iter().skip(from).map(link).collect()
-        };
-        let ask = |operation| Ok(Self::Ask { client: index(0)?, key: number(1)?, operation });
-        match *name {
-            "crash" => Ok(Self::Crash { node: index(0)?, for_us: number(1)?, dice: number(2)? }),
-            "crash-at" => Ok(Self::CrashAt { node: index(0)?, kind: kind(1)?, for_us: number(2)?, dice: number(3)? }),
-            "lag" => Ok(Self::Lag { for_us: number(0)? }),
-            "power-failure" => Ok(Self::PowerFailure { dice: number(0)? }),
-            "lose-disk" => Ok(Self::LoseDisk { node: index(0)?, for_us: number(1)?, dice: number(2)? }),
-            "lead" if word(0)? == "none" => Ok(Self::Lead { manager: None }),
-            "lead" => Ok(Self::Lead { manager: Some(index(0)?) }),
-            "restart-manager" => Ok(Self::RestartManager { manager: index(0)? }),
-            "cut" => Ok(Self::Cut { links: links(1)?, for_us: number(0)? }),
-            "crash-front" => Ok(Self::CrashFront { front: index(0)?, for_us: number(1)? }),
-            "pause-front" => Ok(Self::PauseFront { front: index(0)?, for_us: number(1)? }),
-            "cut-front" => Ok(Self::CutFront { slow: number(0)?, for_us: number(1)?, links: links(2)? }),
-            "pause" => Ok(Self::Pause { node: index(0)?, for_us: number(1)? }),
-            "pause-at-read" => Ok(Self::PauseAtRead { node: index(0)?, for_us: number(1)? }),
-            "network" => Ok(Self::Network { lost: number(0)?, doubled: number(1)?, slow: number(2)? }),
-            "clock" => Ok(Self::Clock { node: index(0)?, ahead_us: number(1)? }),
-            "drain" => Ok(Self::Drain { node: index(0)? }),
-            "stay" => Ok(Self::Stay { node: index(0)? }),
-            "replicas" => Ok(Self::Replicas { count: number(0)? as u32 }),
-            "hold-back" => Ok(Self::HoldBack { node: index(0)?, kind: kind(1)?, for_us: number(2)? }),
-            "hold-back-at" => {
-                Ok(Self::HoldBackAt { node: index(0)?, said: kind(1)?, kind: kind(2)?, for_us: number(3)? })
-            }
-            "join" => Ok(Self::Join { node: index(0)? }),
-            "put" => ask(KvOperation::Put { value: number(2)? }),
-            "cas" => ask(KvOperation::CompareAndSwap { expected: number(2)?, value: number(3)? }),
-            "delete" => ask(KvOperation::Delete),
-            "get" => ask(KvOperation::Get),
-            other => Err(format!("no act is called {other}")),
-        }
     }
 }
 
@@ -247,7 +121,9 @@ impl World {
         if self.healing {
             return Ok(());
         }
-        if let Some(kind) = act.kind() {
+        let (effect, remark) = self.effect(act);
+        self.tell_act(act, &remark);
+        if let Some(kind) = effect {
             self.summary.faults[kind] += 1;
         }
         match act {
@@ -298,6 +174,7 @@ impl World {
                 self.places[*node].hold_back_at = Some((said, kind, *for_us));
             }
             Act::Join { node } => self.after(0, Event::Restart(*node)),
+            Act::Nothing => {}
             Act::Ask { client, key, operation } => return self.ask(*client, *key, *operation),
         }
         Ok(())
@@ -310,16 +187,42 @@ impl World {
         self.after(for_us, Event::Heal(number));
     }
 
-    /// The operator has a node leave, or stay. Some stay always.
-    fn stand(&mut self, node: usize, standing: Standing) {
-        let Some(leader) = self.managers.leader else { return };
+    /// What an act counts as, and what is to be said of it where it does less than its name says.
+    fn effect(&self, act: &Act) -> (Option<usize>, String) {
+        let is_down = |node: usize| self.places[node].node.is_none();
+        let idle = match act {
+            Act::Crash { node, .. } | Act::LoseDisk { node, .. } if is_down(*node) => format!("n{node} is down"),
+            Act::CrashFront { front, .. } if self.fronts[*front].front.is_none() => format!("f{front} is down"),
+            Act::Join { node } if !is_down(*node) => format!("n{node} is there"),
+            Act::Clock { node, .. } if self.places[*node].ahead_us.is_none() => format!("n{node} has lost its clock"),
+            Act::Drain { node } => self.may_stand(*node, Standing::Draining).err().unwrap_or_default(),
+            Act::Stay { node } => self.may_stand(*node, Standing::Member).err().unwrap_or_default(),
+            Act::LoseDisk { node, for_us, dice } if !self.may_lose_disk(*node) => {
+                let crash = Act::Crash { node: *node, for_us: *for_us, dice: *dice };
+                return (crash.kind(), "its disk stays: others have not all that is on it".into());
+            }
+            _ => return (act.kind(), String::new()),
+        };
+        if idle.is_empty() { (act.kind(), idle) } else { (None, format!("nothing happens: {idle}")) }
+    }
+
+    /// The life of a node that the operator may have leave, or stay; or why not. Some stay always.
+    fn may_stand(&self, node: usize, standing: Standing) -> Result<Incarnation, String> {
+        let leader = self.managers.leader.ok_or("no manager leads")?;
         let state = self.managers.members[leader].state();
         let members = state.nodes.values().filter(|node| node.standing == Standing::Member).count();
-        let id = NodeId(node as u64);
-        let Some(registered) = state.nodes.get(&id) else { return };
+        let registered = state.nodes.get(&NodeId(node as u64)).ok_or("no manager knows the node")?;
         if standing == Standing::Member || members > 1 + state.settings.replicas as usize {
-            let incarnation = registered.incarnation;
-            self.command(Command::Stand { node: id, incarnation, standing });
+            Ok(registered.incarnation)
+        } else {
+            Err(format!("{members} nodes are too few for one to leave"))
+        }
+    }
+
+    /// The operator has a node leave, or stay.
+    fn stand(&mut self, number: usize, standing: Standing) {
+        if let Ok(incarnation) = self.may_stand(number, standing) {
+            self.command(Command::Stand { node: NodeId(number as u64), incarnation, standing });
         }
     }
 
@@ -364,6 +267,7 @@ impl World {
 
     /// From here on nothing goes wrong any more, and what did is mended.
     pub(super) fn heal_all(&mut self) {
+        self.tell_what_never_came();
         self.healing = true;
         self.cuts.clear();
         self.held_back = None;

@@ -1,14 +1,14 @@
 //! Messages in one readable line each.
 
 use fawn_kv::entry::{Change, Entry};
-use fawn_kv::ids::{Chain, Member, Position};
+use fawn_kv::ids::{Chain, Incarnation, Member, Position};
 use fawn_kv::message::{Answer, Given, Message};
 use fawn_kv::operation::Operation;
 
-/// Makes the list of names, and the name of a message.
 /// Stands for all that managers order nodes.
 pub const ORDERS: &str = "orders";
 
+/// Makes the list of names, and the name of a message.
 macro_rules! names {
     ($($variant:ident: $name:literal,)*) => {
         /// The names of all messages.
@@ -62,6 +62,43 @@ names! {
     FrontSuperseded: "front-superseded",
     FrontHeartbeat: "front-heartbeat",
     FrontLease: "front-lease",
+}
+
+/// The kind of messages that a word names: one of [`MESSAGES`], or [`ORDERS`].
+///
+/// # Errors
+/// It names none.
+pub fn kind(word: &str) -> Result<&'static str, String> {
+    let kind = MESSAGES.iter().chain([&ORDERS]).find(|kind| **kind == word);
+    kind.copied().ok_or_else(|| format!("no message is called `{word}`"))
+}
+
+/// Whether a message is of that kind.
+pub fn is_kind(kind: &str, message: &Message) -> bool {
+    name(message) == kind || (kind == ORDERS && is_order(message))
+}
+
+/// Whether a manager tells a node what to do.
+fn is_order(message: &Message) -> bool {
+    let activates = matches!(message, Message::Activate { .. } | Message::Drop { .. });
+    activates || matches!(message, Message::Learn { .. } | Message::Seal { .. } | Message::Equalise { .. })
+}
+
+/// The life of the receiver that the message is for; others do not listen to it.
+pub fn life(message: &Message) -> Option<Incarnation> {
+    match message {
+        Message::Feed { to, .. }
+        | Message::Have { to, .. }
+        | Message::CopyPart { to, .. }
+        | Message::Fetched { to, .. } => Some(*to),
+        Message::Lease { incarnation, .. }
+        | Message::Learn { incarnation, .. }
+        | Message::Seal { incarnation, .. }
+        | Message::Equalise { incarnation, .. }
+        | Message::Activate { incarnation, .. }
+        | Message::Drop { incarnation, .. } => Some(*incarnation),
+        _ => None,
+    }
 }
 
 /// What the message says, in a line.

@@ -10,12 +10,13 @@
 //! * [`run`]: one seed. [`Plan`]: what it may do.
 //! * `world`: the events and their order. `place`: where nodes run. `invariants`: what must hold at every step.
 //! * `acts`: what can happen to a cluster, `faults`: what does in a seed. [`Script`]: a run written down, [`shrink`]: made
-//!   small. `lines`: messages to read, `telling`: of a run. [`Coverage`]: which paths were taken.
+//!   small. `reading`, `words`, `settings`, `act_text`: its text. `quiet`: broken assertions. `lines`: messages to read, `telling`: of a run. [`Coverage`]: which paths were taken.
 //! * `rest`: what must hold of the whole, `weak`: of a weak cluster. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
 //! * `managers`: the agreed log. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
 //!   simulated flash.
 //! * [`Cluster`]: large clusters without faults, and what their changes cost. [`pauses()`]: how long changes stop writes.
 
+mod act_text;
 mod acts;
 mod client;
 mod coverage;
@@ -31,16 +32,21 @@ mod node_store;
 mod pauses;
 mod place;
 mod plan;
+mod quiet;
+mod reading;
 mod rest;
 mod scale;
 mod script;
+mod settings;
 pub mod shrink;
 mod store;
 mod telling;
 mod weak;
+mod words;
 mod workload;
 mod world;
 
+pub use act_text::ACTS;
 pub use acts::KINDS as FAULTS;
 pub use coverage::Coverage;
 pub use fawn_kv::planted;
@@ -48,6 +54,7 @@ pub use pauses::{Pause, measure as pauses};
 pub use plan::{Plan, Summary, Violation};
 pub use scale::{Cluster, Work};
 pub use script::{Script, Show, TOLD};
+pub use settings::SETTINGS;
 pub use store::MemoryStore;
 
 /// Runs one seed.

@@ -3,30 +3,18 @@
 //! Whatever is left out changes the course of everything after it, so a try may take another seed as well: the faults are
 //! written down and stay, and only the network, clocks and disks are other ones.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use fawn_kv::ids::Rules;
 
-use super::plan::{Plan, Summary, Violation};
+use super::plan::{Plan, Violation};
 use super::script::Script;
+use super::settings;
 
 /// Seeds that each smaller run is tried with, the last one that failed first.
 const SEEDS: u64 = 4;
 
-/// What a run comes to and tells. A broken assertion is a violation as well; the panic is told where panics are.
-pub fn outcome(script: &Script) -> (Result<Summary, Violation>, String) {
-    match catch_unwind(AssertUnwindSafe(|| script.tell())) {
-        Ok(outcome) => outcome,
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-            let what = format!("asserted: {}", text.unwrap_or_default());
-            (Err(Violation { seed: script.seed, at_us: script.plan.faults_us, what }), String::new())
-        }
-    }
-}
-
-/// What a run fails with, if it does. The caller keeps panics from being told.
+/// What a run fails with, if it does. A broken assertion is a violation as well; the caller keeps panics from being told.
 fn violation_of(script: &Script) -> Option<Violation> {
-    outcome(script).0.err()
+    script.tell().0.err()
 }
 
 /// What kind of violation it is: its plain words, without names, numbers and states.
@@ -55,8 +43,9 @@ pub fn shrink(script: &Script) -> Option<(Script, Violation)> {
         let before = (best.acts.len(), size(&best.plan));
         minimal(&best.acts.clone(), |acts| fails(Script { acts: acts.to_vec(), ..best.clone() }, &mut best));
         for smaller in SMALLER {
-            while let Some(plan) = smaller(&best.plan) {
-                let acts = best.acts.iter().filter(|(at_us, _)| *at_us < plan.faults_us).cloned().collect();
+            while let Some(plan) = smaller(&best.plan).filter(|plan| settings::check(plan).is_ok()) {
+                let in_time = best.acts.iter().filter(|(at_us, _)| *at_us < plan.faults_us);
+                let acts = in_time.filter_map(|(at_us, act)| Some((*at_us, act.fitted(&plan)?))).collect();
                 if !fails(Script { plan, acts, ..best.clone() }, &mut best) {
                     break;
                 }
@@ -69,7 +58,14 @@ pub fn shrink(script: &Script) -> Option<(Script, Violation)> {
 }
 
 /// Ways to make a plan smaller, each by a step; `None` where it cannot be smaller.
-const SMALLER: [fn(&Plan) -> Option<Plan>; 11] = [
+const SMALLER: [fn(&Plan) -> Option<Plan>; 13] = [
+    |plan| (plan.nodes > 1).then_some(Plan { nodes: plan.nodes.saturating_sub(1), ..*plan }),
+    |plan| {
+        let replicas = plan.replicas.saturating_sub(1);
+        let min_write_replicas = plan.rules.min_write_replicas.min(u8::try_from(replicas).unwrap_or(u8::MAX));
+        let rules = Rules { min_write_replicas, ..plan.rules };
+        (replicas > 0).then_some(Plan { replicas, rules, ..*plan })
+    },
     |plan| (plan.clients > 1).then_some(Plan { clients: plan.clients / 2, ..*plan }),
     |plan| (plan.clients > 1).then_some(Plan { clients: plan.clients.saturating_sub(1), ..*plan }),
     |plan| (plan.keys > 1).then_some(Plan { keys: plan.keys / 2, ..*plan }),
@@ -84,7 +80,7 @@ const SMALLER: [fn(&Plan) -> Option<Plan>; 11] = [
 ];
 
 fn size(plan: &Plan) -> u64 {
-    let parts = plan.clients + plan.virtual_ids + plan.fronts + plan.late;
+    let parts = plan.nodes + plan.replicas + plan.clients + plan.virtual_ids + plan.fronts + plan.late;
     let odd = u64::from(plan.hasty) + u64::from(plan.lost_clock) + u64::from(plan.on_flash);
     u64::from(parts) + plan.keys + odd + plan.faults_us
 }

@@ -487,8 +487,9 @@ impl World {
         let (gate, durable) = (store.written(), store_durable(store));
         let run = self.places[number].run;
         if !reads.is_empty() && self.places[number].pause_at_read_us > 0 {
-            self.places[number].paused_until_us =
-                self.now_us + std::mem::take(&mut self.places[number].pause_at_read_us);
+            let for_us = std::mem::take(&mut self.places[number].pause_at_read_us);
+            self.places[number].paused_until_us = self.now_us + for_us;
+            self.tell_now(&format!("pause {number} {for_us} (n{number} reads)"));
         }
         let reads = reads.into_iter().map(|(ticket, kept)| (ticket, Read::Key(kept)));
         for (ticket, read) in reads.chain(scans.into_iter().map(|(ticket, part)| (ticket, Read::Part(part)))) {
@@ -503,18 +504,20 @@ impl World {
             self.after(delay, Event::Synced { node: number, run, gate });
         }
         if let Some((said, kind, for_us)) = self.places[number].hold_back_at
-            && out.iter().any(|(_, message)| lines::name(message) == said)
+            && out.iter().any(|(_, message)| lines::is_kind(said, message))
         {
+            self.tell_now(&format!("hold-back {number} {kind} {for_us} (n{number} says {said})"));
             self.places[number].hold_back_at = None;
             self.held_back = Some((Party::Node(number), kind, self.now_us + for_us));
             self.after(for_us / 8, Event::Leave(number));
         }
         let crash = self.places[number].crash_at;
-        let crash = crash.filter(|(kind, ..)| out.iter().any(|(_, message)| lines::name(message) == *kind));
+        let crash = crash.filter(|(kind, ..)| out.iter().any(|(_, message)| lines::is_kind(kind, message)));
         for (to, message) in out {
             self.send(Party::Node(number), to, &message);
         }
-        if let Some((_, for_us, dice)) = crash {
+        if let Some((kind, for_us, dice)) = crash {
+            self.tell_now(&format!("crash {number} {for_us} {dice} (n{number} says {kind})"));
             self.places[number].crash_at = None;
             self.crash(number, false, for_us, dice);
             return Ok(());
@@ -544,7 +547,6 @@ impl World {
             Address::Front(front) => vec![Party::Front(front.0 as usize)],
             Address::Client(client) => vec![Party::Client(client as usize)],
         };
-        let kind = lines::name(message);
         self.summary.fenced += u64::from(matches!(message, Message::Reply { answer: Answer::Fenced, .. }));
         // Whoever keeps no session asks over a connection, which loses, but does not double.
         let once = matches!(message, Message::Ask { answered: None, .. } | Message::AskFlush { answered: None, .. });
@@ -558,8 +560,8 @@ impl World {
             for _ in 0..copies {
                 let late = self.chance(self.slow, 1000);
                 let mut latest = if late { *self.random.pick(&[50_000, 300_000, 300_000, 3_000_000]) } else { 1500 };
-                let is_held = |held: &str| held == kind || (held == lines::ORDERS && is_order(message));
-                let held = self.held_back.filter(|(party, held, _)| (*party == to || *party == from) && is_held(held));
+                let mut held = self.held_back.filter(|(party, ..)| *party == to || *party == from);
+                held = held.filter(|(_, kind, _)| lines::is_kind(kind, message));
                 // Of a copy some parts come in time, so that it goes on.
                 let held = held.filter(|(_, held, _)| *held != "copy-part" || self.chance(1, 2));
                 let held_us = held.map_or(0, |(_, _, until)| until.saturating_sub(self.now_us));
@@ -617,10 +619,4 @@ impl World {
 
 fn store_durable(store: &NodeStore) -> Gate {
     fawn_kv::store::RangeStore::durable(store)
-}
-
-/// Whether a manager tells a node what to do.
-fn is_order(message: &Message) -> bool {
-    let activates = matches!(message, Message::Activate { .. } | Message::Drop { .. });
-    activates || matches!(message, Message::Learn { .. } | Message::Seal { .. } | Message::Equalise { .. })
 }

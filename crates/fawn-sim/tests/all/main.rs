@@ -8,6 +8,7 @@ mod ranges;
 mod scale;
 mod schema;
 mod scripts;
+mod scripts_doc;
 mod shapes;
 mod weak;
 mod wire;

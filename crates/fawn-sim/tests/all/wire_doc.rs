@@ -17,7 +17,7 @@ fn document() -> String {
 }
 
 /// The rows of the tables whose first heading is `subject`, cut into cells.
-fn rows<'d>(document: &'d str, subject: &str) -> Vec<Vec<&'d str>> {
+pub fn rows<'d>(document: &'d str, subject: &str) -> Vec<Vec<&'d str>> {
     let (mut found, mut here, mut before) = (Vec::new(), false, "");
     for line in document.lines() {
         if line.starts_with('|') {

@@ -1,0 +1,296 @@
+//! Acts as words: how each is written and read, and whether a plan has what it names.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::acts::{Act, Links};
+use super::lines;
+use super::plan::Plan;
+use super::settings::{MOST_US, most};
+use super::words::Words;
+use super::world::{Party, WRONG_US};
+use crate::history::KvOperation;
+
+/// Where a word may stand for nobody.
+const NONE: &str = "none";
+
+/// Every act with its arguments. There are no others: what is not here is not read.
+pub const ACTS: [(&str, &str); 26] = [
+    ("crash", "NODE US DICE"),
+    ("crash-at", "NODE KIND US DICE"),
+    ("power-failure", "DICE"),
+    ("lose-disk", "NODE US DICE"),
+    ("join", "NODE"),
+    ("drain", "NODE"),
+    ("stay", "NODE"),
+    ("replicas", "COUNT"),
+    ("pause", "NODE US"),
+    ("pause-at-read", "NODE US"),
+    ("clock", "NODE AHEAD"),
+    ("cut", "US LINK..."),
+    ("network", "LOST DOUBLED SLOW"),
+    ("hold-back", "NODE KIND US"),
+    ("hold-back-at", "NODE SAID KIND US"),
+    ("lead", "MANAGER"),
+    ("lag", "US"),
+    ("restart-manager", "MANAGER"),
+    ("crash-front", "FRONT US"),
+    ("pause-front", "FRONT US"),
+    ("cut-front", "SLOW US LINK..."),
+    ("put", "CLIENT KEY VALUE"),
+    ("get", "CLIENT KEY"),
+    ("delete", "CLIENT KEY"),
+    ("cas", "CLIENT KEY EXPECTED VALUE"),
+    ("nothing", ""),
+];
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Crash { node, for_us, dice } => write!(f, "crash {node} {for_us} {dice}"),
+            Self::CrashAt { node, kind, for_us, dice } => write!(f, "crash-at {node} {kind} {for_us} {dice}"),
+            Self::Lag { for_us } => write!(f, "lag {for_us}"),
+            Self::PowerFailure { dice } => write!(f, "power-failure {dice}"),
+            Self::LoseDisk { node, for_us, dice } => write!(f, "lose-disk {node} {for_us} {dice}"),
+            Self::Lead { manager: Some(manager) } => write!(f, "lead {manager}"),
+            Self::Lead { manager: None } => write!(f, "lead none"),
+            Self::RestartManager { manager } => write!(f, "restart-manager {manager}"),
+            Self::Cut { links, for_us } => {
+                write!(f, "cut {for_us}")?;
+                write_links(links, f)
+            }
+            Self::CrashFront { front, for_us } => write!(f, "crash-front {front} {for_us}"),
+            Self::PauseFront { front, for_us } => write!(f, "pause-front {front} {for_us}"),
+            Self::CutFront { slow, for_us, links } => {
+                write!(f, "cut-front {slow} {for_us}")?;
+                write_links(links, f)
+            }
+            Self::Pause { node, for_us } => write!(f, "pause {node} {for_us}"),
+            Self::PauseAtRead { node, for_us } => write!(f, "pause-at-read {node} {for_us}"),
+            Self::Network { lost, doubled, slow } => write!(f, "network {lost} {doubled} {slow}"),
+            Self::Clock { node, ahead_us } => write!(f, "clock {node} {ahead_us}"),
+            Self::Drain { node } => write!(f, "drain {node}"),
+            Self::Stay { node } => write!(f, "stay {node}"),
+            Self::Replicas { count } => write!(f, "replicas {count}"),
+            Self::HoldBack { node, kind, for_us } => write!(f, "hold-back {node} {kind} {for_us}"),
+            Self::HoldBackAt { node, said, kind, for_us } => write!(f, "hold-back-at {node} {said} {kind} {for_us}"),
+            Self::Join { node } => write!(f, "join {node}"),
+            Self::Nothing => write!(f, "nothing"),
+            Self::Ask { client, key, operation } => match operation {
+                KvOperation::Put { value } => write!(f, "put {client} {key} {value}"),
+                KvOperation::CompareAndSwap { expected, value } => write!(f, "cas {client} {key} {expected} {value}"),
+                KvOperation::Delete => write!(f, "delete {client} {key}"),
+                _ => write!(f, "get {client} {key}"),
+            },
+        }
+    }
+}
+
+fn write_links(links: &Links, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if links.is_empty() {
+        write!(f, " {NONE}")?;
+    }
+    links.iter().try_for_each(|(from, to)| write!(f, " {from}>{to}"))
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Manager(number) => write!(f, "m{number}"),
+            Self::Node(number) => write!(f, "n{number}"),
+            Self::Front(number) => write!(f, "f{number}"),
+            Self::Client(number) => write!(f, "c{number}"),
+        }
+    }
+}
+
+impl FromStr for Party {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let nobody = || format!("`{text}` names nobody: write n1, m1, f1 or c1");
+        let (letter, digits) = text.split_at_checked(1).ok_or_else(nobody)?;
+        let number = digits.parse().map_err(|_| nobody())?;
+        match letter {
+            "m" => Ok(Self::Manager(number)),
+            "n" => Ok(Self::Node(number)),
+            "f" => Ok(Self::Front(number)),
+            "c" => Ok(Self::Client(number)),
+            _ => Err(nobody()),
+        }
+    }
+}
+
+impl FromStr for Act {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = Words::of(text);
+        let name = words.word("the name of an act")?;
+        let Some((_, arguments)) = ACTS.iter().find(|(known, _)| *known == name) else {
+            return Err(format!("no act is called `{name}`"));
+        };
+        let act = read(name, &mut words).and_then(|act| words.end().map(|()| act));
+        act.map_err(|error| format!("{error}; write `{}`", format!("{name} {arguments}").trim_end()))
+    }
+}
+
+/// The act of this name, with its arguments.
+fn read(name: &str, words: &mut Words<'_>) -> Result<Act, String> {
+    Ok(match name {
+        "crash" => Act::Crash { node: node(words)?, for_us: us(words)?, dice: dice(words)? },
+        "crash-at" => Act::CrashAt { node: node(words)?, kind: kind(words)?, for_us: us(words)?, dice: dice(words)? },
+        "power-failure" => Act::PowerFailure { dice: dice(words)? },
+        "lose-disk" => Act::LoseDisk { node: node(words)?, for_us: us(words)?, dice: dice(words)? },
+        "join" => Act::Join { node: node(words)? },
+        "drain" => Act::Drain { node: node(words)? },
+        "stay" => Act::Stay { node: node(words)? },
+        "replicas" => Act::Replicas { count: words.number("number of replicas", 1..=most("replicas"))? as u32 },
+        "pause" => Act::Pause { node: node(words)?, for_us: us(words)? },
+        "pause-at-read" => Act::PauseAtRead { node: node(words)?, for_us: us(words)? },
+        "clock" => {
+            let node = node(words)?;
+            Act::Clock { node, ahead_us: words.number("time in microseconds", 0..=2 * WRONG_US - 1)? }
+        }
+        "cut" => Act::Cut { for_us: us(words)?, links: links(words)? },
+        "network" => Act::Network { lost: share(words)?, doubled: share(words)?, slow: share(words)? },
+        "hold-back" => Act::HoldBack { node: node(words)?, kind: kind(words)?, for_us: us(words)? },
+        "hold-back-at" => {
+            Act::HoldBackAt { node: node(words)?, said: kind(words)?, kind: kind(words)?, for_us: us(words)? }
+        }
+        "lead" => {
+            let word = words.word("a manager, or none")?;
+            Act::Lead { manager: if word == NONE { None } else { Some(index(word, "manager")?) } }
+        }
+        "lag" => Act::Lag { for_us: us(words)? },
+        "restart-manager" => Act::RestartManager { manager: index(words.word("a manager")?, "manager")? },
+        "crash-front" => Act::CrashFront { front: front(words)?, for_us: us(words)? },
+        "pause-front" => Act::PauseFront { front: front(words)?, for_us: us(words)? },
+        "cut-front" => Act::CutFront { slow: share(words)?, for_us: us(words)?, links: links(words)? },
+        "put" => ask(words, |words| Ok(KvOperation::Put { value: value(words)? }))?,
+        "get" => ask(words, |_| Ok(KvOperation::Get))?,
+        "delete" => ask(words, |_| Ok(KvOperation::Delete))?,
+        "cas" => ask(words, |words| Ok(KvOperation::CompareAndSwap { expected: value(words)?, value: value(words)? }))?,
+        "nothing" => Act::Nothing,
+        other => unreachable!("{other} is in the list of acts"),
+    })
+}
+
+fn ask(
+    words: &mut Words<'_>,
+    operation: impl FnOnce(&mut Words<'_>) -> Result<KvOperation, String>,
+) -> Result<Act, String> {
+    let client = index(words.word("a client")?, "client")?;
+    let key = index(words.word("a key")?, "key")? as u64;
+    Ok(Act::Ask { client, key, operation: operation(words)? })
+}
+
+fn index(word: &str, what: &str) -> Result<usize, String> {
+    word.parse().map_err(|_| format!("`{word}` is no number of a {what}"))
+}
+
+fn node(words: &mut Words<'_>) -> Result<usize, String> {
+    index(words.word("a node")?, "node")
+}
+
+fn front(words: &mut Words<'_>) -> Result<usize, String> {
+    index(words.word("a front-end")?, "front-end")
+}
+
+fn us(words: &mut Words<'_>) -> Result<u64, String> {
+    words.number("time in microseconds", 0..=MOST_US)
+}
+
+fn dice(words: &mut Words<'_>) -> Result<u64, String> {
+    words.number("number to draw from", 0..=u64::MAX)
+}
+
+fn value(words: &mut Words<'_>) -> Result<u64, String> {
+    words.number("value", 0..=u64::MAX)
+}
+
+/// So many of a thousand.
+fn share(words: &mut Words<'_>) -> Result<u64, String> {
+    words.number("number of a thousand messages", 0..=1000)
+}
+
+fn kind(words: &mut Words<'_>) -> Result<&'static str, String> {
+    lines::kind(words.word("a kind of message")?)
+}
+
+fn links(words: &mut Words<'_>) -> Result<Links, String> {
+    let mut links = Links::new();
+    let mut word = words.word("a link such as n1>m0, or none")?;
+    if word == NONE {
+        return Ok(links);
+    }
+    loop {
+        let (from, to) = word.split_once('>').ok_or_else(|| format!("`{word}` is no link such as n1>m0"))?;
+        links.insert((from.parse()?, to.parse()?));
+        match words.next() {
+            Some(next) => word = next,
+            None => return Ok(links),
+        }
+    }
+}
+
+/// Whether the plan has somebody; if not, what it has.
+fn is_there(party: Party, plan: &Plan) -> Result<(), String> {
+    let nodes = (plan.nodes + plan.late) as usize;
+    let (number, count, what) = match party {
+        Party::Manager(number) => (number, plan.managers, "managers"),
+        Party::Node(number) => (number, nodes, "nodes"),
+        Party::Front(number) => (number, plan.fronts as usize, "front-ends"),
+        Party::Client(number) => (number, plan.clients as usize, "clients"),
+    };
+    if number < count { Ok(()) } else { Err(format!("there is no {party}: the plan has {count} {what}, from 0 on")) }
+}
+
+impl Act {
+    /// Whether all that it names is there.
+    ///
+    /// # Errors
+    /// Says what is not.
+    pub(super) fn check(&self, plan: &Plan) -> Result<(), String> {
+        match self {
+            Self::Crash { node, .. }
+            | Self::CrashAt { node, .. }
+            | Self::LoseDisk { node, .. }
+            | Self::Pause { node, .. }
+            | Self::PauseAtRead { node, .. }
+            | Self::Clock { node, .. }
+            | Self::Drain { node }
+            | Self::Stay { node }
+            | Self::HoldBack { node, .. }
+            | Self::HoldBackAt { node, .. }
+            | Self::Join { node } => is_there(Party::Node(*node), plan),
+            Self::Lead { manager: Some(manager) } | Self::RestartManager { manager } => {
+                is_there(Party::Manager(*manager), plan)
+            }
+            Self::CrashFront { front, .. } | Self::PauseFront { front, .. } => is_there(Party::Front(*front), plan),
+            Self::Cut { links, .. } | Self::CutFront { links, .. } => {
+                links.iter().try_for_each(|(from, to)| is_there(*from, plan).and_then(|()| is_there(*to, plan)))
+            }
+            Self::Ask { client, key, .. } => {
+                is_there(Party::Client(*client), plan)?;
+                let keys = plan.keys;
+                if *key < keys { Ok(()) } else { Err(format!("there is no key {key}: the plan has {keys}, from 0 on")) }
+            }
+            Self::PowerFailure { .. }
+            | Self::Lead { manager: None }
+            | Self::Lag { .. }
+            | Self::Network { .. }
+            | Self::Nothing
+            | Self::Replicas { .. } => Ok(()),
+        }
+    }
+
+    /// What is left of it in a smaller plan: of cuts the links between those who are there.
+    pub(super) fn fitted(&self, plan: &Plan) -> Option<Self> {
+        let mut act = self.clone();
+        if let Self::Cut { links, .. } | Self::CutFront { links, .. } = &mut act {
+            links.retain(|(from, to)| is_there(*from, plan).and_then(|()| is_there(*to, plan)).is_ok());
+        }
+        act.check(plan).is_ok().then_some(act)
+    }
+}
