@@ -56,7 +56,7 @@ pub struct SimArguments {
     /// Run seeds for so many minutes, and fail if a path was seldom taken
     #[arg(long, value_name = "M", value_parser = minutes)]
     pub minutes: Option<u64>,
-    /// With --minutes: the first seed [0]
+    /// With --minutes: the first seed; 0 if not said
     #[arg(long, value_name = "SEED", value_parser = number)]
     pub from: Option<u64>,
     /// Run one seed
@@ -102,10 +102,10 @@ pub struct FuzzArguments {
     /// Fuzz one decoder alone
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(TARGETS.iter().map(|target| target.name())))]
     pub target: Option<String>,
-    /// Draw the inputs from this seed [1]
+    /// Draw the inputs from this seed; 1 if not said
     #[arg(long, value_name = "S", value_parser = number)]
     pub seed: Option<u64>,
-    /// Begin with the execution of this number [0]
+    /// Begin with the execution of this number; 0 if not said
     #[arg(long, value_name = "N", value_parser = number)]
     pub from: Option<u64>,
     /// Run one input, as a failure tells it, and say whether it was decoded

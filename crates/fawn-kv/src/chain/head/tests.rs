@@ -150,6 +150,6 @@ fn of_a_request_and_a_flush_of_one_name_the_first_is_carried_out() {
     assert_eq!(bench.say(flush), None);
     assert_eq!(bench.replica.last(), last);
     let ((), sent) = step_with(&mut bench.store, &mut bench.replica, |replica, context| replica.read(0, None, context));
-    step_with(&mut bench.store, &mut bench.replica, |replica, context| replica.tick(context));
+    step_with(&mut bench.store, &mut bench.replica, Replica::tick);
     assert_eq!(bench.replica.last().seq, last.seq.next(), "{sent:?}");
 }
