@@ -33,6 +33,7 @@ mod summary;
 mod tell;
 mod tidy;
 mod tree;
+mod usage;
 
 use std::process::ExitCode;
 

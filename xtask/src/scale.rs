@@ -7,12 +7,13 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context as _, anyhow, ensure};
+use anyhow::{anyhow, ensure};
 use fawn_sim::cluster::{Cluster, Pause, Work, pauses as pauses_of};
 
 use crate::ended::Ended;
 use crate::seeds::{Stop, on_all_cores};
 use crate::tell::say;
+use crate::usage::{cpu_s, memory};
 
 /// Keys that are asked for in clusters of all sizes.
 const KEYS: u64 = 1000;
@@ -155,21 +156,6 @@ type PartOf = fn(&Pause) -> u64;
 
 /// A phase of a cluster.
 type Step = fn(&mut Cluster) -> Result<Work, String>;
-
-/// Seconds of processor time that this process has taken.
-fn cpu_s() -> anyhow::Result<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let (_, fields) = stat.rsplit_once(')').context("the name of a process ends in a bracket")?;
-    let ticks: Vec<u64> = fields.split_whitespace().skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
-    Ok(ticks.iter().sum::<u64>() as f64 / 100.0)
-}
-
-/// A line of `/proc/self/status`, in KiB.
-fn memory(line: &str) -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let value = status.lines().find_map(|found| found.strip_prefix(line)).context("the kernel tells memory")?;
-    Ok(value.trim().trim_end_matches(" kB").parse()?)
-}
 
 /// For how long joins and leaves stop writes, in runs without faults.
 pub fn pauses(seeds: Range<u64>) -> anyhow::Result<()> {

@@ -16,6 +16,7 @@ use crate::process::root;
 use crate::seeds::{Course, Stop, on_all_cores};
 use crate::summary::table;
 use crate::tell::{say, tell};
+use crate::usage::cpu_s;
 
 /// Where the scenarios are, from the root of the workspace.
 const SCENARIOS: &str = "crates/fawn-sim/testdata";
@@ -92,14 +93,15 @@ fn scenario(name: &str) -> anyhow::Result<Script> {
 
 /// Runs a script; prints what it tells if it tells anything, and otherwise what it came to.
 fn run(script: &Script) -> anyhow::Result<()> {
-    let began = Instant::now();
+    let (began, began_cpu_s) = (Instant::now(), cpu_s()?);
     let (result, told) = script.tell();
     if !told.is_empty() {
         say(told.trim_end())?;
     }
     let summary = result?;
     if script.show.names.is_empty() {
-        let course = Course { ran: 1, took: began.elapsed(), threads: 1, stopped: false };
+        let (took, cpu_s) = (began.elapsed(), cpu_s()? - began_cpu_s);
+        let course = Course { ran: 1, took, cpu_s, threads: 1, stopped: false };
         say(table(&summary, 0, &course))?;
     }
     Ok(())

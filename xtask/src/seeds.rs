@@ -12,6 +12,7 @@ use signal_hook::flag;
 
 use crate::ended::Ended;
 use crate::tell::say;
+use crate::usage::cpu_s;
 
 /// The exit code of a program that Ctrl-C ends.
 const INTERRUPTED: i32 = 130;
@@ -42,6 +43,8 @@ pub struct Course {
     pub ran: u64,
     /// How long it took.
     pub took: Duration,
+    /// Seconds of processor time that it took.
+    pub cpu_s: f64,
     /// Threads that ran them.
     pub threads: usize,
     /// Whether Ctrl-C ended it.
@@ -98,7 +101,8 @@ pub fn on_all_cores(
     within: Option<Duration>,
     work: impl Fn(u64, &Progress) -> anyhow::Result<ControlFlow<()>> + Sync,
 ) -> anyhow::Result<Course> {
-    let (began, threads) = (Instant::now(), std::thread::available_parallelism()?.get());
+    let (began, began_cpu_s) = (Instant::now(), cpu_s()?);
+    let threads = std::thread::available_parallelism()?.get();
     let (next, ran, enough) = (AtomicU64::new(seeds.start), AtomicU64::new(0), AtomicBool::new(false));
     let (progress, failed) = (Progress::new(&seeds, within), Mutex::new(None));
     let take = || {
@@ -127,8 +131,9 @@ pub fn on_all_cores(
         }
     });
     progress.0.finish_and_clear();
-    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(error) => Err(error),
-        None => Ok(Course { ran: ran.into_inner(), took: began.elapsed(), threads, stopped: stop.is_pressed() }),
+    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
     }
+    let (ran, took, cpu_s) = (ran.into_inner(), began.elapsed(), cpu_s()? - began_cpu_s);
+    Ok(Course { ran, took, cpu_s, threads, stopped: stop.is_pressed() })
 }

@@ -8,12 +8,13 @@ use crate::seeds::Course;
 
 /// The table: the sum of all runs that ended well, and how many did not.
 pub fn table(sum: &Summary, violated: usize, course: &Course) -> String {
-    let Course { ran, took, threads, .. } = course;
+    let Course { ran, took, cpu_s, threads, .. } = course;
     let (seconds, fronts) = (took.as_secs_f64(), &sum.fronts);
-    let a_second = sum.operations as f64 / seconds.max(f64::MIN_POSITIVE);
+    // Clocks of processes go by hundredths.
+    let a_second = sum.operations as f64 / cpu_s.max(0.01);
     let rows = [
         ("seeds", *ran, format!("({violated} violated)")),
-        ("operations", sum.operations, format!("({a_second:.0} a second), {} given up", sum.given_up)),
+        ("operations", sum.operations, format!("checked ({a_second:.0} a CPU second), {} given up", sum.given_up)),
         ("records, chains", sum.records, sum.chains.to_string()),
         ("undecided keys", sum.undecided, format!("{} losses of what was acknowledged in memory", sum.losses)),
         ("weakened keys", sum.weakened, String::new()),
@@ -38,7 +39,7 @@ pub fn table(sum: &Summary, violated: usize, course: &Course) -> String {
     }
     let simulated = sum.simulated_us / 1_000_000;
     let threads = if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-    line(format!("{:<15} {simulated:>12} s in {seconds:.1} s on {threads}", "simulated"));
+    line(format!("{:<15} {simulated:>12} s in {cpu_s:.1} CPU s, {seconds:.1} s on {threads}", "simulated"));
     for (kind, count) in FAULTS.iter().zip(sum.faults) {
         line(format!("{kind:<18} {count:>9}"));
     }
