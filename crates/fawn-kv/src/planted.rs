@@ -53,7 +53,6 @@ bugs! {
     CopyLosesSessions: "a copy comes without the session table",
     LearnerAsSource: "a learner's log is the one that all get",
     ReviveFromAnyone: "whoever has something of a range revives it",
-    CutStillHolds: "a log that is cut to be copied anew counts as level",
     RestartForgets: "a restarted member discards what it has",
     SourceChosenAgain: "the source is whoever has the longest log",
     FailedConditionAtOnce: "a failed condition is answered by the head alone",

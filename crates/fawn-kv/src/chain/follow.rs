@@ -357,7 +357,7 @@ impl Replica {
             Given::TooOld => {
                 // What is cut off may have been acknowledged: from here on the log is level as of no attempt, whatever
                 // becomes of the copy, and nothing starts from it.
-                if self.held.is_some() && !planted(Bug::CutStillHolds) {
+                if self.held.is_some() {
                     self.held = Some(Attempt(0));
                     context.store.hold(self.range, Attempt(0));
                 }
