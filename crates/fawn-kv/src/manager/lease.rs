@@ -6,6 +6,10 @@ use crate::message::Message;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 
+/// Questions for each node, or front-end, whose confirmation is waited for, at most: while a leader reaches no majority none
+/// comes.
+pub(super) const MOST_QUESTIONS: usize = 16;
+
 /// A node that asks for a lease, and the chains that it believes to be active in.
 #[derive(Debug)]
 pub(super) struct Asked {
@@ -20,6 +24,9 @@ impl Manager {
         let question = self.next_question;
         self.next_question += 1;
         self.asked.insert(question, asked);
+        if self.asked.len() > MOST_QUESTIONS * self.state.nodes.len() {
+            self.asked.pop_first();
+        }
         if planted(Bug::DeposedLeaderGrants) {
             return self.confirmed(now_us, question, effects);
         }
@@ -83,5 +90,34 @@ impl Manager {
 
     pub(super) fn longest_lease_us(&self) -> u64 {
         self.timing.lease_us + self.timing.lease_us * self.timing.drift_permille / 1000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::Timing;
+    use crate::ids::{NodeId, Rules};
+    use crate::manager::{Command, Settings};
+    use fawn_ring::MachineId;
+
+    #[test]
+    fn a_leader_without_a_majority_remembers_so_many_questions_only() {
+        let settings = Settings { replicas: 1, first_nodes: 1, rules: Rules::default() };
+        let mut manager = Manager::new(Timing::default(), settings);
+        manager.lead(0, true);
+        let (node, machine, mut effects) = (NodeId(1), MachineId(1), Effects::default());
+        let register = Command::Register { node, nonce: 1, machine, domain: None, virtual_ids: 1 };
+        manager.committed(0, &register, &mut effects);
+        let member = Member { node, incarnation: manager.state().nodes[&node].incarnation };
+        for nonce in 0..1000 {
+            let (reports, silent) = (Vec::new(), Vec::new());
+            manager.receive(nonce, Message::Heartbeat { member, nonce, reports, silent }, &mut effects);
+        }
+        assert_eq!(manager.asked.len(), MOST_QUESTIONS);
+        // The newest can still be confirmed.
+        effects.send.clear();
+        manager.confirmed(1000, *effects.confirm.last().unwrap(), &mut effects);
+        assert!(effects.send.iter().any(|(_, message)| matches!(message, Message::Lease { nonce: 999, .. })));
     }
 }

@@ -6,6 +6,7 @@
 //! next wedge epoch. Between the two, the owner goes on without its cache.
 
 use super::lead::{Effects, Manager};
+use super::lease::MOST_QUESTIONS;
 use super::state::Command;
 use crate::ids::{Address, FrontId, FrontMember, Incarnation, WedgeEpoch, WedgeId};
 use crate::message::Message;
@@ -122,6 +123,9 @@ impl Manager {
                 let question = self.next_question;
                 self.next_question += 1;
                 self.fronts.asked.insert(question, (member, nonce));
+                if self.fronts.asked.len() > MOST_QUESTIONS * self.state.wedges.fronts.len() {
+                    self.fronts.asked.pop_first();
+                }
                 if planted(Bug::DeposedLeaderGrants) {
                     return self.confirmed_for_front(now_us, question, effects);
                 }
