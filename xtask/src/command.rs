@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use fawn_sim::cluster::planted::Bug;
 use fawn_sim::fuzz::{TARGETS, from_hex};
 
@@ -165,9 +165,9 @@ fn sentence(error: &clap::Error, arguments: &[OsString]) -> String {
     let first = text.split("\n\n").next().unwrap_or_default();
     let words: Vec<&str> = first.split_whitespace().collect();
     let words = words.join(" ");
-    let tasks = ["tidy", "sim", "fuzz", "porcupine", "ci"];
-    let task = arguments.get(1).and_then(|name| tasks.iter().find(|task| name == **task));
-    let task = task.map(|task| format!(" {task}")).unwrap_or_default();
+    let command = Xtask::command();
+    let task = arguments.get(1).and_then(|name| command.find_subcommand(name));
+    let task = task.map(|task| format!(" {}", task.get_name())).unwrap_or_default();
     format!("{}: see cargo xtask{task} --help", words.trim_start_matches("error: "))
 }
 

@@ -67,7 +67,6 @@ mod with {
 
     /// Plants each bug and runs seeds until one of them fails.
     pub fn find(bugs: &[Bug], within: Duration) -> anyhow::Result<()> {
-        std::panic::set_hook(Box::new(|_| {}));
         let (mut missed, mut times, mut ran) = (Vec::new(), Vec::new(), 0);
         let stop = Stop::on_interrupt()?;
         let mut stopped = false;
@@ -76,7 +75,7 @@ mod with {
             let (course, found) = look_for(*bug, within, &stop)?;
             ran += course.ran;
             stopped = course.stopped;
-            let seconds = course.took.as_secs_f64() * course.threads as f64;
+            let seconds = course.cpu_s;
             let what = match &found {
                 Some(what) => what.lines().next().unwrap_or_default().chars().take(SHOWN).collect(),
                 None if stopped => "not yet".to_owned(),

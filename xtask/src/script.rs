@@ -50,7 +50,6 @@ pub fn run_one(one: &One, bug: Option<Bug>) -> anyhow::Result<()> {
 
 /// Makes the failing run of a seed small, and prints it as a script.
 fn shrink_seed(seed: u64, shape: Shape, bug: Option<Bug>) -> anyhow::Result<()> {
-    std::panic::set_hook(Box::new(|_| {}));
     let script = Script::of(seed, &shape(seed));
     tell(format_args!("seed {seed}: {} acts", script.acts()));
     let Some((smallest, violation)) = shrink(&script) else {

@@ -34,6 +34,11 @@ struct Session {
 }
 
 impl Session {
+    /// Whether it was not used since a second, and began, as its name says, up to another.
+    fn is_over(&self, name: u64, idle_since: u32, horizon: u32) -> bool {
+        self.used <= idle_since && began(name) <= horizon
+    }
+
     /// Forgets requests that are answered. Whoever asks says which are: any number may be.
     fn forget_answered(&mut self) {
         self.done = self.answered.checked_add(1).map_or_else(BTreeMap::new, |first| self.done.split_off(&first));
@@ -69,7 +74,7 @@ impl Sessions {
 
     /// Whether the session is one of those that a [`Change::Expire`] of these seconds would have forgotten.
     pub fn would_forget(&self, session: u64, idle_since: u32, horizon: u32) -> bool {
-        self.by.get(&session).is_some_and(|known| known.used <= idle_since && began(session) <= horizon)
+        self.by.get(&session).is_some_and(|known| known.is_over(session, idle_since, horizon))
     }
 
     /// Whether the session may have been here, and is not remembered.
@@ -87,11 +92,7 @@ impl Sessions {
         if let Change::Expire { idle_since, horizon } = entry.change {
             self.horizon = self.horizon.max(horizon);
             let before = self.by.len();
-            let forgotten: Vec<u64> =
-                self.by.keys().copied().filter(|id| self.would_forget(*id, idle_since, horizon)).collect();
-            for session in forgotten {
-                self.by.remove(&session);
-            }
+            self.by.retain(|name, session| !session.is_over(*name, idle_since, horizon));
             self.flushed.retain(|id, _| self.by.contains_key(&id.session));
             if self.by.len() < before {
                 took(Path::SessionsForgotten);
@@ -156,7 +157,7 @@ impl Sessions {
 
     /// Whether one of them was used last, and began, up to a second.
     pub fn forgets_any(&self, idle_since: u32) -> bool {
-        self.by.iter().any(|(session, known)| known.used <= idle_since && began(*session) <= idle_since)
+        self.by.iter().any(|(name, session)| session.is_over(*name, idle_since, idle_since))
     }
 }
 

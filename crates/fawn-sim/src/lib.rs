@@ -19,6 +19,7 @@ pub mod edits;
 pub mod flash;
 pub mod fuzz;
 pub mod history;
+mod quiet;
 pub mod random;
 pub mod ranges;
 pub mod store;

@@ -105,12 +105,12 @@ impl Replica {
             // there before.
             return self.reply(asker, id, Answer::Fenced, context);
         }
-        match self.answered(id, context) {
+        let again = match self.answered(id, context) {
             // What it showed is looked up.
-            Some(Answer::Done { outcome, .. }) if outcome.shows_item() => {}
+            Some(Answer::Done { outcome, .. }) if outcome.shows_item() => true,
             Some(answer) => return self.reply(asker, id, answer, context),
-            None => {}
-        }
+            None => false,
+        };
         let crowded = self.is_crowded(context);
         let Phase::Active(active) = &mut self.phase else { return };
         // It waits for its record to be committed, or for its key to be read.
@@ -131,10 +131,11 @@ impl Replica {
             return active.queue.push(request);
         }
         if self.newest.contains_key(&request.key) && !planted(Bug::HeadReadsCommitted) {
-            return self.evaluate(request, None, context);
+            return if again { self.resume(request, None, context) } else { self.evaluate(request, None, context) };
         }
         let ticket = context.tickets.1;
         match context.store.lookup(self.range, &request.key, ticket) {
+            Lookup::Known(kept) if again => self.resume(request, kept.as_ref(), context),
             Lookup::Known(kept) => self.evaluate(request, kept.as_ref(), context),
             Lookup::Later => {
                 context.tickets.0.insert(ticket, self.range);
@@ -225,16 +226,33 @@ impl Replica {
     ) {
         let Phase::Active(active) = &mut self.phase else { return };
         for request in active.queue.pop(ticket) {
-            self.evaluate(request, kept, context);
+            self.resume(request, kept, context);
+        }
+    }
+
+    /// Goes on with a request whose key has been read. It may have been carried out before, or its session forgotten
+    /// meanwhile. That others have been answered since, and that it was given up, is no reason: it came first.
+    fn resume<S: RangeStore>(&mut self, request: Request, kept: Option<&Kept>, context: &mut Context<'_, S>) {
+        let (asker, id) = (request.asker, request.id);
+        let is_fenced = self.is_fenced(&request.lies, request.wedge);
+        let was_given_up = self.meta.sessions.known(id) == Known::Answered;
+        match self.answered(id, context).filter(|_| !is_fenced && !was_given_up) {
+            Some(Answer::Done { outcome, position, again, .. }) => {
+                let shown = self.shown_again(&request.key, outcome, position, kept);
+                self.reply(asker, id, Answer::Done { outcome, position, again, shown }, context);
+            }
+            Some(answer) => self.reply(asker, id, answer, context),
+            None => self.evaluate(request, kept, context),
         }
     }
 
     /// What a request has shown that the record at `position` carried out, as far as the key has not changed since.
     fn shown_again(&self, key: &[u8], outcome: Outcome, position: Position, kept: Option<&Kept>) -> Option<Shown> {
-        match outcome {
-            Outcome::Hit(hit) if hit.created => return Some(Shown { value: Vec::new(), flags: 0 }),
-            Outcome::Hit(hit) if !hit.same_version => {}
-            _ => return None,
+        if !outcome.shows_item() {
+            return None;
+        }
+        if matches!(outcome, Outcome::Hit(hit) if hit.created) {
+            return Some(Shown { value: Vec::new(), flags: 0 });
         }
         let is_as_it_was = |kept: &&Kept| !self.newest.contains_key(key) && kept.position <= position;
         let kept = kept.filter(|kept| is_as_it_was(kept) || planted(Bug::RetryShowsNewest))?;
@@ -250,15 +268,6 @@ impl Replica {
         };
         if self.is_fenced(&lies, wedge) {
             return self.reply(asker, id, Answer::Fenced, context);
-        }
-        // Its session may have been forgotten before its key was read. That others have been answered since, and that it
-        // was given up, is no reason: it came first.
-        let was_given_up = self.meta.sessions.known(id) == Known::Answered;
-        if let Some(mut answer) = self.answered(id, context).filter(|_| !was_given_up) {
-            if let Answer::Done { outcome, position, shown, .. } = &mut answer {
-                *shown = self.shown_again(&key, *outcome, *position, kept);
-            }
-            return self.reply(asker, id, answer, context);
         }
         let most_bytes = context.store.longest_record().saturating_sub(key.len()).min(MAX_VALUE_BYTES);
         let now = self.stamp(context);

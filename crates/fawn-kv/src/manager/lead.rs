@@ -1,7 +1,7 @@
 //! What the leader of the managers does. All that it knows beside the decided state is lost with its lead, and learnt anew.
 
 use super::lease::Asked;
-use super::settings::{Settings, check_virtual_ids};
+use super::settings::Settings;
 use super::state::{Command, Did, Standing, State};
 use super::wedges::{Fronts, Wedges};
 use crate::chain::Timing;
@@ -242,7 +242,7 @@ impl Manager {
             Message::Hello { node, nonce, machine, domain, virtual_ids } => {
                 if self.state.nodes.get(&node).is_some_and(|registered| registered.nonce == nonce) {
                     self.welcome(node, nonce, effects);
-                } else if check_virtual_ids(virtual_ids).is_ok() {
+                } else if self.state.may_stand(node, machine, domain, virtual_ids) {
                     effects.propose.push(Command::Register { node, nonce, machine, domain, virtual_ids });
                 }
             }

@@ -5,10 +5,19 @@ use crate::ids::{Address, Epoch, Member, RangeId};
 use crate::message::Message;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
+use std::collections::BTreeMap;
 
 /// Questions for each node, or front-end, whose confirmation is waited for, at most: while a leader reaches no majority none
 /// comes.
-pub(super) const MOST_QUESTIONS: usize = 16;
+const MOST_QUESTIONS: usize = 16;
+
+/// Notes what waits for a confirmation, in place of the oldest where there are too many for so many askers.
+pub(super) fn note<T>(asked: &mut BTreeMap<u64, T>, question: u64, what: T, askers: usize) {
+    asked.insert(question, what);
+    if asked.len() > MOST_QUESTIONS * askers {
+        asked.pop_first();
+    }
+}
 
 /// A node that asks for a lease, and the chains that it believes to be active in.
 #[derive(Debug)]
@@ -23,10 +32,7 @@ impl Manager {
     pub(super) fn ask_for_lease(&mut self, asked: Asked, now_us: u64, effects: &mut Effects) {
         let question = self.next_question;
         self.next_question += 1;
-        self.asked.insert(question, asked);
-        if self.asked.len() > MOST_QUESTIONS * self.state.nodes.len() {
-            self.asked.pop_first();
-        }
+        note(&mut self.asked, question, asked, self.state.nodes.len());
         if planted(Bug::DeposedLeaderGrants) {
             return self.confirmed(now_us, question, effects);
         }

@@ -339,6 +339,20 @@ impl State {
         }
     }
 
+    /// Whether the ring can take a node. A machine is in one domain: whoever says otherwise of one that others are on is
+    /// mistaken.
+    pub(super) fn may_stand(
+        &self,
+        node: NodeId,
+        machine: MachineId,
+        domain: Option<DomainId>,
+        virtual_ids: u32,
+    ) -> bool {
+        let contradicts =
+            |(id, other): (&NodeId, &Registered)| *id != node && other.machine == machine && other.domain != domain;
+        check_virtual_ids(virtual_ids).is_ok() && !self.nodes.iter().any(contradicts)
+    }
+
     fn register(
         &mut self,
         node: NodeId,
@@ -348,13 +362,7 @@ impl State {
         virtual_ids: u32,
     ) -> Option<Did> {
         let before = self.nodes.get(&node);
-        if before.is_some_and(|before| before.nonce == nonce) || check_virtual_ids(virtual_ids).is_err() {
-            return None;
-        }
-        // A machine is in one domain: whoever says otherwise of one that others are on is mistaken.
-        let contradicts =
-            |(id, other): (&NodeId, &Registered)| *id != node && other.machine == machine && other.domain != domain;
-        if self.nodes.iter().any(contradicts) {
+        if before.is_some_and(|before| before.nonce == nonce) || !self.may_stand(node, machine, domain, virtual_ids) {
             return None;
         }
         let incarnation = match before {

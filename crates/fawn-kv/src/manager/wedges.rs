@@ -6,7 +6,7 @@
 //! next wedge epoch. Between the two, the owner goes on without its cache.
 
 use super::lead::{Effects, Manager};
-use super::lease::MOST_QUESTIONS;
+use super::lease::note;
 use super::state::Command;
 use crate::ids::{Address, FrontId, FrontMember, Incarnation, WedgeEpoch, WedgeId};
 use crate::message::Message;
@@ -122,10 +122,7 @@ impl Manager {
                 self.fronts.heard.insert(member.front, (member, now_us));
                 let question = self.next_question;
                 self.next_question += 1;
-                self.fronts.asked.insert(question, (member, nonce));
-                if self.fronts.asked.len() > MOST_QUESTIONS * self.state.wedges.fronts.len() {
-                    self.fronts.asked.pop_first();
-                }
+                note(&mut self.fronts.asked, question, (member, nonce), self.state.wedges.fronts.len());
                 if planted(Bug::DeposedLeaderGrants) {
                     return self.confirmed_for_front(now_us, question, effects);
                 }

@@ -355,12 +355,12 @@ impl RangeStore for FlashStore {
         Scan::Later
     }
 
-    /// Neither the device, nor memory, nor the log is full, and what waits to be committed of the range stays within its share
-    /// of the log.
     fn longest_record(&self) -> usize {
         self.store.longest_entry() / 4
     }
 
+    /// Neither the device, nor memory, nor the log is full, and what waits to be committed of the range stays within its share
+    /// of the log.
     fn ready(&mut self, range: RangeId) -> bool {
         let share = self.store.longest_entry() / 4 / self.images.0.len().max(1);
         let in_share = self.images.0.get(&range).is_none_or(|image| image.suffix_bytes() <= share);

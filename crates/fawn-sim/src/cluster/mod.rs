@@ -10,7 +10,8 @@
 //! * [`run`]: one seed. [`Plan`]: what it may do.
 //! * `world`: the events and their order. `place`: where nodes run. `invariants`: what must hold at every step.
 //! * `acts`: what can happen to a cluster, `faults`: what does in a seed. [`Script`]: a run written down, [`shrink`]: made
-//!   small. `reading`, `words`, `settings`, `act_text`: its text. `quiet`: broken assertions. `lines`: messages to read, `telling`: of a run. [`Coverage`]: which paths were taken.
+//!   small. `reading`, `words`, `settings`, `act_text`: its text. `lines`: messages to read, `telling`: of a run.
+//!   [`Coverage`]: which paths were taken.
 //! * `rest`: what must hold of the whole, `weak`: of a weak cluster. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
 //! * `managers`: the agreed log. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
 //!   simulated flash.
@@ -32,7 +33,6 @@ mod node_store;
 mod pauses;
 mod place;
 mod plan;
-mod quiet;
 mod reading;
 mod rest;
 mod scale;

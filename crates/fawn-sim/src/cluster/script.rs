@@ -27,8 +27,8 @@ use super::acts::Act;
 use super::faults;
 use super::lines;
 use super::plan::{Plan, Summary, Violation};
-use super::quiet;
 use super::world::World;
+use crate::quiet;
 
 /// The line after which a script says what its run tells.
 pub const TOLD: &str = "---";

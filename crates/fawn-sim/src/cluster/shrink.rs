@@ -12,7 +12,7 @@ use super::settings;
 /// Seeds that each smaller run is tried with, the last one that failed first.
 const SEEDS: u64 = 4;
 
-/// What a run fails with, if it does. A broken assertion is a violation as well; the caller keeps panics from being told.
+/// What a run fails with, if it does. A broken assertion is a violation as well.
 fn violation_of(script: &Script) -> Option<Violation> {
     script.tell().0.err()
 }

@@ -1,5 +1,5 @@
-//! What a run tells of itself: messages and acts as a script asks for them, everything where a trace is wanted, and what only the whole
-//! cluster shows.
+//! What a run tells of itself: messages and acts as a script asks for them, everything where a trace is wanted, and what
+//! only the whole cluster shows.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -31,11 +31,11 @@ mod sessions;
 mod tests;
 mod writes;
 
-use std::any::Any;
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::quiet::said;
 use crate::random::Random;
 
 /// What a target decodes.
@@ -172,17 +172,12 @@ pub fn run(
 pub fn execute(target: &dyn Target, input: &Input, measure: &Measure) -> Result<bool, String> {
     let mut outcome = Ok(false);
     let held = measure(&mut || outcome = catch_unwind(AssertUnwindSafe(|| target.execute(input))));
-    let decoded = outcome.map_err(|panic| format!("it panics: {}", message(panic.as_ref())))?;
+    let decoded = outcome.map_err(|panic| format!("it panics: {}", said(panic.as_ref())))?;
     let most = target.most_bytes(input);
     if held > most {
         return Err(format!("it holds {held} bytes, {most} at most are justified"));
     }
     Ok(decoded)
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
 /// An input as text: the parts' bytes in hexadecimal digits, apart by dots.

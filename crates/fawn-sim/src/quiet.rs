@@ -1,5 +1,6 @@
 //! Catches broken assertions without a word on standard error: whoever runs many runs, or tells one, says what they are.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::panic::{UnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
@@ -10,7 +11,7 @@ thread_local! {
 }
 
 /// What `run` comes to, or what its panic says, in one line.
-pub(super) fn catch<T>(run: impl FnOnce() -> T + UnwindSafe) -> Result<T, String> {
+pub(crate) fn catch<T>(run: impl FnOnce() -> T + UnwindSafe) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = take_hook();
@@ -23,11 +24,13 @@ pub(super) fn catch<T>(run: impl FnOnce() -> T + UnwindSafe) -> Result<T, String
     let outer = CAUGHT.replace(true);
     let result = catch_unwind(run);
     CAUGHT.set(outer);
-    result.map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
-        text.lines().map(str::trim).collect::<Vec<_>>().join(", ")
-    })
+    result.map_err(|panic| said(panic.as_ref()).lines().map(str::trim).collect::<Vec<_>>().join(", "))
+}
+
+/// What a panic says.
+pub(crate) fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
 #[cfg(test)]
