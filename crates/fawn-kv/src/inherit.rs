@@ -27,6 +27,7 @@ pub(crate) fn inherit<S: RangeStore>(
     parents.sort_by_key(|(parent, _)| parent.keys());
     let whole = parents.len() == over.len() && parents.iter().all(|(parent, _)| parent.is_complete());
     let level = parents.iter().all(|(_, level)| *level);
+    let damaged = parents.iter().any(|(parent, _)| parent.is_damaged());
     let usable = whole && (over.len() == 1 || level);
     took(match (usable, over.len(), level) {
         (true, 1, true) => Path::SplitInherited,
@@ -50,6 +51,10 @@ pub(crate) fn inherit<S: RangeStore>(
     }
     context.store.inherit(over, &ranges);
     for (range, recovered) in ranges {
-        replicas.insert(range, Replica::inherited(me, attempt, range, recovered));
+        let mut replica = Replica::inherited(me, attempt, range, recovered);
+        if damaged {
+            replica.damage();
+        }
+        replicas.insert(range, replica);
     }
 }

@@ -60,6 +60,11 @@ pub enum Answer {
     TimedOut,
     /// All keys that [`Message::AskFlush`] is about are flushed, once, or will be when the flush is due.
     Flushed,
+    /// A node of the chain has no room for more values. This try did nothing; a deletion would be carried out.
+    Full,
+    /// What the answer depends on cannot be read from the node's disk. This try did nothing; once another node that has the
+    /// range has taken this one's place, the next is answered.
+    Unreadable,
 }
 
 /// What a node says of one of its ranges with every heartbeat.
@@ -75,6 +80,20 @@ pub struct Report {
     pub caught_up: bool,
     /// The chain that it is active in; 0: none.
     pub epoch: Epoch,
+    /// What is wrong with the node's copy.
+    pub health: Health,
+}
+
+/// How a node's copy of a range is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Health {
+    /// Nothing is wrong with it.
+    #[default]
+    Sound,
+    /// The node has no room for more values.
+    Full,
+    /// Part of it could not be read from flash.
+    Damaged,
 }
 
 /// One message.
@@ -175,6 +194,8 @@ pub enum Message {
         last: Seq,
         /// Every member has synced the log up to here.
         committed: Seq,
+        /// The sender, or a member after it, has no room for more values.
+        full: bool,
     },
     /// To the head, from a tail without a lease: append a record that does nothing.
     Barrier {

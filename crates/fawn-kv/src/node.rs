@@ -115,6 +115,9 @@ impl<S: RangeStore> Node<S> {
 
     /// Time has passed, or writes have become durable.
     pub fn tick(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
+        if self.has_failed() {
+            return;
+        }
         self.beat(now, out);
         if self.incarnation.is_none() {
             return;
@@ -123,6 +126,11 @@ impl<S: RangeStore> Node<S> {
         for range in self.replicas.keys().copied().collect::<Vec<_>>() {
             self.with(range, now, out, Replica::tick);
         }
+    }
+
+    /// Whether the store has failed: the node says nothing any more, as if it had crashed. Whoever runs it ends it.
+    pub fn has_failed(&self) -> bool {
+        self.store.has_failed()
     }
 
     /// A lookup that waited for flash is done.
@@ -139,8 +147,18 @@ impl<S: RangeStore> Node<S> {
         }
     }
 
+    /// Flash cannot be read where a lookup or a scan waits for it, or what is there is damaged.
+    pub fn unreadable(&mut self, now: Now, ticket: Ticket, out: &mut Vec<(Address, Message)>) {
+        if let Some(range) = self.tickets.0.remove(&ticket) {
+            self.with(range, now, out, |replica, context| replica.unreadable(ticket, context));
+        }
+    }
+
     /// A message has come.
     pub fn receive(&mut self, now: Now, from: Address, message: Message, out: &mut Vec<(Address, Message)>) {
+        if self.has_failed() {
+            return;
+        }
         if let Address::Node(from) = from
             && let Some(heard) = self.heard_us.get_mut(&from)
         {
@@ -247,7 +265,7 @@ impl<S: RangeStore> Node<S> {
         step: impl FnOnce(&mut Replica, &mut Context<'_, S>),
     ) {
         // Its range may be over.
-        let Some(replica) = self.replicas.get_mut(&range) else { return };
+        let Some(replica) = self.replicas.get_mut(&range).filter(|_| !self.store.has_failed()) else { return };
         let lent = (&mut self.store, &mut self.tickets);
         step(replica, &mut context(now, self.lease, self.timing, &self.identity.secret, lent, out));
     }
@@ -312,7 +330,8 @@ impl<S: RangeStore> Node<S> {
                 Message::Hello { node, nonce: self.nonce, machine, domain, virtual_ids }
             }
             Some(member) => {
-                let reports = self.replicas.values().map(Replica::report).collect();
+                let full = self.store.is_full();
+                let reports = self.replicas.values().map(|replica| replica.report(full)).collect();
                 let late = |heard: u64| now.us >= heard + self.timing.silent_us;
                 let silent = self.heard_us.iter().filter(|(_, heard)| late(**heard)).map(|(node, _)| *node).collect();
                 Message::Heartbeat { member, nonce, reports, silent }

@@ -70,6 +70,10 @@ paths! {
     Revived: "a range is revived by those that were its members",
     LinkAvoided: "a member is left out because it does not reach another",
     LearnerGone: "another learner takes the place of one that is gone",
+    Full: "a value is refused since a member has no room",
+    LearnerWaits: "a learner waits for its disk",
+    Unreadable: "what was asked for cannot be read from flash",
+    DamagedLeft: "a chain goes on without a member whose copy is damaged",
     LeaseRefused: "a lease is refused to a node that has yet to seal",
     LeaseRefusedBehind: "a lease is refused to a node that believes in a chain that is over",
 }

@@ -24,6 +24,7 @@ macro_rules! bugs {
 }
 
 bugs! {
+    DamagedStays: "a member stays whose copy cannot be read",
     AcceptAfterSeal: "a sealed member goes on",
     SealedTailReads: "a sealed tail answers reads",
     RestartKeepsIncarnation: "a restart keeps the incarnation",

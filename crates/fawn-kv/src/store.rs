@@ -104,9 +104,17 @@ pub trait RangeStore {
     /// holds whatever was committed up to `least`, and perhaps newer versions.
     fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, least: Position, ticket: Ticket) -> Scan;
 
-    /// Whether the head of the range should take what writes: there is room for more. Whatever comes down a chain is written
-    /// in any case.
+    /// Whether the head of the range should take what writes, and a learner more of its copy: the store keeps up. Whatever
+    /// comes down a chain is written in any case.
     fn ready(&mut self, range: RangeId) -> bool;
+
+    /// Whether there is room only for what comes down a chain, and for what takes next to none, like deletions: heads should
+    /// take no values, nor learners parts of copies.
+    fn is_full(&self) -> bool;
+
+    /// Whether writing has failed: nothing becomes durable any more. A node of such a store says nothing from then on; it
+    /// has to be started anew, once its disk is mended, or another.
+    fn has_failed(&self) -> bool;
 
     /// Longest record that the store takes, key and value together, in bytes: what a head refuses above. All nodes of a
     /// cluster should take the same: what comes down a chain is not refused.

@@ -53,7 +53,7 @@ impl Replica {
         let Some(active) = self.neighbour(from, (epoch, to), Active::predecessor) else { return };
         active.mark = active.mark.max(mark);
         // Whatever came, the predecessor is told what is here.
-        active.told = (Seq(0), Seq(0));
+        active.told = (Seq(0), Seq(0), false);
         for entry in entries {
             if self.lags(context) {
                 // What is acknowledged unsynced stays less than a revived chain skips.
@@ -76,14 +76,14 @@ impl Replica {
     pub(super) fn had<S: RangeStore>(
         &mut self,
         from: Address,
-        epoch: Epoch,
-        to: Incarnation,
-        last: Seq,
-        committed: Seq,
+        addressed: (Epoch, Incarnation),
+        (last, committed): (Seq, Seq),
+        full: bool,
         context: &mut Context<'_, S>,
     ) {
         let now_us = context.now_us;
-        let Some(active) = self.neighbour(from, (epoch, to), Active::successor) else { return };
+        let Some(active) = self.neighbour(from, addressed, Active::successor) else { return };
+        active.full_below = full;
         if last > active.successor_has {
             (active.successor_has, active.sent_at_us) = (last, now_us);
         }
@@ -119,14 +119,15 @@ impl Replica {
             self.commit(if in_memory { last } else { mark }, answers, context);
             self.answer_gets(context);
         }
-        let (told, committed) = ((last, self.meta.committed.seq), self.meta.committed.seq);
         let Phase::Active(active) = &mut self.phase else { return };
+        let (committed, full) = (self.meta.committed.seq, active.has_no_room(context));
+        let told = (last, committed, full);
         if let Some(predecessor) = active.predecessor()
             && active.told != told
         {
             active.told = told;
             let (range, epoch, to) = (self.range, active.chain.epoch, predecessor.incarnation);
-            context.send(predecessor, Message::Have { range, epoch, to, last, committed });
+            context.send(predecessor, Message::Have { range, epoch, to, last, committed, full });
         }
     }
 

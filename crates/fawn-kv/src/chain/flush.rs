@@ -56,13 +56,13 @@ impl Replica {
             None if planted(Bug::NoDedupe) => reached = Steps::default(),
             None => {}
         }
-        let full = !active.is_silent() && !context.store.ready(self.range);
+        let behind = !active.is_silent() && !context.store.ready(self.range);
         self.under_way(id, &mut reached);
         let rest = reached.lacks(&keys);
         if rest.is_empty() {
             // It is answered once it is committed, or at the next try.
             took(Path::RetryWaits);
-        } else if self.is_crowded(context) || full {
+        } else if self.is_crowded(context) || behind {
             self.reply(asker, id, Answer::Busy, context);
         } else {
             if rest != [keys] {

@@ -104,6 +104,9 @@ impl Replica {
             Phase::Active(active) if active.chain.attempt < over => {}
             Phase::Active(_) | Phase::Sealed(_) | Phase::Levelling(_) => return,
         }
+        if self.damaged {
+            self.copy_all(context);
+        }
         if is_weak {
             self.follow_only(source, over, over, context);
         } else if self.copying.as_ref().is_some_and(|copying| copying.from.is_some()) {
@@ -144,6 +147,12 @@ impl Replica {
         let Some(following) = self.following() else { return };
         following.asked_at_us = now_us;
         let source = following.source;
+        if attempt.is_none() && (context.store.is_full() || !context.store.ready(range)) {
+            // It asks as soon as there is room: the copy goes at the pace of the disk.
+            took(Path::LearnerWaits);
+            following.asked_at_us = 0;
+            return;
+        }
         if !self.complete && self.copying.is_none() {
             self.copy_all(context);
         }

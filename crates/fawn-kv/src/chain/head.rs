@@ -68,7 +68,7 @@ impl Queue {
     }
 
     /// Those that wait for what has been read.
-    fn pop(&mut self, ticket: Ticket) -> VecDeque<Request> {
+    pub(super) fn pop(&mut self, ticket: Ticket) -> VecDeque<Request> {
         let Some(key) = self.reads.remove(&ticket) else { return VecDeque::new() };
         let requests = self.by_key.remove(&key).expect("requests wait for a read");
         for request in &requests {
@@ -122,9 +122,9 @@ impl Replica {
             // Not all members were asked.
             return self.reply(asker, id, Answer::NotMine, context);
         }
-        // A member that does not answer cannot say that it is full: it takes what the owner takes.
-        let full = !active.is_silent() && !context.store.ready(self.range);
-        if crowded || full {
+        // A member that does not answer cannot say that it falls behind: it takes what the owner takes.
+        let behind = !active.is_silent() && !context.store.ready(self.range);
+        if crowded || behind {
             return self.reply(asker, id, Answer::Busy, context);
         }
         if active.queue.by_key.contains_key(&request.key) {
@@ -294,6 +294,9 @@ impl Replica {
         };
         if matches!(&change, Change::Value(version) if version.value.len() > most_bytes) {
             return self.reply(asker, id, Answer::TooLarge, context);
+        }
+        if matches!(change, Change::Value(_)) && self.takes_no_values(context) {
+            return self.reply(asker, id, Answer::Full, context);
         }
         let is_held = matches!(&change, Change::Value(_)) || !outcome.shows_item();
         let shown = current.filter(|_| !is_held).map(|(version, _)| version.shown());

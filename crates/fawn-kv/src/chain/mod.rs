@@ -14,6 +14,7 @@
 //! * `change`: seal, equalise, activate. `follow`: copies and catching up.
 
 mod change;
+mod disk;
 mod feed;
 mod fence;
 mod flush;

@@ -162,11 +162,13 @@ pub(super) struct Active {
     /// Records up to here were sent to the successor, and it has said that it has them up to there.
     pub(super) sent: Seq,
     pub(super) successor_has: Seq,
+    /// The successor, or a member after it, has no room for more values.
+    pub(super) full_below: bool,
     /// The mark that was sent last.
     pub(super) sent_mark: Seq,
     pub(super) sent_at_us: u64,
     /// What the predecessor was told last.
-    pub(super) told: (Seq, Seq),
+    pub(super) told: (Seq, Seq, bool),
     pub(super) queue: Queue,
     pub(super) gets: Gets,
 }
@@ -219,6 +221,8 @@ pub struct Replica {
     pub(super) complete: bool,
     /// The attempt as of which the log was made level last.
     pub(super) held: Option<Attempt>,
+    /// Some of what is here could not be read: others are to take its place.
+    pub(super) damaged: bool,
     /// A copy of what is in the range, or of what it lacks, that has not come to its end.
     pub(super) copying: Option<Copying>,
     /// In a weak range: the member whose log this one was last made to follow, and the attempt that was over then. With
@@ -261,6 +265,7 @@ impl Replica {
             heard: Epoch(0),
             complete: held.is_some(),
             held,
+            damaged: false,
             copying: None,
             follows: None,
             copies: BTreeMap::new(),
@@ -361,11 +366,12 @@ impl Replica {
         part || epoch == Epoch(u32::MAX)
     }
 
-    /// What the manager is told.
-    pub fn report(&self) -> Report {
+    /// What the manager is told; `full`: the node has no room for more values.
+    pub fn report(&self, full: bool) -> Report {
         let learns = matches!(&self.phase, Phase::Learning(learning) if learning.is_caught_up());
         let caught_up = learns && self.is_complete();
-        Report { range: self.range, last: self.last(), held: self.held, caught_up, epoch: self.epoch() }
+        let (range, last, held, epoch, health) = (self.range, self.last(), self.held, self.epoch(), self.health(full));
+        Report { range, last, held, caught_up, epoch, health }
     }
 
     pub(super) fn epoch(&self) -> Epoch {
@@ -490,7 +496,7 @@ impl Replica {
     /// Everything goes; from here on the range is not all there.
     pub(super) fn reset<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         context.store.reset(self.range);
-        (self.complete, self.held) = (false, None);
+        (self.complete, self.held, self.damaged) = (false, None, false);
         (self.meta, self.ahead, self.synced) = (Meta::default(), Alive::default(), Seq(0));
         self.history.clear();
         self.suffix.clear();
@@ -532,7 +538,9 @@ impl Replica {
             }
             Message::Fence { front, keys, epoch, .. } => self.fence(front, keys, epoch, context),
             Message::Feed { epoch, to, entries, mark, .. } => self.fed(from, epoch, to, entries, mark, context),
-            Message::Have { epoch, to, last, committed, .. } => self.had(from, epoch, to, last, committed, context),
+            Message::Have { epoch, to, last, committed, full, .. } => {
+                self.had(from, (epoch, to), (last, committed), full, context);
+            }
             Message::Barrier { epoch, number, .. } => self.barrier(from, epoch, number, context),
             Message::BarrierAt { epoch, number, seq, .. } => self.barrier_at(epoch, number, seq, context),
             Message::Copy { learner, from, since, least, .. } => {

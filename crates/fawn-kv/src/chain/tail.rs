@@ -51,12 +51,17 @@ pub(super) struct Gets {
 }
 
 impl Gets {
+    /// The get that waits for this read.
+    pub(super) fn take_read(&mut self, ticket: Ticket) -> Option<Get> {
+        self.reads.remove(&ticket).map(|(get, ..)| get)
+    }
+
     fn waiting(&self) -> usize {
         self.reads.len() + self.unbarred.len() + self.barred.len()
     }
 }
 
-fn answer<S: RangeStore>(get: Get, answer: Answer, context: &mut Context<'_, S>) {
+pub(super) fn answer<S: RangeStore>(get: Get, answer: Answer, context: &mut Context<'_, S>) {
     answer_until(get, answer, 0, context);
 }
 

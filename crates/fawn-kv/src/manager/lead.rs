@@ -6,7 +6,7 @@ use super::state::{Command, Did, Standing, State};
 use super::wedges::{Fronts, Wedges};
 use crate::chain::Timing;
 use crate::ids::{Address, Attempt, Epoch, Member, NodeId, Position, RangeId};
-use crate::message::{Message, Report};
+use crate::message::{Health, Message, Report};
 use crate::planted::{Bug, planted};
 use fawn_ring::Ring;
 use std::collections::{BTreeMap, BTreeSet};
@@ -252,6 +252,9 @@ impl Manager {
                 self.ask_for_lease(Asked { member, nonce, active }, now_us, effects);
                 for report in &reports {
                     self.look_at(member, report, now_us, effects);
+                    if report.health == Health::Damaged {
+                        self.unsettled.insert(report.range);
+                    }
                 }
                 if self.heard.get(&member.node).is_none_or(|heard| heard.member != member) {
                     // What did not reach its last life may reach this one.

@@ -9,7 +9,7 @@
 use super::lead::{Effects, Manager};
 use super::state::{Command, Into, Standing};
 use crate::ids::{Ack, Address, Member, NodeId, Position, RangeId};
-use crate::message::Message;
+use crate::message::{Health, Message};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use fawn_ring::{Key, Ring, VirtualId};
@@ -121,7 +121,20 @@ impl Manager {
             cut_off
         };
         let usable = |member: &Member| self.is_alive(*member, now_us) && !cut_off(member);
-        members.iter().copied().filter(usable).collect()
+        let usable: Vec<Member> = members.iter().copied().filter(usable).collect();
+        let sound: Vec<Member> = usable.iter().copied().filter(|member| !self.is_damaged(id, *member)).collect();
+        if sound.is_empty() || sound.len() == usable.len() {
+            return usable;
+        }
+        took(Path::DamagedLeft);
+        sound
+    }
+
+    /// Whether a node has said that it cannot read some of its copy.
+    pub(super) fn is_damaged(&self, id: RangeId, member: Member) -> bool {
+        let heard = self.heard.get(&member.node).filter(|heard| heard.member == member);
+        let report = heard.and_then(|heard| heard.reports.get(&id));
+        report.is_some_and(|report| report.health == Health::Damaged) && !planted(Bug::DamagedStays)
     }
 
     /// Whom the ring wants in the range's chain, head first, and who of them lives.
@@ -243,7 +256,7 @@ impl Manager {
 
     fn is_caught_up(&self, range: RangeId, learner: Member) -> bool {
         let heard = self.heard.get(&learner.node).filter(|heard| heard.member == learner);
-        heard.and_then(|heard| heard.reports.get(&range)).is_some_and(|report| report.caught_up)
+        heard.and_then(|heard| heard.reports.get(&range)).is_some_and(|report| report.caught_up && report.health != Health::Damaged)
     }
 
     /// A range whose members are the right ones: cuts it at a place of the ring, or joins it to the next; whether neither is

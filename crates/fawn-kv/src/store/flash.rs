@@ -359,12 +359,19 @@ impl RangeStore for FlashStore {
         self.store.longest_entry() / 4
     }
 
-    /// Neither the device, nor memory, nor the log is full, and what waits to be committed of the range stays within its share
-    /// of the log.
+    /// The log takes writes, merges keep up, and what waits to be committed of the range stays within its share of the log.
     fn ready(&mut self, range: RangeId) -> bool {
         let share = self.store.longest_entry() / 4 / self.images.0.len().max(1);
         let in_share = self.images.0.get(&range).is_none_or(|image| image.suffix_bytes() <= share);
-        in_share && self.waiting.is_empty() && self.failed.is_none() && self.store.takes_puts().is_ok()
+        in_share && self.waiting.is_empty() && !self.has_failed() && !self.store.is_behind()
+    }
+
+    fn is_full(&self) -> bool {
+        self.store.is_full()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.is_some() || self.store.stopped().is_some()
     }
 
     fn forgotten(&self, range: RangeId) -> Seq {

@@ -3,7 +3,7 @@
 use fawn_kv::chain::Timing;
 use fawn_kv::ids::{Address, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules};
 use fawn_kv::manager::{Command, Effects, Into, Manager, Range, Settings, Standing};
-use fawn_kv::message::{Message, Report};
+use fawn_kv::message::{Health, Message, Report};
 use fawn_ring::{DomainId, Interval, Key, MachineId, Ring};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,9 +48,9 @@ impl Bench {
 
     /// A node is heard, which does not hear some others.
     fn beat(&mut self, node: NodeId, silent: Vec<NodeId>) {
-        let (last, held, caught_up) = (Position::default(), None, true);
+        let (last, held, caught_up, health) = (Position::default(), None, true, Health::Sound);
         let report =
-            |(range, epoch): (&RangeId, &Epoch)| Report { range: *range, last, held, caught_up, epoch: *epoch };
+            |(range, epoch): (&RangeId, &Epoch)| Report { range: *range, last, held, caught_up, epoch: *epoch, health };
         let reports = self.nodes[&node].iter().map(report).collect();
         self.hear(Message::Heartbeat { member: self.member(node), nonce: self.now_us, reports, silent });
     }

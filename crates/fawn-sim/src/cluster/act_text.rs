@@ -15,11 +15,14 @@ use crate::history::KvOperation;
 const NONE: &str = "none";
 
 /// Every act with its arguments. There are no others: what is not here is not read.
-pub const ACTS: [(&str, &str); 26] = [
+pub const ACTS: [(&str, &str); 29] = [
     ("crash", "NODE US DICE"),
     ("crash-at", "NODE KIND US DICE"),
     ("power-failure", "DICE"),
     ("lose-disk", "NODE US DICE"),
+    ("full", "NODE US"),
+    ("bad-read", "NODE"),
+    ("fail-disk", "NODE US DICE"),
     ("join", "NODE"),
     ("drain", "NODE"),
     ("stay", "NODE"),
@@ -52,6 +55,9 @@ impl fmt::Display for Act {
             Self::Lag { for_us } => write!(f, "lag {for_us}"),
             Self::PowerFailure { dice } => write!(f, "power-failure {dice}"),
             Self::LoseDisk { node, for_us, dice } => write!(f, "lose-disk {node} {for_us} {dice}"),
+            Self::Full { node, for_us } => write!(f, "full {node} {for_us}"),
+            Self::BadRead { node } => write!(f, "bad-read {node}"),
+            Self::FailDisk { node, for_us, dice } => write!(f, "fail-disk {node} {for_us} {dice}"),
             Self::Lead { manager: Some(manager) } => write!(f, "lead {manager}"),
             Self::Lead { manager: None } => write!(f, "lead none"),
             Self::RestartManager { manager } => write!(f, "restart-manager {manager}"),
@@ -152,6 +158,9 @@ fn read(name: &str, words: &mut Words<'_>) -> Result<Act, String> {
             let node = node(words)?;
             Act::Clock { node, ahead_us: words.number("time in microseconds", 0..=2 * WRONG_US - 1)? }
         }
+        "full" => Act::Full { node: node(words)?, for_us: us(words)? },
+        "bad-read" => Act::BadRead { node: node(words)? },
+        "fail-disk" => Act::FailDisk { node: node(words)?, for_us: us(words)?, dice: dice(words)? },
         "cut" => Act::Cut { for_us: us(words)?, links: links(words)? },
         "network" => Act::Network { lost: share(words)?, doubled: share(words)?, slow: share(words)? },
         "hold-back" => Act::HoldBack { node: node(words)?, kind: kind(words)?, for_us: us(words)? },
@@ -258,6 +267,9 @@ impl Act {
             | Self::LoseDisk { node, .. }
             | Self::Pause { node, .. }
             | Self::PauseAtRead { node, .. }
+            | Self::Full { node, .. }
+            | Self::BadRead { node }
+            | Self::FailDisk { node, .. }
             | Self::Clock { node, .. }
             | Self::Drain { node }
             | Self::Stay { node }

@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fawn_kv::ids::{Incarnation, NodeId};
 use fawn_kv::manager::{Command, Settings, Standing};
+use fawn_kv::node::Node;
 
 use super::events::Event;
 use super::node_store::NodeStore;
+use super::place::Place;
 use super::world::{Party, WRONG_US, World};
 use crate::history::KvOperation;
 use crate::random::Random;
 
 /// The kinds of faults, as they are counted.
-pub const KINDS: [&str; 17] = [
+pub const KINDS: [&str; 20] = [
     "crash",
     "power failure",
     "lost disk",
@@ -31,6 +33,9 @@ pub const KINDS: [&str; 17] = [
     "front-end crash",
     "front-end pause",
     "front-end cut off",
+    "full disk",
+    "bad read",
+    "failed disk",
 ];
 
 /// Who does not reach whom.
@@ -79,6 +84,12 @@ pub enum Act {
     PauseFront { front: usize, for_us: u64 },
     /// A front-end does not reach some, or is not reached, and of a thousand messages so many are slow from here on.
     CutFront { slow: u64, for_us: u64, links: Links },
+    /// A node's disk has no room for a while.
+    Full { node: usize, for_us: u64 },
+    /// A node's next read from flash fails.
+    BadRead { node: usize },
+    /// Writes to a node's disk fail from here on, until the operator has mended that, and starts the node anew.
+    FailDisk { node: usize, for_us: u64, dice: u64 },
     /// A node starts that was not there before.
     Join { node: usize },
     /// Nothing happens. It stands where a seed draws what would come after all is mended: the run has an event there.
@@ -110,6 +121,9 @@ impl Act {
             Self::CrashFront { .. } => 14,
             Self::PauseFront { .. } => 15,
             Self::CutFront { .. } => 16,
+            Self::Full { .. } => 17,
+            Self::BadRead { .. } => 18,
+            Self::FailDisk { .. } => 19,
             Self::Join { .. } | Self::Ask { .. } | Self::Nothing => return None,
         })
     }
@@ -173,6 +187,14 @@ impl World {
             Act::HoldBackAt { node, said, kind, for_us } => {
                 self.places[*node].hold_back_at = Some((said, kind, *for_us));
             }
+            Act::Full { node, for_us } => self.places[*node].full_until_us = self.now_us + for_us,
+            Act::BadRead { node } => self.places[*node].bad_read = true,
+            Act::FailDisk { node, for_us, dice } => {
+                let Place { node: Some(running), run, .. } = &mut self.places[*node] else { return Ok(()) };
+                running.store_mut().fail();
+                let run = *run;
+                self.after(*for_us, Event::Repair { node: *node, run, dice: *dice });
+            }
             Act::Join { node } => self.after(0, Event::Restart(*node)),
             Act::Nothing => {}
             Act::Ask { client, key, operation } => return self.ask(*client, *key, *operation),
@@ -191,7 +213,7 @@ impl World {
     fn effect(&self, act: &Act) -> (Option<usize>, String) {
         let is_down = |node: usize| self.places[node].node.is_none();
         let idle = match act {
-            Act::Crash { node, .. } | Act::LoseDisk { node, .. } if is_down(*node) => format!("n{node} is down"),
+            Act::Crash { node, .. } | Act::LoseDisk { node, .. } | Act::FailDisk { node, .. } if is_down(*node) => format!("n{node} is down"),
             Act::CrashFront { front, .. } if self.fronts[*front].front.is_none() => format!("f{front} is down"),
             Act::Join { node } if !is_down(*node) => format!("n{node} is there"),
             Act::Clock { node, .. } if self.places[*node].ahead_us.is_none() => format!("n{node} has lost its clock"),
@@ -276,7 +298,10 @@ impl World {
         for number in 0..self.places.len() {
             (self.places[number].paused_until_us, self.places[number].pause_at_read_us) = (0, 0);
             (self.places[number].crash_at, self.places[number].hold_back_at) = (None, None);
-            if self.places[number].node.is_none() {
+            (self.places[number].bad_read, self.places[number].full_until_us) = (false, 0);
+            if self.places[number].node.as_ref().is_some_and(Node::has_failed) {
+                self.crash(number, false, 1000, number as u64);
+            } else if self.places[number].node.is_none() {
                 self.after(1000, Event::Restart(number));
             }
         }

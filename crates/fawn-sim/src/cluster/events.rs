@@ -11,9 +11,11 @@ use super::world::Party;
 
 /// What was read from flash.
 #[derive(Clone, Debug)]
-pub(super) enum Read {
+pub enum Read {
     Key(Option<Kept>),
     Part(Part),
+    /// Nothing: flash cannot be read there.
+    Failed,
 }
 
 /// What happens.
@@ -60,6 +62,12 @@ pub(super) enum Event {
     /// Something of the script happens.
     Act(usize),
     Restart(usize),
+    /// The operator starts a node anew whose disk failed in that run.
+    Repair {
+        node: usize,
+        run: u32,
+        dice: u64,
+    },
     /// The operator has a node leave.
     Leave(usize),
     Heal(u64),

@@ -9,7 +9,7 @@ use super::world::{Party, WRONG_US};
 use crate::random::Random;
 
 /// How often what goes wrong, by kind as in [`super::acts::KINDS`].
-const WEIGHTS: [u64; 17] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3, 16, 10, 10, 24];
+const WEIGHTS: [u64; 20] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3, 16, 10, 10, 24, 6, 6, 4];
 
 /// What nodes say when they crash: most of it in the middle of a change.
 const CRASHES_AT: [&str; 8] = ["copy-part", "copy-part", "copy", "fetched", "sealed", "level", "have", "reply"];
@@ -56,7 +56,7 @@ fn mix(random: &mut Random, plan: &Plan) -> ([u64; WEIGHTS.len()], u64) {
     }
     if plan.fronts == 0 {
         // Without front-ends nothing can happen to them.
-        weights[14..].fill(0);
+        weights[14..17].fill(0);
         weights[13] = 32;
     }
     let all = weights;
@@ -106,6 +106,9 @@ fn draw(random: &mut Random, weights: &[u64], plan: &Plan) -> Vec<(u64, Act)> {
         12 => Act::Replicas { count: 1 + random.below(u64::from(plan.nodes).min(5)) as u32 },
         13 => return hold_back(random, plan, node),
         14..17 => front_fault(random, plan, kind - 14),
+        17 => Act::Full { node, for_us: random.within(50_000, 4_000_000) },
+        18 => Act::BadRead { node },
+        19 => Act::FailDisk { node, for_us: random.within(50_000, 4_000_000), dice: random.word() },
         _ => {
             let most = if random.chance(2, 3) { 101 } else { 1 };
             let (lost, doubled, slow) = (random.below(most), random.below(most), random.below(most));

@@ -6,19 +6,23 @@ use std::collections::{BTreeMap, VecDeque};
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
-use fawn_kv::store::{Answer, FlashStore, Gate, Lookup, Opened, Part, RangeStore, Recovered, Scan, Ticket};
+use fawn_kv::store::{Answer, FlashStore, Gate, Lookup, Opened, RangeStore, Recovered, Scan, Ticket};
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PageBuf;
 use fawn_store::work::Event;
 use fawn_store::{Committed, Maintenance, Options, Step};
 
+use super::events::Read;
 use super::store::SECRET;
-use crate::flash::{PowerCut, SimFlash};
+use crate::flash::{Fault, PowerCut, SimFlash};
 use crate::random::Random;
 
 /// Pieces of work after which what still waits is stuck for good.
 const STUCK: u64 = 100_000;
+
+/// Pieces of work after which what waits on a disk that is full, or has failed, goes on later.
+const PATIENCE: u64 = 50;
 
 /// The datastore of one simulated node, with the program around it.
 pub struct FlashNode {
@@ -26,10 +30,12 @@ pub struct FlashNode {
     maintenance: Maintenance,
     flash: SimFlash,
     events: VecDeque<Event>,
-    /// Lookups that wait for flash: they have been read, and are answered later.
-    pub waiting: Vec<(Ticket, Option<Kept>)>,
-    /// Scans that wait for flash, as lookups do.
-    pub scans: Vec<(Ticket, Part)>,
+    /// What lookups and scans have found that wait for flash: it is told later.
+    found: Vec<(Ticket, Read)>,
+    /// Lookups and scans that nothing is found for yet.
+    asked: u64,
+    /// The device has no room.
+    full: bool,
     calls: u64,
     random: Random,
 }
@@ -52,8 +58,8 @@ impl FlashNode {
         };
         let opened = FlashStore::open(options, &flash);
         let Opened { store, maintenance, ranges, .. } = opened.unwrap_or_else(|error| panic!("a store opens: {error}"));
-        let (events, waiting, scans) = (VecDeque::new(), Vec::new(), Vec::new());
-        (Self { store, maintenance, flash, events, waiting, scans, calls: 0, random }, ranges)
+        let (events, found) = (VecDeque::new(), Vec::new());
+        (Self { store, maintenance, flash, events, found, asked: 0, full: false, calls: 0, random }, ranges)
     }
 
     /// The gate of everything written so far.
@@ -66,9 +72,44 @@ impl FlashNode {
         self.run_until(|node| node.store.durable() >= gate);
     }
 
+    /// What has been found since the last call.
+    pub fn take_reads(&mut self) -> Vec<(Ticket, Read)> {
+        if self.asked > 0 {
+            self.work();
+        }
+        std::mem::take(&mut self.found)
+    }
+
+    /// Time has passed: what was put off for want of room is tried again.
+    pub fn idle(&mut self) {
+        if self.store.is_full() || !self.store.is_logged() {
+            self.store.tick();
+            for _ in 0..4 {
+                self.write_batch();
+                self.work();
+            }
+        }
+    }
+
+    /// From here on the device has no room for more than is on it, or as much as it ever had.
+    pub fn set_full(&mut self, full: bool) {
+        if full != self.full {
+            self.flash.set_capacity(if full { self.flash.used_bytes() } else { u64::MAX });
+            self.full = full;
+        }
+    }
+
+    /// The next write fails: the store writes nothing after that.
+    pub fn fail(&mut self) {
+        self.flash.inject(Fault::Write { nth: 0 });
+        self.write_batch();
+    }
+
     /// Loses what is not durable, but perhaps for some of it; and says what is left.
     pub fn crash(mut self, mut random: Random) -> (Self, BTreeMap<RangeId, Recovered>) {
-        if self.random.chance(1, 2)
+        self.flash.clear_faults();
+        if !self.store.has_failed()
+            && self.random.chance(1, 2)
             && let Some(batch) = self.store.take_batch(0)
         {
             // It fails only when the device has.
@@ -77,19 +118,22 @@ impl FlashNode {
         }
         let cut = *random.pick(&[PowerCut::Lost, PowerCut::Kept, PowerCut::Torn]);
         self.flash.power_cut(cut, random.word());
-        Self::open(self.flash, random)
+        let (mut node, ranges) = Self::open(self.flash, random);
+        node.full = self.full;
+        (node, ranges)
     }
 
-    /// Goes on with batches, work, events and reads until `done`.
+    /// Goes on with batches, work, events and reads until `done`; on a disk that is full, or has failed, for a while.
     fn run_until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
-        for _ in 0..STUCK {
+        let is_sound = !self.full && !self.store.has_failed();
+        for _ in 0..if is_sound { STUCK } else { PATIENCE } {
             if done(self) {
                 return;
             }
             self.write_batch();
             self.work();
         }
-        panic!("waited for what never happens: {:?}", self.store.stopped());
+        assert!(!is_sound || self.store.has_failed(), "waited for what never happens: {:?}", self.store.stopped());
     }
 
     fn write_batch(&mut self) {
@@ -116,6 +160,15 @@ impl FlashNode {
             let read = self.flash.read(fetch.read.file, fetch.read.first, pages.pages_mut());
             self.store.fetched(fetch, read.map(|()| pages.pages_mut().as_mut_slice()));
         }
+        while let Some((ticket, answer)) = self.store.take_answer() {
+            self.asked -= 1;
+            let read = match answer {
+                Answer::Version(kept) => Read::Key(kept),
+                Answer::Part(part) => Read::Part(part),
+                Answer::Failed(_) => Read::Failed,
+            };
+            self.found.push((ticket, read));
+        }
     }
 
     /// After a call: the work goes on, sometimes.
@@ -129,16 +182,10 @@ impl FlashNode {
         }
     }
 
-    fn wait(&mut self, ticket: Ticket) -> Answer {
-        let mut found = None;
-        self.run_until(|node| {
-            while let Some((of, answer)) = node.store.take_answer() {
-                assert_eq!(of, ticket, "one at a time waits");
-                found = Some(answer);
-            }
-            found.is_some()
-        });
-        found.expect("it was found just now")
+    /// Goes on until what waits for flash is found.
+    fn wait(&mut self) {
+        self.asked += 1;
+        self.run_until(|node| node.asked == 0);
     }
 }
 
@@ -191,10 +238,7 @@ impl RangeStore for FlashNode {
     fn lookup(&mut self, range: RangeId, key: &[u8], ticket: Ticket) -> Lookup {
         let found = self.store.lookup(range, key, ticket);
         if found == Lookup::Later {
-            match self.wait(ticket) {
-                Answer::Version(kept) => self.waiting.push((ticket, kept)),
-                other => panic!("a lookup on a sound device is answered: {other:?}"),
-            }
+            self.wait();
         }
         found
     }
@@ -202,10 +246,7 @@ impl RangeStore for FlashNode {
     fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, least: Position, ticket: Ticket) -> Scan {
         let found = self.store.scan(range, from, since, least, ticket);
         if found == Scan::Later {
-            match self.wait(ticket) {
-                Answer::Part(part) => self.scans.push((ticket, part)),
-                other => panic!("a scan on a sound device is answered: {other:?}"),
-            }
+            self.wait();
         }
         found
     }
@@ -216,6 +257,14 @@ impl RangeStore for FlashNode {
 
     fn ready(&mut self, range: RangeId) -> bool {
         self.store.ready(range)
+    }
+
+    fn is_full(&self) -> bool {
+        self.store.is_full()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.store.has_failed()
     }
 
     fn forgotten(&self, range: RangeId) -> Seq {

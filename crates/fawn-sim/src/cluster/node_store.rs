@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
-use fawn_kv::store::{Gate, Lookup, Part, RangeStore, Recovered, Scan, Ticket};
+use fawn_kv::store::{Gate, Lookup, RangeStore, Recovered, Scan, Ticket};
 use fawn_ring::{Interval, Key};
 
+use super::events::Read;
 use super::flash_store::FlashNode;
 use super::store::MemoryStore;
 use crate::random::Random;
 
 /// What lookups and scans that had to wait for flash have found.
-pub type Reads = (Vec<(Ticket, Option<Kept>)>, Vec<(Ticket, Part)>);
+pub type Reads = Vec<(Ticket, Read)>;
 
 /// One of the two.
 pub enum NodeStore {
@@ -56,7 +57,22 @@ impl NodeStore {
 
     /// What has been found since the last call.
     pub fn take_reads(&mut self) -> Reads {
-        either!(self, store => (std::mem::take(&mut store.waiting), std::mem::take(&mut store.scans)))
+        either!(self, store => store.take_reads())
+    }
+
+    /// Time has passed.
+    pub fn idle(&mut self) {
+        either!(self, store => store.idle());
+    }
+
+    /// From here on the device has no room, or has some again.
+    pub fn set_full(&mut self, full: bool) {
+        either!(self, store => store.set_full(full));
+    }
+
+    /// The next write fails, and with it all that follow.
+    pub fn fail(&mut self) {
+        either!(self, store => store.fail());
     }
 
     /// Loses what is not durable, but perhaps for some of it; and says what is left.
@@ -129,6 +145,14 @@ impl RangeStore for NodeStore {
 
     fn ready(&mut self, range: RangeId) -> bool {
         either!(self, store => store.ready(range))
+    }
+
+    fn is_full(&self) -> bool {
+        either!(self, store => store.is_full())
+    }
+
+    fn has_failed(&self) -> bool {
+        either!(self, store => store.has_failed())
     }
 
     fn forgotten(&self, range: RangeId) -> Seq {

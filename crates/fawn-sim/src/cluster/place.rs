@@ -35,6 +35,10 @@ pub(super) struct Place {
     /// What is said to it, or by it, of one kind is held back for so long from when it says something of another.
     pub(super) hold_back_at: Option<(&'static str, &'static str, u64)>,
     pub(super) syncing: bool,
+    /// Its next read from flash fails.
+    pub(super) bad_read: bool,
+    /// Until then its disk has no room.
+    pub(super) full_until_us: u64,
 }
 
 impl Place {
@@ -52,6 +56,8 @@ impl Place {
             crash_at: None,
             hold_back_at: None,
             syncing: false,
+            bad_read: false,
+            full_until_us: 0,
         }
     }
 }
@@ -65,6 +71,15 @@ impl World {
             None => 1000,
         };
         Now { us, unix }
+    }
+
+    /// A node's disk has room, or has none.
+    pub(super) fn look_at_room(&mut self, number: usize) {
+        let place = &mut self.places[number];
+        if let Some(node) = &mut place.node {
+            node.store_mut().set_full(self.now_us < place.full_until_us);
+            node.store_mut().idle();
+        }
     }
 
     /// The second by a clock that is so much ahead of one that is [`WRONG_US`] slow.

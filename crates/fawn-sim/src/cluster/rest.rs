@@ -4,11 +4,13 @@
 use fawn_kv::entry::Kept;
 use fawn_kv::ids::{Chain, NodeId, RangeId};
 use fawn_kv::manager::Standing;
+use fawn_kv::message::Health;
 use fawn_kv::meta::Meta;
 use fawn_kv::store::{Lookup, RangeStore, Ticket};
 use fawn_ring::{Key, Ring};
 
 use super::client::name;
+use super::events::Read;
 use super::world::World;
 
 /// Of a lookup that no node waits for.
@@ -62,6 +64,9 @@ impl World {
                 let Some(replica) = replica else {
                     return format!("{member:?} of {id:?} is not active in {:?}", range.chain);
                 };
+                if range.chain.members.len() > 1 && replica.report(false).health == Health::Damaged {
+                    return format!("{member:?} of {id:?} cannot read all of it");
+                }
                 if is_idle && replica.last() != replica.committed() {
                     return format!("{member:?} of {id:?} has {:?} and {:?}", replica.last(), replica.committed());
                 }
@@ -112,7 +117,10 @@ impl World {
         for (place, key) in keys {
             let kept = match node.store_mut().lookup(range, &key, NOBODYS) {
                 Lookup::Known(kept) => kept,
-                Lookup::Later => node.store_mut().take_reads().0.into_iter().find_map(|(_, kept)| kept),
+                Lookup::Later => node.store_mut().take_reads().into_iter().find_map(|(ticket, read)| match read {
+                    Read::Key(kept) if ticket == NOBODYS => kept,
+                    _ => None,
+                }),
             };
             let alive = |kept: &Kept| {
                 let seq = kept.position.seq;

@@ -8,6 +8,7 @@ use fawn_kv::meta::Meta;
 use fawn_kv::store::{Gate, Lookup, Part, RangeStore, Recovered, Scan, Ticket};
 use fawn_ring::{Interval, Key, Secret};
 
+use super::events::Read;
 use crate::random::Random;
 
 /// Keys in one part of a copy.
@@ -165,6 +166,8 @@ pub struct MemoryStore {
     pub waiting: Vec<(Ticket, Option<Kept>)>,
     /// Scans that wait for flash.
     pub scans: Vec<(Ticket, Part)>,
+    full: bool,
+    failed: bool,
     random: Random,
 }
 
@@ -183,8 +186,31 @@ impl MemoryStore {
             durable: Gate(0),
             waiting: Vec::new(),
             scans: Vec::new(),
+            full: false,
+            failed: false,
             random,
         }
+    }
+
+    /// What has been found since the last call.
+    pub(super) fn take_reads(&mut self) -> Vec<(Ticket, Read)> {
+        let keys = std::mem::take(&mut self.waiting).into_iter().map(|(ticket, kept)| (ticket, Read::Key(kept)));
+        let parts = std::mem::take(&mut self.scans).into_iter().map(|(ticket, part)| (ticket, Read::Part(part)));
+        keys.chain(parts).collect()
+    }
+
+    /// Time has passed.
+    #[allow(clippy::unused_self)] // the other kind of store has work to do
+    pub(super) fn idle(&self) {}
+
+    /// From here on it says that there is no room, or that there is.
+    pub(super) fn set_full(&mut self, full: bool) {
+        self.full = full;
+    }
+
+    /// From here on nothing becomes durable.
+    pub(super) fn fail(&mut self) {
+        self.failed = true;
     }
 
     fn write(&mut self, write: Write) -> Gate {
@@ -210,7 +236,7 @@ impl MemoryStore {
 
     /// A sync that began with `gate` is done.
     pub fn synced(&mut self, gate: Gate) {
-        while self.durable < gate {
+        while self.durable < gate && !self.failed {
             let write = self.unsynced.pop_front().expect("a gate is written before it is durable");
             self.base.write(&write);
             self.durable.0 += 1;
@@ -219,6 +245,7 @@ impl MemoryStore {
 
     /// Loses what is not durable, but perhaps for the first of it; and says what is left.
     pub(super) fn crash(mut self, random: Random) -> (Self, BTreeMap<RangeId, Recovered>) {
+        self.failed = false;
         let survives = self.random.below(self.unsynced.len() as u64 + 1);
         if self.random.chance(1, 2) {
             self.synced(Gate(self.durable.0 + survives));
@@ -322,6 +349,14 @@ impl RangeStore for MemoryStore {
 
     fn ready(&mut self, _: RangeId) -> bool {
         true
+    }
+
+    fn is_full(&self) -> bool {
+        self.full
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed
     }
 
     fn forgotten(&self, range: RangeId) -> Seq {

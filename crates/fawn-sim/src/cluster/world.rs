@@ -287,6 +287,7 @@ impl World {
             Event::Deliver { to, from, bytes } => self.deliver(to, from, bytes),
             Event::Tick(node) => {
                 self.after(self.tick_us, Event::Tick(node));
+                self.look_at_room(node);
                 self.step(node, Node::tick)
             }
             Event::Synced { node, run, gate } => {
@@ -359,6 +360,12 @@ impl World {
                 let (_, act) = self.acts[number].clone();
                 self.act(&act)
             }
+            Event::Repair { node, run, dice } => {
+                if self.places[node].run == run {
+                    self.crash(node, false, 1000, dice);
+                }
+                Ok(())
+            }
             Event::Leave(node) => self.act(&Act::Drain { node }),
             Event::Restart(node) => {
                 self.restart(node);
@@ -383,6 +390,7 @@ impl World {
         self.step(node, |node, now, out| match read {
             Read::Key(kept) => node.read(now, ticket, kept, out),
             Read::Part(part) => node.scanned(now, ticket, part, out),
+            Read::Failed => node.unreadable(now, ticket, out),
         })
     }
 
@@ -483,21 +491,27 @@ impl World {
         step(node, now, &mut out);
         let changed = self.looks && self.invariants.look(node)?;
         let store = node.store_mut();
-        let (reads, scans) = store.take_reads();
-        let (gate, durable) = (store.written(), store_durable(store));
+        let mut reads = store.take_reads();
+        let (gate, durable, failed) = (store.written(), store_durable(store), node.has_failed());
+        if let Some((ticket, read)) = reads.first_mut()
+            && std::mem::take(&mut self.places[number].bad_read)
+        {
+            *read = Read::Failed;
+            let ticket = *ticket;
+            self.tell_now(&format!("bad-read {number} (read {ticket} of n{number})"));
+        }
         let run = self.places[number].run;
         if !reads.is_empty() && self.places[number].pause_at_read_us > 0 {
             let for_us = std::mem::take(&mut self.places[number].pause_at_read_us);
             self.places[number].paused_until_us = self.now_us + for_us;
             self.tell_now(&format!("pause {number} {for_us} (n{number} reads)"));
         }
-        let reads = reads.into_iter().map(|(ticket, kept)| (ticket, Read::Key(kept)));
-        for (ticket, read) in reads.chain(scans.into_iter().map(|(ticket, part)| (ticket, Read::Part(part)))) {
+        for (ticket, read) in reads {
             let slow = self.chance(1, 50);
             let delay = self.delay(50, if slow { 100_000 } else { 1000 });
             self.after(delay, Event::Read { node: number, run, ticket, read: Box::new(read) });
         }
-        if gate > durable && !std::mem::replace(&mut self.places[number].syncing, true) {
+        if gate > durable && !failed && !std::mem::replace(&mut self.places[number].syncing, true) {
             // What is acknowledged unsynced is at stake for longer.
             let slow = self.plan.rules.ack == Ack::Replicated && self.chance(1, 4);
             let delay = self.delay(100, if slow { 200_000 } else { 2000 });

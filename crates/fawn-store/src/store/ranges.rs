@@ -228,14 +228,14 @@ impl Store {
         slices.map(|slice| slice.horizon).max().unwrap_or(0)
     }
 
-    /// Why heads should take no more puts, if there is a reason: the device is full, or memory is, or merges have fallen
-    /// behind. What is committed is still taken.
-    ///
-    /// # Errors
-    /// That reason.
-    pub fn takes_puts(&mut self) -> Result<(), Refusal> {
-        self.refuse_when_stopped()?;
-        self.refuse_when_full()
+    /// Whether heads should take no more values: the device is full, or memory is. What is committed is still taken.
+    pub fn is_full(&self) -> bool {
+        self.index_is_full() || self.device_is_full()
+    }
+
+    /// Whether merges have fallen behind, so that what is written should wait for them.
+    pub fn is_behind(&self) -> bool {
+        !self.is_full() && self.garbage_is_ahead()
     }
 
     /// Longest entry of a range that the log takes, in bytes.

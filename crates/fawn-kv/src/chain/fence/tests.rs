@@ -72,11 +72,13 @@ fn joined_fences_are_the_higher_of_both_everywhere() {
 /// A store in which everything is durable at once, and what is committed is found.
 #[derive(Default)]
 pub(in crate::chain) struct Plain {
-    kept: BTreeMap<Vec<u8>, Kept>,
+    pub(in crate::chain) kept: BTreeMap<Vec<u8>, Kept>,
     /// Lookups wait for flash.
     pub(in crate::chain) waits: bool,
-    /// Who waits for them.
-    tickets: (BTreeMap<Ticket, RangeId>, Ticket),
+    /// There is no room for values.
+    pub(in crate::chain) full: bool,
+    /// Who waits for lookups.
+    pub(in crate::chain) tickets: (BTreeMap<Ticket, RangeId>, Ticket),
 }
 
 impl RangeStore for Plain {
@@ -125,6 +127,12 @@ impl RangeStore for Plain {
     }
     fn ready(&mut self, _: RangeId) -> bool {
         true
+    }
+    fn is_full(&self) -> bool {
+        self.full
+    }
+    fn has_failed(&self) -> bool {
+        false
     }
     fn forgotten(&self, _: RangeId) -> Seq {
         Seq(0)

@@ -1,0 +1,76 @@
+//! What a member does when its disk is full, or cannot be read.
+//!
+//! **Full.** Members tell their predecessors, so that the head takes no values while one of them has no room; what comes down
+//! the chain is written still, from the store's reserve, and deletions make room. A learner waits with its copy.
+//!
+//! **Cannot be read.** Whoever waits for the read is told so. The manager is told that the copy is damaged: the chain goes on
+//! without it if there is another member, and the node copies the whole range anew. A sole member serves what it can.
+//!
+//! Once *writing* has failed the node says nothing any more ([`RangeStore::has_failed`]): for the others it has crashed.
+
+use super::replica::{Active, Context, Phase, Replica};
+use super::tail::answer;
+use crate::message::{Answer, Health};
+use crate::paths::{Path, took};
+use crate::store::{RangeStore, Ticket};
+
+impl Active {
+    /// Whether this member, or one after it, has no room for more values.
+    pub(super) fn has_no_room<S: RangeStore>(&self, context: &Context<'_, S>) -> bool {
+        self.full_below || context.store.is_full()
+    }
+}
+
+impl Replica {
+    /// Whether the head takes no values, since a member has no room for them.
+    pub(super) fn takes_no_values<S: RangeStore>(&self, context: &Context<'_, S>) -> bool {
+        let full = matches!(&self.phase, Phase::Active(active) if active.has_no_room(context));
+        if full {
+            took(Path::Full);
+        }
+        full
+    }
+
+    /// How this copy is; `full`: the node has no room for more values.
+    pub(super) fn health(&self, full: bool) -> Health {
+        match (self.damaged, full) {
+            (true, _) => Health::Damaged,
+            (false, true) => Health::Full,
+            (false, false) => Health::Sound,
+        }
+    }
+
+    /// What others have copied, or are to take over, may lack what could not be read here.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged
+    }
+
+    /// Some of what is here cannot be read.
+    pub(crate) fn damage(&mut self) {
+        self.damaged = true;
+    }
+
+    /// A lookup or a scan cannot be answered.
+    pub fn unreadable<S: RangeStore>(&mut self, ticket: Ticket, context: &mut Context<'_, S>) {
+        took(Path::Unreadable);
+        self.damage();
+        self.copies.remove(&ticket);
+        let Phase::Active(active) = &mut self.phase else { return };
+        if let Some(get) = active.gets.take_read(ticket) {
+            answer(get, Answer::Unreadable, context);
+        }
+        let Phase::Active(active) = &mut self.phase else { return };
+        for request in active.queue.pop(ticket) {
+            // What was carried out before is known without what it has shown.
+            let known = if self.is_fenced(&request.lies, request.wedge) {
+                Some(Answer::Fenced)
+            } else {
+                self.answered(request.id, context)
+            };
+            self.reply(request.asker, request.id, known.unwrap_or(Answer::Unreadable), context);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
