@@ -360,6 +360,8 @@ pub enum Message {
         last: Position,
         /// See [`Report::held`].
         held: Option<Attempt>,
+        /// It was prepared, and all of its log is synced: if the source's ends there, too, it is level.
+        synced: bool,
     },
     /// To a node: make the log just like the source's.
     Equalise {
@@ -525,6 +527,24 @@ pub enum Message {
         /// The wedges.
         wedges: Vec<(WedgeId, WedgeEpoch)>,
     },
+    /// To a member that is to stay when its chain changes: write now what has to be durable before that, and go on serving.
+    Prepare {
+        /// The node's life.
+        incarnation: Incarnation,
+        /// The range.
+        range: RangeId,
+        /// The attempt that begins.
+        attempt: Attempt,
+    },
+    /// To the manager: it is.
+    Prepared {
+        /// Who is prepared.
+        member: Member,
+        /// The range.
+        range: RangeId,
+        /// For which attempt.
+        attempt: Attempt,
+    },
 }
 
 /// What a front-end that remembers nothing of a get is told with its answer.
@@ -587,6 +607,7 @@ impl Message {
             | Self::Fetch { range, .. }
             | Self::Fetched { range, .. } => Some((*range, None)),
             Self::Learn { range, incarnation, .. }
+            | Self::Prepare { range, incarnation, .. }
             | Self::Seal { range, incarnation, .. }
             | Self::Equalise { range, incarnation, .. } => Some((*range, Some(*incarnation))),
             _ => None,

@@ -24,6 +24,7 @@ macro_rules! bugs {
 }
 
 bugs! {
+    LevelAnyEnd: "a prepared member counts as level wherever its log ends",
     DamagedStays: "a member stays whose copy cannot be read",
     AcceptAfterSeal: "a sealed member goes on",
     SealedTailReads: "a sealed tail answers reads",

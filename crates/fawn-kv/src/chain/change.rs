@@ -24,6 +24,20 @@ pub(super) struct Levelling {
     told_us: Option<u64>,
 }
 
+/// What a member has written for an attempt while it serves, so that it need not once it has sealed: that its log is level as
+/// of then. It says so before it is. But whatever was acknowledged in the present chain is in the log, and stays there; that is
+/// what the next chain has to begin with, whichever attempt it comes of, and this one begins it only if it is level then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prepared {
+    attempt: Attempt,
+    /// That is durable with this.
+    gate: Gate,
+    /// The manager was told that it is …
+    told: bool,
+    /// … and, after the seal, that all of the log is.
+    told_synced: bool,
+}
+
 impl Levelling {
     /// Whether the log is as it should be, if not durable yet.
     pub(super) fn is_level(&self) -> bool {
@@ -43,6 +57,55 @@ impl Replica {
         bug && matches!(self.phase, Phase::Active(_))
     }
 
+    /// The chain is about to change, and this member is to stay.
+    pub(super) fn prepare<S: RangeStore>(&mut self, attempt: Attempt, context: &mut Context<'_, S>) {
+        let Phase::Active(active) = &self.phase else { return };
+        if attempt < self.promised || attempt <= active.chain.attempt || active.chain.is_weak() {
+            return;
+        }
+        let gate = match self.prepared {
+            Some(prepared) if prepared.attempt > attempt => return,
+            Some(prepared) if prepared.attempt == attempt => prepared.gate,
+            _ => context.store.hold(self.range, attempt),
+        };
+        self.prepared = Some(Prepared { attempt, gate, told: false, told_synced: false });
+    }
+
+    pub(super) fn say_prepared<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        let Some(prepared) = self.prepared.as_mut().filter(|prepared| !prepared.told) else { return };
+        if context.store.durable() >= prepared.gate {
+            prepared.told = true;
+            let (member, range, attempt) = (self.me, self.range, prepared.attempt);
+            context.out.push((Address::Manager, Message::Prepared { member, range, attempt }));
+        }
+    }
+
+    /// Says that all of the sealed log is synced, once it is.
+    pub(super) fn say_synced<S: RangeStore>(&mut self, attempt: Attempt, context: &mut Context<'_, S>) {
+        if self.prepared.is_some_and(|prepared| !prepared.told_synced) && self.is_synced_for(attempt, context) {
+            self.say_sealed(attempt, context);
+        }
+    }
+
+    /// Whether it was prepared for the attempt, and all of its log is synced.
+    fn is_synced_for<S: RangeStore>(&self, attempt: Attempt, context: &Context<'_, S>) -> bool {
+        let prepared = self.prepared.filter(|prepared| prepared.attempt == attempt);
+        prepared.is_some_and(|prepared| {
+            let synced = self.synced() >= self.last().seq && context.store.durable() >= prepared.gate;
+            synced || planted(Bug::EqualiseUnsynced)
+        })
+    }
+
+    fn say_sealed<S: RangeStore>(&mut self, attempt: Attempt, context: &mut Context<'_, S>) {
+        let synced = matches!(self.phase, Phase::Sealed(_)) && self.is_synced_for(attempt, context);
+        if let Some(prepared) = self.prepared.as_mut().filter(|_| synced) {
+            prepared.told_synced = true;
+            self.held = Some(attempt);
+        }
+        let (member, range, last, held) = (self.me, self.range, self.last(), self.held);
+        context.out.push((Address::Manager, Message::Sealed { member, range, attempt, last, held, synced }));
+    }
+
     /// The manager is about to change the chain.
     pub(super) fn seal<S: RangeStore>(&mut self, attempt: Attempt, context: &mut Context<'_, S>) {
         let active = self.chain().is_some_and(|chain| chain.attempt >= attempt);
@@ -58,8 +121,8 @@ impl Replica {
         if !levelling && !self.goes_on() {
             self.phase = Phase::Sealed(attempt);
         }
-        let (member, range, last, held) = (self.me, self.range, self.last(), self.held);
-        context.out.push((Address::Manager, Message::Sealed { member, range, attempt, last, held }));
+        self.learn_synced(context);
+        self.say_sealed(attempt, context);
     }
 
     /// The log is to be made like the source's, which ends at `last`.

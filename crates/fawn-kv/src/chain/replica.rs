@@ -1,6 +1,6 @@
 //! The log of a range as the protocol sees it: what is committed, what is not, how far it is synced.
 
-use super::change::Levelling;
+use super::change::{Levelling, Prepared};
 use super::fence::Fences;
 use super::follow::{CopyPart, Copying, Learning, Reading, Wanted};
 use super::head::Queue;
@@ -223,6 +223,8 @@ pub struct Replica {
     pub(super) held: Option<Attempt>,
     /// Some of what is here could not be read: others are to take its place.
     pub(super) damaged: bool,
+    /// What was written for an attempt before it seals.
+    pub(super) prepared: Option<Prepared>,
     /// A copy of what is in the range, or of what it lacks, that has not come to its end.
     pub(super) copying: Option<Copying>,
     /// In a weak range: the member whose log this one was last made to follow, and the attempt that was over then. With
@@ -266,6 +268,7 @@ impl Replica {
             complete: held.is_some(),
             held,
             damaged: false,
+            prepared: None,
             copying: None,
             follows: None,
             copies: BTreeMap::new(),
@@ -293,7 +296,7 @@ impl Replica {
 
     /// The life that it was part of is over.
     pub fn stand_down(&mut self) {
-        (self.phase, self.promised, self.follows) = (Phase::Idle, Attempt(0), None);
+        (self.phase, self.promised, self.follows, self.prepared) = (Phase::Idle, Attempt(0), None, None);
         self.copies.clear();
     }
 
@@ -496,7 +499,7 @@ impl Replica {
     /// Everything goes; from here on the range is not all there.
     pub(super) fn reset<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         context.store.reset(self.range);
-        (self.complete, self.held, self.damaged) = (false, None, false);
+        (self.complete, self.held, self.damaged, self.prepared) = (false, None, false, None);
         (self.meta, self.ahead, self.synced) = (Meta::default(), Alive::default(), Seq(0));
         self.history.clear();
         self.suffix.clear();
@@ -558,6 +561,7 @@ impl Replica {
                 self.take_records(attempt, from, records, context);
             }
             Message::Learn { source, over, consistency, .. } => self.learn(source, over, consistency, context),
+            Message::Prepare { attempt, .. } => self.prepare(attempt, context),
             Message::Seal { attempt, .. } => self.seal(attempt, context),
             Message::Equalise { attempt, source, last, .. } => self.equalise(attempt, source, last, context),
             _ => {}
@@ -577,9 +581,13 @@ impl Replica {
     pub(super) fn progress<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         self.learn_synced(context);
         match &self.phase {
-            Phase::Active(_) => self.flow(context),
+            Phase::Active(_) => {
+                self.flow(context);
+                self.say_prepared(context);
+            }
             Phase::Levelling(_) => self.level(context),
-            Phase::Idle | Phase::Learning(_) | Phase::Sealed(_) => {}
+            Phase::Sealed(attempt) => self.say_synced(*attempt, context),
+            Phase::Idle | Phase::Learning(_) => {}
         }
     }
 }

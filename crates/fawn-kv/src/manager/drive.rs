@@ -1,6 +1,6 @@
 //! How an attempt is driven to its end: seal, equalise, activate.
 
-use super::lead::{Effects, Manager};
+use super::lead::{Drive, Effects, Manager};
 use super::state::{Command, Into, Pending};
 use crate::ids::{Ack, Address, Attempt, Chain, Member, Position, RangeId, Seq};
 use crate::message::Message;
@@ -9,6 +9,8 @@ use crate::planted::{Bug, planted};
 
 /// What an attempt waits for.
 enum Next {
+    /// Members that write beforehand what they can.
+    Prepared,
     /// Seals.
     Seals,
     /// Logs like the source's, which ends there.
@@ -17,6 +19,14 @@ enum Next {
     Nothing(Position),
     /// Nothing will come of it.
     Never,
+}
+
+impl Drive {
+    /// Whether a member's log is known to be like the source's, which ends at `last`, and durable.
+    fn is_level(&self, member: Member, last: Position) -> bool {
+        let ends_there = self.sealed.get(&member) == Some(&last) || planted(Bug::LevelAnyEnd);
+        self.level.contains(&member) || (self.synced.contains(&member) && ends_there)
+    }
 }
 
 impl Manager {
@@ -32,6 +42,7 @@ impl Manager {
                 let alive = self.alive(id, now_us);
                 self.mend_or_begin_again(id, &alive, now_us, effects);
             }
+            Next::Prepared => self.send_prepare(id, now_us, effects),
             Next::Seals => self.send_seals(id, now_us, effects),
             Next::Logs(last) => self.send_equalise(id, &target, source, last, now_us, effects),
             Next::Nothing(last) => match into {
@@ -70,6 +81,9 @@ impl Manager {
         let Some(drive) = self.drives.get(&id).filter(|drive| !gone && !late(drive.begun_us)) else {
             return Next::Never;
         };
+        if self.to_prepare(id, now_us).next().is_some() {
+            return Next::Prepared;
+        }
         let source = if planted(Bug::SourceChosenAgain) {
             source.and(drive.sealed.iter().max_by_key(|(_, last)| **last).map(|(member, _)| *member))
         } else {
@@ -86,10 +100,33 @@ impl Manager {
         let ready = source_end.filter(|_| all_sealed && range.chain.members.iter().all(quiet));
         let Some(last) = ready else { return Next::Seals };
         let early = planted(Bug::ActivateBeforeLevel) && !drive.level.is_empty();
-        if early || target.iter().all(|member| drive.level.contains(member)) {
+        if early || target.iter().all(|member| drive.is_level(*member, last)) {
+            if !target.iter().all(|member| drive.level.contains(member)) {
+                took(Path::LevelAtSeal);
+            }
             return Next::Nothing(last);
         }
         Next::Logs(last)
+    }
+
+    /// Members that stay, and have yet to prepare: while all of the chain live, and for a short time, so that a change that
+    /// mends a chain does not wait.
+    fn to_prepare(&self, id: RangeId, now_us: u64) -> impl Iterator<Item = Member> {
+        let (range, drive) = (&self.state.ranges[&id], &self.drives[&id]);
+        let (members, pending) = (&range.chain.members, range.pending.as_ref());
+        let is_planned = drive.sealed.is_empty()
+            && now_us < drive.begun_us + self.timing.resend_us
+            && !range.chain.is_weak()
+            && members.iter().all(|member| self.is_alive(*member, now_us));
+        let stay = members.iter().filter(move |member| pending.is_some_and(|pending| pending.target.contains(member)));
+        stay.copied().filter(move |member| is_planned && !drive.prepared.contains(member))
+    }
+
+    fn send_prepare(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) {
+        let attempt = self.state.ranges[&id].attempt;
+        let order = |to: Member| (to, Message::Prepare { incarnation: to.incarnation, range: id, attempt });
+        let orders = self.to_prepare(id, now_us).map(order).collect();
+        self.send_for(id, 0, orders, now_us, effects);
     }
 
     fn activate(&mut self, id: RangeId, after: Position, now_us: u64, effects: &mut Effects) {
@@ -171,14 +208,14 @@ impl Manager {
         now_us: u64,
         effects: &mut Effects,
     ) {
-        let (attempt, level) = (self.state.ranges[&id].attempt, &self.drives[&id].level);
+        let (attempt, drive) = (self.state.ranges[&id].attempt, &self.drives[&id]);
         let source = if planted(Bug::SourceChosenAgain) {
             let sealed = &self.drives[&id].sealed;
             source.and(sealed.iter().max_by_key(|(_, last)| **last).map(|(member, _)| *member))
         } else {
             source
         };
-        let rest = target.iter().filter(|member| !level.contains(member));
+        let rest = target.iter().filter(|member| !drive.is_level(**member, last));
         let orders = rest.map(|member| {
             let source = self.source_for(id, *member, source);
             let end = source.filter(|source| source == member).and_then(|own| self.drives[&id].sealed.get(&own));
@@ -186,7 +223,7 @@ impl Manager {
             (*member, Message::Equalise { incarnation: member.incarnation, range: id, attempt, source, last })
         });
         let orders = orders.collect();
-        self.send_for(id, 1, orders, now_us, effects);
+        self.send_for(id, 2, orders, now_us, effects);
     }
 
     /// Tells whoever was in the chain, and whoever is to be, to seal.
@@ -200,7 +237,7 @@ impl Manager {
         rest.dedup();
         let order = |to: Member| (to, Message::Seal { incarnation: to.incarnation, range: id, keys, attempt });
         let orders = rest.into_iter().map(order).collect();
-        self.send_for(id, 0, orders, now_us, effects);
+        self.send_for(id, 1, orders, now_us, effects);
     }
 
     /// Sends the orders of a step of the attempt, not too often.

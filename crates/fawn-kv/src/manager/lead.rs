@@ -36,11 +36,16 @@ pub(super) struct Heard {
 pub(super) struct Drive {
     pub(super) attempt: Attempt,
     pub(super) begun_us: u64,
+    /// Who has written beforehand what has to be durable.
+    pub(super) prepared: BTreeSet<Member>,
     /// Who has sealed, and where its log ends.
     pub(super) sealed: BTreeMap<Member, Position>,
-    pub(super) level: Vec<Member>,
-    /// When seals, and when orders to equalise, were last sent for it.
-    pub(super) sent_us: [Option<u64>; 2],
+    /// Whose log is durable up to there, so that it is level if the source's ends there.
+    pub(super) synced: BTreeSet<Member>,
+    /// Who has been made level.
+    pub(super) level: BTreeSet<Member>,
+    /// When orders to prepare, seals, and orders to equalise were last sent for it.
+    pub(super) sent_us: [Option<u64>; 3],
 }
 
 /// A manager.
@@ -272,20 +277,27 @@ impl Manager {
             {
                 effects.send.push((Address::Node(node), Message::Superseded { incarnation }));
             }
-            Message::Sealed { member, range, attempt, last, held } if self.state.lives(member) => {
+            Message::Prepared { member, range, attempt } if self.state.lives(member) => {
+                if let Some(drive) = self.drives.get_mut(&range).filter(|drive| drive.attempt == attempt) {
+                    drive.prepared.insert(member);
+                    self.drive(range, now_us, effects);
+                }
+            }
+            Message::Sealed { member, range, attempt, last, held, synced } if self.state.lives(member) => {
                 if !self.may_be_source(range, member, held) {
                     return;
                 }
                 if let Some(drive) = self.drives.get_mut(&range).filter(|drive| drive.attempt == attempt) {
                     drive.sealed.insert(member, last);
+                    if synced {
+                        drive.synced.insert(member);
+                    }
                     self.drive(range, now_us, effects);
                 }
             }
             Message::Level { member, range, attempt } if self.state.lives(member) => {
                 if let Some(drive) = self.drives.get_mut(&range).filter(|drive| drive.attempt == attempt) {
-                    if !drive.level.contains(&member) {
-                        drive.level.push(member);
-                    }
+                    drive.level.insert(member);
                     self.drive(range, now_us, effects);
                 }
             }

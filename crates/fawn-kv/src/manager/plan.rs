@@ -348,7 +348,7 @@ impl Manager {
         if self.state.ranges[&id].pending.is_some() {
             took(match self.drives.get(&id) {
                 None => Path::NewLeaderSupersedes,
-                Some(drive) if drive.sent_us[1].is_some() => Path::FailedInEqualise,
+                Some(drive) if drive.sent_us[2].is_some() => Path::FailedInEqualise,
                 Some(_) => Path::FailedInSeal,
             });
         }

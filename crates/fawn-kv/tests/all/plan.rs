@@ -94,8 +94,9 @@ impl Bench {
             Message::Learn { range, .. } => drop(ranges.entry(range).or_default()),
             Message::Seal { range, attempt, .. } => {
                 let (last, held) = (Position::default(), Some(attempt));
-                self.hear(Message::Sealed { member, range, attempt, last, held });
+                self.hear(Message::Sealed { member, range, attempt, last, held, synced: false });
             }
+            Message::Prepare { range, attempt, .. } => self.hear(Message::Prepared { member, range, attempt }),
             Message::Equalise { range, attempt, .. } => self.hear(Message::Level { member, range, attempt }),
             Message::Activate { over, chains, .. } => {
                 ranges.retain(|range, _| !over.contains(range));

@@ -62,6 +62,8 @@ names! {
     FrontSuperseded: "front-superseded",
     FrontHeartbeat: "front-heartbeat",
     FrontLease: "front-lease",
+    Prepare: "prepare",
+    Prepared: "prepared",
 }
 
 /// The kind of messages that a word names: one of [`MESSAGES`], or [`ORDERS`].
@@ -81,7 +83,7 @@ pub fn is_kind(kind: &str, message: &Message) -> bool {
 /// Whether a manager tells a node what to do.
 fn is_order(message: &Message) -> bool {
     let activates = matches!(message, Message::Activate { .. } | Message::Drop { .. });
-    activates || matches!(message, Message::Learn { .. } | Message::Seal { .. } | Message::Equalise { .. })
+    activates || matches!(message, Message::Learn { .. } | Message::Prepare { .. } | Message::Seal { .. } | Message::Equalise { .. })
 }
 
 /// The life of the receiver that the message is for; others do not listen to it.
@@ -93,6 +95,7 @@ pub fn life(message: &Message) -> Option<Incarnation> {
         | Message::Fetched { to, .. } => Some(*to),
         Message::Lease { incarnation, .. }
         | Message::Learn { incarnation, .. }
+        | Message::Prepare { incarnation, .. }
         | Message::Seal { incarnation, .. }
         | Message::Equalise { incarnation, .. }
         | Message::Activate { incarnation, .. }
@@ -159,13 +162,16 @@ pub fn line(message: &Message) -> String {
             format!("{}{}", member(*who), silent.concat())
         }
         Message::Learn { source, .. } => format!("from {}", member(*source)),
-        Message::Seal { attempt, .. } => format!("a{}", attempt.0),
-        Message::Sealed { range, attempt, last, .. } => format!("r{} a{} ends at {}", range.0, attempt.0, place(*last)),
+        Message::Prepare { attempt, .. } | Message::Seal { attempt, .. } => format!("a{}", attempt.0),
+        Message::Sealed { range, attempt, last, synced, .. } => {
+            let synced = if *synced { ", synced" } else { "" };
+            format!("r{} a{} ends at {}{synced}", range.0, attempt.0, place(*last))
+        }
         Message::Equalise { attempt, source, last, .. } => {
             let source = source.map_or_else(|| "nobody".into(), member);
             format!("a{} with {source}, to {}", attempt.0, place(*last))
         }
-        Message::Level { range, attempt, .. } => format!("r{} a{}", range.0, attempt.0),
+        Message::Prepared { range, attempt, .. } | Message::Level { range, attempt, .. } => format!("r{} a{}", range.0, attempt.0),
         Message::Activate { attempt, over, chains, .. } => {
             let over: Vec<String> = over.iter().map(|range| format!(" r{} over", range.0)).collect();
             let chains: Vec<String> =

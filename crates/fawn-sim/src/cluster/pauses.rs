@@ -38,6 +38,7 @@ struct Marks {
     /// Members of the new chain, in all the ranges that come of it.
     parts: usize,
     stopped_us: Option<u64>,
+    sealed: BTreeSet<NodeId>,
     sealed_us: u64,
     level_us: u64,
     logged_us: u64,
@@ -84,9 +85,15 @@ impl Pauses {
     /// A message has come to whom it is for.
     pub(super) fn delivered(&mut self, now_us: u64, message: &Message) {
         match message {
-            Message::Sealed { range, attempt, .. } => {
-                if let Some(marks) = self.marks.get_mut(&(*range, *attempt)).filter(|marks| marks.level_us == 0) {
-                    marks.sealed_us = now_us;
+            Message::Sealed { member, range, attempt, synced, .. } => {
+                if let Some(marks) = self.marks.get_mut(&(*range, *attempt)).filter(|marks| marks.logged_us == 0) {
+                    if marks.sealed.insert(member.node) {
+                        marks.sealed_us = now_us;
+                    }
+                    if *synced {
+                        marks.level_us = now_us;
+                    }
+                    marks.level_us = marks.level_us.max(marks.sealed_us);
                 }
             }
             Message::Level { range, attempt, .. } => {
