@@ -347,6 +347,8 @@ pub enum Message {
         keys: Interval,
         /// The attempt.
         attempt: Attempt,
+        /// Whose log the receiver's is to be like, if that is certain already: it need not wait for the order.
+        source: Option<Member>,
     },
     /// To the manager: the node takes and answers no more in the range until a new chain is active.
     Sealed {

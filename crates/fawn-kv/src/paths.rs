@@ -45,6 +45,7 @@ paths! {
     FlushFollowsMerge: "a flush of a range goes on in a range that it became part of",
     FlushedRest: "of keys that are to be flushed only those are that the flush has not reached yet",
     LevelAtSeal: "members that were prepared are level as they seal, without an order",
+    LevelsAtOnce: "a member follows the source as soon as it has sealed",
     SealSuperseded: "a seal of a lower attempt is refused",
     SealedWhileLevelling: "another attempt seals a log that is being made level",
     Truncated: "a log is cut off",

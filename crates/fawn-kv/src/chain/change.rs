@@ -16,8 +16,8 @@ pub(super) struct Levelling {
     /// Whose; `None` for the source itself, and for a range that begins.
     pub(super) following: Option<Following>,
     source: Option<Member>,
-    /// The end of the source's log.
-    last: Position,
+    /// The end of the source's log, once that is known.
+    pub(super) last: Option<Position>,
     /// The log is as it should be once this is durable.
     gate: Option<Gate>,
     /// The manager was told.
@@ -39,6 +39,12 @@ pub(super) struct Prepared {
 }
 
 impl Levelling {
+    /// A log that is being made like another's whose end is yet to be known.
+    fn with(source: Member, attempt: Attempt) -> Self {
+        let following = Some(Following::of(source));
+        Self { attempt, following, source: Some(source), last: None, gate: None, told_us: None }
+    }
+
     /// Whether the log is as it should be, if not durable yet.
     pub(super) fn is_level(&self) -> bool {
         self.gate.is_some()
@@ -97,7 +103,7 @@ impl Replica {
     }
 
     fn say_sealed<S: RangeStore>(&mut self, attempt: Attempt, context: &mut Context<'_, S>) {
-        let synced = matches!(self.phase, Phase::Sealed(_)) && self.is_synced_for(attempt, context);
+        let synced = self.is_complete() && self.is_synced_for(attempt, context);
         if let Some(prepared) = self.prepared.as_mut().filter(|_| synced) {
             prepared.told_synced = true;
             self.held = Some(attempt);
@@ -107,7 +113,12 @@ impl Replica {
     }
 
     /// The manager is about to change the chain.
-    pub(super) fn seal<S: RangeStore>(&mut self, attempt: Attempt, context: &mut Context<'_, S>) {
+    pub(super) fn seal<S: RangeStore>(
+        &mut self,
+        attempt: Attempt,
+        source: Option<Member>,
+        context: &mut Context<'_, S>,
+    ) {
         let active = self.chain().is_some_and(|chain| chain.attempt >= attempt);
         if (attempt < self.promised && !planted(Bug::NoAttemptCheck)) || active {
             took(Path::SealSuperseded);
@@ -118,11 +129,18 @@ impl Replica {
         }
         let levelling = matches!(&self.phase, Phase::Levelling(levelling) if levelling.attempt == attempt);
         self.promised = attempt;
+        let source = source.filter(|source| *source != self.me && self.follows.is_none());
         if !levelling && !self.goes_on() {
-            self.phase = Phase::Sealed(attempt);
+            self.phase = source.map_or(Phase::Sealed(attempt), |source| {
+                took(Path::LevelsAtOnce);
+                Phase::Levelling(Levelling::with(source, attempt))
+            });
         }
         self.learn_synced(context);
         self.say_sealed(attempt, context);
+        if !levelling && source.is_some() {
+            self.ask(context);
+        }
     }
 
     /// The log is to be made like the source's, which ends at `last`.
@@ -133,6 +151,15 @@ impl Replica {
         last: Position,
         context: &mut Context<'_, S>,
     ) {
+        if let Phase::Levelling(levelling) = &mut self.phase
+            && levelling.attempt == attempt
+            && source.is_some()
+        {
+            // It has begun by itself.
+            levelling.last.get_or_insert(last);
+            levelling.told_us = None;
+            return self.ask(context);
+        }
         match &self.phase {
             Phase::Sealed(sealed) if *sealed == attempt => {}
             Phase::Sealed(_) if planted(Bug::NoAttemptCheck) => {}
@@ -157,6 +184,7 @@ impl Replica {
             self.reset(context);
             (self.complete, self.copying) = (true, None);
         }
+        let last = Some(last);
         self.phase = Phase::Levelling(Levelling { attempt, following, source, last, gate: None, told_us: None });
         self.ask(context);
     }
@@ -165,8 +193,9 @@ impl Replica {
     pub(super) fn level<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         let (complete, log_end, range, member) = (self.is_complete(), self.last(), self.range, self.me);
         let Phase::Levelling(levelling) = &mut self.phase else { return };
-        let reaches = planted(Bug::NoTruncation) && log_end.seq >= levelling.last.seq;
-        if !complete || (log_end != levelling.last && !reaches) {
+        let Some(last) = levelling.last else { return };
+        let reaches = planted(Bug::NoTruncation) && log_end.seq >= last.seq;
+        if !complete || (log_end != last && !reaches) {
             return;
         }
         let attempt = levelling.attempt;

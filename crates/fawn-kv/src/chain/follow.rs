@@ -385,6 +385,9 @@ impl Replica {
             // An answer to an older question.
             return;
         }
+        if let Phase::Levelling(levelling) = &mut self.phase {
+            levelling.last.get_or_insert(last);
+        }
         // Part of the answer may have come before. Only where it contradicts what is here, or says that the source's log
         // ends, is anything cut off.
         let known = entries.iter().take_while(|entry| self.has(entry.position)).count();

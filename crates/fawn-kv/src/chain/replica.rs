@@ -562,7 +562,7 @@ impl Replica {
             }
             Message::Learn { source, over, consistency, .. } => self.learn(source, over, consistency, context),
             Message::Prepare { attempt, .. } => self.prepare(attempt, context),
-            Message::Seal { attempt, .. } => self.seal(attempt, context),
+            Message::Seal { attempt, source, .. } => self.seal(attempt, source, context),
             Message::Equalise { attempt, source, last, .. } => self.equalise(attempt, source, last, context),
             _ => {}
         }
@@ -585,7 +585,10 @@ impl Replica {
                 self.flow(context);
                 self.say_prepared(context);
             }
-            Phase::Levelling(_) => self.level(context),
+            Phase::Levelling(levelling) => {
+                self.say_synced(levelling.attempt, context);
+                self.level(context);
+            }
             Phase::Sealed(attempt) => self.say_synced(*attempt, context),
             Phase::Idle | Phase::Learning(_) => {}
         }

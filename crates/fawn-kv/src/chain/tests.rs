@@ -98,7 +98,7 @@ fn obey(replica: &mut Replica, orders: impl IntoIterator<Item = Message>) -> Vec
 }
 
 fn seal(attempt: Attempt) -> Message {
-    Message::Seal { incarnation: ME.incarnation, range: RangeId(0), attempt, keys: Interval::ALL }
+    Message::Seal { incarnation: ME.incarnation, range: RangeId(0), attempt, keys: Interval::ALL, source: None }
 }
 
 fn equalise(attempt: Attempt, source: Option<Member>, last: Position) -> Message {

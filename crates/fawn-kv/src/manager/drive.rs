@@ -235,7 +235,14 @@ impl Manager {
         rest.retain(|member| !sealed.contains_key(member));
         rest.sort_unstable();
         rest.dedup();
-        let order = |to: Member| (to, Message::Seal { incarnation: to.incarnation, range: id, keys, attempt });
+        // A member of the chain that is in force has all that is needed; any other has yet to show that.
+        let pending = range.pending.as_ref();
+        let source = pending.and_then(|pending| pending.source).filter(|source| range.chain.place(*source).is_some());
+        let order = |to: Member| {
+            let is_wanted = pending.is_some_and(|pending| pending.target.contains(&to)) && !range.chain.is_weak();
+            let (incarnation, source) = (to.incarnation, source.filter(|_| is_wanted));
+            (to, Message::Seal { incarnation, range: id, keys, attempt, source })
+        };
         let orders = rest.into_iter().map(order).collect();
         self.send_for(id, 1, orders, now_us, effects);
     }

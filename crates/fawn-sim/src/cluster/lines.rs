@@ -83,7 +83,11 @@ pub fn is_kind(kind: &str, message: &Message) -> bool {
 /// Whether a manager tells a node what to do.
 fn is_order(message: &Message) -> bool {
     let activates = matches!(message, Message::Activate { .. } | Message::Drop { .. });
-    activates || matches!(message, Message::Learn { .. } | Message::Prepare { .. } | Message::Seal { .. } | Message::Equalise { .. })
+    activates
+        || matches!(
+            message,
+            Message::Learn { .. } | Message::Prepare { .. } | Message::Seal { .. } | Message::Equalise { .. }
+        )
 }
 
 /// The life of the receiver that the message is for; others do not listen to it.
@@ -171,7 +175,9 @@ pub fn line(message: &Message) -> String {
             let source = source.map_or_else(|| "nobody".into(), member);
             format!("a{} with {source}, to {}", attempt.0, place(*last))
         }
-        Message::Prepared { range, attempt, .. } | Message::Level { range, attempt, .. } => format!("r{} a{}", range.0, attempt.0),
+        Message::Prepared { range, attempt, .. } | Message::Level { range, attempt, .. } => {
+            format!("r{} a{}", range.0, attempt.0)
+        }
         Message::Activate { attempt, over, chains, .. } => {
             let over: Vec<String> = over.iter().map(|range| format!(" r{} over", range.0)).collect();
             let chains: Vec<String> =

@@ -39,6 +39,8 @@ struct Marks {
     parts: usize,
     stopped_us: Option<u64>,
     sealed: BTreeSet<NodeId>,
+    /// Members that have said that their log is durable: it is level, or about to be made so.
+    level: BTreeSet<NodeId>,
     sealed_us: u64,
     level_us: u64,
     logged_us: u64,
@@ -90,14 +92,16 @@ impl Pauses {
                     if marks.sealed.insert(member.node) {
                         marks.sealed_us = now_us;
                     }
-                    if *synced {
+                    if *synced && marks.level.insert(member.node) {
                         marks.level_us = now_us;
                     }
                     marks.level_us = marks.level_us.max(marks.sealed_us);
                 }
             }
-            Message::Level { range, attempt, .. } => {
-                if let Some(marks) = self.marks.get_mut(&(*range, *attempt)).filter(|marks| marks.logged_us == 0) {
+            Message::Level { member, range, attempt } => {
+                if let Some(marks) = self.marks.get_mut(&(*range, *attempt)).filter(|marks| marks.logged_us == 0)
+                    && marks.level.insert(member.node)
+                {
                     marks.level_us = now_us;
                 }
             }

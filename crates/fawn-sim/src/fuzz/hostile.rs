@@ -160,7 +160,7 @@ impl Bench {
         let (over, chains) = (Vec::new(), vec![(RANGE, chain)]);
         for message in [
             Message::Welcome { nonce: 1, incarnation },
-            Message::Seal { incarnation, range, keys: Interval::ALL, attempt },
+            Message::Seal { incarnation, range, keys: Interval::ALL, attempt, source: None },
             Message::Equalise { incarnation, range, attempt, source: None, last },
             Message::Activate { incarnation, attempt, over, chains: chains.clone() },
         ] {

@@ -59,7 +59,7 @@ fn an_empty_range_takes_less_than_16_kib() {
     let taken = allocation_counter::measure(|| {
         for (range, keys) in ranges.into_iter().enumerate() {
             let (range, attempt) = (RangeId(range as u32), Attempt(1));
-            let seal = Message::Seal { incarnation, range, keys, attempt };
+            let seal = Message::Seal { incarnation, range, keys, attempt, source: None };
             node.receive(now, Address::Manager, seal, &mut out);
             out.clear();
         }

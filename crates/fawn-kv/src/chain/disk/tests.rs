@@ -54,8 +54,8 @@ fn a_full_head_takes_deletions_and_no_values() {
 /// A member of a chain of two, which it has begun.
 fn first_or_last(members: [Member; 2]) -> Replica {
     let mut replica = Replica::new(RANGE, ME, recovered(Meta::default(), Vec::new()));
-    let seal = Message::Seal { incarnation: ME.incarnation, range: RANGE, attempt: Attempt(2), keys: Interval::ALL };
     let (incarnation, range, attempt) = (ME.incarnation, RANGE, Attempt(2));
+    let seal = Message::Seal { incarnation, range, attempt, keys: Interval::ALL, source: None };
     let level = Message::Equalise { incarnation, range, attempt, source: None, last: Position::default() };
     let mut store = Plain::default();
     for order in [seal, level] {

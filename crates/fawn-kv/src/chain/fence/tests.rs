@@ -197,7 +197,11 @@ pub(in crate::chain) fn alone(meta: Meta) -> Replica {
     let last = replica.last();
     step(&mut replica, |replica, context| {
         let (attempt, incarnation, range) = (Attempt(2), ME.incarnation, RangeId(0));
-        replica.receive(Address::Manager, Message::Seal { incarnation, range, attempt, keys: Interval::ALL }, context);
+        replica.receive(
+            Address::Manager,
+            Message::Seal { incarnation, range, attempt, keys: Interval::ALL, source: None },
+            context,
+        );
         let source = Some(ME);
         replica.receive(Address::Manager, Message::Equalise { incarnation, range, attempt, source, last }, context);
         let members = vec![ME];
