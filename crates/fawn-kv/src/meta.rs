@@ -55,6 +55,11 @@ impl Alive {
         }
     }
 
+    /// Stretches that flushes tell apart.
+    pub fn stretches(&self) -> usize {
+        self.flushes.values().count()
+    }
+
     /// Whether no flush tells the two apart.
     pub fn is_flushed_as(&self, other: &Self) -> bool {
         self.flushes == other.flushes

@@ -74,6 +74,8 @@ bugs! {
     ServeBeforeFences: "a front-end serves a wedge before its fences are committed",
     CopyNotFollowed: "a learner lacks what is committed while it copies",
     ExpiredExecutes: "a request of a forgotten session is carried out",
+    ForgottenWithoutHorizon: "sessions are forgotten without a horizon",
+    RefusedThoughSent: "a request counts as refused although a try was not answered",
     OnlyTheHighest: "of each session only the highest request is remembered",
     SplitLosesSessions: "a split loses the session table",
     MergeLosesSessions: "a merge loses the session tables",

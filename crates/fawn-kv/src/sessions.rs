@@ -8,6 +8,7 @@ use crate::planted::{Bug, planted};
 use crate::steps::Steps;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
 
 /// What is known of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,50 @@ pub enum Known {
     Answered,
     /// The session is not remembered, and began too long ago for that to mean that it is new.
     Expired,
+    /// Nothing, and there is no room for another session.
+    NoRoom,
+    /// Nothing, and there is no room for another request of its session before it says that more are answered.
+    TooMany,
+}
+
+/// How much a range remembers, at most. Records that are not committed yet may add to it, and two ranges that are merged
+/// come to twice as much until the first record of the new one.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Sessions.
+    pub sessions: usize,
+    /// Requests of one session.
+    pub unanswered: usize,
+    /// Requests of all sessions, and ends of the stretches that flushes have reached.
+    pub requests: usize,
+    /// A session that was used within so many seconds is not forgotten to make room for another.
+    pub least_s: u32,
+    /// Of sessions that begin more than so many seconds later than the range's time there are half as many at most.
+    pub early_s: u32,
+}
+
+/// Bytes that what a range remembers of sessions is encoded in, at most, with [`Bounds::default`] and as many records that are
+/// not committed as [`Timing::pending`](crate::chain::Timing) allows: it fits into one message.
+pub const ENCODED_BYTES: usize = 4 << 20;
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { sessions: 4096, unanswered: 4096, requests: 16_384, least_s: 60, early_s: 3600 }
+    }
+}
+
+impl Bounds {
+    /// With so many sessions and requests more.
+    #[must_use]
+    pub fn and(self, more: usize) -> Self {
+        Self { sessions: self.sessions + more, requests: self.requests + more, ..self }
+    }
+
+    /// For a member that refuses nobody.
+    #[must_use]
+    pub fn doubled(self) -> Self {
+        Self { sessions: 2 * self.sessions, requests: 2 * self.requests, ..self }
+    }
 }
 
 /// The requests of one session.
@@ -39,6 +84,16 @@ impl Session {
         self.used <= idle_since && began(name) <= horizon
     }
 
+    /// Nothing is remembered but its name, and none of its requests is carried out any more.
+    fn spend(&mut self) {
+        self.done.clear();
+        self.answered = u64::MAX;
+    }
+
+    fn is_spent(&self) -> bool {
+        self.answered == u64::MAX && self.done.is_empty()
+    }
+
     /// Forgets requests that are answered. Whoever asks says which are: any number may be.
     fn forget_answered(&mut self) {
         self.done = self.answered.checked_add(1).map_or_else(BTreeMap::new, |first| self.done.split_off(&first));
@@ -49,6 +104,7 @@ impl Session {
 ///
 /// A session's number begins with the Unix second at which it began: the horizon is one of those.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Encoded")]
 pub struct Sessions {
     by: BTreeMap<u64, Session>,
     /// A session that began up to this second, and is not there, has been forgotten.
@@ -56,30 +112,90 @@ pub struct Sessions {
     /// Of flushes that were carried out and are not known to be answered: which keys they have reached. It may be some of
     /// the range only, where ranges that were merged were not all asked before.
     flushed: BTreeMap<RequestId, Steps<bool>>,
+    /// Requests in `by`, and ends of stretches in `flushed`.
+    #[serde(skip)]
+    requests: usize,
+}
+
+/// [`Sessions`] as they are encoded: the rest follows.
+#[derive(Deserialize)]
+#[serde(rename = "Sessions")]
+struct Encoded {
+    by: BTreeMap<u64, Session>,
+    horizon: u32,
+    flushed: BTreeMap<RequestId, Steps<bool>>,
+}
+
+impl From<Encoded> for Sessions {
+    fn from(Encoded { by, horizon, flushed }: Encoded) -> Self {
+        let mut sessions = Self { by, horizon, flushed, requests: 0 };
+        sessions.count_again();
+        sessions
+    }
 }
 
 impl Sessions {
     /// What is known of a request.
     pub fn known(&self, id: RequestId) -> Known {
+        self.judged(id, |_| Known::New)
+    }
+
+    /// The same at range time `time`, and whether there is room for the request, which says that all up to `answered` are.
+    pub fn known_within(&self, id: RequestId, answered: u64, time: u32, bounds: &Bounds) -> Known {
+        let is_full = self.requests >= bounds.requests;
+        self.judged(id, |session| match session {
+            None if is_full || self.by.len() >= bounds.sessions => Known::NoRoom,
+            None if self.is_too_early(id.session, time, bounds) => Known::NoRoom,
+            // What makes room is always taken.
+            Some(Session { done, .. }) if is_full || done.len() >= bounds.unanswered => {
+                let makes_room = done.first_key_value().is_some_and(|(first, _)| *first <= answered);
+                if makes_room { Known::New } else { Known::TooMany }
+            }
+            _ => Known::New,
+        })
+    }
+
+    /// What is known of a request; `new`: if that is nothing, by what is known of its session.
+    fn judged(&self, id: RequestId, new: impl FnOnce(Option<&Session>) -> Known) -> Known {
         let Some(session) = self.by.get(&id.session) else {
-            let expired = self.has_forgotten(id.session) && !planted(Bug::ExpiredExecutes);
-            return if expired { Known::Expired } else { Known::New };
+            let expired = self.is_before_horizon(id.session) && !planted(Bug::ExpiredExecutes);
+            return if expired { Known::Expired } else { new(None) };
         };
         match session.done.get(&id.number) {
             Some((position, outcome)) => Known::Done(*position, *outcome),
             None if id.number <= session.answered => Known::Answered,
-            None => Known::New,
+            None => new(Some(session)),
         }
     }
 
-    /// Whether the session is one of those that a [`Change::Expire`] of these seconds would have forgotten.
-    pub fn would_forget(&self, session: u64, idle_since: u32, horizon: u32) -> bool {
-        self.by.get(&session).is_some_and(|known| known.is_over(session, idle_since, horizon))
+    /// Whether a session begins in a time to come, and too many do. They cannot be forgotten before.
+    fn is_too_early(&self, session: u64, time: u32, bounds: &Bounds) -> bool {
+        let early = time.saturating_add(bounds.early_s);
+        began(session) > early && self.begin_after(early).count() >= bounds.sessions / 2
+    }
+
+    /// The sessions that begin later than a second.
+    fn begin_after(&self, second: u32) -> impl Iterator<Item = &Session> {
+        self.by.range((Excluded(last_of(second)), Unbounded)).map(|(_, session)| session)
+    }
+
+    /// The second of its last committed record, if the session is remembered.
+    pub fn used(&self, session: u64) -> Option<u32> {
+        self.by.get(&session).map(|session| session.used)
     }
 
     /// Whether the session may have been here, and is not remembered.
     fn has_forgotten(&self, session: u64) -> bool {
-        self.horizon > 0 && began(session) <= self.horizon && !self.by.contains_key(&session)
+        self.is_before_horizon(session) && !self.by.contains_key(&session)
+    }
+
+    fn is_before_horizon(&self, session: u64) -> bool {
+        self.horizon > 0 && began(session) <= self.horizon
+    }
+
+    fn count_again(&mut self) {
+        let requests: usize = self.by.values().map(|session| session.done.len()).sum();
+        self.requests = requests + self.flushed.values().map(|keys| keys.values().count()).sum::<usize>();
     }
 
     /// The keys that the flush of this name has reached.
@@ -90,25 +206,32 @@ impl Sessions {
     /// Notes what a committed record answers.
     pub fn commit(&mut self, entry: &Entry) {
         if let Change::Expire { idle_since, horizon } = entry.change {
-            self.horizon = self.horizon.max(horizon);
-            let before = self.by.len();
-            self.by.retain(|name, session| !session.is_over(*name, idle_since, horizon));
-            self.flushed.retain(|id, _| self.by.contains_key(&id.session));
-            if self.by.len() < before {
-                took(Path::SessionsForgotten);
-            }
+            self.expire(idle_since, horizon);
         }
         let Some(Asked { id, answered, outcome, .. }) = entry.asked else { return };
         let session = self.by.entry(id.session).or_default();
+        self.requests -= session.done.len();
         session.used = session.used.max(entry.time);
+        let mut flushes = matches!(entry.change, Change::Flush { .. });
         if answered > session.answered {
             session.answered = answered;
             session.forget_answered();
+            let before = self.flushed.len();
             self.flushed.retain(|flush, _| flush.session != id.session || flush.number > answered);
+            flushes |= self.flushed.len() < before;
         }
         if planted(Bug::OnlyTheHighest) {
             session.done = session.done.split_off(&id.number);
         }
+        self.note(entry, id, outcome);
+        if flushes {
+            self.count_again();
+        }
+    }
+
+    /// Remembers a request that was carried out.
+    fn note(&mut self, entry: &Entry, id: RequestId, outcome: Outcome) {
+        let session = self.by.entry(id.session).or_default();
         if id.number > session.answered {
             let before = session.done.insert(id.number, (entry.position, outcome));
             let flushes = if let Change::Flush { keys, .. } = &entry.change { keys.as_slice() } else { &[] };
@@ -117,6 +240,28 @@ impl Sessions {
             for keys in flushes {
                 self.flushed.entry(id).or_default().add(keys);
             }
+        }
+        self.requests += session.done.len();
+    }
+
+    /// Forgets sessions that were not used since a second. Of one whose name begins later than `horizon`, the name is kept:
+    /// no horizon would keep its requests off.
+    fn expire(&mut self, idle_since: u32, horizon: u32) {
+        if !planted(Bug::ForgottenWithoutHorizon) {
+            self.horizon = self.horizon.max(horizon);
+        }
+        let before = self.by.len();
+        self.by.retain(|name, session| !session.is_over(*name, idle_since, horizon));
+        let early = self.by.range_mut((Excluded(last_of(horizon)), Unbounded)).map(|(_, session)| session);
+        for session in early.filter(|session| session.used <= idle_since && !session.is_spent()) {
+            took(Path::SessionSpent);
+            session.spend();
+        }
+        let by = &self.by;
+        self.flushed.retain(|id, _| by.get(&id.session).is_some_and(|session| session.answered < id.number));
+        self.count_again();
+        if self.by.len() < before {
+            took(Path::SessionsForgotten);
         }
     }
 
@@ -142,6 +287,7 @@ impl Sessions {
         }
         self.flushed.retain(|id, _| self.by.get(&id.session).is_some_and(|session| session.answered < id.number));
         self.horizon = self.horizon.max(other.horizon);
+        self.count_again();
         self
     }
 
@@ -155,15 +301,46 @@ impl Sessions {
         self.by.is_empty()
     }
 
-    /// Whether one of them was used last, and began, up to a second.
+    /// Whether a [`Change::Expire`] of this second would forget any of them.
     pub fn forgets_any(&self, idle_since: u32) -> bool {
-        self.by.iter().any(|(name, session)| session.is_over(*name, idle_since, idle_since))
+        let is_over = |(name, session): (&u64, &Session)| {
+            let is_to_come = began(*name) > idle_since;
+            session.used <= idle_since && !(is_to_come && session.is_spent())
+        };
+        self.by.iter().any(is_over)
+    }
+
+    /// The second of last use up to which sessions have to be forgotten so that there is room again; `None`: there is.
+    pub fn overfull(&self, bounds: &Bounds) -> Option<u32> {
+        let (mut sessions, mut requests) = (self.by.len(), self.requests);
+        if sessions < bounds.sessions && requests < bounds.requests {
+            return None;
+        }
+        // One that began later than it was used leaves its name.
+        let of = |(name, session): (&u64, &Session)| (session.used, began(*name) <= session.used, session.done.len());
+        let mut uses: Vec<(u32, bool, usize)> = self.by.iter().map(of).collect();
+        uses.sort_unstable();
+        let mut upto = 0;
+        for (used, goes, done) in uses {
+            upto = used;
+            sessions -= usize::from(goes);
+            requests -= done;
+            if sessions < bounds.sessions - bounds.sessions / 8 && requests < bounds.requests - bounds.requests / 8 {
+                break;
+            }
+        }
+        Some(upto)
     }
 }
 
 /// The Unix second at which a session began.
 fn began(session: u64) -> u32 {
     (session >> 32) as u32
+}
+
+/// The last name of a session that begins in a second.
+fn last_of(second: u32) -> u64 {
+    u64::from(second) << 32 | u64::from(u32::MAX)
 }
 
 /// Whether a planted bug carries requests out twice, for the checker to notice.
@@ -175,6 +352,7 @@ pub(crate) fn may_double() -> bool {
         Bug::MergeLosesSessions,
         Bug::AnsweredExecutes,
         Bug::ExpiredExecutes,
+        Bug::ForgottenWithoutHorizon,
         Bug::OnlyTheHighest,
     ]
     .into_iter()
@@ -182,39 +360,4 @@ pub(crate) fn may_double() -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ids::{Address, Asker, Epoch, Seq};
-
-    #[test]
-    fn of_two_ranges_that_become_one_neither_brings_back_a_session_that_the_other_has_forgotten() {
-        let asker = Asker { address: Address::Client(1), tag: 0 };
-        let id = |number| RequestId { session: 5 << 32, number };
-        let entry = |seq, time, change, id: Option<RequestId>| {
-            let asked = id.map(|id| Asked { id, answered: 0, asker, outcome: Outcome::Deleted, shown: None });
-            Entry { position: Position { epoch: Epoch(1), seq: Seq(seq) }, time, key: Vec::new(), change, asked }
-        };
-        let (mut one, mut other) = (Sessions::default(), Sessions::default());
-        one.commit(&entry(1, 7, Change::Nothing, Some(id(1))));
-        one.commit(&entry(2, 20, Change::Expire { idle_since: 10, horizon: 10 }, None));
-        other.commit(&entry(1, 8, Change::Nothing, Some(id(2))));
-        for merged in [one.clone().merged(other.clone()), other.merged(one)] {
-            assert_eq!(merged.known(id(1)), Known::Expired, "it was carried out in one of them");
-        }
-    }
-
-    #[test]
-    fn a_session_may_say_that_all_there_can_be_is_answered() {
-        let mut sessions = Sessions::default();
-        for (seq, answered) in [(1, 0), (2, u64::MAX)] {
-            let (id, asker) = (RequestId { session: 5, number: seq }, Asker { address: Address::Client(1), tag: 0 });
-            let asked = Some(Asked { id, answered, asker, outcome: Outcome::Deleted, shown: None });
-            let position = Position { epoch: Epoch(1), seq: Seq(seq) };
-            sessions.commit(&Entry { position, time: 7, key: Vec::new(), change: Change::Nothing, asked });
-        }
-        let sessions = Sessions::default().merged(sessions);
-        for number in [1, 2, 3, u64::MAX] {
-            assert_eq!(sessions.known(RequestId { session: 5, number }), Known::Answered);
-        }
-    }
-}
+mod tests;

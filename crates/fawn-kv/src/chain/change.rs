@@ -266,6 +266,7 @@ impl Replica {
         self.commit(after.seq, answers, context);
         let (time, change) = (self.ahead.time, Change::Begin { after });
         self.append(Entry { position, time, key: Vec::new(), change, asked: None }, context);
+        self.forget_overfull(context);
     }
 
     /// The range is over. If its log is level, all of it is committed, and this says so; if not, what is not known to be

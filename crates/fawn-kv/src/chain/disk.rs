@@ -65,7 +65,7 @@ impl Replica {
             let known = if self.is_fenced(&request.lies, request.wedge) {
                 Some(Answer::Fenced)
             } else {
-                self.answered(request.id, context)
+                self.answered(request.id, request.answered, context)
             };
             self.reply(request.asker, request.id, known.unwrap_or(Answer::Unreadable), context);
         }

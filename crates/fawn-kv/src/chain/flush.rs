@@ -16,6 +16,9 @@ use crate::steps::Steps;
 use crate::store::RangeStore;
 use fawn_ring::Interval;
 
+/// Stretches of a range that flushes tell apart, about, at most.
+const STRETCHES: usize = 4096;
+
 /// What is asked: [`Message::Flush`](crate::message::Message::Flush).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flush {
@@ -41,7 +44,7 @@ impl Replica {
             return self.reply(asker, id, Answer::Fenced, context);
         }
         let mut reached = self.meta.sessions.flushed(id).cloned().unwrap_or_default();
-        match self.answered(id, context) {
+        match self.answered(id, answered, context) {
             Some(answer @ Answer::Done { .. }) => {
                 if reached.lacks(&keys).is_empty() || planted(Bug::FlushDoneInPart) {
                     return self.reply(asker, id, answer, context);
@@ -59,10 +62,12 @@ impl Replica {
         let behind = !active.is_silent() && !context.store.ready(self.range);
         self.under_way(id, &mut reached);
         let rest = reached.lacks(&keys);
+        // What is flushed stretch by stretch is remembered so; of the whole range it is one stretch again.
+        let in_pieces = keys != self.keys && self.ahead.stretches() >= STRETCHES;
         if rest.is_empty() {
             // It is answered once it is committed, or at the next try.
             took(Path::RetryWaits);
-        } else if self.is_crowded(context) || behind {
+        } else if self.is_crowded(context) || behind || in_pieces {
             self.reply(asker, id, Answer::Busy, context);
         } else {
             if rest != [keys] {

@@ -1,6 +1,6 @@
 //! Requests at the head: never carried out twice, conditions judged against the newest state.
 
-use super::replica::{Active, Context, Phase, Replica};
+use super::replica::{Active, Context, Phase, Replica, Timing};
 use crate::entry::{Asked, Change, Entry, Kept, Shown, Version};
 use crate::ids::{Asker, Epoch, Position, RequestId, Seq, WedgeEpoch};
 use crate::message::Answer;
@@ -46,8 +46,12 @@ pub(super) struct Queue {
     /// Bytes of keys and operations that wait.
     bytes: usize,
     reads: BTreeMap<Ticket, Vec<u8>>,
-    /// Range time at which sessions were last looked through for forgotten ones.
+    /// Second at which sessions were last looked through for forgotten ones.
     expired_at: u32,
+    /// The record by which some were forgotten last.
+    expiry: Seq,
+    /// The range's time, and since when by the member's own clock it is that.
+    stands: (u32, u64),
 }
 
 impl Queue {
@@ -105,7 +109,7 @@ impl Replica {
             // there before.
             return self.reply(asker, id, Answer::Fenced, context);
         }
-        let again = match self.answered(id, context) {
+        let again = match self.answered(id, request.answered, context) {
             // What it showed is looked up.
             Some(Answer::Done { outcome, .. }) if outcome.shows_item() => true,
             Some(answer) => return self.reply(asker, id, answer, context),
@@ -159,13 +163,14 @@ impl Replica {
         }
     }
 
-    /// What a request can be answered at once, if anything: it was carried out, or cannot be, here.
-    pub(super) fn answered<S: RangeStore>(&self, id: RequestId, context: &Context<'_, S>) -> Option<Answer> {
+    /// What a request can be answered at once, if anything: it was carried out, or cannot be, here. It says that all of its
+    /// session are answered up to `upto`.
+    pub(super) fn answered<S: RangeStore>(&self, id: RequestId, upto: u64, context: &Context<'_, S>) -> Option<Answer> {
         let Phase::Active(active) = &self.phase else { return Some(Answer::NotMine) };
         if !active.is_head() {
             return Some(Answer::NotMine);
         }
-        match self.meta.sessions.known(id) {
+        match self.meta.sessions.known_within(id, upto, self.ahead.time, &context.timing.sessions) {
             Known::Done(..) if planted(Bug::NoDedupe) => {}
             Known::Answered if planted(Bug::AnsweredExecutes) => {}
             Known::Done(position, outcome) => {
@@ -176,7 +181,16 @@ impl Replica {
                 took(if known == Known::Expired { Path::SessionExpired } else { Path::RetryRefused });
                 return Some(Answer::Unknown { time: self.ahead.time });
             }
-            Known::New if self.forgets(id, context) => return Some(Answer::Busy),
+            Known::New | Known::NoRoom | Known::TooMany if self.forgets(id.session, active) => {
+                return Some(Answer::Busy);
+            }
+            // Whoever does not answer cannot refuse either.
+            Known::NoRoom | Known::TooMany
+                if active.is_silent() || self.asked.contains_key(&id) || active.queue.holds(id) => {}
+            known @ (Known::NoRoom | Known::TooMany) => {
+                took(if known == Known::NoRoom { Path::NoRoomForSession } else { Path::TooManyUnanswered });
+                return Some(Answer::Busy);
+            }
             Known::New => {}
         }
         if planted(Bug::RetryBeforeCommit)
@@ -188,32 +202,74 @@ impl Replica {
         active.is_too_short().then_some(Answer::TooFew)
     }
 
-    /// Whether the request's session is about to be forgotten: a record of it that came after that would bring it back
-    /// without what it has asked before.
-    fn forgets<S: RangeStore>(&self, id: RequestId, context: &Context<'_, S>) -> bool {
-        let (sessions, idle_s) = (&self.meta.sessions, context.timing.session_idle_s);
-        let is_idle = sessions.would_forget(id.session, self.ahead.time.saturating_sub(idle_s), u32::MAX);
-        let forgets = |entry: &Entry| match entry.change {
-            Change::Expire { idle_since, horizon } => sessions.would_forget(id.session, idle_since, horizon),
-            _ => false,
-        };
-        is_idle && self.suffix.iter().any(forgets)
+    /// Whether a session is about to be forgotten: a record of it that came after that would bring it back without what it
+    /// has asked before.
+    fn forgets(&self, session: u64, active: &Active) -> bool {
+        if active.queue.expiry <= self.meta.committed.seq {
+            return false;
+        }
+        let mut used = self.meta.sessions.used(session);
+        self.suffix.iter().any(|entry| {
+            if entry.asked.as_ref().is_some_and(|asked| asked.id.session == session) {
+                used = used.max(Some(entry.time));
+            }
+            matches!(entry.change, Change::Expire { idle_since, .. } if used.is_some_and(|used| used <= idle_since))
+        })
     }
 
-    /// Forgets sessions that have not been used for long.
+    /// Forgets sessions that have not been used for long and, if there are too many, those used least recently.
     pub(super) fn expire_sessions<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         let Phase::Active(active) = &mut self.phase else { return };
-        // Whoever does not answer cannot say that it has forgotten: it remembers for longer than the owner.
-        let idle_s = context.timing.session_idle_s.saturating_mul(if active.is_silent() { 2 } else { 1 });
-        let idle_since = self.ahead.time.saturating_sub(idle_s);
+        let Timing { session_idle_s, sessions: bounds, .. } = context.timing;
+        let time = self.ahead.time;
+        if active.queue.stands.0 != time {
+            active.queue.stands = (time, context.now_us);
+        }
+        // The range's time stands still while nothing is written, and nothing may be before there is room. Nor need the clock
+        // of the day have come so far.
+        let stood_s = context.now_us.saturating_sub(active.queue.stands.1) / 1_000_000;
+        let now = time.saturating_add(stood_s as u32).max(context.unix);
         // Once a second is enough.
-        if !active.is_head() || active.queue.expired_at >= self.ahead.time {
+        let is_under_way = active.queue.expiry > self.meta.committed.seq;
+        if !active.is_head() || active.queue.expired_at >= now || is_under_way {
             return;
         }
-        active.queue.expired_at = self.ahead.time;
-        if self.meta.sessions.forgets_any(idle_since) {
-            let change = Change::Expire { idle_since, horizon: idle_since };
-            self.append_next(Vec::new(), change, None, context);
+        active.queue.expired_at = now;
+        let sessions = &self.meta.sessions;
+        // Whoever does not answer cannot say that it has forgotten, or that it is full: it remembers for longer than the
+        // owner, and more.
+        let (idle, room) = if active.is_silent() {
+            (time.saturating_sub(session_idle_s.saturating_mul(2)), sessions.overfull(&bounds.doubled()))
+        } else {
+            let least = now.saturating_sub(bounds.least_s);
+            (time.saturating_sub(session_idle_s), sessions.overfull(&bounds).map(|upto| upto.min(least)))
+        };
+        self.forget_sessions(idle, room, context);
+    }
+
+    /// Of two ranges that were merged, remembers no more than of one.
+    pub(super) fn forget_overfull<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        let Timing { sessions: bounds, pending, .. } = context.timing;
+        let is_head = matches!(&self.phase, Phase::Active(active) if active.is_head() && !active.is_silent());
+        if is_head {
+            let room = self.meta.sessions.overfull(&bounds.and(pending));
+            self.forget_sessions(0, room, context);
+        }
+    }
+
+    /// Appends a record that forgets the sessions that were not used since the later of two seconds, if there are any:
+    /// since `idle`, or since `room` to make room.
+    fn forget_sessions<S: RangeStore>(&mut self, idle: u32, room: Option<u32>, context: &mut Context<'_, S>) {
+        let idle_since = room.map_or(idle, |room| room.max(idle));
+        if !self.meta.sessions.forgets_any(idle_since) {
+            return;
+        }
+        if idle_since > idle {
+            took(Path::SessionsMadeRoom);
+        }
+        let expiry = self.append_next(Vec::new(), Change::Expire { idle_since, horizon: idle_since }, None, context);
+        if let Phase::Active(active) = &mut self.phase {
+            active.queue.expiry = expiry;
         }
     }
 
@@ -236,7 +292,7 @@ impl Replica {
         let (asker, id) = (request.asker, request.id);
         let is_fenced = self.is_fenced(&request.lies, request.wedge);
         let was_given_up = self.meta.sessions.known(id) == Known::Answered;
-        match self.answered(id, context).filter(|_| !is_fenced && !was_given_up) {
+        match self.answered(id, request.answered, context).filter(|_| !is_fenced && !was_given_up) {
             Some(Answer::Done { outcome, position, again, .. }) => {
                 let shown = self.shown_again(&request.key, outcome, position, kept);
                 self.reply(asker, id, Answer::Done { outcome, position, again, shown }, context);

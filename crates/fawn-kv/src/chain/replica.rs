@@ -12,7 +12,7 @@ use crate::message::{Answer, Message, Report};
 use crate::meta::{Alive, Meta};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
-use crate::sessions::Sessions;
+use crate::sessions::{Bounds, Sessions};
 use crate::store::{Gate, RangeStore, Recovered, Ticket};
 use fawn_ring::{Interval, Secret};
 use std::collections::{BTreeMap, VecDeque};
@@ -50,6 +50,8 @@ pub struct Timing {
     pub unsynced: usize,
     /// Seconds of the range's time after which a session that is not used is forgotten.
     pub session_idle_s: u32,
+    /// What a range remembers of sessions.
+    pub sessions: Bounds,
     /// A node that was not heard of for so long loses its places on the ring.
     pub gone_us: u64,
     /// For so long after it was last heard that two nodes do not hear each other they are kept out of one chain.
@@ -75,6 +77,7 @@ impl Default for Timing {
             pending_bytes: 16 << 20,
             unsynced: 65_536,
             session_idle_s: 3600,
+            sessions: Bounds::default(),
             gone_us: 30_000_000,
             broken_us: 60_000_000,
             silent_us: 700_000,

@@ -1,6 +1,6 @@
 //! What comes back, and what it says of the newest version of its key.
 
-use super::flights::{Age, Work, age};
+use super::flights::{Age, Tag, Work, age};
 use super::machine::Front;
 use crate::chain::Now;
 use crate::entry::{Kept, Version};
@@ -14,20 +14,22 @@ impl Front {
     /// A chain, or another front-end, has answered.
     pub(super) fn answered(
         &mut self,
-        (id, tag): (RequestId, u64),
+        (id, Tag { flight: tag, number }): (RequestId, Tag),
         answer: Answer,
         until: u32,
         now: Now,
         out: &mut Vec<(Address, Message)>,
     ) {
         let now_us = now.us;
-        let Some(flight) = self.flights.get(tag).filter(|flight| flight.id == id) else {
+        let Some(flight) = self.flights.get_mut(tag).filter(|flight| flight.id == id) else {
             // To a try that was given up, or answered otherwise; or of a flush.
             return match answer {
                 Answer::Found(Some(kept)) if planted(Bug::LateReplyFills) => self.fill_late(kept),
-                answer => self.flush_answered(id, tag, &answer, now_us, out),
+                answer => self.flush_answered(id, Tag { flight: tag, number }, &answer, now_us, out),
             };
         };
+        flight.tries.answered(number, &answer);
+        let flight = &*flight;
         match answer {
             Answer::Found(kept) if flight.is_get() => {
                 self.found(tag, kept.as_ref(), until, now_us);
@@ -38,13 +40,14 @@ impl Front {
                 self.end(tag, &answer, out);
             }
             Answer::Unknown { time } if !flight.is_get() => {
-                self.session.forgotten(id.session, time);
+                self.sessions.forgotten(id.session, time);
                 self.end_unknown(tag, &Answer::Unknown { time }, out);
             }
             Answer::Malformed | Answer::TooLarge if !flight.is_get() => self.end(tag, &answer, out),
             Answer::Fenced => {
-                if flight.epoch.is_some() && flight.epoch == self.own_at(&flight.place).map(|own| own.epoch) {
-                    let wedge = self.routes.wedge_at(&flight.place).map(|(wedge, _)| wedge);
+                let (epoch, place) = (flight.epoch, flight.place);
+                if epoch.is_some() && epoch == self.own_at(&place).map(|own| own.epoch) {
+                    let wedge = self.routes.wedge_at(&place).map(|(wedge, _)| wedge);
                     self.lose(wedge.expect("a wedge that is owned is known"));
                 }
                 self.ask_view(now_us, out);

@@ -5,6 +5,8 @@
 
 use crate::entry::Kept;
 use crate::ids::{Asker, Position, RequestId, WedgeEpoch};
+use crate::message::Answer;
+use crate::planted::{Bug, planted};
 use fawn_ring::Key;
 use std::collections::BTreeMap;
 
@@ -40,6 +42,77 @@ pub(super) enum Work {
     },
 }
 
+/// What an answer is to: a request, and which try of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tag {
+    pub(super) flight: u64,
+    /// Less than [`MOST_TRIES`].
+    pub(super) number: u32,
+}
+
+/// Tries that are told apart, and one more that stands for all others.
+const MOST_TRIES: u32 = u64::BITS;
+
+impl Tag {
+    /// What it says on the wire.
+    pub(super) fn of(tag: u64) -> Self {
+        Self { flight: tag / u64::from(MOST_TRIES), number: (tag % u64::from(MOST_TRIES)) as u32 }
+    }
+}
+
+impl From<Tag> for u64 {
+    fn from(Tag { flight, number }: Tag) -> Self {
+        flight.wrapping_mul(Self::from(MOST_TRIES)) | Self::from(number)
+    }
+}
+
+/// The tries of a request.
+#[derive(Debug, Default)]
+pub(super) struct Tries {
+    begun: u32,
+    /// Those that may have been carried out, or may be yet: a bit each.
+    open: u64,
+    /// The last refusal, if it says more than that it may be tried again.
+    refusal: Option<Answer>,
+}
+
+impl Tries {
+    /// The number of the next try, which so many may carry out, of whom one answers.
+    pub(super) fn begin(&mut self, writers: usize) -> u32 {
+        let last = MOST_TRIES - 1;
+        // What becomes of a try that others may carry out as well, its refusal does not say.
+        let number = if writers > 1 { last } else { self.begun.min(last) };
+        self.begun = self.begun.saturating_add(1);
+        self.open |= 1 << number;
+        number
+    }
+
+    /// A try was answered. If that is a refusal, nothing was done by it, nor will be.
+    pub(super) fn answered(&mut self, number: u32, answer: &Answer) {
+        self.refusal = match answer {
+            Answer::NotMine | Answer::Busy | Answer::Fenced | Answer::AskAgain => None,
+            Answer::TooFew | Answer::Full | Answer::Unreadable => Some(answer.clone()),
+            _ => return,
+        };
+        if number < MOST_TRIES - 1 {
+            self.open &= !(1 << number);
+        }
+    }
+
+    /// What is said of these at the deadline: a refusal if each try was refused; if not, that nobody knows.
+    pub(super) fn last_word<'a>(mut tries: impl Iterator<Item = &'a Self> + Clone) -> Answer {
+        if !tries.clone().all(Self::is_refused) {
+            return Answer::TimedOut;
+        }
+        tries.find_map(|tries| tries.refusal.clone()).unwrap_or(Answer::Busy)
+    }
+
+    /// Whether nothing was done, nor will be.
+    pub(super) fn is_refused(&self) -> bool {
+        self.open == 0 || planted(Bug::RefusedThoughSent)
+    }
+}
+
 /// One request.
 #[derive(Debug)]
 pub(super) struct Flight {
@@ -54,6 +127,7 @@ pub(super) struct Flight {
     pub(super) began_us: u64,
     /// When it was last tried.
     pub(super) sent_us: Option<u64>,
+    pub(super) tries: Tries,
     /// The epoch as of which its chain was asked; `None`: not asked, or another front-end was.
     pub(super) epoch: Option<WedgeEpoch>,
     /// The newest version of the key that was seen when its chain was asked first.
@@ -74,6 +148,7 @@ impl Flight {
             forwarded: false,
             began_us,
             sent_us: None,
+            tries: Tries::default(),
             epoch: None,
             newest: Age::default(),
             fills: true,

@@ -5,7 +5,7 @@
 //! is not cached any more; then it answers. All are asked under the one name of the request, again and again, whoever owns
 //! a wedge by then and whatever the ranges are: each range remembers which keys the flush has reached.
 
-use super::flights::Waiter;
+use super::flights::{Tag, Tries, Waiter};
 use super::machine::Front;
 use crate::chain::Now;
 use crate::ids::{Address, Asker, RequestId, WedgeEpoch, WedgeId};
@@ -29,6 +29,16 @@ struct Flush {
     began_us: u64,
     /// Wedges that are not flushed.
     parts: BTreeMap<WedgeId, Part>,
+    /// Something is flushed.
+    begun: bool,
+}
+
+impl Flush {
+    /// What is said of it when it is given up.
+    fn last_word(&self) -> Answer {
+        let tries = self.parts.values().flat_map(|part| &part.asked).map(|asked| &asked.tries);
+        if self.begun { Answer::TimedOut } else { Tries::last_word(tries) }
+    }
 }
 
 /// A flush of one wedge.
@@ -38,16 +48,24 @@ struct Part {
     /// Keys that are flushed.
     reached: Steps<bool>,
     /// What was asked for, and as what.
-    asked: Vec<(Interval, u64)>,
+    asked: Vec<Question>,
     /// As of which wedge epoch it was asked for last.
     epoch: Option<WedgeEpoch>,
     sent_us: Option<u64>,
 }
 
+/// Some keys of a wedge that were asked for.
+#[derive(Debug)]
+struct Question {
+    keys: Interval,
+    tag: u64,
+    tries: Tries,
+}
+
 impl Part {
-    /// The tag under which these keys were asked for.
-    fn tag(&self, keys: &Interval) -> Option<u64> {
-        self.asked.iter().find(|(asked, _)| asked == keys).map(|(_, tag)| *tag)
+    /// What was asked for, if it was.
+    fn question(&mut self, which: impl Fn(&Question) -> bool) -> Option<&mut Question> {
+        self.asked.iter_mut().find(|question| which(question))
     }
 
     /// It is asked for as of this epoch.
@@ -61,13 +79,13 @@ impl Part {
     /// These keys are asked for under a new tag.
     fn ask(&mut self, keys: Interval, tag: u64) {
         let within = |inner: &Interval, outer: &Interval| outer.low <= inner.low && inner.high <= outer.high;
-        if self.asked.iter().any(|(asked, _)| within(&keys, asked)) {
+        if self.asked.iter().any(|asked| within(&keys, &asked.keys)) {
             took(Path::FlushFollowsSplit);
         }
-        if self.asked.iter().any(|(asked, _)| within(asked, &keys)) {
+        if self.asked.iter().any(|asked| within(&asked.keys, &keys)) {
             took(Path::FlushFollowsMerge);
         }
-        self.asked.push((keys, tag));
+        self.asked.push(Question { keys, tag, tries: Tries::default() });
     }
 }
 
@@ -90,7 +108,7 @@ impl Flushes {
 
     fn remove(&mut self, name: Name) -> Option<Flush> {
         let flush = self.by_name.remove(&name)?;
-        for (_, tag) in flush.parts.values().flat_map(|part| &part.asked) {
+        for Question { tag, .. } in flush.parts.values().flat_map(|part| &part.asked) {
             self.tags.remove(tag);
         }
         Some(flush)
@@ -132,9 +150,9 @@ impl Front {
             return self.refuse(waiter, out);
         }
         if answered.is_none() {
-            id = self.session.number(now.unix, self.timing.session_idle_s);
+            id = self.sessions.number(None, now.unix, self.timing.session_idle_s);
         }
-        let flush = Flush { answered, due, waiters: vec![waiter], began_us: now.us, parts };
+        let flush = Flush { answered, due, waiters: vec![waiter], began_us: now.us, parts, begun: false };
         self.flushes.by_name.insert((id, wedge), flush);
         self.go_on((id, wedge), now.us, out);
     }
@@ -142,9 +160,10 @@ impl Front {
     /// Time has passed. Whether anything is not answered.
     pub(super) fn tick_flushes(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) -> bool {
         for name in self.flushes.by_name.keys().copied().collect::<Vec<_>>() {
-            if now_us >= self.flushes.by_name[&name].began_us + self.limits.deadline_us {
-                self.counts.timed_out += 1;
-                self.end_flush(name, &Answer::TimedOut, out);
+            let flush = &self.flushes.by_name[&name];
+            if now_us >= flush.began_us + self.limits.deadline_us {
+                let answer = self.counts.given_up(flush.last_word());
+                self.end_flush(name, &answer, out);
             } else {
                 self.go_on(name, now_us, out);
             }
@@ -162,10 +181,16 @@ impl Front {
             match self.own.get(&wedge).map(|own| (own.epoch, own.is_served())) {
                 Some((_, false)) => {}
                 Some((epoch, true)) => self.ask_chains(name, wedge, epoch, now_us, out),
-                None if name.1.is_some() => return self.end_flush(name, &Answer::AskAgain, out),
+                None if name.1.is_some() => return self.end_moved(name, out),
                 None => self.ask_owner(name, wedge, now_us, out),
             }
         }
+    }
+
+    /// Ends a flush of a wedge that another front-end owns by now.
+    fn end_moved(&mut self, name: Name, out: &mut Vec<(Address, Message)>) {
+        let is_refused = self.flushes.by_name[&name].last_word() != Answer::TimedOut;
+        self.end_flush(name, &if is_refused { Answer::AskAgain } else { Answer::TimedOut }, out);
     }
 
     /// Asks the heads of all ranges that have keys of a wedge of its own which are not known to be flushed.
@@ -179,14 +204,14 @@ impl Front {
     ) {
         let flush = &self.flushes.by_name[&name];
         let (part, id, due) = (&flush.parts[&wedge], name.0, flush.due);
-        let answered = self.answered_up_to(flush.answered);
+        let answered = self.answered_up_to(id, flush.answered);
         let parts = self.routes.parts(&part.wedge).filter(|(.., keys)| !part.reached.lacks(keys).is_empty());
         let asks: Vec<_> = parts.map(|(range, chain, keys)| (range, chain.clone(), keys)).collect();
         if let Some(part) = self.flushes.part(name, wedge) {
             part.begin(epoch, now_us);
         }
         for (range, chain, keys) in asks {
-            let asker = self.flush_asker(name, wedge, keys);
+            let asker = self.flush_asker(name, wedge, keys, chain.writers().len());
             Message::Flush { range, id, answered, asker, wedge: epoch, keys, due }.to_writers(&chain, out);
         }
     }
@@ -197,35 +222,35 @@ impl Front {
         let (epoch, keys) = (known.epoch, known.keys);
         let Some(owner) = known.owner.filter(|owner| owner.front != self.id) else { return };
         let flush = &self.flushes.by_name[&name];
-        let (answered, due) = (Some(self.answered_up_to(flush.answered)), flush.due);
+        let (answered, due) = (Some(self.answered_up_to(name.0, flush.answered)), flush.due);
         if let Some(part) = self.flushes.part(name, wedge) {
             part.begin(epoch, now_us);
         }
         self.counts.forwards += 1;
-        let asker = self.flush_asker(name, wedge, keys);
+        let asker = self.flush_asker(name, wedge, keys, 1);
         let ask = Message::AskFlush { id: name.0, answered, asker, wedge: Some(wedge), due };
         out.push((Address::Front(owner.front), ask));
     }
 
-    /// Who is answered when these keys are flushed.
-    fn flush_asker(&mut self, name: Name, wedge: WedgeId, keys: Interval) -> Asker {
-        let part = self.flushes.part(name, wedge).expect("a flush that is asked for is under way");
-        let tag = part.tag(&keys);
-        let tag = tag.unwrap_or_else(|| {
+    /// Who is answered when these keys are flushed, by so many.
+    fn flush_asker(&mut self, name: Name, wedge: WedgeId, keys: Interval, writers: usize) -> Asker {
+        const UNDER_WAY: &str = "a flush that is asked for is under way";
+        if self.flushes.part(name, wedge).expect(UNDER_WAY).question(|asked| asked.keys == keys).is_none() {
             let tag = self.next_tag();
             self.flushes.tags.insert(tag, (name, wedge, keys));
-            let part = self.flushes.part(name, wedge).expect("a flush that is asked for is under way");
-            part.ask(keys, tag);
-            tag
-        });
-        Asker { address: Address::Front(self.id), tag }
+            self.flushes.part(name, wedge).expect(UNDER_WAY).ask(keys, tag);
+        }
+        let part = self.flushes.part(name, wedge).expect(UNDER_WAY);
+        let question = part.question(|asked| asked.keys == keys).expect("what is asked for is noted");
+        let (flight, number) = (question.tag, question.tries.begin(writers));
+        Asker { address: Address::Front(self.id), tag: Tag { flight, number }.into() }
     }
 
     /// A head, or the owner of another wedge, has answered.
     pub(super) fn flush_answered(
         &mut self,
         id: RequestId,
-        tag: u64,
+        Tag { flight: tag, number }: Tag,
         answer: &Answer,
         now_us: u64,
         out: &mut Vec<(Address, Message)>,
@@ -233,16 +258,21 @@ impl Front {
         let Some((name, wedge, keys)) = self.flushes.tags.get(&tag).copied().filter(|(name, ..)| name.0 == id) else {
             return;
         };
-        let Some(part) = self.flushes.part(name, wedge) else { return };
+        let Some(flush) = self.flushes.by_name.get_mut(&name) else { return };
+        let Some(part) = flush.parts.get_mut(&wedge) else { return };
+        if let Some(question) = part.question(|asked| asked.tag == tag) {
+            question.tries.answered(number, answer);
+        }
         match answer {
             Answer::Done { .. } | Answer::Flushed => {
+                flush.begun = true;
                 part.reached.add(&keys);
                 if part.reached.lacks(&part.wedge).is_empty() {
                     self.end_part(name, wedge, out);
                 }
             }
             Answer::Unknown { time } => {
-                self.session.forgotten(id.session, *time);
+                self.sessions.forgotten(id.session, *time);
                 self.end_flush(name, answer, out);
             }
             Answer::Fenced => {
@@ -262,7 +292,7 @@ impl Front {
         let flush = self.flushes.by_name.get_mut(&name).expect("a flush whose part ends is under way");
         let part = flush.parts.remove(&wedge).expect("a part that ends was there");
         let is_last = flush.parts.is_empty();
-        for (_, tag) in &part.asked {
+        for Question { tag, .. } in &part.asked {
             self.flushes.tags.remove(tag);
         }
         self.forget(&part.wedge);
@@ -275,7 +305,7 @@ impl Front {
     fn end_flush(&mut self, name: Name, answer: &Answer, out: &mut Vec<(Address, Message)>) {
         let Some(flush) = self.flushes.remove(name) else { return };
         if flush.answered.is_none() {
-            self.session.ended(name.0.number);
+            self.sessions.ended(name.0);
         }
         if name.1.is_none() && *answer == Answer::Flushed {
             took(Path::FlushedByWedges);

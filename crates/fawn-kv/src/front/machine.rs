@@ -1,18 +1,19 @@
 //! The machine: what it is asked, and where it sends it.
 
 use super::cache::Cache;
-use super::flights::{Flight, Flights, Waiter, Work};
+use super::flights::{Flight, Flights, Tag, Tries, Waiter, Work};
 use super::flush::{AskFlush, Flushes};
 use super::life::Life;
 use super::many::Many;
 use super::routes::Routes;
-use super::session::Session;
+use super::session::Sessions;
 use super::wedge::Own;
 use crate::chain::{Now, Timing};
 use crate::entry::Kept;
 use crate::ids::{Address, Asker, Chain, FrontId, NodeId, RequestId, WedgeId};
 use crate::message::{Answer, Continuation, Message};
 use crate::operation::is_past;
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use fawn_ring::{Key, Secret};
 use std::collections::BTreeMap;
@@ -75,13 +76,24 @@ pub struct Counts {
     pub many: u64,
     /// Flushes that were asked for here, and carried out.
     pub flushes: u64,
-    /// Requests that were not taken on.
+    /// Requests that were not taken on, or refused at every try.
     pub busy: u64,
     /// Requests that were given up.
     pub timed_out: u64,
 }
 
 impl Counts {
+    /// Counts a request whose deadline has come, by what it is answered.
+    pub(super) fn given_up(&mut self, answer: Answer) -> Answer {
+        if answer == Answer::TimedOut {
+            self.timed_out += 1;
+        } else {
+            took(Path::RefusedAtDeadline);
+            self.busy += 1;
+        }
+        answer
+    }
+
     /// Adds what has happened to another front-end.
     pub fn add(&mut self, other: &Self) {
         self.hits += other.hits;
@@ -123,7 +135,7 @@ pub struct Front {
     secret: Secret,
     pub(super) life: Life,
     next_tag: u64,
-    pub(super) session: Session,
+    pub(super) sessions: Sessions,
     pub(super) routes: Routes,
     pub(super) own: BTreeMap<WedgeId, Own>,
     pub(super) cache: Cache,
@@ -136,8 +148,8 @@ pub struct Front {
 }
 
 impl Front {
-    /// A front-end that starts. `nonce` was never used before, nor were the hundreds after it, and its lower half is the
-    /// lower half of nobody else's sessions.
+    /// A front-end that starts. `nonce` was never used before, nor were the 255 after it, and their lower halves are the
+    /// lower halves of nobody else's sessions.
     pub fn new(id: FrontId, nonce: u64, timing: Timing, limits: Limits, secret: Secret) -> Self {
         Self {
             id,
@@ -146,7 +158,7 @@ impl Front {
             secret,
             life: Life::new(nonce),
             next_tag: 0,
-            session: Session::new(nonce as u32),
+            sessions: Sessions::new(nonce as u32),
             routes: Routes::default(),
             own: BTreeMap::new(),
             cache: Cache::new(limits.cache_bytes),
@@ -182,8 +194,7 @@ impl Front {
         for tag in self.flights.tags() {
             let flight = self.flights.get(tag).expect("nothing has ended since");
             if now_us >= flight.began_us + self.limits.deadline_us {
-                self.counts.timed_out += 1;
-                self.end_unknown(tag, &Answer::TimedOut, out);
+                self.give_up(tag, out);
             } else if flight.sent_us.is_none_or(|sent| now_us >= sent + self.limits.retry_us) {
                 unanswered = true;
                 self.send(tag, now_us, out);
@@ -209,7 +220,7 @@ impl Front {
                 self.ask_flush(AskFlush { id, answered, asker, wedge, due }, now, out);
             }
             Message::Reply { id, tag, continuation: None, until, answer } => {
-                self.answered((id, tag), answer, until, now, out);
+                self.answered((id, Tag::of(tag)), answer, until, now, out);
             }
             Message::Reply { id, continuation: Some(continuation), answer, .. } => {
                 self.pass_on(id, continuation, answer, now.us, out);
@@ -270,7 +281,8 @@ impl Front {
             None => Work::Get,
             Some(operation) => {
                 if answered.is_none() {
-                    id = self.session.number(now.unix, self.timing.session_idle_s);
+                    let range = self.routes.range_at(&place).map(|(range, _)| range);
+                    id = self.sessions.number(range, now.unix, self.timing.session_idle_s);
                 }
                 Work::Write { operation, answered }
             }
@@ -341,11 +353,15 @@ impl Front {
                 }
                 sent
             }
-            None if flight.forwarded => return self.end(tag, &Answer::AskAgain, out),
+            None if flight.forwarded => {
+                let answer = if flight.tries.is_refused() { Answer::AskAgain } else { Answer::TimedOut };
+                return self.end_unknown(tag, &answer, out);
+            }
             None => {
                 let owner = wedge.owner.filter(|owner| owner.front != self.id);
                 if let Some(owner) = owner {
-                    out.push((Address::Front(owner.front), self.forward(tag)));
+                    let ask = self.forward(tag);
+                    out.push((Address::Front(owner.front), ask));
                     self.counts.forwards += u64::from(first);
                     // What comes back is another's answer.
                     self.flights.get_mut(tag).expect("it is in flight").fills = false;
@@ -359,21 +375,22 @@ impl Front {
     }
 
     /// Sends a request to its chain, to each member that is to have it; whether it is known whom to ask.
-    fn ask_chain(&self, tag: u64, out: &mut Vec<(Address, Message)>) -> bool {
-        let flight = self.flights.get(tag).expect("what is sent is in flight");
-        let (Some((range, chain)), Some(own)) = (self.routes.range_at(&flight.place), self.own_at(&flight.place))
-        else {
-            return false;
-        };
-        let (id, key, wedge) = (flight.id, flight.key.clone(), own.epoch);
-        let asker = Asker { address: Address::Front(self.id), tag };
+    fn ask_chain(&mut self, tag: u64, out: &mut Vec<(Address, Message)>) -> bool {
+        let place = self.flights.get(tag).expect("what is sent is in flight").place;
+        let Some(wedge) = self.own_at(&place).map(|own| own.epoch) else { return false };
+        let Some((range, chain)) = self.routes.range_at(&place) else { return false };
+        let flight = self.flights.get_mut(tag).expect("what is sent is in flight");
+        let number = flight.tries.begin(chain.writers().len());
+        let (id, key) = (flight.id, flight.key.clone());
+        let asker = Asker { address: Address::Front(self.id), tag: Tag { flight: tag, number }.into() };
         match &flight.work {
             Work::Get => {
                 let to = if flight.sent_us.is_none() { reader(chain, tag) } else { chain.answerer().node };
                 out.push((Address::Node(to), Message::Get { range, id, asker, wedge, key, continuation: None }));
             }
             Work::Write { operation, answered } => {
-                let (operation, answered) = (operation.clone(), self.answered_up_to(*answered));
+                let answered = answered.unwrap_or_else(|| self.sessions.answered(id.session));
+                let operation = operation.clone();
                 let epoch = chain.epoch;
                 let request = Message::Request { range, id, answered, asker, wedge, epoch, key, operation };
                 request.to_writers(chain, out);
@@ -383,27 +400,38 @@ impl Front {
     }
 
     /// The request for another front-end.
-    fn forward(&self, tag: u64) -> Message {
+    fn forward(&mut self, tag: u64) -> Message {
+        let flight = self.flights.get_mut(tag).expect("what is sent is in flight");
+        let number = flight.tries.begin(1);
         let flight = self.flights.get(tag).expect("what is sent is in flight");
-        let asker = Asker { address: Address::Front(self.id), tag };
+        let asker = Asker { address: Address::Front(self.id), tag: Tag { flight: tag, number }.into() };
         let (answered, operation) = match &flight.work {
             Work::Get => (None, None),
-            Work::Write { operation, answered } => (Some(self.answered_up_to(*answered)), Some(operation.clone())),
+            Work::Write { operation, answered } => {
+                (Some(self.answered_up_to(flight.id, *answered)), Some(operation.clone()))
+            }
         };
         let (id, key) = (flight.id, flight.key.clone());
         Message::Ask { id, answered, asker, forwarded: true, key, operation, continuation: None }
     }
 
-    /// As far as a request's session is answered; `None`: the front-end's own.
-    pub(super) fn answered_up_to(&self, answered: Option<u64>) -> u64 {
-        answered.unwrap_or_else(|| self.session.answered())
+    /// As far as a request's session is answered; `None`: it is one of the front-end's own.
+    pub(super) fn answered_up_to(&self, id: RequestId, answered: Option<u64>) -> u64 {
+        answered.unwrap_or_else(|| self.sessions.answered(id.session))
+    }
+
+    /// The deadline of a request has come. If each try was refused, it is; if not, nobody knows.
+    fn give_up(&mut self, tag: u64, out: &mut Vec<(Address, Message)>) {
+        let tries = &self.flights.get(tag).expect("what is given up is in flight").tries;
+        let answer = self.counts.given_up(Tries::last_word(std::iter::once(tries)));
+        self.end_unknown(tag, &answer, out);
     }
 
     /// Ends a request with an answer for all who wait for it.
     pub(super) fn end(&mut self, tag: u64, answer: &Answer, out: &mut Vec<(Address, Message)>) {
         let Some(flight) = self.flights.remove(tag) else { return };
         if let Work::Write { answered: None, .. } = flight.work {
-            self.session.ended(flight.id.number);
+            self.sessions.ended(flight.id);
         }
         for waiter in flight.waiters {
             self.deliver(waiter, answer.clone(), out);

@@ -8,7 +8,7 @@
 //! # Layout
 //!
 //! * [`Front`]: the machine: requests in, answers out. `answers`: what comes back from chains and other front-ends.
-//! * `session`: its own session. `life`: its name, its lease, its wedges. `wedge`: a wedge that it owns. `routes`: who is in which chain and who owns
+//! * `session`: its own sessions. `life`: its name, its lease, its wedges. `wedge`: a wedge that it owns. `routes`: who is in which chain and who owns
 //!   what.
 //! * [`Cache`]: the newest versions of few keys. `flights`: what was asked and is not answered. `many`: many gets as one.
 //!   `flush`: flushes, through the owners of all wedges.

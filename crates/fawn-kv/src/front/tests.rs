@@ -345,7 +345,9 @@ fn what_is_anothers_goes_one_hop() {
     let sent = bench.set("k", "v");
     assert_eq!((sent.to, sent.id), (Address::Front(OTHER), RequestId { session: 9, number: 1 }), "under the same name");
     assert_eq!(answers(&bench.reply(&sent, Answer::AskAgain)), [], "it asks again, when it knows more");
-    assert_eq!(asked(&bench.tick(200_000)), sent);
+    let again = asked(&bench.tick(200_000));
+    assert_eq!(again, Sent { tag: again.tag, ..sent.clone() });
+    assert_ne!(again.tag, sent.tag, "each try has an answer of its own");
     let asker = Asker { address: Address::Client(4), tag: 1 };
     let (id, key) = (RequestId { session: 9, number: 50 }, b"k".to_vec());
     let forwarded =
@@ -375,13 +377,14 @@ fn a_retry_of_what_is_under_way_is_not_sent_twice() {
 }
 
 #[test]
-fn those_without_a_session_are_numbered_in_its_own() {
+fn those_without_a_session_are_numbered_in_its_own_by_range() {
     let mut bench = Bench::serving();
     let mut sent = Vec::new();
-    for number in 0..3 {
+    for number in 0..4 {
         let operation = Some(postcard::to_allocvec(&Operation::Store(Store::set(b"v"))).unwrap());
         let asker = Asker { address: Address::Client(4), tag: number };
-        let (id, key) = (RequestId { session: 1, number: 1 }, format!("k{number}").into_bytes());
+        let (id, key) =
+            (RequestId { session: 1, number: 1 }, ["k0", "k1", "k2", "k0"][number as usize].as_bytes().to_vec());
         let out = bench.hear(Message::Ask {
             id,
             answered: None,
@@ -394,13 +397,13 @@ fn those_without_a_session_are_numbered_in_its_own() {
         let Some((_, Message::Request { id, answered, .. })) = out.first() else { panic!("{out:?}") };
         sent.push((id.session, id.number, *answered));
         if number == 1 {
-            // The second is answered, the first is not: nothing up to the second is all answered.
+            // The second is answered; the first is not, which is in another range.
             let sent = asked(&out);
             bench.stored(&sent, 5, false);
         }
     }
-    let name = 10_u64 << 32 | LOW;
-    assert_eq!(sent, [(name, 1, 0), (name, 2, 0), (name, 3, 0)]);
+    let [lower, upper] = [1, 2].map(|of| 10_u64 << 32 | (LOW + of));
+    assert_eq!(sent, [(upper, 1, 0), (lower, 1, 0), (lower, 2, 1), (upper, 2, 0)]);
 }
 
 #[test]
@@ -540,11 +543,13 @@ fn its_own_session_gets_another_name_before_ranges_forget_it() {
         asked(&out)
     };
     let first = ask(&mut bench);
-    assert_eq!((first.id.session & 0xffff_ffff, first.id.number), (LOW, 1));
+    let low = first.id.session & 0xffff_ffff;
+    assert!((LOW..LOW + 256).contains(&low) && first.id.number == 1);
     bench.stored(&first, 5, false);
     bench.now_us += u64::from(Timing::default().session_idle_s) * 500_000;
     let second = ask(&mut bench);
     assert!(second.id.session > first.id.session && second.id.number == 2, "{second:?} after {first:?}");
+    assert_eq!(second.id.session & 0xffff_ffff, low);
     // One that a range has forgotten all the same is not used again.
     let answer = Answer::Unknown { time: (second.id.session >> 32) as u32 + 9 };
     assert_eq!(answers(&bench.reply(&second, answer.clone())), [answer]);
@@ -569,4 +574,65 @@ fn in_a_weak_chain_a_put_goes_to_every_member_and_a_get_to_the_owner() {
     let all: Vec<_> = members.iter().map(|member| (Address::Node(member.node), puts[0].1, epoch)).collect();
     assert_eq!(puts, all);
     assert_eq!(bench.miss("j").to, Address::Node(NodeId(7)), "reads are not spread");
+}
+
+/// The answers that come at the deadline of a put, of which each try is answered by what `answer` makes of its number; all
+/// in the order in which they were sent, or the first one at last.
+fn at_the_deadline(first_at_last: bool, answer: impl Fn(usize) -> Option<Answer>) -> Vec<Answer> {
+    let mut bench = Bench::serving();
+    let Limits { deadline_us, retry_us, .. } = Limits::default();
+    let mut tries = vec![bench.set("k", "v")];
+    for _ in 0..(deadline_us / retry_us - 1) {
+        let out = bench.tick(retry_us);
+        assert_eq!(answers(&out), []);
+        tries.extend(all_asked(&out));
+    }
+    assert!(tries.len() > 10 && tries.iter().all(|sent| sent.id == tries[0].id));
+    let answered: Vec<_> = tries.iter().enumerate().filter_map(|(at, sent)| Some((sent, answer(at)?))).collect();
+    let skip = usize::from(first_at_last);
+    for (sent, answer) in answered.iter().skip(skip).chain(answered.iter().take(skip)) {
+        assert_eq!(answers(&bench.reply(sent, answer.clone())), []);
+    }
+    answers(&bench.tick(retry_us * 2))
+}
+
+#[test]
+fn what_was_refused_at_every_try_is_refused_at_the_deadline() {
+    for first_at_last in [false, true] {
+        assert_eq!(at_the_deadline(first_at_last, |_| Some(Answer::TooFew)), [Answer::TooFew]);
+        assert_eq!(at_the_deadline(first_at_last, |_| Some(Answer::Busy)), [Answer::Busy]);
+        assert_eq!(at_the_deadline(first_at_last, |_| Some(Answer::Full)), [Answer::Full]);
+        assert_eq!(at_the_deadline(first_at_last, |_| Some(Answer::NotMine)), [Answer::Busy]);
+    }
+}
+
+#[test]
+fn of_a_request_with_a_try_that_was_not_answered_nobody_knows() {
+    for silent in [0, 3] {
+        let answer = |at| (at != silent).then_some(Answer::TooFew);
+        assert_eq!(at_the_deadline(false, answer), [Answer::TimedOut]);
+    }
+    // An owner that gives its own try up does not know either.
+    let answer = |at| Some(if at == 3 { Answer::TimedOut } else { Answer::Busy });
+    assert_eq!(at_the_deadline(false, answer), [Answer::TimedOut]);
+}
+
+#[test]
+fn two_refusals_of_one_try_stand_for_no_other() {
+    let mut bench = Bench::serving();
+    let Limits { deadline_us, retry_us, .. } = Limits::default();
+    let first = bench.set("k", "v");
+    let second = asked(&bench.tick(retry_us));
+    assert_ne!(first.tag, second.tag);
+    bench.reply(&second, Answer::Busy);
+    bench.reply(&second, Answer::Busy);
+    assert_eq!(answers(&bench.tick(deadline_us)), [Answer::TimedOut], "the first may have been carried out");
+    // Nor does a refusal to the last try hide that the first was carried out.
+    bench.lease(WedgeEpoch(1));
+    let first = bench.set("k", "w");
+    let second = asked(&bench.tick(retry_us));
+    bench.reply(&second, Answer::TooFew);
+    let outcome = Outcome::Stored { cas: Cas::Appended, size: 1 };
+    let out = bench.reply(&first, Answer::Done { outcome, position: at(5), again: false, shown: None });
+    assert!(matches!(&answers(&out)[..], [Answer::Done { .. }]));
 }

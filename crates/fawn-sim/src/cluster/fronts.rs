@@ -16,6 +16,14 @@ pub(super) fn wedges(fronts: u32) -> u32 {
     if fronts == 0 { 0 } else { 8.max(2 * fronts) }
 }
 
+/// Of the names of front-ends' own sessions, and of no others, the lower half has this bit.
+const OWN_SESSIONS: u64 = 1 << 31;
+
+/// Whether a session is a front-end's own.
+pub(super) fn is_own_session(session: u64) -> bool {
+    session & OWN_SESSIONS != 0
+}
+
 /// A front-end's place.
 pub(super) struct FrontPlace {
     pub(super) front: Option<Front>,
@@ -79,7 +87,7 @@ impl World {
         let place = &mut self.fronts[number];
         if place.front.is_none() {
             place.run += 1;
-            let nonce = 1 << 31 | (number as u64) << 24 | u64::from(place.run) << 8;
+            let nonce = OWN_SESSIONS | (number as u64) << 24 | u64::from(place.run) << 8;
             place.front = Some(Front::new(FrontId(number as u32), nonce, timing, place.limits, SECRET));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fawn_kv::chain::{Lease, Replica};
+use fawn_kv::chain::{Lease, Replica, Timing};
 use fawn_kv::entry::{Change, Entry};
 use fawn_kv::ids::{Ack, Chain, Consistency, Epoch, Member, NodeId, Position, RangeId, Rules, Seq};
 use fawn_kv::node::Node;
@@ -16,6 +16,8 @@ type Had = (NodeId, Vec<u8>, Vec<u8>);
 pub struct Invariants {
     /// In a weak cluster, when a write is acknowledged: there each node has a log of its own.
     weak: Option<Ack>,
+    /// Sessions that a member of a chain remembers, at most.
+    most_sessions: usize,
     /// The checksum of each committed record, and its epoch, by whose log it is in: node 0 stands for all members of a chain.
     committed: BTreeMap<(RangeId, NodeId, Seq), (u64, Epoch)>,
     /// The newest chain that each node was active in.
@@ -46,10 +48,12 @@ struct GivenUp {
 }
 
 impl Invariants {
-    /// Of a cluster with these rules.
-    pub fn of(rules: Rules) -> Self {
+    /// Of a cluster with these rules and times.
+    pub fn of(rules: Rules, timing: &Timing) -> Self {
         let weak = (rules.consistency == Consistency::Weak).then_some(rules.ack);
-        Self { weak, ..Self::default() }
+        // Two ranges that were merged have as many each.
+        let most_sessions = 2 * (timing.sessions.sessions + timing.pending);
+        Self { weak, most_sessions, ..Self::default() }
     }
 
     /// Whose log a node's is.
@@ -106,6 +110,10 @@ impl Invariants {
             let before = before.filter(|(member, ..)| *member == me).unwrap_or((me, Epoch(0), Seq(0)));
             if before == (me, epoch, committed) {
                 continue;
+            }
+            let sessions = replica.meta().sessions.len();
+            if self.weak.is_none() && sessions > self.most_sessions {
+                return Err(format!("{me:?} remembers {sessions} sessions in {range:?}"));
             }
             if let Some(chain) = replica.chain().filter(|chain| chain.epoch != before.1) {
                 self.activations += 1;

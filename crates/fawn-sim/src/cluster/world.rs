@@ -8,6 +8,7 @@ use fawn_kv::ids::{Ack, Address, Consistency, FrontId, NodeId};
 use fawn_kv::manager::{Command, Effects, Settings};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::node::Node;
+use fawn_kv::sessions::Bounds;
 use fawn_kv::store::{Gate, Ticket};
 use fawn_ring::Key;
 
@@ -120,6 +121,11 @@ impl World {
             broken_us: 3_000_000,
             ..Timing::default()
         };
+        // Where the clock of the day is lost, all sessions are named after a time to come; at rest a weak cluster is asked for
+        // each key in a session of its own; and where nothing goes wrong, nothing is forgotten.
+        if plan.faults && !plan.lost_clock && plan.rules.consistency == Consistency::Chain {
+            timing.sessions = Bounds { sessions: 12, unanswered: 2, requests: 24, least_s: 1, early_s: 4 };
+        }
         if plan.hasty {
             timing = Timing { heartbeat_us: 50_000, dead_us: 250_000, lease_us: 400_000, ..timing };
         }
@@ -158,7 +164,7 @@ impl World {
             given_up: BTreeSet::new(),
             later: Vec::new(),
             flush_in_doubt: false,
-            invariants: Invariants::of(plan.rules),
+            invariants: Invariants::of(plan.rules, &timing),
             weak: (plan.rules.consistency == Consistency::Weak).then(|| Weak::new(settings, plan.keys)),
             summary: Summary::default(),
             lost: 0,
@@ -562,8 +568,15 @@ impl World {
             Address::Client(client) => vec![Party::Client(client as usize)],
         };
         self.summary.fenced += u64::from(matches!(message, Message::Reply { answer: Answer::Fenced, .. }));
-        // Whoever keeps no session asks over a connection, which loses, but does not double.
-        let once = matches!(message, Message::Ask { answered: None, .. } | Message::AskFlush { answered: None, .. });
+        // Whoever keeps no session asks over a connection, which loses, but does not double; and so do front-ends for them.
+        let once = match message {
+            Message::Ask { answered: None, .. } | Message::AskFlush { answered: None, .. } => true,
+            Message::Ask { id, .. }
+            | Message::Request { id, .. }
+            | Message::AskFlush { id, .. }
+            | Message::Flush { id, .. } => super::fronts::is_own_session(id.session),
+            _ => false,
+        };
         for to in receivers {
             self.summary.messages += 1;
             self.traffic.count(from, to, message, bytes.len());

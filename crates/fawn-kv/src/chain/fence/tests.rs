@@ -77,6 +77,11 @@ pub(in crate::chain) struct Plain {
     pub(in crate::chain) waits: bool,
     /// There is no room for values.
     pub(in crate::chain) full: bool,
+    pub(in crate::chain) timing: Timing,
+    /// The Unix second, if later than 1.
+    pub(in crate::chain) unix: u32,
+    /// Microseconds, if later than 1.
+    pub(in crate::chain) us: u64,
     /// Who waits for lookups.
     pub(in crate::chain) tickets: (BTreeMap<Ticket, RangeId>, Ticket),
 }
@@ -179,8 +184,8 @@ pub(in crate::chain) fn step_with<T>(
 ) -> (T, Vec<Message>) {
     let (mut out, mut tickets) = (Vec::new(), std::mem::take(&mut store.tickets));
     let lease = Lease { asked_us: 1, until_us: u64::MAX };
-    let (timing, now_us) = (Timing::default(), 1);
-    let (unix, secret) = (1, &SECRET);
+    let (timing, now_us) = (store.timing, store.us.max(1));
+    let (unix, secret) = (store.unix.max(1), &SECRET);
     let mut context = Context { now_us, unix, secret, lease, timing, store, out: &mut out, tickets: &mut tickets };
     let did = step(replica, &mut context);
     store.tickets = tickets;

@@ -6,6 +6,7 @@ use crate::ids::RangeId;
 use crate::message::Message;
 use crate::meta::Meta;
 use crate::operation::{MetaGet, Store};
+use crate::sessions::Bounds;
 
 const RANGE: RangeId = RangeId(0);
 
@@ -28,11 +29,21 @@ impl Bench {
     }
 
     /// What an operation on the key `k` is answered.
-    fn ask(&mut self, (session, number): (u64, u64), operation: &Operation<'_>) -> Option<Answer> {
+    fn ask(&mut self, id: (u64, u64), operation: &Operation<'_>) -> Option<Answer> {
+        self.ask_saying(id, 0, operation)
+    }
+
+    /// The same of a session that says up to where all is answered.
+    fn ask_saying(
+        &mut self,
+        (session, number): (u64, u64),
+        answered: u64,
+        operation: &Operation<'_>,
+    ) -> Option<Answer> {
         let (id, asker) = (RequestId { session, number }, Asker { address: FRONT, tag: 7 });
         let operation = postcard::to_allocvec(operation).unwrap();
         let (wedge, epoch, key) = (WedgeEpoch(0), Epoch(2), b"k".to_vec());
-        self.say(Message::Request { range: RANGE, id, answered: 0, asker, wedge, epoch, key, operation })
+        self.say(Message::Request { range: RANGE, id, answered, asker, wedge, epoch, key, operation })
     }
 
     fn get(&mut self) -> Option<Answer> {
@@ -100,20 +111,16 @@ fn a_session_that_is_about_to_be_forgotten_is_asked_to_wait() {
     let (mut bench, session) = (Bench::new(), 1 << 32);
     let set = Operation::Store(Store::set(b"v"));
     assert!(matches!(bench.ask((session, 1), &set), Some(Answer::Done { .. })));
-    let idle = crate::chain::Timing::default().session_idle_s;
     // Not committed: the members after it have not answered, say.
     step_with(&mut self::Plain::default(), &mut bench.replica, |replica, context| {
-        let (epoch, seq) = (replica.epoch(), replica.last().seq.next());
-        let change = Change::Expire { idle_since: 1, horizon: 1 };
-        let position = Position { epoch, seq };
-        replica.append(Entry { position, time: 2 + idle, key: Vec::new(), change, asked: None }, context);
+        replica.forget_sessions(1, None, context);
     });
     let answer = step_with(&mut bench.store, &mut bench.replica, |replica, context| {
-        replica.answered(RequestId { session, number: 2 }, context)
+        replica.answered(RequestId { session, number: 2 }, 0, context)
     });
     assert_eq!(answer.0, Some(Answer::Busy), "its record would bring the session back without request 1");
     let other = step_with(&mut bench.store, &mut bench.replica, |replica, context| {
-        replica.answered(RequestId { session: 9 << 32, number: 1 }, context)
+        replica.answered(RequestId { session: 9 << 32, number: 1 }, 0, context)
     });
     assert_eq!(other.0, None);
     // Once it is committed, the session is over.
@@ -152,4 +159,64 @@ fn of_a_request_and_a_flush_of_one_name_the_first_is_carried_out() {
     let ((), sent) = step_with(&mut bench.store, &mut bench.replica, |replica, context| replica.read(0, None, context));
     step_with(&mut bench.store, &mut bench.replica, Replica::tick);
     assert_eq!(bench.replica.last().seq, last.seq.next(), "{sent:?}");
+}
+
+#[test]
+fn a_range_that_remembers_too_many_sessions_takes_another_once_one_was_not_used_for_a_while() {
+    let (mut bench, set) = (Bench::new(), Operation::Store(Store::set(b"v")));
+    bench.store.timing.sessions =
+        Bounds { sessions: 2, unanswered: 2, requests: 100, least_s: 10, ..Bounds::default() };
+    let is_done = |answer: Option<Answer>| matches!(answer, Some(Answer::Done { again: false, .. }));
+    assert!(is_done(bench.ask((1 << 32, 1), &set)));
+    bench.store.unix = 5;
+    assert!(is_done(bench.ask((2 << 32, 1), &set)));
+    assert_eq!(bench.ask((5 << 32, 1), &set), Some(Answer::Busy));
+    assert!(is_done(bench.ask((1 << 32, 2), &set)), "those that it remembers go on");
+    // Nothing is written any more: the head's clock counts.
+    for (unix, answer) in [(14, Some(Answer::Busy)), (16, None)] {
+        bench.store.unix = unix;
+        step_with(&mut bench.store, &mut bench.replica, Replica::tick);
+        let said = bench.ask((5 << 32, 1), &set);
+        assert!(answer.as_ref() == said.as_ref() || (answer.is_none() && matches!(said, Some(Answer::Unknown { .. }))));
+    }
+    assert!(matches!(bench.ask((2 << 32, 2), &set), Some(Answer::Unknown { .. })), "it was used before second 6");
+    assert!([16 << 32, 16 << 32 | 1].into_iter().all(|session| is_done(bench.ask((session, 1), &set))));
+    // The clock of the day has stopped, or was put back: the other one goes on.
+    for (us, room) in [(0, false), (9_000_000, false), (30_000_000, true)] {
+        bench.store.us = us;
+        step_with(&mut bench.store, &mut bench.replica, Replica::tick);
+        assert_eq!(is_done(bench.ask((17 << 32, 1), &set)), room);
+    }
+}
+
+#[test]
+fn a_session_of_which_too_many_requests_are_remembered_has_to_wait() {
+    let (mut bench, session, set) = (Bench::new(), 1 << 32, Operation::Store(Store::set(b"v")));
+    bench.store.timing.sessions = Bounds { unanswered: 2, ..Bounds::default() };
+    let is_done = |answer: Option<Answer>, retry| matches!(answer, Some(Answer::Done { again, .. }) if again == retry);
+    assert!(is_done(bench.ask((session, 1), &set), false) && is_done(bench.ask((session, 3), &set), false));
+    let last = bench.replica.last();
+    assert_eq!(bench.ask((session, 4), &set), Some(Answer::Busy));
+    assert_eq!(bench.replica.last(), last);
+    assert!(is_done(bench.ask((session, 1), &set), true) && is_done(bench.ask((2 << 32, 1), &set), false));
+    assert!(is_done(bench.ask_saying((session, 4), 1, &set), false));
+    assert!(is_done(bench.ask((session, 3), &set), true), "each by itself");
+}
+
+#[test]
+fn of_two_ranges_that_were_merged_no_more_sessions_are_remembered_than_of_one() {
+    let (timing, mut meta) = (crate::chain::Timing::default(), Meta::default());
+    let most = timing.sessions.sessions + timing.pending;
+    for at in 1..=2 * most as u64 {
+        let (id, asker) = (RequestId { session: at << 32, number: 1 }, Asker { address: FRONT, tag: 7 });
+        let asked = Some(Asked { id, answered: 0, asker, outcome: Outcome::Deleted, shown: None });
+        let position = Position { epoch: Epoch(1), seq: Seq(at) };
+        meta.commit(&Entry { position, time: at as u32, key: Vec::new(), change: Change::Nothing, asked });
+    }
+    let replica = alone(meta);
+    let kept = replica.meta().sessions.len();
+    assert!((most / 2..most).contains(&kept), "{kept}");
+    let known =
+        [1, 2 * most as u64].map(|at| replica.meta().sessions.known(RequestId { session: at << 32, number: 1 }));
+    assert!(matches!(known, [Known::Expired, Known::Done(..)]), "{known:?}");
 }

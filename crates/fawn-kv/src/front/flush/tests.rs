@@ -38,8 +38,9 @@ fn a_flush_asks_the_heads_of_all_ranges_and_is_answered_once_all_have() {
     assert_eq!(to, [Address::Node(NodeId(5)), Address::Node(NodeId(6))]);
     assert!(sent.iter().all(|sent| (sent.id, sent.wedge) == (FLUSH, Some(WedgeEpoch(1)))), "{sent:?}");
     assert_eq!(answers(&bench.reply(&sent[0], done())), []);
-    assert_eq!(all_asked(&bench.tick(100_000)), [sent[1].clone()], "the other is asked again");
-    assert_eq!(answers(&bench.reply(&sent[1], Answer::TooFew)), []);
+    let again = asked(&bench.tick(100_000));
+    assert_eq!(again, Sent { tag: again.tag, ..sent[1].clone() }, "the other is asked again");
+    assert_eq!(answers(&bench.reply(&again, Answer::TooFew)), []);
     assert_eq!(answers(&bench.reply(&sent[1], done())), [Answer::Flushed]);
     assert_eq!((bench.front.in_flight(), bench.front.counts().flushes), (0, 1));
     assert_eq!(answers(&bench.reply(&sent[1], done())), [], "nobody waits any more");
@@ -72,7 +73,8 @@ fn a_wedge_of_another_is_flushed_by_its_owner() {
     let sent = asked(&bench.tick(10_000));
     assert_eq!((sent.to, sent.id), (Address::Front(OTHER), FLUSH));
     assert_eq!(answers(&bench.reply(&sent, Answer::AskAgain)), []);
-    assert_eq!(asked(&bench.tick(200_000)), sent);
+    let again = asked(&bench.tick(200_000));
+    assert_eq!(again, Sent { tag: again.tag, ..sent.clone() });
     assert_eq!(answers(&bench.reply(&sent, Answer::Flushed)), [Answer::Flushed]);
     // What comes from another front-end goes no further.
     let out = flush_wedge(&mut bench);
@@ -164,4 +166,21 @@ fn what_a_flush_that_is_due_has_removed_is_asked_of_the_chain() {
     bench.now_us += 1_000_000;
     bench.miss("get");
     bench.miss("put");
+}
+
+#[test]
+fn a_flush_that_was_refused_at_every_try_is_refused_and_of_one_that_has_begun_nobody_knows() {
+    for (begun, said) in [(false, Answer::TooFew), (true, Answer::TimedOut)] {
+        let mut bench = Bench::serving();
+        let Limits { deadline_us, retry_us, .. } = Limits::default();
+        let sent = all_asked(&flush(&mut bench, Some(4), 0));
+        bench.reply(&sent[0], if begun { done() } else { Answer::Busy });
+        bench.reply(&sent[1], Answer::TooFew);
+        for _ in 1..deadline_us / retry_us {
+            for sent in all_asked(&bench.tick(retry_us)) {
+                assert_eq!(answers(&bench.reply(&sent, Answer::TooFew)), []);
+            }
+        }
+        assert_eq!(answers(&bench.tick(2 * retry_us)), [said]);
+    }
 }
