@@ -28,6 +28,7 @@ bugs! {
     AcceptAfterSeal: "a sealed member goes on",
     SealedTailReads: "a sealed tail answers reads",
     RestartKeepsIncarnation: "a restart keeps the incarnation",
+    AnyCluster: "a node takes part in any cluster, whichever what it has belongs to",
     NoAttemptCheck: "lower attempts are not refused",
     NoTruncation: "a longer log counts as level",
     EqualiseUnsynced: "a log counts as level before it is synced",

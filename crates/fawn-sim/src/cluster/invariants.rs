@@ -14,7 +14,7 @@ type Had = (NodeId, Vec<u8>, Vec<u8>);
 /// What was ever committed, and which chains were ever active.
 #[derive(Debug, Default)]
 pub struct Invariants {
-    /// In a weak cluster, when a write is acknowledged: there each node has a log of its own.
+    /// In a weak cluster, when a write may be acknowledged: there each node has a log of its own.
     weak: Option<Ack>,
     /// The checksum of each committed record, and its epoch, by whose log it is in: node 0 stands for all members of a chain.
     committed: BTreeMap<(RangeId, NodeId, Seq), (u64, Epoch)>,
@@ -50,6 +50,11 @@ impl Invariants {
     pub fn of(rules: Rules) -> Self {
         let weak = (rules.consistency == Consistency::Weak).then_some(rules.ack);
         Self { weak, ..Self::default() }
+    }
+
+    /// Writes may be acknowledged so from here on.
+    pub fn may_acknowledge(&mut self, ack: Ack) {
+        self.weak = self.weak.map(|before| if ack == Ack::Replicated { ack } else { before });
     }
 
     /// Whose log a node's is.

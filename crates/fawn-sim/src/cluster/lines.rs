@@ -62,6 +62,7 @@ names! {
     FrontSuperseded: "front-superseded",
     FrontHeartbeat: "front-heartbeat",
     FrontLease: "front-lease",
+    OtherCluster: "other-cluster",
 }
 
 /// The kind of messages that a word names: one of [`MESSAGES`], or [`ORDERS`].
@@ -146,6 +147,7 @@ pub fn line(message: &Message) -> String {
         | Message::Pong
         | Message::AskView { .. }
         | Message::FrontHello { .. }
+        | Message::OtherCluster { .. }
         | Message::FrontHeartbeat { .. } => String::new(),
         Message::Welcome { incarnation, .. }
         | Message::Superseded { incarnation }
