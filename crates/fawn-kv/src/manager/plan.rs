@@ -206,7 +206,7 @@ impl Manager {
     /// A range that is as it should be: whether its chain goes by the rules that are set. If not, it begins anew with them.
     fn goes_by_the_rules(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) -> bool {
         let chain = &self.state.ranges[&id].chain;
-        if chain.rules == self.state.settings.rules {
+        if chain.rules == self.state.settings.rules || planted(Bug::RulesLinger) {
             return true;
         }
         took(Path::RulesTakeHold);

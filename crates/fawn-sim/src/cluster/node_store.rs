@@ -218,7 +218,7 @@ mod tests {
             let (before, secret) = (store.written(), super::super::store::SECRET);
             let identity = Identity { id: NodeId(1), machine: MachineId(1), domain: None, virtual_ids: 1, secret };
             let mut node = Node::new(identity, 7, Timing::default(), store, recovered);
-            let mut hear = |node: &mut Node<NodeStore>, message| {
+            let hear = |node: &mut Node<NodeStore>, message| {
                 let (now, mut out) = (Now { us: 1, unix: 1 }, Vec::new());
                 node.receive(now, Address::Manager, message, &mut out);
                 node.tick(now, &mut out);
@@ -237,7 +237,7 @@ mod tests {
             assert_eq!((node.store().cluster(), node.store().written()), (Some(OURS), before), "nothing is changed");
             hear(&mut node, Message::Welcome { cluster: OURS, nonce, incarnation });
             assert_eq!((node.member().map(|me| me.incarnation), node.other_cluster()), (Some(incarnation), None));
-            assert_eq!(node.replica(RANGE).and_then(|replica| replica.held()), Some(Attempt(19_999)));
+            assert_eq!(node.replica(RANGE).and_then(fawn_kv::chain::Replica::held), Some(Attempt(19_999)));
         }
     }
 }

@@ -145,8 +145,12 @@ fn hear(manager: &mut Manager, now_us: u64, message: Message) -> Vec<(Address, M
     while !effects.propose.is_empty() || !effects.confirm.is_empty() {
         let Effects { mut send, propose, confirm } = std::mem::take(&mut effects);
         said.append(&mut send);
-        propose.iter().for_each(|command| manager.committed(now_us, command, &mut effects));
-        confirm.into_iter().for_each(|question| manager.confirmed(now_us, question, &mut effects));
+        for command in &propose {
+            manager.committed(now_us, command, &mut effects);
+        }
+        for question in confirm {
+            manager.confirmed(now_us, question, &mut effects);
+        }
     }
     said.append(&mut effects.send);
     said
