@@ -4,6 +4,7 @@ use crate::planted::{Bug, planted};
 use fawn_ring::Interval;
 pub use fawn_ring::NodeId;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($kind:ty)) => {
@@ -61,6 +62,16 @@ impl Attempt {
     #[must_use]
     pub fn before(self) -> Self {
         Self(self.0.saturating_sub(1))
+    }
+}
+
+/// A cluster: drawn at random by the managers that begin it, and kept by all who have something of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterId(pub [u8; 16]);
+
+impl fmt::Display for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -155,11 +166,20 @@ pub struct Rules {
     pub min_write_replicas: u8,
     /// Members other than the tail answer gets of keys that nobody is writing.
     pub spread_reads: bool,
+    /// Records that are not durable yet, at most, but for some that no client asked for: what a member can lose that was
+    /// acknowledged in memory. The numbers of twice so many are skipped when a chain revives.
+    pub unsynced: u32,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { consistency: Consistency::Chain, ack: Ack::Durable, min_write_replicas: 1, spread_reads: false }
+        Self {
+            consistency: Consistency::Chain,
+            ack: Ack::Durable,
+            min_write_replicas: 1,
+            spread_reads: false,
+            unsynced: 65_536,
+        }
     }
 }
 

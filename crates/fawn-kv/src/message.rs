@@ -5,8 +5,8 @@
 
 use crate::entry::{Entry, Kept, Shown};
 use crate::ids::{
-    Address, Asker, Attempt, Chain, Consistency, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position,
-    RangeId, RequestId, Seq, WedgeEpoch, WedgeId,
+    Address, Asker, Attempt, Chain, ClusterId, Consistency, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId,
+    Position, RangeId, RequestId, Seq, WedgeEpoch, WedgeId,
 };
 use crate::manager::Wedge;
 use crate::meta::Meta;
@@ -281,6 +281,8 @@ pub enum Message {
     },
     /// To the manager: a node has started.
     Hello {
+        /// The cluster that what it has belongs to; `None`: it has nothing of any.
+        cluster: Option<ClusterId>,
         /// The node.
         node: NodeId,
         /// Names this start.
@@ -294,6 +296,8 @@ pub enum Message {
     },
     /// To a node: its life.
     Welcome {
+        /// The cluster, which what the node has from here on belongs to. One with something of another takes no part.
+        cluster: ClusterId,
         /// The start that it is for.
         nonce: u64,
         /// The life.
@@ -306,6 +310,8 @@ pub enum Message {
     },
     /// To the manager.
     Heartbeat {
+        /// The cluster that it lives in.
+        cluster: ClusterId,
         /// Who lives.
         member: Member,
         /// Names the heartbeat.
@@ -315,12 +321,14 @@ pub enum Message {
         /// Neighbours in its chains that it has not heard for long.
         silent: Vec<NodeId>,
     },
-    /// To a node: from when it sent that heartbeat it may answer reads for a lease's time.
+    /// To a node: from when it sent that heartbeat it may answer reads for so long.
     Lease {
         /// The node's life.
         incarnation: Incarnation,
         /// The heartbeat.
         nonce: u64,
+        /// By the node's clock: whoever grants it has allowed for what that may be wrong.
+        lease_us: u64,
     },
     /// To a node: copy this range from that member, and follow it.
     Learn {
@@ -520,12 +528,14 @@ pub enum Message {
         /// Names the heartbeat.
         nonce: u64,
     },
-    /// To a front-end: from when it sent that heartbeat it owns these wedges, in these epochs, for a lease's time.
+    /// To a front-end: from when it sent that heartbeat it owns these wedges, in these epochs, for so long.
     FrontLease {
         /// Its life.
         incarnation: Incarnation,
         /// The heartbeat.
         nonce: u64,
+        /// As in [`Message::Lease`].
+        lease_us: u64,
         /// The wedges.
         wedges: Vec<(WedgeId, WedgeEpoch)>,
     },
@@ -546,6 +556,11 @@ pub enum Message {
         range: RangeId,
         /// For which attempt.
         attempt: Attempt,
+    },
+    /// To a node: what it has is not of the managers' cluster.
+    OtherCluster {
+        /// That one; `None`: it has yet to begin.
+        cluster: Option<ClusterId>,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use crate::chain::{Context, Lease, Now, Replica, Timing};
 use crate::entry::Kept;
-use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Incarnation, Member, NodeId, RangeId, RequestId};
+use crate::ids::{Address, Asker, Attempt, Chain, ClusterId, Epoch, Incarnation, Member, NodeId, RangeId, RequestId};
 use crate::inherit::inherit;
 use crate::message::{Answer, Continuation, Message};
 use crate::paths::{Path, took};
@@ -29,6 +29,17 @@ pub struct Identity {
     pub secret: Secret,
 }
 
+/// What a node has is not of the cluster that it is to be part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this node keeps data of cluster {kept}, but {}: let it reach its own managers, or give it an empty store",
+    .managers.map_or_else(|| "its managers have yet to begin one".to_owned(), |id| format!("its managers are those of cluster {id}")))]
+pub struct OtherCluster {
+    /// The cluster that its store is of.
+    pub kept: ClusterId,
+    /// That of the managers; `None`: it has yet to begin.
+    pub managers: Option<ClusterId>,
+}
+
 /// One node.
 #[derive(Debug)]
 pub struct Node<S> {
@@ -43,6 +54,7 @@ pub struct Node<S> {
     replicas: BTreeMap<RangeId, Replica>,
     store: S,
     lease: Lease,
+    other_cluster: Option<OtherCluster>,
     /// Number and time of the heartbeats that were sent last.
     heartbeats: VecDeque<(u64, u64)>,
     next_heartbeat: u64,
@@ -70,6 +82,7 @@ impl<S: RangeStore> Node<S> {
             replicas: BTreeMap::new(),
             store,
             lease: Lease::default(),
+            other_cluster: None,
             heartbeats: VecDeque::new(),
             next_heartbeat: 0,
             tickets: (BTreeMap::new(), 0),
@@ -96,6 +109,12 @@ impl<S: RangeStore> Node<S> {
     /// The node's right to answer reads.
     pub fn lease(&self) -> Lease {
         self.lease
+    }
+
+    /// Why the node takes no part in the cluster of the managers that it hears, if it does not: it has something of another.
+    /// Until they grant it a life or a lease, this is for its operator to see to.
+    pub fn other_cluster(&self) -> Option<OtherCluster> {
+        self.other_cluster
     }
 
     /// The store.
@@ -165,9 +184,12 @@ impl<S: RangeStore> Node<S> {
             *heard = now.us;
         }
         match message {
-            Message::Welcome { nonce, incarnation } => self.welcome(nonce, incarnation),
+            Message::Welcome { cluster, nonce, incarnation } => self.welcome(cluster, nonce, incarnation),
+            Message::OtherCluster { cluster } => self.refused(cluster),
             Message::Superseded { incarnation } if self.incarnation == Some(incarnation) => self.begin_anew(),
-            Message::Lease { incarnation, nonce } => self.granted(incarnation, nonce, now.us),
+            Message::Lease { incarnation, nonce, lease_us } if self.incarnation == Some(incarnation) => {
+                self.granted(nonce, lease_us, now.us);
+            }
             Message::Ping => out.push((from, Message::Pong)),
             Message::Activate { incarnation, attempt, over, chains } if self.is_for(incarnation) => {
                 self.activate(now, attempt, &over, chains, out);
@@ -270,10 +292,17 @@ impl<S: RangeStore> Node<S> {
         step(replica, &mut context(now, self.lease, self.timing, &self.identity.secret, lent, out));
     }
 
-    fn welcome(&mut self, nonce: u64, incarnation: Incarnation) {
+    fn welcome(&mut self, cluster: ClusterId, nonce: u64, incarnation: Incarnation) {
         if nonce != self.nonce || self.incarnation.is_some() {
             return;
         }
+        match self.store.cluster() {
+            // Nothing is written of any range before it.
+            None => drop(self.store.join(cluster)),
+            Some(kept) if kept != cluster && !planted(Bug::AnyCluster) => return self.refused(Some(cluster)),
+            Some(_) => {}
+        }
+        self.other_cluster = None;
         self.incarnation = Some(incarnation);
         let me = Member { node: self.identity.id, incarnation };
         for replica in self.replicas.values_mut() {
@@ -281,6 +310,13 @@ impl<S: RangeStore> Node<S> {
         }
         let replicas = std::mem::take(&mut self.recovered).into_iter();
         self.replicas.extend(replicas.map(|(range, recovered)| (range, Replica::new(range, me, recovered))));
+    }
+
+    /// The managers are of another cluster than what is here: it stays as it is.
+    fn refused(&mut self, managers: Option<ClusterId>) {
+        if let Some(kept) = self.store.cluster().filter(|kept| managers != Some(*kept)) {
+            self.other_cluster = Some(OtherCluster { kept, managers });
+        }
     }
 
     /// The manager has given the node's name to another start: a hello of an earlier one came late. What this life was part
@@ -297,15 +333,12 @@ impl<S: RangeStore> Node<S> {
         }
     }
 
-    fn granted(&mut self, incarnation: Incarnation, nonce: u64, now_us: u64) {
-        if self.incarnation != Some(incarnation) {
-            return;
-        }
+    fn granted(&mut self, nonce: u64, lease_us: u64, now_us: u64) {
+        self.other_cluster = None;
         let Some((_, asked_us)) = self.heartbeats.iter().find(|(sent, _)| *sent == nonce).copied() else { return };
-        let Timing { lease_us, drift_permille, .. } = self.timing;
         let from_us = if planted(Bug::LeaseFromReceipt) { now_us } else { asked_us };
         if asked_us >= self.lease.asked_us {
-            self.lease = Lease { asked_us, until_us: from_us + lease_us - lease_us * drift_permille / 1000 };
+            self.lease = Lease { asked_us, until_us: from_us.saturating_add(lease_us) };
         }
     }
 
@@ -324,17 +357,18 @@ impl<S: RangeStore> Node<S> {
         if self.heartbeats.len() > HEARTBEATS {
             self.heartbeats.pop_front();
         }
-        let message = match self.member() {
+        let cluster = self.store.cluster();
+        let message = match self.member().zip(cluster) {
             None => {
                 let Identity { id: node, machine, domain, virtual_ids, .. } = self.identity;
-                Message::Hello { node, nonce: self.nonce, machine, domain, virtual_ids }
+                Message::Hello { cluster, node, nonce: self.nonce, machine, domain, virtual_ids }
             }
-            Some(member) => {
+            Some((member, cluster)) => {
                 let full = self.store.is_full();
                 let reports = self.replicas.values().map(|replica| replica.report(full)).collect();
                 let late = |heard: u64| now.us >= heard + self.timing.silent_us;
                 let silent = self.heard_us.iter().filter(|(_, heard)| late(**heard)).map(|(node, _)| *node).collect();
-                Message::Heartbeat { member, nonce, reports, silent }
+                Message::Heartbeat { cluster, member, nonce, reports, silent }
             }
         };
         out.push((Address::Manager, message));

@@ -29,6 +29,8 @@ bugs! {
     AcceptAfterSeal: "a sealed member goes on",
     SealedTailReads: "a sealed tail answers reads",
     RestartKeepsIncarnation: "a restart keeps the incarnation",
+    RulesLinger: "rules that are set wait until a chain changes for another reason",
+    AnyCluster: "a node takes part in any cluster, whichever what it has belongs to",
     NoAttemptCheck: "lower attempts are not refused",
     NoTruncation: "a longer log counts as level",
     EqualiseUnsynced: "a log counts as level before it is synced",

@@ -2,7 +2,7 @@
 //! every key of what is committed.
 
 use crate::entry::{Entry, Kept};
-use crate::ids::{Attempt, Position, RangeId, Seq};
+use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::meta::Meta;
 use fawn_ring::{Interval, Key};
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,12 @@ pub struct Recovered {
 
 /// The datastore of a node. Nothing here waits for flash: writes are ordered, and durable up to a gate.
 pub trait RangeStore {
+    /// The cluster that what is here belongs to, as soon as it belongs to any.
+    fn cluster(&self) -> Option<ClusterId>;
+
+    /// Whatever is here from now on belongs to this cluster, for life. It comes before the first range.
+    fn join(&mut self, cluster: ClusterId) -> Gate;
+
     /// A range begins here: empty, and not all there. Its keys are in no other range that is here.
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate;
 

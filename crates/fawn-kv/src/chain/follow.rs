@@ -97,7 +97,7 @@ impl Replica {
         let is_weak = consistency == Consistency::Weak;
         let goes_on = !is_weak || self.follows == Some((source, over));
         match &self.phase {
-            Phase::Learning(learning) if learning.following.source == source && goes_on => return,
+            Phase::Learning(learning) if learning.following.source == source && goes_on && !self.damaged => return,
             Phase::Idle | Phase::Learning(_) => {}
             Phase::Sealed(attempt) if *attempt <= over => {}
             Phase::Levelling(levelling) if levelling.attempt <= over => {}

@@ -26,10 +26,6 @@ pub struct Timing {
     pub heartbeat_us: u64,
     /// A node that was not heard of for so long counts as dead.
     pub dead_us: u64,
-    /// A node may answer reads for so long from when it sent a heartbeat that was granted a lease.
-    pub lease_us: u64,
-    /// Clocks may be wrong by so many parts in a thousand.
-    pub drift_permille: u64,
     /// An attempt that has not come to its end after this is superseded.
     pub attempt_us: u64,
     /// Committed records of a range kept in memory for those that follow, at most …
@@ -45,9 +41,6 @@ pub struct Timing {
     pub pending: usize,
     /// Bytes of records that are not committed yet, and of what waits: a head that has so many takes no more before.
     pub pending_bytes: usize,
-    /// Records that are not durable yet, at most, but for some that no client asked for: what a member can lose that was
-    /// acknowledged in memory. The numbers of twice so many are skipped when a chain revives.
-    pub unsynced: usize,
     /// Seconds of the range's time after which a session that is not used is forgotten.
     pub session_idle_s: u32,
     /// What a range remembers of sessions.
@@ -66,8 +59,6 @@ impl Default for Timing {
             resend_us: 50_000,
             heartbeat_us: 200_000,
             dead_us: 1_000_000,
-            lease_us: 2_000_000,
-            drift_permille: 10,
             attempt_us: 3_000_000,
             history: 4096,
             history_bytes: 1 << 20,
@@ -75,7 +66,6 @@ impl Default for Timing {
             batch_bytes: 256 << 10,
             pending: 4096,
             pending_bytes: 16 << 20,
-            unsynced: 65_536,
             session_idle_s: 3600,
             sessions: Bounds::default(),
             gone_us: 30_000_000,
@@ -419,15 +409,15 @@ impl Replica {
             Phase::Active(active) => active.queue.waiting(),
             _ => (0, 0),
         };
-        let Timing { pending, pending_bytes, unsynced, .. } = context.timing;
+        let Timing { pending, pending_bytes, .. } = context.timing;
         self.suffix.len() + waiting >= pending
             || self.suffix.bytes() + waiting_bytes >= pending_bytes
-            || self.unsynced.len() + waiting >= unsynced
+            || self.lags(waiting)
     }
 
-    /// Whether more is not durable than may be lost.
-    pub(super) fn lags<S: RangeStore>(&self, context: &Context<'_, S>) -> bool {
-        self.unsynced.len() >= context.timing.unsynced
+    /// Whether more is not durable, with so many records to come, than may be lost.
+    pub(super) fn lags(&self, waiting: usize) -> bool {
+        self.chain().is_some_and(|chain| self.unsynced.len() + waiting >= chain.rules.unsynced as usize)
     }
 
     /// Learns how far the log is durable.

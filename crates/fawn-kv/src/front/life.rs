@@ -3,7 +3,6 @@
 use super::cache::entries_for;
 use super::machine::Front;
 use super::wedge::Own;
-use crate::chain::Timing;
 use crate::ids::{Address, FrontMember, Incarnation, WedgeEpoch, WedgeId};
 use crate::message::Message;
 use crate::planted::{Bug, planted};
@@ -78,8 +77,10 @@ impl Front {
         match message {
             Message::FrontWelcome { nonce, incarnation } => self.welcome(nonce, incarnation),
             Message::FrontSuperseded { incarnation } if self.life.incarnation == Some(incarnation) => self.begin_anew(),
-            Message::FrontLease { incarnation, nonce, wedges } if self.life.incarnation == Some(incarnation) => {
-                self.granted(nonce, &wedges);
+            Message::FrontLease { incarnation, nonce, lease_us, wedges }
+                if self.life.incarnation == Some(incarnation) =>
+            {
+                self.granted(nonce, lease_us, &wedges);
                 self.send_fences(now_us, out);
             }
             Message::View { since, number, chains, wedges } => {
@@ -118,10 +119,9 @@ impl Front {
         }
     }
 
-    fn granted(&mut self, nonce: u64, wedges: &[(WedgeId, WedgeEpoch)]) {
+    fn granted(&mut self, nonce: u64, lease_us: u64, wedges: &[(WedgeId, WedgeEpoch)]) {
         let Some((_, asked_us)) = self.life.heartbeats.iter().find(|(sent, _)| *sent == nonce).copied() else { return };
-        let Timing { lease_us, drift_permille, .. } = self.timing;
-        let until_us = asked_us + lease_us - lease_us * drift_permille / 1000;
+        let until_us = asked_us.saturating_add(lease_us);
         for (wedge, epoch) in wedges {
             self.given(*wedge, *epoch);
             if let Some(own) = self.own.get_mut(wedge).filter(|own| own.epoch == *epoch) {

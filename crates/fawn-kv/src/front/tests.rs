@@ -90,7 +90,12 @@ impl Bench {
             _ => None,
         };
         let nonce = self.tick(300_000).iter().find_map(beat).expect("a heartbeat is due");
-        self.hear(Message::FrontLease { incarnation: Incarnation(1), nonce, wedges: vec![(WedgeId(0), epoch)] })
+        self.hear(Message::FrontLease {
+            incarnation: Incarnation(1),
+            nonce,
+            lease_us: 1_980_000,
+            wedges: vec![(WedgeId(0), epoch)],
+        })
     }
 
     pub(super) fn fence_all(&mut self, epoch: WedgeEpoch) {

@@ -38,6 +38,9 @@ impl Manager {
         let Some(Pending { target, source, into }) = self.state.ranges[&id].pending.clone() else { return };
         match self.next(id, now_us) {
             Next::Never => {
+                if self.awaits_members(id, now_us) {
+                    return took(Path::SupersedeWaits);
+                }
                 // A begun attempt is never taken back: another one takes its place.
                 let alive = self.alive(id, now_us);
                 self.mend_or_begin_again(id, &alive, now_us, effects);
@@ -55,6 +58,13 @@ impl Manager {
                 }
             },
         }
+    }
+
+    /// Whether a member of the chain, or of the one that is to be, may live that this leader has yet to hear.
+    fn awaits_members(&self, id: RangeId, now_us: u64) -> bool {
+        let range = &self.state.ranges[&id];
+        let target = range.pending.iter().flat_map(|pending| &pending.target);
+        range.chain.members.iter().chain(target).any(|member| self.may_live(*member, now_us))
     }
 
     fn mend_or_begin_again(&mut self, id: RangeId, alive: &[Member], now_us: u64, effects: &mut Effects) {
@@ -144,7 +154,7 @@ impl Manager {
             .any(|source| range.chain.rules.ack == Ack::Replicated && range.chain.place(source).is_none());
         let (attempt, end, begun) = (range.attempt, self.highest(id, after).seq, range.chain.first);
         let first = if revives && !planted(Bug::NumbersAgain) {
-            Seq(end.max(begun).0 + 2 * self.timing.unsynced as u64).next()
+            Seq(end.max(begun).0 + 2 * u64::from(range.chain.rules.unsynced)).next()
         } else {
             end.next().max(begun)
         };

@@ -1,12 +1,13 @@
 //! What the leader of the managers does. All that it knows beside the decided state is lost with its lead, and learnt anew.
 
 use super::lease::Asked;
-use super::settings::Settings;
+use super::settings::{Settings, SettingsError};
 use super::state::{Command, Did, Standing, State};
 use super::wedges::{Fronts, Wedges};
 use crate::chain::Timing;
-use crate::ids::{Address, Attempt, Epoch, Member, NodeId, Position, RangeId};
+use crate::ids::{Address, Attempt, ClusterId, Epoch, Member, NodeId, Position, RangeId};
 use crate::message::{Health, Message, Report};
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use fawn_ring::Ring;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +53,7 @@ pub(super) struct Drive {
 #[derive(Debug)]
 pub struct Manager {
     pub(super) timing: Timing,
+    draw: ClusterId,
     pub(super) state: State,
     /// The places of all nodes that are members.
     pub(super) ring: Ring,
@@ -80,10 +82,16 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// A manager of a cluster that begins with these settings.
-    pub fn new(timing: Timing, settings: Settings) -> Self {
-        Self {
+    /// A manager of a cluster that begins with these settings. `draw` was drawn at random: if the cluster has no name when
+    /// its first node says hello, and this manager leads, that is its name.
+    ///
+    /// # Errors
+    /// No cluster can go by the settings.
+    pub fn new(timing: Timing, settings: Settings, draw: ClusterId) -> Result<Self, SettingsError> {
+        settings.check()?;
+        Ok(Self {
             timing,
+            draw,
             state: State::new(settings),
             ring: Ring::new(),
             leads_since_us: None,
@@ -99,7 +107,7 @@ impl Manager {
             broken: BTreeMap::new(),
             worse: BTreeSet::new(),
             fronts: Fronts::default(),
-        }
+        })
     }
 
     /// The same, of a cluster with front-ends between which the key space is cut into `count` wedges.
@@ -225,8 +233,9 @@ impl Manager {
     }
 
     fn welcome(&self, node: NodeId, nonce: u64, effects: &mut Effects) {
-        if let Some(registered) = self.state.nodes.get(&node).filter(|registered| registered.nonce == nonce) {
-            let message = Message::Welcome { nonce, incarnation: registered.incarnation };
+        let registered = self.state.nodes.get(&node).filter(|registered| registered.nonce == nonce);
+        if let Some((registered, cluster)) = registered.zip(self.state.cluster) {
+            let message = Message::Welcome { cluster, nonce, incarnation: registered.incarnation };
             effects.send.push((Address::Node(node), message));
         }
     }
@@ -244,14 +253,25 @@ impl Manager {
             return;
         }
         match message {
-            Message::Hello { node, nonce, machine, domain, virtual_ids } => {
+            Message::Hello { cluster: Some(cluster), node, .. }
+            | Message::Heartbeat { cluster, member: Member { node, .. }, .. }
+                if self.state.cluster != Some(cluster) && !planted(Bug::AnyCluster) =>
+            {
+                took(Path::OtherCluster);
+                let message = Message::OtherCluster { cluster: self.state.cluster };
+                effects.send.push((Address::Node(node), message));
+            }
+            Message::Hello { node, nonce, machine, domain, virtual_ids, .. } => {
+                if self.state.cluster.is_none() {
+                    effects.propose.push(Command::Found(self.draw));
+                }
                 if self.state.nodes.get(&node).is_some_and(|registered| registered.nonce == nonce) {
                     self.welcome(node, nonce, effects);
                 } else if self.state.may_stand(node, machine, domain, virtual_ids) {
                     effects.propose.push(Command::Register { node, nonce, machine, domain, virtual_ids });
                 }
             }
-            Message::Heartbeat { member, nonce, reports, silent } if self.state.lives(member) => {
+            Message::Heartbeat { member, nonce, reports, silent, .. } if self.state.lives(member) => {
                 let active = reports.iter().filter(|report| report.epoch.0 > 0);
                 let active = active.map(|report| (report.range, report.epoch)).collect();
                 self.ask_for_lease(Asked { member, nonce, active }, now_us, effects);

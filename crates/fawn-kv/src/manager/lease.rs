@@ -52,8 +52,9 @@ impl Manager {
         if self.is_behind(member, &active) {
             return took(Path::LeaseRefusedBehind);
         }
-        self.leases.insert(member, now_us + self.longest_lease_us());
-        let message = Message::Lease { incarnation: member.incarnation, nonce };
+        let leases = self.state.settings.leases;
+        self.leases.insert(member, now_us + leases.longest_us());
+        let message = Message::Lease { incarnation: member.incarnation, nonce, lease_us: leases.shortest_us() };
         effects.send.push((Address::Node(member.node), message));
     }
 
@@ -90,12 +91,8 @@ impl Manager {
         if planted(Bug::NewLeaderDoesNotWait) {
             return now_us >= granted;
         }
-        let inherited = self.leads_since_us.expect("only a leader asks") + self.longest_lease_us();
+        let inherited = self.leads_since_us.expect("only a leader asks") + self.state.settings.leases.longest_us();
         now_us >= granted.max(inherited)
-    }
-
-    pub(super) fn longest_lease_us(&self) -> u64 {
-        self.timing.lease_us + self.timing.lease_us * self.timing.drift_permille / 1000
     }
 }
 
@@ -103,22 +100,30 @@ impl Manager {
 mod tests {
     use super::*;
     use crate::chain::Timing;
-    use crate::ids::{NodeId, Rules};
-    use crate::manager::{Command, Settings};
+    use crate::ids::{ClusterId, NodeId, Rules};
+    use crate::manager::{Command, Leases, Settings};
     use fawn_ring::MachineId;
+
+    const CLUSTER: ClusterId = ClusterId([1; 16]);
 
     #[test]
     fn a_leader_without_a_majority_remembers_so_many_questions_only() {
-        let settings = Settings { replicas: 1, first_nodes: 1, rules: Rules::default() };
-        let mut manager = Manager::new(Timing::default(), settings);
+        let settings = Settings { replicas: 1, first_nodes: 1, rules: Rules::default(), leases: Leases::default() };
+        let mut manager = Manager::new(Timing::default(), settings, CLUSTER).unwrap();
         manager.lead(0, true);
         let (node, machine, mut effects) = (NodeId(1), MachineId(1), Effects::default());
         let register = Command::Register { node, nonce: 1, machine, domain: None, virtual_ids: 1 };
-        manager.committed(0, &register, &mut effects);
+        for command in [Command::Found(CLUSTER), register] {
+            manager.committed(0, &command, &mut effects);
+        }
         let member = Member { node, incarnation: manager.state().nodes[&node].incarnation };
         for nonce in 0..1000 {
             let (reports, silent) = (Vec::new(), Vec::new());
-            manager.receive(nonce, Message::Heartbeat { member, nonce, reports, silent }, &mut effects);
+            manager.receive(
+                nonce,
+                Message::Heartbeat { cluster: CLUSTER, member, nonce, reports, silent },
+                &mut effects,
+            );
         }
         assert_eq!(manager.asked.len(), MOST_QUESTIONS);
         // The newest can still be confirmed.

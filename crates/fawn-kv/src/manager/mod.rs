@@ -15,7 +15,9 @@ mod state;
 mod wedges;
 
 pub use lead::{Effects, Manager};
-pub use settings::{MOST_REPLICAS, MOST_VIRTUAL_IDS, Settings, SettingsError, check_virtual_ids};
+pub use settings::{
+    Leases, MOST_LEASE_US, MOST_REPLICAS, MOST_VIRTUAL_IDS, Settings, SettingsError, check_virtual_ids,
+};
 pub use state::{Command, Into, Over, Pending, Range, Registered, Standing, State};
 pub use wedges::{Wedge, Wedges};
 pub(crate) use wedges::{numbered, wedge_at};

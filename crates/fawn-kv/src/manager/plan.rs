@@ -4,7 +4,8 @@
 //!
 //! 1. without members that are gone: what is left of the chain goes on;
 //! 2. a learner for whoever is missing, then a chain with it at its place and without the one too many;
-//! 3. cut where a place of the ring is inside it, or made one with the next where none is between them any more.
+//! 3. cut where a place of the ring is inside it, or made one with the next where none is between them any more;
+//! 4. a chain of the same members, where others than its rules are set.
 
 use super::lead::{Effects, Manager};
 use super::state::{Command, Into, Standing};
@@ -25,7 +26,7 @@ impl Manager {
     }
 
     /// Whether a member may live although this leader has not heard it: it has not led for long enough to know.
-    fn may_live(&self, member: Member, now_us: u64) -> bool {
+    pub(super) fn may_live(&self, member: Member, now_us: u64) -> bool {
         let heard = self.heard.get(&member.node).is_some_and(|heard| heard.member == member);
         let is_new = self.leads_since_us.is_none_or(|since| now_us < since + self.timing.dead_us);
         !heard && is_new && self.state.lives(member)
@@ -199,7 +200,20 @@ impl Manager {
             self.begin(id, wanted, source, Into::Itself, now_us, effects);
             return false;
         }
-        self.cut_or_join(id, now_us, effects)
+        self.cut_or_join(id, now_us, effects) && self.goes_by_the_rules(id, now_us, effects)
+    }
+
+    /// A range that is as it should be: whether its chain goes by the rules that are set. If not, it begins anew with them.
+    fn goes_by_the_rules(&mut self, id: RangeId, now_us: u64, effects: &mut Effects) -> bool {
+        let chain = &self.state.ranges[&id].chain;
+        if chain.rules == self.state.settings.rules || planted(Bug::RulesLinger) {
+            return true;
+        }
+        took(Path::RulesTakeHold);
+        let members = chain.members.clone();
+        let source = self.source_of(id, &members, &members);
+        self.begin(id, members, source, Into::Itself, now_us, effects);
+        false
     }
 
     /// The first chain of a range, which has nothing in it yet.

@@ -3,8 +3,8 @@
 use super::settings::{Settings, check_virtual_ids};
 use super::wedges::Wedges;
 use crate::ids::{
-    Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId, Seq, WedgeEpoch,
-    WedgeId,
+    Attempt, Chain, ClusterId, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId, Seq,
+    WedgeEpoch, WedgeId,
 };
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
@@ -155,6 +155,8 @@ pub enum Command {
         /// The owner.
         owner: FrontMember,
     },
+    /// The cluster begins, and has this name for life.
+    Found(ClusterId),
 }
 
 /// An attempt under way.
@@ -197,6 +199,8 @@ pub struct Over {
 /// What is decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
+    /// The cluster's name; `None` until it begins.
+    pub cluster: Option<ClusterId>,
     /// The operator's settings.
     pub settings: Settings,
     /// The nodes.
@@ -234,6 +238,7 @@ impl State {
     /// No nodes, and one range of all keys without a chain.
     pub fn new(settings: Settings) -> Self {
         let mut state = Self {
+            cluster: None,
             settings,
             nodes: BTreeMap::new(),
             ranges: BTreeMap::new(),
@@ -316,10 +321,14 @@ impl State {
                 Some(Did::default())
             }
             Command::Set(settings) => {
-                // Logs of a weak cluster's members have nothing in common.
-                let kept = settings.rules.consistency == self.settings.rules.consistency;
-                let fits = (kept || self.is_unformed()) && settings.check().is_ok();
+                // Logs of a weak cluster's members have nothing in common. Nobody but who granted it knows how long a lease is.
+                let kept = settings.rules.consistency == self.settings.rules.consistency || self.is_unformed();
+                let fits = kept && settings.leases == self.settings.leases && settings.check().is_ok();
                 fits.then(|| self.settings = *settings)?;
+                Some(Did::default())
+            }
+            Command::Found(cluster) => {
+                self.cluster.is_none().then(|| self.cluster = Some(*cluster))?;
                 Some(Did::default())
             }
             Command::Form => self.form(),
@@ -378,7 +387,7 @@ impl State {
 
     /// Cuts the key space at the places of all nodes that are members, and at its top, so that no range wraps.
     fn form(&mut self) -> Option<Did> {
-        if !self.is_unformed() {
+        if !self.is_unformed() || self.settings.check().is_err() {
             return None;
         }
         let id = *self.ranges.keys().next()?;

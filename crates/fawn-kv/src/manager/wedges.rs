@@ -143,13 +143,14 @@ impl Manager {
         if !self.leads() || !self.state.wedges.lives(member) {
             return;
         }
-        let until_us = now_us + self.longest_lease_us();
+        let leases = self.state.settings.leases;
+        let (until_us, lease_us) = (now_us + leases.longest_us(), leases.shortest_us());
         let owns = |wedge: &Wedge| wedge.owner == Some(member) && !wedge.released;
         let own = numbered(self.state.wedges.wedges()).filter(|(_, wedge)| owns(wedge));
         let wedges: Vec<(WedgeId, WedgeEpoch)> = own.map(|(id, wedge)| (id, wedge.epoch)).collect();
         self.fronts.leases.retain(|_, until_us| now_us < *until_us);
         self.fronts.leases.extend(wedges.iter().map(|(id, _)| ((*id, member), until_us)));
-        let lease = Message::FrontLease { incarnation: member.incarnation, nonce, wedges };
+        let lease = Message::FrontLease { incarnation: member.incarnation, nonce, lease_us, wedges };
         effects.send.push((Address::Front(member.front), lease));
     }
 
@@ -235,8 +236,8 @@ pub(crate) fn wedge_at<'a>(wedges: &'a [Wedge], place: &Key) -> Option<(WedgeId,
 mod tests {
     use super::*;
     use crate::chain::Timing;
-    use crate::ids::{Attempt, Member, NodeId, Position, RangeId, Rules, Seq};
-    use crate::manager::{Into, Settings};
+    use crate::ids::{Attempt, ClusterId, Member, NodeId, Position, RangeId, Rules, Seq};
+    use crate::manager::{Into, Leases, Settings};
     use fawn_ring::MachineId;
     use std::collections::BTreeSet;
 
@@ -251,8 +252,8 @@ mod tests {
 
     impl Bench {
         fn new(count: u32) -> Self {
-            let settings = Settings { replicas: 1, first_nodes: 1, rules: Rules::default() };
-            let mut manager = Manager::new(Timing::default(), settings).with_wedges(count);
+            let settings = Settings { replicas: 1, first_nodes: 1, rules: Rules::default(), leases: Leases::default() };
+            let mut manager = Manager::new(Timing::default(), settings, ClusterId([1; 16])).unwrap().with_wedges(count);
             manager.lead(0, true);
             Self { manager, sent: Vec::new(), beats: 0 }
         }

@@ -25,7 +25,7 @@ use super::reads::{Answer, Asked, Fetch};
 use super::write::Write;
 use super::{Gate, Lookup, Part, RangeStore, Recovered, Scan, Ticket};
 use crate::entry::{Entry, Kept};
-use crate::ids::{Attempt, Position, RangeId, Seq};
+use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::meta::Meta;
 
 /// Bytes of records in a part of a copy, at most, but for the last of them.
@@ -82,7 +82,7 @@ impl FlashStore {
         // What has expired is judged by the ranges' time, which is known once they are.
         options.ack = Ack::Durable;
         let (store, maintenance, opening) = Store::open_ranges(options, flash, 0, &mut replay)?;
-        let ranges = images.0.iter().map(|(range, image)| (*range, image.state())).collect();
+        let ranges = images.ranges.iter().map(|(range, image)| (*range, image.state())).collect();
         let store = Self {
             store,
             images,
@@ -157,7 +157,7 @@ impl FlashStore {
     /// To be called about once a second.
     pub fn tick(&mut self) {
         // No range may lose what has not expired by its own time.
-        let time = self.images.0.values().map(Image::time).min().unwrap_or(0);
+        let time = self.images.ranges.values().map(Image::time).min().unwrap_or(0);
         self.store.tick(time);
         self.settle();
     }
@@ -246,7 +246,9 @@ impl FlashStore {
             let write = Write::State(Cow::Owned(image.state()), image.forgotten);
             (instance_of(*range), write.encode(self.images.committed(*range)))
         };
-        let states: Vec<_> = self.images.0.iter().map(state).collect();
+        let join = |cluster| (instance_of(OF_ALL), Write::Join(cluster).encode(Position::default()));
+        let states: Vec<_> =
+            self.images.cluster.map(join).into_iter().chain(self.images.ranges.iter().map(state)).collect();
         self.images.count_again();
         self.store.checkpoint(&states).is_ok()
     }
@@ -263,6 +265,9 @@ impl FlashStore {
     }
 }
 
+/// No range has this name: it stands for the whole store.
+const OF_ALL: RangeId = RangeId(0);
+
 /// The log's number of a range; 0 means all.
 fn instance_of(range: RangeId) -> u64 {
     u64::from(range.0) + 1
@@ -273,8 +278,16 @@ fn range_of(instance: u64) -> Option<RangeId> {
 }
 
 impl RangeStore for FlashStore {
+    fn cluster(&self) -> Option<ClusterId> {
+        self.images.cluster
+    }
+
+    fn join(&mut self, cluster: ClusterId) -> Gate {
+        self.write(OF_ALL, &Write::Join(cluster))
+    }
+
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {
-        let overlaps = self.images.0.values().any(|image| image.keys.overlaps(&keys));
+        let overlaps = self.images.ranges.values().any(|image| image.keys.overlaps(&keys));
         assert!(!overlaps, "what a range holds is told by its keys alone: those of a node never overlap");
         self.write(range, &Write::Create(keys))
     }
@@ -316,14 +329,14 @@ impl RangeStore for FlashStore {
     }
 
     fn commit(&mut self, range: RangeId, entry: &Entry) {
-        let Some(image) = self.images.0.get(&range) else { return };
+        let Some(image) = self.images.ranges.get(&range) else { return };
         let next = image.next().map(|next| next.position);
         assert_eq!(next, Some(entry.position), "the first record that is not committed is committed next");
         let record = record_of(entry);
         if record.is_some_and(|record| !self.store.has_room_for(&record)) {
             self.checkpoint();
         }
-        if let Some(image) = self.images.0.get_mut(&range) {
+        if let Some(image) = self.images.ranges.get_mut(&range) {
             let committed = image.commit(&mut self.store);
             self.note(committed);
         }
@@ -340,11 +353,11 @@ impl RangeStore for FlashStore {
     }
 
     fn lookup(&mut self, range: RangeId, key: &[u8], ticket: Ticket) -> Lookup {
-        if self.images.0.contains_key(&range) { self.look(key, ticket) } else { Lookup::Known(None) }
+        if self.images.ranges.contains_key(&range) { self.look(key, ticket) } else { Lookup::Known(None) }
     }
 
     fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, least: Position, ticket: Ticket) -> Scan {
-        let Some(image) = self.images.0.get(&range) else { return Scan::Known(Part::default()) };
+        let Some(image) = self.images.ranges.get(&range) else { return Scan::Known(Part::default()) };
         let keys = image.keys;
         if image.is_open(least, &self.store) {
             self.store.freeze_unsealed();
@@ -361,8 +374,8 @@ impl RangeStore for FlashStore {
 
     /// The log takes writes, merges keep up, and what waits to be committed of the range stays within its share of the log.
     fn ready(&mut self, range: RangeId) -> bool {
-        let share = self.store.longest_entry() / 4 / self.images.0.len().max(1);
-        let in_share = self.images.0.get(&range).is_none_or(|image| image.suffix_bytes() <= share);
+        let share = self.store.longest_entry() / 4 / self.images.ranges.len().max(1);
+        let in_share = self.images.ranges.get(&range).is_none_or(|image| image.suffix_bytes() <= share);
         in_share && self.waiting.is_empty() && !self.has_failed() && !self.store.is_behind()
     }
 
@@ -375,7 +388,7 @@ impl RangeStore for FlashStore {
     }
 
     fn forgotten(&self, range: RangeId) -> Seq {
-        let Some(image) = self.images.0.get(&range) else { return Seq(0) };
+        let Some(image) = self.images.ranges.get(&range) else { return Seq(0) };
         image.forgotten.max(Seq(self.store.horizon(&image.keys)))
     }
 

@@ -11,10 +11,10 @@ use super::Recovered;
 use super::convert::{record, record_of};
 use super::write::Write;
 use crate::entry::{Change, Entry, FLUSHED_BYTES};
-use crate::ids::{Attempt, Position, RangeId, Seq};
+use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::meta::Meta;
 
-/// Bytes of a checkpoint beside the metadata and the log of a range: its entry's header, keys, attempt, lengths.
+/// Bytes of a checkpoint for the cluster, and beside the metadata and the log of a range: its entry's header, keys, attempt, lengths.
 const FIXED_BYTES: usize = Store::RANGE_ENTRY_BYTES + 80;
 /// What a committed record can add to the metadata, at most: a session with a request, or a fence; a flush adds more for
 /// its keys. A record that is in the log counts for more, so that committing it never makes the checkpoint longer.
@@ -153,19 +153,23 @@ impl Image {
 
 /// All ranges of a store.
 #[derive(Debug, Default)]
-pub(super) struct Images(pub(super) BTreeMap<RangeId, Image>);
+pub(super) struct Images {
+    /// The cluster that they are of.
+    pub(super) cluster: Option<ClusterId>,
+    pub(super) ranges: BTreeMap<RangeId, Image>,
+}
 
 impl Images {
     /// Bytes of a checkpoint of all ranges, at most.
     pub(super) fn checkpoint_bytes(&self) -> usize {
-        self.0.values().map(Image::checkpoint_bytes).sum()
+        FIXED_BYTES + self.ranges.values().map(Image::checkpoint_bytes).sum::<usize>()
     }
 
     /// Counts anew what [`checkpoint_bytes`](Self::checkpoint_bytes) has counted up, whatever was forgotten since; whether
     /// that is much less.
     pub(super) fn count_again(&mut self) -> bool {
         let before = self.checkpoint_bytes();
-        for image in self.0.values_mut() {
+        for image in self.ranges.values_mut() {
             image.meta_bytes = bytes_of(&image.meta);
         }
         self.checkpoint_bytes() < before / 2
@@ -176,12 +180,12 @@ impl Images {
     /// # Errors
     /// The store's.
     pub(super) fn commit_to(&mut self, store: &mut Store, range: RangeId, to: Position) -> Result<(), Refusal> {
-        self.0.get_mut(&range).map_or(Ok(()), |image| image.commit_to(to, store))
+        self.ranges.get_mut(&range).map_or(Ok(()), |image| image.commit_to(to, store))
     }
 
     /// Up to where a range is committed.
     pub(super) fn committed(&self, range: RangeId) -> Position {
-        self.0.get(&range).map_or_else(Position::default, |image| image.meta.committed)
+        self.ranges.get(&range).map_or_else(Position::default, |image| image.meta.committed)
     }
 
     /// Carries out a write that is in the log, or is on its way there. What concerns a range that the log has not told of
@@ -191,16 +195,17 @@ impl Images {
     /// The store's.
     pub(super) fn apply(&mut self, store: &mut Store, range: RangeId, write: &Write<'_>) -> Result<(), Refusal> {
         match write {
-            Write::Create(keys) => drop(self.0.insert(range, Image::new(*keys, store))),
+            Write::Join(cluster) => self.cluster = Some(*cluster),
+            Write::Create(keys) => drop(self.ranges.insert(range, Image::new(*keys, store))),
             Write::Inherit(over, ranges) => self.inherit(store, over, ranges)?,
-            Write::State(state, forgotten) => drop(self.0.insert(range, Image::of(state, *forgotten, store))),
+            Write::State(state, forgotten) => drop(self.ranges.insert(range, Image::of(state, *forgotten, store))),
             Write::Drop => {
-                if let Some(image) = self.0.remove(&range) {
+                if let Some(image) = self.ranges.remove(&range) {
                     store.empty(image.keys);
                 }
             }
             write => {
-                if let Some(image) = self.0.get_mut(&range) {
+                if let Some(image) = self.ranges.get_mut(&range) {
                     change(image, store, write)?;
                 }
             }
@@ -216,7 +221,7 @@ impl Images {
     ) -> Result<(), Refusal> {
         let mut forgotten = Seq(0);
         for (range, committed) in over {
-            let Some(mut image) = self.0.remove(range) else { continue };
+            let Some(mut image) = self.ranges.remove(range) else { continue };
             image.commit_to(*committed, store)?;
             forgotten = forgotten.max(image.forgotten);
             let mut rest = vec![image.keys];
@@ -227,7 +232,7 @@ impl Images {
                 store.empty(keys);
             }
         }
-        self.0.extend(ranges.iter().map(|(range, state)| (*range, Image::of(state, forgotten, store))));
+        self.ranges.extend(ranges.iter().map(|(range, state)| (*range, Image::of(state, forgotten, store))));
         Ok(())
     }
 }
@@ -249,7 +254,7 @@ fn change(image: &mut Image, store: &mut Store, write: &Write<'_>) -> Result<(),
             }
         }
         Write::InstallEnd(meta, forgotten) => image.install_end(meta, *forgotten),
-        Write::Create(_) | Write::Inherit(..) | Write::State(..) | Write::Drop => {
+        Write::Join(_) | Write::Create(_) | Write::Inherit(..) | Write::State(..) | Write::Drop => {
             unreachable!("ranges that begin and end are dealt with before")
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Recovered;
 use crate::entry::{Entry, Kept};
-use crate::ids::{Attempt, Position, RangeId, Seq};
+use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::meta::Meta;
 
 /// One write of a range. The numbers of the variants are in the log: new ones go to the end.
@@ -33,6 +33,8 @@ pub enum Write<'a> {
     Drop,
     /// A checkpoint: the range as it was, but for deletions up to this number.
     State(Cow<'a, Recovered>, Seq),
+    /// All ranges are of this cluster.
+    Join(ClusterId),
 }
 
 impl Write<'_> {

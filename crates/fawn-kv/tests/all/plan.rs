@@ -1,12 +1,14 @@
 //! What the manager orders when a node joins or leaves is what the ring says of it (FAWN SOSP'09 §3.4.4), and no more.
 
 use fawn_kv::chain::Timing;
-use fawn_kv::ids::{Address, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules};
-use fawn_kv::manager::{Command, Effects, Into, Manager, Range, Settings, Standing};
+use fawn_kv::ids::{Address, ClusterId, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules};
+use fawn_kv::manager::{Command, Effects, Into, Leases, Manager, Range, Settings, Standing};
 use fawn_kv::message::{Health, Message, Report};
 use fawn_ring::{DomainId, Interval, Key, MachineId, Ring};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+
+const CLUSTER: ClusterId = ClusterId([1; 16]);
 
 /// A leader whose proposals are agreed on at once, and nodes that do at once what they are told.
 struct Bench {
@@ -22,8 +24,9 @@ struct Bench {
 
 impl Bench {
     fn new(replicas: u32, nodes: &[NewNode]) -> Self {
-        let settings = Settings { replicas, first_nodes: nodes.len() as u32, rules: Rules::default() };
-        let mut manager = Manager::new(Timing::default(), settings);
+        let settings =
+            Settings { replicas, first_nodes: nodes.len() as u32, rules: Rules::default(), leases: Leases::default() };
+        let mut manager = Manager::new(Timing::default(), settings, CLUSTER).unwrap();
         manager.lead(0, true);
         let mut bench = Self { manager, now_us: 0, nodes: BTreeMap::new(), begun: [0; 3], copied: Vec::new() };
         for node in nodes {
@@ -38,7 +41,7 @@ impl Bench {
         self.nodes.insert(node, BTreeMap::new());
         // Each start has another name.
         let nonce = self.now_us;
-        self.hear(Message::Hello { node, nonce, machine, domain, virtual_ids: new.virtual_ids });
+        self.hear(Message::Hello { cluster: None, node, nonce, machine, domain, virtual_ids: new.virtual_ids });
     }
 
     /// A node as it lives now.
@@ -52,7 +55,13 @@ impl Bench {
         let report =
             |(range, epoch): (&RangeId, &Epoch)| Report { range: *range, last, held, caught_up, epoch: *epoch, health };
         let reports = self.nodes[&node].iter().map(report).collect();
-        self.hear(Message::Heartbeat { member: self.member(node), nonce: self.now_us, reports, silent });
+        self.hear(Message::Heartbeat {
+            cluster: CLUSTER,
+            member: self.member(node),
+            nonce: self.now_us,
+            reports,
+            silent,
+        });
     }
 
     fn hear(&mut self, message: Message) {
@@ -319,9 +328,9 @@ fn a_machine_of_two_domains_is_refused() {
     let mut bench = three();
     let (node, machine) = (NodeId(9), MachineId(1));
     bench.nodes.insert(node, BTreeMap::new());
-    bench.hear(Message::Hello { node, nonce: 1, machine, domain: Some(DomainId(4)), virtual_ids: 1 });
+    bench.hear(Message::Hello { cluster: None, node, nonce: 1, machine, domain: Some(DomainId(4)), virtual_ids: 1 });
     assert!(!bench.manager.state().nodes.contains_key(&node));
-    bench.hear(Message::Hello { node, nonce: 1, machine, domain: None, virtual_ids: 1 });
+    bench.hear(Message::Hello { cluster: None, node, nonce: 1, machine, domain: None, virtual_ids: 1 });
     assert!(bench.manager.state().nodes.contains_key(&node));
 }
 
@@ -330,7 +339,8 @@ fn only_lives_before_the_one_that_is_known_are_over() {
     let mut bench = three();
     let ends = |bench: &mut Bench, incarnation| {
         let member = Member { node: NodeId(1), incarnation };
-        let heartbeat = Message::Heartbeat { member, nonce: 1, reports: Vec::new(), silent: Vec::new() };
+        let heartbeat =
+            Message::Heartbeat { cluster: CLUSTER, member, nonce: 1, reports: Vec::new(), silent: Vec::new() };
         let mut effects = Effects::default();
         bench.manager.receive(bench.now_us, heartbeat, &mut effects);
         effects.send.iter().any(|(_, message)| matches!(message, Message::Superseded { .. }))
@@ -339,4 +349,93 @@ fn only_lives_before_the_one_that_is_known_are_over() {
     bench.start(&NewNode { name: 1, domain: None, virtual_ids: 1 });
     assert!(ends(&mut bench, Incarnation(1)));
     assert!(!ends(&mut bench, Incarnation(3)), "this leader has yet to hear of it");
+}
+
+#[test]
+fn a_new_leader_supersedes_an_attempt_with_all_its_members_once_it_has_heard_them() {
+    let mut bench = three();
+    let (range, state) = bench.ranges().into_values().next().unwrap();
+    let (target, source) = (state.chain.members.clone(), Some(state.chain.tail()));
+    let begin =
+        Command::Begin { range, attempt: state.attempt.next(), target: target.clone(), source, into: Into::Itself };
+    bench.manager.lead(bench.now_us, false);
+    bench.manager.committed(bench.now_us, &begin, &mut Effects::default());
+    bench.now_us += 1_000_000;
+    let since_us = bench.now_us;
+    bench.manager.lead(since_us, true);
+    let dead_us = Timing::default().dead_us;
+    while bench.now_us < since_us + dead_us / 2 {
+        bench.beat(NodeId(2), Vec::new());
+        let Effects { propose, .. } = tick(&mut bench);
+        assert!(propose.is_empty(), "{} us: {propose:?}", bench.now_us - since_us);
+        bench.now_us += dead_us / 10;
+    }
+    for node in [1, 2, 3] {
+        bench.beat(NodeId(node), Vec::new());
+    }
+    let Effects { propose, .. } = tick(&mut bench);
+    let again = |command: &&Command| matches!(command, Command::Begin { range: id, .. } if *id == range);
+    let Some(Command::Begin { target: next, .. }) = propose.iter().find(again) else { panic!("{propose:?}") };
+    assert_eq!(*next, target);
+}
+
+#[test]
+fn other_rules_take_hold_in_every_chain_of_a_quiet_cluster_and_change_nothing_else() {
+    let mut bench = three();
+    let before = bench.ranges();
+    bench.look();
+    let settings = bench.manager.state().settings;
+    let rules = Rules { min_write_replicas: 2, spread_reads: true, ..settings.rules };
+    bench.work(Effects { propose: vec![Command::Set(Settings { rules, ..settings })], ..Effects::default() });
+    bench.settle();
+    let after = bench.ranges();
+    assert!(after.keys().eq(before.keys()));
+    for (last, (id, range)) in &after {
+        let (old_id, old) = &before[last];
+        assert_eq!((id, &range.chain.members), (old_id, &old.chain.members));
+        assert_eq!((range.chain.rules, range.chain.epoch), (rules, old.chain.epoch.next()));
+    }
+    assert_eq!(bench.look(), ([0, 0, before.len()], vec![]), "one attempt for each, and nothing is copied");
+}
+
+#[test]
+fn whoever_has_something_of_another_cluster_is_told_so_and_changes_nothing() {
+    let mut bench = three();
+    let other = ClusterId([2; 16]);
+    let (node, machine, before) = (NodeId(1), MachineId(1), bench.manager.state().clone());
+    let (member, reports) = (bench.member(node), Vec::new());
+    for message in [
+        Message::Hello { cluster: Some(other), node, nonce: 9, machine, domain: None, virtual_ids: 1 },
+        Message::Hello { cluster: Some(other), node: NodeId(9), nonce: 9, machine, domain: None, virtual_ids: 1 },
+        Message::Heartbeat { cluster: other, member, nonce: 9, reports, silent: vec![NodeId(2)] },
+    ] {
+        let mut effects = Effects::default();
+        bench.manager.receive(bench.now_us, message, &mut effects);
+        let [(Address::Node(_), Message::OtherCluster { cluster })] = effects.send[..] else { panic!("{effects:?}") };
+        assert_eq!(cluster, Some(CLUSTER));
+        assert!(effects.propose.is_empty() && effects.confirm.is_empty(), "{effects:?}");
+    }
+    assert_eq!(*bench.manager.state(), before);
+}
+
+#[test]
+fn managers_without_a_cluster_begin_none_with_a_node_of_another() {
+    let settings = Settings { replicas: 1, first_nodes: 1, rules: Rules::default(), leases: Leases::default() };
+    let mut manager = Manager::new(Timing::default(), settings, CLUSTER).unwrap();
+    manager.lead(0, true);
+    let hello = |cluster| {
+        let (node, machine) = (NodeId(1), MachineId(1));
+        Message::Hello { cluster, node, nonce: 1, machine, domain: None, virtual_ids: 1 }
+    };
+    let mut effects = Effects::default();
+    manager.receive(0, hello(Some(ClusterId([2; 16]))), &mut effects);
+    assert!(effects.propose.is_empty(), "{effects:?}");
+    assert!(matches!(effects.send[..], [(_, Message::OtherCluster { cluster: None })]), "{effects:?}");
+    manager.receive(0, hello(None), &mut effects);
+    assert_eq!(effects.propose[0], Command::Found(CLUSTER));
+    for command in std::mem::take(&mut effects.propose) {
+        manager.committed(0, &command, &mut effects);
+    }
+    let welcome = Message::Welcome { cluster: CLUSTER, nonce: 1, incarnation: Incarnation(1) };
+    assert_eq!(effects.send.last(), Some(&(Address::Node(NodeId(1)), welcome)));
 }

@@ -1,8 +1,8 @@
 //! The ranges that the manager decides on, and what everybody makes of the news of them: whatever is split, merged and
 //! given other members, and in whatever order that is heard.
 
-use fawn_kv::ids::{Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq};
-use fawn_kv::manager::{Command, Into, MOST_REPLICAS, MOST_VIRTUAL_IDS, Range, Settings, State};
+use fawn_kv::ids::{Attempt, Chain, ClusterId, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules, Seq};
+use fawn_kv::manager::{Command, Into, Leases, MOST_REPLICAS, MOST_VIRTUAL_IDS, Range, Settings, State};
 use fawn_kv::map::Map;
 use fawn_ring::{Interval, Key, MachineId};
 use proptest::collection::vec;
@@ -60,7 +60,7 @@ struct History {
 impl History {
     /// The key space cut at places of some nodes, each range with its first chain.
     fn new(nodes: u64) -> Self {
-        let settings = Settings { replicas: 3, first_nodes: 1, rules: Rules::default() };
+        let settings = Settings { replicas: 3, first_nodes: 1, rules: Rules::default(), leases: Leases::default() };
         let mut history = Self { state: State::new(settings), news: Vec::new() };
         for node in 0..nodes {
             let (node, machine) = (NodeId(node), MachineId(node));
@@ -312,6 +312,13 @@ fn commands_that_do_not_fit_change_nothing() {
     for replicas in [0, MOST_REPLICAS + 1] {
         refuse(&history.state, Command::Set(Settings { replicas, ..settings }));
     }
+    let rules = Rules { min_write_replicas: 4, ..settings.rules };
+    refuse(&history.state, Command::Set(Settings { replicas: 3, rules, ..settings }));
+    let leases = Leases { lease_us: 1_000_000, ..settings.leases };
+    refuse(&history.state, Command::Set(Settings { leases, ..settings }));
+    let cluster = |byte| Command::Found(ClusterId([byte; 16]));
+    assert!(history.state.apply(&cluster(1)).is_some());
+    refuse(&history.state, cluster(2));
     for virtual_ids in [0, MOST_VIRTUAL_IDS + 1] {
         let (node, machine) = (NodeId(50), MachineId(50));
         refuse(&history.state, Command::Register { node, nonce: 1, machine, domain: None, virtual_ids });

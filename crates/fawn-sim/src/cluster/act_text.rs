@@ -15,7 +15,7 @@ use crate::history::KvOperation;
 const NONE: &str = "none";
 
 /// Every act with its arguments. There are no others: what is not here is not read.
-pub const ACTS: [(&str, &str); 29] = [
+pub const ACTS: [(&str, &str); 31] = [
     ("crash", "NODE US DICE"),
     ("crash-at", "NODE KIND US DICE"),
     ("power-failure", "DICE"),
@@ -23,10 +23,12 @@ pub const ACTS: [(&str, &str); 29] = [
     ("full", "NODE US"),
     ("bad-read", "NODE"),
     ("fail-disk", "NODE US DICE"),
+    ("other-disk", "NODE US DICE"),
     ("join", "NODE"),
     ("drain", "NODE"),
     ("stay", "NODE"),
     ("replicas", "COUNT"),
+    ("rules", "LEAST SPREAD IN-MEMORY"),
     ("pause", "NODE US"),
     ("pause-at-read", "NODE US"),
     ("clock", "NODE AHEAD"),
@@ -58,6 +60,7 @@ impl fmt::Display for Act {
             Self::Full { node, for_us } => write!(f, "full {node} {for_us}"),
             Self::BadRead { node } => write!(f, "bad-read {node}"),
             Self::FailDisk { node, for_us, dice } => write!(f, "fail-disk {node} {for_us} {dice}"),
+            Self::OtherDisk { node, for_us, dice } => write!(f, "other-disk {node} {for_us} {dice}"),
             Self::Lead { manager: Some(manager) } => write!(f, "lead {manager}"),
             Self::Lead { manager: None } => write!(f, "lead none"),
             Self::RestartManager { manager } => write!(f, "restart-manager {manager}"),
@@ -78,6 +81,7 @@ impl fmt::Display for Act {
             Self::Drain { node } => write!(f, "drain {node}"),
             Self::Stay { node } => write!(f, "stay {node}"),
             Self::Replicas { count } => write!(f, "replicas {count}"),
+            Self::Rules { least, spread, in_memory } => write!(f, "rules {least} {spread} {in_memory}"),
             Self::HoldBack { node, kind, for_us } => write!(f, "hold-back {node} {kind} {for_us}"),
             Self::HoldBackAt { node, said, kind, for_us } => write!(f, "hold-back-at {node} {said} {kind} {for_us}"),
             Self::Join { node } => write!(f, "join {node}"),
@@ -148,10 +152,16 @@ fn read(name: &str, words: &mut Words<'_>) -> Result<Act, String> {
         "crash-at" => Act::CrashAt { node: node(words)?, kind: kind(words)?, for_us: us(words)?, dice: dice(words)? },
         "power-failure" => Act::PowerFailure { dice: dice(words)? },
         "lose-disk" => Act::LoseDisk { node: node(words)?, for_us: us(words)?, dice: dice(words)? },
+        "other-disk" => Act::OtherDisk { node: node(words)?, for_us: us(words)?, dice: dice(words)? },
         "join" => Act::Join { node: node(words)? },
         "drain" => Act::Drain { node: node(words)? },
         "stay" => Act::Stay { node: node(words)? },
         "replicas" => Act::Replicas { count: words.number("number of replicas", 1..=most("replicas"))? as u32 },
+        "rules" => Act::Rules {
+            least: words.number("number of members", 1..=most("least"))? as u8,
+            spread: choice(words)?,
+            in_memory: choice(words)?,
+        },
         "pause" => Act::Pause { node: node(words)?, for_us: us(words)? },
         "pause-at-read" => Act::PauseAtRead { node: node(words)?, for_us: us(words)? },
         "clock" => {
@@ -210,6 +220,11 @@ fn us(words: &mut Words<'_>) -> Result<u64, String> {
     words.number("time in microseconds", 0..=MOST_US)
 }
 
+fn choice(words: &mut Words<'_>) -> Result<bool, String> {
+    let word = words.word("a choice: true or false")?;
+    word.parse().map_err(|_| format!("`{word}` is no choice: it is true or false"))
+}
+
 fn dice(words: &mut Words<'_>) -> Result<u64, String> {
     words.number("number to draw from", 0..=u64::MAX)
 }
@@ -265,6 +280,7 @@ impl Act {
             Self::Crash { node, .. }
             | Self::CrashAt { node, .. }
             | Self::LoseDisk { node, .. }
+            | Self::OtherDisk { node, .. }
             | Self::Pause { node, .. }
             | Self::PauseAtRead { node, .. }
             | Self::Full { node, .. }
@@ -287,6 +303,11 @@ impl Act {
                 is_there(Party::Client(*client), plan)?;
                 let keys = plan.keys;
                 if *key < keys { Ok(()) } else { Err(format!("there is no key {key}: the plan has {keys}, from 0 on")) }
+            }
+            Self::Rules { least, .. } => {
+                let members = plan.replicas.min(plan.nodes + plan.late);
+                let fits = u32::from(*least) <= members;
+                fits.then_some(()).ok_or_else(|| format!("{least}, but no chain has more than {members} members"))
             }
             Self::PowerFailure { .. }
             | Self::Lead { manager: None }

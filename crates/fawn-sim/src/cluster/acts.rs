@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fawn_kv::ids::{Incarnation, NodeId};
+use fawn_kv::ids::{Ack, Incarnation, NodeId, Rules};
 use fawn_kv::manager::{Command, Settings, Standing};
 use fawn_kv::node::Node;
 
@@ -18,7 +18,7 @@ use crate::random::Random;
 pub const KINDS: [&str; 20] = [
     "crash",
     "power failure",
-    "lost disk",
+    "lost or other disk",
     "change of leader",
     "manager restart",
     "partition",
@@ -28,7 +28,7 @@ pub const KINDS: [&str; 20] = [
     "clock jump",
     "drain",
     "drained stays",
-    "other replicas",
+    "other settings",
     "held back",
     "front-end crash",
     "front-end pause",
@@ -54,6 +54,8 @@ pub enum Act {
     PowerFailure { dice: u64 },
     /// A node crashes and loses its disk, if others have all that is on it.
     LoseDisk { node: usize, for_us: u64, dice: u64 },
+    /// A node crashes, and starts for a while with a disk that has something of another cluster, then with its own again.
+    OtherDisk { node: usize, for_us: u64, dice: u64 },
     /// Another manager leads, or none.
     Lead { manager: Option<usize> },
     /// A manager starts anew, and another one leads.
@@ -74,6 +76,9 @@ pub enum Act {
     Stay { node: usize },
     /// The operator wants chains of so many members.
     Replicas { count: u32 },
+    /// The operator sets other rules: members that a write needs, whether reads are spread, and writes are acknowledged in
+    /// memory.
+    Rules { least: u8, spread: bool, in_memory: bool },
     /// Messages of one kind, to or from a node, come later than all else.
     HoldBack { node: usize, kind: &'static str, for_us: u64 },
     /// The same, from when the node says something of another kind; an eighth of the time later it is to leave.
@@ -104,7 +109,7 @@ impl Act {
         Some(match self {
             Self::Crash { .. } | Self::CrashAt { .. } => 0,
             Self::PowerFailure { .. } => 1,
-            Self::LoseDisk { .. } => 2,
+            Self::LoseDisk { .. } | Self::OtherDisk { .. } => 2,
             Self::Lead { .. } | Self::Lag { .. } => 3,
             Self::RestartManager { .. } => 4,
             Self::Cut { links, .. } => {
@@ -116,7 +121,7 @@ impl Act {
             Self::Clock { .. } => 9,
             Self::Drain { .. } => 10,
             Self::Stay { .. } => 11,
-            Self::Replicas { .. } => 12,
+            Self::Replicas { .. } | Self::Rules { .. } => 12,
             Self::HoldBack { .. } | Self::HoldBackAt { .. } => 13,
             Self::CrashFront { .. } => 14,
             Self::PauseFront { .. } => 15,
@@ -153,6 +158,7 @@ impl World {
                 }
             }
             Act::LoseDisk { node, for_us, dice } => self.crash(*node, self.may_lose_disk(*node), *for_us, *dice),
+            Act::OtherDisk { node, for_us, dice } => self.start_with_other_disk(*node, *for_us, *dice),
             Act::Lead { manager } => self.elect(*manager),
             Act::RestartManager { manager } => {
                 self.managers.restart(*manager, self.now_us);
@@ -177,9 +183,15 @@ impl World {
             }
             Act::Drain { node } => self.stand(*node, Standing::Draining),
             Act::Stay { node } => self.stand(*node, Standing::Member),
-            Act::Replicas { count } => {
-                let first_nodes = self.plan.nodes;
-                self.command(Command::Set(Settings { replicas: *count, first_nodes, rules: self.plan.rules }));
+            Act::Replicas { count } => self.set(*count, self.settings.rules),
+            Act::Rules { least, spread, in_memory } => {
+                let ack = if *in_memory { Ack::Replicated } else { Ack::Durable };
+                self.invariants.may_acknowledge(ack);
+                let (min_write_replicas, spread_reads) = (*least, *spread);
+                self.set(
+                    self.settings.replicas,
+                    Rules { ack, min_write_replicas, spread_reads, ..self.settings.rules },
+                );
             }
             Act::HoldBack { node, kind, for_us } => {
                 self.held_back = Some((Party::Node(*node), kind, self.now_us + for_us));
@@ -213,7 +225,12 @@ impl World {
     fn effect(&self, act: &Act) -> (Option<usize>, String) {
         let is_down = |node: usize| self.places[node].node.is_none();
         let idle = match act {
-            Act::Crash { node, .. } | Act::LoseDisk { node, .. } | Act::FailDisk { node, .. } if is_down(*node) => {
+            Act::Crash { node, .. }
+            | Act::LoseDisk { node, .. }
+            | Act::OtherDisk { node, .. }
+            | Act::FailDisk { node, .. }
+                if is_down(*node) =>
+            {
                 format!("n{node} is down")
             }
             Act::CrashFront { front, .. } if self.fronts[*front].front.is_none() => format!("f{front} is down"),
@@ -248,6 +265,13 @@ impl World {
         if let Ok(incarnation) = self.may_stand(number, standing) {
             self.command(Command::Stand { node: NodeId(number as u64), incarnation, standing });
         }
+    }
+
+    /// The operator sets these; writes need no more members than chains are to have.
+    fn set(&mut self, replicas: u32, rules: Rules) {
+        let min_write_replicas = rules.min_write_replicas.min(u8::try_from(replicas).unwrap_or(u8::MAX));
+        self.settings = Settings { replicas, rules: Rules { min_write_replicas, ..rules }, ..self.settings };
+        self.command(Command::Set(self.settings));
     }
 
     fn command(&mut self, command: Command) {
@@ -303,7 +327,7 @@ impl World {
             (self.places[number].bad_read, self.places[number].full_until_us) = (false, 0);
             if self.places[number].node.as_ref().is_some_and(Node::has_failed) {
                 self.crash(number, false, 1000, number as u64);
-            } else if self.places[number].node.is_none() {
+            } else if self.places[number].node.is_none() || self.places[number].own_disk.is_some() {
                 self.after(1000, Event::Restart(number));
             }
         }

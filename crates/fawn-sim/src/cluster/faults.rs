@@ -84,6 +84,8 @@ fn draw(random: &mut Random, weights: &[u64], plan: &Plan) -> Vec<(u64, Act)> {
                 Act::CrashAt { node, kind: random.pick::<&str>(&CRASHES_AT), for_us, dice }
             } else if kind == 0 {
                 Act::Crash { node, for_us, dice }
+            } else if random.chance(1, 4) {
+                Act::OtherDisk { node, for_us, dice }
             } else {
                 Act::LoseDisk { node, for_us, dice }
             }
@@ -103,6 +105,12 @@ fn draw(random: &mut Random, weights: &[u64], plan: &Plan) -> Vec<(u64, Act)> {
         9 => Act::Clock { node, ahead_us: random.below(2 * WRONG_US) },
         10 => Act::Drain { node },
         11 => Act::Stay { node },
+        12 if random.chance(1, 2) => {
+            let least = 1 + random.below(u64::from(plan.replicas.min(2))) as u8;
+            // What is lost is not judged any more.
+            let in_memory = random.chance(1, if plan.rules.ack == Ack::Replicated { 2 } else { 8 });
+            Act::Rules { least, spread: random.chance(1, 2), in_memory }
+        }
         12 => Act::Replicas { count: 1 + random.below(u64::from(plan.nodes).min(5)) as u32 },
         13 => return hold_back(random, plan, node),
         14..17 => front_fault(random, plan, kind - 14),
@@ -202,7 +210,7 @@ fn deafen(random: &mut Random, node: usize) -> Vec<(u64, Act)> {
 /// A member hears no manager, then late what its neighbours say; after a while no manager hears it; and some go on asking it.
 fn strand(random: &mut Random, plan: &Plan, node: usize) -> Vec<(u64, Act)> {
     // Its lease runs out before, or after, it counts as dead.
-    let lease_us = if plan.hasty { 400_000 } else { 2_000_000 };
+    let lease_us = plan.lease_us();
     let deaf_us =
         if random.chance(3, 4) { random.within(lease_us, lease_us + 1_000_000) } else { random.below(lease_us) };
     let dumb_us = random.within(2 * lease_us, 2 * lease_us + 3_000_000);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fawn_kv::entry::{Entry, Kept};
-use fawn_kv::ids::{Attempt, Position, RangeId, Seq};
+use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
 use fawn_kv::store::{Answer, FlashStore, Gate, Lookup, Opened, RangeStore, Recovered, Scan, Ticket};
 use fawn_ring::{Interval, Key};
@@ -190,6 +190,14 @@ impl FlashNode {
 }
 
 impl RangeStore for FlashNode {
+    fn cluster(&self) -> Option<ClusterId> {
+        self.store.cluster()
+    }
+
+    fn join(&mut self, cluster: ClusterId) -> Gate {
+        self.store.join(cluster)
+    }
+
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {
         self.store.create(range, keys)
     }

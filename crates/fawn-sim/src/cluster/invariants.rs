@@ -14,7 +14,7 @@ type Had = (NodeId, Vec<u8>, Vec<u8>);
 /// What was ever committed, and which chains were ever active.
 #[derive(Debug, Default)]
 pub struct Invariants {
-    /// In a weak cluster, when a write is acknowledged: there each node has a log of its own.
+    /// In a weak cluster, when a write may be acknowledged: there each node has a log of its own.
     weak: Option<Ack>,
     /// Sessions that a member of a chain remembers, at most.
     most_sessions: usize,
@@ -54,6 +54,11 @@ impl Invariants {
         // Two ranges that were merged have as many each.
         let most_sessions = 2 * (timing.sessions.sessions + timing.pending);
         Self { weak, most_sessions, ..Self::default() }
+    }
+
+    /// Writes may be acknowledged so from here on.
+    pub fn may_acknowledge(&mut self, ack: Ack) {
+        self.weak = self.weak.map(|before| if ack == Ack::Replicated { ack } else { before });
     }
 
     /// Whose log a node's is.

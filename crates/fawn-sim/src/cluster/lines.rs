@@ -64,6 +64,7 @@ names! {
     FrontLease: "front-lease",
     Prepare: "prepare",
     Prepared: "prepared",
+    OtherCluster: "other-cluster",
 }
 
 /// The kind of messages that a word names: one of [`MESSAGES`], or [`ORDERS`].
@@ -153,6 +154,7 @@ pub fn line(message: &Message) -> String {
         | Message::Pong
         | Message::AskView { .. }
         | Message::FrontHello { .. }
+        | Message::OtherCluster { .. }
         | Message::FrontHeartbeat { .. } => String::new(),
         Message::Welcome { incarnation, .. }
         | Message::Superseded { incarnation }

@@ -1,6 +1,7 @@
 //! The managers: one log that all agree on, and leaders that may not know yet that they no longer lead.
 
 use fawn_kv::chain::Timing;
+use fawn_kv::ids::ClusterId;
 use fawn_kv::manager::{Command, Manager, Settings};
 
 /// Managers over one agreed log, as a consensus library would run them.
@@ -26,9 +27,8 @@ pub struct Managers {
 impl Managers {
     /// `count` managers without a leader.
     pub fn new(count: usize, timing: Timing, settings: Settings, wedges: u32) -> Self {
-        let members = (0..count).map(|_| Manager::new(timing, settings).with_wedges(wedges)).collect();
-        Self {
-            members,
+        let mut managers = Self {
+            members: Vec::new(),
             log: Vec::new(),
             told: vec![0; count],
             leader: None,
@@ -37,12 +37,21 @@ impl Managers {
             timing,
             settings,
             wedges,
-        }
+        };
+        managers.members = (0..count).map(|number| managers.begin(number)).collect();
+        managers
+    }
+
+    /// A manager that knows nothing yet. Each would give the cluster another name.
+    fn begin(&self, number: usize) -> Manager {
+        let draw = ClusterId([number as u8 + 1; 16]);
+        let manager = Manager::new(self.timing, self.settings, draw);
+        manager.expect("a plan's settings are checked").with_wedges(self.wedges)
     }
 
     /// A manager starts anew: it knows what the log says, and leads no more.
     pub fn restart(&mut self, number: usize, now_us: u64) {
-        let mut manager = Manager::new(self.timing, self.settings).with_wedges(self.wedges);
+        let mut manager = self.begin(number);
         let mut effects = fawn_kv::manager::Effects::default();
         for command in &self.log[..self.told[number]] {
             manager.committed(now_us, command, &mut effects);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fawn_kv::entry::{Entry, Kept};
-use fawn_kv::ids::{Attempt, Position, RangeId, Seq};
+use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
 use fawn_kv::store::{Gate, Lookup, RangeStore, Recovered, Scan, Ticket};
 use fawn_ring::{Interval, Key};
@@ -91,6 +91,14 @@ impl NodeStore {
 }
 
 impl RangeStore for NodeStore {
+    fn cluster(&self) -> Option<ClusterId> {
+        either!(self, store => store.cluster())
+    }
+
+    fn join(&mut self, cluster: ClusterId) -> Gate {
+        either!(self, store => store.join(cluster))
+    }
+
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {
         either!(self, store => store.create(range, keys))
     }
@@ -161,5 +169,75 @@ impl RangeStore for NodeStore {
 
     fn durable(&self) -> Gate {
         either!(self, store => store.durable())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fawn_kv::chain::{Now, Timing};
+    use fawn_kv::ids::{Address, Incarnation, NodeId};
+    use fawn_kv::message::Message;
+    use fawn_kv::node::{Identity, Node, OtherCluster};
+    use fawn_ring::MachineId;
+
+    const RANGE: RangeId = RangeId(2);
+    const OURS: ClusterId = ClusterId([1; 16]);
+    const THEIRS: ClusterId = ClusterId([2; 16]);
+
+    /// A store of [`OURS`] with a range, after as many writes as make production's log go round.
+    fn kept(on_flash: bool) -> (NodeStore, BTreeMap<RangeId, Recovered>) {
+        let mut store = NodeStore::new(Random::new(1), on_flash);
+        store.join(OURS);
+        store.create(RANGE, Interval::ALL);
+        for attempt in 1..20_000 {
+            store.hold(RANGE, Attempt(attempt));
+            if attempt % 16 == 0 {
+                let written = store.written();
+                store.synced(written);
+            }
+        }
+        let written = store.written();
+        store.synced(written);
+        store.crash(Random::new(2))
+    }
+
+    #[test]
+    fn a_store_is_of_one_cluster_for_life() {
+        for on_flash in [false, true] {
+            assert_eq!(NodeStore::new(Random::new(1), on_flash).cluster(), None);
+            let (store, recovered) = kept(on_flash);
+            assert_eq!((store.cluster(), recovered.len()), (Some(OURS), 1), "on flash: {on_flash}");
+        }
+    }
+
+    #[test]
+    fn a_node_takes_no_part_in_another_cluster_than_its_store_and_says_so() {
+        for on_flash in [false, true] {
+            let (store, recovered) = kept(on_flash);
+            let (before, secret) = (store.written(), super::super::store::SECRET);
+            let identity = Identity { id: NodeId(1), machine: MachineId(1), domain: None, virtual_ids: 1, secret };
+            let mut node = Node::new(identity, 7, Timing::default(), store, recovered);
+            let hear = |node: &mut Node<NodeStore>, message| {
+                let (now, mut out) = (Now { us: 1, unix: 1 }, Vec::new());
+                node.receive(now, Address::Manager, message, &mut out);
+                node.tick(now, &mut out);
+                out
+            };
+            let (nonce, incarnation) = (7, Incarnation(1));
+            let out = hear(&mut node, Message::Welcome { cluster: THEIRS, nonce, incarnation });
+            assert!(matches!(out[..], [(_, Message::Hello { cluster: Some(OURS), .. })]), "{out:?}");
+            let refused = OtherCluster { kept: OURS, managers: Some(THEIRS) };
+            assert_eq!((node.member(), node.other_cluster()), (None, Some(refused)));
+            let said = refused.to_string();
+            assert!(said.contains(&OURS.to_string()) && said.contains(&THEIRS.to_string()), "{said}");
+            hear(&mut node, Message::Seal { incarnation, range: RANGE, keys: Interval::ALL, attempt: Attempt(99_999) });
+            hear(&mut node, Message::OtherCluster { cluster: None });
+            assert_eq!(node.other_cluster(), Some(OtherCluster { kept: OURS, managers: None }));
+            assert_eq!((node.store().cluster(), node.store().written()), (Some(OURS), before), "nothing is changed");
+            hear(&mut node, Message::Welcome { cluster: OURS, nonce, incarnation });
+            assert_eq!((node.member().map(|me| me.incarnation), node.other_cluster()), (Some(incarnation), None));
+            assert_eq!(node.replica(RANGE).and_then(fawn_kv::chain::Replica::held), Some(Attempt(19_999)));
+        }
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use fawn_kv::chain::Now;
-use fawn_kv::ids::{NodeId, RangeId};
+use fawn_kv::ids::{Attempt, ClusterId, NodeId, RangeId};
 use fawn_kv::node::{Identity, Node};
-use fawn_kv::store::Recovered;
-use fawn_ring::MachineId;
+use fawn_kv::store::{RangeStore, Recovered};
+use fawn_ring::{Interval, MachineId};
 
 use super::events::Event;
 use super::node_store::NodeStore;
@@ -15,11 +15,16 @@ use super::store::SECRET;
 use super::world::{BEGIN_UNIX, WRONG_US, World};
 use crate::random::Random;
 
+/// Ranges on a disk of another cluster.
+const OTHERS_RANGES: u32 = 4;
+
 /// A node's place.
 pub(super) struct Place {
     pub(super) node: Option<Node<NodeStore>>,
     /// What a node that is down has.
     pub(super) left: Option<(NodeStore, BTreeMap<RangeId, Recovered>)>,
+    /// The same, of a node that runs with another disk meanwhile.
+    pub(super) own_disk: Option<(NodeStore, BTreeMap<RangeId, Recovered>)>,
     /// Counts the node's lives.
     pub(super) run: u32,
     /// What the clock says at time 0, and by how many parts per million it is faster than the slowest there may be.
@@ -48,6 +53,7 @@ impl Place {
             ahead_us: (!lost_clock).then(|| if plan.fixed { WRONG_US } else { random.below(2 * WRONG_US) }),
             node: None,
             left: Some((NodeStore::new(random.fork(), plan.on_flash), BTreeMap::new())),
+            own_disk: None,
             run: 0,
             offset_us: if plan.fixed { 0 } else { random.below(1_000_000) },
             fast_ppm: if plan.fixed { 4500 } else { random.below(9000) },
@@ -92,6 +98,29 @@ impl World {
         BEGIN_UNIX + (self.now_us / 1_000_000) as u32
     }
 
+    /// A node crashes, and starts with a disk of another cluster, which has ranges of the same names.
+    pub(super) fn start_with_other_disk(&mut self, number: usize, for_us: u64, dice: u64) {
+        if self.places[number].own_disk.is_some() {
+            return;
+        }
+        self.crash(number, false, for_us, dice);
+        let Some(own) = self.places[number].left.take() else { return };
+        let mut random = Random::new(dice);
+        let mut store = NodeStore::new(random.fork(), self.plan.on_flash);
+        store.join(ClusterId([0xee; 16]));
+        for (at, keys) in Interval::ALL.divide(OTHERS_RANGES).into_iter().enumerate() {
+            // A cluster's first ranges come after the one that is all of an empty one.
+            let range = RangeId(2 + at as u32);
+            store.create(range, keys);
+            store.hold(range, Attempt(1000));
+        }
+        let written = store.written();
+        store.synced(written);
+        self.places[number].left = Some(store.crash(random));
+        self.restart(number);
+        self.places[number].own_disk = Some(own);
+    }
+
     /// A node starts, with what its store has.
     pub(super) fn restart(&mut self, number: usize) {
         let machine = MachineId(if self.plan.shared { number as u64 / 2 } else { number as u64 });
@@ -103,6 +132,10 @@ impl World {
             secret: SECRET,
         };
         let place = &mut self.places[number];
+        if let Some(own) = place.own_disk.take() {
+            place.node = None;
+            place.left = Some(own);
+        }
         let Some((store, recovered)) = place.left.take() else { return };
         place.run += 1;
         place.syncing = false;

@@ -7,6 +7,15 @@ use fawn_kv::ids::{Ack, Consistency, Rules};
 
 use crate::random::Random;
 
+/// Those of a plain cluster. Little may be unsynced, so that what is bounded meets its bounds.
+const RULES: Rules = Rules {
+    consistency: Consistency::Chain,
+    ack: Ack::Durable,
+    min_write_replicas: 1,
+    spread_reads: false,
+    unsynced: 256,
+};
+
 /// What a run is made of.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // independent choices
@@ -65,6 +74,7 @@ impl Plan {
             consistency: Consistency::Chain,
             min_write_replicas: if random.chance(1, 4) { 2.min(replicas as u8) } else { 1 },
             spread_reads: random.chance(1, 3),
+            ..RULES
         };
         let late = random.below(3) as u32;
         let drawn = *random.pick(&[1, 1, 1, 2, 4]);
@@ -96,6 +106,11 @@ impl Plan {
         Self { rules: Rules { consistency: Consistency::Weak, ..plan.rules }, ..plan }
     }
 
+    /// For how long a lease lasts, in microseconds.
+    pub(super) fn lease_us(&self) -> u64 {
+        if self.hasty { 400_000 } else { 2_000_000 }
+    }
+
     /// A plain cluster of three nodes in which nothing goes wrong.
     pub fn plain() -> Self {
         Self {
@@ -104,7 +119,7 @@ impl Plan {
             shared: false,
             replicas: 3,
             virtual_ids: 1,
-            rules: Rules::default(),
+            rules: RULES,
             lost_clock: false,
             on_flash: false,
             clients: 1,

@@ -57,6 +57,9 @@ impl World {
             if range.pending.is_some() || !range.chain.members.iter().map(|member| member.node).eq(wanted) {
                 return format!("{id:?} is {range:?}");
             }
+            if range.chain.rules != state.settings.rules {
+                return format!("{id:?} goes by {:?}, not by {:?}", range.chain.rules, state.settings.rules);
+            }
             for member in &range.chain.members {
                 let node = self.places[member.node.0 as usize].node.as_ref();
                 let replica =

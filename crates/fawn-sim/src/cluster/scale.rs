@@ -125,13 +125,12 @@ impl Cluster {
             resend_us: 500_000,
             heartbeat_us: 1_000_000,
             dead_us: 5_000_000,
-            lease_us: 5_000_000,
             attempt_us: 10_000_000,
             gone_us: 20_000_000,
             silent_us: 3_000_000,
             ..Timing::default()
         };
-        let mut world = World::with(&Script::of(u64::from(nodes), &plan), timing);
+        let mut world = World::with(&Script::of(u64::from(nodes), &plan), timing, 5_000_000);
         world.tick_us = 100_000;
         world.looks = false;
         for place in &mut world.fronts {

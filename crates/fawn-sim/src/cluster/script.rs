@@ -112,7 +112,7 @@ impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Plan { nodes, late, shared, replicas, virtual_ids, rules, lost_clock, on_flash, clients, .. } = self.plan;
         let Plan { keys, fronts, hasty, managers, faults_us, fixed, .. } = self.plan;
-        let Rules { consistency, min_write_replicas, spread_reads, ack } = rules;
+        let Rules { consistency, min_write_replicas, spread_reads, ack, unsynced: _ } = rules;
         let (weak, in_memory) = (consistency == Consistency::Weak, ack == Ack::Replicated);
         writeln!(f, "seed {}", self.seed)?;
         write!(f, "plan nodes={nodes} late={late} shared={shared} replicas={replicas} virtual={virtual_ids}")?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fawn_kv::entry::{Change, Entry, Kept};
-use fawn_kv::ids::{Attempt, Position, RangeId, Seq};
+use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
 use fawn_kv::store::{Gate, Lookup, Part, RangeStore, Recovered, Scan, Ticket};
 use fawn_ring::{Interval, Key, Secret};
@@ -20,6 +20,7 @@ pub const SECRET: Secret = Secret([7; 32]);
 /// One write.
 #[derive(Clone, Debug)]
 enum Write {
+    Join(ClusterId),
     Create(RangeId, Interval),
     Append(RangeId, Entry),
     Truncate(RangeId, Position),
@@ -87,17 +88,22 @@ impl Image {
 
 /// All ranges of a store, after some of its writes.
 #[derive(Clone, Debug, Default)]
-struct Images(BTreeMap<RangeId, Image>);
+struct Images {
+    /// The cluster that they are of.
+    cluster: Option<ClusterId>,
+    ranges: BTreeMap<RangeId, Image>,
+}
 
 impl Images {
     fn at(&mut self, range: RangeId) -> &mut Image {
-        self.0.get_mut(&range).expect("a range is created before it is written to")
+        self.ranges.get_mut(&range).expect("a range is created before it is written to")
     }
 
     fn write(&mut self, write: &Write) {
         match write {
+            Write::Join(cluster) => self.cluster = Some(*cluster),
             Write::Create(range, keys) => {
-                self.0.insert(*range, Image::new(*keys));
+                self.ranges.insert(*range, Image::new(*keys));
             }
             Write::Append(range, entry) => self.at(*range).entries.push_back(entry.clone()),
             Write::Truncate(range, to) => {
@@ -106,7 +112,7 @@ impl Images {
             Write::Hold(range, attempt) => self.at(*range).recovered.held = Some(*attempt),
             Write::Reset(range) => {
                 let keys = self.at(*range).recovered.keys;
-                self.0.insert(*range, Image::new(keys));
+                self.ranges.insert(*range, Image::new(keys));
             }
             Write::Install(range, kept) => {
                 let image = self.at(*range);
@@ -127,13 +133,13 @@ impl Images {
             Write::Forget(range, upto) => self.at(*range).forget(*upto),
             Write::Inherit(over, ranges) => self.inherit(over, ranges),
             Write::Drop(range) => {
-                self.0.remove(range);
+                self.ranges.remove(range);
             }
         }
     }
 
     fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) {
-        let over: Vec<Image> = over.iter().filter_map(|range| self.0.remove(range)).collect();
+        let over: Vec<Image> = over.iter().filter_map(|range| self.ranges.remove(range)).collect();
         let forgotten = over.iter().map(|image| image.forgotten).max().unwrap_or_default();
         let entries = over.iter().flat_map(|image| &image.entries);
         let mut all: Vec<Kept> = over.iter().flat_map(|image| image.kept.values()).cloned().collect();
@@ -147,7 +153,7 @@ impl Images {
                 image.keep(kept.clone());
             }
             image.recovered = recovered.clone();
-            self.0.insert(*range, image);
+            self.ranges.insert(*range, image);
         }
     }
 }
@@ -226,7 +232,7 @@ impl MemoryStore {
 
     /// Keys that lookups see, deleted ones included, in all ranges.
     pub fn keys(&self) -> usize {
-        self.shown.0.values().map(|image| image.kept.len()).sum()
+        self.shown.ranges.values().map(|image| image.kept.len()).sum()
     }
 
     /// The gate of everything written so far.
@@ -253,10 +259,10 @@ impl MemoryStore {
         let mut store = Self::new(random);
         let recovered =
             |image: &Image| Recovered { entries: image.entries.iter().cloned().collect(), ..image.recovered.clone() };
-        let recovered = self.base.0.iter().map(|(range, image)| (*range, recovered(image))).collect();
+        let recovered = self.base.ranges.iter().map(|(range, image)| (*range, recovered(image))).collect();
         store.shown = self.base.clone();
         store.base = self.base;
-        for image in store.shown.0.values_mut() {
+        for image in store.shown.ranges.values_mut() {
             image.entries.clear();
         }
         (store, recovered)
@@ -264,6 +270,14 @@ impl MemoryStore {
 }
 
 impl RangeStore for MemoryStore {
+    fn cluster(&self) -> Option<ClusterId> {
+        self.shown.cluster
+    }
+
+    fn join(&mut self, cluster: ClusterId) -> Gate {
+        self.show(Write::Join(cluster))
+    }
+
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {
         self.show(Write::Create(range, keys))
     }
@@ -314,7 +328,7 @@ impl RangeStore for MemoryStore {
     }
 
     fn lookup(&mut self, range: RangeId, key: &[u8], ticket: Ticket) -> Lookup {
-        let image = self.shown.0.get(&range);
+        let image = self.shown.ranges.get(&range);
         let kept = image.and_then(|image| image.kept.get(&(SECRET.position(key), key.to_vec()))).cloned();
         if self.random.chance(1, 3) {
             self.waiting.push((ticket, kept));
@@ -324,7 +338,7 @@ impl RangeStore for MemoryStore {
     }
 
     fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, _: Position, ticket: Ticket) -> Scan {
-        let Some(image) = self.shown.0.get(&range) else { return Scan::Known(Part::default()) };
+        let Some(image) = self.shown.ranges.get(&range) else { return Scan::Known(Part::default()) };
         let mut part = Part::default();
         let from = (from.unwrap_or(Key::MIN), Vec::new());
         for ((key, _), kept) in image.kept.range(from..).filter(|(_, kept)| kept.position.seq > since) {
@@ -360,7 +374,7 @@ impl RangeStore for MemoryStore {
     }
 
     fn forgotten(&self, range: RangeId) -> Seq {
-        self.shown.0.get(&range).map_or(Seq(0), |image| image.forgotten)
+        self.shown.ranges.get(&range).map_or(Seq(0), |image| image.forgotten)
     }
 
     fn durable(&self) -> Gate {

@@ -171,7 +171,6 @@ impl World {
 
     /// What a client that is idle asks in the last look.
     pub(super) fn ask_last(&mut self, number: usize) -> Result<(), String> {
-        let least = usize::from(self.plan.rules.min_write_replicas);
         let Some(Weak { state, last: Some(last), .. }) = &mut self.weak else { return Ok(()) };
         if self.now_us < last.from_us || self.clients[number].asking.is_some() {
             return Ok(());
@@ -183,7 +182,8 @@ impl World {
         }
         while let Some(key) = last.rest.pop_front() {
             let (_, id) = state.by_last.range(position(key)..).next().expect("every key is in a range");
-            if state.ranges[id].chain.members.len() < least {
+            let chain = &state.ranges[id].chain;
+            if chain.members.len() < usize::from(chain.rules.min_write_replicas) {
                 continue;
             }
             last.values += 1;

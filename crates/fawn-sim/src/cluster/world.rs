@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::front::Front;
 use fawn_kv::ids::{Ack, Address, Consistency, FrontId, NodeId};
-use fawn_kv::manager::{Command, Effects, Settings};
+use fawn_kv::manager::{Command, Effects, Leases, Settings};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::node::Node;
 use fawn_kv::sessions::Bounds;
@@ -99,6 +99,8 @@ pub(super) struct World {
     /// Whether all that must hold is looked at after every step: work that grows with the cluster.
     pub(super) looks: bool,
     pub(super) timing: Timing,
+    /// What the operator has set last.
+    pub(super) settings: Settings,
     acts: Vec<(u64, Act)>,
     pub(super) show: Show,
     /// What was told.
@@ -115,7 +117,6 @@ impl World {
             batch_bytes: 4 << 10,
             pending: 64,
             pending_bytes: 16 << 10,
-            unsynced: 256,
             session_idle_s: 4,
             gone_us: 3_000_000,
             broken_us: 3_000_000,
@@ -127,16 +128,17 @@ impl World {
             timing.sessions = Bounds { sessions: 12, unanswered: 2, requests: 24, least_s: 1, early_s: 4 };
         }
         if plan.hasty {
-            timing = Timing { heartbeat_us: 50_000, dead_us: 250_000, lease_us: 400_000, ..timing };
+            timing = Timing { heartbeat_us: 50_000, dead_us: 250_000, ..timing };
         }
-        Self::with(script, timing)
+        Self::with(script, timing, plan.lease_us())
     }
 
     /// A cluster in which things take other times.
-    pub(super) fn with(script: &Script, timing: Timing) -> Self {
+    pub(super) fn with(script: &Script, timing: Timing, lease_us: u64) -> Self {
         Coverage::begin();
         let (plan, mut random) = (script.plan, Random::new(script.seed));
-        let settings = Settings { replicas: plan.replicas, first_nodes: plan.nodes, rules: plan.rules };
+        let leases = Leases { lease_us, ..Leases::default() };
+        let settings = Settings { replicas: plan.replicas, first_nodes: plan.nodes, rules: plan.rules, leases };
         let managers = Managers::new(plan.managers, timing, settings, wedges(plan.fronts));
         let lost_clock = if plan.lost_clock { random.below(u64::from(plan.nodes)) } else { u64::MAX };
         let places = (0..u64::from(plan.nodes + plan.late))
@@ -180,6 +182,7 @@ impl World {
             tick_us: TICK_US,
             looks: true,
             timing,
+            settings,
             acts: script.acts.clone(),
             show: script.show.clone(),
             told: String::new(),
@@ -519,7 +522,7 @@ impl World {
         }
         if gate > durable && !failed && !std::mem::replace(&mut self.places[number].syncing, true) {
             // What is acknowledged unsynced is at stake for longer.
-            let slow = self.plan.rules.ack == Ack::Replicated && self.chance(1, 4);
+            let slow = self.settings.rules.ack == Ack::Replicated && self.chance(1, 4);
             let delay = self.delay(100, if slow { 200_000 } else { 2000 });
             self.after(delay, Event::Synced { node: number, run, gate });
         }

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::front::{Front, Limits};
 use fawn_kv::ids::{
-    Address, Asker, Attempt, Chain, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position, RangeId,
-    RequestId, Seq, WedgeEpoch, WedgeId,
+    Address, Asker, Attempt, Chain, ClusterId, Epoch, FrontId, FrontMember, Incarnation, Member, NodeId, Position,
+    RangeId, RequestId, Seq, WedgeEpoch, WedgeId,
 };
 use fawn_kv::manager::Wedge;
 use fawn_kv::message::{Message, VERSION};
@@ -29,6 +29,7 @@ const RANGE: RangeId = RangeId(1);
 const NODE: NodeId = NodeId(1);
 const FRONT: FrontId = FrontId(1);
 const LIFE: Incarnation = Incarnation(1);
+const LEASE_US: u64 = 2_000_000;
 const CLIENT: Address = Address::Client(1);
 
 /// Bytes that a node and a front-end take, with what they remember of a few messages.
@@ -159,7 +160,7 @@ impl Bench {
         let (incarnation, range, attempt, last) = (LIFE, RANGE, Attempt(1), Position::default());
         let (over, chains) = (Vec::new(), vec![(RANGE, chain)]);
         for message in [
-            Message::Welcome { nonce: 1, incarnation },
+            Message::Welcome { cluster: ClusterId([1; 16]), nonce: 1, incarnation },
             Message::Seal { incarnation, range, keys: Interval::ALL, attempt, source: None },
             Message::Equalise { incarnation, range, attempt, source: None, last },
             Message::Activate { incarnation, attempt, over, chains: chains.clone() },
@@ -221,11 +222,11 @@ impl Bench {
     fn manage(&mut self, message: &Message) {
         let (to, lease) = match message {
             Message::Heartbeat { nonce, .. } => {
-                (Address::Node(NODE), Message::Lease { incarnation: LIFE, nonce: *nonce })
+                (Address::Node(NODE), Message::Lease { incarnation: LIFE, nonce: *nonce, lease_us: LEASE_US })
             }
             Message::FrontHeartbeat { nonce, .. } => {
                 let (nonce, wedges) = (*nonce, vec![(WedgeId(0), WedgeEpoch(1))]);
-                (Address::Front(FRONT), Message::FrontLease { incarnation: LIFE, nonce, wedges })
+                (Address::Front(FRONT), Message::FrontLease { incarnation: LIFE, nonce, lease_us: LEASE_US, wedges })
             }
             _ => return,
         };

@@ -15,7 +15,7 @@
 //! * [`pages`]: a flash of one file, made of an input's parts.
 //! * `messages` (targets `message` and `operation`), `sessions`, `log`, `manifest`, `segment`, `record`, `writes`: the
 //!   targets, each named as one of what it decodes. `hostile`: a node and a front-end that take messages with whatever they
-//!   say.
+//!   say. `strangers`: a manager that hears those who are no members.
 
 pub mod generate;
 mod hostile;
@@ -27,6 +27,7 @@ pub mod pages;
 mod record;
 mod segment;
 mod sessions;
+mod strangers;
 #[cfg(test)]
 mod tests;
 mod writes;
@@ -70,6 +71,7 @@ pub const TARGETS: &[&dyn Target] = &[
     &segment::Segments,
     &writes::Writes,
     &hostile::Hostile,
+    &strangers::Strangers,
 ];
 
 /// Runs a closure and tells how many bytes it held at most.

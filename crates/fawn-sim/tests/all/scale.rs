@@ -1,7 +1,7 @@
 //! Large clusters, and how long planned changes stop writes: that they come to rest, and what grows.
 
 use fawn_kv::chain::Timing;
-use fawn_kv::ids::{Address, Attempt, Incarnation, NodeId, RangeId};
+use fawn_kv::ids::{Address, Attempt, ClusterId, Incarnation, NodeId, RangeId};
 use fawn_kv::message::Message;
 use fawn_kv::node::{Identity, Node};
 use fawn_ring::{Interval, MachineId, Secret};
@@ -54,7 +54,12 @@ fn an_empty_range_takes_less_than_16_kib() {
     let mut node = Node::new(identity, 0, Timing::default(), MemoryStore::empty(1), BTreeMap::new());
     let (now, mut out) = (fawn_kv::chain::Now { us: 1, unix: 1 }, Vec::new());
     let incarnation = Incarnation(1);
-    node.receive(now, Address::Manager, Message::Welcome { nonce: 0, incarnation }, &mut out);
+    node.receive(
+        now,
+        Address::Manager,
+        Message::Welcome { cluster: ClusterId([1; 16]), nonce: 0, incarnation },
+        &mut out,
+    );
     let ranges = Interval::ALL.divide(RANGES);
     let taken = allocation_counter::measure(|| {
         for (range, keys) in ranges.into_iter().enumerate() {

@@ -166,7 +166,7 @@ fn a_disk_that_others_lack_is_not_lost_and_not_counted_as_lost() {
     let (summary, told) = script.parse::<Script>().unwrap().tell();
     let faults = summary.unwrap().faults;
     let count = |name: &str| faults[fawn_sim::cluster::FAULTS.iter().position(|kind| *kind == name).unwrap()];
-    assert_eq!((count("crash"), count("lost disk")), (1, 0));
+    assert_eq!((count("crash"), count("lost or other disk")), (1, 0));
     assert!(told.contains("lose-disk 0 1000 1 (its disk stays: others have not all that is on it)"), "{told}");
 }
 

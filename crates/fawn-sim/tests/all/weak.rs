@@ -1,7 +1,7 @@
 //! Weak clusters, a seed each, whose members are chains of their own. `cargo xtask sim --weak` runs more of them.
 
 use fawn_kv::ids::{Consistency, Rules};
-use fawn_kv::manager::{Command, Settings, State};
+use fawn_kv::manager::{Command, Leases, Settings, State};
 use fawn_sim::cluster::{FAULTS, Plan, Script, Summary, run};
 
 /// The keys of all these clusters.
@@ -84,8 +84,12 @@ fn a_weak_seed_is_the_same_run_every_time() {
 
 #[test]
 fn a_cluster_keeps_for_life_what_its_members_are_to_each_other() {
-    let settings =
-        |consistency| Settings { replicas: 1, first_nodes: 1, rules: Rules { consistency, ..Rules::default() } };
+    let settings = |consistency| Settings {
+        replicas: 1,
+        first_nodes: 1,
+        rules: Rules { consistency, ..Rules::default() },
+        leases: Leases::default(),
+    };
     let mut state = State::new(settings(Consistency::Chain));
     assert!(state.apply(&Command::Set(settings(Consistency::Weak))).is_some(), "nothing is there yet");
     let machine = fawn_ring::MachineId(1);

@@ -4,7 +4,7 @@ use super::*;
 use crate::chain::{Lease, Timing};
 use crate::entry::{Entry, Kept};
 use crate::ids::{
-    Asker, Attempt, Chain, Epoch, FrontId, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq,
+    Asker, Attempt, Chain, ClusterId, Epoch, FrontId, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq,
 };
 use crate::message::Answer;
 use crate::meta::Meta;
@@ -87,6 +87,12 @@ pub(in crate::chain) struct Plain {
 }
 
 impl RangeStore for Plain {
+    fn cluster(&self) -> Option<ClusterId> {
+        None
+    }
+    fn join(&mut self, _: ClusterId) -> Gate {
+        Gate(0)
+    }
     fn create(&mut self, _: RangeId, _: Interval) -> Gate {
         Gate(0)
     }
