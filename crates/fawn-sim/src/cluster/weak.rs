@@ -26,14 +26,18 @@ const END_AFTER_US: u64 = 200_000;
 #[derive(Debug, Default)]
 struct Asked {
     values: BTreeSet<u64>,
-    /// By how much it may have been counted up.
+    /// By how much it may have been counted up, and down.
     counted: u64,
+    counted_down: u64,
+    /// Digits were written to it, before or after whatever was there.
+    extended: bool,
 }
 
 impl Asked {
     /// Whether a value can be there.
     fn explains(&self, value: u64) -> bool {
-        self.values.range(value.saturating_sub(self.counted)..=value).next().is_some()
+        let (least, most) = (value.saturating_sub(self.counted), value.saturating_add(self.counted_down));
+        self.extended || self.values.range(least..=most).next().is_some()
     }
 }
 
@@ -112,14 +116,32 @@ impl World {
                     asked.values.insert(value);
                 }
                 KvOperation::Increment { by } => asked.counted += by,
-                KvOperation::Get | KvOperation::Delete | KvOperation::Expire { .. } => {}
+                KvOperation::Decrement { by, initial } => {
+                    asked.counted_down = asked.counted_down.saturating_add(by);
+                    asked.values.extend(initial);
+                }
+                KvOperation::Extend { .. } => asked.extended = true,
+                KvOperation::Win { vivify: true, .. } => {
+                    asked.values.insert(0);
+                }
+                KvOperation::Get
+                | KvOperation::Delete
+                | KvOperation::Expire { .. }
+                | KvOperation::Touch
+                | KvOperation::Invalidate
+                | KvOperation::Win { vivify: false, .. } => {}
             }
         }
     }
 
     /// No answer shows what nobody asked to be written.
     pub(super) fn look_at_answer(&self, key: u64, outcome: Option<KvOutcome>) -> Result<(), String> {
-        let (Some(weak), Some(KvOutcome::Hit { value, .. } | KvOutcome::Number { value, .. })) = (&self.weak, outcome)
+        let (
+            Some(weak),
+            Some(
+                KvOutcome::Hit { value, .. } | KvOutcome::Number { value, .. } | KvOutcome::Item { value, .. },
+            ),
+        ) = (&self.weak, outcome)
         else {
             return Ok(());
         };
