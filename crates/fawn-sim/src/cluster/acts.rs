@@ -213,7 +213,9 @@ impl World {
     fn effect(&self, act: &Act) -> (Option<usize>, String) {
         let is_down = |node: usize| self.places[node].node.is_none();
         let idle = match act {
-            Act::Crash { node, .. } | Act::LoseDisk { node, .. } | Act::FailDisk { node, .. } if is_down(*node) => format!("n{node} is down"),
+            Act::Crash { node, .. } | Act::LoseDisk { node, .. } | Act::FailDisk { node, .. } if is_down(*node) => {
+                format!("n{node} is down")
+            }
             Act::CrashFront { front, .. } if self.fronts[*front].front.is_none() => format!("f{front} is down"),
             Act::Join { node } if !is_down(*node) => format!("n{node} is there"),
             Act::Clock { node, .. } if self.places[*node].ahead_us.is_none() => format!("n{node} has lost its clock"),

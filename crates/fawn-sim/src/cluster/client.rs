@@ -171,7 +171,13 @@ impl Client {
         // which become longer.
         let (expires, is_text) = (key % 4 == 3, key % 4 == 2);
         let gets = self.stays || (self.reads && self.random.chance(15, 16));
-        let kinds = if gets { 6 } else if self.removes { 20 } else { 16 };
+        let kinds = if gets {
+            6
+        } else if self.removes {
+            20
+        } else {
+            16
+        };
         let flushes = self.removes && self.flushes && !self.stays && self.random.chance(1, 5);
         let mut operation = match if flushes { 14 } else { self.random.below(kinds) } {
             0..6 => KvOperation::Get,

@@ -8,8 +8,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use fawn_kv::ids::{Ack, NodeId, RangeId};
-use fawn_kv::manager::{Command, Into, Settings, State};
+use fawn_kv::manager::{Command, State};
 use fawn_kv::message::Message;
+use fawn_ring::Interval;
 
 use super::client::{Asking, Ended, name, position};
 use super::world::World;
@@ -58,44 +59,38 @@ struct LastLook {
 /// What is known of a weak cluster from outside.
 #[derive(Debug)]
 pub(super) struct Weak {
-    /// What is agreed.
-    state: State,
     /// By key.
     asked: Vec<Asked>,
     last: Option<LastLook>,
 }
 
 impl Weak {
-    pub(super) fn new(settings: Settings, keys: u64) -> Self {
-        Self { state: State::new(settings), asked: (0..keys).map(|_| Asked::default()).collect(), last: None }
-    }
-
-    /// Whether the chain that an attempt brings about begins with the log of the owner before.
-    fn keeps_owner(&self, id: RangeId) -> bool {
-        let Some(range) = self.state.ranges.get(&id) else { return true };
-        let Some(pending) = &range.pending else { return true };
-        let (chain, Some(source)) = (&range.chain, pending.source) else { return true };
-        let (Some(before), Some(after)) = (chain.members.first(), pending.target.first()) else { return true };
-        let is_newcomer = chain.place(source).is_some() && chain.place(*after).is_none();
-        let lost_nothing = source == *before || (source.node == before.node && chain.rules.ack == Ack::Durable);
-        lost_nothing && (*after == source || is_newcomer)
+    pub(super) fn new(keys: u64) -> Self {
+        Self { asked: (0..keys).map(|_| Asked::default()).collect(), last: None }
     }
 }
 
+/// Whether the chain that an attempt brings about begins with the log of the owner before.
+fn keeps_owner(agreed: &State, id: RangeId) -> bool {
+    let Some(range) = agreed.ranges.get(&id) else { return true };
+    let Some(pending) = &range.pending else { return true };
+    let (chain, Some(source)) = (&range.chain, pending.source) else { return true };
+    let (Some(before), Some(after)) = (chain.members.first(), pending.target.first()) else { return true };
+    let is_newcomer = chain.place(source).is_some() && chain.place(*after).is_none();
+    let lost_nothing = source == *before || (source.node == before.node && chain.rules.ack == Ack::Durable);
+    lost_nothing && (*after == source || is_newcomer)
+}
+
 impl World {
-    /// A command is agreed: keys whose next owner has another log than the one before are judged less strictly.
-    pub(super) fn follow_owners(&mut self, command: &Command) {
-        let Some(weak) = &mut self.weak else { return };
-        let mut ranges: Vec<RangeId> = Vec::new();
-        if let Command::Activate { range, into, .. } = command {
-            ranges.push(*range);
-            ranges.extend(if let Into::Merge { upper } = into { Some(*upper) } else { None });
-            ranges.retain(|range| !weak.keeps_owner(*range));
-        }
-        let lost: Vec<_> = ranges.iter().filter_map(|range| Some(weak.state.ranges.get(range)?.chain.keys)).collect();
-        if weak.state.apply(command).is_none() {
-            return;
-        }
+    /// The keys whose next owner, by a command that is to be agreed, has another log than the one before.
+    pub(super) fn owners_lost_by(&self, command: &Command) -> Vec<Interval> {
+        let mut ranges = self.parents(command);
+        ranges.retain(|range| self.weak.is_some() && !keeps_owner(&self.agreed, *range));
+        ranges.iter().map(|range| self.agreed.ranges[range].chain.keys).collect()
+    }
+
+    /// From here on these keys are judged less strictly.
+    pub(super) fn weaken(&mut self, lost: &[Interval]) {
         for key in 0..self.plan.keys as usize {
             if lost.iter().any(|keys| keys.contains(&self.positions[key])) {
                 self.summary.weakened += u64::from(self.checkers[key].take().is_some());
@@ -138,9 +133,7 @@ impl World {
     pub(super) fn look_at_answer(&self, key: u64, outcome: Option<KvOutcome>) -> Result<(), String> {
         let (
             Some(weak),
-            Some(
-                KvOutcome::Hit { value, .. } | KvOutcome::Number { value, .. } | KvOutcome::Item { value, .. },
-            ),
+            Some(KvOutcome::Hit { value, .. } | KvOutcome::Number { value, .. } | KvOutcome::Item { value, .. }),
         ) = (&self.weak, outcome)
         else {
             return Ok(());
@@ -181,10 +174,9 @@ impl World {
 
     /// Every member has what was put last.
     fn all_have(&self, key: u64, value: u64) -> Result<(), String> {
-        let weak = self.weak.as_ref().expect("only a weak cluster is looked at");
-        let (_, id) = weak.state.by_last.range(position(key)..).next().expect("every key is in a range");
+        let (_, id) = self.agreed.by_last.range(position(key)..).next().expect("every key is in a range");
         let lacks = |node: &NodeId| !self.invariants.has(*node, &name(key), value.to_string().as_bytes());
-        let mut nodes = weak.state.ranges[id].chain.members.iter().map(|member| member.node);
+        let mut nodes = self.agreed.ranges[id].chain.members.iter().map(|member| member.node);
         match nodes.find(lacks) {
             Some(node) => Err(format!("{node:?} lacks {value}, which was put of key {key} when nothing went wrong")),
             None => Ok(()),
@@ -194,7 +186,8 @@ impl World {
     /// What a client that is idle asks in the last look.
     pub(super) fn ask_last(&mut self, number: usize) -> Result<(), String> {
         let least = usize::from(self.plan.rules.min_write_replicas);
-        let Some(Weak { state, last: Some(last), .. }) = &mut self.weak else { return Ok(()) };
+        let state = &self.agreed;
+        let Some(Weak { last: Some(last), .. }) = &mut self.weak else { return Ok(()) };
         if self.now_us < last.from_us || self.clients[number].asking.is_some() {
             return Ok(());
         }

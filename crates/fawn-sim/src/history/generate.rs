@@ -214,9 +214,10 @@ fn perform(
             Stored { version: write(value) }
         }
         (Add { .. }, Some(_)) | (Replace { .. } | Extend { vivify: false, .. }, None) => NotStored,
-        (Delete | CompareAndSwap { .. } | Increment { .. } | Decrement { initial: None, .. } | Touch | Invalidate, None) => {
-            NotFound
-        }
+        (
+            Delete | CompareAndSwap { .. } | Increment { .. } | Decrement { initial: None, .. } | Touch | Invalidate,
+            None,
+        ) => NotFound,
         (Increment { .. } | Decrement { .. }, Some(now)) if now.text.length == 0 => NonNumeric,
         (Increment { by }, Some(now)) => {
             let value = now.value.wrapping_add(by);

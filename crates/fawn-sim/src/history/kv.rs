@@ -356,9 +356,8 @@ impl Model for KvModel {
             | (Put { .. }, _)
             | (Delete, Some(KvOutcome::Gone)) => false,
             _ if is_odd => true,
-            (Get, Some(KvOutcome::Hit { value: seen, .. })) | (Win { .. }, Some(KvOutcome::Item { value: seen, .. })) => {
-                counts || value == Some(*seen)
-            }
+            (Get, Some(KvOutcome::Hit { value: seen, .. }))
+            | (Win { .. }, Some(KvOutcome::Item { value: seen, .. })) => counts || value == Some(*seen),
             (Increment { by }, Some(KvOutcome::Number { value: sum, .. })) => {
                 counts || value == Some(sum.wrapping_sub(by))
             }
@@ -430,8 +429,7 @@ fn step_marked(state: &KvState, operation: KvOperation, outcome: Option<KvOutcom
         (Invalidate, None | Some(Deleted)) if there => KvState { stale: true, won: false, ..*state }.renumbered(None),
         (Win { recache, .. }, None) if there => Some(KvState { won: state.won || state.wins(recache), ..*state }),
         (Win { recache, .. }, Some(Item { value, version, stale, won, taken }))
-            if there
-                && (value, stale, won, taken) == (state.value, state.stale, state.wins(recache), state.won) =>
+            if there && (value, stale, won, taken) == (state.value, state.stale, state.wins(recache), state.won) =>
         {
             let seen = version.map_or(same, |version| state.numbered(version))?;
             Some(KvState { won: won || taken, ..seen })

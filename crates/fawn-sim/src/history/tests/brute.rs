@@ -121,9 +121,7 @@ impl Run {
             (Decrement { by, .. }, Some((value, _, text))) => {
                 self.counts(value.saturating_sub(by), text, outcome, told)
             }
-            (Decrement { initial: Some(initial), .. }, None) => {
-                self.counts(initial, Text::of(initial), outcome, told)
-            }
+            (Decrement { initial: Some(initial), .. }, None) => self.counts(initial, Text::of(initial), outcome, told),
             (Extend { digit, before, .. }, Some((value, _, text))) => {
                 let (value, text) = text.extended(value, digit, before);
                 told.is_some_and(|version| self.write_text(value, text, version))
