@@ -52,18 +52,14 @@ impl World {
         let parents = self.parents(command);
         let least = parents.iter().map(|range| self.agreed.ranges[range].chain.members.len()).min().unwrap_or(0);
         let Some(did) = self.agreed.apply(command) else { return Ok(()) };
-        let wanted = self.agreed.settings.replicas as usize;
-        if let Command::Begin { range, .. } = command {
-            self.begun_for.insert(*range, wanted);
-        }
+        self.fewest_wanted = self.fewest_wanted.min(self.agreed.settings.replicas as usize);
         self.weaken(&loses);
         if !self.spares_members || parents.is_empty() || least == 0 {
             return Ok(());
         }
         self.summary.coverage.see(Seen::PlannedChange);
-        // The operator may have asked for more since the attempt began.
-        let begun_for = parents.iter().filter_map(|range| self.begun_for.remove(range)).min().unwrap_or(wanted);
-        let least = least.min(wanted).min(begun_for);
+        // An attempt may have been planned before the operator asked for more.
+        let least = least.min(self.fewest_wanted);
         for id in did.active {
             let chain = &self.agreed.ranges[&id].chain;
             if chain.members.len() < least {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::front::Front;
-use fawn_kv::ids::{Ack, Address, Consistency, FrontId, NodeId, RangeId};
+use fawn_kv::ids::{Ack, Address, Consistency, FrontId, NodeId};
 use fawn_kv::manager::{Command, Effects, Settings, State, Wedges};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::node::Node;
@@ -61,8 +61,8 @@ pub(super) struct World {
     pub(super) managers: Managers,
     /// What they have agreed on.
     pub(super) agreed: State,
-    /// How many members ranges were to have when the attempt began that is under way.
-    pub(super) begun_for: BTreeMap<RangeId, usize>,
+    /// The fewest members that ranges were ever to have.
+    pub(super) fewest_wanted: usize,
     /// Nothing happens by which a node could seem to have failed.
     pub(super) spares_members: bool,
     pub(super) clients: Vec<Client>,
@@ -159,7 +159,7 @@ impl World {
             fronts,
             managers,
             agreed,
-            begun_for: BTreeMap::new(),
+            fewest_wanted: plan.replicas as usize,
             spares_members: script.acts.iter().all(|(_, act)| act.spares_members()),
             clients,
             checkers,
