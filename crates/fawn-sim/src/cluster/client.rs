@@ -10,7 +10,7 @@ use fawn_kv::entry::{Kept, Shown};
 use fawn_kv::ids::{Address, Asker, Consistency, FrontId, RangeId, RequestId, WedgeEpoch};
 use fawn_kv::map::Map;
 use fawn_kv::message::{Answer, Message};
-use fawn_kv::operation::{Arithmetic, Cas, Delete, MetaGet, Mode, Operation, Outcome, Store};
+use fawn_kv::operation::{Arithmetic, Cas, Delete, MetaGet, Mode, Operation, Outcome, Recache, Store};
 use fawn_ring::{Interval, Key};
 
 use super::script::Script;
@@ -29,6 +29,12 @@ const GIVE_UP_GET_US: [u64; 3] = [100_000, 200_000, 700_000];
 
 /// An expiry that never comes: what is touched with it, or with a little more, stays.
 const FAR: u32 = u32::MAX - 10;
+
+/// An expiry that has passed by any clock: what is touched with it is gone.
+const PAST: u32 = 1;
+
+/// Counts down to 0, whatever is there.
+const ALL_DOWN: u64 = 1 << 40;
 
 /// What an operation is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +58,10 @@ pub struct Asking {
     pub about: About,
     /// What was asked, as the checker has it.
     pub operation: KvOperation,
-    /// It gets by way of the head, which may set another expiry.
+    /// It gets by way of the head, which sets another expiry.
     pub by_head: bool,
-    /// Unix second at which the value that it stores or touches expires; 0 for never, or for none that is set.
+    /// Unix second at which the value that it stores or touches expires; 0 for never, or for none that is set. A delete
+    /// with one is a touch.
     pub expiry: u32,
     /// Unix second at which what it flushes is gone; 0 for now.
     pub due: u32,
@@ -160,11 +167,19 @@ impl Client {
         self.next += 1;
         let mut about = About::Key(key);
         let (mut expiry, mut due) = (0, 0);
-        // Counters keep the expiry of what they count up from: keys of values that expire have none.
-        let expires = key % 4 == 3;
-        let kinds = if self.stays || (self.reads && self.random.chance(15, 16)) { 6 } else { 16 };
+        // Counters keep the expiry of what they count up from: keys of values that expire have none, nor those of texts,
+        // which become longer.
+        let (expires, is_text) = (key % 4 == 3, key % 4 == 2);
+        let gets = self.stays || (self.reads && self.random.chance(15, 16));
+        let kinds = if gets {
+            6
+        } else if self.removes {
+            20
+        } else {
+            16
+        };
         let flushes = self.removes && self.flushes && !self.stays && self.random.chance(1, 5);
-        let operation = match if flushes { 14 } else { self.random.below(kinds) } {
+        let mut operation = match if flushes { 14 } else { self.random.below(kinds) } {
             0..6 => KvOperation::Get,
             6..10 if self.removes && expires && self.random.chance(1, 4) => {
                 expiry = unix + 1 + self.random.below(4) as u32;
@@ -172,7 +187,10 @@ impl Client {
             }
             6..10 => KvOperation::Put { value },
             10..12 => KvOperation::CompareAndSwap { expected: self.seen.get(&key).copied().unwrap_or(1), value },
-            12 if self.removes => KvOperation::Delete,
+            12 if self.removes => {
+                expiry = if self.random.chance(1, 4) { PAST } else { 0 };
+                KvOperation::Delete
+            }
             13 => KvOperation::Add { value },
             14 if flushes || (self.removes && self.random.chance(1, 8)) => {
                 if self.fronts > 0 {
@@ -188,17 +206,40 @@ impl Client {
                 KvOperation::Delete
             }
             14 => KvOperation::Replace { value },
+            16 => KvOperation::Invalidate,
+            17 => {
+                let vivify = self.random.chance(1, 4);
+                let recache = !expires && self.random.chance(1, 4);
+                // What is won without being stale is touched, so that it is due.
+                expiry = if recache { self.far() } else { 0 };
+                KvOperation::Win { recache, vivify }
+            }
             _ if expires => KvOperation::Get,
-            _ => KvOperation::Increment { by: 1 },
+            18 => {
+                expiry = self.far();
+                KvOperation::Touch
+            }
+            _ if is_text => {
+                let (before, vivify) = (self.random.chance(1, 2), self.random.chance(1, 4));
+                KvOperation::Extend { digit: self.random.below(10), before, vivify }
+            }
+            15 => KvOperation::Increment { by: 1 },
+            _ => {
+                let by = if self.random.chance(1, 4) { ALL_DOWN } else { 1 };
+                KvOperation::Decrement { by, initial: self.random.chance(1, 4).then_some(value) }
+            }
         };
         let mut by_head = false;
         if operation == KvOperation::Get {
             if self.fronts > 0 && self.random.chance(1, 8) {
                 about = About::Keys(key, (keys - key).min(4));
             } else if !self.stays && self.random.chance(1, 8) {
-                by_head = true;
                 // Whether what expires is gone is judged by its first expiry.
-                expiry = if expires { 0 } else { FAR + self.random.below(3) as u32 };
+                if expires {
+                    operation = KvOperation::Win { recache: false, vivify: false };
+                } else {
+                    (by_head, expiry) = (true, self.far());
+                }
             }
         }
         let impatient =
@@ -206,6 +247,11 @@ impl Client {
         let give_up_us = if impatient { *self.random.pick(&GIVE_UP_GET_US) } else { GIVE_UP_US };
         let (began_us, tried_us, tries) = (now_us, 0, 0);
         self.asking.insert(Asking { id, about, operation, by_head, expiry, due, began_us, tried_us, tries, give_up_us })
+    }
+
+    /// An expiry that never comes.
+    fn far(&mut self) -> u32 {
+        FAR + self.random.below(3) as u32
     }
 
     /// Whether what it asks is never sent again.
@@ -361,7 +407,9 @@ impl Client {
             Answer::Flushed => vec![KvOutcome::Gone],
             // What it was is not known any more.
             Answer::Done { outcome: Outcome::Hit(_), shown: None, .. } => return Some(Ended::GivenUp(asking)),
-            Answer::Done { outcome, position, shown, .. } => vec![outcome_of(outcome, position.seq.0, shown)],
+            Answer::Done { outcome, position, shown, .. } => {
+                vec![outcome_of(asking.operation, outcome, position.seq.0, shown)]
+            }
             Answer::Found(kept) => vec![found(kept)],
             Answer::FoundMany(kept) => kept.into_iter().map(found).collect(),
             Answer::Unknown { time } => {
@@ -404,6 +452,8 @@ impl Client {
         };
         for (key, outcome) in first.into_iter().flat_map(|first| first..).zip(&outcomes) {
             if let KvOutcome::Hit { version: Some(version), .. }
+            | KvOutcome::Item { version: Some(version), .. }
+            | KvOutcome::Made { version: Some(version) }
             | KvOutcome::Stored { version: Some(version) }
             | KvOutcome::Number { version: Some(version), .. } = outcome
             {
@@ -423,19 +473,26 @@ fn encode(asking: &Asking) -> Option<Vec<u8>> {
     let text;
     let operation = match asking.operation {
         KvOperation::Get if !asking.by_head => return None,
-        KvOperation::Get if asking.expiry > 0 => Operation::GetAndTouch { expiry: asking.expiry },
-        KvOperation::Get => Operation::MetaGet(MetaGet::default()),
-        KvOperation::Expire { .. } => unreachable!("nobody expires"),
-        KvOperation::Delete => Operation::Delete(Delete::default()),
-        KvOperation::Increment { by } => Operation::Arithmetic(Arithmetic {
-            decrement: false,
-            delta: by,
-            initial: 0,
-            vivify: None,
-            touch: None,
-            compare: None,
-            new_cas: None,
+        KvOperation::Get => Operation::GetAndTouch { expiry: asking.expiry },
+        KvOperation::Touch => Operation::Touch { expiry: asking.expiry },
+        KvOperation::Win { recache, vivify } => Operation::MetaGet(MetaGet {
+            vivify: vivify.then_some(0),
+            recache: recache.then_some(Recache { before: u32::MAX, after_touch: true }),
+            touch: recache.then_some(asking.expiry),
+            ..MetaGet::default()
         }),
+        KvOperation::Expire { .. } => unreachable!("nobody expires"),
+        KvOperation::Delete if asking.expiry > 0 => Operation::Touch { expiry: asking.expiry },
+        KvOperation::Delete => Operation::Delete(Delete::default()),
+        KvOperation::Invalidate => Operation::Delete(Delete { invalidate: true, ..Delete::default() }),
+        KvOperation::Increment { by } => count(false, by, None),
+        KvOperation::Decrement { by, initial } => count(true, by, initial),
+        KvOperation::Extend { digit, before, vivify } => {
+            text = digit.to_string();
+            let vivify = vivify.then_some(0);
+            let mode = if before { Mode::Prepend { vivify } } else { Mode::Append { vivify } };
+            Operation::Store(Store { mode, ..Store::set(text.as_bytes()) })
+        }
         KvOperation::Put { value }
         | KvOperation::CompareAndSwap { value, .. }
         | KvOperation::Add { value }
@@ -453,6 +510,19 @@ fn encode(asking: &Asking) -> Option<Vec<u8>> {
     Some(postcard::to_allocvec(&operation).expect("an operation can be encoded"))
 }
 
+/// A step of a counter, which begins with `initial` where nothing is.
+fn count(decrement: bool, delta: u64, initial: Option<u64>) -> Operation<'static> {
+    Operation::Arithmetic(Arithmetic {
+        decrement,
+        delta,
+        initial: initial.unwrap_or(0),
+        vivify: initial.map(|_| 0),
+        touch: None,
+        compare: None,
+        new_cas: None,
+    })
+}
+
 fn found(kept: Option<Kept>) -> KvOutcome {
     match kept.and_then(|kept| Some((kept.version?, kept.position))) {
         None => KvOutcome::Miss,
@@ -463,9 +533,13 @@ fn found(kept: Option<Kept>) -> KvOutcome {
     }
 }
 
-/// The number that a value is.
+/// The number that a value is, as the model has it: 0 for an empty one; what is too long wraps; a counter that became shorter
+/// is filled up with blanks.
 fn number(value: &[u8]) -> u64 {
-    std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()).expect("values are numbers")
+    value.trim_ascii_end().iter().fold(0, |sum: u64, digit| {
+        assert!(digit.is_ascii_digit(), "values are numbers");
+        sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))
+    })
 }
 
 /// The name of a key.
@@ -478,14 +552,28 @@ pub fn position(key: u64) -> Key {
     SECRET.position(&name(key))
 }
 
-fn outcome_of(outcome: Outcome, seq: u64, shown: Option<Shown>) -> KvOutcome {
+fn outcome_of(operation: KvOperation, outcome: Outcome, seq: u64, shown: Option<Shown>) -> KvOutcome {
     let version = |cas: Cas| Some(cas.resolve(seq));
     match outcome {
         Outcome::Hit(hit) => {
             let shown = shown.expect("a hit shows something");
             assert_eq!(shown.flags, 0, "nobody sets flags");
-            KvOutcome::Hit { value: number(&shown.value), version: version(hit.cas) }
+            let (value, version) = (number(&shown.value), version(hit.cas));
+            match operation {
+                KvOperation::Win { .. } if hit.created => {
+                    assert!(hit.won && shown.value.is_empty(), "what a get makes is empty, and won");
+                    KvOutcome::Made { version }
+                }
+                KvOperation::Win { .. } => {
+                    let (stale, won, taken) = (hit.stale, hit.won, hit.already_won);
+                    KvOutcome::Item { value, version, stale, won, taken }
+                }
+                _ => KvOutcome::Hit { value, version },
+            }
         }
+        Outcome::Touched if operation == KvOperation::Delete => KvOutcome::Deleted,
+        Outcome::Touched => KvOutcome::Touched,
+        Outcome::NonNumeric => KvOutcome::NonNumeric,
         Outcome::Miss => KvOutcome::Miss,
         Outcome::Stored { cas, .. } => KvOutcome::Stored { version: version(cas) },
         Outcome::NotStored => KvOutcome::NotStored,
@@ -493,6 +581,5 @@ fn outcome_of(outcome: Outcome, seq: u64, shown: Option<Shown>) -> KvOutcome {
         Outcome::NotFound => KvOutcome::NotFound,
         Outcome::Deleted => KvOutcome::Deleted,
         Outcome::Number(number) => KvOutcome::Number { value: number.value, version: version(number.cas) },
-        other => unreachable!("no operation of the workload comes to {other:?}"),
     }
 }

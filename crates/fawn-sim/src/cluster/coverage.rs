@@ -7,10 +7,19 @@ use fawn_kv::paths::{self, Path};
 pub(super) enum Seen {
     SplitWhileDown,
     MergeWhileDown,
+    MergeInTakeOver,
+    PlannedChange,
+    PlannedDrop,
 }
 
 /// In the order of [`Seen`].
-const SEEN: [&str; 2] = ["a split is decided while a node is down", "a merge is decided while a node is down"];
+const SEEN: [&str; 5] = [
+    "a split is decided while a node is down",
+    "a merge is decided while a node is down",
+    "ranges are merged while a wedge passes on",
+    "a chain changes while no member fails",
+    "a copy is dropped while no member fails",
+];
 
 /// Counts of all paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

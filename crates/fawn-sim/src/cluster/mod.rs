@@ -12,7 +12,8 @@
 //! * `acts`: what can happen to a cluster, `faults`: what does in a seed. [`Script`]: a run written down, [`shrink`]: made
 //!   small. `reading`, `words`, `settings`, `act_text`: its text. `lines`: messages to read, `telling`: of a run.
 //!   [`Coverage`]: which paths were taken.
-//! * `rest`: what must hold of the whole, `weak`: of a weak cluster. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
+//! * `courses`: seeds about one corner of the protocol. `rest`: what must hold of the whole, `copies`: of planned changes,
+//!   `weak`: of a weak cluster. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
 //! * `managers`: the agreed log. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
 //!   simulated flash.
 //! * [`Cluster`]: large clusters without faults, and what their changes cost. [`pauses()`]: how long changes stop writes.
@@ -20,6 +21,8 @@
 mod act_text;
 mod acts;
 mod client;
+mod copies;
+mod courses;
 mod coverage;
 mod events;
 mod faults;

@@ -6,7 +6,7 @@ use fawn_kv::chain::Now;
 use fawn_kv::ids::{Attempt, ClusterId, NodeId, RangeId};
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{RangeStore, Recovered};
-use fawn_ring::{Interval, MachineId};
+use fawn_ring::{DomainId, Interval, MachineId};
 
 use super::events::Event;
 use super::node_store::NodeStore;
@@ -127,7 +127,7 @@ impl World {
         let identity = Identity {
             id: NodeId(number as u64),
             machine,
-            domain: None,
+            domain: (self.plan.domains > 0).then(|| DomainId(machine.0 % u64::from(self.plan.domains))),
             virtual_ids: self.plan.virtual_ids,
             secret: SECRET,
         };

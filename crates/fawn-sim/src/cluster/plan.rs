@@ -5,6 +5,7 @@ use std::fmt;
 use fawn_kv::front::Counts;
 use fawn_kv::ids::{Ack, Consistency, Rules};
 
+use super::courses::Course;
 use crate::random::Random;
 
 /// Those of a plain cluster. Little may be unsynced, so that what is bounded meets its bounds.
@@ -30,6 +31,8 @@ pub struct Plan {
     pub replicas: u32,
     /// Places of each node on the ring.
     pub virtual_ids: u32,
+    /// Failure domains that the machines are in by turns; with none, each machine is one of its own.
+    pub domains: u32,
     /// What chains go by.
     pub rules: Rules,
     /// Whether some node believes that it is 1970.
@@ -78,12 +81,15 @@ impl Plan {
         };
         let late = random.below(3) as u32;
         let drawn = *random.pick(&[1, 1, 1, 2, 4]);
-        Self {
+        let domains = Random::new(seed ^ 0x646f_6d61_696e).below(4 * u64::from(replicas + 2)) as u32;
+        let plan = Self {
             nodes: if shared { machines * 2 } else { machines },
             late,
             shared,
             replicas,
             virtual_ids: virtual_ids.unwrap_or(drawn),
+            // None in three of four seeds; else fewer, as many as members, or more.
+            domains: if domains < replicas + 2 { domains } else { 0 },
             rules,
             lost_clock: random.chance(1, 8),
             on_flash: seed % 4 == 3,
@@ -97,7 +103,9 @@ impl Plan {
             faults: true,
             fixed: false,
             trace: false,
-        }
+        };
+        let shaped = Course::of(seed).shape(plan);
+        Self { replicas, virtual_ids: virtual_ids.unwrap_or(shaped.virtual_ids), ..shaped }
     }
 
     /// The same, with each member a chain of its own.
@@ -119,6 +127,7 @@ impl Plan {
             shared: false,
             replicas: 3,
             virtual_ids: 1,
+            domains: 0,
             rules: RULES,
             lost_clock: false,
             on_flash: false,

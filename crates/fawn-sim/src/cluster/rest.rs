@@ -1,9 +1,11 @@
 //! What must hold of the whole cluster: that it comes to rest as the ring says, all members of a chain with the same in
 //! them, and that reads have one place to go.
 
+use std::collections::BTreeSet;
+
 use fawn_kv::entry::Kept;
 use fawn_kv::ids::{Chain, NodeId, RangeId};
-use fawn_kv::manager::Standing;
+use fawn_kv::manager::{Registered, Standing};
 use fawn_kv::message::Health;
 use fawn_kv::meta::Meta;
 use fawn_kv::store::{Lookup, RangeStore, Ticket};
@@ -103,6 +105,25 @@ impl World {
                     }
                     Some(_) => {}
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// The members of each chain are in as many failure domains as there are nodes in the chain, or domains at all, and on
+    /// as many machines as there are nodes.
+    pub(super) fn look_at_domains(&self) -> Result<(), String> {
+        let nodes = &self.agreed.nodes;
+        // A machine in no domain is one of its own.
+        let domain = |node: &Registered| node.domain.map_or((Some(node.machine), None), |domain| (None, Some(domain)));
+        let standing = nodes.values().filter(|node| node.standing == Standing::Member);
+        let all: BTreeSet<_> = standing.map(domain).collect();
+        for (id, range) in &self.agreed.ranges {
+            let members: Vec<&Registered> = range.chain.members.iter().map(|member| &nodes[&member.node]).collect();
+            let machines: BTreeSet<_> = members.iter().map(|node| node.machine).collect();
+            let domains: BTreeSet<_> = members.iter().map(|node| domain(node)).collect();
+            if machines.len() < members.len() || domains.len() < members.len().min(all.len()) {
+                return Err(format!("{id:?} is in {domains:?}, on {machines:?}, of the domains {all:?}: {range:?}"));
             }
         }
         Ok(())

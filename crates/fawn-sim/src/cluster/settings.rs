@@ -12,12 +12,13 @@ pub(super) const MOST_US: u64 = 600_000_000;
 const MOST_PLACES: u32 = 256;
 
 /// Every setting with the least and the most that it may be; `None`: it is true or false.
-pub const SETTINGS: [(&str, Option<(u64, u64)>); 18] = [
+pub const SETTINGS: [(&str, Option<(u64, u64)>); 19] = [
     ("nodes", Some((1, 32))),
     ("late", Some((0, 32))),
     ("shared", None),
     ("replicas", Some((1, 16))),
     ("virtual", Some((1, 16))),
+    ("domains", Some((0, 16))),
     ("least", Some((1, 16))),
     ("spread", None),
     ("lost-clock", None),
@@ -58,6 +59,7 @@ pub(super) fn set(plan: &mut Plan, setting: &str) -> Result<(), String> {
         "shared" => plan.shared = choice,
         "replicas" => plan.replicas = number as u32,
         "virtual" => plan.virtual_ids = number as u32,
+        "domains" => plan.domains = number as u32,
         "least" => plan.rules.min_write_replicas = number as u8,
         "spread" => plan.rules.spread_reads = choice,
         "lost-clock" => plan.lost_clock = choice,

@@ -18,6 +18,9 @@ use super::world::{Party, World};
 impl World {
     /// What only the whole cluster shows of a command.
     pub(super) fn see(&mut self, command: &Command) {
+        if self.meets_take_over(command) {
+            self.summary.coverage.see(Seen::MergeInTakeOver);
+        }
         let Command::Activate { into, .. } = command else { return };
         if !self.places.iter().any(|place| place.run > 0 && place.node.is_none()) {
             return;

@@ -8,8 +8,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use fawn_kv::ids::{Ack, NodeId, RangeId};
-use fawn_kv::manager::{Command, Into, Settings, State};
+use fawn_kv::manager::{Command, State};
 use fawn_kv::message::Message;
+use fawn_ring::Interval;
 
 use super::client::{Asking, Ended, name, position};
 use super::world::World;
@@ -26,14 +27,18 @@ const END_AFTER_US: u64 = 200_000;
 #[derive(Debug, Default)]
 struct Asked {
     values: BTreeSet<u64>,
-    /// By how much it may have been counted up.
+    /// By how much it may have been counted up, and down.
     counted: u64,
+    counted_down: u64,
+    /// Digits were written to it, before or after whatever was there.
+    extended: bool,
 }
 
 impl Asked {
     /// Whether a value can be there.
     fn explains(&self, value: u64) -> bool {
-        self.values.range(value.saturating_sub(self.counted)..=value).next().is_some()
+        let (least, most) = (value.saturating_sub(self.counted), value.saturating_add(self.counted_down));
+        self.extended || self.values.range(least..=most).next().is_some()
     }
 }
 
@@ -54,44 +59,38 @@ struct LastLook {
 /// What is known of a weak cluster from outside.
 #[derive(Debug)]
 pub(super) struct Weak {
-    /// What is agreed.
-    state: State,
     /// By key.
     asked: Vec<Asked>,
     last: Option<LastLook>,
 }
 
 impl Weak {
-    pub(super) fn new(settings: Settings, keys: u64) -> Self {
-        Self { state: State::new(settings), asked: (0..keys).map(|_| Asked::default()).collect(), last: None }
-    }
-
-    /// Whether the chain that an attempt brings about begins with the log of the owner before.
-    fn keeps_owner(&self, id: RangeId) -> bool {
-        let Some(range) = self.state.ranges.get(&id) else { return true };
-        let Some(pending) = &range.pending else { return true };
-        let (chain, Some(source)) = (&range.chain, pending.source) else { return true };
-        let (Some(before), Some(after)) = (chain.members.first(), pending.target.first()) else { return true };
-        let is_newcomer = chain.place(source).is_some() && chain.place(*after).is_none();
-        let lost_nothing = source == *before || (source.node == before.node && chain.rules.ack == Ack::Durable);
-        lost_nothing && (*after == source || is_newcomer)
+    pub(super) fn new(keys: u64) -> Self {
+        Self { asked: (0..keys).map(|_| Asked::default()).collect(), last: None }
     }
 }
 
+/// Whether the chain that an attempt brings about begins with the log of the owner before.
+fn keeps_owner(agreed: &State, id: RangeId) -> bool {
+    let Some(range) = agreed.ranges.get(&id) else { return true };
+    let Some(pending) = &range.pending else { return true };
+    let (chain, Some(source)) = (&range.chain, pending.source) else { return true };
+    let (Some(before), Some(after)) = (chain.members.first(), pending.target.first()) else { return true };
+    let is_newcomer = chain.place(source).is_some() && chain.place(*after).is_none();
+    let lost_nothing = source == *before || (source.node == before.node && chain.rules.ack == Ack::Durable);
+    lost_nothing && (*after == source || is_newcomer)
+}
+
 impl World {
-    /// A command is agreed: keys whose next owner has another log than the one before are judged less strictly.
-    pub(super) fn follow_owners(&mut self, command: &Command) {
-        let Some(weak) = &mut self.weak else { return };
-        let mut ranges: Vec<RangeId> = Vec::new();
-        if let Command::Activate { range, into, .. } = command {
-            ranges.push(*range);
-            ranges.extend(if let Into::Merge { upper } = into { Some(*upper) } else { None });
-            ranges.retain(|range| !weak.keeps_owner(*range));
-        }
-        let lost: Vec<_> = ranges.iter().filter_map(|range| Some(weak.state.ranges.get(range)?.chain.keys)).collect();
-        if weak.state.apply(command).is_none() {
-            return;
-        }
+    /// The keys whose next owner, by a command that is to be agreed, has another log than the one before.
+    pub(super) fn owners_lost_by(&self, command: &Command) -> Vec<Interval> {
+        let mut ranges = self.parents(command);
+        ranges.retain(|range| self.weak.is_some() && !keeps_owner(&self.agreed, *range));
+        ranges.iter().map(|range| self.agreed.ranges[range].chain.keys).collect()
+    }
+
+    /// From here on these keys are judged less strictly.
+    pub(super) fn weaken(&mut self, lost: &[Interval]) {
         for key in 0..self.plan.keys as usize {
             if lost.iter().any(|keys| keys.contains(&self.positions[key])) {
                 self.summary.weakened += u64::from(self.checkers[key].take().is_some());
@@ -112,14 +111,30 @@ impl World {
                     asked.values.insert(value);
                 }
                 KvOperation::Increment { by } => asked.counted += by,
-                KvOperation::Get | KvOperation::Delete | KvOperation::Expire { .. } => {}
+                KvOperation::Decrement { by, initial } => {
+                    asked.counted_down = asked.counted_down.saturating_add(by);
+                    asked.values.extend(initial);
+                }
+                KvOperation::Extend { .. } => asked.extended = true,
+                KvOperation::Win { vivify: true, .. } => {
+                    asked.values.insert(0);
+                }
+                KvOperation::Get
+                | KvOperation::Delete
+                | KvOperation::Expire { .. }
+                | KvOperation::Touch
+                | KvOperation::Invalidate
+                | KvOperation::Win { vivify: false, .. } => {}
             }
         }
     }
 
     /// No answer shows what nobody asked to be written.
     pub(super) fn look_at_answer(&self, key: u64, outcome: Option<KvOutcome>) -> Result<(), String> {
-        let (Some(weak), Some(KvOutcome::Hit { value, .. } | KvOutcome::Number { value, .. })) = (&self.weak, outcome)
+        let (
+            Some(weak),
+            Some(KvOutcome::Hit { value, .. } | KvOutcome::Number { value, .. } | KvOutcome::Item { value, .. }),
+        ) = (&self.weak, outcome)
         else {
             return Ok(());
         };
@@ -159,10 +174,9 @@ impl World {
 
     /// Every member has what was put last.
     fn all_have(&self, key: u64, value: u64) -> Result<(), String> {
-        let weak = self.weak.as_ref().expect("only a weak cluster is looked at");
-        let (_, id) = weak.state.by_last.range(position(key)..).next().expect("every key is in a range");
+        let (_, id) = self.agreed.by_last.range(position(key)..).next().expect("every key is in a range");
         let lacks = |node: &NodeId| !self.invariants.has(*node, &name(key), value.to_string().as_bytes());
-        let mut nodes = weak.state.ranges[id].chain.members.iter().map(|member| member.node);
+        let mut nodes = self.agreed.ranges[id].chain.members.iter().map(|member| member.node);
         match nodes.find(lacks) {
             Some(node) => Err(format!("{node:?} lacks {value}, which was put of key {key} when nothing went wrong")),
             None => Ok(()),
@@ -171,7 +185,8 @@ impl World {
 
     /// What a client that is idle asks in the last look.
     pub(super) fn ask_last(&mut self, number: usize) -> Result<(), String> {
-        let Some(Weak { state, last: Some(last), .. }) = &mut self.weak else { return Ok(()) };
+        let state = &self.agreed;
+        let Some(Weak { last: Some(last), .. }) = &mut self.weak else { return Ok(()) };
         if self.now_us < last.from_us || self.clients[number].asking.is_some() {
             return Ok(());
         }

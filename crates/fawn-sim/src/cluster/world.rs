@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use fawn_kv::chain::{Now, Timing};
 use fawn_kv::front::Front;
 use fawn_kv::ids::{Ack, Address, Consistency, FrontId, NodeId};
-use fawn_kv::manager::{Command, Effects, Leases, Settings};
+use fawn_kv::manager::{Command, Effects, Leases, Settings, State, Wedges};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::node::Node;
 use fawn_kv::sessions::Bounds;
@@ -60,6 +60,12 @@ pub(super) struct World {
     pub(super) places: Vec<Place>,
     pub(super) fronts: Vec<FrontPlace>,
     pub(super) managers: Managers,
+    /// What they have agreed on.
+    pub(super) agreed: State,
+    /// The fewest members that ranges were ever to have.
+    pub(super) fewest_wanted: usize,
+    /// Nothing happens by which a node could seem to have failed.
+    pub(super) spares_members: bool,
     pub(super) clients: Vec<Client>,
     /// By key; `None` once nobody can tell in reasonable time.
     pub(super) checkers: Vec<Option<Checker<KvModel>>>,
@@ -140,6 +146,8 @@ impl World {
         let leases = Leases { lease_us, ..Leases::default() };
         let settings = Settings { replicas: plan.replicas, first_nodes: plan.nodes, rules: plan.rules, leases };
         let managers = Managers::new(plan.managers, timing, settings, wedges(plan.fronts));
+        let mut agreed = State::new(settings);
+        agreed.wedges = Wedges::new(wedges(plan.fronts));
         let lost_clock = if plan.lost_clock { random.below(u64::from(plan.nodes)) } else { u64::MAX };
         let places = (0..u64::from(plan.nodes + plan.late))
             .map(|number| Place::new(&mut random, number == lost_clock, &plan))
@@ -158,6 +166,9 @@ impl World {
             places,
             fronts,
             managers,
+            agreed,
+            fewest_wanted: plan.replicas as usize,
+            spares_members: script.acts.iter().all(|(_, act)| act.spares_members()),
             clients,
             checkers,
             positions: (0..plan.keys).map(position).collect(),
@@ -167,7 +178,7 @@ impl World {
             later: Vec::new(),
             flush_in_doubt: false,
             invariants: Invariants::of(plan.rules, &timing),
-            weak: (plan.rules.consistency == Consistency::Weak).then(|| Weak::new(settings, plan.keys)),
+            weak: (plan.rules.consistency == Consistency::Weak).then(|| Weak::new(plan.keys)),
             summary: Summary::default(),
             lost: 0,
             doubled: 0,
@@ -280,6 +291,7 @@ impl World {
         if self.plan.rules.consistency == Consistency::Chain {
             self.look_whether_level()?;
         }
+        self.look_at_domains()?;
         for checker in std::mem::take(&mut self.checkers).into_iter().flatten() {
             checker.finish().map_err(|failure| failure.to_string())?;
         }
@@ -321,9 +333,7 @@ impl World {
             }
             Event::Propose { term, command } => {
                 if self.managers.term == term {
-                    self.look_for_losses(&command);
-                    self.follow_owners(&command);
-                    self.see(&command);
+                    self.agree(&command)?;
                     if let Some(pauses) = &mut self.pauses {
                         pauses.logged(self.now_us, &command);
                     }
@@ -414,7 +424,7 @@ impl World {
 
     /// Where a chain acknowledges what is in memory, and all its members stop, what they had not synced is lost. From there on
     /// only the rest is checked: that all comes to rest, and no number is given out twice.
-    fn look_for_losses(&mut self, command: &Command) {
+    pub(super) fn look_for_losses(&mut self, command: &Command) {
         let Command::Begin { range, source: Some(source), .. } = command else { return };
         if self.weak.is_some() {
             return;
@@ -634,7 +644,12 @@ impl World {
                 self.do_effects(number, effects);
                 Ok(())
             }
-            Party::Node(number) => self.step(number, |node, now, out| node.receive(now, from, message, out)),
+            Party::Node(number) => {
+                if let Message::Drop { range, .. } = &message {
+                    self.look_at_drop(number, *range)?;
+                }
+                self.step(number, |node, now, out| node.receive(now, from, message, out))
+            }
             Party::Front(number) => {
                 self.front_step(number, |front, now, out| front.receive(now, message, out));
                 Ok(())

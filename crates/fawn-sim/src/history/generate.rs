@@ -1,12 +1,17 @@
 //! Random histories: those of a real register, and the same with something wrong.
 
-use super::KvOperation::{Add, CompareAndSwap, Delete, Expire, Get, Increment, Put, Replace};
-use super::KvOutcome::{Deleted, Exists, Gone, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
+use super::KvOperation::{
+    Add, CompareAndSwap, Decrement, Delete, Expire, Extend, Get, Increment, Invalidate, Put, Replace, Touch, Win,
+};
+use super::KvOutcome::{
+    Deleted, Exists, Gone, Hit, Item, Made, Miss, NonNumeric, NotFound, NotStored, Number, Refused, Stored, Touched,
+};
 use super::{History, KvOperation, KvOutcome};
 use crate::random::Random;
 
 /// A history of 2 to `most_operations` operations (at least 2), wholly determined by `seed`, and whether something in it
-/// is other than a real register's; such a history may be linearizable all the same.
+/// is other than a real register's; such a history may be linearizable all the same. Nothing in it sets marks, or makes
+/// texts longer: other checkers need not know of them.
 pub fn history(seed: u64, most_operations: u64) -> (History, bool) {
     let mut random = Random::new(seed);
     let operations = random.within(2, most_operations);
@@ -14,6 +19,7 @@ pub fn history(seed: u64, most_operations: u64) -> (History, bool) {
     let mut shape = Shape::draw(&mut random, operations, span);
     // Operations of unknown outcome stay open for ever, and the ways in which they can go multiply.
     shape.unknown = shape.unknown.min(40 / operations);
+    shape.kinds[MARKED..].fill(0);
     let mut drawn = run(&mut random, &shape);
     let corrupted = random.chance(5, 6);
     if corrupted {
@@ -21,6 +27,9 @@ pub fn history(seed: u64, most_operations: u64) -> (History, bool) {
     }
     (record(&drawn), corrupted)
 }
+
+/// From here on kinds go by marks and lengths.
+const MARKED: usize = 8;
 
 /// An operation, its times, and what came of it.
 #[derive(Clone, Debug)]
@@ -45,7 +54,7 @@ pub(super) struct Shape {
     /// Of 16 outcomes that have a version, those that do not tell it.
     pub untold: u64,
     /// How likely is each kind of operation.
-    pub kinds: [u64; 8],
+    pub kinds: [u64; 13],
     pub values: u64,
 }
 
@@ -58,12 +67,16 @@ impl Shape {
             unknown: random.below(8),
             untold: *random.pick(&[0, 0, 4, 12]),
             kinds: *random.pick(&[
-                [4, 2, 1, 1, 1, 1, 1, 1],
-                [3, 3, 0, 0, 0, 0, 0, 0],
-                [3, 2, 2, 0, 1, 1, 0, 0],
-                [2, 1, 0, 3, 0, 0, 0, 0],
-                [2, 1, 1, 0, 0, 0, 4, 0],
-                [3, 2, 1, 1, 0, 1, 1, 3],
+                [4, 2, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0],
+                [3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+                [3, 2, 2, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0],
+                [2, 1, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+                [2, 1, 1, 0, 0, 0, 4, 0, 2, 0, 0, 0, 0],
+                [3, 2, 1, 1, 0, 1, 1, 3, 0, 0, 0, 0, 0],
+                [3, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+                [2, 1, 1, 0, 0, 0, 0, 0, 0, 5, 0, 1, 1],
+                [2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 4, 4],
+                [1, 1, 1, 0, 0, 0, 1, 0, 3, 2, 0, 2, 3],
             ]),
             values: *random.pick(&[2, 4, 1000]),
         }
@@ -100,7 +113,7 @@ pub(super) fn run(random: &mut Random, shape: &Shape) -> Vec<Drawn> {
     drawn
 }
 
-fn operation(random: &mut Random, shape: &Shape, there: Option<(u64, u64)>, version: u64) -> KvOperation {
+fn operation(random: &mut Random, shape: &Shape, there: Option<There>, version: u64) -> KvOperation {
     let value = random.below(shape.values);
     match random.weighted(&shape.kinds) {
         0 => Get,
@@ -108,12 +121,57 @@ fn operation(random: &mut Random, shape: &Shape, there: Option<(u64, u64)>, vers
         2 => Delete,
         3 => {
             let guess = random.within(1, version + 3);
-            CompareAndSwap { expected: there.filter(|_| random.chance(3, 4)).map_or(guess, |(_, now)| now), value }
+            CompareAndSwap { expected: there.filter(|_| random.chance(3, 4)).map_or(guess, |now| now.version), value }
         }
         4 => Add { value },
         5 => Replace { value },
         6 => Increment { by: random.within(1, 2) },
-        _ => Expire { value },
+        7 => Expire { value },
+        8 => Decrement { by: random.within(1, 12), initial: random.chance(1, 2).then_some(value) },
+        9 => Extend { digit: random.below(10), before: random.chance(1, 2), vivify: random.chance(1, 3) },
+        10 => Touch,
+        11 => Invalidate,
+        _ => Win { recache: random.chance(1, 3), vivify: random.chance(1, 3) },
+    }
+}
+
+/// What a real register has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct There {
+    pub value: u64,
+    pub version: u64,
+    pub text: Text,
+}
+
+/// What goes with a value: the length of its text, whether it is stale, and whether it is won.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Text {
+    pub length: u32,
+    pub stale: bool,
+    pub won: bool,
+}
+
+impl Text {
+    /// That of a value which is as it was stored.
+    pub fn of(value: u64) -> Self {
+        Self { length: value.to_string().len() as u32, stale: false, won: false }
+    }
+
+    /// After a counter's step to `value`, which is written over it.
+    pub fn counted(self, value: u64) -> Self {
+        let new = Self::of(value);
+        if new.length <= self.length { self } else { new }
+    }
+
+    /// Itself and its value after a digit more.
+    pub fn extended(self, value: u64, digit: u64, before: bool) -> (u64, Self) {
+        let longer = Self { length: self.length + 1, stale: false, won: false };
+        let text = match (before, self.length) {
+            (_, 0) => digit.to_string(),
+            (true, length) => format!("{digit}{value:0>width$}", width = length as usize),
+            (false, _) => format!("{value}{digit}"),
+        };
+        (text.bytes().fold(0, |sum: u64, byte| sum.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'))), longer)
     }
 }
 
@@ -121,7 +179,7 @@ fn operation(random: &mut Random, shape: &Shape, there: Option<(u64, u64)>, vers
 fn perform(
     random: &mut Random,
     operation: KvOperation,
-    there: &mut Option<(u64, u64)>,
+    there: &mut Option<There>,
     last_version: &mut u64,
     told: bool,
 ) -> KvOutcome {
@@ -130,14 +188,15 @@ fn perform(
     }
     let gap = random.within(1, 2);
     let now = *there;
-    let mut write = |value| {
+    let mut write_text = |value, text| {
         *last_version += gap;
-        *there = Some((value, *last_version));
+        *there = Some(There { value, version: *last_version, text });
         told.then_some(*last_version)
     };
+    let mut write = |value| write_text(value, Text::of(value));
     match (operation, now) {
-        (Get, Some((value, version))) => Hit { value, version: told.then_some(version) },
-        (Get, None) => Miss,
+        (Get, Some(now)) => Hit { value: now.value, version: told.then_some(now.version) },
+        (Get | Win { vivify: false, .. }, None) => Miss,
         (Delete, _) if !told => {
             *there = None;
             Gone
@@ -146,20 +205,47 @@ fn perform(
             *there = None;
             Deleted
         }
-        (Expire { value }, _) => {
-            *there = now.filter(|(current, _)| *current != value);
+        (Expire { value }, now) => {
+            *there = now.filter(|now| now.value != value);
             Gone
         }
-        (CompareAndSwap { expected, .. }, Some((_, version))) if version != expected => Exists,
+        (CompareAndSwap { expected, .. }, Some(now)) if now.version != expected => Exists,
         (Put { value }, _) | (Add { value }, None) | (Replace { value } | CompareAndSwap { value, .. }, Some(_)) => {
             Stored { version: write(value) }
         }
-        (Add { .. }, Some(_)) | (Replace { .. }, None) => NotStored,
-        (Delete | CompareAndSwap { .. } | Increment { .. }, None) => NotFound,
-        (Increment { by }, Some((value, _))) => {
-            let value = value.wrapping_add(by);
-            Number { value, version: write(value) }
+        (Add { .. }, Some(_)) | (Replace { .. } | Extend { vivify: false, .. }, None) => NotStored,
+        (
+            Delete | CompareAndSwap { .. } | Increment { .. } | Decrement { initial: None, .. } | Touch | Invalidate,
+            None,
+        ) => NotFound,
+        (Increment { .. } | Decrement { .. }, Some(now)) if now.text.length == 0 => NonNumeric,
+        (Increment { by }, Some(now)) => {
+            let value = now.value.wrapping_add(by);
+            Number { value, version: write_text(value, now.text.counted(value)) }
         }
+        (Decrement { by, .. }, Some(now)) => {
+            let value = now.value.saturating_sub(by);
+            Number { value, version: write_text(value, now.text.counted(value)) }
+        }
+        (Decrement { initial: Some(value), .. }, None) => Number { value, version: write(value) },
+        (Extend { digit, before, .. }, Some(now)) => {
+            let (value, text) = now.text.extended(now.value, digit, before);
+            Stored { version: write_text(value, text) }
+        }
+        (Extend { digit, .. }, None) => Stored { version: write(digit) },
+        (Touch, Some(_)) => Touched,
+        (Invalidate, Some(now)) => {
+            write_text(now.value, Text { stale: true, won: false, ..now.text });
+            Deleted
+        }
+        (Win { recache, .. }, Some(now)) => {
+            let Text { stale, won: taken, .. } = now.text;
+            let won = !taken && (stale || recache);
+            let (value, version) = (now.value, told.then_some(now.version));
+            *there = Some(There { text: Text { won: won || taken, ..now.text }, ..now });
+            Item { value, version, stale, won, taken }
+        }
+        (Win { .. }, None) => Made { version: write_text(0, Text { length: 0, stale: false, won: true }) },
     }
 }
 
@@ -191,19 +277,30 @@ pub(super) fn corrupt(random: &mut Random, shape: &Shape, drawn: &mut [Drawn]) {
         Miss => Hit { value, version },
         Stored { version } => match drawn[at].operation {
             CompareAndSwap { .. } if random.chance(1, 2) => Exists,
-            Add { .. } | Replace { .. } if random.chance(1, 2) => NotStored,
+            Add { .. } | Replace { .. } | Extend { .. } if random.chance(1, 2) => NotStored,
             _ => Stored { version: near(random, version) },
         },
         NotStored | Refused => Stored { version },
         Exists => *random.pick(&[Stored { version }, NotFound]),
         NotFound => match drawn[at].operation {
-            Delete => Deleted,
-            Increment { .. } => Number { value, version },
+            Delete | Invalidate => Deleted,
+            Touch => Touched,
+            Increment { .. } | Decrement { .. } => Number { value, version },
             _ => *random.pick(&[Exists, Stored { version }]),
         },
         Deleted => NotFound,
         Gone => Refused,
-        Number { value, version } => Number { value: value + 1, version },
+        Number { value, version } => Number { value: value.wrapping_add(1), version },
+        NonNumeric => Number { value, version },
+        Touched => NotFound,
+        Item { value: same, version, stale, won, taken } => match random.below(5) {
+            0 => Miss,
+            1 => Item { value: same, version: near(random, version), stale, won, taken },
+            2 => Item { value: same, version, stale: !stale, won, taken },
+            3 => Item { value: same, version, stale, won: !won, taken: won },
+            _ => Item { value, version, stale, won, taken },
+        },
+        Made { version } => Made { version: near(random, version) },
     };
     drawn[at].outcome = Some(other);
 }

@@ -1,8 +1,13 @@
 //! The second checker: every order that respects time, each explained with no state of the first one's. It numbers the
 //! versions of an order one by one and leaves blank those that nobody was told, where the model keeps bounds.
 
-use crate::history::KvOperation::{Add, CompareAndSwap, Delete, Expire, Get, Increment, Put, Replace};
-use crate::history::KvOutcome::{Deleted, Exists, Gone, Hit, Miss, NotFound, NotStored, Number, Refused, Stored};
+use crate::history::KvOperation::{
+    Add, CompareAndSwap, Decrement, Delete, Expire, Extend, Get, Increment, Invalidate, Put, Replace, Touch, Win,
+};
+use crate::history::KvOutcome::{
+    Deleted, Exists, Gone, Hit, Item, Made, Miss, NonNumeric, NotFound, NotStored, Number, Refused, Stored, Touched,
+};
+use crate::history::generate::Text;
 use crate::history::{End, History, KvModel, KvOutcome, Recorded};
 
 /// Most operations that this is meant for.
@@ -46,13 +51,17 @@ fn extend(operations: &[Recorded<KvModel>], order: &mut Vec<usize>) -> bool {
 struct Run {
     /// The numbers of all versions ever written, in order; `None` for those that nobody was told.
     versions: Vec<Option<u64>>,
-    /// Value and index of the version that is there.
-    there: Option<(u64, usize)>,
+    /// Value and index of the version that is there, and what goes with it.
+    there: Option<(u64, usize, Text)>,
 }
 
 impl Run {
     fn write(&mut self, value: u64, version: Option<u64>) -> bool {
-        self.there = Some((value, self.versions.len()));
+        self.write_text(value, Text::of(value), version)
+    }
+
+    fn write_text(&mut self, value: u64, text: Text, version: Option<u64>) -> bool {
+        self.there = Some((value, self.versions.len(), text));
         self.versions.push(version);
         true
     }
@@ -70,13 +79,13 @@ impl Run {
         // What a write was told, if the outcome is that of one.
         let told = match outcome {
             None => Some(None),
-            Some(Stored { version } | Number { version, .. }) => Some(version),
+            Some(Stored { version } | Number { version, .. } | Made { version }) => Some(version),
             Some(_) => None,
         };
         match (operation.operation, self.there) {
             (Get, there) => match (outcome, there) {
                 (None, _) | (Some(Miss), None) => true,
-                (Some(Hit { value, version }), Some((current, index))) => {
+                (Some(Hit { value, version }), Some((current, index, _))) => {
                     value == current && version.is_none_or(|version| self.shows(index, version))
                 }
                 _ => false,
@@ -84,7 +93,7 @@ impl Run {
             (Put { value }, _) | (Add { value }, None) | (Replace { value }, Some(_)) => {
                 told.is_some_and(|version| self.write(value, version))
             }
-            (Add { .. }, Some(_)) | (Replace { .. }, None) => outcome == Some(NotStored),
+            (Add { .. }, Some(_)) | (Replace { .. } | Extend { vivify: false, .. }, None) => outcome == Some(NotStored),
             (Delete, _) if outcome == Some(Gone) => {
                 self.there = None;
                 true
@@ -94,23 +103,73 @@ impl Run {
                 matches!(outcome, None | Some(Deleted))
             }
             (Expire { value }, there) => {
-                self.there = there.filter(|(current, _)| *current != value);
+                self.there = there.filter(|(current, ..)| *current != value);
                 matches!(outcome, None | Some(Gone))
             }
-            (Delete | CompareAndSwap { .. } | Increment { .. }, None) => outcome == Some(NotFound),
-            (CompareAndSwap { expected, value }, Some((_, index))) => match told {
+            (Touch, None) => matches!(outcome, None | Some(NotFound)),
+            (Touch, Some(_)) => matches!(outcome, None | Some(Touched)),
+            (
+                Delete | CompareAndSwap { .. } | Increment { .. } | Decrement { initial: None, .. } | Invalidate,
+                None,
+            ) => outcome == Some(NotFound),
+            (CompareAndSwap { expected, value }, Some((_, index, _))) => match told {
                 Some(version) => self.shows(index, expected) && self.write(value, version),
                 None => outcome == Some(Exists) && self.versions[index] != Some(expected),
             },
-            (Increment { by }, Some((value, _))) => {
-                let sum = value.wrapping_add(by);
-                let is_sum = match outcome {
-                    None => true,
-                    Some(Number { value, .. }) => value == sum,
-                    Some(_) => false,
-                };
-                is_sum && told.is_some_and(|version| self.write(sum, version))
+            (Increment { .. } | Decrement { .. }, Some((_, _, Text { length: 0, .. }))) => outcome == Some(NonNumeric),
+            (Increment { by }, Some((value, _, text))) => self.counts(value.wrapping_add(by), text, outcome, told),
+            (Decrement { by, .. }, Some((value, _, text))) => {
+                self.counts(value.saturating_sub(by), text, outcome, told)
             }
+            (Decrement { initial: Some(initial), .. }, None) => self.counts(initial, Text::of(initial), outcome, told),
+            (Extend { digit, before, .. }, Some((value, _, text))) => {
+                let (value, text) = text.extended(value, digit, before);
+                told.is_some_and(|version| self.write_text(value, text, version))
+            }
+            (Extend { digit, .. }, None) => told.is_some_and(|version| self.write(digit, version)),
+            (Invalidate, Some((value, _, text))) => {
+                self.write_text(value, Text { stale: true, won: false, ..text }, None);
+                matches!(outcome, None | Some(Deleted))
+            }
+            (Win { recache, vivify }, there) => self.wins(recache, vivify, there, outcome),
+        }
+    }
+
+    fn counts(&mut self, sum: u64, text: Text, outcome: Option<KvOutcome>, told: Option<Option<u64>>) -> bool {
+        let is_sum = match outcome {
+            None => true,
+            Some(Number { value, .. }) => value == sum,
+            Some(_) => false,
+        };
+        is_sum && told.is_some_and(|version| self.write_text(sum, text.counted(sum), version))
+    }
+
+    fn wins(
+        &mut self,
+        recache: bool,
+        vivify: bool,
+        there: Option<(u64, usize, Text)>,
+        outcome: Option<KvOutcome>,
+    ) -> bool {
+        let Some((current, index, text)) = there else {
+            return match outcome {
+                Some(Miss) => !vivify,
+                Some(Made { version }) if vivify => {
+                    self.write_text(0, Text { length: 0, stale: false, won: true }, version)
+                }
+                None if vivify => self.write_text(0, Text { length: 0, stale: false, won: true }, None),
+                outcome => outcome.is_none(),
+            };
+        };
+        let wins = !text.won && (text.stale || recache);
+        self.there = Some((current, index, Text { won: text.won || wins, ..text }));
+        match outcome {
+            None => true,
+            Some(Item { value, version, stale, won, taken }) => {
+                (value, stale, won, taken) == (current, text.stale, wins, text.won)
+                    && version.is_none_or(|version| self.shows(index, version))
+            }
+            Some(_) => false,
         }
     }
 }

@@ -108,8 +108,9 @@ fn hints_change_no_verdict_of_longer_histories() {
 /// Few configurations are few steps, whatever the machine.
 #[test]
 fn many_clients_and_many_lost_writes_take_few_configurations() {
-    let gets_and_puts = [4, 3, 0, 0, 0, 0, 0, 0];
-    let everything = [4, 3, 1, 1, 1, 1, 1, 0];
+    let gets_and_puts = [4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let everything = [4, 3, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0];
+    let marks_too = [4, 3, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1];
     // About as many operations at once as an operation takes instants; of how many one is never answered.
     for (operations, kinds, slowness, lost, limit) in [
         (5000, gets_and_puts, 3, 100, 16),
@@ -118,6 +119,9 @@ fn many_clients_and_many_lost_writes_take_few_configurations() {
         (5000, everything, 10, 5000, 256),
         (300, everything, 3, 20, 256),
         (300, everything, 10, 50, 1024),
+        (5000, marks_too, 3, 5000, 128),
+        (5000, marks_too, 10, 5000, 2048),
+        (300, marks_too, 3, 20, 1024),
     ] {
         for seed in 0..5 {
             let mut random = Random::new(seed);

@@ -1,0 +1,164 @@
+//! Courses: seeds that go through one corner of the protocol again and again, which the mixed faults of the others come to
+//! seldom. A course shapes the cluster and draws all that happens to it.
+
+use super::acts::{Act, Links};
+use super::lines::ORDERS;
+use super::plan::Plan;
+use super::world::{Party, WRONG_US};
+use crate::random::Random;
+
+/// Of so many seeds one goes through each course.
+const ONE_IN: u64 = 20;
+
+/// Before this nothing happens.
+const FIRST_US: u64 = 1_000_000;
+
+/// What a seed is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    /// Whatever the faults come to.
+    Mixed,
+    /// No member fails: nodes come and go as planned, under managers and front-ends that do fail.
+    Planned,
+    /// Wedges pass on while their last owner goes on, the next one hears late, and records are slow.
+    TakeOver,
+    /// A member hears late that it is in a chain: once that is over.
+    Deaf,
+    /// The head changes all the time, and with it the clock; one of them says that it is 1970.
+    Clocks,
+}
+
+impl Course {
+    /// That of a seed.
+    pub(super) fn of(seed: u64) -> Self {
+        match Random::new(seed ^ 0x636f_7572_7365).below(ONE_IN) {
+            0 => Self::Planned,
+            1 => Self::TakeOver,
+            2 => Self::Deaf,
+            3 => Self::Clocks,
+            _ => Self::Mixed,
+        }
+    }
+
+    /// A cluster for it.
+    pub(super) fn shape(self, plan: Plan) -> Plan {
+        let small = Plan { shared: false, late: 0, hasty: true, ..plan };
+        match self {
+            Self::Mixed => plan,
+            Self::Planned => Plan { late: plan.late.max(1), ..plan },
+            Self::TakeOver => Plan {
+                nodes: plan.replicas,
+                fronts: plan.fronts.max(2),
+                virtual_ids: 1,
+                clients: 10,
+                keys: 4,
+                lost_clock: false,
+                ..small
+            },
+            Self::Deaf => {
+                let mut rules = plan.rules;
+                rules.spread_reads = true;
+                Plan { nodes: plan.replicas + 2, lost_clock: false, virtual_ids: 1, rules, ..small }
+            }
+            Self::Clocks => {
+                Plan { nodes: plan.replicas + 2, fronts: 0, lost_clock: true, virtual_ids: 1, keys: 4, ..small }
+            }
+        }
+    }
+
+    /// All that happens, if the course says that, and the plan is one for it.
+    pub(super) fn acts(self, random: &mut Random, plan: &Plan) -> Option<Vec<(u64, Act)>> {
+        let episode: fn(&mut Random, &Plan) -> (Vec<(u64, Act)>, u64) = match self {
+            Self::Planned => planned,
+            Self::TakeOver if plan.fronts > 1 => take_over,
+            Self::Deaf => deaf,
+            Self::Clocks => clocks,
+            Self::Mixed | Self::TakeOver => return None,
+        };
+        let (mut all, mut at_us) = (Vec::new(), FIRST_US);
+        while at_us < plan.faults_us {
+            let (acts, takes_us) = episode(random, plan);
+            all.extend(acts.into_iter().map(|(after_us, act)| (at_us + after_us, act)));
+            at_us += takes_us;
+        }
+        all.sort_by_key(|(at_us, _)| *at_us);
+        Some(all)
+    }
+}
+
+fn any_node(random: &mut Random, plan: &Plan) -> usize {
+    random.below(u64::from(plan.nodes + plan.late)) as usize
+}
+
+fn nodes(plan: &Plan) -> impl Iterator<Item = Party> {
+    (0..(plan.nodes + plan.late) as usize).map(Party::Node)
+}
+
+fn planned(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
+    let (node, manager) = (any_node(random, plan), random.below(plan.managers as u64) as usize);
+    let act = match random.below(12) {
+        0..4 => Act::Drain { node },
+        4..7 => Act::Stay { node },
+        7 => Act::Replicas { count: 1 + random.below(u64::from(plan.nodes).min(5)) as u32 },
+        8 => Act::Lead { manager: Some(manager) },
+        9 => Act::RestartManager { manager },
+        10 => Act::Clock { node, ahead_us: random.below(2 * WRONG_US) },
+        _ if plan.fronts > 0 => {
+            let front = random.below(u64::from(plan.fronts)) as usize;
+            Act::PauseFront { front, for_us: random.within(50_000, 2_000_000) }
+        }
+        _ => Act::Lag { for_us: random.within(100_000, 2_000_000) },
+    };
+    (vec![(0, act)], random.within(1000, 1_500_000))
+}
+
+/// The owner of some wedges does not reach the managers, but clients and nodes; while another takes over, answers do not
+/// come to that one, or records are slow.
+fn take_over(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
+    let fronts = u64::from(plan.fronts);
+    let old = random.below(fronts);
+    let new = Party::Front(((old + 1 + random.below(fronts - 1)) % fronts) as usize);
+    let old = Party::Front(old as usize);
+    let managers = (0..plan.managers).map(Party::Manager);
+    let links = managers.flat_map(|manager| [(old, manager), (manager, old)]).collect();
+    let for_us = random.within(1_500_000, 3_500_000);
+    let mut acts = vec![(0, Act::CutFront { slow: 0, for_us, links })];
+    for _ in 0..random.within(3, 8) {
+        let lasts_us = random.within(50_000, 600_000);
+        let act = if random.chance(1, 2) {
+            Act::Cut { links: nodes(plan).map(|node| (node, new)).collect::<Links>(), for_us: lasts_us }
+        } else {
+            let kind = *random.pick(&["feed", "feed", "have"]);
+            Act::HoldBack { node: any_node(random, plan), kind, for_us: lasts_us }
+        };
+        acts.push((random.within(400_000, for_us), act));
+    }
+    (acts, for_us + random.within(100_000, 1_000_000))
+}
+
+/// A node leaves, comes back, and does not hear what the managers order from when it is level; soon it is to leave again.
+fn deaf(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
+    let node = any_node(random, plan);
+    let comes_us = random.within(300_000, 800_000);
+    let for_us = random.within(800_000, 2_000_000);
+    let takes_us = comes_us + for_us + random.within(300_000, 1_000_000);
+    let acts = vec![
+        (0, Act::Drain { node }),
+        (comes_us, Act::Stay { node }),
+        (comes_us, Act::HoldBackAt { node, said: "level", kind: ORDERS, for_us }),
+        (takes_us, Act::Stay { node }),
+    ];
+    (acts, takes_us)
+}
+
+fn clocks(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
+    let node = any_node(random, plan);
+    let act = match random.below(8) {
+        0..2 => Act::Drain { node },
+        2..4 => Act::Stay { node },
+        4 => Act::Crash { node, for_us: random.within(1000, 600_000), dice: random.word() },
+        5..7 => Act::Pause { node, for_us: random.within(300_000, 1_000_000) },
+        _ => Act::Clock { node, ahead_us: random.below(2 * WRONG_US) },
+    };
+    (vec![(0, act)], random.within(100_000, 900_000))
+}
