@@ -231,7 +231,8 @@ mod tests {
             assert_eq!((node.member(), node.other_cluster()), (None, Some(refused)));
             let said = refused.to_string();
             assert!(said.contains(&OURS.to_string()) && said.contains(&THEIRS.to_string()), "{said}");
-            hear(&mut node, Message::Seal { incarnation, range: RANGE, keys: Interval::ALL, attempt: Attempt(99_999) });
+            let (keys, attempt) = (Interval::ALL, Attempt(99_999));
+            hear(&mut node, Message::Seal { incarnation, range: RANGE, keys, attempt, source: None });
             hear(&mut node, Message::OtherCluster { cluster: None });
             assert_eq!(node.other_cluster(), Some(OtherCluster { kept: OURS, managers: None }));
             assert_eq!((node.store().cluster(), node.store().written()), (Some(OURS), before), "nothing is changed");

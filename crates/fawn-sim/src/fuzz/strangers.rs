@@ -83,7 +83,9 @@ fn is_strange(message: &Message, state: &State) -> bool {
     match message {
         Message::Hello { cluster, .. } => cluster.is_some_and(|cluster| cluster != CLUSTER),
         Message::Heartbeat { cluster, member, .. } => *cluster != CLUSTER || !state.lives(*member),
-        Message::Sealed { member, .. } | Message::Level { member, .. } => !state.lives(*member),
+        Message::Sealed { member, .. } | Message::Level { member, .. } | Message::Prepared { member, .. } => {
+            !state.lives(*member)
+        }
         Message::FrontHello { .. } => false,
         Message::FrontHeartbeat { member, .. } => !state.wedges.lives(*member),
         _ => true,
