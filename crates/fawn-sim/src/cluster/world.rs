@@ -130,7 +130,7 @@ impl World {
         };
         // Where the clock of the day is lost, all sessions are named after a time to come; at rest a weak cluster is asked for
         // each key in a session of its own; and where nothing goes wrong, nothing is forgotten.
-        if plan.faults && !plan.lost_clock && plan.rules.consistency == Consistency::Chain {
+        if !script.acts.is_empty() && !plan.lost_clock && plan.rules.consistency == Consistency::Chain {
             timing.sessions = Bounds { sessions: 12, unanswered: 2, requests: 24, least_s: 1, early_s: 4 };
         }
         if plan.hasty {
