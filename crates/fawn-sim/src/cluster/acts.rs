@@ -281,6 +281,7 @@ impl World {
 
     pub(super) fn crash(&mut self, number: usize, wiped: bool, for_us: u64, dice: u64) {
         let Some(node) = self.places[number].node.take() else { return };
+        self.spares_members = false;
         let (random, store) = (Random::new(dice), node.into_store());
         self.places[number].left = Some(if wiped {
             (NodeStore::new(random, self.plan.on_flash), BTreeMap::new())

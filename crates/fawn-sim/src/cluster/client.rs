@@ -117,6 +117,8 @@ pub enum Ended {
     Answered(Asking, Vec<KvOutcome>),
     /// Nobody knows.
     GivenUp(Asking),
+    /// It was carried out, but what it has shown is not known any more.
+    ShownNoMore(Asking),
 }
 
 impl Client {
@@ -406,7 +408,7 @@ impl Client {
             Answer::Done { .. } if matches!(asking.about, About::Range(..)) => vec![KvOutcome::Gone],
             Answer::Flushed => vec![KvOutcome::Gone],
             // What it was is not known any more.
-            Answer::Done { outcome: Outcome::Hit(_), shown: None, .. } => return Some(Ended::GivenUp(asking)),
+            Answer::Done { outcome: Outcome::Hit(_), shown: None, .. } => return Some(Ended::ShownNoMore(asking)),
             Answer::Done { outcome, position, shown, .. } => {
                 vec![outcome_of(asking.operation, outcome, position.seq.0, shown)]
             }

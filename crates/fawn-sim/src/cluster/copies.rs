@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use fawn_kv::chain::Replica;
 use fawn_kv::ids::RangeId;
 use fawn_kv::manager::{Command, Into, Standing};
 use fawn_ring::{Interval, MachineId};
@@ -85,7 +86,7 @@ impl World {
     /// A node is told to drop a range: every member of the chains that have its keys has all of them.
     pub(super) fn look_at_drop(&mut self, number: usize, dropped: RangeId) -> Result<(), String> {
         let replica = self.places[number].node.as_ref().and_then(|node| node.replica(dropped));
-        let Some(keys) = replica.map(|replica| replica.keys()) else { return Ok(()) };
+        let Some(keys) = replica.map(Replica::keys) else { return Ok(()) };
         if !self.spares_members {
             return Ok(());
         }

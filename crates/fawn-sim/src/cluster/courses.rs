@@ -28,6 +28,9 @@ pub(super) enum Course {
     Clocks,
 }
 
+/// Draws what happens together, with its times, and how long it takes.
+type Episode = fn(&mut Random, &Plan) -> (Vec<(u64, Act)>, u64);
+
 impl Course {
     /// That of a seed.
     pub(super) fn of(seed: u64) -> Self {
@@ -68,7 +71,7 @@ impl Course {
 
     /// All that happens, if the course says that, and the plan is one for it.
     pub(super) fn acts(self, random: &mut Random, plan: &Plan) -> Option<Vec<(u64, Act)>> {
-        let episode: fn(&mut Random, &Plan) -> (Vec<(u64, Act)>, u64) = match self {
+        let episode: Episode = match self {
             Self::Planned => planned,
             Self::TakeOver if plan.fronts > 1 => take_over,
             Self::Deaf => deaf,

@@ -10,15 +10,17 @@ pub(super) enum Seen {
     MergeInTakeOver,
     PlannedChange,
     PlannedDrop,
+    ShownNoMore,
 }
 
 /// In the order of [`Seen`].
-const SEEN: [&str; 5] = [
+const SEEN: [&str; 6] = [
     "a split is decided while a node is down",
     "a merge is decided while a node is down",
     "ranges are merged while a wedge passes on",
     "a chain changes while no member fails",
     "a copy is dropped while no member fails",
+    "a get that has changed its key is not shown again what it found, as the key has changed since",
 ];
 
 /// Counts of all paths.

@@ -20,7 +20,7 @@ const FIRST_US: u64 = 1_000_000;
 
 /// The faults of a seed, with their times.
 pub fn of(seed: u64, plan: &Plan) -> Vec<(u64, Act)> {
-    let course = Course::of(seed).acts(&mut Random::new(seed ^ 0x0061_6374_73), plan);
+    let course = Course::of(seed).acts(&mut Random::new(seed ^ 0x6163_7473), plan);
     if let Some(acts) = course.filter(|_| plan.faults) {
         return acts;
     }

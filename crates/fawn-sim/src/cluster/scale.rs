@@ -209,6 +209,7 @@ impl Cluster {
         let place = &mut self.world.places[1];
         // As one that was never started.
         (place.node, place.left, place.run) = (None, None, 0);
+        self.world.spares_members = false;
         self.until_rest()
     }
 

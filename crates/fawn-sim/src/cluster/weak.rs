@@ -156,10 +156,12 @@ impl World {
         }
         let weak = self.weak.as_mut().expect("it is weak");
         let Some(last) = &weak.last else {
-            weak.last = Some(LastLook { rest: (0..self.plan.keys).collect(), ..LastLook::default() });
+            // Front-ends give their sessions other names by then, as clients do at once: a member whose clock is ahead of the
+            // owner's may have forgotten a session that the owner remembers.
+            let from_us = self.now_us + u64::from(self.timing.session_idle_s) * 1_000_000;
+            weak.last = Some(LastLook { rest: (0..self.plan.keys).collect(), from_us, ..LastLook::default() });
             self.invariants.watch();
             for number in 0..self.clients.len() {
-                // A member whose clock is ahead of the owner's may have forgotten a session that the owner remembers.
                 self.clients[number].end_session();
             }
             return Ok(false);
@@ -215,7 +217,7 @@ impl World {
         let Some((_, key, value, was_put)) = last.at.filter(|(by, ..)| *by == number) else { return Ok(()) };
         match ended {
             Ended::GivenUp(Asking { operation: KvOperation::Get, .. }) => {}
-            Ended::GivenUp(_) => {
+            Ended::GivenUp(_) | Ended::ShownNoMore(_) => {
                 last.at = None;
                 last.rest.push_back(key);
             }

@@ -1,6 +1,7 @@
 //! What clients do, and what the checkers are told of it.
 
 use super::client::{About, Asking, Ended};
+use super::coverage::Seen;
 use super::events::Event;
 use super::world::{BEGIN_UNIX, Party, WRONG_US, World};
 use crate::history::{Checker, Failure, KvModel, KvOperation, KvOutcome};
@@ -97,6 +98,10 @@ impl World {
         let (asking, outcomes) = match ended {
             Ended::Answered(asking, outcomes) => (asking, outcomes),
             Ended::GivenUp(asking) => (asking, Vec::new()),
+            Ended::ShownNoMore(asking) => {
+                self.summary.coverage.see(Seen::ShownNoMore);
+                (asking, Vec::new())
+            }
         };
         if let (true, KvOperation::Put { value }) = (outcomes.is_empty(), asking.operation) {
             self.given_up.insert(value);

@@ -51,6 +51,7 @@ pub enum Party {
     Client(usize),
 }
 
+#[allow(clippy::struct_excessive_bools)] // independent of each other
 pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) random: Random,

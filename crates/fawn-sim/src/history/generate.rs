@@ -288,11 +288,10 @@ pub(super) fn corrupt(random: &mut Random, shape: &Shape, drawn: &mut [Drawn]) {
             Increment { .. } | Decrement { .. } => Number { value, version },
             _ => *random.pick(&[Exists, Stored { version }]),
         },
-        Deleted => NotFound,
+        Deleted | Touched => NotFound,
         Gone => Refused,
         Number { value, version } => Number { value: value.wrapping_add(1), version },
         NonNumeric => Number { value, version },
-        Touched => NotFound,
         Item { value: same, version, stale, won, taken } => match random.below(5) {
             0 => Miss,
             1 => Item { value: same, version: near(random, version), stale, won, taken },

@@ -44,7 +44,7 @@ fn what_a_restart_finds_is_a_state_between_the_last_durable_write_and_the_last()
         (all.seals, all.merges) = (all.seals + seen.seals, all.merges + seen.merges);
         all.waits += seen.waits;
     }
-    assert!(all.seals > 1000 && all.merges > 200 && all.waits > 100, "everything happens: {all:?}");
+    assert!(all.seals > 1000 && all.merges > 200 && all.waits > 50, "everything happens: {all:?}");
 }
 
 #[test]

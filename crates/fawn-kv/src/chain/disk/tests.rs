@@ -28,8 +28,13 @@ fn say(replica: &mut Replica, store: &mut Plain, from: Address, message: Message
 }
 
 fn answers(sent: &[Message]) -> Vec<&Answer> {
-    let answer = |message| if let &Message::Reply { ref answer, .. } = message { Some(answer) } else { None };
-    sent.iter().filter_map(answer).collect()
+    let mut answers = Vec::new();
+    for message in sent {
+        if let Message::Reply { answer, .. } = message {
+            answers.push(answer);
+        }
+    }
+    answers
 }
 
 fn set() -> Operation<'static> {

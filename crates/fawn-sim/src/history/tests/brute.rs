@@ -117,11 +117,15 @@ impl Run {
                 None => outcome == Some(Exists) && self.versions[index] != Some(expected),
             },
             (Increment { .. } | Decrement { .. }, Some((_, _, Text { length: 0, .. }))) => outcome == Some(NonNumeric),
-            (Increment { by }, Some((value, _, text))) => self.counts(value.wrapping_add(by), text, outcome, told),
-            (Decrement { by, .. }, Some((value, _, text))) => {
-                self.counts(value.saturating_sub(by), text, outcome, told)
+            (Increment { by }, Some((value, _, text))) => {
+                told.is_some_and(|version| self.counts(value.wrapping_add(by), text, outcome, version))
             }
-            (Decrement { initial: Some(initial), .. }, None) => self.counts(initial, Text::of(initial), outcome, told),
+            (Decrement { by, .. }, Some((value, _, text))) => {
+                told.is_some_and(|version| self.counts(value.saturating_sub(by), text, outcome, version))
+            }
+            (Decrement { initial: Some(initial), .. }, None) => {
+                told.is_some_and(|version| self.counts(initial, Text::of(initial), outcome, version))
+            }
             (Extend { digit, before, .. }, Some((value, _, text))) => {
                 let (value, text) = text.extended(value, digit, before);
                 told.is_some_and(|version| self.write_text(value, text, version))
@@ -135,13 +139,13 @@ impl Run {
         }
     }
 
-    fn counts(&mut self, sum: u64, text: Text, outcome: Option<KvOutcome>, told: Option<Option<u64>>) -> bool {
+    fn counts(&mut self, sum: u64, text: Text, outcome: Option<KvOutcome>, version: Option<u64>) -> bool {
         let is_sum = match outcome {
             None => true,
             Some(Number { value, .. }) => value == sum,
             Some(_) => false,
         };
-        is_sum && told.is_some_and(|version| self.write_text(sum, text.counted(sum), version))
+        is_sum && self.write_text(sum, text.counted(sum), version)
     }
 
     fn wins(
