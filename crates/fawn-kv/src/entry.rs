@@ -155,3 +155,10 @@ pub struct Kept {
     /// The version; `None`: deleted.
     pub version: Option<Version>,
 }
+
+impl Kept {
+    /// Bytes of its key and value, and those that it takes itself.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.key.len() + self.version.as_ref().map_or(0, |version| version.value.len())
+    }
+}

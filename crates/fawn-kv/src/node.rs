@@ -1,6 +1,6 @@
 //! A node: its parts in the chains of many ranges, its life, its lease, and whom of its neighbours it hears.
 
-use crate::chain::{Context, Lease, Now, Replica, Timing};
+use crate::chain::{Context, Lease, Now, Pace, Replica, Timing};
 use crate::entry::Kept;
 use crate::ids::{Address, Asker, Attempt, Chain, ClusterId, Epoch, Incarnation, Member, NodeId, RangeId, RequestId};
 use crate::inherit::inherit;
@@ -59,6 +59,7 @@ pub struct Node<S> {
     heartbeats: VecDeque<(u64, u64)>,
     next_heartbeat: u64,
     tickets: (BTreeMap<Ticket, RangeId>, Ticket),
+    pace: Pace,
     /// When each neighbour was heard, or became one, last.
     heard_us: BTreeMap<NodeId, u64>,
     pinged_us: u64,
@@ -86,6 +87,7 @@ impl<S: RangeStore> Node<S> {
             heartbeats: VecDeque::new(),
             next_heartbeat: 0,
             tickets: (BTreeMap::new(), 0),
+            pace: Pace::default(),
             heard_us: BTreeMap::new(),
             pinged_us: 0,
         }
@@ -244,7 +246,7 @@ impl<S: RangeStore> Node<S> {
         let Some(me) = self.member() else { return };
         let is_first = chains.iter().all(|(range, _)| !self.replicas.contains_key(range));
         if over.iter().any(|range| self.replicas.contains_key(range)) && is_first {
-            let lent = (&mut self.store, &mut self.tickets);
+            let lent = (&mut self.store, &mut self.tickets, &mut self.pace);
             let mut context = context(now, self.lease, self.timing, &self.identity.secret, lent, out);
             inherit(&mut self.replicas, me, attempt, over, &chains, &mut context);
         } else {
@@ -288,7 +290,7 @@ impl<S: RangeStore> Node<S> {
     ) {
         // Its range may be over.
         let Some(replica) = self.replicas.get_mut(&range).filter(|_| !self.store.has_failed()) else { return };
-        let lent = (&mut self.store, &mut self.tickets);
+        let lent = (&mut self.store, &mut self.tickets, &mut self.pace);
         step(replica, &mut context(now, self.lease, self.timing, &self.identity.secret, lent, out));
     }
 
@@ -399,10 +401,10 @@ fn context<'a, S>(
     lease: Lease,
     timing: Timing,
     secret: &'a Secret,
-    (store, tickets): (&'a mut S, &'a mut (BTreeMap<Ticket, RangeId>, Ticket)),
+    (store, tickets, pace): (&'a mut S, &'a mut (BTreeMap<Ticket, RangeId>, Ticket), &'a mut Pace),
     out: &'a mut Vec<(Address, Message)>,
 ) -> Context<'a, S> {
-    Context { now_us: now.us, unix: now.unix, secret, lease, timing, store, out, tickets }
+    Context { now_us: now.us, unix: now.unix, secret, lease, timing, store, out, tickets, pace }
 }
 
 fn not_mine(id: RequestId, asker: Asker, continuation: Option<Continuation>, out: &mut Vec<(Address, Message)>) {

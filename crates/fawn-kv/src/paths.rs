@@ -81,6 +81,7 @@ paths! {
     LinkAvoided: "a member is left out because it does not reach another",
     LearnerGone: "another learner takes the place of one that is gone",
     Full: "a value is refused since a member has no room",
+    LearnerPaced: "a copy waits, so as to be no faster than it may",
     LearnerWaits: "a learner waits for its disk",
     Unreadable: "what was asked for cannot be read from flash",
     DamagedLeft: "a chain goes on without a member whose copy is damaged",

@@ -143,13 +143,15 @@ impl Replica {
     pub(super) fn ask<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         let (range, me, committed) = (self.range, self.me, self.meta.committed);
         let attempt = if let Phase::Levelling(levelling) = &self.phase { Some(levelling.attempt) } else { None };
-        let now_us = context.now_us;
+        let (now_us, copies) = (context.now_us, self.copying.is_some() || !self.complete);
         let Some(following) = self.following() else { return };
         following.asked_at_us = now_us;
         let source = following.source;
-        if attempt.is_none() && (context.store.is_full() || !context.store.ready(range)) {
-            // It asks as soon as there is room: the copy goes at the pace of the disk.
-            took(Path::LearnerWaits);
+        let has_room = !context.store.is_full() && context.store.ready(range);
+        let may_copy = !copies || context.pace.is_due(now_us);
+        if attempt.is_none() && !(has_room && may_copy) {
+            // It asks as soon as there is room: the copy goes at the pace of the disk, and no faster than it may.
+            took(if has_room { Path::LearnerPaced } else { Path::LearnerWaits });
             following.asked_at_us = 0;
             return;
         }
@@ -269,6 +271,8 @@ impl Replica {
         copying.from = part.next;
         copying.forgotten = copying.forgotten.max(part.forgotten);
         context.store.install(range, &part.kept);
+        let bytes = part.kept.iter().map(Kept::bytes).sum();
+        context.pace.took(bytes, context.now_us, context.timing.copy_bytes_per_s);
         if part.next.is_none() {
             let meta = copying.began.take().expect("the first part says what is committed");
             let forgotten = copying.forgotten;

@@ -20,6 +20,7 @@ mod fence;
 mod flush;
 mod follow;
 mod head;
+mod pace;
 mod replica;
 mod stretch;
 mod tail;
@@ -27,4 +28,5 @@ mod tail;
 mod tests;
 
 pub use fence::Fences;
+pub use pace::Pace;
 pub use replica::{Context, Lease, Now, Replica, Timing};

@@ -4,6 +4,7 @@ use super::change::{Levelling, Prepared};
 use super::fence::Fences;
 use super::follow::{CopyPart, Copying, Learning, Reading, Wanted};
 use super::head::Queue;
+use super::pace::Pace;
 use super::stretch::Stretch;
 use super::tail::Gets;
 use crate::entry::{Asked, Change, Entry};
@@ -39,6 +40,8 @@ pub struct Timing {
     /// Records of a range that are not committed yet, with the requests that wait for their key to be read, at most; a
     /// head takes no more before. So many gets wait for flash or a barrier, at most.
     pub pending: usize,
+    /// Bytes a second that a node copies, at most, in all its ranges.
+    pub copy_bytes_per_s: u64,
     /// Bytes of records that are not committed yet, and of what waits: a head that has so many takes no more before.
     pub pending_bytes: usize,
     /// Seconds of the range's time after which a session that is not used is forgotten.
@@ -65,6 +68,7 @@ impl Default for Timing {
             batch: 64,
             batch_bytes: 256 << 10,
             pending: 4096,
+            copy_bytes_per_s: 128 << 20,
             pending_bytes: 16 << 20,
             session_idle_s: 3600,
             sessions: Bounds::default(),
@@ -112,6 +116,8 @@ pub struct Context<'a, S> {
     pub out: &'a mut Vec<(Address, Message)>,
     /// Lookups that wait for flash, by ticket, and the next ticket.
     pub tickets: &'a mut (BTreeMap<Ticket, RangeId>, Ticket),
+    /// How fast the node copies.
+    pub pace: &'a mut Pace,
 }
 
 impl Lease {

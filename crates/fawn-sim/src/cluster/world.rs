@@ -124,6 +124,7 @@ impl World {
             batch_bytes: 4 << 10,
             pending: 64,
             pending_bytes: 16 << 10,
+            copy_bytes_per_s: 32 << 10,
             session_idle_s: 4,
             gone_us: 3_000_000,
             broken_us: 3_000_000,

@@ -189,10 +189,12 @@ pub(in crate::chain) fn step_with<T>(
     step: impl FnOnce(&mut Replica, &mut Context<'_, Plain>) -> T,
 ) -> (T, Vec<Message>) {
     let (mut out, mut tickets) = (Vec::new(), std::mem::take(&mut store.tickets));
+    let mut pace = crate::chain::Pace::default();
     let lease = Lease { asked_us: 1, until_us: u64::MAX };
     let (timing, now_us) = (store.timing, store.us.max(1));
     let (unix, secret) = (store.unix.max(1), &SECRET);
-    let mut context = Context { now_us, unix, secret, lease, timing, store, out: &mut out, tickets: &mut tickets };
+    let mut context =
+        Context { now_us, unix, secret, lease, timing, store, out: &mut out, tickets: &mut tickets, pace: &mut pace };
     let did = step(replica, &mut context);
     store.tickets = tickets;
     (did, out.into_iter().map(|(_, message)| message).collect())
