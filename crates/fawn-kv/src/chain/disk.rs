@@ -40,7 +40,7 @@ impl Replica {
         }
     }
 
-    /// What others have copied, or are to take over, may lack what could not be read here.
+    /// Whether some of what is here could not be read.
     pub(crate) fn is_damaged(&self) -> bool {
         self.damaged
     }

@@ -120,11 +120,10 @@ impl Replica {
             self.answer_gets(context);
         }
         let Phase::Active(active) = &mut self.phase else { return };
+        let Some(predecessor) = active.predecessor() else { return };
         let (committed, full) = (self.meta.committed.seq, active.has_no_room(context));
         let told = (last, committed, full);
-        if let Some(predecessor) = active.predecessor()
-            && active.told != told
-        {
+        if active.told != told {
             active.told = told;
             let (range, epoch, to) = (self.range, active.chain.epoch, predecessor.incarnation);
             context.send(predecessor, Message::Have { range, epoch, to, last, committed, full });

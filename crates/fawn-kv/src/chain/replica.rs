@@ -40,10 +40,10 @@ pub struct Timing {
     /// Records of a range that are not committed yet, with the requests that wait for their key to be read, at most; a
     /// head takes no more before. So many gets wait for flash or a barrier, at most.
     pub pending: usize,
-    /// Bytes a second that a node copies, at most, in all its ranges.
-    pub copy_bytes_per_s: u64,
     /// Bytes of records that are not committed yet, and of what waits: a head that has so many takes no more before.
     pub pending_bytes: usize,
+    /// Bytes a second that a node copies, at most, in all its ranges.
+    pub copy_bytes_per_s: u64,
     /// Seconds of the range's time after which a session that is not used is forgotten.
     pub session_idle_s: u32,
     /// What a range remembers of sessions.
@@ -68,8 +68,8 @@ impl Default for Timing {
             batch: 64,
             batch_bytes: 256 << 10,
             pending: 4096,
-            copy_bytes_per_s: 128 << 20,
             pending_bytes: 16 << 20,
+            copy_bytes_per_s: 128 << 20,
             session_idle_s: 3600,
             sessions: Bounds::default(),
             gone_us: 30_000_000,
@@ -371,7 +371,7 @@ impl Replica {
     /// What the manager is told; `full`: the node has no room for more values.
     pub fn report(&self, full: bool) -> Report {
         let learns = matches!(&self.phase, Phase::Learning(learning) if learning.is_caught_up());
-        let caught_up = learns && self.is_complete();
+        let caught_up = learns && self.is_complete() && !self.damaged;
         let (range, last, held, epoch, health) = (self.range, self.last(), self.held, self.epoch(), self.health(full));
         Report { range, last, held, caught_up, epoch, health }
     }

@@ -270,9 +270,7 @@ impl Manager {
 
     fn is_caught_up(&self, range: RangeId, learner: Member) -> bool {
         let heard = self.heard.get(&learner.node).filter(|heard| heard.member == learner);
-        heard
-            .and_then(|heard| heard.reports.get(&range))
-            .is_some_and(|report| report.caught_up && report.health != Health::Damaged)
+        heard.and_then(|heard| heard.reports.get(&range)).is_some_and(|report| report.caught_up)
     }
 
     /// A range whose members are the right ones: cuts it at a place of the ring, or joins it to the next; whether neither is

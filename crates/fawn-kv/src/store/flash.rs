@@ -309,12 +309,11 @@ impl RangeStore for FlashStore {
     }
 
     fn install(&mut self, range: RangeId, kept: &[Kept]) -> Gate {
-        let size = |kept: &Kept| kept.key.len() + kept.version.as_ref().map_or(0, |version| version.value.len()) + 64;
         let (mut rest, most) = (kept, self.part_bytes());
         while !rest.is_empty() {
             let mut bytes = 0;
             let fits = rest.iter().take_while(|kept| {
-                bytes += size(kept);
+                bytes += kept.bytes();
                 bytes <= most
             });
             let (part, after) = rest.split_at(fits.count().max(1));

@@ -14,7 +14,8 @@ use crate::entry::{Change, Entry, FLUSHED_BYTES};
 use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::meta::Meta;
 
-/// Bytes of a checkpoint for the cluster, and beside the metadata and the log of a range: its entry's header, keys, attempt, lengths.
+/// Bytes of a checkpoint for the cluster, and for a range beside its metadata and its log: its entry's header, keys, attempt,
+/// lengths.
 const FIXED_BYTES: usize = Store::RANGE_ENTRY_BYTES + 80;
 /// What a committed record can add to the metadata, at most: a session with a request, or a fence; a flush adds more for
 /// its keys. A record that is in the log counts for more, so that committing it never makes the checkpoint longer.

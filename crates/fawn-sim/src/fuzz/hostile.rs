@@ -12,13 +12,13 @@ use fawn_kv::ids::{
     RangeId, RequestId, Seq, WedgeEpoch, WedgeId,
 };
 use fawn_kv::manager::Wedge;
-use fawn_kv::message::{Message, VERSION};
+use fawn_kv::message::Message;
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::operation::Operation;
 use fawn_ring::{Interval, MachineId, Secret};
 
 use super::generate::generate;
-use super::messages::pool;
+use super::messages::{most_bytes_of_takers, pool, set_versions};
 use super::{Input, Target};
 use crate::cluster::MemoryStore;
 use crate::random::Random;
@@ -31,12 +31,6 @@ const FRONT: FrontId = FrontId(1);
 const LIFE: Incarnation = Incarnation(1);
 const LEASE_US: u64 = 2_000_000;
 const CLIENT: Address = Address::Client(1);
-
-/// Bytes that a node and a front-end take, with what they remember of a few messages.
-const BYTES_MORE: u64 = 256 << 10;
-
-/// Bytes for each byte of a message: a key of a multi-get is two bytes, and in flight, asked for, read and answered.
-const BYTES_PER_BYTE: u64 = 2048;
 
 /// Rounds in which a few messages are answered.
 const ROUNDS: usize = 200;
@@ -54,15 +48,11 @@ impl Target for Hostile {
     }
 
     fn mend(&self, random: &mut Random, input: &mut Input) {
-        for version in input.iter_mut().filter_map(|part| part.first_mut()) {
-            if !random.chance(1, 16) {
-                *version = VERSION;
-            }
-        }
+        set_versions(random, input);
     }
 
     fn most_bytes(&self, input: &Input) -> u64 {
-        BYTES_PER_BYTE * input.iter().map(|part| part.len() as u64).sum::<u64>() + BYTES_MORE
+        most_bytes_of_takers(input)
     }
 
     fn execute(&self, input: &Input) -> bool {

@@ -29,6 +29,21 @@ pub(super) fn set_version(random: &mut Random, input: &mut Input, right: u8) {
     }
 }
 
+/// The same of an input each part of which is a message.
+pub(super) fn set_versions(random: &mut Random, input: &mut Input) {
+    for version in input.iter_mut().filter_map(|part| part.first_mut()) {
+        if !random.chance(1, 16) {
+            *version = VERSION;
+        }
+    }
+}
+
+/// Memory of those who take a few messages, with what they remember of them: for each byte (a key of a multi-get is two, and in
+/// flight, asked for, read and answered), and beside.
+pub(super) fn most_bytes_of_takers(input: &Input) -> u64 {
+    2048 * input.iter().map(|part| part.len() as u64).sum::<u64>() + (256 << 10)
+}
+
 /// Memory for what is decoded, what that is encoded to, and what that is decoded to.
 pub(super) fn most_bytes_there_and_back(input: &Input) -> u64 {
     let length = input.iter().map(|part| part.len() as u64).sum::<u64>();

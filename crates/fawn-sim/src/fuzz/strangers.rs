@@ -4,11 +4,11 @@
 use fawn_kv::chain::Timing;
 use fawn_kv::ids::{Address, ClusterId, FrontId, FrontMember, Incarnation, Member, NodeId, RangeId, Rules};
 use fawn_kv::manager::{Effects, Leases, Manager, Settings, State};
-use fawn_kv::message::{Message, VERSION};
+use fawn_kv::message::Message;
 use fawn_ring::MachineId;
 
 use super::generate::generate;
-use super::messages::pool;
+use super::messages::{most_bytes_of_takers, pool, set_versions};
 use super::{Input, Target};
 use crate::random::Random;
 
@@ -17,12 +17,6 @@ const NODE: NodeId = NodeId(1);
 const FRONT: FrontId = FrontId(1);
 /// The present life of both. There was another before.
 const LIFE: Incarnation = Incarnation(2);
-
-/// Bytes that a manager of one range takes, with what a view of it does.
-const BYTES_MORE: u64 = 256 << 10;
-
-/// Bytes for each byte of a message.
-const BYTES_PER_BYTE: u64 = 2048;
 
 /// [`Manager::receive`], of those who are no members.
 pub(super) struct Strangers;
@@ -37,15 +31,11 @@ impl Target for Strangers {
     }
 
     fn mend(&self, random: &mut Random, input: &mut Input) {
-        for version in input.iter_mut().filter_map(|part| part.first_mut()) {
-            if !random.chance(1, 16) {
-                *version = VERSION;
-            }
-        }
+        set_versions(random, input);
     }
 
     fn most_bytes(&self, input: &Input) -> u64 {
-        BYTES_PER_BYTE * input.iter().map(|part| part.len() as u64).sum::<u64>() + BYTES_MORE
+        most_bytes_of_takers(input)
     }
 
     fn execute(&self, input: &Input) -> bool {
