@@ -6,7 +6,8 @@
 //! * [`ids`], [`entry`], [`message`]: names and numbers, records, what is said and its bytes.
 //! * [`chain`]: one node's part in the chain of one range. [`sessions`]: what was carried out already. [`meta`]: all that a
 //!   range remembers beside its keys. [`steps`]: what is so for whole stretches of keys. [`map`]: what everybody routes by.
-//! * [`node`]: a node with its parts, its life and its lease; `inherit`: splits and merges there. [`manager`]: who decides.
+//! * [`node`]: a node with its parts, its life and its lease; `inherit`: splits and merges there; [`inbox`]: what waits for
+//!   it. [`manager`]: who decides.
 //! * [`front`]: front-ends: wedges of the key space, each with one owner, which caches them.
 //! * [`store`]: what the protocol needs of the datastore. [`planted`]: bugs for the simulator to find.
 //!   [`paths`]: what it counts.
@@ -17,6 +18,7 @@ pub mod chain;
 pub mod entry;
 pub mod front;
 pub mod ids;
+pub mod inbox;
 mod inherit;
 pub mod manager;
 pub mod map;

@@ -55,7 +55,7 @@ impl Replica {
         // Whatever came, the predecessor is told what is here.
         active.told = (Seq(0), Seq(0), false);
         for entry in entries {
-            if self.lags(0) {
+            if self.lags((0, 0), context) {
                 // What is acknowledged unsynced stays less than a revived chain skips.
                 break;
             }

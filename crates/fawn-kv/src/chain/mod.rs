@@ -10,7 +10,7 @@
 //! * `feed`: records, marks and acknowledgements between neighbours.
 //! * `fence`: who is refused because a wedge has another owner.
 //! * `head`: requests. `tail`: gets, leases and barriers.
-//! * `stretch`: records in memory.
+//! * `stretch`: records in memory, `unsynced`: those that are not durable.
 //! * `change`: seal, equalise, activate. `follow`: copies and catching up.
 
 mod change;
@@ -26,6 +26,7 @@ mod stretch;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod unsynced;
 
 pub use fence::Fences;
 pub use pace::Pace;

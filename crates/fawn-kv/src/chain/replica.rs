@@ -7,6 +7,7 @@ use super::head::Queue;
 use super::pace::Pace;
 use super::stretch::Stretch;
 use super::tail::Gets;
+use super::unsynced::Unsynced;
 use crate::entry::{Asked, Change, Entry};
 use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
 use crate::message::{Answer, Message, Report};
@@ -14,9 +15,9 @@ use crate::meta::{Alive, Meta};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::sessions::{Bounds, Sessions};
-use crate::store::{Gate, RangeStore, Recovered, Ticket};
+use crate::store::{RangeStore, Recovered, Ticket};
 use fawn_ring::{Interval, Secret};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// How long things may take, in microseconds, and how much is kept.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +41,8 @@ pub struct Timing {
     /// Records of a range that are not committed yet, with the requests that wait for their key to be read, at most; a
     /// head takes no more before. So many gets wait for flash or a barrier, at most.
     pub pending: usize,
-    /// Bytes of records that are not committed yet, and of what waits: a head that has so many takes no more before.
+    /// Bytes of records that are not committed yet, and of what waits; and of records that are not durable yet. A head that
+    /// has so many takes no more before, nor does a member of the latter.
     pub pending_bytes: usize,
     /// Bytes a second that a node copies, at most, in all its ranges.
     pub copy_bytes_per_s: u64,
@@ -244,7 +246,7 @@ pub struct Replica {
     /// The requests that the suffix answers, and the last record of each.
     pub(super) asked: BTreeMap<RequestId, Seq>,
     /// Records that are not durable yet.
-    unsynced: VecDeque<(Gate, Seq)>,
+    unsynced: Unsynced,
     synced: Seq,
 }
 
@@ -277,7 +279,7 @@ impl Replica {
             suffix: Stretch::default(),
             newest: BTreeMap::new(),
             asked: BTreeMap::new(),
-            unsynced: VecDeque::new(),
+            unsynced: Unsynced::default(),
             synced: Seq(0),
         };
         for entry in entries.into_iter().filter(|_| !forgets) {
@@ -383,7 +385,7 @@ impl Replica {
     /// Appends a record to the log.
     pub(super) fn append<S: RangeStore>(&mut self, entry: Entry, context: &mut Context<'_, S>) {
         let gate = context.store.append(self.range, &entry);
-        self.unsynced.push_back((gate, entry.position.seq));
+        self.unsynced.push(gate, entry.position.seq, entry.bytes());
         self.note(entry);
     }
 
@@ -418,18 +420,21 @@ impl Replica {
         let Timing { pending, pending_bytes, .. } = context.timing;
         self.suffix.len() + waiting >= pending
             || self.suffix.bytes() + waiting_bytes >= pending_bytes
-            || self.lags(waiting)
+            || self.lags((waiting, waiting_bytes), context)
     }
 
-    /// Whether more is not durable, with so many records to come, than may be lost.
-    pub(super) fn lags(&self, waiting: usize) -> bool {
-        self.chain().is_some_and(|chain| self.unsynced.len() + waiting >= chain.rules.unsynced as usize)
+    /// Whether more is not durable, with so many records and bytes to come, than may be lost.
+    pub(super) fn lags<S: RangeStore>(&self, waiting: (usize, usize), context: &Context<'_, S>) -> bool {
+        let (records, bytes) = self.unsynced.size();
+        self.chain().is_some_and(|chain| {
+            records + waiting.0 >= chain.rules.unsynced as usize || bytes + waiting.1 >= context.timing.pending_bytes
+        })
     }
 
     /// Learns how far the log is durable.
     pub(super) fn learn_synced<S: RangeStore>(&mut self, context: &Context<'_, S>) {
         let durable = context.store.durable();
-        while let Some((_, seq)) = self.unsynced.pop_front_if(|(gate, _)| *gate <= durable) {
+        if let Some(seq) = self.unsynced.take(durable) {
             self.synced = self.synced.max(seq);
         }
     }
@@ -447,7 +452,7 @@ impl Replica {
                 self.asked.remove(&asked.id);
             }
         }
-        self.unsynced.retain(|(_, seq)| *seq <= to.seq);
+        self.unsynced.cut(to.seq);
         self.synced = self.synced.min(to.seq);
         self.newest.clear();
         self.ahead = self.meta.alive.clone();
@@ -504,7 +509,7 @@ impl Replica {
         self.suffix.clear();
         self.newest.clear();
         self.asked.clear();
-        self.unsynced.clear();
+        self.unsynced = Unsynced::default();
         self.copies.clear();
     }
 
@@ -520,7 +525,7 @@ impl Replica {
         // What is older does not lead up to it.
         self.history.clear();
         let gate = context.store.install_end(self.range, &self.meta, forgotten);
-        self.unsynced.push_back((gate, self.meta.committed.seq));
+        self.unsynced.push(gate, self.meta.committed.seq, 0);
     }
 
     /// A message from `from`.

@@ -79,6 +79,9 @@ pub enum SettingsError {
         /// See [`Leases`].
         drift_permille: u32,
     },
+    /// No member would ever take a record.
+    #[error("unsynced is the number of records that a member may have yet to sync: it is 1 at least")]
+    Unsynced,
     /// A node has a place at least.
     #[error("a node has from 1 to {MOST_VIRTUAL_IDS} virtual IDs: not {0}")]
     VirtualIds(u32),
@@ -88,7 +91,7 @@ impl Settings {
     /// Whether a cluster can go by them: managers take no others.
     ///
     /// # Errors
-    /// The number of replicas is 0, or more than [`MOST_REPLICAS`], or less than writes need; leases last for no time, or
+    /// The number of replicas is 0, or more than [`MOST_REPLICAS`], or less than writes need; no record may be unsynced; leases last for no time, or
     /// longer than [`MOST_LEASE_US`].
     pub fn check(&self) -> Result<(), SettingsError> {
         let Self { replicas, rules, leases: Leases { lease_us, drift_permille }, .. } = *self;
@@ -98,6 +101,9 @@ impl Settings {
         let least = rules.min_write_replicas;
         if u32::from(least) > replicas {
             return Err(SettingsError::WriteReplicas { least, replicas });
+        }
+        if rules.unsynced == 0 {
+            return Err(SettingsError::Unsynced);
         }
         if !(1000..=MOST_LEASE_US).contains(&lease_us) || drift_permille >= 500 {
             return Err(SettingsError::Leases { lease_us, drift_permille });
@@ -137,6 +143,8 @@ mod tests {
         assert!(said.starts_with("min_write_replicas is 3, but chains have no more than 2 replicas"), "{said}");
         let lasting = |lease_us, drift_permille| new(settings(3, 1, Leases { lease_us, drift_permille }));
         assert_eq!(lasting(1000, 499), None);
+        let synced = Rules { unsynced: 0, ..Rules::default() };
+        assert_eq!(new(Settings { rules: synced, ..settings(3, 1, leases) }), Some(SettingsError::Unsynced));
         for (lease_us, drift_permille) in [(999, 10), (MOST_LEASE_US + 1, 10), (1000, 500)] {
             assert_eq!(lasting(lease_us, drift_permille), Some(SettingsError::Leases { lease_us, drift_permille }));
         }

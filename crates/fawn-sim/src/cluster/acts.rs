@@ -7,6 +7,7 @@ use fawn_kv::ids::{Ack, Incarnation, NodeId, Rules};
 use fawn_kv::manager::{Command, Settings, Standing};
 use fawn_kv::node::Node;
 
+use super::arriving::inbox;
 use super::events::Event;
 use super::node_store::NodeStore;
 use super::place::Place;
@@ -282,6 +283,7 @@ impl World {
     pub(super) fn crash(&mut self, number: usize, wiped: bool, for_us: u64, dice: u64) {
         let Some(node) = self.places[number].node.take() else { return };
         self.spares_members = false;
+        self.places[number].inbox = inbox();
         let (random, store) = (Random::new(dice), node.into_store());
         self.places[number].left = Some(if wiped {
             (NodeStore::new(random, self.plan.on_flash), BTreeMap::new())

@@ -68,6 +68,8 @@ pub(super) enum Event {
         run: u32,
         dice: u64,
     },
+    /// A node that paused goes on.
+    GoOn(usize),
     /// The operator has a node leave.
     Leave(usize),
     Heal(u64),

@@ -8,7 +8,7 @@
 //! # Layout
 //!
 //! * [`run`]: one seed. [`Plan`]: what it may do.
-//! * `world`: the events and their order. `place`: where nodes run. `invariants`: what must hold at every step.
+//! * `world`: the events and their order, `arriving`: messages. `place`: where nodes run. `invariants`: what must hold at every step.
 //! * `acts`: what can happen to a cluster, `faults`: what does in a seed. [`Script`]: a run written down, [`shrink`]: made
 //!   small. `reading`, `words`, `settings`, `act_text`: its text. `lines`: messages to read, `telling`: of a run.
 //!   [`Coverage`]: which paths were taken.
@@ -20,6 +20,7 @@
 
 mod act_text;
 mod acts;
+mod arriving;
 mod client;
 mod copies;
 mod courses;

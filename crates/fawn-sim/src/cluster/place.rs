@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use fawn_kv::chain::Now;
 use fawn_kv::ids::{Attempt, ClusterId, NodeId, RangeId};
+use fawn_kv::inbox::Inbox;
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{RangeStore, Recovered};
 use fawn_ring::{DomainId, Interval, MachineId};
 
+use super::arriving::inbox;
 use super::events::Event;
 use super::node_store::NodeStore;
 use super::plan::Plan;
@@ -33,6 +35,8 @@ pub(super) struct Place {
     /// By how much the clock of the day is ahead of one that is [`WRONG_US`] slow; `None`: it began in 1970.
     pub(super) ahead_us: Option<u64>,
     pub(super) paused_until_us: u64,
+    /// What came while it paused.
+    pub(super) inbox: Inbox,
     /// It pauses for so long when it reads from flash next.
     pub(super) pause_at_read_us: u64,
     /// It crashes when it says something of this kind: for how long, and what decides about unsynced writes.
@@ -58,6 +62,7 @@ impl Place {
             offset_us: if plan.fixed { 0 } else { random.below(1_000_000) },
             fast_ppm: if plan.fixed { 4500 } else { random.below(9000) },
             paused_until_us: 0,
+            inbox: inbox(),
             pause_at_read_us: 0,
             crash_at: None,
             hold_back_at: None,

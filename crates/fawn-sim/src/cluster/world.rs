@@ -286,7 +286,7 @@ impl World {
             Event::Deliver { bytes, .. } => Message::decode(bytes).ok(),
             _ => None,
         });
-        messages.any(|message| is_such(&message))
+        messages.any(|message| is_such(&message)) || self.places.iter().any(|place| !place.inbox.is_empty())
     }
 
     fn finish(&mut self) -> Result<(), String> {
@@ -388,6 +388,7 @@ impl World {
                 Ok(())
             }
             Event::Leave(node) => self.act(&Act::Drain { node }),
+            Event::GoOn(node) => self.go_on(node),
             Event::Restart(node) => {
                 self.restart(node);
                 Ok(())
@@ -475,7 +476,7 @@ impl World {
         }
     }
 
-    fn do_effects(&mut self, manager: usize, effects: Effects) {
+    pub(super) fn do_effects(&mut self, manager: usize, effects: Effects) {
         for (to, message) in effects.send {
             self.send(Party::Manager(manager), to, &message);
         }
@@ -497,7 +498,7 @@ impl World {
     }
 
     /// A step of a node, with all that comes of it.
-    fn step(
+    pub(super) fn step(
         &mut self,
         number: usize,
         step: impl FnOnce(&mut Node<NodeStore>, Now, &mut Vec<(Address, Message)>),
@@ -614,52 +615,6 @@ impl World {
                 let delay = held_us + self.delay(50, latest);
                 self.after(delay, Event::Deliver { to, from: sender, bytes: bytes.clone() });
             }
-        }
-    }
-
-    fn deliver(&mut self, to: Party, from: Address, bytes: Vec<u8>) -> Result<(), String> {
-        if let Party::Node(node) = to
-            && self.now_us < self.places[node].paused_until_us
-        {
-            let delay = self.places[node].paused_until_us - self.now_us;
-            self.after(delay, Event::Deliver { to, from, bytes });
-            return Ok(());
-        }
-        if let Party::Front(front) = to
-            && self.now_us < self.fronts[front].paused_until_us
-        {
-            let delay = self.fronts[front].paused_until_us - self.now_us;
-            self.after(delay, Event::Deliver { to, from, bytes });
-            return Ok(());
-        }
-        let message =
-            Message::decode(&bytes).map_err(|error| format!("what was encoded cannot be decoded: {error}"))?;
-        if let Some(pauses) = &mut self.pauses {
-            pauses.delivered(self.now_us, &message);
-        }
-        let unix = self.unix();
-        self.show(from, to, &message);
-        match to {
-            Party::Manager(number) => {
-                let mut effects = Effects::default();
-                self.managers.members[number].receive(self.now_us, message, &mut effects);
-                self.do_effects(number, effects);
-                Ok(())
-            }
-            Party::Node(number) => {
-                if let Message::Drop { range, .. } = &message {
-                    self.look_at_drop(number, *range)?;
-                }
-                self.step(number, |node, now, out| node.receive(now, from, message, out))
-            }
-            Party::Front(number) => {
-                self.front_step(number, |front, now, out| front.receive(now, message, out));
-                Ok(())
-            }
-            Party::Client(number) => match self.clients[number].receive(message, unix) {
-                Some(ended) => self.ended(number, ended),
-                None => Ok(()),
-            },
         }
     }
 }

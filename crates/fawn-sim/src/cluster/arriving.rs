@@ -1,0 +1,92 @@
+//! Messages arrive. Those for a node that pauses wait in its inbox, and are taken in its order once it goes on.
+
+use fawn_kv::ids::Address;
+use fawn_kv::inbox::{Inbox, Lane};
+use fawn_kv::manager::Effects;
+use fawn_kv::message::Message;
+
+use super::events::Event;
+use super::world::{Party, World};
+
+impl World {
+    pub(super) fn deliver(&mut self, to: Party, from: Address, bytes: Vec<u8>) -> Result<(), String> {
+        if let Party::Front(front) = to
+            && self.now_us < self.fronts[front].paused_until_us
+        {
+            let delay = self.fronts[front].paused_until_us - self.now_us;
+            self.after(delay, Event::Deliver { to, from, bytes });
+            return Ok(());
+        }
+        let message =
+            Message::decode(&bytes).map_err(|error| format!("what was encoded cannot be decoded: {error}"))?;
+        if let Party::Node(node) = to
+            && self.now_us < self.places[node].paused_until_us
+        {
+            self.wait(node, from, message, bytes);
+            return Ok(());
+        }
+        self.take(to, from, message)
+    }
+
+    /// A message waits for a node to go on.
+    fn wait(&mut self, node: usize, from: Address, message: Message, bytes: Vec<u8>) {
+        let delay = self.places[node].paused_until_us - self.now_us;
+        let inbox = &mut self.places[node].inbox;
+        if !inbox.takes(Lane::of(&message)) {
+            // Nobody reads it from its connection.
+            return self.after(delay, Event::Deliver { to: Party::Node(node), from, bytes });
+        }
+        let is_first = inbox.is_empty();
+        inbox.push(from, message, bytes.len());
+        if is_first {
+            self.after(delay, Event::GoOn(node));
+        }
+    }
+
+    /// A node takes what has waited for it.
+    pub(super) fn go_on(&mut self, node: usize) -> Result<(), String> {
+        loop {
+            if self.now_us < self.places[node].paused_until_us && !self.places[node].inbox.is_empty() {
+                self.after(self.places[node].paused_until_us - self.now_us, Event::GoOn(node));
+                return Ok(());
+            }
+            let Some((from, message)) = self.places[node].inbox.pop() else { return Ok(()) };
+            self.take(Party::Node(node), from, message)?;
+        }
+    }
+
+    fn take(&mut self, to: Party, from: Address, message: Message) -> Result<(), String> {
+        if let Some(pauses) = &mut self.pauses {
+            pauses.delivered(self.now_us, &message);
+        }
+        let unix = self.unix();
+        self.show(from, to, &message);
+        match to {
+            Party::Manager(number) => {
+                let mut effects = Effects::default();
+                self.managers.members[number].receive(self.now_us, message, &mut effects);
+                self.do_effects(number, effects);
+                Ok(())
+            }
+            Party::Node(number) => {
+                if let Message::Drop { range, .. } = &message {
+                    self.look_at_drop(number, *range)?;
+                }
+                self.step(number, |node, now, out| node.receive(now, from, message, out))
+            }
+            Party::Front(number) => {
+                self.front_step(number, |front, now, out| front.receive(now, message, out));
+                Ok(())
+            }
+            Party::Client(number) => match self.clients[number].receive(message, unix) {
+                Some(ended) => self.ended(number, ended),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// An inbox so small that it meets its bounds.
+pub(super) fn inbox() -> Inbox {
+    Inbox::new(fawn_kv::inbox::Bounds { messages: 4, bytes: 16 << 10 })
+}
