@@ -24,14 +24,14 @@ const STEP_RECORDS: usize = 2048;
 pub struct Void {
     /// For each range: its interval and the sequence number up to which `flush_all` emptied it.
     pub flushed: Vec<(Interval, u64)>,
-    /// Unix second: records that expire no later are gone.
-    pub now: u32,
+    /// Of these keys, records that expire no later than at this Unix second are gone.
+    pub times: Vec<(Interval, u32)>,
 }
 
 impl Void {
     /// Whether the record at `key` is absent for every reader from now on.
     pub fn covers(&self, key: &Key, record: &Record<'_>) -> bool {
-        record.is_expired(self.now)
+        self.times.iter().any(|(interval, now)| record.is_expired(*now) && interval.contains(key))
             || self.flushed.iter().any(|(interval, watermark)| record.seq <= *watermark && interval.contains(key))
     }
 }
@@ -256,4 +256,32 @@ impl Merge {
 /// The value file that a record names.
 pub(crate) fn value_file(record: &Record<'_>) -> Option<u64> {
     (record.kind == Kind::Stub).then(|| Stub::decode(record.value).map(|stub| stub.file)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Marks;
+
+    #[test]
+    fn what_has_expired_is_judged_by_the_time_of_its_own_keys() {
+        let record = Record {
+            kind: Kind::Value,
+            marks: Marks::default(),
+            epoch: 1,
+            seq: 7,
+            client_flags: 0,
+            expiry: 1000,
+            client_cas: None,
+            key: b"key",
+            value: b"value",
+        };
+        let (lower, upper) = Interval::ALL.cut(&Key([0x7f; 20])).unwrap();
+        let void = Void { times: vec![(lower, 1000), (upper, 999)], ..Void::default() };
+        assert!(void.covers(&Key([1; 20]), &record));
+        assert!(!void.covers(&Key([0xf0; 20]), &record), "a range that is late keeps it");
+        let of_one = Void { times: vec![(lower, 1000)], ..Void::default() };
+        assert!(!of_one.covers(&Key([0xf0; 20]), &record), "keys without a time keep it");
+        assert!(!void.covers(&Key([1; 20]), &Record { expiry: 0, ..record }), "it never expires");
+    }
 }

@@ -157,8 +157,7 @@ impl FlashStore {
     /// To be called about once a second.
     pub fn tick(&mut self) {
         // No range may lose what has not expired by its own time.
-        let time = self.images.ranges.values().map(Image::time).min().unwrap_or(0);
-        self.store.tick(time);
+        self.store.tick_by(self.images.ranges.values().map(|image| (image.keys, image.time())).collect());
         self.settle();
     }
 

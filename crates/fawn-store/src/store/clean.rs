@@ -74,7 +74,8 @@ impl Store {
             directories += view.directory.bytes() as u64;
             // Delete records are garbage, and so is what has expired or was flushed.
             let footer = &view.footer;
-            let expired = footer.expiring > 0 && footer.latest_expiry <= self.now;
+            let mut times = self.times.iter().filter(|(keys, _)| keys.low <= footer.high && footer.low <= keys.high);
+            let expired = footer.expiring > 0 && times.all(|(_, now)| footer.latest_expiry <= *now);
             let gone = footer.deletes + if expired { footer.expiring } else { 0 };
             let gone = gone.max(footer.numbered_up_to(flushed));
             garbage += (footer.bytes / footer.records.max(1) * gone).max(self.emptied_bytes(view));
@@ -148,7 +149,7 @@ impl Store {
 
     /// Which records a merge may drop: it makes nothing of a flush durable before the flush is.
     fn durable_void(&self) -> crate::merge::Void {
-        let mut void = self.void(self.now);
+        let mut void = self.void(self.times.clone());
         if self.flush_logged > self.log.durable() {
             void.flushed.clear();
         }

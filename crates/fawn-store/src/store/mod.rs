@@ -144,6 +144,8 @@ pub struct Store {
     flush_logged: u64,
     /// Unix second of the last request.
     now: u32,
+    /// By which records are judged that nobody asked for to have expired: stretches of keys, each with its Unix second.
+    times: Vec<(Interval, u32)>,
     /// Candidates of the lookup under way; kept for its memory.
     candidates: Vec<SegmentNumber>,
     counters: stats::Counters,
@@ -214,6 +216,7 @@ impl Store {
             flush_gate: Gate::NONE,
             flush_logged: 0,
             now: parts.now,
+            times: vec![(Interval::ALL, parts.now)],
             candidates: Vec::new(),
             counters: stats::Counters::default(),
         };
@@ -258,7 +261,13 @@ impl Store {
     /// To be called about once a second: looks at the device's space and at what has become due.
     pub fn tick(&mut self, now: u32) {
         self.now = now;
-        self.fire_flushes(now);
+        self.tick_by(vec![(Interval::ALL, now)]);
+    }
+
+    /// The same, where stretches of keys have times of their own, and others none: what expires of them is judged by those.
+    pub fn tick_by(&mut self, times: Vec<(Interval, u32)>) {
+        self.times = times;
+        self.fire_flushes(self.now);
         self.work.push_back(Work::Space);
         self.cleaning.failures = 0;
         self.load_again();
@@ -293,7 +302,8 @@ impl Store {
     /// far, [`seal`](Self::seal) first. A record overwritten or deleted after the seal may appear in either version.
     pub fn scan(&mut self, interval: Interval, max_bytes: usize, now: u32) -> u64 {
         self.next_scan += 1;
-        let wanted = Wanted { emptied: self.emptied.clone(), versions: Versions::Live(self.void(now)) };
+        let wanted =
+            Wanted { emptied: self.emptied.clone(), versions: Versions::Live(self.void(vec![(Interval::ALL, now)])) };
         self.work.push_back(Work::Scan { id: self.next_scan, interval, max_bytes, wanted });
         self.next_scan
     }
@@ -389,10 +399,13 @@ impl Store {
         }
     }
 
-    /// Which records are void at `now`.
-    fn void(&self, now: u32) -> Void {
+    /// Which records are void at these times.
+    fn void(&self, times: Vec<(Interval, u32)>) -> Void {
         let flushed = |range: &RangeState| (range.mark.interval, range.mark.flush_watermark);
-        Void { flushed: self.ranges.iter().filter(|range| range.mark.flush_watermark > 0).map(flushed).collect(), now }
+        Void {
+            flushed: self.ranges.iter().filter(|range| range.mark.flush_watermark > 0).map(flushed).collect(),
+            times,
+        }
     }
 
     /// Number of the range that holds `key`.
