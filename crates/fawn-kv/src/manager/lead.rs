@@ -53,7 +53,7 @@ pub(super) struct Drive {
 #[derive(Debug)]
 pub struct Manager {
     pub(super) timing: Timing,
-    draw: ClusterId,
+    pub(super) draw: ClusterId,
     pub(super) state: State,
     /// The places of all nodes that are members.
     pub(super) ring: Ring,
@@ -89,10 +89,15 @@ impl Manager {
     /// No cluster can go by the settings.
     pub fn new(timing: Timing, settings: Settings, draw: ClusterId) -> Result<Self, SettingsError> {
         settings.check()?;
-        Ok(Self {
+        Ok(Self::with_state(timing, State::new(settings), draw))
+    }
+
+    /// A manager that knows no node yet, whatever the state says.
+    pub(super) fn with_state(timing: Timing, state: State, draw: ClusterId) -> Self {
+        Self {
             timing,
             draw,
-            state: State::new(settings),
+            state,
             ring: Ring::new(),
             leads_since_us: None,
             heard: BTreeMap::new(),
@@ -107,7 +112,7 @@ impl Manager {
             broken: BTreeMap::new(),
             worse: BTreeSet::new(),
             fronts: Fronts::default(),
-        })
+        }
     }
 
     /// The same, of a cluster with front-ends between which the key space is cut into `count` wedges.
@@ -190,7 +195,7 @@ impl Manager {
     }
 
     /// Puts a node on the ring, where it is to stand now, or takes it off.
-    fn place(&mut self, id: NodeId) {
+    pub(super) fn place(&mut self, id: NodeId) {
         self.ring.remove_node(id);
         if let Some(node) = self.state.nodes.get(&id).filter(|node| node.standing == Standing::Member) {
             self.ring

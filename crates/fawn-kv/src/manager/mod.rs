@@ -4,6 +4,7 @@
 //!
 //! * [`State`]: what is decided: a deterministic state machine, fed by an ordered log of [`Command`]s.
 //! * [`Manager`]: what its leader does: hears nodes, grants leases, plans changes and drives them to their end.
+//! * `snapshot`: the bytes of both, as managers keep them.
 //! * [`Wedges`]: which front-end owns which wedge of the key space, and how it passes to another.
 
 mod drive;
@@ -11,6 +12,7 @@ mod lead;
 mod lease;
 mod plan;
 mod settings;
+mod snapshot;
 mod state;
 mod wedges;
 
@@ -18,6 +20,7 @@ pub use lead::{Effects, Manager};
 pub use settings::{
     Leases, MOST_LEASE_US, MOST_REPLICAS, MOST_VIRTUAL_IDS, Settings, SettingsError, check_virtual_ids,
 };
+pub use snapshot::{KeptError, VERSION};
 pub use state::{Command, Into, Over, Pending, Range, Registered, Standing, State};
 pub use wedges::{Wedge, Wedges};
 pub(crate) use wedges::{numbered, wedge_at};

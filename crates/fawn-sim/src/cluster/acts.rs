@@ -162,7 +162,7 @@ impl World {
             Act::OtherDisk { node, for_us, dice } => self.start_with_other_disk(*node, *for_us, *dice),
             Act::Lead { manager } => self.elect(*manager),
             Act::RestartManager { manager } => {
-                self.managers.restart(*manager, self.now_us);
+                self.managers.restart(*manager);
                 self.elect(Some((manager + 1) % self.managers.members.len()));
             }
             Act::Cut { links, for_us } => self.cut(links, *for_us),

@@ -19,6 +19,9 @@ impl World {
         }
         let message =
             Message::decode(&bytes).map_err(|error| format!("what was encoded cannot be decoded: {error}"))?;
+        if !message.may_come_from(from) {
+            return Err(format!("{from:?} may not say {message:?}"));
+        }
         if let Party::Node(node) = to
             && self.now_us < self.places[node].paused_until_us
         {

@@ -2,7 +2,7 @@
 
 use fawn_kv::chain::Timing;
 use fawn_kv::ids::ClusterId;
-use fawn_kv::manager::{Command, Manager, Settings};
+use fawn_kv::manager::{Command, Manager, Settings, State};
 
 /// Managers over one agreed log, as a consensus library would run them.
 #[derive(Debug)]
@@ -20,45 +20,44 @@ pub struct Managers {
     /// The term in which each manager heard last that it leads: its proposals and questions are of that term.
     pub led: Vec<u64>,
     timing: Timing,
-    settings: Settings,
-    wedges: u32,
 }
 
 impl Managers {
     /// `count` managers without a leader.
     pub fn new(count: usize, timing: Timing, settings: Settings, wedges: u32) -> Self {
-        let mut managers = Self {
-            members: Vec::new(),
+        let begin = |number| {
+            let manager = Manager::new(timing, settings, draw(number));
+            manager.expect("a plan's settings are checked").with_wedges(wedges)
+        };
+        Self {
+            members: (0..count).map(begin).collect(),
             log: Vec::new(),
             told: vec![0; count],
             leader: None,
             term: 0,
             led: vec![0; count],
             timing,
-            settings,
-            wedges,
-        };
-        managers.members = (0..count).map(|number| managers.begin(number)).collect();
-        managers
-    }
-
-    /// A manager that knows nothing yet. Each would give the cluster another name.
-    fn begin(&self, number: usize) -> Manager {
-        let draw = ClusterId([number as u8 + 1; 16]);
-        let manager = Manager::new(self.timing, self.settings, draw);
-        manager.expect("a plan's settings are checked").with_wedges(self.wedges)
-    }
-
-    /// A manager starts anew: it knows what the log says, and leads no more.
-    pub fn restart(&mut self, number: usize, now_us: u64) {
-        let mut manager = self.begin(number);
-        let mut effects = fawn_kv::manager::Effects::default();
-        for command in &self.log[..self.told[number]] {
-            manager.committed(now_us, command, &mut effects);
         }
-        self.members[number] = manager;
+    }
+
+    /// A manager starts anew: it knows what it kept, and leads no more.
+    pub fn restart(&mut self, number: usize) {
+        let kept = self.members[number].state().encode();
+        let state = State::decode(&kept).expect("what was encoded can be decoded");
+        self.members[number] = Manager::restored(self.timing, state, draw(number));
         if self.leader == Some(number) {
             self.leader = None;
         }
     }
+
+    /// A command comes into the log.
+    pub fn agree(&mut self, command: &Command) {
+        let kept = command.encode();
+        self.log.push(Command::decode(&kept).expect("what was encoded can be decoded"));
+    }
+}
+
+/// The name that each would give the cluster: another one.
+fn draw(number: usize) -> ClusterId {
+    ClusterId([number as u8 + 1; 16])
 }

@@ -339,7 +339,7 @@ impl World {
                     if let Some(pauses) = &mut self.pauses {
                         pauses.logged(self.now_us, &command);
                     }
-                    self.managers.log.push(*command);
+                    self.managers.agree(&command);
                     for number in 0..self.managers.members.len() {
                         // Where pauses are measured the way into the log is all that its leader waits for.
                         let at_once = self.pauses.is_some() && self.managers.leader == Some(number);

@@ -1,0 +1,48 @@
+//! What managers keep: a command of their log, and the state.
+
+use fawn_kv::manager::{Command, State, VERSION};
+
+use super::generate::generate;
+use super::messages::{most_bytes_there_and_back, pool, set_version};
+use super::{Input, Target};
+use crate::random::Random;
+
+/// [`Command::decode`] and [`State::decode`]. What is decoded reads back as itself.
+pub(super) struct Managers;
+
+impl Target for Managers {
+    fn name(&self) -> &'static str {
+        "manager"
+    }
+
+    fn valid(&self, random: &mut Random) -> Input {
+        let pool = pool(random);
+        let is_state = random.chance(1, 2);
+        vec![if is_state {
+            generate::<State>(random, &pool).encode()
+        } else {
+            generate::<Command>(random, &pool).encode()
+        }]
+    }
+
+    fn mend(&self, random: &mut Random, input: &mut Input) {
+        set_version(random, input, VERSION);
+    }
+
+    fn most_bytes(&self, input: &Input) -> u64 {
+        most_bytes_there_and_back(input)
+    }
+
+    fn execute(&self, input: &Input) -> bool {
+        let bytes = input.concat();
+        let command = Command::decode(&bytes);
+        if let Ok(command) = &command {
+            assert_eq!(Command::decode(&command.encode()).as_ref(), Ok(command), "a command reads back as itself");
+        }
+        let state = State::decode(&bytes);
+        if let Ok(state) = &state {
+            assert_eq!(State::decode(&state.encode()).as_ref(), Ok(state), "a state reads back as itself");
+        }
+        command.is_ok() || state.is_ok()
+    }
+}
