@@ -5,6 +5,7 @@
 //! the words of ours. Of a history that is wrong the shortest wrong prefix is compared, too: Porcupine must find it wrong,
 //! and the prefix that is one line shorter right.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -24,6 +25,10 @@ const SIZES: [u64; 4] = [6, 10, 20, 60];
 /// Of so many histories at most one may be too hard for either.
 const UNDECIDED: usize = 20;
 
+/// What a text is, where it is counted.
+const HISTORY: &str = "the history";
+const PREFIX: &str = "the shortest wrong prefix";
+
 /// A text to be judged, and what is expected.
 struct Question {
     seed: u64,
@@ -36,12 +41,47 @@ struct Question {
 /// What came of it.
 #[derive(Default)]
 struct Counts {
+    kinds: BTreeMap<String, Kind>,
     right: usize,
     /// Of those, the ones that are not as they were drawn.
     right_though_changed: usize,
     wrong: usize,
     prefixes: usize,
     undecided: usize,
+}
+
+/// What both say of the histories that have an operation of one kind.
+#[derive(Default)]
+struct Kind {
+    right: usize,
+    wrong: usize,
+    /// Of those, the ones whose shortest wrong prefix ends with the operation's outcome.
+    last: usize,
+}
+
+impl Counts {
+    /// Takes note that both say of a text that it is right or wrong.
+    fn agree(&mut self, what: &'static str, text: &str, right: bool) {
+        // TIME, "invoke" or "complete", NUMBER, ID, and what it is.
+        let lines = || text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let invoked =
+            lines().filter(|words| words[1] == "invoke").map(|words| (words[2].to_owned(), words[4].to_owned()));
+        match what {
+            HISTORY => {
+                for kind in invoked.map(|(_, kind)| kind).collect::<BTreeSet<_>>() {
+                    let count = self.kinds.entry(kind).or_default();
+                    *(if right { &mut count.right } else { &mut count.wrong }) += 1;
+                }
+            }
+            PREFIX => {
+                self.prefixes += 1;
+                let last = lines().next_back().expect("a prefix that is wrong has a line");
+                let kind = { invoked }.find(|(number, _)| number == last[2]).map(|(_, kind)| kind);
+                self.kinds.entry(kind.expect("what completes was invoked")).or_default().last += 1;
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Runs what the arguments say.
@@ -64,12 +104,16 @@ pub fn run_task(arguments: &PorcupineArguments) -> anyhow::Result<()> {
         }
     }
     compare(&questions, &verdicts, &mut counts)?;
-    let Counts { right, right_though_changed, wrong, prefixes, undecided } = counts;
+    let Counts { kinds, right, right_though_changed, wrong, prefixes, undecided } = counts;
     say(format_args!("histories       {histories:>8}  seeds {from}..{end}"))?;
     say(format_args!("linearizable    {right:>8}  ({right_though_changed} of them changed after they were drawn)"))?;
     say(format_args!("not             {wrong:>8}  ({prefixes} with the same shortest wrong prefix)"))?;
     say(format_args!("undecided       {undecided:>8}  by one of the two"))?;
-    say(format_args!("Porcupine says the same of all others"))?;
+    say(format_args!("Porcupine says the same of all others:"))?;
+    say(format_args!("with            linearizable     not  where its outcome is the first that is wrong"))?;
+    for (kind, Kind { right, wrong, last }) in kinds {
+        say(format_args!("{kind:<12}        {right:>8}{wrong:>8}{last:>8}"))?;
+    }
     if undecided > 1 + histories as usize / UNDECIDED {
         bail!("too many histories are too hard to tell anything");
     }
@@ -95,12 +139,12 @@ fn ask(seed: u64, questions: &mut Vec<Question>, counts: &mut Counts) -> anyhow:
             counts.wrong += 1;
             let lines = |count: usize| text.split_inclusive('\n').take(count).collect::<String>();
             let question = |what, text, ours| Question { seed, what, text, ours };
-            questions.push(question("the shortest wrong prefix", lines(*prefix), ours.clone()));
+            questions.push(question(PREFIX, lines(*prefix), ours.clone()));
             questions.push(question("one line less", lines(*prefix - 1), Verdict::Linearizable));
         }
         Verdict::TooHard => {}
     }
-    questions.push(Question { seed, what: "the history", text, ours });
+    questions.push(Question { seed, what: HISTORY, text, ours });
     Ok(())
 }
 
@@ -143,10 +187,8 @@ fn compare(questions: &[Question], verdicts: &[String], counts: &mut Counts) -> 
     let mut differ = 0;
     for (Question { seed, what, text, ours }, verdict) in questions.iter().zip(verdicts) {
         match (ours, verdict.as_str()) {
-            (Verdict::Linearizable, "ok") => {}
-            (Verdict::NotLinearizable { .. }, "illegal") => {
-                counts.prefixes += usize::from(*what == "the shortest wrong prefix");
-            }
+            (Verdict::Linearizable, "ok") => counts.agree(what, text, true),
+            (Verdict::NotLinearizable { .. }, "illegal") => counts.agree(what, text, false),
             (Verdict::TooHard, _) | (_, "unknown") => counts.undecided += 1,
             _ => {
                 differ += 1;

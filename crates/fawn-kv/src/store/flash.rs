@@ -77,7 +77,7 @@ impl FlashStore {
             let (committed, write) = Write::decode(bytes)?;
             let range = range_of(instance).ok_or("a write is of no range")?;
             let applied = images.commit_to(store, range, committed);
-            applied.and_then(|()| images.apply(store, range, &write)).map_err(|refusal| refusal.to_string())
+            applied.and_then(|()| images.apply(store, range, write)).map_err(|refusal| refusal.to_string())
         };
         // What has expired is judged by the ranges' time, which is known once they are.
         options.ack = Ack::Durable;
@@ -191,7 +191,7 @@ impl FlashStore {
     }
 
     /// Logs and carries out a write.
-    fn write(&mut self, range: RangeId, write: &Write<'_>) -> Gate {
+    fn write(&mut self, range: RangeId, write: Write<'_>) -> Gate {
         self.written.0 += 1;
         self.waiting.push_back((instance_of(range), write.encode(self.images.committed(range))));
         // Not before it is carried out: a checkpoint behind it holds it.
@@ -282,29 +282,29 @@ impl RangeStore for FlashStore {
     }
 
     fn join(&mut self, cluster: ClusterId) -> Gate {
-        self.write(OF_ALL, &Write::Join(cluster))
+        self.write(OF_ALL, Write::Join(cluster))
     }
 
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {
         let overlaps = self.images.ranges.values().any(|image| image.keys.overlaps(&keys));
         assert!(!overlaps, "what a range holds is told by its keys alone: those of a node never overlap");
-        self.write(range, &Write::Create(keys))
+        self.write(range, Write::Create(keys))
     }
 
     fn append(&mut self, range: RangeId, entry: &Entry) -> Gate {
-        self.write(range, &Write::Append(Cow::Borrowed(entry)))
+        self.write(range, Write::Append(Cow::Borrowed(entry)))
     }
 
     fn truncate(&mut self, range: RangeId, to: Position) -> Gate {
-        self.write(range, &Write::Truncate(to))
+        self.write(range, Write::Truncate(to))
     }
 
     fn hold(&mut self, range: RangeId, attempt: Attempt) -> Gate {
-        self.write(range, &Write::Hold(attempt))
+        self.write(range, Write::Hold(attempt))
     }
 
     fn reset(&mut self, range: RangeId) -> Gate {
-        self.write(range, &Write::Reset)
+        self.write(range, Write::Reset)
     }
 
     fn install(&mut self, range: RangeId, kept: &[Kept]) -> Gate {
@@ -316,14 +316,14 @@ impl RangeStore for FlashStore {
                 bytes <= most
             });
             let (part, after) = rest.split_at(fits.count().max(1));
-            self.write(range, &Write::Install(Cow::Borrowed(part)));
+            self.write(range, Write::Install(Cow::Borrowed(part)));
             rest = after;
         }
         self.written
     }
 
     fn install_end(&mut self, range: RangeId, meta: &Meta, forgotten: Seq) -> Gate {
-        self.write(range, &Write::InstallEnd(Cow::Borrowed(meta), forgotten))
+        self.write(range, Write::InstallEnd(Cow::Borrowed(meta), forgotten))
     }
 
     fn commit(&mut self, range: RangeId, entry: &Entry) {
@@ -343,11 +343,11 @@ impl RangeStore for FlashStore {
     fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate {
         let named = over.first().copied().unwrap_or_default();
         let over: Vec<_> = over.iter().map(|range| (*range, self.images.committed(*range))).collect();
-        self.write(named, &Write::Inherit(Cow::Owned(over), Cow::Borrowed(ranges)))
+        self.write(named, Write::Inherit(Cow::Owned(over), Cow::Borrowed(ranges)))
     }
 
     fn drop_range(&mut self, range: RangeId) -> Gate {
-        self.write(range, &Write::Drop)
+        self.write(range, Write::Drop)
     }
 
     fn lookup(&mut self, range: RangeId, key: &[u8], ticket: Ticket) -> Lookup {

@@ -1,6 +1,7 @@
 //! The ranges of a store, as their writes made them: the same when the writes come from the protocol and when they come
 //! back from the log.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use fawn_ring::Interval;
@@ -41,18 +42,18 @@ pub(super) struct Image {
 
 impl Image {
     fn new(keys: Interval, store: &Store) -> Self {
-        Self::of(&Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() }, Seq(0), store)
+        Self::of(Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() }, Seq(0), store)
     }
 
-    fn of(state: &Recovered, forgotten: Seq, store: &Store) -> Self {
+    fn of(state: Recovered, forgotten: Seq, store: &Store) -> Self {
         Self {
             forgotten,
             keys: state.keys,
             held: state.held,
-            meta: state.meta.clone(),
             meta_bytes: bytes_of(&state.meta),
-            suffix: state.entries.iter().cloned().collect(),
+            meta: state.meta,
             suffix_bytes: state.entries.iter().map(Entry::bytes).sum(),
+            suffix: state.entries.into(),
             // What was there before may be.
             opened: (store.open_age(), Position::default()),
         }
@@ -92,11 +93,11 @@ impl Image {
         self.suffix.back().map_or(self.meta.committed, |entry| entry.position)
     }
 
-    fn append(&mut self, entry: &Entry) {
+    fn append(&mut self, entry: Cow<'_, Entry>) {
         // After a checkpoint that a write overtook, the log has it once more.
         if entry.position > self.last() {
             self.suffix_bytes += entry.bytes();
-            self.suffix.push_back(entry.clone());
+            self.suffix.push_back(entry.into_owned());
         }
     }
 
@@ -106,10 +107,11 @@ impl Image {
         }
     }
 
-    fn install_end(&mut self, meta: &Meta, forgotten: Seq) {
+    fn install_end(&mut self, meta: Meta, forgotten: Seq) {
         self.forgotten = self.forgotten.max(forgotten);
-        (self.meta, self.meta_bytes) = (meta.clone(), bytes_of(meta));
-        while let Some(entry) = self.suffix.pop_front_if(|entry| entry.position <= meta.committed) {
+        self.meta_bytes = bytes_of(&meta);
+        self.meta = meta;
+        while let Some(entry) = self.suffix.pop_front_if(|entry| entry.position <= self.meta.committed) {
             self.suffix_bytes -= entry.bytes();
         }
     }
@@ -194,12 +196,14 @@ impl Images {
     ///
     /// # Errors
     /// The store's.
-    pub(super) fn apply(&mut self, store: &mut Store, range: RangeId, write: &Write<'_>) -> Result<(), Refusal> {
+    pub(super) fn apply(&mut self, store: &mut Store, range: RangeId, write: Write<'_>) -> Result<(), Refusal> {
         match write {
-            Write::Join(cluster) => self.cluster = Some(*cluster),
-            Write::Create(keys) => drop(self.ranges.insert(range, Image::new(*keys, store))),
-            Write::Inherit(over, ranges) => self.inherit(store, over, ranges)?,
-            Write::State(state, forgotten) => drop(self.ranges.insert(range, Image::of(state, *forgotten, store))),
+            Write::Join(cluster) => self.cluster = Some(cluster),
+            Write::Create(keys) => drop(self.ranges.insert(range, Image::new(keys, store))),
+            Write::Inherit(over, ranges) => self.inherit(store, &over, ranges.into_owned())?,
+            Write::State(state, forgotten) => {
+                self.ranges.insert(range, Image::of(state.into_owned(), forgotten, store));
+            }
             Write::Drop => {
                 if let Some(image) = self.ranges.remove(&range) {
                     store.empty(image.keys);
@@ -218,7 +222,7 @@ impl Images {
         &mut self,
         store: &mut Store,
         over: &[(RangeId, Position)],
-        ranges: &[(RangeId, Recovered)],
+        ranges: Vec<(RangeId, Recovered)>,
     ) -> Result<(), Refusal> {
         let mut forgotten = Seq(0);
         for (range, committed) in over {
@@ -226,24 +230,24 @@ impl Images {
             image.commit_to(*committed, store)?;
             forgotten = forgotten.max(image.forgotten);
             let mut rest = vec![image.keys];
-            for (_, heir) in ranges {
+            for (_, heir) in &ranges {
                 rest = rest.into_iter().flat_map(|keys| without(keys, heir.keys)).collect();
             }
             for keys in rest {
                 store.empty(keys);
             }
         }
-        self.ranges.extend(ranges.iter().map(|(range, state)| (*range, Image::of(state, forgotten, store))));
+        self.ranges.extend(ranges.into_iter().map(|(range, state)| (range, Image::of(state, forgotten, store))));
         Ok(())
     }
 }
 
 /// A write that concerns one range and leaves it there.
-fn change(image: &mut Image, store: &mut Store, write: &Write<'_>) -> Result<(), Refusal> {
+fn change(image: &mut Image, store: &mut Store, write: Write<'_>) -> Result<(), Refusal> {
     match write {
         Write::Append(entry) => image.append(entry),
-        Write::Truncate(to) => image.truncate(*to),
-        Write::Hold(attempt) => image.held = Some(*attempt),
+        Write::Truncate(to) => image.truncate(to),
+        Write::Hold(attempt) => image.held = Some(attempt),
         Write::Reset => {
             store.empty(image.keys);
             *image = Image::new(image.keys, store);
@@ -254,7 +258,7 @@ fn change(image: &mut Image, store: &mut Store, write: &Write<'_>) -> Result<(),
                 image.show(store, &record, Position::default())?;
             }
         }
-        Write::InstallEnd(meta, forgotten) => image.install_end(meta, *forgotten),
+        Write::InstallEnd(meta, forgotten) => image.install_end(meta.into_owned(), forgotten),
         Write::Join(_) | Write::Create(_) | Write::Inherit(..) | Write::State(..) | Write::Drop => {
             unreachable!("ranges that begin and end are dealt with before")
         }

@@ -23,8 +23,8 @@ pub(super) fn store(bytes: &[u8; PAGE_BYTES]) -> Stored {
 }
 
 /// The page of a stored form.
-pub(super) fn load(stored: &Stored, page: &mut Page) {
-    let used = stored.as_ref().map_or(0, |bytes| {
+pub(super) fn load(stored: Option<&Arc<[u8]>>, page: &mut Page) {
+    let used = stored.map_or(0, |bytes| {
         page.0[..bytes.len()].copy_from_slice(bytes);
         bytes.len()
     });
@@ -39,8 +39,8 @@ pub(super) struct Contents {
 
 impl Contents {
     /// The page; zeros where nothing was written.
-    pub(super) fn get(&self, page: u64) -> Stored {
-        self.pages.get(&page).cloned()
+    pub(super) fn get(&self, page: u64) -> Option<&Arc<[u8]>> {
+        self.pages.get(&page)
     }
 
     /// Replaces the page.
@@ -146,7 +146,7 @@ mod tests {
         contents.set(7, store(&Page::zeroed().0));
         assert!(contents.memory() < 64);
         let mut read = Page::zeroed();
-        load(&contents.get(1 << 40), &mut read);
+        load(contents.get(1 << 40), &mut read);
         assert_eq!(read.0, page.0);
         assert_eq!(contents.occupied(0, u64::MAX).collect::<Vec<_>>(), [1 << 40]);
     }

@@ -2,6 +2,7 @@
 //! cut leaves any.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fawn_store::page::{PAGE_BYTES, Page};
 
@@ -61,12 +62,16 @@ impl File {
     }
 
     pub(super) fn read(&self, page: u64, into: &mut Page) {
-        load(&self.visible(page), into);
+        load(self.seen(page), into);
     }
 
     pub(super) fn visible(&self, page: u64) -> Stored {
+        self.seen(page).cloned()
+    }
+
+    fn seen(&self, page: u64) -> Option<&Arc<[u8]>> {
         let newest = self.unsynced.get(&page).map(|versions| versions.last().expect("a version at least"));
-        newest.or_else(|| self.phantoms.get(&page)).cloned().unwrap_or_else(|| self.durable.get(page))
+        newest.or_else(|| self.phantoms.get(&page)).map_or_else(|| self.durable.get(page), Option::as_ref)
     }
 
     pub(super) fn write(&mut self, first: u64, pages: &[Page]) {
@@ -117,7 +122,7 @@ impl File {
             self.lengths.push(len);
         }
         for (page, stored) in seen {
-            if random.chance(1, 2) && self.durable.get(page) != stored {
+            if random.chance(1, 2) && self.durable.get(page) != stored.as_ref() {
                 self.phantoms.insert(page, stored);
             }
         }
@@ -138,7 +143,7 @@ impl File {
             let stored = match cut {
                 PowerCut::Lost => continue,
                 PowerCut::Kept => versions.last().expect("a version at least").clone(),
-                PowerCut::Torn => fate(self.durable.get(page), &versions, random),
+                PowerCut::Torn => fate(self.durable.get(page).cloned(), &versions, random),
             };
             self.durable.set(page, stored);
         }
@@ -215,7 +220,7 @@ fn fate(durable: Stored, versions: &[Stored], random: &mut Random) -> Stored {
         _ => {
             let (mut torn, mut source) = (Page::zeroed(), Page::zeroed());
             for sector in 0..SECTORS {
-                load(&any(random), &mut source);
+                load(any(random).as_ref(), &mut source);
                 let bytes = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
                 torn.0[bytes.clone()].copy_from_slice(&source.0[bytes]);
             }

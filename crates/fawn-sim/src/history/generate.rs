@@ -10,8 +10,7 @@ use super::{History, KvOperation, KvOutcome};
 use crate::random::Random;
 
 /// A history of 2 to `most_operations` operations (at least 2), wholly determined by `seed`, and whether something in it
-/// is other than a real register's; such a history may be linearizable all the same. Nothing in it sets marks, or makes
-/// texts longer: other checkers need not know of them.
+/// is other than a real register's; such a history may be linearizable all the same.
 pub fn history(seed: u64, most_operations: u64) -> (History, bool) {
     let mut random = Random::new(seed);
     let operations = random.within(2, most_operations);
@@ -19,7 +18,6 @@ pub fn history(seed: u64, most_operations: u64) -> (History, bool) {
     let mut shape = Shape::draw(&mut random, operations, span);
     // Operations of unknown outcome stay open for ever, and the ways in which they can go multiply.
     shape.unknown = shape.unknown.min(40 / operations);
-    shape.kinds[MARKED..].fill(0);
     let mut drawn = run(&mut random, &shape);
     let corrupted = random.chance(5, 6);
     if corrupted {
@@ -27,9 +25,6 @@ pub fn history(seed: u64, most_operations: u64) -> (History, bool) {
     }
     (record(&drawn), corrupted)
 }
-
-/// From here on kinds go by marks and lengths.
-const MARKED: usize = 8;
 
 /// An operation, its times, and what came of it.
 #[derive(Clone, Debug)]

@@ -2,6 +2,10 @@
 //! that a later mark covers, or a clear error, and never a wrong value. `FAWN_CUT_STEP=1` cuts at every byte of 1 MiB,
 //! `FAWN_FLIP_STEP=1` flips every bit of 64 KiB.
 
+use std::hint::black_box;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use fawn_kv::entry::{Change, Entry, Version};
 use fawn_kv::ids::{Epoch, Position, RangeId, Seq};
 use fawn_kv::store::{FlashStore, Lookup, Opened, RangeStore, Recovered};
@@ -102,30 +106,66 @@ fn entry(number: u64, random: &mut Random) -> Entry {
     }
 }
 
+/// Shares the numbers below `count` among the processor's cores: `part` is called with stretches of them.
+fn share(count: u64, part: impl Fn(Range<u64>) + Sync) {
+    // The allocator of glibc keeps blocks as large as the largest that was ever given back; others are mapped anew each
+    // time, and their page faults would take most of a recovery's time.
+    drop(black_box(Vec::<u8>::with_capacity(24 << 20)));
+    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    // Some recoveries take longer than others: no thread has all of them.
+    let parts = 32 * threads;
+    let next = AtomicU64::new(0);
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= parts {
+                break;
+            }
+            part(number * count / parts..(number + 1) * count / parts);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+}
+
 #[test]
 fn a_range_log_that_is_cut_anywhere_keeps_every_whole_batch_before_the_cut() {
     let log = Log::of(256);
     let end = log.batches.last().unwrap().0;
     assert!(end >= 1 << 20);
     let step = number("FAWN_CUT_STEP", 4001);
-    // From the end on, so that each cut only takes away.
-    let mut page = Page::zeroed();
-    let mut cut = end;
-    while cut > 0 {
-        let next = cut.saturating_sub(step);
-        for number in next / PAGE_BYTES as u64..cut.div_ceil(PAGE_BYTES as u64) {
-            log.flash.read(FileId::CommitLog, number, std::slice::from_mut(&mut page)).unwrap();
-            let keep = next.saturating_sub(number * PAGE_BYTES as u64).min(PAGE_BYTES as u64);
-            page.0[keep as usize..].fill(0);
-            log.flash.write(FileId::CommitLog, number, std::slice::from_ref(&page)).unwrap();
+    share(end.div_ceil(step), |part| {
+        // From the end on, so that each cut only takes away.
+        let (flash, mut cut) = (log.flash.clone(), end);
+        for number in part {
+            let next = end.saturating_sub((number + 1) * step);
+            clear(&flash, next..cut);
+            cut = next;
+            // What is padded with zeros loses nothing where zeros were.
+            let (batch, recovered) = (log.batch_of(cut), log.open(&flash.clone()));
+            let whole = [log.batches[batch].1, log.batches[(batch + 1).min(log.batches.len() - 1)].1];
+            let recovered = recovered.unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+            assert!(whole.contains(&recovered), "cut at {cut}: {recovered} records, of {whole:?}");
         }
-        cut = next;
-        // What is padded with zeros loses nothing where zeros were.
-        let (batch, recovered) = (log.batch_of(cut), log.open(&log.flash.clone()));
-        let whole = [log.batches[batch].1, log.batches[(batch + 1).min(log.batches.len() - 1)].1];
-        let recovered = recovered.unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
-        assert!(whole.contains(&recovered), "cut at {cut}: {recovered} records, of {whole:?}");
+    });
+    println!("{} recoveries of a log of {end} bytes, cut at every {step}", end.div_ceil(step));
+}
+
+/// Makes `bytes` of the log zeros.
+fn clear(flash: &SimFlash, bytes: Range<u64>) {
+    let mut page = Page::zeroed();
+    for number in bytes.start / PAGE_BYTES as u64..bytes.end.div_ceil(PAGE_BYTES as u64) {
+        flash.read(FileId::CommitLog, number, std::slice::from_mut(&mut page)).unwrap();
+        let [from, to] = [bytes.start, bytes.end]
+            .map(|at| at.saturating_sub(number * PAGE_BYTES as u64).min(PAGE_BYTES as u64) as usize);
+        page.0[from..to].fill(0);
+        flash.write(FileId::CommitLog, number, std::slice::from_ref(&page)).unwrap();
     }
+    // A device keeps all that was written since the last sync.
+    flash.sync(FileId::CommitLog).unwrap();
 }
 
 #[test]
@@ -145,16 +185,24 @@ fn no_flipped_bit_of_a_range_log_gives_a_wrong_value() {
     assert!(end >= 64 << 10);
     let last = log.batches.len() - 2;
     let step = number("FAWN_FLIP_STEP", 97);
-    for bit in (0..end * 8).step_by(step as usize) {
-        let flash = log.flash.clone();
-        flash.flip_bit(FileId::CommitLog, bit / 8, (bit % 8) as u8);
-        let batch = log.batch_of(bit / 8);
-        match log.open(&flash) {
-            Ok(recovered) => assert_eq!((batch, recovered), (last, log.batches[last].1), "bit {bit}"),
-            Err(OpenError::Log(LogError::Damage { offset, .. })) => {
-                assert!(batch < last && offset == log.batches[batch].0, "bit {bit}: damage at {offset}");
+    let torn = AtomicU64::new(0);
+    share((end * 8).div_ceil(step), |part| {
+        for bit in part.map(|number| number * step) {
+            let flash = log.flash.clone();
+            flash.flip_bit(FileId::CommitLog, bit / 8, (bit % 8) as u8);
+            let batch = log.batch_of(bit / 8);
+            match log.open(&flash) {
+                Ok(recovered) => {
+                    assert_eq!((batch, recovered), (last, log.batches[last].1), "bit {bit}");
+                    torn.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(OpenError::Log(LogError::Damage { offset, .. })) => {
+                    assert!(batch < last && offset == log.batches[batch].0, "bit {bit}: damage at {offset}");
+                }
+                Err(error) => panic!("bit {bit}: {error}"),
             }
-            Err(error) => panic!("bit {bit}: {error}"),
         }
-    }
+    });
+    let (flips, torn) = ((end * 8).div_ceil(step), torn.into_inner());
+    println!("{flips} recoveries of a log with a flipped bit: {torn} without the last batch, the others refused");
 }

@@ -157,6 +157,9 @@ impl<'f> Ring<'f> {
     fn read(&mut self, first: u64, count: u64) -> Result<&[Page], FlashError> {
         if first < self.first || first + count > self.first + self.window.len() as u64 {
             let ahead = READ_PAGES.max(count).min(self.shape.ring_pages - first);
+            if self.window.is_empty() {
+                self.window = PageBuf::zeroed(ahead as usize);
+            }
             let pages = self.window.pages_mut();
             pages.resize(ahead as usize, Page::zeroed());
             self.flash.read(FileId::CommitLog, first, pages)?;
