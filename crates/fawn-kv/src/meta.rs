@@ -128,21 +128,6 @@ impl Meta {
         self.alive.apply(entry);
     }
 
-    /// Whether this log is known to go on from one that was committed up to `other`. It does not where members lost what
-    /// they had not synced, and the chain went on from before it.
-    pub fn goes_on_from(&self, other: Position) -> bool {
-        if other == Position::default() {
-            return true;
-        }
-        match self.begins.iter().find(|(epoch, _)| *epoch > other.epoch) {
-            Some((_, after)) => {
-                let is_next = self.begins.first().is_some_and(|(epoch, _)| *epoch <= other.epoch.next());
-                is_next && other <= *after
-            }
-            None => true,
-        }
-    }
-
     /// What a part of a range inherits.
     #[must_use]
     pub fn cut(&self, keys: Interval) -> Self {

@@ -10,7 +10,7 @@
 use super::replica::{Context, Phase, Replica, Timing};
 use super::stretch::batch;
 use crate::entry::{Change, Entry, Kept};
-use crate::ids::{Attempt, Consistency, Member, Position, Seq};
+use crate::ids::{Attempt, Consistency, Epoch, Member, Position, Seq};
 use crate::message::{Given, Message, Records};
 use crate::meta::Meta;
 use crate::paths::{Path, took};
@@ -308,7 +308,7 @@ impl Replica {
             (_, Some(_)) => self.last(),
             (_, None) => self.meta.committed,
         };
-        let records = if self.meta.goes_on_from(committed) || planted(Bug::LostIsKept) {
+        let records = if self.goes_on_from(committed) || planted(Bug::LostIsKept) {
             let records = self.records_after(committed, ends, last, &context.timing);
             records.map_or(Given::TooOld, Given::Records)
         } else {
@@ -316,6 +316,31 @@ impl Replica {
         };
         let (range, from) = (self.range, self.me);
         context.send(learner, Message::Fetched { range, attempt, to: learner.incarnation, from, records });
+    }
+
+    /// The newest epochs of the log, and where it ended that each goes on from; oldest first. Those that are not committed
+    /// count: the chain is in force, and goes on from there.
+    fn begins(&self) -> impl Iterator<Item = (Epoch, Position)> + Clone {
+        let began = |entry: &Entry| match entry.change {
+            Change::Begin { after } => Some((entry.position.epoch, after)),
+            _ => None,
+        };
+        self.meta.begins.iter().copied().chain(self.suffix.iter().filter_map(began))
+    }
+
+    /// Whether this log is known to go on from one that was committed up to `other`. It does not where members lost what
+    /// they had not synced, and the chain went on from before it.
+    fn goes_on_from(&self, other: Position) -> bool {
+        if other == Position::default() {
+            return true;
+        }
+        match self.begins().find(|(epoch, _)| *epoch > other.epoch) {
+            Some((_, after)) => {
+                let is_next = self.begins().next().is_some_and(|(epoch, _)| epoch <= other.epoch.next());
+                is_next && other <= after
+            }
+            None => true,
+        }
     }
 
     /// What follows the common part of this log, up to `last`, and one that has committed up to `committed` and whose
@@ -328,14 +353,10 @@ impl Replica {
         timing: &Timing,
     ) -> Option<Records> {
         let mut common = committed;
-        // Where an epoch ended is also known from the beginning of the next.
-        let began = |entry: &Entry| if let Change::Begin { after } = entry.change { Some(after) } else { None };
         for end in ends {
             let mine = self.entries().rev().map(|entry| entry.position).find(|at| at.epoch == end.epoch);
-            let before = || {
-                let begins = self.meta.begins.iter().map(|(_, after)| *after);
-                begins.chain(self.suffix.iter().filter_map(began)).find(|after| after.epoch == end.epoch)
-            };
+            // Where an epoch ended is also known from the beginning of the next.
+            let before = || self.begins().map(|(_, after)| after).find(|after| after.epoch == end.epoch);
             let Some(mine) = mine.or_else(before) else { continue };
             common = common.max(mine.min(*end));
         }

@@ -141,6 +141,20 @@ fn where_an_epoch_ended_is_known_from_the_beginning_of_the_next() {
 }
 
 #[test]
+fn whoever_has_what_was_lost_before_an_epoch_copies_anew_though_its_beginning_is_not_committed() {
+    // Epoch 4 goes on from record 7: 8 and 9, which the other has committed, were lost.
+    let begin = Position { epoch: Epoch(4), seq: Seq(520) };
+    let first = Entry { change: Change::Begin { after: at(7) }, ..nothing(begin) };
+    let mut source = Replica::new(RangeId(0), ME, recovered(meta(7), vec![first]));
+    obey(&mut source, [seal(Attempt(2))]);
+    let (range, learner, attempt) = (RangeId(0), SOURCE, Some(Attempt(2)));
+    let fetch = Message::Fetch { range, attempt, learner, committed: at(9), ends: Vec::new() };
+    let ((), sent) = step(&mut source, |source, context| source.receive(Address::Node(SOURCE.node), fetch, context));
+    let is_refused = |message: &Message| matches!(message, Message::Fetched { records: Given::Another, .. });
+    assert!(sent.iter().any(is_refused), "{sent:?}");
+}
+
+#[test]
 fn a_range_that_holds_something_is_not_begun_anew() {
     let mut replica = Replica::new(RangeId(0), ME, recovered(meta(5), vec![nothing(at(6))]));
     // Managers that have lost their log number ranges and attempts from the first on.

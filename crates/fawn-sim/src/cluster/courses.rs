@@ -1,6 +1,8 @@
 //! Courses: seeds that go through one corner of the protocol again and again, which the mixed faults of the others come to
 //! seldom. A course shapes the cluster and draws all that happens to it.
 
+use fawn_kv::ids::Ack;
+
 use super::acts::{Act, Links};
 use super::lines::ORDERS;
 use super::plan::Plan;
@@ -20,12 +22,14 @@ pub(super) enum Course {
     Mixed,
     /// No member fails: nodes come and go as planned, under managers and front-ends that do fail.
     Planned,
-    /// Wedges pass on while their last owner goes on, the next one hears late, and records are slow.
+    /// Wedges pass on while their last owner goes on, the next one hears late, and gets, flushes and records are slow.
     TakeOver,
     /// A member hears late that it is in a chain: once that is over.
     Deaf,
     /// The head changes all the time, and with it the clock; one of them says that it is 1970.
     Clocks,
+    /// All members of chains that acknowledge in memory stop, while somebody who follows them keeps what they lose.
+    Lost,
 }
 
 /// Draws what happens together, with its times, and how long it takes.
@@ -39,6 +43,7 @@ impl Course {
             1 => Self::TakeOver,
             2 => Self::Deaf,
             3 => Self::Clocks,
+            4 => Self::Lost,
             _ => Self::Mixed,
         }
     }
@@ -53,8 +58,9 @@ impl Course {
                 nodes: plan.replicas,
                 fronts: plan.fronts.max(2),
                 virtual_ids: 1,
-                clients: 10,
-                keys: 4,
+                clients: plan.clients.max(5),
+                // Of few keys each is asked for often; of more, some are not while a flush is under way.
+                keys: if plan.keys.is_multiple_of(2) { 4 } else { 12 },
                 lost_clock: false,
                 ..small
             },
@@ -66,6 +72,12 @@ impl Course {
             Self::Clocks => {
                 Plan { nodes: plan.replicas + 2, fronts: 0, lost_clock: true, virtual_ids: 1, keys: 4, ..small }
             }
+            Self::Lost => {
+                let mut rules = plan.rules;
+                rules.ack = Ack::Replicated;
+                let (nodes, clients) = (plan.replicas + 2, plan.clients.min(4));
+                Plan { nodes, fronts: 0, lost_clock: false, virtual_ids: 1, rules, clients, keys: 30, ..small }
+            }
         }
     }
 
@@ -76,6 +88,7 @@ impl Course {
             Self::TakeOver if plan.fronts > 1 => take_over,
             Self::Deaf => deaf,
             Self::Clocks => clocks,
+            Self::Lost => lost,
             Self::Mixed | Self::TakeOver => return None,
         };
         let (mut all, mut at_us) = (Vec::new(), FIRST_US);
@@ -116,7 +129,7 @@ fn planned(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
 }
 
 /// The owner of some wedges does not reach the managers, but clients and nodes; while another takes over, answers do not
-/// come to that one, or records are slow.
+/// come to that one, or records are slow. What the first has asked of some node comes late.
 fn take_over(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
     let fronts = u64::from(plan.fronts);
     let old = random.below(fronts);
@@ -126,6 +139,10 @@ fn take_over(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
     let links = managers.flat_map(|manager| [(old, manager), (manager, old)]).collect();
     let for_us = random.within(1_500_000, 3_500_000);
     let mut acts = vec![(0, Act::CutFront { slow: 0, for_us, links })];
+    // What it asks as the owner comes once it is none any more.
+    let lease_us = plan.lease_us();
+    let (kind, held_us) = (*random.pick(&["flush", "get"]), random.within(lease_us, 3 * lease_us));
+    acts.push((random.below(2 * lease_us), Act::HoldBack { node: any_node(random, plan), kind, for_us: held_us }));
     for _ in 0..random.within(3, 8) {
         let lasts_us = random.within(50_000, 600_000);
         let act = if random.chance(1, 2) {
@@ -164,4 +181,21 @@ fn clocks(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
         _ => Act::Clock { node, ahead_us: random.below(2 * WRONG_US) },
     };
     (vec![(0, act)], random.within(100_000, 900_000))
+}
+
+/// A node leaves, and comes back as one that learns; before it can say that it has, no manager hears it. It follows the others
+/// until all of these stop, and is heard again once they are back.
+fn lost(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
+    let node = any_node(random, plan);
+    let comes_us = random.within(400_000, 900_000);
+    let unheard_us = comes_us + random.below(60_000);
+    let stop_us = unheard_us + random.within(50_000, 400_000);
+    let for_us = stop_us - unheard_us + random.within(500_000, 1_500_000);
+    let links = (0..plan.managers).map(|manager| (Party::Node(node), Party::Manager(manager))).collect();
+    let mut acts =
+        vec![(0, Act::Drain { node }), (comes_us, Act::Stay { node }), (unheard_us, Act::Cut { links, for_us })];
+    for other in (0..(plan.nodes + plan.late) as usize).filter(|other| *other != node) {
+        acts.push((stop_us, Act::Crash { node: other, for_us: random.within(1000, 300_000), dice: random.word() }));
+    }
+    (acts, unheard_us + for_us + random.within(500_000, 1_000_000))
 }

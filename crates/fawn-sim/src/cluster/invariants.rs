@@ -205,6 +205,12 @@ impl Invariants {
         Ok(())
     }
 
+    /// Whether the record at a place was given up as lost: a chain went on without it.
+    pub fn was_given_up(&self, range: RangeId, at: Position) -> bool {
+        let Some(GivenUp { records, by: Some(chain) }) = self.given_up.get(&range) else { return false };
+        at > chain.after && records.contains_key(&at)
+    }
+
     fn became_active(&mut self, me: Member, range: RangeId, chain: &Chain) -> Result<(), String> {
         if let Some(given_up) = self.given_up.get_mut(&range) {
             given_up.by.get_or_insert_with(|| chain.clone());

@@ -45,6 +45,11 @@ impl NodeStore {
         if let Self::Memory(store) = self { Some(store.keys()) } else { None }
     }
 
+    /// What lookups see of a range; nothing where that has to be read first.
+    pub fn kept(&self, range: RangeId) -> impl Iterator<Item = &Kept> {
+        if let Self::Memory(store) = self { Some(store.kept(range)) } else { None }.into_iter().flatten()
+    }
+
     /// The gate of everything written so far.
     pub fn written(&self) -> Gate {
         either!(self, store => store.written())

@@ -156,6 +156,18 @@ impl World {
         Ok((seen, meta))
     }
 
+    /// No member of a chain has what was given up as lost.
+    pub(super) fn look_at_lost(&self, number: usize) -> Result<(), String> {
+        let Some(node) = &self.places[number].node else { return Ok(()) };
+        for (range, _) in node.replicas().filter(|(_, replica)| replica.chain().is_some()) {
+            let mut kept = node.store().kept(range);
+            if let Some(kept) = kept.find(|kept| self.invariants.was_given_up(range, kept.position)) {
+                return Err(format!("node {number} is in the chain of {range:?} with what others have lost: {kept:?}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Never do members of different configurations of a key answer reads under leases.
     pub(super) fn look_at_readers(&self, number: usize) -> Result<(), String> {
         let readers = |number: usize| {

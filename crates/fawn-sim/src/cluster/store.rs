@@ -235,6 +235,11 @@ impl MemoryStore {
         self.shown.ranges.values().map(|image| image.kept.len()).sum()
     }
 
+    /// What lookups see of a range.
+    pub(super) fn kept(&self, range: RangeId) -> impl Iterator<Item = &Kept> {
+        self.shown.ranges.get(&range).into_iter().flat_map(|image| image.kept.values())
+    }
+
     /// The gate of everything written so far.
     pub fn written(&self) -> Gate {
         Gate(self.durable.0 + self.unsynced.len() as u64)

@@ -563,7 +563,11 @@ impl World {
         {
             pauses.look(self.now_us, node);
         }
-        if changed { self.look_at_readers(number) } else { Ok(()) }
+        if changed {
+            self.look_at_lost(number)?;
+            self.look_at_readers(number)?;
+        }
+        Ok(())
     }
 
     pub(super) fn send(&mut self, from: Party, to: Address, message: &Message) {
