@@ -10,7 +10,7 @@ use super::{History, KvOperation, KvOutcome};
 use crate::random::Random;
 
 /// A history of 2 to `most_operations` operations (at least 2), wholly determined by `seed`, and whether something in it
-/// is other than a real register's; such a history may be linearizable all the same.
+/// is other than the register's of [`KvModel`](super::KvModel); such a history may be linearizable all the same.
 pub fn history(seed: u64, most_operations: u64) -> (History, bool) {
     let mut random = Random::new(seed);
     let operations = random.within(2, most_operations);
