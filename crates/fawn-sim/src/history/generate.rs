@@ -10,7 +10,7 @@ use super::{History, KvOperation, KvOutcome};
 use crate::random::Random;
 
 /// A history of 2 to `most_operations` operations (at least 2), wholly determined by `seed`, and whether something in it
-/// is other than a real register's; such a history may be linearizable all the same.
+/// is other than the register's of [`KvModel`](super::KvModel); such a history may be linearizable all the same.
 pub fn history(seed: u64, most_operations: u64) -> (History, bool) {
     let mut random = Random::new(seed);
     let operations = random.within(2, most_operations);
@@ -73,7 +73,8 @@ impl Shape {
                 [2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 4, 4],
                 [1, 1, 1, 0, 0, 0, 1, 0, 3, 2, 0, 2, 3],
             ]),
-            values: *random.pick(&[2, 4, 1000]),
+            // With 11 a counter's length changes often.
+            values: *random.pick(&[2, 4, 11, 1000]),
         }
     }
 }
@@ -287,11 +288,12 @@ pub(super) fn corrupt(random: &mut Random, shape: &Shape, drawn: &mut [Drawn]) {
         Gone => Refused,
         Number { value, version } => Number { value: value.wrapping_add(1), version },
         NonNumeric => Number { value, version },
-        Item { value: same, version, stale, won, taken } => match random.below(5) {
+        Item { value: same, version, stale, won, taken } => match random.below(6) {
             0 => Miss,
             1 => Item { value: same, version: near(random, version), stale, won, taken },
             2 => Item { value: same, version, stale: !stale, won, taken },
             3 => Item { value: same, version, stale, won: !won, taken: won },
+            4 => Item { value: same, version, stale, won, taken: !taken },
             _ => Item { value, version, stale, won, taken },
         },
         Made { version } => Made { version: near(random, version) },

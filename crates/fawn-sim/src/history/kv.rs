@@ -6,7 +6,12 @@
 //!
 //! Beside the value the state has the length of its text (what is prepended goes before so many digits, and a counter keeps
 //! at least the length that it had) and its marks: that it is stale, and that a client has won the right to refresh it.
-//! Texts are digits only; numbers of more than 64 bits wrap.
+//! Texts are digits only; numbers of more than 64 bits wrap. The service fills a counter that became shorter up with blanks
+//! after it, the model with zeros before it: no key of the service is both counted down and extended.
+//!
+//! What is stored, extended, or counted to more digits than there were is neither stale nor won. What is invalidated is
+//! stale and not won. A step of a counter within its length, a touch and a get leave the marks alone; a win adds to them
+//! only, and makes no new version. What a win makes where nothing was is empty, won, and cannot be counted.
 //!
 //! # Versions
 //!
