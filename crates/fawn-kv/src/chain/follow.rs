@@ -336,8 +336,9 @@ impl Replica {
         }
         match self.begins().find(|(epoch, _)| *epoch > other.epoch) {
             Some((_, after)) => {
+                // Of two ranges that were merged the one before may be of an epoch much lower.
                 let is_next = self.begins().next().is_some_and(|(epoch, _)| epoch <= other.epoch.next());
-                is_next && other <= after
+                (is_next || after.epoch == other.epoch) && other <= after
             }
             None => true,
         }
