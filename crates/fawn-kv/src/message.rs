@@ -226,7 +226,7 @@ pub enum Message {
         /// Where the part begins; `None`: the first.
         from: Option<Key>,
         /// The learner has everything up to here.
-        since: Seq,
+        since: Position,
         /// What was committed when the copy began: who knows of less cannot go on with it.
         least: Position,
     },
@@ -240,8 +240,8 @@ pub enum Message {
         from: Member,
         /// What was asked for.
         asked: Option<Key>,
-        /// See `asked`; 0 if what the learner has is too old, and it must empty the range.
-        since: Seq,
+        /// See `asked`; 0 if what the learner has is too old, or not in this log, and it must empty the range.
+        since: Position,
         /// The newest version of each key, deleted ones included.
         kept: Vec<Kept>,
         /// Where the next part begins; `None`: this is the last.

@@ -22,7 +22,7 @@ use fawn_ring::Key;
 #[derive(Debug)]
 pub(super) struct CopyPart {
     pub(super) asked: Option<Key>,
-    pub(super) since: Seq,
+    pub(super) since: Position,
     pub(super) kept: Vec<Kept>,
     pub(super) next: Option<Key>,
     pub(super) at: Position,
@@ -35,7 +35,7 @@ pub(super) struct CopyPart {
 pub(super) struct Wanted {
     pub(super) learner: Member,
     pub(super) from: Option<Key>,
-    pub(super) since: Seq,
+    pub(super) since: Position,
     /// What is to be committed before it is read.
     pub(super) least: Position,
 }
@@ -52,7 +52,7 @@ pub(super) struct Copying {
     /// Where the next part begins; `None`: nothing has come yet.
     from: Option<Key>,
     /// Only what was written after this is copied.
-    since: Seq,
+    since: Position,
     /// What was committed when the copy began: what is copied is as of then, or newer.
     began: Option<Meta>,
     /// Deletions up to here may be lacking.
@@ -176,7 +176,7 @@ impl Replica {
     fn copy_all<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         took(Path::CopiedWhole);
         self.reset(context);
-        self.copying = Some(Copying { from: None, since: Seq(0), began: None, forgotten: Seq(0) });
+        self.copying = Some(Copying { from: None, since: Position::default(), began: None, forgotten: Seq(0) });
     }
 
     /// Asks again for what has not come for long, and for what may be new.
@@ -193,7 +193,7 @@ impl Replica {
             return;
         }
         if self.is_too_old(wanted, context) {
-            (wanted.from, wanted.since) = (None, Seq(0));
+            (wanted.from, wanted.since) = (None, Position::default());
         }
         if self.copies.values().any(|(other, _)| *other == wanted) {
             return;
@@ -201,7 +201,7 @@ impl Replica {
         let as_of = (self.meta.committed, self.meta_for(wanted));
         let ticket = context.tickets.1;
         let least = if wanted.from.is_none() { self.meta.committed } else { wanted.least };
-        match context.store.scan(self.range, wanted.from, wanted.since, least, ticket) {
+        match context.store.scan(self.range, wanted.from, wanted.since.seq, least, ticket) {
             Scan::Known(part) => self.send_part(wanted, part, as_of, context),
             Scan::Later => {
                 context.tickets.0.insert(ticket, self.range);
@@ -212,10 +212,15 @@ impl Replica {
         }
     }
 
-    /// Whether deletions are forgotten that the learner lacks.
-    fn is_too_old<S: RangeStore>(&self, wanted: Wanted, context: &Context<'_, S>) -> bool {
-        let is_too_old = wanted.since > Seq(0) && wanted.since < context.store.forgotten(self.range);
-        is_too_old && !planted(Bug::OldTooOld)
+    /// Whether what the learner has is of no use: it lacks deletions that are forgotten, or has what this log does not go on
+    /// from.
+    fn is_too_old<S: RangeStore>(&self, Wanted { since, .. }: Wanted, context: &Context<'_, S>) -> bool {
+        let lacks_deletions = since.seq < context.store.forgotten(self.range) && !planted(Bug::OldTooOld);
+        since != Position::default() && (lacks_deletions || !self.is_known_to_go_on_from(since))
+    }
+
+    fn is_known_to_go_on_from(&self, other: Position) -> bool {
+        self.goes_on_from(other) || planted(Bug::LostIsKept)
     }
 
     /// What goes with a part: as of before it is read.
@@ -251,8 +256,8 @@ impl Replica {
         }
         let Some(copying) = &mut self.copying else { return };
         if part.since != copying.since {
-            // The range has forgotten deletions that are lacking here.
-            if part.since == Seq(0) && part.asked.is_none() {
+            // The range has forgotten deletions that are lacking here, or does not have all that is here.
+            if part.since == Position::default() && part.asked.is_none() {
                 took(Path::CopyRestarted);
                 self.copy_all(context);
                 self.ask(context);
@@ -308,7 +313,7 @@ impl Replica {
             (_, Some(_)) => self.last(),
             (_, None) => self.meta.committed,
         };
-        let records = if self.goes_on_from(committed) || planted(Bug::LostIsKept) {
+        let records = if self.is_known_to_go_on_from(committed) {
             let records = self.records_after(committed, ends, last, &context.timing);
             records.map_or(Given::TooOld, Given::Records)
         } else {
@@ -397,7 +402,7 @@ impl Replica {
                     context.store.hold(self.range, Attempt(0));
                 }
                 self.truncate(self.meta.committed, context);
-                let since = self.meta.committed.seq;
+                let since = self.meta.committed;
                 took(Path::CopiedSince);
                 self.copying = Some(Copying { from: None, since, began: None, forgotten: Seq(0) });
                 return self.ask(context);

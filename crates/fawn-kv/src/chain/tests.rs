@@ -56,7 +56,7 @@ fn took(
         to: ME.incarnation,
         from: SOURCE,
         asked,
-        since: Seq(0),
+        since: Position::default(),
         kept: Vec::new(),
         next,
         at: at(read_at),
@@ -157,6 +157,19 @@ fn whoever_has_what_was_lost_before_an_epoch_copies_anew_though_its_beginning_is
             sent.iter().any(|message| matches!(message, Message::Fetched { records: Given::Another, .. }))
         };
         assert_eq!([7, 8, 9].map(&mut refuses), [false, true, true], "epoch {epoch}");
+        // It may ask only then, for what is newer than that.
+        let mut copied_since = |seq| {
+            let (least, since) = (Position::default(), at(seq));
+            let copy = Message::Copy { range, learner, from: None, since, least };
+            let ((), sent) =
+                step(&mut source, |source, context| source.receive(Address::Node(SOURCE.node), copy, context));
+            sent.into_iter().find_map(|message| match message {
+                Message::CopyPart { since, .. } => Some(since),
+                _ => None,
+            })
+        };
+        let everything = Some(Position::default());
+        assert_eq!([7, 8, 9].map(&mut copied_since), [Some(at(7)), everything, everything], "epoch {epoch}");
     }
 }
 

@@ -128,12 +128,12 @@ pub fn line(message: &Message) -> String {
         }
         Message::Barrier { epoch, number, .. } => format!("e{} barrier {number}", epoch.0),
         Message::BarrierAt { epoch, number, seq, .. } => format!("e{} barrier {number} is {}", epoch.0, seq.0),
-        Message::Copy { learner, since, .. } => format!("to {} since {}", member(*learner), since.0),
+        Message::Copy { learner, since, .. } => format!("to {} since {}", member(*learner), since.seq.0),
         Message::CopyPart { since, kept, at, next, .. } => {
             let keys: Vec<String> =
                 kept.iter().map(|kept| format!("{}@{}", text(&kept.key), kept.position.seq.0)).collect();
             let end = if next.is_none() { "end" } else { "more" };
-            format!("since {} [{}] {end} as of {}", since.0, keys.join(" "), place(*at))
+            format!("since {} [{}] {end} as of {}", since.seq.0, keys.join(" "), place(*at))
         }
         Message::Fetch { learner, committed, attempt, .. } => {
             let attempt = attempt.map_or_else(|| "to follow".into(), |attempt| format!("for a{}", attempt.0));
