@@ -12,34 +12,60 @@ const TURNS: u32 = 16;
 /// Who is kept waiting by a message that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Chains and those who change them. Heads bound what is under way in a chain, so that this queue is bounded.
+    /// Chains and those who change them. All that they say may be lost: they say it again.
     Chain,
     /// A client, itself or by way of a front-end: there may be any number of them.
     Client,
 }
 
 impl Lane {
-    /// That of a message to a node.
-    pub fn of(message: &Message) -> Self {
+    /// That of a message to a node. A get that another member passes on came to that one in the clients' lane.
+    pub fn of(from: Address, message: &Message) -> Self {
         match message {
-            Message::Request { .. } | Message::Flush { .. } | Message::Get { .. } => Self::Client,
+            Message::Request { .. } | Message::Flush { .. } | Message::Get { .. }
+                if !matches!(from, Address::Node(_)) =>
+            {
+                Self::Client
+            }
             _ => Self::Chain,
         }
     }
 }
 
-/// How much clients can have waiting.
+/// How much can wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Messages.
+    /// Messages of clients.
     pub messages: usize,
     /// Bytes of them, as they were encoded.
     pub bytes: usize,
+    /// Bytes of what chains and managers say.
+    pub chain_bytes: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { messages: 4096, bytes: 16 << 20 }
+        Self { messages: 4096, bytes: 16 << 20, chain_bytes: 64 << 20 }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// With the bytes of each.
+    messages: VecDeque<(Address, Message, usize)>,
+    bytes: usize,
+}
+
+impl Queue {
+    fn push(&mut self, from: Address, message: Message, bytes: usize) {
+        self.bytes += bytes;
+        self.messages.push_back((from, message, bytes));
+    }
+
+    fn pop(&mut self) -> Option<(Address, Message)> {
+        let (from, message, bytes) = self.messages.pop_front()?;
+        self.bytes -= bytes;
+        Some((from, message))
     }
 }
 
@@ -47,10 +73,8 @@ impl Default for Bounds {
 #[derive(Debug, Default)]
 pub struct Inbox {
     bounds: Bounds,
-    chain: VecDeque<(Address, Message)>,
-    /// With the bytes of each.
-    clients: VecDeque<(Address, Message, usize)>,
-    client_bytes: usize,
+    chain: Queue,
+    clients: Queue,
     /// Messages of chains taken since the last of a client.
     turns: u32,
 }
@@ -63,36 +87,32 @@ impl Inbox {
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.chain.is_empty() && self.clients.is_empty()
+        self.chain.messages.is_empty() && self.clients.messages.is_empty()
     }
 
-    /// Whether what comes in this lane is to be read. Whoever reads from clients stops while it is not, and they wait.
-    pub fn takes(&self, lane: Lane) -> bool {
-        lane == Lane::Chain || (self.clients.len() < self.bounds.messages && self.client_bytes < self.bounds.bytes)
+    /// Whether clients and front-ends are to be read from: while they are not, they wait. Nodes and managers always are.
+    pub fn takes_clients(&self) -> bool {
+        self.clients.messages.len() < self.bounds.messages && self.clients.bytes < self.bounds.bytes
     }
 
-    /// A message has come; it had so many bytes.
+    /// A message has come; it had so many bytes. What chains and managers say beyond the bound is lost.
     pub fn push(&mut self, from: Address, message: Message, bytes: usize) {
-        match Lane::of(&message) {
-            Lane::Chain => self.chain.push_back((from, message)),
-            Lane::Client => {
-                self.client_bytes += bytes;
-                self.clients.push_back((from, message, bytes));
-            }
+        match Lane::of(from, &message) {
+            Lane::Chain if self.chain.bytes >= self.bounds.chain_bytes => {}
+            Lane::Chain => self.chain.push(from, message, bytes),
+            Lane::Client => self.clients.push(from, message, bytes),
         }
     }
 
     /// The message whose turn it is.
     pub fn pop(&mut self) -> Option<(Address, Message)> {
-        let of_chain = if self.turns < TURNS || self.clients.is_empty() { self.chain.pop_front() } else { None };
-        if of_chain.is_some() {
+        let is_clients = self.turns >= TURNS && !self.clients.messages.is_empty();
+        if let Some(of_chain) = (!is_clients).then(|| self.chain.pop()).flatten() {
             self.turns = self.turns.saturating_add(1);
-            return of_chain;
+            return Some(of_chain);
         }
         self.turns = 0;
-        let (from, message, bytes) = self.clients.pop_front()?;
-        self.client_bytes -= bytes;
-        Some((from, message))
+        self.clients.pop()
     }
 }
 
@@ -147,17 +167,34 @@ mod tests {
 
     #[test]
     fn clients_are_not_read_from_while_they_have_too_much_waiting() {
-        let mut inbox = Inbox::new(Bounds { messages: 3, bytes: 1000 });
+        let mut inbox = Inbox::new(Bounds { messages: 3, bytes: 1000, chain_bytes: 10 });
         inbox.push(Address::Client(7), get(1), 1000);
-        assert!(!inbox.takes(Lane::Client), "too many bytes");
-        assert!(inbox.takes(Lane::Chain));
+        assert!(!inbox.takes_clients(), "too many bytes");
         inbox.pop();
         for number in 1..=3 {
-            assert!(inbox.takes(Lane::Client));
+            assert!(inbox.takes_clients());
             inbox.push(Address::Client(7), get(number), 10);
         }
-        assert!(!inbox.takes(Lane::Client), "too many messages");
+        assert!(!inbox.takes_clients(), "too many messages");
         inbox.pop();
-        assert!(inbox.takes(Lane::Client));
+        assert!(inbox.takes_clients());
+    }
+
+    #[test]
+    fn a_get_that_another_member_passes_on_does_not_count_as_a_clients() {
+        let mut inbox = Inbox::new(Bounds { messages: 1, bytes: 10, chain_bytes: 1000 });
+        inbox.push(NODE, get(1), 50);
+        assert!(inbox.takes_clients());
+    }
+
+    #[test]
+    fn what_chains_say_is_lost_beyond_the_bound() {
+        let mut inbox = Inbox::new(Bounds { chain_bytes: 3, ..Bounds::default() });
+        for _ in 0..3 {
+            inbox.push(NODE, Message::Ping, 2);
+        }
+        assert_eq!([inbox.pop().is_some(), inbox.pop().is_some(), inbox.pop().is_some()], [true, true, false]);
+        inbox.push(NODE, Message::Ping, 2);
+        assert!(!inbox.is_empty());
     }
 }

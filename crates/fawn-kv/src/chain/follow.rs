@@ -195,7 +195,8 @@ impl Replica {
         if self.is_too_old(wanted, context) {
             (wanted.from, wanted.since) = (None, Position::default());
         }
-        if self.copies.values().any(|(other, _)| *other == wanted) {
+        // Who knows of less than the learner has would take it back.
+        if self.meta.committed < wanted.since || self.copies.values().any(|(other, _)| *other == wanted) {
             return;
         }
         let as_of = (self.meta.committed, self.meta_for(wanted));

@@ -1,5 +1,5 @@
 //! The bytes of what managers keep: commands in their log, and the state that those lead to, from which a manager goes on
-//! without the commands before it. Both begin with a version; the rest is as on the wire (docs/wire.md, "Kinds of values").
+//! without the commands before it. Both begin with a version; the rest is as on the wire (docs/wire.md, "How things are written").
 
 use super::lead::Manager;
 use super::state::{Command, Standing, State};
@@ -55,7 +55,8 @@ impl State {
 }
 
 impl Manager {
-    /// A manager that goes on from a state that was decided; `draw` as in [`new`](Self::new). It does not lead.
+    /// A manager that goes on from a state that was decided, as [`State::encode`] kept it; `draw` as in [`new`](Self::new). It
+    /// does not lead, and remembers nothing of what another manager asked before it.
     pub fn restored(timing: Timing, state: State, draw: ClusterId) -> Self {
         let members = state.nodes.iter().filter(|(_, node)| node.standing == Standing::Member);
         let members: Vec<NodeId> = members.map(|(node, _)| *node).collect();
@@ -64,11 +65,6 @@ impl Manager {
             manager.place(node);
         }
         manager
-    }
-
-    /// Puts a state that was decided, of which this manager has missed some, in place of its own.
-    pub fn restore(&mut self, state: State) {
-        *self = Self::restored(self.timing, state, self.draw);
     }
 }
 

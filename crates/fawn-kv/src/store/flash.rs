@@ -47,6 +47,8 @@ pub struct Opened {
 pub struct FlashStore {
     pub(super) store: Store,
     images: Images,
+    /// What the ranges' times were at a tick, and what had to be durable for them.
+    times: (Gate, BTreeMap<RangeId, u32>),
     /// Writes that are carried out and not in the log yet: range instance and bytes.
     waiting: VecDeque<(u64, Vec<u8>)>,
     /// Writes so far.
@@ -87,6 +89,7 @@ impl FlashStore {
             store,
             images,
             waiting: VecDeque::new(),
+            times: (Gate(0), BTreeMap::new()),
             written: Gate(0),
             logged: VecDeque::new(),
             durable: Gate(0),
@@ -156,8 +159,15 @@ impl FlashStore {
 
     /// To be called about once a second.
     pub fn tick(&mut self) {
-        // No range may lose what has not expired by its own time.
-        self.store.tick_by(self.images.ranges.values().map(|image| (image.keys, image.time())).collect());
+        // No range may lose what has not expired by its own time; nor by one that a power failure could take back.
+        if self.durable() >= self.times.0 {
+            let noted = &self.times.1;
+            let time = |range, image: &Image| noted.get(range).map_or(0, |noted| image.time().min(*noted));
+            let times = self.images.ranges.iter().map(|(range, image)| (image.keys, time(range, image)));
+            self.store.tick_by(times.collect());
+            let now = self.images.ranges.iter().map(|(range, image)| (*range, image.time()));
+            self.times = (self.written, now.collect());
+        }
         self.settle();
     }
 

@@ -35,7 +35,7 @@ impl World {
     fn wait(&mut self, node: usize, from: Address, message: Message, bytes: Vec<u8>) {
         let delay = self.places[node].paused_until_us - self.now_us;
         let inbox = &mut self.places[node].inbox;
-        if !inbox.takes(Lane::of(&message)) {
+        if !inbox.takes_clients() && Lane::of(from, &message) == Lane::Client {
             // Nobody reads it from its connection.
             return self.after(delay, Event::Deliver { to: Party::Node(node), from, bytes });
         }
@@ -91,5 +91,5 @@ impl World {
 
 /// An inbox so small that it meets its bounds.
 pub(super) fn inbox() -> Inbox {
-    Inbox::new(fawn_kv::inbox::Bounds { messages: 4, bytes: 16 << 10 })
+    Inbox::new(fawn_kv::inbox::Bounds { messages: 4, bytes: 16 << 10, chain_bytes: 32 << 10 })
 }

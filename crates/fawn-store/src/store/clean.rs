@@ -1,10 +1,12 @@
 //! When to merge, and when to refuse: the store's bounds on space and memory.
 
-use fawn_ring::Key;
+use fawn_ring::{Interval, Key};
 
 use super::Store;
+use super::ranges::share_of;
 use super::slices::Slice;
 use crate::options::MAX_FROZEN;
+use crate::segment::Footer;
 use crate::work::Work;
 
 /// Share of sealed record bytes that may be garbage before slices are merged in turn: space stays at 1.6 times live.
@@ -74,9 +76,7 @@ impl Store {
             directories += view.directory.bytes() as u64;
             // Delete records are garbage, and so is what has expired or was flushed.
             let footer = &view.footer;
-            let mut times = self.times.iter().filter(|(keys, _)| keys.low <= footer.high && footer.low <= keys.high);
-            let expired = footer.expiring > 0 && times.all(|(_, now)| footer.latest_expiry <= *now);
-            let gone = footer.deletes + if expired { footer.expiring } else { 0 };
+            let gone = footer.deletes + expired(footer, &self.times);
             let gone = gone.max(footer.numbered_up_to(flushed));
             garbage += (footer.bytes / footer.records.max(1) * gone).max(self.emptied_bytes(view));
         }
@@ -204,4 +204,14 @@ impl Store {
     fn unsealed_bytes(&self) -> u64 {
         self.segment_bytes as u64 * (1 + MAX_FROZEN.max(self.frozen.len()) as u64)
     }
+}
+
+/// Records of a segment that have expired, about: where all that are to expire have by then.
+fn expired(footer: &Footer, times: &[(Interval, u32)]) -> u64 {
+    if footer.expiring == 0 {
+        return 0;
+    }
+    let due = times.iter().filter(|(_, now)| footer.latest_expiry <= *now);
+    let share: f64 = due.map(|(keys, _)| share_of(footer, keys)).sum();
+    (footer.expiring as f64 * share.min(1.0)) as u64
 }

@@ -22,6 +22,7 @@ use crate::log::{ENTRY_HEADER_BYTES, Entry, LogFull};
 use crate::manifest::Emptied;
 use crate::page::Page;
 use crate::record::Record;
+use crate::segment::Footer;
 use crate::work::{Versions, View, Wanted, Work};
 
 /// The gate of what waits for writes that are not in the log.
@@ -151,6 +152,8 @@ impl Store {
             list.retain(|old| !covers(old));
             list.push(emptied);
         }
+        // What comes there next may be of an earlier time.
+        self.times.retain(|(keys, _)| !keys.overlaps(&interval));
         self.forget_emptied();
         self.cache.clear();
         // Reads that were planned before must not fill the cache any more.
@@ -258,10 +261,15 @@ impl Store {
 
 /// The share of a segment that is void, keys being evenly spread; above 0 when any of it may be.
 fn voided_share(view: &View, emptied: &Emptied) -> f64 {
-    let (low, high) = (view.footer.low.max(emptied.interval.low), view.footer.high.min(emptied.interval.high));
-    if view.age >= emptied.below || low > high {
+    if view.age >= emptied.below { 0.0 } else { share_of(&view.footer, &emptied.interval) }
+}
+
+/// The share of a segment that lies in a stretch of keys, keys being evenly spread; above 0 when any of it may.
+pub(super) fn share_of(footer: &Footer, keys: &Interval) -> f64 {
+    let (low, high) = (footer.low.max(keys.low), footer.high.min(keys.high));
+    if low > high {
         return 0.0;
     }
     let width = |low: &Key, high: &Key| (high.prefix() - low.prefix()) as f64 + 1.0;
-    width(&low, &high) / width(&view.footer.low, &view.footer.high)
+    width(&low, &high) / width(&footer.low, &footer.high)
 }

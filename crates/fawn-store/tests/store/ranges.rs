@@ -213,3 +213,30 @@ fn the_log_keeps_room_for_the_next_checkpoint() {
     }
     assert!(store.stats().batches > 100);
 }
+
+#[test]
+fn what_has_expired_by_the_time_of_its_range_gives_its_space_back_whatever_the_time_of_others() {
+    let flash = SimFlash::new(1);
+    let (mut store, mut maintenance, _) = open(&flash);
+    let expiry = 1000;
+    for seq in 1..=400 {
+        let key = format!("key-{seq}").into_bytes();
+        let position = store.secret().position(&key);
+        store.append_committed(&position, &Record { expiry, ..record(&key, seq, &[7; 200]) }).unwrap();
+        settle(&mut store, &mut maintenance, &flash);
+    }
+    let mut after = |times: Vec<(Interval, u32)>| {
+        for _ in 0..20 {
+            store.tick_by(times.clone());
+            settle(&mut store, &mut maintenance, &flash);
+        }
+        store.stats().sealed_bytes
+    };
+    let [lower, upper]: [Interval; 2] = Interval::ALL.divide(2).try_into().unwrap();
+    let all = after(vec![(lower, 999), (upper, 999)]);
+    assert!(all > 60_000, "nothing has expired: {all}");
+    let half = after(vec![(lower, 1000), (upper, 1)]);
+    assert!((all / 3..all * 2 / 3).contains(&half), "the upper half stays: {half} of {all}");
+    let none = after(vec![(lower, 1000), (upper, 1000)]);
+    assert!(none < all / 4, "all of it has expired: {none} of {all}");
+}
