@@ -44,6 +44,8 @@ pub(super) struct Range {
     pub(super) meta: Meta,
     /// The versions of each key, in the order in which they were shown; only the last is, but after a crash.
     shown: BTreeMap<Vec<u8>, Vec<Shown>>,
+    /// What a restart did not find any more, as it was deleted or had expired.
+    gone: BTreeMap<Vec<u8>, Kept>,
 }
 
 impl Range {
@@ -55,6 +57,7 @@ impl Range {
             log: state.entries.clone(),
             meta: state.meta.clone(),
             shown: BTreeMap::new(),
+            gone: BTreeMap::new(),
         }
     }
 
@@ -66,6 +69,12 @@ impl Range {
     /// What is not committed.
     pub(super) fn suffix(&self) -> impl Iterator<Item = &Entry> {
         self.log.iter().filter(|entry| entry.position > self.meta.committed)
+    }
+
+    /// Whether a lookup may find this of a key of which it need find nothing: a merge did away with it, as it was deleted or
+    /// has expired, and a crash took the merge back.
+    pub(super) fn may_return(&self, key: &[u8], found: Option<&Kept>) -> bool {
+        found.is_none() || self.gone.get(key) == found
     }
 
     /// What lookups show of a key.
@@ -122,7 +131,7 @@ impl Range {
         let shown = self.shown.get(key).unwrap_or(&none);
         let least = shown.iter().rposition(|shown| shown.at.is_none_or(|at| at <= committed));
         let allowed = &shown[least.unwrap_or(0)..];
-        let nothing = least.is_none() && found.is_none();
+        let nothing = least.is_none() && self.may_return(key, found);
         nothing || allowed.iter().any(|shown| is_same(&shown.kept, found, self.meta.alive.time, forgotten))
     }
 }
@@ -220,6 +229,7 @@ impl Model {
         let parents: Vec<Rc<Range>> = over.iter().filter_map(|range| state.0.remove(range)).collect();
         for (range, found) in ranges {
             let mut heir = Range::of(found);
+            heir.gone.extend(parents.iter().flat_map(|parent| parent.gone.clone()));
             for (key, shown) in parents.iter().flat_map(|parent| &parent.shown) {
                 if let Some(newest) = shown.last().filter(|_| heir.keys.contains(&self.secret.position(key))) {
                     heir.show(newest.kept.clone(), None);
@@ -287,13 +297,18 @@ impl Model {
     /// The state goes on with what was found of it.
     fn go_on(state: &mut State, found: &Found) {
         for (range, recovered) in &found.ranges {
-            let range = state.range(*range);
-            range.meta = recovered.meta.clone();
-            range.shown.clear();
-        }
-        for ((range, _), kept) in &found.shown {
-            if let (Some(_), Some(kept)) = (state.0.get(range), kept) {
-                state.range(*range).show(kept.clone(), None);
+            let (was, forgotten) = (state.0[range].clone(), found.forgotten[range]);
+            let now = state.range(*range);
+            now.meta = recovered.meta.clone();
+            now.shown.clear();
+            for ((_, key), kept) in found.shown.iter().filter(|((of, _), _)| of == range) {
+                let shown = was.shown.get(key).into_iter().flatten().rev().map(|shown| &shown.kept);
+                let mut gone = shown.filter(|kept| is_same(kept, None, was.meta.alive.time, forgotten));
+                match (kept, gone.next()) {
+                    (Some(kept), _) => now.show(kept.clone(), None),
+                    (None, Some(gone)) => drop(now.gone.insert(key.clone(), gone.clone())),
+                    (None, None) => {}
+                }
             }
         }
     }
