@@ -11,6 +11,7 @@ use crate::ids::{
 use crate::manager::Wedge;
 use crate::meta::Meta;
 use crate::operation::Outcome;
+use crate::versioned::{self, Refused};
 use fawn_ring::{DomainId, Interval, Key, MachineId};
 use serde::{Deserialize, Serialize};
 
@@ -640,8 +641,7 @@ impl Message {
 
     /// The message's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let bytes = postcard::to_extend(self, vec![VERSION]);
-        bytes.expect("a message can always be encoded into memory")
+        versioned::encode(VERSION, self)
     }
 
     /// The message that `bytes` are. Memory is bounded by their number.
@@ -649,14 +649,9 @@ impl Message {
     /// # Errors
     /// [`WireError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
-        let (&version, rest) = bytes.split_first().ok_or_else(|| WireError::Malformed("there are none".into()))?;
-        if version != VERSION {
-            return Err(WireError::Version(version));
-        }
-        match postcard::take_from_bytes(rest) {
-            Ok((message, [])) => Ok(message),
-            Ok((_, more)) => Err(WireError::Malformed(format!("{} bytes too many", more.len()))),
-            Err(error) => Err(WireError::Malformed(error.to_string())),
-        }
+        versioned::decode(VERSION, bytes).map_err(|refused| match refused {
+            Refused::Version(version) => WireError::Version(version),
+            Refused::Malformed(why) => WireError::Malformed(why),
+        })
     }
 }

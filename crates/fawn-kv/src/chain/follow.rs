@@ -217,11 +217,7 @@ impl Replica {
     /// from.
     fn is_too_old<S: RangeStore>(&self, Wanted { since, .. }: Wanted, context: &Context<'_, S>) -> bool {
         let lacks_deletions = since.seq < context.store.forgotten(self.range) && !planted(Bug::OldTooOld);
-        since != Position::default() && (lacks_deletions || !self.is_known_to_go_on_from(since))
-    }
-
-    fn is_known_to_go_on_from(&self, other: Position) -> bool {
-        self.goes_on_from(other) || planted(Bug::LostIsKept)
+        since != Position::default() && (lacks_deletions || !self.goes_on_from(since))
     }
 
     /// What goes with a part: as of before it is read.
@@ -314,7 +310,7 @@ impl Replica {
             (_, Some(_)) => self.last(),
             (_, None) => self.meta.committed,
         };
-        let records = if self.is_known_to_go_on_from(committed) {
+        let records = if self.goes_on_from(committed) {
             let records = self.records_after(committed, ends, last, &context.timing);
             records.map_or(Given::TooOld, Given::Records)
         } else {
@@ -337,7 +333,7 @@ impl Replica {
     /// Whether this log is known to go on from one that was committed up to `other`. It does not where members lost what
     /// they had not synced, and the chain went on from before it.
     fn goes_on_from(&self, other: Position) -> bool {
-        if other == Position::default() {
+        if other == Position::default() || planted(Bug::LostIsKept) {
             return true;
         }
         match self.begins().find(|(epoch, _)| *epoch > other.epoch) {

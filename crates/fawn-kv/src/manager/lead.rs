@@ -53,7 +53,7 @@ pub(super) struct Drive {
 #[derive(Debug)]
 pub struct Manager {
     pub(super) timing: Timing,
-    pub(super) draw: ClusterId,
+    draw: ClusterId,
     pub(super) state: State,
     /// The places of all nodes that are members.
     pub(super) ring: Ring,

@@ -91,8 +91,8 @@ impl Settings {
     /// Whether a cluster can go by them: managers take no others.
     ///
     /// # Errors
-    /// The number of replicas is 0, or more than [`MOST_REPLICAS`], or less than writes need; no record may be unsynced; leases last for no time, or
-    /// longer than [`MOST_LEASE_US`].
+    /// The number of replicas is 0, or more than [`MOST_REPLICAS`], or less than writes need; no record may be unsynced;
+    /// leases last for no time, or longer than [`MOST_LEASE_US`].
     pub fn check(&self) -> Result<(), SettingsError> {
         let Self { replicas, rules, leases: Leases { lease_us, drift_permille }, .. } = *self;
         if !(1..=MOST_REPLICAS).contains(&replicas) {

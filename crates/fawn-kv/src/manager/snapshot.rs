@@ -1,12 +1,12 @@
 //! The bytes of what managers keep: commands in their log, and the state that those lead to, from which a manager goes on
-//! without the commands before it. Both begin with a version; the rest is as on the wire (docs/wire.md, "How things are written").
+//! without the commands before it. Both begin with a version; the rest is as on the wire (docs/wire.md, "How things are
+//! written").
 
 use super::lead::Manager;
-use super::state::{Command, Standing, State};
+use super::state::{Command, State};
 use crate::chain::Timing;
-use crate::ids::{ClusterId, NodeId};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use crate::ids::ClusterId;
+use crate::versioned::{self, Refused};
 
 /// Version of the bytes of commands and states.
 pub const VERSION: u8 = 1;
@@ -27,7 +27,7 @@ pub enum KeptError {
 impl Command {
     /// The command's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        encode(self)
+        versioned::encode(VERSION, self)
     }
 
     /// The command that `bytes` are.
@@ -35,14 +35,14 @@ impl Command {
     /// # Errors
     /// [`KeptError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, KeptError> {
-        decode(bytes)
+        Ok(versioned::decode(VERSION, bytes)?)
     }
 }
 
 impl State {
     /// The state's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        encode(self)
+        versioned::encode(VERSION, self)
     }
 
     /// The state that `bytes` are.
@@ -50,7 +50,7 @@ impl State {
     /// # Errors
     /// [`KeptError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, KeptError> {
-        decode(bytes)
+        Ok(versioned::decode(VERSION, bytes)?)
     }
 }
 
@@ -58,29 +58,20 @@ impl Manager {
     /// A manager that goes on from a state that was decided, as [`State::encode`] kept it; `draw` as in [`new`](Self::new). It
     /// does not lead, and remembers nothing of what another manager asked before it.
     pub fn restored(timing: Timing, state: State, draw: ClusterId) -> Self {
-        let members = state.nodes.iter().filter(|(_, node)| node.standing == Standing::Member);
-        let members: Vec<NodeId> = members.map(|(node, _)| *node).collect();
         let mut manager = Self::with_state(timing, state, draw);
-        for node in members {
+        for node in manager.state.nodes.keys().copied().collect::<Vec<_>>() {
             manager.place(node);
         }
         manager
     }
 }
 
-fn encode(of: &impl Serialize) -> Vec<u8> {
-    postcard::to_extend(of, vec![VERSION]).expect("it can always be encoded into memory")
-}
-
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, KeptError> {
-    let (&version, rest) = bytes.split_first().ok_or_else(|| KeptError::Malformed("there are none".into()))?;
-    if version != VERSION {
-        return Err(KeptError::Version(version));
-    }
-    match postcard::take_from_bytes(rest) {
-        Ok((it, [])) => Ok(it),
-        Ok((_, more)) => Err(KeptError::Malformed(format!("{} bytes too many", more.len()))),
-        Err(error) => Err(KeptError::Malformed(error.to_string())),
+impl From<Refused> for KeptError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Version(version) => Self::Version(version),
+            Refused::Malformed(why) => Self::Malformed(why),
+        }
     }
 }
 

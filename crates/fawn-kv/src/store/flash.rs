@@ -160,14 +160,13 @@ impl FlashStore {
     /// To be called about once a second.
     pub fn tick(&mut self) {
         // No range may lose what has not expired by its own time; nor by one that a power failure could take back.
-        if self.durable() >= self.times.0 {
-            let noted = &self.times.1;
+        let times = (self.durable() >= self.times.0).then(|| {
+            let now = self.images.ranges.iter().map(|(range, image)| (*range, image.time())).collect();
+            let (_, noted) = std::mem::replace(&mut self.times, (self.written, now));
             let time = |range, image: &Image| noted.get(range).map_or(0, |noted| image.time().min(*noted));
-            let times = self.images.ranges.iter().map(|(range, image)| (image.keys, time(range, image)));
-            self.store.tick_by(times.collect());
-            let now = self.images.ranges.iter().map(|(range, image)| (*range, image.time()));
-            self.times = (self.written, now.collect());
-        }
+            self.images.ranges.iter().map(|(range, image)| (image.keys, time(range, image))).collect()
+        });
+        self.store.tick_by(times);
         self.settle();
     }
 

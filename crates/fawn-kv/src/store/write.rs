@@ -9,6 +9,7 @@ use super::Recovered;
 use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::meta::Meta;
+use crate::versioned::{self, Refused};
 
 /// One write of a range. The numbers of the variants are in the log: new ones go to the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +44,7 @@ impl Write<'_> {
 
     /// The bytes of the write, to a range of which everything is committed up to `committed`.
     pub fn encode(&self, committed: Position) -> Vec<u8> {
-        postcard::to_extend(&(committed, self), vec![Self::VERSION])
-            .expect("a write has an encoding, and memory takes it")
+        versioned::encode(Self::VERSION, &(committed, self))
     }
 
     /// The write that these bytes are, and up to where its range was committed then.
@@ -52,16 +52,11 @@ impl Write<'_> {
     /// # Errors
     /// What is wrong with them, for people.
     pub fn decode(bytes: &[u8]) -> Result<(Position, Self), String> {
-        match bytes.split_first() {
-            Some((&Self::VERSION, bytes)) => match postcard::take_from_bytes(bytes) {
-                Ok((write, [])) => Ok(write),
-                Ok(_) => Err("a write of a range is longer than it says".to_owned()),
-                Err(error) => Err(format!("a write of a range does not parse: {error}")),
-            },
-            Some((version, _)) => {
-                Err(format!("a write of a range has version {version}: open it with a newer program"))
+        versioned::decode(Self::VERSION, bytes).map_err(|refused| match refused {
+            Refused::Version(version) => {
+                format!("a write of a range has version {version}: open it with a newer program")
             }
-            None => Err("a write of a range is empty".to_owned()),
-        }
+            Refused::Malformed(why) => format!("a write of a range does not parse: {why}"),
+        })
     }
 }

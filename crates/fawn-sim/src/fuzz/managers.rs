@@ -3,7 +3,7 @@
 use fawn_kv::manager::{Command, State, VERSION};
 
 use super::generate::generate;
-use super::messages::{most_bytes_there_and_back, pool, set_version};
+use super::messages::{most_bytes_there_and_back, pool, reads_back, set_version};
 use super::{Input, Target};
 use crate::random::Random;
 
@@ -35,14 +35,7 @@ impl Target for Managers {
 
     fn execute(&self, input: &Input) -> bool {
         let bytes = input.concat();
-        let command = Command::decode(&bytes);
-        if let Ok(command) = &command {
-            assert_eq!(Command::decode(&command.encode()).as_ref(), Ok(command), "a command reads back as itself");
-        }
-        let state = State::decode(&bytes);
-        if let Ok(state) = &state {
-            assert_eq!(State::decode(&state.encode()).as_ref(), Ok(state), "a state reads back as itself");
-        }
-        command.is_ok() || state.is_ok()
+        let is_command = reads_back(&bytes, Command::decode, Command::encode);
+        reads_back(&bytes, State::decode, State::encode) || is_command
     }
 }

@@ -1,5 +1,7 @@
 //! What nodes say to each other, and the operation inside a request.
 
+use std::fmt::Debug;
+
 use fawn_kv::message::{Message, VERSION};
 use fawn_kv::operation::{Item, Operation, evaluate};
 
@@ -50,6 +52,17 @@ pub(super) fn most_bytes_there_and_back(input: &Input) -> u64 {
     2 * BYTES_PER_BYTE * length + BYTES_MORE
 }
 
+/// Whether `decode` takes the bytes; what it makes of them reads back as itself.
+pub(super) fn reads_back<T: PartialEq + Debug, E: PartialEq + Debug>(
+    bytes: &[u8],
+    decode: impl Fn(&[u8]) -> Result<T, E>,
+    encode: impl Fn(&T) -> Vec<u8>,
+) -> bool {
+    let Ok(value) = decode(bytes) else { return false };
+    assert_eq!(decode(&encode(&value)), Ok(value), "what is decoded reads back as itself");
+    true
+}
+
 /// [`Message::decode`]. What is decoded reads back as itself.
 pub(super) struct Messages;
 
@@ -72,11 +85,7 @@ impl Target for Messages {
     }
 
     fn execute(&self, input: &Input) -> bool {
-        let bytes = input.concat();
-        let Ok(message) = Message::decode(&bytes) else { return false };
-        message.about();
-        assert_eq!(Message::decode(&message.encode()), Ok(message), "a message reads back as itself");
-        true
+        reads_back(&input.concat(), Message::decode, Message::encode)
     }
 }
 

@@ -13,9 +13,9 @@
 //!
 //! * [`generate`]: any value of a type that serde can read. [`mutate`]: damage.
 //! * [`pages`]: a flash of one file, made of an input's parts.
-//! * `messages` (targets `message` and `operation`), `managers`, `sessions`, `log`, `manifest`, `segment`, `record`, `writes`: the
-//!   targets, each named as one of what it decodes. `hostile`: a node and a front-end that take messages with whatever they
-//!   say. `strangers`: a manager that hears those who are no members.
+//! * `messages` (targets `message` and `operation`), `managers`, `sessions`, `log`, `manifest`, `segment`, `record`,
+//!   `writes`: the targets, each named as one of what it decodes. `hostile`: a node and a front-end that take messages with
+//!   whatever they say. `strangers`: a manager that hears those who are no members.
 
 pub mod generate;
 mod hostile;

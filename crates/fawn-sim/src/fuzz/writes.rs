@@ -4,7 +4,7 @@ use fawn_kv::ids::Position;
 use fawn_kv::store::Write;
 
 use super::generate::generate;
-use super::messages::{most_bytes_there_and_back, pool, set_version};
+use super::messages::{most_bytes_there_and_back, pool, reads_back, set_version};
 use super::{Input, Target};
 use crate::random::Random;
 
@@ -31,10 +31,6 @@ impl Target for Writes {
     }
 
     fn execute(&self, input: &Input) -> bool {
-        let bytes = input.concat();
-        let Ok((committed, write)) = Write::decode(&bytes) else { return false };
-        let again = write.encode(committed);
-        assert_eq!(Write::decode(&again), Ok((committed, write)), "a write reads back as itself");
-        true
+        reads_back(&input.concat(), Write::decode, |(committed, write)| write.encode(*committed))
     }
 }

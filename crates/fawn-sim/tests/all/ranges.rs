@@ -1,10 +1,13 @@
 //! A node's store of replicated ranges, against a model, with crashes.
 
-use fawn_ring::Secret;
-use fawn_sim::flash::PowerCut;
+use fawn_kv::ids::RangeId;
+use fawn_kv::store::{FlashStore, Opened, RangeStore};
+use fawn_ring::{Interval, Secret};
+use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_sim::random::Random;
 use fawn_sim::ranges::{RangeMachine, Seen};
 use fawn_store::Options;
+use fawn_store::work::Work;
 
 /// Options under which everything happens often.
 fn tiny(random: &mut Random) -> Options {
@@ -57,4 +60,20 @@ fn a_power_cut_at_every_write_point_leaves_what_was_durable() {
     }
     let points = machine.seen().points_cut;
     assert!(points > 300, "the trace has many write points: {points}");
+}
+
+#[test]
+fn a_store_looks_after_itself_while_its_log_is_not_durable() {
+    let flash = SimFlash::new(1);
+    let Opened { mut store, .. } = FlashStore::open(tiny(&mut Random::new(1)), &flash).unwrap();
+    store.create(RangeId(1), Interval::ALL);
+    for tick in 0..3 {
+        store.tick();
+        let mut looks = 0;
+        while let Some(work) = store.take_work() {
+            looks += u32::from(matches!(work, Work::Space));
+        }
+        assert_eq!(looks, 1, "tick {tick} looks at the device's space");
+    }
+    assert!(store.durable() < store.written());
 }

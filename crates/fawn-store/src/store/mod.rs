@@ -261,12 +261,15 @@ impl Store {
     /// To be called about once a second: looks at the device's space and at what has become due.
     pub fn tick(&mut self, now: u32) {
         self.now = now;
-        self.tick_by(vec![(Interval::ALL, now)]);
+        self.tick_by(Some(vec![(Interval::ALL, now)]));
     }
 
-    /// The same, where stretches of keys have times of their own, and others none: what expires of them is judged by those.
-    pub fn tick_by(&mut self, times: Vec<(Interval, u32)>) {
-        self.times = times;
+    /// The same, where stretches of keys have times of their own, and others none: what expires of them is judged by those;
+    /// `None`: by the same as before.
+    pub fn tick_by(&mut self, times: Option<Vec<(Interval, u32)>>) {
+        if let Some(times) = times {
+            self.times = times;
+        }
         self.fire_flushes(self.now);
         self.work.push_back(Work::Space);
         self.cleaning.failures = 0;

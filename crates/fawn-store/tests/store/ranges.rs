@@ -227,7 +227,7 @@ fn what_has_expired_by_the_time_of_its_range_gives_its_space_back_whatever_the_t
     }
     let mut after = |times: Vec<(Interval, u32)>| {
         for _ in 0..20 {
-            store.tick_by(times.clone());
+            store.tick_by(Some(times.clone()));
             settle(&mut store, &mut maintenance, &flash);
         }
         store.stats().sealed_bytes
