@@ -4,13 +4,14 @@
 
 use crate::ids::Address;
 use crate::message::Message;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Messages of chains that are taken before one of a client, where both wait.
 const TURNS: u32 = 16;
 
 /// Who is kept waiting by a message that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Lane {
     /// Chains and those who change them. All that they say may be lost: they say it again.
     Chain,

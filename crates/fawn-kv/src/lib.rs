@@ -10,6 +10,8 @@
 //! * [`node`]: a node with its parts, its life and its lease; `inherit`: splits and merges there; [`inbox`]: what waits for
 //!   it. [`manager`]: who decides.
 //! * [`front`]: front-ends: wedges of the key space, each with one owner, which caches them.
+//! * [`link`]: frames and greetings between processes. [`roster`]: who is in a cluster, by name. [`status`]: what operators
+//!   ask.
 //! * [`store`]: what the protocol needs of the datastore. [`planted`]: bugs for the simulator to find.
 //!   [`paths`]: what it counts.
 
@@ -21,6 +23,7 @@ pub mod front;
 pub mod ids;
 pub mod inbox;
 mod inherit;
+pub mod link;
 pub mod manager;
 pub mod map;
 pub mod message;
@@ -29,8 +32,10 @@ pub mod node;
 pub mod operation;
 pub mod paths;
 pub mod planted;
+pub mod roster;
 pub mod sessions;
 mod speaker;
+pub mod status;
 pub mod steps;
 pub mod store;
 mod versioned;

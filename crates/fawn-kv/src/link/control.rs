@@ -1,0 +1,220 @@
+//! What is said over a link that is no message of the protocol.
+
+use crate::ids::{Address, ClusterId, FrontId, NodeId};
+use crate::inbox::Lane;
+use crate::roster::{Enrolment, Roster};
+use crate::status::{Answer, Question, SeatFigures};
+use fawn_ring::{DomainId, MachineId, Secret};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A member of the managers' group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ManagerId(pub u64);
+
+/// One event loop of a process that serves: it runs a node, a front-end, or both, which have its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SeatId(pub u32);
+
+impl SeatId {
+    /// The node that it runs, if it does.
+    pub fn node(self) -> Address {
+        Address::Node(NodeId(u64::from(self.0)))
+    }
+
+    /// The front-end that it runs, if it does.
+    pub fn front(self) -> Address {
+        Address::Front(FrontId(self.0))
+    }
+
+    /// Where an address is to be found: `None` for managers and clients.
+    pub fn of(address: Address) -> Option<Self> {
+        match address {
+            Address::Node(NodeId(node)) => u32::try_from(node).ok().map(Self),
+            Address::Front(FrontId(front)) => Some(Self(front)),
+            Address::Manager | Address::Client(_) => None,
+        }
+    }
+}
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Party {
+    /// A member of the managers' group.
+    Manager(ManagerId),
+    /// A loop with a node, a front-end, or both.
+    Seat(SeatId),
+    /// A client: whoever it calls gives it its number.
+    Client(u32),
+    /// A process that has yet to be given its seats.
+    Newcomer,
+    /// Whoever looks after the cluster.
+    Operator,
+}
+
+impl Party {
+    /// Whether it may speak as this address.
+    pub fn may_speak_as(self, address: Address) -> bool {
+        match self {
+            Self::Manager(_) => address == Address::Manager,
+            Self::Seat(seat) => SeatId::of(address) == Some(seat),
+            Self::Client(client) => address == Address::Client(client),
+            Self::Newcomer | Self::Operator => false,
+        }
+    }
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Manager(ManagerId(id)) => write!(f, "manager {id}"),
+            Self::Seat(SeatId(id)) => write!(f, "seat {id}"),
+            Self::Client(id) => write!(f, "client {id}"),
+            Self::Newcomer => f.write_str("a newcomer"),
+            Self::Operator => f.write_str("an operator"),
+        }
+    }
+}
+
+/// The connection that something goes over, of the two between a pair of seats: what members of chains say to each other
+/// does not wait behind what front-ends ask and are answered.
+pub fn lane(to: Address, from: Address) -> Lane {
+    match (to, from) {
+        (Address::Node(_), Address::Node(_)) => Lane::Chain,
+        _ => Lane::Client,
+    }
+}
+
+/// The first that is said, by whoever called. It can be read by every version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeting {
+    /// [`MAGIC`].
+    pub magic: [u8; 4],
+    /// The oldest version of messages that the caller speaks …
+    pub lowest: u8,
+    /// … and the newest.
+    pub highest: u8,
+    /// The cluster that it is of; `None`: it does not know yet.
+    pub cluster: Option<ClusterId>,
+    /// Who calls.
+    pub from: Party,
+    /// Who is called; `None`: whoever listens there.
+    pub to: Option<Party>,
+    /// Which of the connections between the two it is to be.
+    pub lane: Lane,
+}
+
+/// Begins every greeting.
+pub const MAGIC: [u8; 4] = *b"FAWN";
+
+/// The answer to a greeting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeted {
+    /// The version that both speak from here on.
+    pub version: u8,
+    /// The cluster; `None`: it has yet to begin.
+    pub cluster: Option<ClusterId>,
+    /// Who was called.
+    pub from: Party,
+    /// Who the caller is from here on: a client learns its number.
+    pub you: Party,
+}
+
+/// What a newcomer needs to take part.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enrolled {
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// Where keys lie.
+    pub secret: Secret,
+    /// The first of its seats; the others follow.
+    pub first: SeatId,
+    /// The machine that it runs on.
+    pub machine: MachineId,
+    /// What fails together with the machine.
+    pub domain: Option<DomainId>,
+    /// The roster.
+    pub roster: Roster,
+}
+
+impl fmt::Debug for Enrolled {
+    /// Without the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Enrolled").field("cluster", &self.cluster).field("first", &self.first).finish_non_exhaustive()
+    }
+}
+
+/// What is said over a link outside the protocol. A later release may add variants and fields at the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Control {
+    /// The first that is said.
+    Greeting(Greeting),
+    /// The answer.
+    Greeted(Greeted),
+    /// The other answer: the connection is closed after it.
+    Refused {
+        /// What is wrong, and what to do about it, in a sentence.
+        why: String,
+    },
+    /// From a manager, at once and with every change: who leads.
+    Leads {
+        /// The term that this is so in.
+        term: u64,
+        /// The leader, if it is known.
+        leader: Option<ManagerId>,
+    },
+    /// To a manager: the roster, if it has changed since; and from then on whenever it does.
+    AskRoster {
+        /// The number of the one that is known; 0: none.
+        known: u64,
+    },
+    /// Who is in the cluster, and where.
+    Roster(Roster),
+    /// To the leader, from a newcomer.
+    Enrol {
+        /// Who it is to be.
+        who: Enrolment,
+        /// The cluster that its directory is of already, if it is of any.
+        cluster: Option<ClusterId>,
+        /// Where the keys lie of what its directory holds, if it holds anything: it has to be the cluster's.
+        secret: Option<Secret>,
+    },
+    /// To a newcomer.
+    Enrolled(Enrolled),
+    /// From a manager to another: what their consensus says. The bytes are its own.
+    Consensus {
+        /// Names it; 0: no answer is expected.
+        number: u64,
+        /// What it is.
+        kind: u8,
+        /// What it says.
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+    },
+    /// The answer.
+    ConsensusAnswer {
+        /// As in what was asked.
+        number: u64,
+        /// The answer.
+        #[serde(with = "serde_bytes")]
+        bytes: Vec<u8>,
+    },
+    /// From a seat to the leader, now and then: how it does.
+    Figures(SeatFigures),
+    /// From an operator.
+    Ask {
+        /// Comes back with the answer.
+        number: u64,
+        /// What is asked.
+        question: Question,
+    },
+    /// To an operator.
+    Answer {
+        /// As it was asked.
+        number: u64,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Nothing: the other side lives.
+    Alive,
+}

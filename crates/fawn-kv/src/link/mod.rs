@@ -1,0 +1,13 @@
+//! What goes over a connection between two parties of a cluster: frames, and what the parties say of themselves before any
+//! message. Bytes in, bytes out: whoever has the sockets uses it, be it an event loop or an asynchronous runtime.
+//!
+//! # Layout
+//!
+//! * [`frame`]: where each message begins and ends, from whom and to whom it is, and its checksum.
+//! * [`control`]: greetings, the roster, enrolment, what managers say to each other and what operators ask.
+
+pub mod control;
+pub mod frame;
+
+pub use control::{Control, Greeted, Greeting, ManagerId, Party, SeatId};
+pub use frame::{Frame, FrameError, Frames};
