@@ -1,7 +1,7 @@
 //! Keys of pipelined requests, hashed and fetched ahead: see `fawn_store::Store::warm`.
 
+use crate::backend::Backend;
 use crate::route::Route;
-use crate::stores::Stores;
 use fawn_memcache::Upcoming;
 use fawn_ring::Key;
 
@@ -33,7 +33,7 @@ impl Ahead {
     }
 
     /// Looks at the next keys, and warms those that belong to loop `number`, whose stores are `stores`.
-    pub fn look(&mut self, upcoming: Upcoming<'_>, route: &Route, number: usize, stores: &impl Stores) {
+    pub fn look(&mut self, upcoming: Upcoming<'_>, route: &Route, number: usize, stores: &impl Backend) {
         self.forget();
         let place = |name: &[u8]| (name.as_ptr().addr(), name.len(), route.position(name));
         self.keys.extend(upcoming.take(AHEAD).map(place));
@@ -47,8 +47,8 @@ impl Ahead {
     }
 
     /// Warms keys, each told with its store among `stores`, unless it is only one.
-    pub fn warm(&mut self, keys: impl Iterator<Item = (usize, Key)>, stores: &impl Stores) {
-        self.groups.resize_with(stores.count(), Vec::new);
+    pub fn warm(&mut self, keys: impl Iterator<Item = (usize, Key)>, stores: &impl Backend) {
+        self.groups.resize_with(stores.stores(), Vec::new);
         let mut count = 0;
         for (store, key) in keys {
             self.groups[store].push(key);

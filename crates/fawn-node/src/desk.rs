@@ -1,12 +1,13 @@
 //! What a loop does with one connection at a time: work on its input, send its answers, watch its socket.
 
+use crate::backend::{Backend, Gates as _};
 use crate::connection::{Connection, Pause, Received};
 use crate::dispatch::{Core, NoRoom};
 use crate::slab::Token;
-use crate::stores::Stores;
 use rustix::event::epoll::{self, EventData};
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Bytes of the shared receive buffer.
 const RECEIVE_BYTES: usize = 64 << 10;
@@ -62,11 +63,11 @@ impl Queues {
 }
 
 /// A loop's working place.
-pub struct Desk<S: Stores> {
+pub struct Desk<B: Backend> {
     /// What requests touch.
-    pub core: Core<S>,
+    pub core: Core<B>,
     /// The loop's epoll set.
-    pub epoll: OwnedFd,
+    pub epoll: Arc<OwnedFd>,
     /// Connections whose front waits for a sync.
     pub gated: Vec<Token>,
     /// Connections that wait for room.
@@ -83,9 +84,9 @@ pub struct Desk<S: Stores> {
     cipher: Vec<u8>,
 }
 
-impl<S: Stores> Desk<S> {
+impl<B: Backend> Desk<B> {
     /// A working place for `core`, with the sockets of `epoll`.
-    pub fn new(core: Core<S>, epoll: OwnedFd) -> Self {
+    pub fn new(core: Core<B>, epoll: Arc<OwnedFd>) -> Self {
         let credit = (0..core.exchange.loops()).map(|_| VecDeque::new()).collect();
         Self {
             core,
@@ -233,9 +234,9 @@ impl<S: Stores> Desk<S> {
         if !conn.flow.answers.is_empty() {
             let pressed = core.output_bytes >= core.bytes_limit / 2;
             let stream_above = if pressed { 0 } else { core.whole_answer_bytes - 1 };
-            let stores = &core.owner.stores;
-            let durable = |store| stores.durable(usize::from(store));
-            conn.flow.answers.release(durable, stream_above, &mut core.out, &mut core.owner.pool);
+            let (pool, gates) = core.owner.lend();
+            let durable = |store| gates.durable(usize::from(store));
+            conn.flow.answers.release(durable, stream_above, &mut core.out, pool);
             if !conn.gated && conn.flow.answers.front_gate().is_some() {
                 conn.gated = true;
                 self.gated.push(conn.flow.token);
@@ -361,7 +362,7 @@ impl<S: Stores> Desk<S> {
         if wanted != conn.interest {
             conn.interest = wanted;
             let data = EventData::new_u64(conn.flow.token.to_u64());
-            epoll::modify(&self.epoll, &conn.socket, data, wanted).expect("a watched socket can be watched otherwise");
+            epoll::modify(&*self.epoll, &conn.socket, data, wanted).expect("a watched socket can be watched otherwise");
         }
     }
 

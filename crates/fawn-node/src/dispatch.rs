@@ -6,16 +6,16 @@
 
 use crate::ahead::Ahead;
 use crate::answers::{Filled, Finish};
+use crate::backend::Backend;
 use crate::clock::Now;
 use crate::connection::{Deferred, Flow, Line, Listing, Pause};
 use crate::counters::Counters;
 use crate::exchange::{Ask, Exchange, Place};
 use crate::operate::{self, Keyed};
-use crate::owner::{Client, Listed, Owner, Ran};
+use crate::owner::{Client, Listed, Ran};
 use crate::report;
 use crate::route::Route;
 use crate::shared::Shared;
-use crate::stores::Stores;
 use fawn_memcache::{Answer, Command, Detail, Dump, Event, Request, Session, Stats, lines};
 use fawn_ring::Key;
 use fawn_store::Gate;
@@ -30,11 +30,11 @@ const MOST_WAITING_ANSWERS: usize = 4096;
 const FEW_MISSING: usize = 16;
 
 /// Everything of a loop that the requests of its connections touch.
-pub struct Core<S: Stores> {
+pub struct Core<B: Backend> {
     /// The loop's number.
     pub number: usize,
-    /// Its stores.
-    pub owner: Owner<S>,
+    /// Who carries out what they ask.
+    pub owner: B,
     /// Its links to other loops.
     pub exchange: Exchange,
     /// Which loop and store owns a key.
@@ -82,7 +82,7 @@ impl From<NoRoom> for Pause {
     }
 }
 
-impl<S: Stores> Core<S> {
+impl<B: Backend> Core<B> {
     /// Works on requests of `input` until one has to wait for something. Returns how many bytes are done with, and
     /// what the connection waits for.
     pub fn process(&mut self, session: &mut Session, flow: &mut Flow, input: &[u8]) -> (usize, Pause) {
@@ -110,7 +110,7 @@ impl<S: Stores> Core<S> {
             }
             if self.ahead.is_over() && used < input.len() {
                 let upcoming = session.upcoming(&input[used..]);
-                self.ahead.look(upcoming, &self.route, self.number, &self.owner.stores);
+                self.ahead.look(upcoming, &self.route, self.number, &self.owner);
             }
             let step = session.next(&input[used..]);
             used += step.consumed;
@@ -260,7 +260,7 @@ impl<S: Stores> Core<S> {
         let keyed = Keyed { key, name: request.key, command: request.command, responder: request.responder };
         if home == self.number {
             let start = self.out.len();
-            match self.owner.run(store, &keyed, self.now, usize::MAX, &mut self.out) {
+            match self.owner.run(store, &keyed, flow.token, self.now, usize::MAX, &mut self.out) {
                 Ran::Done { gate, failed } => self.finish(flow, start, store, gate, failed),
                 Ran::Later(ticket) => {
                     let place = self.wait(flow);
@@ -284,7 +284,7 @@ impl<S: Stores> Core<S> {
     /// An answer, or its part for one key of a line, is in the output from `start` on.
     #[inline]
     fn finish(&mut self, flow: &mut Flow, start: usize, store: usize, gate: Gate, failed: bool) {
-        let mut held = gate > Gate::NONE && gate > self.owner.stores.durable(store);
+        let mut held = gate > Gate::NONE && gate > self.owner.durable(store);
         let mut failed = failed;
         if held && self.owner.is_stopped(store) {
             held = false;
@@ -308,7 +308,7 @@ impl<S: Stores> Core<S> {
 
     fn finish_later(&mut self, flow: &mut Flow, start: usize, gate: Option<(u16, Gate)>, failed: bool) {
         match flow.line {
-            None => flow.answers.push(&self.out[start..], gate, &mut self.owner.pool),
+            None => flow.answers.push(&self.out[start..], gate, self.owner.pool()),
             Some(line) => {
                 let part = self.out.split_off(start);
                 let answer = match line {
@@ -319,7 +319,7 @@ impl<S: Stores> Core<S> {
                     let number = flow.answers.wait_for_part(answer);
                     flow.broken |= flow.answers.fill(answer, number, part, true) == Filled::Broken;
                 } else {
-                    flow.answers.extend(answer, &part, gate, &mut self.owner.pool);
+                    flow.answers.extend(answer, &part, gate, self.owner.pool());
                 }
             }
         }
@@ -329,7 +329,7 @@ impl<S: Stores> Core<S> {
     /// Moves a line of keys from the output into the queue.
     fn queue_line(&mut self, flow: &mut Flow, start: usize) -> u64 {
         let answer = flow.answers.open(Finish::Suffix(b""));
-        flow.answers.extend(answer, &self.out[start..], None, &mut self.owner.pool);
+        flow.answers.extend(answer, &self.out[start..], None, self.owner.pool());
         self.out.truncate(start);
         flow.line = Some(Line::Queued(answer));
         answer
@@ -378,7 +378,7 @@ impl<S: Stores> Core<S> {
         }
     }
 
-    fn peers(&self) -> impl Iterator<Item = usize> + use<S> {
+    fn peers(&self) -> impl Iterator<Item = usize> + use<B> {
         let own = self.number;
         (0..self.exchange.loops()).filter(move |peer| *peer != own)
     }
@@ -409,7 +409,7 @@ impl<S: Stores> Core<S> {
         let answer = flow.answers.open(Finish::Suffix(b""));
         let part = flow.answers.wait_for_part(answer);
         self.ask_everyone(flow, answer, Ask::FlushAll { at_unix, quiet });
-        flow.answers.extend(answer, &self.out[start..], None, &mut self.owner.pool);
+        flow.answers.extend(answer, &self.out[start..], None, self.owner.pool());
         self.out.truncate(start);
         flow.answers.close(answer);
         let place = Place { connection: flow.token, answer, part };
@@ -447,8 +447,8 @@ impl<S: Stores> Core<S> {
             return Ok(());
         }
         let answer = flow.answers.open(Finish::Gather(kind as u8));
-        let own = report::encode(&self.owner.stores.figures(self.now));
-        flow.answers.extend(answer, &own, None, &mut self.owner.pool);
+        let own = report::encode(&self.owner.figures(self.now));
+        flow.answers.extend(answer, &own, None, self.owner.pool());
         self.ask_everyone(flow, answer, Ask::Figures);
         if let Filled::Gathered(tag) = flow.answers.close(answer) {
             self.gather(flow, answer, tag);
@@ -505,7 +505,7 @@ impl<S: Stores> Core<S> {
         };
         if listed.failed || listing.store == self.route.stores() {
             flow.listing = None;
-            flow.answers.push(end.as_bytes(), None, &mut self.owner.pool);
+            flow.answers.push(end.as_bytes(), None, self.owner.pool());
         }
     }
 }

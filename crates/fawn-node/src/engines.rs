@@ -1,6 +1,7 @@
 //! The stores of one loop on real flash: an [`Engine`] and a [`Reader`] each, and one thread for the files of large
 //! values.
 
+use crate::backend::Gates;
 use crate::clock::Now;
 use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
 use crate::values::ValueWriter;
@@ -144,6 +145,13 @@ impl Engines {
     }
 }
 
+impl Gates for Engines {
+    #[inline]
+    fn durable(&self, store: usize) -> Gate {
+        self.stores[store].store_ref().durable()
+    }
+}
+
 impl Stores for Engines {
     type Read = store::Read;
     type Reads = Readers;
@@ -228,11 +236,6 @@ impl Stores for Engines {
 
     fn wants_turn(&self) -> bool {
         self.asked || !self.news.is_empty()
-    }
-
-    #[inline]
-    fn durable(&self, store: usize) -> Gate {
-        self.stores[store].store_ref().durable()
     }
 
     fn turn(&mut self, now: Now) -> Turn {

@@ -11,6 +11,7 @@ mod stop;
 
 use crate::advice::Advice;
 use crate::ahead::Ahead;
+use crate::backend::{Backend, Given, Sizes, WATCHED};
 use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::counters::Counters;
@@ -18,11 +19,10 @@ use crate::desk::{Desk, Queue};
 use crate::dispatch::Core;
 use crate::exchange::Exchange;
 use crate::listen::Listener;
-use crate::owner::{Owner, Sizes};
 use crate::route::Route;
 use crate::shared::Shared;
 use crate::slab::{Slab, Token};
-use crate::stores::{Reads, Stores, Turn};
+use crate::stores::Turn;
 use crate::sweep::Sweep;
 use fawn_store::Gate;
 use rustix::event::Timespec;
@@ -52,15 +52,11 @@ const ACCEPTS_A_TURN: usize = 64;
 /// `epoll_data` of what is not a connection; connections' are 2^32 and above.
 const WAKE: u64 = 0;
 
-const STORES: u64 = 1;
-
-const READS: u64 = 2;
-
 const LISTENERS: u64 = 16;
 
 /// One event loop.
-pub struct EventLoop<S: Stores> {
-    desk: Desk<S>,
+pub struct EventLoop<B: Backend> {
+    desk: Desk<B>,
     connections: Slab<Connection>,
     /// The first loop accepts for all; taken away when the node stops.
     listeners: Vec<Listener>,
@@ -74,7 +70,6 @@ pub struct EventLoop<S: Stores> {
     durable: Vec<Gate>,
     /// What the stores said in their last turn.
     turn: Turn,
-    reads_ready: bool,
     sweep: Sweep,
     advice: Advice,
     /// When the node began to stop, in milliseconds.
@@ -87,13 +82,11 @@ pub struct EventLoop<S: Stores> {
 }
 
 /// What a loop is made of.
-pub struct Parts<S: Stores> {
+pub struct Parts<B: Backend> {
     /// Its number.
     pub number: usize,
-    /// Its stores.
-    pub stores: S,
-    /// Their reads.
-    pub reads: S::Reads,
+    /// Its backend.
+    pub seed: B::Seed,
     /// Its links.
     pub exchange: Exchange,
     /// The route.
@@ -104,33 +97,35 @@ pub struct Parts<S: Stores> {
     pub listeners: Vec<Listener>,
 }
 
-impl<S: Stores> EventLoop<S> {
+impl<B: Backend> EventLoop<B> {
     /// A loop of `parts`.
     ///
     /// # Errors
     /// What the system says to a new epoll set.
-    pub fn new(parts: Parts<S>) -> Result<Self, Errno> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+    pub fn new(parts: Parts<B>) -> Result<Self, Errno> {
+        let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
         let edge = EventFlags::IN | EventFlags::ET;
-        epoll::add(&epoll, parts.exchange.wake(), EventData::new_u64(WAKE), edge)?;
-        for descriptor in parts.stores.descriptors() {
-            epoll::add(&epoll, descriptor, EventData::new_u64(STORES), edge)?;
-        }
-        for descriptor in parts.reads.descriptors() {
-            epoll::add(&epoll, descriptor, EventData::new_u64(READS), edge)?;
-        }
+        epoll::add(&*epoll, parts.exchange.wake(), EventData::new_u64(WAKE), edge)?;
         for (at, listener) in parts.listeners.iter().enumerate() {
-            epoll::add(&epoll, &listener.socket, EventData::new_u64(LISTENERS + at as u64), EventFlags::IN)?;
+            epoll::add(&*epoll, &listener.socket, EventData::new_u64(LISTENERS + at as u64), EventFlags::IN)?;
         }
         let (shared, clock) = (parts.shared, Clock::start());
         let counters: Arc<Counters> = Arc::clone(&shared.counters[parts.number]);
         let loops = parts.exchange.loops();
-        let count = parts.stores.count();
         let bytes_limit = (shared.limits.buffered_bytes / 4 / loops).max(1);
         let sizes = Sizes { value: shared.options.max_item_bytes, large: bytes_limit / 4 };
+        let given = Given {
+            number: parts.number,
+            counters: Arc::clone(&counters),
+            route: &parts.route,
+            sizes,
+            epoll: Arc::clone(&epoll),
+        };
+        let owner = B::make(parts.seed, given)?;
+        let count = owner.stores();
         let core = Core {
             number: parts.number,
-            owner: Owner::new(parts.stores, parts.reads, Arc::clone(&counters), (parts.number, &parts.route), sizes),
+            owner,
             exchange: parts.exchange,
             route: parts.route,
             counters,
@@ -158,7 +153,6 @@ impl<S: Stores> EventLoop<S> {
             dirty: Vec::new(),
             durable: vec![Gate::NONE; count],
             turn: Turn { more: true, ..Turn::default() },
-            reads_ready: false,
             sweep: Sweep::default(),
             advice: Advice::default(),
             stopping_since: None,
@@ -180,8 +174,7 @@ impl<S: Stores> EventLoop<S> {
                     break;
                 }
             } else {
-                // Whether reads have come back is asked of the kernel only with the next events.
-                self.reads_ready = true;
+                self.desk.core.owner.look_again();
             }
             done += self.turn(&events[done..]);
         }
@@ -190,7 +183,7 @@ impl<S: Stores> EventLoop<S> {
         if self.gave_up {
             self.desk.core.owner.forget_reads();
         }
-        if let Err(why) = self.desk.core.owner.stores.stop() {
+        if let Err(why) = self.desk.core.owner.stop() {
             shared.fail(why);
         }
     }
@@ -215,7 +208,7 @@ impl<S: Stores> EventLoop<S> {
                 timeout = Some(timespec(0));
             }
         }
-        let result = epoll::wait(&self.desk.epoll, rustix::buffer::spare_capacity(events), timeout.as_ref());
+        let result = epoll::wait(&*self.desk.epoll, rustix::buffer::spare_capacity(events), timeout.as_ref());
         if sleeps {
             core.exchange.wake().awake();
         }
@@ -229,7 +222,7 @@ impl<S: Stores> EventLoop<S> {
     fn timeout_ms(&self) -> Option<u64> {
         let now = self.desk.core.now.ms;
         if self.turn.more
-            || self.desk.core.owner.stores.wants_turn()
+            || self.desk.core.owner.wants_turn()
             || !self.dirty.is_empty()
             || self.desk.may_resume()
             || !self.desk.core.own_asks.is_empty()
@@ -268,7 +261,7 @@ impl<S: Stores> EventLoop<S> {
         // What was begun or granted room since.
         self.hand_out();
         if let Err(why) = self.desk.core.owner.submit(self.desk.core.now) {
-            self.desk.core.shared.fail(format!("reads can no longer be started: {why}"));
+            self.desk.core.shared.fail(why);
         }
         let woken = self.desk.core.exchange.send();
         self.advise();
@@ -287,8 +280,8 @@ impl<S: Stores> EventLoop<S> {
     fn on_event(&mut self, event: &Event) {
         let (data, flags) = (event.data.u64(), event.flags);
         match data {
-            WAKE | STORES => {}
-            READS => self.reads_ready = true,
+            WAKE => {}
+            WATCHED.. => self.desk.core.owner.on_event(data, flags, self.desk.core.now),
             LISTENERS..0x1_0000_0000 => self.accept((data - LISTENERS) as usize),
             _ => self.on_socket(Token::from_u64(data), flags),
         }
@@ -329,17 +322,15 @@ impl<S: Stores> EventLoop<S> {
     /// Lets the stores work, and works off reads that came back.
     fn stores_turn(&mut self) {
         let core = &mut self.desk.core;
-        if std::mem::take(&mut self.reads_ready)
-            && let Err(why) = core.owner.complete_reads(core.now)
-        {
-            core.shared.fail(format!("reads no longer come back: {why}"));
-        }
         self.turn = core.owner.turn(core.now);
+        if let Some(why) = self.turn.failed.take() {
+            core.shared.fail(why);
+        }
         for (store, why) in std::mem::take(&mut self.turn.stopped) {
             self.fail_gates(store, &why);
         }
         let core = &self.desk.core;
-        let durable = |store| core.owner.stores.durable(store);
+        let durable = |store| core.owner.durable(store);
         if (0..self.durable.len()).any(|store| durable(store) != self.durable[store]) {
             for (store, held) in self.durable.iter_mut().enumerate() {
                 *held = durable(store);
@@ -408,7 +399,7 @@ impl<S: Stores> EventLoop<S> {
             return;
         }
         let (options, refusals) = (&core.shared.options, core.shared.totals().store_no_memory);
-        let space = self.advice.on_space(&core.owner.stores.figures(core.now), options);
+        let space = self.advice.on_space(&core.owner.figures(core.now), options);
         let memory = self.advice.on_memory(refusals, core.now.ms, options);
         for text in [space, memory].into_iter().flatten() {
             tracing::warn!("{text}");

@@ -1,5 +1,6 @@
 //! Stores in memory for tests, which can be told to be cold, busy, loading, slow to commit or broken.
 
+use crate::backend::Gates;
 use crate::clock::Now;
 use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
 use fawn_ring::Key;
@@ -159,6 +160,12 @@ impl One {
     }
 }
 
+impl Gates for Fake {
+    fn durable(&self, store: usize) -> Gate {
+        Gate(self.stores[store].durable)
+    }
+}
+
 impl Stores for Fake {
     type Read = FakeRead;
     type Reads = FakeReads;
@@ -294,10 +301,6 @@ impl Stores for Fake {
 
     fn wants_turn(&self) -> bool {
         !self.news.is_empty() || (!self.values.is_empty() && !self.knobs.is(|knobs| &knobs.values_held))
-    }
-
-    fn durable(&self, store: usize) -> Gate {
-        Gate(self.stores[store].durable)
     }
 
     fn turn(&mut self, _: Now) -> Turn {

@@ -35,6 +35,7 @@ mod advice;
 mod ahead;
 mod answers;
 mod auth;
+mod backend;
 mod clock;
 mod connection;
 mod counters;

@@ -26,6 +26,7 @@ macro_rules! bench {
     };
 }
 
+mod backend;
 mod flush;
 mod keys;
 mod listing;
@@ -41,6 +42,7 @@ use listing::ScanTask;
 use room::Room;
 
 use crate::answers::Pool;
+use crate::backend::Sizes;
 use crate::clock::Now;
 use crate::counters::Counters;
 use crate::exchange::Place;
@@ -242,6 +244,8 @@ pub struct Owner<S: Stores> {
     flushed: u64,
     /// By store: records appended.
     appends: Vec<u64>,
+    /// Reads may have come back.
+    reads_ready: bool,
     /// Reads never come back any more; why.
     reads_failed: Option<String>,
     /// Bytes of large values being read and written, and how many may be read at a time.
@@ -262,15 +266,6 @@ pub struct Owner<S: Stores> {
     secret: Secret,
     max_value_bytes: usize,
     scratch: Vec<u8>,
-}
-
-/// Bounds of an owner, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    /// Largest value.
-    pub value: usize,
-    /// Bytes of large values that may be read at a time, unless it is one.
-    pub large: usize,
 }
 
 impl<S: Stores> Owner<S> {
@@ -300,6 +295,7 @@ impl<S: Stores> Owner<S> {
             flushes: Vec::new(),
             flushed: 0,
             appends: vec![0; count],
+            reads_ready: false,
             reads_failed: None,
             large_bytes: 0,
             large_limit: sizes.large,

@@ -6,12 +6,13 @@
 //! connection with nothing left to send is granted room as long as what is on its way to clients stays within bounds:
 //! their reading makes room, or else the stall time-out. No two connections ever wait for each other.
 
+use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::desk::Desk;
 use crate::dispatch::Core;
 use crate::exchange::Place;
 use crate::slab::Token;
-use crate::stores::{Stores, Ticket};
+use crate::stores::Ticket;
 
 /// A large answer that waits for room.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,7 @@ pub struct Want {
 /// wait for it, and an answer of this connection for that put.
 const LONG_MS: u64 = 1000;
 
-impl<S: Stores> Core<S> {
+impl<B: Backend> Core<B> {
     /// Whether any large answer may come.
     fn has_room_for_any(&self) -> bool {
         self.output_bytes + self.granted_bytes < self.bytes_limit / 2
@@ -57,7 +58,7 @@ impl<S: Stores> Core<S> {
     }
 }
 
-impl<S: Stores> Desk<S> {
+impl<B: Backend> Desk<B> {
     /// An answer to the connection is large.
     pub fn wanted(&mut self, conn: &mut Connection, want: Want) {
         let wants = &mut conn.flow.wants;

@@ -1,5 +1,6 @@
 //! Starting and stopping a node: listeners, threads, signals.
 
+use crate::backend::Backend;
 use crate::clock::Clock;
 use crate::engines::{Engines, Readers};
 use crate::error::ServeError;
@@ -7,9 +8,9 @@ use crate::event_loop::{EventLoop, Parts};
 use crate::exchange;
 use crate::listen;
 use crate::options::ServeOptions;
+use crate::owner::Owner;
 use crate::route::Route;
 use crate::shared::{Access, Shared};
-use crate::stores::Stores;
 use fawn_flash::{Caching, Directory, Engine, Reader, ReaderOptions};
 use fawn_ring::Secret;
 use fawn_store::Options;
@@ -33,13 +34,13 @@ fn in_flight(loops: usize) -> usize {
 }
 
 /// The stores of all loops, as the node opens them.
-pub struct Opened<S: Stores> {
+pub struct Opened<B: Backend> {
     /// The key space's secret.
     pub secret: Secret,
     /// Stores in the directory; loop L serves those whose number modulo the loops is L.
     pub stores: usize,
     /// By loop.
-    pub loops: Vec<(S, S::Reads)>,
+    pub loops: Vec<B::Seed>,
     /// For `stats`.
     pub facts: Vec<(&'static str, String)>,
 }
@@ -58,15 +59,10 @@ impl Running {
     ///
     /// # Errors
     /// [`ServeError`]; nothing runs then.
-    pub fn start<S>(
+    pub fn start<B: Backend + Send + 'static>(
         options: &ServeOptions,
-        open: impl FnOnce() -> Result<Opened<S>, ServeError>,
-    ) -> Result<Self, ServeError>
-    where
-        S: Stores + Send + 'static,
-        S::Read: Send,
-        S::Reads: Send,
-    {
+        open: impl FnOnce() -> Result<Opened<B>, ServeError>,
+    ) -> Result<Self, ServeError> {
         let mut listeners = listen::open_all(options)?;
         let addresses = listeners.iter().map(|listener| listener.name.clone()).collect();
         let access = Access::read(options)?;
@@ -76,10 +72,10 @@ impl Running {
         let route = Route::new(opened.secret, opened.stores, opened.loops.len());
         let shared = Arc::new(Shared::new(options.clone(), access, wakes, opened.facts));
         let mut loops = Vec::new();
-        for (number, ((stores, reads), exchange)) in opened.loops.into_iter().zip(links).enumerate() {
+        for (number, (seed, exchange)) in opened.loops.into_iter().zip(links).enumerate() {
             let shared = Arc::clone(&shared);
             let listeners = std::mem::take(&mut listeners);
-            let parts = Parts { number, stores, reads, exchange, route, shared, listeners };
+            let parts: Parts<B> = Parts { number, seed, exchange, route, shared, listeners };
             loops.push(EventLoop::new(parts).map_err(ServeError::system("make an epoll set"))?);
         }
         let mut running = Self { shared, threads: Vec::new(), addresses };
@@ -199,7 +195,7 @@ pub fn start(options: &ServeOptions) -> Result<(Running, Directory), ServeError>
 }
 
 /// Opens the directory and its stores, all at once.
-fn open(options: &ServeOptions) -> Result<(Directory, Opened<Engines>), ServeError> {
+fn open(options: &ServeOptions) -> Result<(Directory, Opened<Owner<Engines>>), ServeError> {
     let directory = Directory::open(&options.dir, options.threads.get()).map_err(refused)?;
     let stores = directory.stores();
     let loops = options.threads.get().min(stores);

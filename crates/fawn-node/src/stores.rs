@@ -2,6 +2,7 @@
 //! datastore. Production stands on `fawn_flash`; tests put a store behind it that is cold, busy, loading or slow to
 //! commit on command.
 
+use crate::backend::Gates;
 use crate::clock::Now;
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, FlashError};
@@ -72,6 +73,8 @@ pub struct Turn {
     pub due_ms: Option<u64>,
     /// Stores that have stopped: their numbers in the loop, and why.
     pub stopped: Vec<(usize, String)>,
+    /// Nothing can be read any more: why.
+    pub failed: Option<String>,
 }
 
 /// Names an operation that waits.
@@ -113,7 +116,7 @@ pub trait Reads {
 }
 
 /// The stores of one loop. None of its calls blocks. Stores are counted from 0 within the loop.
-pub trait Stores {
+pub trait Stores: Gates {
     /// A lookup that needs a read. Each one is finished or abandoned.
     type Read;
     /// Carries the reads out.
@@ -171,9 +174,6 @@ pub trait Stores {
 
     /// Whether something was asked of the stores that only a [`turn`](Self::turn) begins.
     fn wants_turn(&self) -> bool;
-
-    /// Answers up to this gate may leave.
-    fn durable(&self, store: usize) -> Gate;
 
     /// Hands batches, events and work to and from the stores' helper threads.
     fn turn(&mut self, now: Now) -> Turn;

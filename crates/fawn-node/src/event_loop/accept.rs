@@ -1,10 +1,10 @@
 //! Accepting connections: the first loop takes them all and deals them out in turn.
 
 use super::{ACCEPTS_A_TURN, EventLoop, LISTENERS};
+use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::listen::Family;
 use crate::shared::Accepted;
-use crate::stores::Stores;
 use crate::tls::Secure;
 use fawn_memcache::{Limits as SessionLimits, Session, lines};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -13,7 +13,7 @@ use rustix::net::{SendFlags, SocketFlags, accept_with, send, sockopt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-impl<S: Stores> EventLoop<S> {
+impl<B: Backend> EventLoop<B> {
     pub(super) fn accept(&mut self, at: usize) {
         for _ in 0..ACCEPTS_A_TURN {
             let Some(listener) = self.listeners.get(at) else { return };
@@ -39,7 +39,7 @@ impl<S: Stores> EventLoop<S> {
     pub(super) fn stop_accepting(&mut self, until_ms: u64) {
         self.deaf_until_ms = Some(until_ms);
         for listener in &self.listeners {
-            let _ = epoll::delete(&self.desk.epoll, &listener.socket);
+            let _ = epoll::delete(&*self.desk.epoll, &listener.socket);
         }
     }
 
@@ -48,7 +48,7 @@ impl<S: Stores> EventLoop<S> {
             self.deaf_until_ms = None;
             for (at, listener) in self.listeners.iter().enumerate() {
                 let data = EventData::new_u64(LISTENERS + at as u64);
-                let _ = epoll::add(&self.desk.epoll, &listener.socket, data, EventFlags::IN);
+                let _ = epoll::add(&*self.desk.epoll, &listener.socket, data, EventFlags::IN);
             }
         }
     }
@@ -110,7 +110,7 @@ impl<S: Stores> EventLoop<S> {
         let conn = self.connections.get_mut(token).expect("the connection was just added");
         conn.flow.token = token;
         let data = EventData::new_u64(token.to_u64());
-        if let Err(error) = epoll::add(&self.desk.epoll, &conn.socket, data, EventFlags::IN) {
+        if let Err(error) = epoll::add(&*self.desk.epoll, &conn.socket, data, EventFlags::IN) {
             tracing::error!("a connection cannot be watched: {error}");
             self.close(token);
         }

@@ -3,6 +3,7 @@
 use super::{EventLoop, mark};
 use crate::ahead::AHEAD;
 use crate::answers::Filled;
+use crate::backend::Backend;
 use crate::connection::{Pause, end_name};
 use crate::dispatch::LISTING;
 use crate::exchange::{Ask, Head, Place};
@@ -10,12 +11,12 @@ use crate::operate::Keyed;
 use crate::owner::{Client, Done, Ran, UNASKED_BYTES};
 use crate::report;
 use crate::room::Want;
-use crate::stores::{Stores, Ticket};
+use crate::stores::Ticket;
 use fawn_memcache::report as lines;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{SocketAddrUnix, getpeername, getsockname};
 
-impl<S: Stores> EventLoop<S> {
+impl<B: Backend> EventLoop<B> {
     /// Takes what other loops ask and answer.
     pub(super) fn take_mail(&mut self) {
         for peer in 0..self.desk.core.exchange.loops() {
@@ -29,7 +30,7 @@ impl<S: Stores> EventLoop<S> {
                 for (number, (place, head, bytes)) in parcel.messages().enumerate() {
                     if number % AHEAD == 0 {
                         let core = &mut self.desk.core;
-                        core.ahead.warm(parcel.asked(number, AHEAD), &core.owner.stores);
+                        core.ahead.warm(parcel.asked(number, AHEAD), &core.owner);
                     }
                     let Head::Request(ask) = head else { unreachable!("the requests' ring holds requests") };
                     self.serve(peer, place, &ask, bytes);
@@ -41,7 +42,7 @@ impl<S: Stores> EventLoop<S> {
                 for (place, head, bytes) in parcel.messages() {
                     match head {
                         Head::Answer { failed, granted, .. } => {
-                            let bytes = self.desk.core.owner.pool.copy(bytes);
+                            let bytes = self.desk.core.owner.pool().copy(bytes);
                             self.fill(place, bytes, failed, granted);
                         }
                         Head::Wants { ticket, bytes } => self.wanted(place, peer, ticket, bytes),
@@ -61,21 +62,21 @@ impl<S: Stores> EventLoop<S> {
             Ask::Keyed { key, store, name_bytes, command, responder } => {
                 let (name, value) = bytes.split_at(usize::from(name_bytes));
                 let keyed = Keyed { key, name, command: Keyed::join(command, value), responder };
-                let mut out = core.owner.pool.take();
-                match core.owner.run(usize::from(store), &keyed, core.now, UNASKED_BYTES, &mut out) {
+                let mut out = core.owner.pool().take();
+                match core.owner.run(usize::from(store), &keyed, place.connection, core.now, UNASKED_BYTES, &mut out) {
                     Ran::Done { gate, failed } => {
                         let done = Done::to(&responder, client, out, failed);
                         core.owner.deliver_one(usize::from(store), gate, done);
                     }
                     Ran::Later(ticket) => {
-                        core.owner.pool.give(out);
+                        core.owner.pool().give(out);
                         core.owner.assign(ticket, client);
                     }
                 }
             }
             Ask::FlushAll { at_unix, quiet } => core.owner.flush_all(client, at_unix, quiet, core.now),
             Ask::Figures => {
-                let bytes = report::encode(&core.owner.stores.figures(core.now));
+                let bytes = report::encode(&core.owner.figures(core.now));
                 core.owner.deliver(Vec::new(), Done::of(client, bytes));
             }
             Ask::List { store, from, first, form } => {
@@ -128,7 +129,7 @@ impl<S: Stores> EventLoop<S> {
                     let (core, request_bytes) = (&mut self.desk.core, client.request_bytes);
                     let head = Head::Answer { failed, request_bytes, granted };
                     core.exchange.answer(home, client.place, head, &bytes);
-                    core.owner.pool.give(bytes);
+                    core.owner.pool().give(bytes);
                 }
             }
             let Some((Client { home, place, .. }, ticket, bytes)) = self.desk.core.owner.next_ask() else { return };

@@ -2,17 +2,17 @@
 
 use super::{EventLoop, mark};
 use crate::answers::Filled;
+use crate::backend::Backend;
 use crate::operate;
-use crate::stores::Stores;
 use rustix::event::epoll::EventFlags;
 
 /// Milliseconds in which operations come to their end once no connection is left.
 const SETTLING_MS: u64 = 1000;
 
-impl<S: Stores> EventLoop<S> {
+impl<B: Backend> EventLoop<B> {
     /// A store has stopped: what waits for it is answered with an error, and the node stops.
     pub(super) fn fail_gates(&mut self, store: usize, why: &str) {
-        let durable = self.desk.core.owner.stores.durable(store);
+        let durable = self.desk.core.owner.durable(store);
         let error = operate::stopped_line();
         for token in std::mem::take(&mut self.desk.gated) {
             if let Some(conn) = self.connections.get_mut(token) {

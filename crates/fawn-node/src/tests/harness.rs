@@ -2,6 +2,7 @@
 
 use crate::fake::{Fake, Knobs};
 use crate::options::ServeOptions;
+use crate::owner::Owner;
 use crate::server::{Opened, Running};
 use fawn_ring::Secret;
 use std::io::{Read, Write};
@@ -34,7 +35,7 @@ impl Node {
             let loops = (0..loops).map(|_| Fake::new(stores_each, &knobs)).collect::<Vec<_>>();
             Ok(Opened { secret: SECRET, stores: loops.len() * stores_each, loops, facts: Vec::new() })
         };
-        let running = Running::start(&options, open).unwrap();
+        let running = Running::start::<Owner<Fake>>(&options, open).unwrap();
         Self { knobs, running: Some(running) }
     }
 
