@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use fawn_store::flash::FlashError;
 use fawn_store::work::{Event, Work};
-use fawn_store::{Batch, Committed, OpenError, Opening, Options, Store};
+use fawn_store::{Batch, Committed, Maintenance, OpenError, Opening, Options, Store};
 
 use crate::clock;
 use crate::files::Files;
@@ -40,10 +40,88 @@ pub struct Polled {
     pub swapped: bool,
 }
 
+/// A store that an engine runs: a [`Store`], or what wraps one.
+pub trait Tended {
+    /// The store itself, for figures.
+    fn inner(&self) -> &Store;
+    /// As [`Store::tick`].
+    fn tick(&mut self, now: u32);
+    /// As [`Store::take_batch`].
+    fn take_batch(&mut self, now_ms: u64) -> Option<Batch>;
+    /// As [`Store::committed`].
+    fn committed(&mut self, committed: Committed);
+    /// As [`Store::take_work`].
+    fn take_work(&mut self) -> Option<Work>;
+    /// As [`Store::handle`].
+    fn handle(&mut self, event: Event);
+    /// As [`Store::step`].
+    fn step(&mut self, budget: usize) -> bool;
+    /// Why it has stopped, if it has.
+    fn stopped(&self) -> Option<String>;
+    /// As [`Store::hurry`].
+    fn hurry(&mut self);
+    /// As [`Store::is_idle`].
+    fn is_idle(&self) -> bool;
+    /// As [`Store::close`].
+    fn close(&mut self);
+    /// As [`Store::is_closed`].
+    fn is_closed(&self) -> bool;
+}
+
+impl Tended for Store {
+    fn inner(&self) -> &Store {
+        self
+    }
+
+    fn tick(&mut self, now: u32) {
+        Store::tick(self, now);
+    }
+
+    fn take_batch(&mut self, now_ms: u64) -> Option<Batch> {
+        Store::take_batch(self, now_ms)
+    }
+
+    fn committed(&mut self, committed: Committed) {
+        Store::committed(self, committed);
+    }
+
+    fn take_work(&mut self) -> Option<Work> {
+        Store::take_work(self)
+    }
+
+    fn handle(&mut self, event: Event) {
+        Store::handle(self, event);
+    }
+
+    fn step(&mut self, budget: usize) -> bool {
+        Store::step(self, budget)
+    }
+
+    fn stopped(&self) -> Option<String> {
+        Store::stopped(self).map(ToOwned::to_owned)
+    }
+
+    fn hurry(&mut self) {
+        Store::hurry(self);
+    }
+
+    fn is_idle(&self) -> bool {
+        Store::is_idle(self)
+    }
+
+    fn close(&mut self) {
+        Store::close(self);
+    }
+
+    fn is_closed(&self) -> bool {
+        Store::is_closed(self)
+    }
+}
+
 /// One store and the threads that work for it. Dropping it without [`close`](Self::close) is like a crash: what was
 /// acknowledged as durable is there at the next opening.
-pub struct Engine {
-    store: Store,
+pub struct Engine<S: Tended = Store> {
+    store: S,
     files: Arc<Files>,
     mailbox: Arc<Mailbox>,
     work: Option<Sender<Work>>,
@@ -85,7 +163,7 @@ impl Mailbox {
     }
 }
 
-impl Engine {
+impl Engine<Store> {
     /// Opens the store on `files`, or makes it, and starts its threads. `now` is the Unix second.
     ///
     /// # Errors
@@ -93,6 +171,16 @@ impl Engine {
     pub fn open(files: Arc<Files>, options: Options, now: u32) -> Result<(Self, Opening), OpenError> {
         let index = options.index;
         let (store, maintenance, opening) = Store::open(options, &*files, now)?;
+        Ok((Self::start(files, store, maintenance, index)?, opening))
+    }
+}
+
+impl<S: Tended> Engine<S> {
+    /// Starts the threads of a store that was opened on `files`; `index` names them.
+    ///
+    /// # Errors
+    /// [`FlashError::Io`] when the system has no thread or descriptor left.
+    pub fn start(files: Arc<Files>, store: S, maintenance: Maintenance, index: u32) -> Result<Self, FlashError> {
         let mailbox =
             Arc::new(Mailbox { signal: Signal::new()?, raised: AtomicBool::new(false), mail: Mutex::default() });
         let (work, work_inbox) = channel();
@@ -121,17 +209,17 @@ impl Engine {
             last_tick_ms: 0,
         };
         engine.hand_out_work();
-        Ok((engine, opening))
+        Ok(engine)
     }
 
     /// The store. After a round of requests, call [`poll`](Self::poll).
     #[inline]
-    pub fn store(&mut self) -> &mut Store {
+    pub fn store(&mut self) -> &mut S {
         &mut self.store
     }
 
     /// The store, to look at.
-    pub fn store_ref(&self) -> &Store {
+    pub fn store_ref(&self) -> &S {
         &self.store
     }
 
@@ -159,7 +247,7 @@ impl Engine {
     /// once a turn of the event loop. `now` is the Unix second, `now_ms` any monotonic clock.
     pub fn poll(&mut self, now: u32, now_ms: u64) -> Polled {
         let mut polled = Polled::default();
-        let merges = self.store.merges();
+        let merges = self.store.inner().merges();
         if let Some(mail) = self.mailbox.take() {
             if let Some(committed) = mail.committed {
                 self.store.committed(committed);
@@ -180,7 +268,7 @@ impl Engine {
             polled.more = self.installing;
             polled.retry |= !self.installing;
         }
-        polled.swapped = self.store.merges() > merges;
+        polled.swapped = self.store.inner().merges() > merges;
         self.hand_out_work();
         if let Some(batch) = self.store.take_batch(now_ms)
             && let Some(inbox) = &self.batches
@@ -196,7 +284,7 @@ impl Engine {
             return 0;
         }
         let tick = self.last_tick_ms + TICK_MS;
-        self.store.batch_deadline_ms().map_or(tick, |deadline| deadline.min(tick)).saturating_sub(now_ms)
+        self.store.inner().batch_deadline_ms().map_or(tick, |deadline| deadline.min(tick)).saturating_sub(now_ms)
     }
 
     fn hand_out_work(&mut self) {
@@ -218,14 +306,14 @@ impl Engine {
             self.mailbox.signal.drain();
             let polled = self.poll(clock::unix(), clock::monotonic_ms());
             if let Some(why) = self.store.stopped() {
-                return Err(FlashError::Io(why.to_owned()));
+                return Err(FlashError::Io(why));
             }
             if !closing && self.store.is_idle() {
                 closing = true;
                 self.store.close();
                 self.hand_out_work();
-            } else if self.store.cannot_stop_cleanly() {
-                let lost = self.store.stats().buffered_entries;
+            } else if self.store.inner().cannot_stop_cleanly() {
+                let lost = self.store.inner().stats().buffered_entries;
                 let why = format!("{}; up to {lost} records that were in memory alone are lost", FlashError::NoSpace);
                 return Err(FlashError::Io(why));
             } else if polled == Polled::default() {
@@ -236,7 +324,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl<S: Tended> Drop for Engine<S> {
     fn drop(&mut self) {
         (self.work, self.batches) = (None, None);
         for thread in self.threads.drain(..) {
@@ -248,7 +336,7 @@ impl Drop for Engine {
 
 /// An eventfd that is written when [`Engine::poll`] has something to take in, and never read: register it as
 /// `EPOLLIN | EPOLLET`.
-impl AsFd for Engine {
+impl<S: Tended> AsFd for Engine<S> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.mailbox.signal.as_fd()
     }

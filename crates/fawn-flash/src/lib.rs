@@ -25,7 +25,7 @@ mod transfer;
 
 pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, Items, PutIf, Scan};
 pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, interval_of, store_of};
-pub use engine::{Engine, Polled};
+pub use engine::{Engine, Polled, Tended};
 pub use fawn_store::{Ack, Stats};
 pub use files::{Caching, Files, OpenFile};
 pub use helper::guarded;

@@ -301,7 +301,7 @@ impl Stores for Engines {
 }
 
 /// Adds a store's figures to the loop's.
-fn add(figures: &mut Figures, stats: &Stats) {
+pub fn add(figures: &mut Figures, stats: &Stats) {
     for (name, number) in [
         ("fawn_stores", 1),
         ("fawn_entries", stats.entries),

@@ -37,6 +37,7 @@ mod answers;
 mod auth;
 mod backend;
 mod clock;
+pub mod cluster;
 mod connection;
 mod counters;
 mod desk;

@@ -8,12 +8,12 @@ mod large;
 mod tell;
 
 pub use large::{Held, Planned, finish_large, resume_large};
-pub use tell::{FLUSH_FAILED, item_size, stopped_line, unreadable, unwritable};
+pub use tell::{FLUSH_FAILED, count, hit_of, item_size, stopped_line, tell, ttl, unreadable, unwritable};
 #[cfg(test)]
 pub use tell::{NO_SPACE, STOPPED, UNREADABLE};
 
 use large::{blank, read_value, wants_file};
-use tell::{count, hit_of, refused, show, stopped, tell};
+use tell::{refused, show, stopped};
 
 use crate::clock::Now;
 use crate::counters::Counters;
@@ -117,7 +117,7 @@ pub struct Bench<'a> {
 }
 
 /// The command as an operation; `None` for `me`, which only looks.
-fn operation<'a>(command: &Command<'a>, now: u32) -> Option<Operation<'a>> {
+pub fn operation<'a>(command: &Command<'a>, now: u32) -> Option<Operation<'a>> {
     let expiry = |exptime: fawn_memcache::Exptime| exptime.absolute(now);
     Some(match command {
         Command::Get => Operation::Get,
@@ -233,7 +233,8 @@ impl<'a> Keyed<'a> {
         }
     }
 
-    fn write(&self, out: &mut Vec<u8>, answer: &Answer<'_>) {
+    /// Appends the answer.
+    pub fn write(&self, out: &mut Vec<u8>, answer: &Answer<'_>) {
         self.responder.write(out, self.name, answer);
     }
 }
@@ -365,7 +366,9 @@ fn plan<'a>(
     if let (Some(Outcome::Hit(hit)), Some(item)) = (outcome, item)
         && !hit.created
     {
-        keyed.write(out, &Answer::Hit(hit_of(keyed, &item, &hit, bench)));
+        let meta = matches!(keyed.command, Command::MetaGet(_));
+        let last = if meta { bench.recency.get(&keyed.key) } else { None };
+        keyed.write(out, &Answer::Hit(hit_of(&item, &hit, bench.now.unix, last)));
         if !matches!(keyed.command, Command::MetaGet(get) if get.untraced) {
             bench.recency.fetched(&keyed.key, now);
         }

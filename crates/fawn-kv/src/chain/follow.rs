@@ -50,7 +50,9 @@ pub(super) type Reading = (Wanted, AsOf);
 #[derive(Debug)]
 pub(super) struct Copying {
     /// Where the next part begins; `None`: nothing has come yet.
-    from: Option<Key>,
+    pub(super) from: Option<Key>,
+    /// Bytes that have come.
+    pub(super) bytes: u64,
     /// Only what was written after this is copied.
     since: Position,
     /// What was committed when the copy began: what is copied is as of then, or newer.
@@ -176,7 +178,7 @@ impl Replica {
     fn copy_all<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         took(Path::CopiedWhole);
         self.reset(context);
-        self.copying = Some(Copying { from: None, since: Position::default(), began: None, forgotten: Seq(0) });
+        self.copying = Some(Copying { from: None, bytes: 0, since: Position::default(), began: None, forgotten: Seq(0) });
     }
 
     /// Asks again for what has not come for long, and for what may be new.
@@ -271,6 +273,7 @@ impl Replica {
             copying.began = Some(meta);
         }
         copying.from = part.next;
+        copying.bytes += part.kept.iter().map(|kept| kept.bytes() as u64).sum::<u64>();
         copying.forgotten = copying.forgotten.max(part.forgotten);
         context.store.install(range, &part.kept);
         let bytes = part.kept.iter().map(Kept::bytes).sum();
@@ -401,7 +404,7 @@ impl Replica {
                 self.truncate(self.meta.committed, context);
                 let since = self.meta.committed;
                 took(Path::CopiedSince);
-                self.copying = Some(Copying { from: None, since, began: None, forgotten: Seq(0) });
+                self.copying = Some(Copying { from: None, bytes: 0, since, began: None, forgotten: Seq(0) });
                 return self.ask(context);
             }
             Given::Another => {

@@ -10,12 +10,13 @@
 //! * `feed`: records, marks and acknowledgements between neighbours.
 //! * `fence`: who is refused because a wedge has another owner.
 //! * `head`: requests. `tail`: gets, leases and barriers.
-//! * `stretch`: records in memory, `unsynced`: those that are not durable.
+//! * `figures`: how it does. `stretch`: records in memory, `unsynced`: those that are not durable.
 //! * `change`: seal, equalise, activate. `follow`: copies and catching up.
 
 mod change;
 mod disk;
 mod feed;
+mod figures;
 mod fence;
 mod flush;
 mod follow;

@@ -2,6 +2,7 @@
 
 use super::{Bench, Keyed, Step, Wait};
 use crate::counters::Counters;
+use crate::recency::Use;
 use fawn_kv::operation::{self as kv, Item, Outcome};
 use fawn_memcache::{Answer, Command, Debug, Hit, Limits, MetaGet, Mode, Number};
 use fawn_store::flash::FlashError;
@@ -9,10 +10,8 @@ use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Record};
 use fawn_store::{Gate, Refusal};
 
-pub(super) fn hit_of<'i>(keyed: &Keyed<'_>, item: &Item<'i>, hit: &kv::Hit, bench: &Bench<'_>) -> Hit<'i> {
-    let now = bench.now.unix;
-    let meta = matches!(keyed.command, Command::MetaGet(_));
-    let last = if meta { bench.recency.get(&keyed.key) } else { None };
+/// The hit that a client is shown: `hit` of `item`, whose key was last used at `last`.
+pub fn hit_of<'i>(item: &Item<'i>, hit: &kv::Hit, now: u32, last: Option<Use>) -> Hit<'i> {
     Hit {
         value: item.value,
         flags: item.flags,
@@ -30,7 +29,7 @@ pub(super) fn hit_of<'i>(keyed: &Keyed<'_>, item: &Item<'i>, hit: &kv::Hit, benc
 }
 
 /// Seconds left; `None` for never.
-pub(super) fn ttl(expiry: u32, now: u32) -> Option<u32> {
+pub fn ttl(expiry: u32, now: u32) -> Option<u32> {
     (expiry != 0).then(|| expiry.saturating_sub(now))
 }
 
@@ -120,7 +119,7 @@ pub fn unwritable<R>(keyed: &Keyed<'_>, error: &FlashError, counters: &Counters,
 }
 
 /// Writes an answer that does not show the current item.
-pub(super) fn tell(keyed: &Keyed<'_>, outcome: &Outcome, appended_cas: u64, now: u32, out: &mut Vec<u8>) {
+pub fn tell(keyed: &Keyed<'_>, outcome: &Outcome, appended_cas: u64, now: u32, out: &mut Vec<u8>) {
     let size = if let Command::Store(store) = &keyed.command { store.value.len() } else { 0 };
     let answer = match outcome {
         _ if matches!(keyed.command, Command::ValueTooLarge(_)) => Answer::TooLarge,
@@ -152,7 +151,7 @@ pub(super) fn tell(keyed: &Keyed<'_>, outcome: &Outcome, appended_cas: u64, now:
 }
 
 /// Counts a command by what it came to, as memcached does.
-pub(super) fn count(keyed: &Keyed<'_>, outcome: Option<&Outcome>, counters: &Counters) {
+pub fn count(keyed: &Keyed<'_>, outcome: Option<&Outcome>, counters: &Counters) {
     let Some(outcome) = outcome else { return };
     let found = !matches!(outcome, Outcome::NotFound | Outcome::Miss);
     let pair = |hits: &crate::counters::Counter, misses: &crate::counters::Counter| {

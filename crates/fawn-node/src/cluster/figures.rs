@@ -1,0 +1,80 @@
+//! What a seat tells the managers, and what `stats` shows of it.
+
+use super::seat::Seat;
+use crate::clock::Now;
+use crate::engines;
+use crate::stores::Figures;
+use fawn_kv::chain;
+use fawn_kv::link::Control;
+use fawn_kv::status::{LinkFigures, RangeFigures, Role, SeatFigures};
+
+/// Between two reports to the managers.
+const REPORT_MS: u64 = 1000;
+
+impl Seat {
+    /// Tells the managers how it does, once a second.
+    pub(super) fn report(&mut self, now: Now, at: chain::Now) {
+        if now.ms < self.told_ms + REPORT_MS || !self.links.has_leader() {
+            return;
+        }
+        self.told_ms = now.ms;
+        let figures = self.seat_figures(at);
+        self.links.tell_leader(&Control::Figures(figures));
+    }
+
+    fn seat_figures(&mut self, at: chain::Now) -> SeatFigures {
+        let links = self.links.figures().into_iter();
+        let links = links.map(|(to, is_up, waiting, traffic)| LinkFigures {
+            to,
+            is_up,
+            waiting_bytes: waiting as u64,
+            dropped: traffic.dropped,
+        });
+        let mut figures = SeatFigures { seat: self.seat, links: links.collect(), ..SeatFigures::default() };
+        if let Some(front) = &self.front {
+            figures.wedges = front.served(at.us).count() as u32;
+        }
+        let Some(node) = &self.node else { return figures };
+        let stats = node.store().flash().store().stats();
+        figures.ranges = node.replicas().map(|(_, replica)| replica.figures()).collect();
+        figures.lease_ms = node.lease().until_us.saturating_sub(at.us) / 1000;
+        figures.live_bytes = stats.live_bytes;
+        figures.used_bytes = stats.segment_file_bytes;
+        figures.free_bytes = stats.device_free_bytes;
+        figures.items = stats.entries;
+        figures.trouble = node.other_cluster().map(|other| other.to_string()).or_else(|| node.store().stopped());
+        figures
+    }
+}
+
+/// Figures of a seat for `stats`.
+pub(super) fn of(seat: &Seat, _: Now) -> Figures {
+    let mut figures = Figures::default();
+    if let Some(front) = &seat.front {
+        let counts = front.counts();
+        for (name, number) in [
+            ("fawn_front_cache_hits", counts.hits),
+            ("fawn_front_misses", counts.misses),
+            ("fawn_front_joined", counts.joined),
+            ("fawn_front_forwards", counts.forwards),
+            ("fawn_front_takeovers", counts.takeovers),
+            ("fawn_front_busy", counts.busy),
+            ("fawn_front_timed_out", counts.timed_out),
+            ("fawn_front_in_flight", front.in_flight() as u64),
+        ] {
+            figures.numbers.push((name.to_owned(), number));
+        }
+    }
+    if let Some(node) = &seat.node {
+        engines::add(&mut figures, &node.store().flash().store().stats());
+        let ranges: Vec<RangeFigures> = node.replicas().map(|(_, replica)| replica.figures()).collect();
+        let count = |is: fn(&Role) -> bool| ranges.iter().filter(|range| is(&range.role)).count() as u64;
+        figures.numbers.extend([
+            ("fawn_ranges".to_owned(), ranges.len() as u64),
+            ("fawn_ranges_head".to_owned(), count(|role| matches!(role, Role::Head | Role::Alone))),
+            ("fawn_ranges_tail".to_owned(), count(|role| matches!(role, Role::Tail | Role::Alone))),
+            ("fawn_ranges_learner".to_owned(), count(|role| matches!(role, Role::Learner))),
+        ]);
+    }
+    figures
+}

@@ -1,0 +1,181 @@
+//! One connection to another party of the cluster: its socket, frames that are not whole yet, frames that are not sent yet.
+
+use fawn_kv::inbox::Lane;
+use fawn_kv::link::{Control, Frame, FrameError, Frames, Party, frame};
+use rustix::event::epoll::EventFlags;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+/// A buffer that is empty keeps no more than this, in bytes.
+const KEEP_BYTES: usize = 1 << 20;
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is being made.
+    Connecting,
+    /// This side has called, and waits for the answer.
+    Calling,
+    /// This side was called, and waits to hear by whom.
+    Called,
+    /// Both know each other.
+    Up,
+}
+
+/// What receiving came to.
+#[derive(Debug)]
+pub enum Received {
+    /// There may be more.
+    More,
+    /// There is no more now.
+    Drained,
+    /// The connection is over.
+    Over,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Link {
+    socket: OwnedFd,
+    /// How far it is.
+    pub state: State,
+    /// Who is at the other end; of one that was called, whoever should be.
+    pub party: Option<Party>,
+    /// What goes over it, if it is one of two.
+    pub lane: Lane,
+    /// This side has called.
+    pub called: bool,
+    frames: Frames,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    sent: usize,
+    /// When bytes came last, in milliseconds.
+    pub heard_ms: u64,
+    /// When it began, in milliseconds.
+    pub began_ms: u64,
+    /// What epoll watches for.
+    pub interest: EventFlags,
+    /// It is to be closed once what is to be sent is.
+    pub closes: bool,
+    /// It has something to send, and is in the list of those.
+    pub dirty: bool,
+}
+
+impl Link {
+    /// A connection that was made, or is being made, at `now_ms`.
+    pub fn new(socket: OwnedFd, state: State, party: Option<Party>, lane: Lane, now_ms: u64) -> Self {
+        Self {
+            socket,
+            state,
+            party,
+            lane,
+            called: state != State::Called,
+            frames: Frames::default(),
+            input: Vec::new(),
+            output: Vec::new(),
+            sent: 0,
+            heard_ms: now_ms,
+            began_ms: now_ms,
+            interest: EventFlags::empty(),
+            closes: false,
+            dirty: false,
+        }
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    /// Both know each other from here on.
+    pub fn stands(&mut self, party: Party) {
+        self.state = State::Up;
+        self.party = Some(party);
+        self.frames = if matches!(party, Party::Seat(_) | Party::Manager(_)) {
+            Frames::trusted()
+        } else {
+            Frames { most: frame::MOST_BYTES }
+        };
+    }
+
+    /// Bytes that are not sent yet.
+    pub fn waiting_bytes(&self) -> usize {
+        self.output.len() - self.sent
+    }
+
+    /// Where frames are appended that are to be sent.
+    pub fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    /// Appends a control frame.
+    pub fn say(&mut self, control: &Control) {
+        frame::put_control(&mut self.output, control);
+    }
+
+    /// Receives once, and takes off the frames that are whole. `buffer` is scratch.
+    ///
+    /// # Errors
+    /// [`FrameError`]: the other side does not speak as it should.
+    pub fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        now_ms: u64,
+        mut take: impl FnMut(Frame, usize),
+    ) -> Result<Received, FrameError> {
+        let count = match recv(&self.socket, &mut *buffer, RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => return Ok(Received::Over),
+            Ok((_, count)) => count,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(Received::Drained),
+            Err(_) => return Ok(Received::Over),
+        };
+        self.heard_ms = now_ms;
+        let filled = count == buffer.len();
+        if self.input.is_empty() {
+            let used = take_frames(self.frames, &buffer[..count], &mut take)?;
+            self.input.extend_from_slice(&buffer[used..count]);
+        } else {
+            self.input.extend_from_slice(&buffer[..count]);
+            let used = take_frames(self.frames, &self.input, &mut take)?;
+            self.input.drain(..used);
+        }
+        if self.input.is_empty() && self.input.capacity() > KEEP_BYTES {
+            self.input = Vec::new();
+        }
+        Ok(if filled { Received::More } else { Received::Drained })
+    }
+
+    /// Sends what the socket takes.
+    ///
+    /// # Errors
+    /// The connection is over.
+    pub fn flush(&mut self) -> Result<(), Errno> {
+        while self.sent < self.output.len() {
+            match send(&self.socket, &self.output[self.sent..], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Ok(count) => self.sent += count,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if self.sent == self.output.len() {
+            self.output.clear();
+            self.sent = 0;
+            self.output.shrink_to(KEEP_BYTES);
+        } else if self.sent > self.output.len() / 2 {
+            self.output.drain(..std::mem::take(&mut self.sent));
+        }
+        Ok(())
+    }
+}
+
+/// Takes whole frames off `bytes`; how many bytes they were.
+fn take_frames(frames: Frames, bytes: &[u8], take: &mut impl FnMut(Frame, usize)) -> Result<usize, FrameError> {
+    let mut used = 0;
+    while let Ok((frame, length)) = frames.next(&bytes[used..])? {
+        take(frame, length);
+        used += length;
+    }
+    Ok(used)
+}

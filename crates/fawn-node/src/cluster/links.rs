@@ -1,0 +1,660 @@
+//! All connections of a seat to other parties: who is called, who calls, and what is sent to whom.
+//!
+//! Whoever has something to say calls. Of two connections between a pair of seats, in one lane, the one stays that the
+//! lower number called. What cannot be sent is dropped: everything that is said in a cluster is said again.
+
+use super::link::{Link, Received, State};
+use super::siblings::{Handed, Mail, Siblings};
+use crate::backend::WATCHED;
+use crate::slab::{Slab, Token};
+use fawn_kv::ids::{Address, ClusterId};
+use fawn_kv::inbox::Lane;
+use fawn_kv::link::{Control, Frame, Greeted, Greeting, ManagerId, Party, SeatId, control, frame};
+use fawn_kv::message::{self, Message};
+use fawn_kv::roster::Roster;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+/// Bytes received at once.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Receives of one connection in one turn.
+const RECEIVES: usize = 4;
+
+/// A connection with more bytes than this to send takes no more.
+const MOST_WAITING_BYTES: usize = 64 << 20;
+
+/// Whoever was called and has not answered, or has called and not said who it is, is hung up on after this.
+const GREETING_MS: u64 = 3000;
+
+/// Least and most time between two calls.
+const REDIAL_MS: (u64, u64) = (50, 1000);
+
+/// A peer that takes nothing for so long is gone.
+const USER_TIMEOUT_MS: u32 = 3000;
+
+/// Connections that have yet to say who they are, at most.
+const STRANGERS: usize = 256;
+
+/// Something that has come.
+#[derive(Debug)]
+pub enum Came {
+    /// A message, and how many bytes its frame had.
+    Message(Address, Address, Message, usize),
+    /// Something else, from whom.
+    Control(Party, Token, Control),
+    /// A connection stands.
+    Up(Party, Token),
+    /// A connection to a manager or a client is over.
+    Down(Party),
+}
+
+/// Whom a seat calls.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Called {
+    Seat(SeatId, Lane),
+    /// By its address.
+    Manager(String),
+}
+
+/// One whom a seat calls, and how it went.
+#[derive(Debug, Default)]
+struct Target {
+    link: Option<Token>,
+    /// Not before this millisecond again.
+    again_ms: u64,
+    failures: u32,
+}
+
+/// What a seat counts of its connections to another.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traffic {
+    /// Messages that were dropped.
+    pub dropped: u64,
+}
+
+/// The connections of a seat.
+#[derive(Debug)]
+pub struct Links {
+    me: SeatId,
+    cluster: ClusterId,
+    epoll: Arc<OwnedFd>,
+    /// The other seats of this process.
+    pub siblings: Siblings,
+    links: Slab<Link>,
+    /// A connection for another seat, of which more may be in the buffer.
+    handed: Option<(SeatId, Box<Handed>)>,
+    targets: HashMap<Called, Target>,
+    /// Connections that others have made, by who they are.
+    by_caller: HashMap<(Party, Lane), Token>,
+    /// Who leads the managers, and in which term.
+    leads: (u64, Option<ManagerId>),
+    managers: BTreeMap<ManagerId, Token>,
+    roster: Roster,
+    /// Addresses of managers until the roster is known.
+    seeds: Vec<String>,
+    next_client: u32,
+    strangers: usize,
+    buffer: Vec<u8>,
+    dirty: Vec<Token>,
+    came: VecDeque<Came>,
+    /// Clients and front-ends are not read from.
+    paused: bool,
+    traffic: HashMap<SeatId, Traffic>,
+    now_ms: u64,
+    swept_ms: u64,
+}
+
+impl Links {
+    /// The connections of seat `me` of a cluster, none yet, watched in `epoll`. `seeds` are addresses of managers.
+    pub fn new(
+        (me, cluster): (SeatId, ClusterId),
+        roster: Roster,
+        seeds: Vec<String>,
+        siblings: Siblings,
+        epoll: Arc<OwnedFd>,
+    ) -> Self {
+        Self {
+            me,
+            cluster,
+            epoll,
+            siblings,
+            links: Slab::default(),
+            handed: None,
+            targets: HashMap::new(),
+            by_caller: HashMap::new(),
+            leads: (0, None),
+            managers: BTreeMap::new(),
+            roster,
+            seeds,
+            next_client: 0,
+            strangers: 0,
+            buffer: vec![0; BUFFER_BYTES],
+            dirty: Vec::new(),
+            came: VecDeque::new(),
+            paused: false,
+            traffic: HashMap::new(),
+            now_ms: 0,
+            swept_ms: 0,
+        }
+    }
+
+    /// Who is in the cluster, as far as is known.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// The next that has come.
+    pub fn take_came(&mut self) -> Option<Came> {
+        self.came.pop_front()
+    }
+
+    /// Whether something has come that was not taken, or is to be sent.
+    pub fn has_work(&self) -> bool {
+        !self.came.is_empty() || !self.dirty.is_empty()
+    }
+
+    /// Whether a manager that leads is connected.
+    pub fn has_leader(&self) -> bool {
+        self.leader().is_some()
+    }
+
+    fn leader(&self) -> Option<Token> {
+        self.leads.1.and_then(|leader| self.managers.get(&leader).copied())
+    }
+
+    /// Sends a message, or drops it.
+    pub fn send(&mut self, to: Address, from: Address, message: Message, now_ms: u64) {
+        self.now_ms = now_ms;
+        if let Some(seat) = SeatId::of(to).filter(|seat| self.siblings.has(*seat)) {
+            return self.siblings.put(seat, Mail::Message(to, from, message));
+        }
+        let message = &message;
+        let token = match to {
+            Address::Manager => self.leader(),
+            Address::Client(client) => self.by_caller.get(&(Party::Client(client), Lane::Client)).copied(),
+            Address::Node(_) | Address::Front(_) => {
+                let Some(seat) = SeatId::of(to) else { return };
+                let token = self.link_to(seat, control::lane(to, from));
+                if token.is_none() {
+                    self.traffic.entry(seat).or_default().dropped += 1;
+                }
+                token
+            }
+        };
+        let Some(token) = token else { return };
+        let Some(link) = self.links.get_mut(token) else { return };
+        if link.waiting_bytes() >= MOST_WAITING_BYTES {
+            if let Some(seat) = SeatId::of(to) {
+                self.traffic.entry(seat).or_default().dropped += 1;
+            }
+            return;
+        }
+        frame::put_message(link.output(), to, from, message);
+        self.mark(token);
+    }
+
+    /// Says something to the manager that leads, if it is connected.
+    pub fn tell_leader(&mut self, control: &Control) {
+        if let Some(token) = self.leader() {
+            self.say(token, control);
+        }
+    }
+
+    /// Says something over a connection that stands.
+    pub fn say(&mut self, token: Token, control: &Control) {
+        if let Some(link) = self.links.get_mut(token) {
+            link.say(control);
+            self.mark(token);
+        }
+    }
+
+    fn mark(&mut self, token: Token) {
+        if let Some(link) = self.links.get_mut(token).filter(|link| !link.dirty) {
+            link.dirty = true;
+            self.dirty.push(token);
+        }
+    }
+
+    /// The connection to a seat, which is called if there is none.
+    fn link_to(&mut self, seat: SeatId, lane: Lane) -> Option<Token> {
+        if let Some(token) = self.by_caller.get(&(Party::Seat(seat), lane)) {
+            return Some(*token);
+        }
+        let called = Called::Seat(seat, lane);
+        if let Some(token) = self.targets.get(&called).and_then(|target| target.link) {
+            return Some(token);
+        }
+        let address = self.roster.address_of(seat)?.to_owned();
+        self.call(called, &address, Some(Party::Seat(seat)), lane)
+    }
+
+    /// Calls somebody, unless that was tried a moment ago.
+    fn call(&mut self, called: Called, address: &str, party: Option<Party>, lane: Lane) -> Option<Token> {
+        let now_ms = self.now_ms;
+        let target = self.targets.entry(called.clone()).or_default();
+        if now_ms < target.again_ms {
+            return None;
+        }
+        let longest = REDIAL_MS.1.min(REDIAL_MS.0 << target.failures.min(8));
+        target.again_ms = now_ms + longest;
+        target.failures += 1;
+        let socket = dial(address)?;
+        let mut link = Link::new(socket, State::Connecting, party, lane, now_ms);
+        link.interest = EventFlags::IN | EventFlags::OUT;
+        self.greet(&mut link);
+        let token = self.links.insert(link);
+        self.watch(token);
+        self.targets.get_mut(&called).expect("it was just made").link = Some(token);
+        Some(token)
+    }
+
+    /// Takes a connection to a manager that was made already.
+    pub fn adopt_manager(&mut self, socket: OwnedFd, now_ms: u64) {
+        let mut link = Link::new(socket, State::Calling, None, Lane::Client, now_ms);
+        link.interest = EventFlags::IN | EventFlags::OUT;
+        self.greet(&mut link);
+        let token = self.links.insert(link);
+        self.watch(token);
+    }
+
+    fn greet(&self, link: &mut Link) {
+        link.say(&Control::Greeting(Greeting {
+            magic: control::MAGIC,
+            lowest: message::VERSION,
+            highest: message::VERSION,
+            cluster: Some(self.cluster),
+            from: Party::Seat(self.me),
+            to: link.party,
+            lane: link.lane,
+        }));
+    }
+
+    /// Takes a connection that somebody made, with what has been received of it.
+    pub fn accepted(&mut self, link: Link) {
+        if self.strangers >= STRANGERS {
+            return;
+        }
+        self.strangers += 1;
+        let token = self.links.insert(link);
+        self.watch(token);
+    }
+
+    fn watch(&mut self, token: Token) {
+        let Some(link) = self.links.get_mut(token) else { return };
+        let (data, interest) = (EventData::new_u64(WATCHED | token.to_u64()), link.interest | EventFlags::IN);
+        link.interest = interest;
+        if epoll::add(&*self.epoll, link.socket(), data, interest).is_err() {
+            self.close(token);
+        }
+    }
+
+    fn set_interest(&mut self, token: Token) {
+        let paused = self.paused;
+        let Some(link) = self.links.get_mut(token) else { return };
+        let mut wanted = EventFlags::empty();
+        let asks = link.lane == Lane::Client && matches!(link.party, Some(Party::Seat(_) | Party::Client(_)));
+        if !(paused && asks && link.state == State::Up) {
+            wanted |= EventFlags::IN;
+        }
+        if link.waiting_bytes() > 0 || link.state == State::Connecting {
+            wanted |= EventFlags::OUT;
+        }
+        if wanted != link.interest {
+            link.interest = wanted;
+            let data = EventData::new_u64(WATCHED | token.to_u64());
+            let _ = epoll::modify(&*self.epoll, link.socket(), data, wanted);
+        }
+    }
+
+    /// Reads from clients and front-ends, or does not for a while.
+    pub fn pause(&mut self, paused: bool) {
+        if self.paused != paused {
+            self.paused = paused;
+            for at in 0..self.links.slots() {
+                if let Some(token) = self.links.at(at) {
+                    self.set_interest(token);
+                }
+            }
+        }
+    }
+
+    /// A connection is ready.
+    pub fn on_event(&mut self, token: Token, flags: EventFlags, now_ms: u64) {
+        self.now_ms = now_ms;
+        let Some(link) = self.links.get_mut(token) else { return };
+        if link.state == State::Connecting && flags.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP) {
+            if !matches!(sockopt::socket_error(link.socket()), Ok(Ok(()))) {
+                return self.close(token);
+            }
+            link.state = State::Calling;
+        }
+        if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) && !self.receive(token) {
+            return self.close(token);
+        }
+        if flags.contains(EventFlags::OUT) {
+            self.mark(token);
+        }
+    }
+
+    /// Receives what there is; whether the connection goes on.
+    fn receive(&mut self, token: Token) -> bool {
+        let (mut buffer, now_ms) = (std::mem::take(&mut self.buffer), self.now_ms);
+        let mut goes_on = true;
+        for _ in 0..RECEIVES {
+            let Some(link) = self.links.get_mut(token) else { break };
+            let mut frames = Vec::new();
+            let received = link.receive(&mut buffer, now_ms, |frame, bytes| frames.push((frame, bytes)));
+            let mut frames = frames.into_iter();
+            goes_on = frames.by_ref().all(|(frame, bytes)| self.take(token, frame, bytes));
+            if let Some((seat, mut handed)) = self.handed.take() {
+                handed.frames.extend(frames);
+                self.siblings.put(seat, Mail::Link(handed));
+                break;
+            }
+            match received {
+                Ok(Received::More) if goes_on => {}
+                Ok(Received::Drained | Received::More) => break,
+                Ok(Received::Over) => {
+                    goes_on = false;
+                    break;
+                }
+                Err(error) => {
+                    let party = self.links.get_mut(token).and_then(|link| link.party);
+                    tracing::warn!("a connection is closed: {error}{}", named(party));
+                    goes_on = false;
+                    break;
+                }
+            }
+        }
+        self.buffer = buffer;
+        goes_on
+    }
+
+    /// A frame has come; whether the connection goes on.
+    fn take(&mut self, token: Token, frame: Frame, bytes: usize) -> bool {
+        let Some(link) = self.links.get_mut(token) else { return false };
+        match (link.state, frame) {
+            (State::Called, Frame::Control(Control::Greeting(greeting))) => match greeting.to {
+                Some(Party::Seat(seat)) if self.siblings.has(seat) => self.hand_over(token, seat, greeting),
+                _ => self.greeted(token, &greeting),
+            },
+            (State::Calling, Frame::Control(Control::Greeted(greeted))) => self.answered(token, &greeted),
+            (State::Calling, Frame::Control(Control::Refused { why })) => {
+                tracing::warn!("{} refuses this seat: {why}", named(link.party));
+                false
+            }
+            (State::Up, Frame::Message { to, from, message }) => {
+                let Some(party) = link.party else { return false };
+                if party.may_speak_as(from) && message.may_come_from(from) {
+                    self.came.push_back(Came::Message(to, from, message, bytes));
+                }
+                true
+            }
+            (State::Up, Frame::Control(Control::Refused { why })) => {
+                tracing::warn!("{} hangs up: {why}", named(link.party));
+                false
+            }
+            (State::Up, Frame::Control(control)) => {
+                let Some(party) = link.party else { return false };
+                self.control(party, token, control);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn control(&mut self, party: Party, token: Token, control: Control) {
+        match (party, control) {
+            (Party::Manager(_), Control::Leads { term, leader }) if term >= self.leads.0 => {
+                if leader.is_some() || term > self.leads.0 {
+                    self.leads = (term, leader);
+                }
+            }
+            (Party::Manager(_), Control::Roster(roster)) if roster.number >= self.roster.number => {
+                // Whoever has moved is called where it is now.
+                for target in self.targets.values_mut() {
+                    target.again_ms = 0;
+                }
+                self.roster = roster;
+            }
+            (Party::Manager(_), Control::Leads { .. } | Control::Roster(_)) | (_, Control::Alive) => {}
+            (party, Control::AskRoster { known }) => {
+                if self.roster.number > known && matches!(party, Party::Client(_) | Party::Seat(_)) {
+                    let roster = Control::Roster(self.roster.clone());
+                    self.say(token, &roster);
+                }
+            }
+            (party, control) => self.came.push_back(Came::Control(party, token, control)),
+        }
+    }
+
+    /// Somebody wants another seat of this process.
+    fn hand_over(&mut self, token: Token, seat: SeatId, greeting: Greeting) -> bool {
+        if let Some(link) = self.links.remove(token) {
+            self.strangers -= 1;
+            let _ = epoll::delete(&*self.epoll, link.socket());
+            self.handed = Some((seat, Box::new(Handed { link, greeting, frames: Vec::new() })));
+        }
+        false
+    }
+
+    /// Takes a connection that came to another seat of this process.
+    pub fn take_handed(&mut self, handed: Handed, now_ms: u64) {
+        self.now_ms = now_ms;
+        let Handed { link, greeting, frames } = handed;
+        self.strangers += 1;
+        let token = self.links.insert(link);
+        self.watch(token);
+        let goes_on = self.greeted(token, &greeting);
+        if !goes_on || !frames.into_iter().all(|(frame, bytes)| self.take(token, frame, bytes)) {
+            self.close(token);
+        }
+    }
+
+    /// Somebody has said who it is; whether the connection goes on.
+    fn greeted(&mut self, token: Token, greeting: &Greeting) -> bool {
+        if let Err(why) = self.check(greeting) {
+            return self.refuse(token, why);
+        }
+        let you = match greeting.from {
+            Party::Client(_) => {
+                self.next_client = self.next_client.wrapping_add(1).max(1);
+                Party::Client(self.next_client)
+            }
+            party => party,
+        };
+        if let Party::Seat(seat) = you {
+            let called = Called::Seat(seat, greeting.lane);
+            if let Some(mine) = self.targets.get(&called).and_then(|target| target.link) {
+                if self.me < seat {
+                    // If it is dead, this finds out.
+                    self.say(mine, &Control::Alive);
+                    return self.refuse(token, "there is a connection already".to_owned());
+                }
+                self.close(mine);
+            }
+        }
+        let key = (you, if matches!(you, Party::Client(_)) { Lane::Client } else { greeting.lane });
+        if let Some(old) = self.by_caller.insert(key, token) {
+            self.close_only(old);
+        }
+        self.strangers -= 1;
+        let version = message::VERSION;
+        let greeted = Greeted { version, cluster: Some(self.cluster), from: Party::Seat(self.me), you };
+        let Some(link) = self.links.get_mut(token) else { return false };
+        link.lane = key.1;
+        link.stands(you);
+        self.say(token, &Control::Greeted(greeted));
+        self.came.push_back(Came::Up(you, token));
+        true
+    }
+
+    fn check(&self, greeting: &Greeting) -> Result<(), String> {
+        if greeting.magic != control::MAGIC {
+            return Err("this is the cluster port of a FAWN node: memcached clients use its --listen address".into());
+        }
+        if !(greeting.lowest..=greeting.highest).contains(&message::VERSION) {
+            let (own, from, to) = (message::VERSION, greeting.lowest, greeting.highest);
+            return Err(format!("this side speaks version {own}, and you speak {from} to {to}: run releases that overlap"));
+        }
+        if greeting.cluster.is_some_and(|cluster| cluster != self.cluster) {
+            return Err(format!("this is cluster {}, and you are of another", self.cluster));
+        }
+        if greeting.to.is_some_and(|to| to != Party::Seat(self.me)) {
+            return Err("somebody else was called: the roster may have changed".into());
+        }
+        match greeting.from {
+            Party::Seat(seat) if seat == self.me => Err("this is the seat itself".into()),
+            Party::Seat(_) | Party::Client(_) => Ok(()),
+            Party::Manager(_) | Party::Newcomer | Party::Operator => Err("managers answer that, not nodes".into()),
+        }
+    }
+
+    fn refuse(&mut self, token: Token, why: String) -> bool {
+        if let Some(link) = self.links.get_mut(token) {
+            link.say(&Control::Refused { why });
+            let _ = link.flush();
+        }
+        false
+    }
+
+    /// Whoever was called has answered; whether the connection goes on.
+    fn answered(&mut self, token: Token, greeted: &Greeted) -> bool {
+        let Some(link) = self.links.get_mut(token) else { return false };
+        if greeted.version != message::VERSION || greeted.cluster.is_some_and(|cluster| cluster != self.cluster) {
+            tracing::warn!("{} is of another cluster or version", greeted.from);
+            return false;
+        }
+        if link.party.is_some_and(|party| party != greeted.from) {
+            return false;
+        }
+        link.stands(greeted.from);
+        for target in self.targets.values_mut().filter(|target| target.link == Some(token)) {
+            target.failures = 0;
+        }
+        if let Party::Manager(manager) = greeted.from {
+            self.managers.insert(manager, token);
+            let known = self.roster.number;
+            self.say(token, &Control::AskRoster { known });
+        }
+        self.came.push_back(Came::Up(greeted.from, token));
+        true
+    }
+
+    /// Closes a connection and forgets it.
+    fn close(&mut self, token: Token) {
+        for target in self.targets.values_mut().filter(|target| target.link == Some(token)) {
+            target.link = None;
+        }
+        self.by_caller.retain(|_, link| *link != token);
+        self.close_only(token);
+    }
+
+    /// Closes a connection whose place another has taken.
+    fn close_only(&mut self, token: Token) {
+        let Some(link) = self.links.remove(token) else { return };
+        self.strangers -= usize::from(link.state == State::Called);
+        self.managers.retain(|_, manager| *manager != token);
+        if let Some(party @ (Party::Manager(_) | Party::Client(_))) = link.party.filter(|_| link.state == State::Up) {
+            self.came.push_back(Came::Down(party));
+        }
+    }
+
+    /// Sends what there is to send.
+    pub fn flush(&mut self) {
+        self.siblings.post();
+        for token in std::mem::take(&mut self.dirty) {
+            let Some(link) = self.links.get_mut(token) else { continue };
+            link.dirty = false;
+            if link.state == State::Connecting {
+                continue;
+            }
+            if link.flush().is_err() {
+                self.close(token);
+            } else {
+                self.set_interest(token);
+            }
+        }
+    }
+
+    /// Calls managers that are not connected, and hangs up on who says nothing. To be called now and then.
+    pub fn tick(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+        if now_ms < self.swept_ms + REDIAL_MS.0 {
+            return;
+        }
+        self.swept_ms = now_ms;
+        let late = |link: &Link| link.state != State::Up && now_ms > link.began_ms + GREETING_MS;
+        for at in 0..self.links.slots() {
+            if let Some(token) = self.links.at(at).filter(|token| self.links.get_mut(*token).is_some_and(|link| late(link))) {
+                self.close(token);
+            }
+        }
+        let known = self.roster.managers.values();
+        let addresses: Vec<String> = if self.roster.managers.is_empty() { self.seeds.clone() } else { known.cloned().collect() };
+        for address in addresses {
+            let called = Called::Manager(address.clone());
+            if self.targets.get(&called).is_none_or(|target| target.link.is_none()) {
+                self.call(called, &address, None, Lane::Client);
+            }
+        }
+    }
+
+    /// Every seat that there is, or was, a connection to: whether it stands, bytes that wait, and what was counted.
+    pub fn figures(&mut self) -> Vec<(SeatId, bool, usize, Traffic)> {
+        let mut figures: BTreeMap<SeatId, (bool, usize)> = BTreeMap::new();
+        for at in 0..self.links.slots() {
+            let Some(link) = self.links.at(at).and_then(|token| self.links.get_mut(token)) else { continue };
+            if let Some(Party::Seat(seat)) = link.party {
+                let (is_up, waiting) = figures.entry(seat).or_default();
+                *is_up |= link.state == State::Up;
+                *waiting += link.waiting_bytes();
+            }
+        }
+        for seat in self.traffic.keys() {
+            figures.entry(*seat).or_default();
+        }
+        let traffic = |seat| self.traffic.get(&seat).copied().unwrap_or_default();
+        figures.into_iter().map(|(seat, (is_up, waiting))| (seat, is_up, waiting, traffic(seat))).collect()
+    }
+}
+
+fn named(party: Option<Party>) -> String {
+    party.map_or_else(|| " (somebody)".to_owned(), |party| format!(" ({party})"))
+}
+
+/// Begins a connection.
+fn dial(address: &str) -> Option<OwnedFd> {
+    let address: SocketAddr = match address.parse() {
+        Ok(address) => address,
+        // A name is looked up where its machine is known: in a file or a cache nearby.
+        Err(_) => address.to_socket_addrs().ok()?.next()?,
+    };
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP)).ok()?;
+    prepare(&socket);
+    match connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Some(socket),
+        Err(error) => {
+            tracing::debug!("{address} cannot be called: {error}");
+            None
+        }
+    }
+}
+
+/// Makes a socket send at once, and notice when the other side is gone.
+pub fn prepare(socket: &OwnedFd) {
+    let _ = sockopt::set_tcp_nodelay(socket, true);
+    let _ = sockopt::set_tcp_user_timeout(socket, USER_TIMEOUT_MS);
+    let _ = sockopt::set_socket_keepalive(socket, true);
+    let _ = sockopt::set_tcp_keepidle(socket, std::time::Duration::from_secs(2));
+    let _ = sockopt::set_tcp_keepintvl(socket, std::time::Duration::from_secs(1));
+    let _ = sockopt::set_tcp_keepcnt(socket, 3);
+}

@@ -1,0 +1,22 @@
+//! A process of a cluster: nodes that keep ranges, front-ends that serve memcached clients, and the connections between
+//! them. The protocol is `fawn_kv`'s; what is here gives it sockets, files and time.
+//!
+//! # Layout
+//!
+//! * `member`: starting a process: its directory, its enrolment, its seats. `enrol`: asking a manager to be let in.
+//! * `seat`: one event loop's part. `requests`, `tell`: commands of memcached clients, and what they are answered.
+//! * `ranges`: the store of a seat's node. `figures`: what is told of it.
+//! * `links`, `link`: connections to other processes. `siblings`: between seats of this one.
+
+mod enrol;
+mod figures;
+mod link;
+mod links;
+mod member;
+mod ranges;
+mod requests;
+mod seat;
+mod siblings;
+mod tell;
+
+pub use member::{ClusterOptions, serve_member};

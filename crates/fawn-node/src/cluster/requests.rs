@@ -1,0 +1,365 @@
+//! Commands of memcached clients on their way through a front-end and back.
+//!
+//! **Order.** Commands of one connection on one key are carried out in the order in which they came: a write waits for
+//! what the connection asked of the key before, a get for its writes. Between connections there is no order to keep.
+
+use super::tell;
+use crate::answers::Pool;
+use crate::clock::Now;
+use crate::counters::Counters;
+use crate::operate::{self, Keyed};
+use crate::owner::{Client, Done};
+use crate::recency::Recency;
+use crate::slab::Token;
+use crate::stores::Ticket;
+use fawn_kv::ids::{Address, Asker, RequestId};
+use fawn_kv::message::{Answer, Message};
+use fawn_kv::operation::Operation;
+use fawn_memcache::{Command, Responder};
+use fawn_ring::Key;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Whom a front-end answers that is asked by the clients of its own loop.
+pub const LOCAL: Address = Address::Client(0);
+
+/// What answers of `$requests` are made with; a macro, so that the requests can be borrowed beside it.
+macro_rules! tools {
+    ($requests:ident, $now:expr) => {
+        tell::Tools {
+            now: $now.unix,
+            counters: &$requests.counters,
+            recency: &mut $requests.recency,
+            max_value_bytes: $requests.max_value_bytes,
+        }
+    };
+}
+
+/// What a request is to its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// It waits for others.
+    Queued,
+    /// It looks.
+    Reads,
+    /// It changes something.
+    Writes,
+    /// It is about all keys.
+    Flushes,
+}
+
+/// A command that was not answered yet.
+#[derive(Debug)]
+struct Request {
+    client: Option<Client>,
+    from: Token,
+    key: Key,
+    name: Vec<u8>,
+    command: Command<'static>,
+    /// Only while it waits for others.
+    value: Vec<u8>,
+    /// Bytes of the command's value.
+    value_bytes: usize,
+    /// `None`: a flush.
+    responder: Option<Responder>,
+    part: Part,
+    quiet: bool,
+}
+
+impl Request {
+    /// The command, whose value is `blank` once it has been sent on.
+    fn keyed<'a>(&'a self, blank: &'a [u8]) -> Keyed<'a> {
+        let value = if self.value.is_empty() { &blank[..self.value_bytes] } else { &self.value[..] };
+        let responder = self.responder.expect("a flush is about no key");
+        Keyed { key: self.key, name: &self.name, command: Keyed::join(self.command, value), responder }
+    }
+
+    fn bytes(&self) -> usize {
+        self.name.len() + self.value.len()
+    }
+}
+
+/// What one connection has asked of one key and not heard of yet.
+#[derive(Debug, Default)]
+struct Hold {
+    reads: u32,
+    writes: u32,
+    queue: VecDeque<Ticket>,
+}
+
+/// The commands under way of one loop's clients.
+#[derive(Debug)]
+pub struct Requests {
+    /// How often each place was used, and what is there.
+    slots: Vec<(u32, Option<Request>)>,
+    free: Vec<Ticket>,
+    held: HashMap<(u64, Key), Hold>,
+    bytes: usize,
+    done: VecDeque<Done>,
+    counters: Arc<Counters>,
+    recency: Recency,
+    max_value_bytes: usize,
+    /// Zeros: the values of commands whose bytes are with the front-end.
+    blank: Vec<u8>,
+}
+
+/// What became of a command at once.
+#[derive(Debug)]
+pub enum Begun {
+    /// It is answered.
+    Done,
+    /// The front-end is to be asked this.
+    Ask(Ticket, Message),
+    /// It waits for others.
+    Waits(Ticket),
+}
+
+impl Requests {
+    /// None.
+    pub fn new(counters: Arc<Counters>, max_value_bytes: usize) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            held: HashMap::new(),
+            bytes: 0,
+            done: VecDeque::new(),
+            counters,
+            recency: Recency::default(),
+            max_value_bytes,
+            blank: vec![0; max_value_bytes],
+        }
+    }
+
+    /// Number of those under way.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Bytes of those under way.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The next that is answered.
+    pub fn next_done(&mut self) -> Option<Done> {
+        self.done.pop_front()
+    }
+
+    /// Whether there is none, answered or not.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0 && self.done.is_empty()
+    }
+
+    /// An answer that needs no request.
+    pub fn deliver(&mut self, done: Done) {
+        self.done.push_back(done);
+    }
+
+    /// A command has come over the connection `from`.
+    pub fn begin(&mut self, keyed: &Keyed<'_>, from: Token, now: Now, pool: &mut Pool, out: &mut Vec<u8>) -> Begun {
+        if matches!(keyed.command, Command::ValueTooLarge(too_large) if !too_large.delete) {
+            keyed.write(out, &fawn_memcache::Answer::TooLarge);
+            return Begun::Done;
+        }
+        let (command, value) = keyed.split();
+        let writes = is_write(&keyed.command, now);
+        let hold = self.held.entry((from.to_u64(), keyed.key)).or_default();
+        let waits = !hold.queue.is_empty() || hold.writes > 0 || (writes && hold.reads > 0);
+        let part = match (waits, writes) {
+            (true, _) => Part::Queued,
+            (false, true) => Part::Writes,
+            (false, false) => Part::Reads,
+        };
+        let (name, value_bytes) = (pool.copy(keyed.name), value.len());
+        let value = if waits { value.to_vec() } else { Vec::new() };
+        let (client, responder, quiet) = (None, Some(keyed.responder), false);
+        let request = Request { client, from, key: keyed.key, name, command, value, value_bytes, responder, part, quiet };
+        let ticket = self.insert(request);
+        let hold = self.held.get_mut(&(from.to_u64(), keyed.key)).expect("it was just made");
+        match part {
+            Part::Queued => {
+                hold.queue.push_back(ticket);
+                return Begun::Waits(ticket);
+            }
+            Part::Writes => hold.writes += 1,
+            _ => hold.reads += 1,
+        }
+        Begun::Ask(ticket, self.ask(ticket, keyed, now))
+    }
+
+    fn insert(&mut self, request: Request) -> Ticket {
+        self.bytes += request.bytes();
+        self.counters.waiting.add(1);
+        let ticket = self.free.pop().unwrap_or_else(|| {
+            self.slots.push((0, None));
+            (self.slots.len() - 1) as Ticket
+        });
+        self.slots[ticket as usize].1 = Some(request);
+        ticket
+    }
+
+    /// What the front-end is asked for a request.
+    fn ask(&self, ticket: Ticket, keyed: &Keyed<'_>, now: Now) -> Message {
+        let write = is_write(&keyed.command, now).then(|| operate::operation(&keyed.command, now.unix)).flatten();
+        self.message(ticket, keyed.name, write.as_ref())
+    }
+
+    fn message(&self, ticket: Ticket, name: &[u8], operation: Option<&Operation<'_>>) -> Message {
+        let tag = self.tag(ticket);
+        let encode = |operation| postcard::to_allocvec(operation).expect("an operation can be encoded");
+        Message::Ask {
+            id: RequestId { session: 0, number: tag },
+            answered: None,
+            asker: Asker { address: LOCAL, tag },
+            forwarded: false,
+            key: name.to_vec(),
+            operation: operation.map(encode),
+            continuation: None,
+        }
+    }
+
+    fn tag(&self, ticket: Ticket) -> u64 {
+        u64::from(self.slots[ticket as usize].0) << 32 | u64::from(ticket)
+    }
+
+    /// Names the client of a command.
+    pub fn assign(&mut self, ticket: Ticket, client: Client) {
+        let request = self.slots[ticket as usize].1.as_mut().expect("a request waits until it is assigned");
+        request.client = Some(client);
+    }
+
+    /// All is to be gone: what the front-end is asked.
+    pub fn flush(&mut self, client: Client, due: u32, quiet: bool) -> Message {
+        let request = Request {
+            client: Some(client),
+            from: client.place.connection,
+            key: Key::MIN,
+            name: Vec::new(),
+            command: Command::Noop,
+            value: Vec::new(),
+            value_bytes: 0,
+            responder: None,
+            part: Part::Flushes,
+            quiet,
+        };
+        let ticket = self.insert(request);
+        let tag = self.tag(ticket);
+        let (id, asker) = (RequestId { session: 0, number: tag }, Asker { address: LOCAL, tag });
+        Message::AskFlush { id, answered: None, asker, wedge: None, due }
+    }
+
+    /// The front-end has answered a command that was just begun: the answer is written to `out`, and the command is over;
+    /// whether it is an error.
+    ///
+    /// # Errors
+    /// What the front-end is to be asked next: the command goes on.
+    pub fn answer_now(
+        &mut self,
+        ticket: Ticket,
+        answer: &Answer,
+        now: Now,
+        pool: &mut Pool,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, Message> {
+        let request = self.slots[ticket as usize].1.as_ref().expect("it was just begun");
+        let start = out.len();
+        let told = tell::answer(&request.keyed(&self.blank), answer, &mut tools!(self, now), out);
+        match told {
+            tell::Told::Answered { failed } => {
+                self.end(ticket, pool);
+                Ok(failed)
+            }
+            tell::Told::Write(operation) => {
+                out.truncate(start);
+                Err(self.rewrite(ticket, &operation))
+            }
+        }
+    }
+
+    /// The front-end has answered; what it is to be asked next, if anything.
+    pub fn answered(&mut self, tag: u64, answer: &Answer, now: Now, pool: &mut Pool) -> Vec<Message> {
+        let (ticket, used) = (tag as Ticket, (tag >> 32) as u32);
+        let Some((_, Some(request))) = self.slots.get(ticket as usize).filter(|(count, _)| *count == used) else {
+            return Vec::new();
+        };
+        let mut bytes = pool.take();
+        let client = request.client.expect("a request is assigned before the turn ends");
+        if request.part == Part::Flushes {
+            let failed = *answer != Answer::Flushed;
+            if failed && !request.quiet {
+                bytes.extend_from_slice(operate::FLUSH_FAILED.as_bytes());
+            }
+            let silent = request.quiet;
+            self.done.push_back(Done { failed, silent, ..Done::of(client, bytes) });
+            self.end(ticket, pool);
+            return Vec::new();
+        }
+        match tell::answer(&request.keyed(&self.blank), answer, &mut tools!(self, now), &mut bytes) {
+            tell::Told::Answered { failed } => {
+                let responder = request.responder.expect("it is no flush");
+                let done = Done::to(&responder, client, bytes, failed);
+                self.done.push_back(done);
+                self.end(ticket, pool).into_iter().map(|next| self.go(next, now)).collect()
+            }
+            tell::Told::Write(operation) => {
+                pool.give(bytes);
+                vec![self.rewrite(ticket, &operation)]
+            }
+        }
+    }
+
+    /// What only looked is to change something.
+    fn rewrite(&mut self, ticket: Ticket, operation: &Operation<'static>) -> Message {
+        let request = self.slots[ticket as usize].1.as_ref().expect("it is under way");
+        self.message(ticket, &request.name, Some(operation))
+    }
+
+    /// A request is over; which of those that waited for it may begin.
+    fn end(&mut self, ticket: Ticket, pool: &mut Pool) -> Vec<Ticket> {
+        let slot = &mut self.slots[ticket as usize];
+        let request = slot.1.take().expect("what ends is under way");
+        slot.0 = slot.0.wrapping_add(1);
+        self.free.push(ticket);
+        self.bytes -= request.bytes();
+        self.counters.waiting.sub(1);
+        let (at, part) = ((request.from.to_u64(), request.key), request.part);
+        pool.give(request.name);
+        let Some(hold) = self.held.get_mut(&at).filter(|_| part != Part::Flushes) else { return Vec::new() };
+        match part {
+            Part::Writes => hold.writes -= 1,
+            _ => hold.reads -= 1,
+        }
+        let mut next = Vec::new();
+        while let Some(first) = hold.queue.front().copied() {
+            let waiting = self.slots[first as usize].1.as_mut().expect("what waits is under way");
+            // What it is does not change while it waits, but for what expires meanwhile.
+            let writes = is_write(&waiting.command, Now { unix: 0, ms: 0 });
+            if hold.writes > 0 || (writes && hold.reads > 0) {
+                break;
+            }
+            hold.queue.pop_front();
+            waiting.part = if writes { Part::Writes } else { Part::Reads };
+            if writes { hold.writes += 1 } else { hold.reads += 1 }
+            next.push(first);
+        }
+        if hold.reads == 0 && hold.writes == 0 && hold.queue.is_empty() {
+            self.held.remove(&at);
+        }
+        next
+    }
+
+    /// One that waited begins.
+    fn go(&mut self, ticket: Ticket, now: Now) -> Message {
+        let request = self.slots[ticket as usize].1.as_ref().expect("what waited is under way");
+        let message = self.ask(ticket, &request.keyed(&self.blank), now);
+        let request = self.slots[ticket as usize].1.as_mut().expect("it was just seen");
+        self.bytes -= request.value.len();
+        request.value = Vec::new();
+        message
+    }
+}
+
+/// Whether a command has to go to the head of its chain.
+fn is_write(command: &Command<'_>, now: Now) -> bool {
+    operate::operation(command, now.unix).is_some_and(|operation| !operation.is_read())
+}

@@ -1,0 +1,479 @@
+//! A seat: what one event loop of a cluster's process runs beside its clients: a node, a front-end, or both, and the
+//! connections to others.
+//!
+//! Within a turn messages go from one to the other until nobody has anything to say; then what was written goes to the
+//! store's threads, and what is for others leaves, one send a connection.
+
+use super::link::{Link, State};
+use super::links::{Came, Links, prepare};
+use super::ranges::Ranges;
+use super::requests::{Begun, LOCAL, Requests};
+use super::siblings::{Mail, Mailbox, Siblings};
+use crate::answers::Pool;
+use crate::backend::{Backend, Gates, Given, WATCHED};
+use crate::clock::Now;
+use crate::operate::Keyed;
+use crate::owner::{Client, Done, Listed, Ran};
+use crate::slab::Token;
+use crate::stores::{Figures, Ticket, Turn};
+use fawn_kv::chain;
+use fawn_kv::front::Front;
+use fawn_kv::ids::{Address, ClusterId};
+use fawn_kv::inbox::{Inbox, Lane};
+use fawn_kv::link::SeatId;
+use fawn_kv::message::Message;
+use fawn_kv::node::Node;
+use fawn_kv::roster::Roster;
+use fawn_kv::store::Answer as Read;
+use fawn_memcache::Dump;
+use fawn_ring::Key;
+use fawn_store::Gate;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// `epoll_data` of what is no connection.
+const MAILBOX: u64 = WATCHED;
+const STORE: u64 = WATCHED | 1;
+const READS: u64 = WATCHED | 2;
+const LISTENER: u64 = WATCHED | 3;
+
+/// Messages that a node takes in one turn: after so many its answers leave.
+const MESSAGES_A_TURN: usize = 1024;
+
+/// Connections accepted in one turn.
+const ACCEPTS_A_TURN: usize = 16;
+
+/// Between two looks at what is due, while something is under way and while nothing is.
+const TICK_MS: (u64, u64) = (10, 50);
+
+/// How long a seat that stops waits for what its clients asked.
+const LISTEN_BYTES: usize = 256;
+
+/// What a seat is made of.
+pub struct Seed {
+    /// Its number.
+    pub seat: SeatId,
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// Who is in it.
+    pub roster: Roster,
+    /// Addresses of managers.
+    pub managers: Vec<String>,
+    /// A connection to a manager of this process.
+    pub manager: Option<OwnedFd>,
+    /// Its node.
+    pub node: Option<Node<Ranges>>,
+    /// Its front-end.
+    pub front: Option<Front>,
+    /// Where others call; of the first seat of a process.
+    pub listener: Option<OwnedFd>,
+    /// Its mailbox, and those of all seats of the process.
+    pub mailbox: Arc<Mailbox>,
+    /// See `mailbox`.
+    pub siblings: Siblings,
+}
+
+/// A seat.
+pub struct Seat {
+    pub(super) seat: SeatId,
+    pub(super) node: Option<Node<Ranges>>,
+    inbox: Inbox,
+    pub(super) front: Option<Front>,
+    pub(super) links: Links,
+    pub(super) requests: Requests,
+    pool: Pool,
+    mailbox: Arc<Mailbox>,
+    listener: Option<OwnedFd>,
+    /// What was said and is not delivered, with who said it.
+    said: VecDeque<(Address, Address, Message)>,
+    out: Vec<(Address, Message)>,
+    ticked_ms: u64,
+    pub(super) told_ms: u64,
+    durable: fawn_kv::store::Gate,
+    reads_ready: bool,
+    failed: bool,
+    none: Never,
+}
+
+/// Nothing that a seat answers waits for a store of its loop.
+#[derive(Debug)]
+pub struct Never;
+
+impl Gates for Never {
+    fn durable(&self, _: usize) -> Gate {
+        Gate::NONE
+    }
+}
+
+/// Microseconds of a clock that is never set and counts while the machine is suspended, and the Unix second.
+pub fn time(now: Now) -> chain::Now {
+    let time = clock_gettime(ClockId::Boottime);
+    let us = time.tv_sec.cast_unsigned() * 1_000_000 + time.tv_nsec.cast_unsigned() / 1000;
+    chain::Now { us, unix: now.unix }
+}
+
+impl Seat {
+    /// Delivers what was said, here or elsewhere, until nobody has anything to say; no more than one turn's worth.
+    fn run_on(&mut self, now: Now) {
+        let at = time(now);
+        for _ in 0..MESSAGES_A_TURN {
+            self.deliver_said(now, at);
+            let Some(node) = &mut self.node else { break };
+            let Some((from, message)) = self.inbox.pop() else { break };
+            let me = self.seat.node();
+            node.receive(at, from, message, &mut self.out);
+            self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
+        }
+        self.deliver_said(now, at);
+    }
+
+    fn deliver_said(&mut self, now: Now, at: chain::Now) {
+        while let Some((to, from, message)) = self.said.pop_front() {
+            self.deliver_one_message(to, from, message, None, (now, at));
+        }
+    }
+
+    /// Delivers a message; `bytes` are those that it had on the wire.
+    fn deliver_one_message(
+        &mut self,
+        to: Address,
+        from: Address,
+        message: Message,
+        bytes: Option<usize>,
+        (now, at): (Now, chain::Now),
+    ) {
+        if to == self.seat.node() && self.node.is_some() {
+            let bytes = bytes.unwrap_or_else(|| weight(&message));
+            self.inbox.push(from, message, bytes);
+        } else if to == self.seat.front()
+            && let Some(front) = &mut self.front
+        {
+            front.receive(at, message, &mut self.out);
+            let me = self.seat.front();
+            self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
+        } else if to == LOCAL {
+            if let Message::Reply { tag, answer, .. } = message {
+                for next in self.requests.answered(tag, &answer, now, &mut self.pool) {
+                    self.said.push_back((self.seat.front(), LOCAL, next));
+                }
+            }
+        } else if bytes.is_none() {
+            self.links.send(to, from, message, now.ms);
+        }
+    }
+
+    /// Takes what has come over connections and from siblings.
+    fn take_in(&mut self, now: Now) {
+        let at = time(now);
+        for mail in self.mailbox.take() {
+            match mail {
+                Mail::Message(to, from, message) => {
+                    let bytes = weight(&message);
+                    self.deliver_one_message(to, from, message, Some(bytes), (now, at));
+                }
+                Mail::Link(handed) => self.links.take_handed(*handed, now.ms),
+            }
+        }
+        while let Some(came) = self.links.take_came() {
+            match came {
+                Came::Message(to, from, message, bytes) => {
+                    self.deliver_one_message(to, from, message, Some(bytes), (now, at));
+                }
+                Came::Control(party, token, control) => {
+                    tracing::debug!("{party} says what this release does not know: {control:?}");
+                    let _ = token;
+                }
+                Came::Up(..) | Came::Down(_) => {}
+            }
+        }
+    }
+
+    /// Lets node and front-end look at the time, when it is due or when something has become durable.
+    fn tick(&mut self, now: Now) {
+        let at = time(now);
+        let every = if self.is_busy() { TICK_MS.0 } else { TICK_MS.1 };
+        let due = now.ms >= self.ticked_ms + every;
+        if let Some(node) = &mut self.node {
+            use fawn_kv::store::RangeStore as _;
+            let durable = node.store().durable();
+            if due || durable > self.durable {
+                self.durable = durable;
+                node.tick(at, &mut self.out);
+                let me = self.seat.node();
+                self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
+            }
+        }
+        if due {
+            self.ticked_ms = now.ms;
+            if let Some(front) = &mut self.front {
+                front.tick(at, &mut self.out);
+                let me = self.seat.front();
+                self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
+            }
+            self.links.tick(now.ms);
+            self.report(now, at);
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        let node = self.node.as_ref().is_some_and(|node| {
+            node.member().is_none() || node.replicas().any(|(_, replica)| replica.chain().is_none() || replica.last() > replica.committed())
+        });
+        node || !self.requests.is_empty() || !self.inbox.is_empty()
+    }
+
+    /// Hands the node what its store has read.
+    fn take_reads(&mut self, now: Now) {
+        let at = time(now);
+        let Some(node) = &mut self.node else { return };
+        while let Some((ticket, answer)) = node.store_mut().take_answer() {
+            match answer {
+                Read::Version(kept) => node.read(at, ticket, kept, &mut self.out),
+                Read::Part(part) => node.scanned(at, ticket, part, &mut self.out),
+                Read::Failed(why) => {
+                    tracing::error!("flash cannot be read: {why}");
+                    node.unreadable(at, ticket, &mut self.out);
+                }
+            }
+        }
+        let me = self.seat.node();
+        self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
+    }
+
+    /// Lets the store's threads have what was written.
+    fn poll_store(&mut self, now: Now, turn: &mut Turn) {
+        let Some(node) = &mut self.node else { return };
+        let store = node.store_mut();
+        if std::mem::take(&mut self.reads_ready)
+            && let Err(error) = store.complete()
+        {
+            turn.failed = Some(format!("reads no longer come back: {error}"));
+        }
+        if store.has_work(now.ms) {
+            turn.more |= store.poll(now.unix, now.ms).more;
+        }
+        turn.due_ms = Some(now.ms + store.timeout_ms(now.ms));
+        if let Some(why) = store.stopped().filter(|_| !self.failed) {
+            self.failed = true;
+            turn.failed = Some(format!("the store has stopped: {why}"));
+        }
+    }
+
+    fn accept(&mut self, now: Now) {
+        for _ in 0..ACCEPTS_A_TURN {
+            let Some(listener) = &self.listener else { return };
+            match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(socket) => {
+                    prepare(&socket);
+                    self.links.accepted(Link::new(socket, State::Called, None, Lane::Chain, now.ms));
+                }
+                Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn settle(&mut self, now: Now) {
+        self.take_in(now);
+        self.run_on(now);
+    }
+}
+
+/// About how many bytes a message would have on the wire.
+fn weight(message: &Message) -> usize {
+    LISTEN_BYTES
+        + match message {
+            Message::Request { key, operation, .. } => key.len() + operation.len(),
+            Message::Ask { key, operation, .. } => key.len() + operation.as_ref().map_or(0, Vec::len),
+            Message::Feed { entries, .. } => entries.iter().map(fawn_kv::entry::Entry::bytes).sum(),
+            Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::entry::Kept::bytes).sum(),
+            _ => 0,
+        }
+}
+
+impl Backend for Seat {
+    type Seed = Seed;
+    type Gates = Never;
+
+    fn make(seed: Seed, given: Given<'_>) -> Result<Self, Errno> {
+        let Seed { seat, cluster, roster, managers, manager, node, front, listener, mailbox, siblings } = seed;
+        let edge = EventFlags::IN | EventFlags::ET;
+        epoll::add(&*given.epoll, mailbox.event(), EventData::new_u64(MAILBOX), edge)?;
+        if let Some(node) = &node {
+            for (descriptor, data) in node.store().descriptors().into_iter().zip([STORE, READS]) {
+                epoll::add(&*given.epoll, descriptor, EventData::new_u64(data), edge)?;
+            }
+        }
+        if let Some(listener) = &listener {
+            epoll::add(&*given.epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        }
+        let mut links = Links::new((seat, cluster), roster, managers, siblings, given.epoll);
+        if let Some(socket) = manager {
+            links.adopt_manager(socket, 0);
+        }
+        Ok(Self {
+            seat,
+            node,
+            inbox: Inbox::default(),
+            front,
+            links,
+            requests: Requests::new(given.counters, given.sizes.value),
+            pool: Pool::default(),
+            mailbox,
+            listener,
+            said: VecDeque::new(),
+            out: Vec::new(),
+            ticked_ms: 0,
+            told_ms: 0,
+            durable: fawn_kv::store::Gate(0),
+            reads_ready: false,
+            failed: false,
+            none: Never,
+        })
+    }
+
+    fn stores(&self) -> usize {
+        1
+    }
+
+    fn warm(&self, _: usize, _: &[Key]) {}
+
+    fn lend(&mut self) -> (&mut Pool, &Never) {
+        (&mut self.pool, &self.none)
+    }
+
+    fn durable(&self, _: usize) -> Gate {
+        Gate::NONE
+    }
+
+    fn is_stopped(&self, _: usize) -> bool {
+        false
+    }
+
+    fn run(&mut self, _: usize, keyed: &Keyed<'_>, from: Token, now: Now, _: usize, out: &mut Vec<u8>) -> Ran {
+        let done = Ran::Done { gate: Gate::NONE, failed: false };
+        let (ticket, message) = match self.requests.begin(keyed, from, now, &mut self.pool, out) {
+            Begun::Done => return done,
+            Begun::Waits(ticket) => return Ran::Later(ticket),
+            Begun::Ask(ticket, message) => (ticket, message),
+        };
+        let Some(front) = &mut self.front else { return Ran::Later(ticket) };
+        let (at, me) = (time(now), self.seat.front());
+        front.receive(at, message, &mut self.out);
+        if let [(LOCAL, Message::Reply { .. })] = self.out[..]
+            && let Some((_, Message::Reply { answer, .. })) = self.out.pop()
+        {
+            match self.requests.answer_now(ticket, &answer, now, &mut self.pool, out) {
+                Ok(failed) => return Ran::Done { gate: Gate::NONE, failed },
+                Err(message) => front.receive(at, message, &mut self.out),
+            }
+        }
+        self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
+        Ran::Later(ticket)
+    }
+
+    fn assign(&mut self, ticket: Ticket, client: Client) {
+        self.requests.assign(ticket, client);
+    }
+
+    fn deliver(&mut self, _: Vec<(usize, Gate)>, done: Done) {
+        self.requests.deliver(done);
+    }
+
+    fn next_done(&mut self) -> Option<Done> {
+        self.requests.next_done()
+    }
+
+    fn next_ask(&mut self) -> Option<(Client, Ticket, u32)> {
+        None
+    }
+
+    fn room(&mut self, _: Ticket, _: bool, _: Now) {}
+
+    fn flush_all(&mut self, client: Client, at_unix: u32, quiet: bool, _: Now) {
+        let message = self.requests.flush(client, at_unix, quiet);
+        self.said.push_back((self.seat.front(), LOCAL, message));
+    }
+
+    fn list(&mut self, client: Client, _: usize, _: Key, _: bool, _: Dump, _: Now) {
+        let bytes = Listed { next: None, failed: true }.encode();
+        self.requests.deliver(Done::of(client, bytes));
+    }
+
+    fn on_event(&mut self, data: u64, flags: EventFlags, now: Now) {
+        match data {
+            MAILBOX | STORE => {}
+            READS => self.reads_ready = true,
+            LISTENER => self.accept(now),
+            _ => self.links.on_event(Token::from_u64(data & !WATCHED), flags, now.ms),
+        }
+    }
+
+    fn look_again(&mut self) {
+        self.reads_ready = true;
+    }
+
+    fn turn(&mut self, now: Now) -> Turn {
+        let mut turn = Turn::default();
+        self.settle(now);
+        self.poll_store(now, &mut turn);
+        self.take_reads(now);
+        self.tick(now);
+        self.settle(now);
+        let paused = !self.inbox.takes_clients();
+        self.links.pause(paused);
+        turn.more |= !self.inbox.is_empty();
+        let every = if self.is_busy() { TICK_MS.0 } else { TICK_MS.1 };
+        let tick = self.ticked_ms + every;
+        turn.due_ms = Some(turn.due_ms.map_or(tick, |due| due.min(tick)));
+        turn
+    }
+
+    fn wants_turn(&self) -> bool {
+        !self.said.is_empty() || !self.inbox.is_empty() || self.links.has_work() || self.mailbox.has_mail()
+    }
+
+    fn submit(&mut self, now: Now) -> Result<(), String> {
+        self.settle(now);
+        if let Some(node) = &mut self.node {
+            // What was written since the last turn goes with this batch.
+            let store = node.store_mut();
+            if store.has_work(now.ms) {
+                store.poll(now.unix, now.ms);
+            }
+            store.submit().map_err(|error| format!("reads can no longer be started: {error}"))?;
+        }
+        self.links.flush();
+        Ok(())
+    }
+
+    fn waiting(&self) -> usize {
+        self.requests.len()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.requests.bytes()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    fn forget_reads(&mut self) {}
+
+    fn figures(&self, now: Now) -> Figures {
+        super::figures::of(self, now)
+    }
+
+    fn stop(self) -> Result<(), String> {
+        match self.node {
+            Some(node) => node.into_store().close().map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+}
