@@ -2,13 +2,18 @@
 //!
 //! | name | what |
 //! |---|---|
-//! | `FORMAT` | text: the format's version and the number of stores; written last when a directory is made |
+//! | `FORMAT` | text: the format's version, the number of stores and the kind; written last when a directory is made |
 //! | `SECRET` | text: the hash key, 64 hexadecimal digits |
+//! | `MEMBER` | text: who the node is, in a directory of a cluster's node; see [`MemberDirectory`] |
 //! | `LOCK` | locked (`flock`) by the process that has the directory open, whose number it contains |
 //! | `store-K/` | the files of store K, see [`Files`] |
 //!
-//! A directory is made in this order: lock, store directories, secret, `FORMAT` under another name, sync, rename, sync.
-//! A crash in between leaves something without `FORMAT` that holds nothing of worth, and making it is begun anew.
+//! A directory is made in this order: lock, store directories, secret or `MEMBER`, `FORMAT` under another name, sync,
+//! rename, sync. A crash in between leaves something without `FORMAT` that holds nothing of worth, and making it is begun
+//! anew.
+//!
+//! There are two *kinds*: a plain one (format 1), whose stores `fawn serve` and [`Db`](crate::Db) keep, and a member's
+//! (format 2), whose stores hold ranges of a cluster.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -23,14 +28,20 @@ use rustix::rand::GetRandomFlags;
 
 use crate::files::{Caching, Files};
 
-/// The version of the directory's layout that this program writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub use self::member::MemberDirectory;
+
+mod member;
+
+/// The newest version of the directory's layout that this program reads and writes.
+pub const FORMAT_VERSION: u32 = 2;
+/// The version that a plain directory has: older programs read it.
+const PLAIN_VERSION: u32 = 1;
 /// Most stores that a directory may have.
 pub const MAX_STORES: usize = 1024;
 
 const FORMAT: &str = "FORMAT";
-const FORMAT_NEW: &str = "FORMAT.new";
 const SECRET: &str = "SECRET";
+const MEMBER: &str = "MEMBER";
 const LOCK: &str = "LOCK";
 const TITLE: &str = "FAWN data directory";
 
@@ -52,6 +63,25 @@ pub enum DirectoryError {
         path: PathBuf,
         /// Its format.
         found: u32,
+    },
+    /// It belongs to a node of a cluster.
+    #[error(
+        "{path} belongs to a node of a cluster: start it with `fawn node --dir {path}`, or print what it holds with \
+         `fawn store dump {path}`"
+    )]
+    Member {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It is another member's, or of another cluster.
+    #[error("{path} cannot become that of {wanted}: it is that of {kept}; choose another directory")]
+    OtherMember {
+        /// The directory.
+        path: PathBuf,
+        /// Whose it is.
+        kept: String,
+        /// Whose it was to be.
+        wanted: String,
     },
     /// The permissions do not allow it.
     #[error("no permission for {path}: give this user read and write access or choose another directory")]
@@ -103,33 +133,19 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Opens the data directory `path`; makes it, with `stores` stores (1 to [`MAX_STORES`]), when there is nothing or
-    /// an empty directory. The number of stores of an existing one stays what it was.
+    /// Opens the plain data directory `path`; makes it, with `stores` stores (1 to [`MAX_STORES`]), when there is nothing
+    /// or an empty directory. The number of stores of an existing one stays what it was.
     ///
     /// # Errors
-    /// Each [`DirectoryError`] says what to do.
+    /// Each [`DirectoryError`] says what to do; a member's directory is refused with [`DirectoryError::Member`].
     pub fn open(path: &Path, stores: usize) -> Result<Self, DirectoryError> {
-        assert!((1..=MAX_STORES).contains(&stores), "a directory has 1 to {MAX_STORES} stores");
-        make_directory(path).map_err(|source| error(path, source))?;
-        // Looked at before the lock file is made: nothing is left in a directory that is not ours.
-        refuse_foreign(path)?;
-        let lock = lock(path)?;
-        let format = path.join(FORMAT);
-        let (text, created) = match read_text(&format)? {
-            Some(text) => (text, false),
-            None => (create(path, stores).map_err(|source| error(path, source))?, true),
-        };
-        let stores = parse_format(path, &text)?;
-        let secret = read_secret(&path.join(SECRET))?;
-        let directory = Self { path: path.to_owned(), stores, secret, created, _lock: lock };
-        for index in 0..stores {
-            let store = directory.store_path(index);
-            if !store.is_dir() {
-                let what = format!("{} is missing", store.display());
-                return Err(DirectoryError::Damaged { path: path.to_owned(), what });
-            }
+        let opened = Opened::open(path, stores, || Ok((SECRET, secret_text(&Secret(random()?)))), Kind::Plain)?;
+        if opened.format.kind == Kind::Member {
+            return Err(DirectoryError::Member { path: path.to_owned() });
         }
-        Ok(directory)
+        let Opened { format: Format { stores, .. }, created, lock } = opened;
+        let secret = read_secret(path)?;
+        Ok(Self { path: path.to_owned(), stores, secret, created, _lock: lock })
     }
 
     /// The directory.
@@ -154,7 +170,7 @@ impl Directory {
 
     /// The directory of store `index`.
     pub fn store_path(&self, index: usize) -> PathBuf {
-        self.path.join(format!("store-{index}"))
+        store_path(&self.path, index)
     }
 
     /// The files of store `index`.
@@ -176,6 +192,72 @@ impl Directory {
     pub fn store_of(&self, key: &Key) -> usize {
         store_of(key, self.stores)
     }
+}
+
+/// What the stores of a directory are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Stores of one process alone.
+    Plain,
+    /// Stores of a cluster's node.
+    Member,
+}
+
+/// What `FORMAT` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Format {
+    stores: usize,
+    kind: Kind,
+}
+
+impl Format {
+    fn text(self) -> String {
+        let Self { stores, kind } = self;
+        match kind {
+            Kind::Plain => format!("{TITLE}\nformat {PLAIN_VERSION}\nstores {stores}\n"),
+            Kind::Member => format!("{TITLE}\nformat {FORMAT_VERSION}\nstores {stores}\nkind member\n"),
+        }
+    }
+}
+
+/// A directory of either kind whose lock is held.
+struct Opened {
+    format: Format,
+    created: bool,
+    lock: File,
+}
+
+impl Opened {
+    /// Opens what is at `path`, or makes a directory of this kind, with a file of its own: name and text.
+    fn open(
+        path: &Path,
+        stores: usize,
+        own: impl FnOnce() -> io::Result<(&'static str, String)>,
+        kind: Kind,
+    ) -> Result<Self, DirectoryError> {
+        assert!((1..=MAX_STORES).contains(&stores), "a directory has 1 to {MAX_STORES} stores");
+        make_directory(path).map_err(|source| error(path, source))?;
+        // Looked at before the lock file is made: nothing is left in a directory that is not ours.
+        refuse_foreign(path)?;
+        let lock = lock(path)?;
+        let (text, created) = match read_text(&path.join(FORMAT))? {
+            Some(text) => (text, false),
+            None => (create(path, Format { stores, kind }, own).map_err(|source| error(path, source))?, true),
+        };
+        let format = parse_format(path, &text)?;
+        for index in 0..format.stores {
+            let store = store_path(path, index);
+            if !store.is_dir() {
+                let what = format!("{} is missing", store.display());
+                return Err(DirectoryError::Damaged { path: path.to_owned(), what });
+            }
+        }
+        Ok(Self { format, created, lock })
+    }
+}
+
+fn store_path(path: &Path, index: usize) -> PathBuf {
+    path.join(format!("store-{index}"))
 }
 
 /// The store, of `stores`, that holds `key`: the key space is cut into equal stretches by the top 64 bits.
@@ -253,7 +335,7 @@ fn refuse_foreign(path: &Path) -> Result<(), DirectoryError> {
         let name = name.to_string_lossy();
         let ours = match name.strip_prefix("store-") {
             Some(number) => number.parse::<usize>().is_ok() && is_empty(&path.join(&*name)),
-            None => [LOCK, SECRET, FORMAT_NEW].contains(&&*name),
+            None => name == LOCK || [SECRET, MEMBER, FORMAT].contains(&name.trim_end_matches(NEW)),
         };
         if !ours {
             return Err(DirectoryError::Foreign { path: path.to_owned(), found: name.into_owned() });
@@ -267,31 +349,35 @@ fn is_empty(path: &Path) -> bool {
 }
 
 /// Makes the parts of a new directory; returns what its `FORMAT` says.
-fn create(path: &Path, stores: usize) -> io::Result<String> {
+fn create(path: &Path, format: Format, own: impl FnOnce() -> io::Result<(&'static str, String)>) -> io::Result<String> {
     // Whoever may enter could otherwise read what clients store.
     fs::set_permissions(path, Permissions::from_mode(0o700))?;
-    for index in 0..stores {
-        let store = path.join(format!("store-{index}"));
-        match DirBuilder::new().mode(0o700).create(&store) {
+    for index in 0..format.stores {
+        match DirBuilder::new().mode(0o700).create(store_path(path, index)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             result => result?,
         }
     }
-    write_new(&path.join(SECRET), &secret_text(&random_secret()?))?;
-    let text = format!("{TITLE}\nformat {FORMAT_VERSION}\nstores {stores}\n");
-    let new = path.join(FORMAT_NEW);
-    write_new(&new, &text)?;
-    sync_directory(path)?;
-    fs::rename(&new, path.join(FORMAT))?;
-    sync_directory(path)?;
+    let (name, text) = own()?;
+    replace(path, name, &text)?;
+    let text = format.text();
+    replace(path, FORMAT, &text)?;
     Ok(text)
 }
 
-/// Writes and syncs a file, over whatever an interrupted attempt left.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+/// Ends the name of a file that has yet to take another's place.
+const NEW: &str = ".new";
+
+/// Puts a file into `path`, in the place of any of its name: once this is done, it is whole and durable; before, the one
+/// that was there is.
+fn replace(path: &Path, name: &str, text: &str) -> io::Result<()> {
+    let new = path.join(format!("{name}{NEW}"));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
     file.write_all(text.as_bytes())?;
-    file.sync_all()
+    file.sync_all()?;
+    sync_directory(path)?;
+    fs::rename(&new, path.join(name))?;
+    sync_directory(path)
 }
 
 /// The text of a file; `None` when there is none.
@@ -307,30 +393,44 @@ fn read_text(path: &Path) -> Result<Option<String>, DirectoryError> {
 }
 
 fn secret_text(secret: &Secret) -> String {
-    let mut hex = String::with_capacity(2 * secret.0.len() + 1);
-    for byte in secret.0 {
-        write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
-    }
-    hex.push('\n');
-    hex
+    format!("{}\n", hex(&secret.0))
 }
 
-/// 32 bytes that nobody can guess.
-fn random_secret() -> io::Result<Secret> {
-    let mut secret = [0; 32];
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+    }
+    text
+}
+
+fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// Bytes that nobody can guess.
+fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
     let mut filled = 0;
-    while filled < secret.len() {
-        match rustix::rand::getrandom(&mut secret[filled..], GetRandomFlags::empty()) {
+    while filled < bytes.len() {
+        match rustix::rand::getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
             Ok(count) => filled += count,
             Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
     }
-    Ok(Secret(secret))
+    Ok(bytes)
 }
 
-/// The number of stores that a `FORMAT` names.
-fn parse_format(path: &Path, text: &str) -> Result<usize, DirectoryError> {
+/// What a `FORMAT` says.
+fn parse_format(path: &Path, text: &str) -> Result<Format, DirectoryError> {
     let damaged = |what: &str| DirectoryError::Damaged { path: path.join(FORMAT), what: what.to_owned() };
     let mut lines = text.lines();
     if lines.next() != Some(TITLE) {
@@ -341,27 +441,23 @@ fn parse_format(path: &Path, text: &str) -> Result<usize, DirectoryError> {
     if found > FORMAT_VERSION {
         return Err(DirectoryError::NewerFormat { path: path.to_owned(), found });
     }
-    value("stores ")
+    let stores = value("stores ")
         .and_then(|text| text.parse().ok())
         .filter(|stores| (1..=MAX_STORES).contains(stores))
-        .ok_or_else(|| damaged("no number of stores"))
+        .ok_or_else(|| damaged("no number of stores"))?;
+    let kind = match value("kind ") {
+        _ if found == PLAIN_VERSION => Kind::Plain,
+        Some("member") => Kind::Member,
+        _ => return Err(damaged("no kind")),
+    };
+    Ok(Format { stores, kind })
 }
 
 fn read_secret(path: &Path) -> Result<Secret, DirectoryError> {
-    let damaged = |what: &str| DirectoryError::Damaged { path: path.to_owned(), what: what.to_owned() };
-    let text = read_text(path)?.ok_or_else(|| damaged("missing"))?;
-    parse_secret(text.trim_end()).ok_or_else(|| damaged("not 64 hexadecimal digits"))
-}
-
-fn parse_secret(hex: &str) -> Option<Secret> {
-    if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut secret = [0; 32];
-    for (index, byte) in secret.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(hex.get(2 * index..2 * index + 2)?, 16).ok()?;
-    }
-    Some(Secret(secret))
+    let name = path.join(SECRET);
+    let damaged = |what: &str| DirectoryError::Damaged { path: name.clone(), what: what.to_owned() };
+    let text = read_text(&name)?.ok_or_else(|| damaged("missing"))?;
+    parse_hex(text.trim_end()).map(Secret).ok_or_else(|| damaged("not 64 hexadecimal digits"))
 }
 
 #[cfg(test)]

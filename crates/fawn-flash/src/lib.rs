@@ -4,6 +4,7 @@
 //!
 //! * [`Db`]: the store for programs that embed it: blocking calls from any number of threads. Start here.
 //! * [`Directory`]: a node's data directory: format, lock, secret, one directory of files a store.
+//! * [`MemberDirectory`]: the same for a node of a cluster, or one that is to be.
 //! * [`Engine`]: one store and the threads that work for it, for an event loop.
 //! * [`Reader`]: cold reads for event loops, by `io_uring` or a pool of threads.
 //! * [`Files`]: the store's [`Flash`](fawn_store::flash::Flash) on real files.
@@ -24,7 +25,7 @@ mod signal;
 mod transfer;
 
 pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, Items, PutIf, Scan};
-pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, interval_of, store_of};
+pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, MemberDirectory, interval_of, store_of};
 pub use engine::{Engine, Polled, Tended};
 pub use fawn_store::{Ack, Stats};
 pub use files::{Caching, Files, OpenFile};

@@ -56,6 +56,11 @@ pub enum Operation<'a> {
 }
 
 impl Operation<'_> {
+    /// The operation's bytes, as messages carry them.
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_extend(self, Vec::new()).expect("what can be encoded at all can be into memory")
+    }
+
     /// Whether the operation reads and (but for one case) appends nothing, so that a replica may evaluate it. The
     /// case: a meta get of a stale item that nobody has won marks it won; when [`evaluate()`] returns an append for a
     /// read, drop the outcome and run the operation at the head.

@@ -67,6 +67,18 @@ pub enum ServeError {
     /// lost it.
     #[error("{0}; the node has stopped, check the device and its kernel log, then start again")]
     Stopped(String),
+    /// The managers of the cluster will not have it.
+    #[error("the managers refuse this process: {0}")]
+    Refused(String),
+    /// Others cannot be told where to call.
+    #[error("{address} is no address that others can call; say which with --advertise HOST:PORT")]
+    Advertise {
+        /// Where it listens.
+        address: String,
+    },
+    /// It was told to stop before it had begun.
+    #[error("told to stop before anything was served")]
+    Interrupted,
     /// The system refused something that every node needs.
     #[error("cannot {doing}: {source}")]
     System {

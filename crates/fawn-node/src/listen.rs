@@ -46,7 +46,7 @@ impl Drop for Listener {
 ///
 /// # Errors
 /// [`ServeError::Address`], [`ServeError::InUse`], [`ServeError::Listen`], [`ServeError::Exposed`],
-/// [`ServeError::NoListener`].
+/// [`ServeError::Listen`].
 pub fn open_all(options: &ServeOptions) -> Result<Vec<Listener>, ServeError> {
     let mut listeners = Vec::new();
     for name in &options.listen {
@@ -58,7 +58,7 @@ pub fn open_all(options: &ServeOptions) -> Result<Vec<Listener>, ServeError> {
     if let Some(unix) = &options.unix {
         listeners.push(open_unix(unix)?);
     }
-    if listeners.is_empty() { Err(ServeError::NoListener) } else { Ok(listeners) }
+    Ok(listeners)
 }
 
 /// The addresses of `name`. A host with several gives all of them, but for port 0, which takes one port.
@@ -86,12 +86,31 @@ fn refuse_exposed(address: &SocketAddr, options: &ServeOptions) -> Result<(), Se
     Err(ServeError::Exposed { address: address.to_string(), missing, missing_options })
 }
 
+/// Opens the port that other processes of a cluster call; and its address, with its real port.
+///
+/// # Errors
+/// As [`open_all`].
+pub fn open_cluster(name: &str, insecure: bool) -> Result<(OwnedFd, String), ServeError> {
+    let address = *resolve(name)?.first().expect("a name that is resolved has an address");
+    if !address.ip().is_loopback() && !insecure {
+        let (missing, missing_options) = ("TLS between the processes of the cluster is off", "--certs");
+        return Err(ServeError::Exposed { address: address.to_string(), missing, missing_options });
+    }
+    bind(address)
+}
+
 fn open_tcp(address: SocketAddr) -> Result<Listener, ServeError> {
+    let (socket, name) = bind(address)?;
+    Ok(Listener { socket, family: Family::Tcp, name, remove: None })
+}
+
+/// A socket that listens, and its address with its real port.
+fn bind(address: SocketAddr) -> Result<(OwnedFd, String), ServeError> {
     let name = address.to_string();
     let listener = TcpListener::bind(address).map_err(|source| failure(&name, source))?;
     let real = listener.local_addr().map_err(|source| failure(&name, source))?;
     ready(&listener, &name)?;
-    Ok(Listener { socket: listener.into(), family: Family::Tcp, name: real.to_string(), remove: None })
+    Ok((listener.into(), real.to_string()))
 }
 
 fn open_unix(unix: &UnixOptions) -> Result<Listener, ServeError> {
@@ -178,7 +197,6 @@ mod tests {
     fn an_address_without_port_is_refused_with_an_example() {
         let error = open_all(&options(&["localhost"])).unwrap_err().to_string();
         assert!(error.contains("'localhost'") && error.contains("HOST:PORT"), "{error}");
-        assert!(matches!(open_all(&options(&[])), Err(ServeError::NoListener)));
     }
 
     #[test]

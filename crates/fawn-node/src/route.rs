@@ -8,13 +8,20 @@ pub struct Route {
     secret: Secret,
     stores: usize,
     loops: usize,
+    /// Every loop takes all keys, whatever store they are in.
+    local: Option<usize>,
 }
 
 impl Route {
     /// The route to `stores` stores served by `loops` loops, of which each has at least one.
     pub fn new(secret: Secret, stores: usize, loops: usize) -> Self {
         assert!(loops > 0 && stores >= loops, "every loop has a store");
-        Self { secret, stores, loops }
+        Self { secret, stores, loops, local: None }
+    }
+
+    /// The route where each loop takes all keys that come to it: that of loop `number` of `loops`.
+    pub fn local(secret: Secret, number: usize, loops: usize) -> Self {
+        Self { local: Some(number), ..Self::new(secret, loops, loops) }
     }
 
     /// The secret of the key space.
@@ -31,7 +38,10 @@ impl Route {
     /// The loop that owns `key`, and the store, counted within the loop.
     #[inline]
     pub fn of(&self, key: &Key) -> (usize, usize) {
-        self.of_store(fawn_flash::store_of(key, self.stores))
+        match self.local {
+            Some(number) => (number, 0),
+            None => self.of_store(fawn_flash::store_of(key, self.stores)),
+        }
     }
 
     /// Number of stores.

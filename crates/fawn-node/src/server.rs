@@ -17,12 +17,13 @@ use fawn_store::Options;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Descriptors for everything but connections.
-const FILES: u64 = 4096;
+pub const FILES: u64 = 4096;
 
 /// How long after the first signal to stop others are taken for the same wish: `timeout` signals a process and then its
 /// group, an impatient terminal sends several. Stopping at once would lose what `--ack memory` has answered.
@@ -37,8 +38,8 @@ fn in_flight(loops: usize) -> usize {
 pub struct Opened<B: Backend> {
     /// The key space's secret.
     pub secret: Secret,
-    /// Stores in the directory; loop L serves those whose number modulo the loops is L.
-    pub stores: usize,
+    /// Stores in the directory; loop L serves those whose number modulo the loops is L. `None`: each loop takes all keys.
+    pub stores: Option<usize>,
     /// By loop.
     pub loops: Vec<B::Seed>,
     /// For `stats`.
@@ -69,12 +70,16 @@ impl Running {
         let opened = open()?;
         let wakes = exchange::wakes(opened.loops.len()).map_err(ServeError::system("make an eventfd"))?;
         let links = exchange::mesh(&wakes, in_flight(wakes.len()));
-        let route = Route::new(opened.secret, opened.stores, opened.loops.len());
+        let (secret, count) = (opened.secret, opened.loops.len());
         let shared = Arc::new(Shared::new(options.clone(), access, wakes, opened.facts));
         let mut loops = Vec::new();
         for (number, (seed, exchange)) in opened.loops.into_iter().zip(links).enumerate() {
             let shared = Arc::clone(&shared);
             let listeners = std::mem::take(&mut listeners);
+            let route = match opened.stores {
+                Some(stores) => Route::new(secret, stores, count),
+                None => Route::local(secret, number, count),
+            };
             let parts: Parts<B> = Parts { number, seed, exchange, route, shared, listeners };
             loops.push(EventLoop::new(parts).map_err(ServeError::system("make an epoll set"))?);
         }
@@ -130,11 +135,24 @@ impl Running {
 /// # Errors
 /// [`ServeError`]: why the node did not start, or why it stopped by itself.
 pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<(), ServeError> {
+    raise_descriptor_limit(options.limits.connections as u64 + FILES);
+    until_signal(|_| start(options), ready)
+}
+
+/// Runs what `start` starts until SIGTERM or SIGINT, as [`serve`] does. What `start` gives beside it is held until that has
+/// stopped; it may look whether a signal has come already.
+///
+/// # Errors
+/// [`ServeError`].
+pub fn until_signal<T>(
+    start: impl FnOnce(&AtomicBool) -> Result<(Running, T), ServeError>,
+    ready: impl FnOnce(&[String]),
+) -> Result<(), ServeError> {
     // Before anything else, so that a signal while stores are opened is not fatal to them.
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(ServeError::system("watch for signals"))?;
-    raise_descriptor_limit(options.limits.connections as u64 + FILES);
-    let (running, directory) = start(options)?;
-    let (stop, handle) = (running.stopper(), signals.handle());
+    let (asked, handle) = (Arc::new(AtomicBool::new(false)), signals.handle());
+    let stop: Arc<Mutex<Option<Box<dyn Fn() + Send>>>> = Arc::default();
+    let (its_asked, its_stop) = (Arc::clone(&asked), Arc::clone(&stop));
     let watcher = std::thread::Builder::new()
         .name("fawn-signals".into())
         .spawn(move || {
@@ -144,7 +162,10 @@ pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<()
                     None => {
                         tracing::info!("signal {signal}: stopping");
                         stopping = Some(Instant::now());
-                        stop();
+                        its_asked.store(true, Ordering::SeqCst);
+                        if let Some(stop) = &*its_stop.lock().unwrap_or_else(PoisonError::into_inner) {
+                            stop();
+                        }
                     }
                     Some(since) if since.elapsed() < SAME_WISH => {}
                     Some(_) => {
@@ -155,17 +176,26 @@ pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<()
             }
         })
         .map_err(ServeError::system("start a thread"))?;
-    ready(running.addresses());
-    let result = running.wait();
+    let result = start(&asked).and_then(|(running, held)| {
+        let stopper = running.stopper();
+        *stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(running.stopper()));
+        if asked.load(Ordering::SeqCst) {
+            stopper();
+        } else {
+            ready(running.addresses());
+        }
+        let result = running.wait();
+        // A directory's lock is held until its stores have stopped.
+        drop(held);
+        result
+    });
     handle.close();
     let _ = watcher.join();
-    // The directory's lock is held until the stores have stopped.
-    drop(directory);
     result
 }
 
 /// Lets the process open as many descriptors as it may need, as far as the system allows.
-fn raise_descriptor_limit(wanted: u64) {
+pub fn raise_descriptor_limit(wanted: u64) {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= wanted) {
         return;
@@ -185,6 +215,9 @@ fn raise_descriptor_limit(wanted: u64) {
 /// # Errors
 /// [`ServeError`]; nothing runs then.
 pub fn start(options: &ServeOptions) -> Result<(Running, Directory), ServeError> {
+    if options.listen.is_empty() && options.unix.is_none() {
+        return Err(ServeError::NoListener);
+    }
     let mut held = None;
     let running = Running::start(options, || {
         let (directory, opened) = open(options)?;
@@ -229,7 +262,7 @@ fn open(options: &ServeOptions) -> Result<(Directory, Opened<Owner<Engines>>), S
         ("fawn_ack", format!("{:?}", options.ack).to_lowercase()),
         ("fawn_dir", options.dir.display().to_string()),
     ];
-    let opened = Opened { secret: directory.secret(), stores, loops: parts, facts };
+    let opened = Opened { secret: directory.secret(), stores: Some(stores), loops: parts, facts };
     Ok((directory, opened))
 }
 

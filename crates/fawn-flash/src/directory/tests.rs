@@ -73,8 +73,13 @@ fn a_second_process_is_told_which_process_owns_the_directory() {
 fn an_interrupted_creation_is_begun_anew() {
     // Every state that a crash while making a directory may leave.
     let (_parent, path) = new_path();
-    let parts: [(&str, Option<&str>); 5] =
-        [(LOCK, Some("1\n")), ("store-0", None), ("store-1", None), (SECRET, Some("0123")), (FORMAT_NEW, Some("FAW"))];
+    let parts: [(&str, Option<&str>); 5] = [
+        (LOCK, Some("1\n")),
+        ("store-0", None),
+        ("store-1", None),
+        (SECRET, Some("0123")),
+        ("FORMAT.new", Some("FAW")),
+    ];
     for count in 0..=parts.len() {
         fs::create_dir_all(&path).unwrap();
         for (name, text) in &parts[..count] {
@@ -116,7 +121,7 @@ fn a_newer_format_is_refused_with_both_numbers() {
     drop(Directory::open(&path, 1).unwrap());
     fs::write(path.join(FORMAT), "FAWN data directory\nformat 7\nsomething new\n").unwrap();
     let message = Directory::open(&path, 1).unwrap_err().to_string();
-    assert!(message.contains("has format 7") && message.contains("up to 1"), "{message}");
+    assert!(message.contains("has format 7") && message.contains("up to 2"), "{message}");
 }
 
 #[test]

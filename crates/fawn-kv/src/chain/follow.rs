@@ -178,7 +178,8 @@ impl Replica {
     fn copy_all<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         took(Path::CopiedWhole);
         self.reset(context);
-        self.copying = Some(Copying { from: None, bytes: 0, since: Position::default(), began: None, forgotten: Seq(0) });
+        self.copying =
+            Some(Copying { from: None, bytes: 0, since: Position::default(), began: None, forgotten: Seq(0) });
     }
 
     /// Asks again for what has not come for long, and for what may be new.

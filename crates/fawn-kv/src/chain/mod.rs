@@ -16,8 +16,8 @@
 mod change;
 mod disk;
 mod feed;
-mod figures;
 mod fence;
+mod figures;
 mod flush;
 mod follow;
 mod head;

@@ -501,7 +501,9 @@ impl Links {
         }
         if !(greeting.lowest..=greeting.highest).contains(&message::VERSION) {
             let (own, from, to) = (message::VERSION, greeting.lowest, greeting.highest);
-            return Err(format!("this side speaks version {own}, and you speak {from} to {to}: run releases that overlap"));
+            return Err(format!(
+                "this side speaks version {own}, and you speak {from} to {to}: run releases that overlap"
+            ));
         }
         if greeting.cluster.is_some_and(|cluster| cluster != self.cluster) {
             return Err(format!("this is cluster {}, and you are of another", self.cluster));
@@ -592,12 +594,15 @@ impl Links {
         self.swept_ms = now_ms;
         let late = |link: &Link| link.state != State::Up && now_ms > link.began_ms + GREETING_MS;
         for at in 0..self.links.slots() {
-            if let Some(token) = self.links.at(at).filter(|token| self.links.get_mut(*token).is_some_and(|link| late(link))) {
+            if let Some(token) =
+                self.links.at(at).filter(|token| self.links.get_mut(*token).is_some_and(|link| late(link)))
+            {
                 self.close(token);
             }
         }
         let known = self.roster.managers.values();
-        let addresses: Vec<String> = if self.roster.managers.is_empty() { self.seeds.clone() } else { known.cloned().collect() };
+        let addresses: Vec<String> =
+            if self.roster.managers.is_empty() { self.seeds.clone() } else { known.cloned().collect() };
         for address in addresses {
             let called = Called::Manager(address.clone());
             if self.targets.get(&called).is_none_or(|target| target.link.is_none()) {

@@ -18,5 +18,7 @@ mod requests;
 mod seat;
 mod siblings;
 mod tell;
+#[cfg(test)]
+mod tests;
 
 pub use member::{ClusterOptions, serve_member};

@@ -173,7 +173,8 @@ impl Requests {
         let (name, value_bytes) = (pool.copy(keyed.name), value.len());
         let value = if waits { value.to_vec() } else { Vec::new() };
         let (client, responder, quiet) = (None, Some(keyed.responder), false);
-        let request = Request { client, from, key: keyed.key, name, command, value, value_bytes, responder, part, quiet };
+        let request =
+            Request { client, from, key: keyed.key, name, command, value, value_bytes, responder, part, quiet };
         let ticket = self.insert(request);
         let hold = self.held.get_mut(&(from.to_u64(), keyed.key)).expect("it was just made");
         match part {
@@ -206,14 +207,13 @@ impl Requests {
 
     fn message(&self, ticket: Ticket, name: &[u8], operation: Option<&Operation<'_>>) -> Message {
         let tag = self.tag(ticket);
-        let encode = |operation| postcard::to_allocvec(operation).expect("an operation can be encoded");
         Message::Ask {
             id: RequestId { session: 0, number: tag },
             answered: None,
             asker: Asker { address: LOCAL, tag },
             forwarded: false,
             key: name.to_vec(),
-            operation: operation.map(encode),
+            operation: operation.map(Operation::encode),
             continuation: None,
         }
     }
@@ -339,7 +339,11 @@ impl Requests {
             }
             hold.queue.pop_front();
             waiting.part = if writes { Part::Writes } else { Part::Reads };
-            if writes { hold.writes += 1 } else { hold.reads += 1 }
+            if writes {
+                hold.writes += 1
+            } else {
+                hold.reads += 1
+            }
             next.push(first);
         }
         if hold.reads == 0 && hold.writes == 0 && hold.queue.is_empty() {

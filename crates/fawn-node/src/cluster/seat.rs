@@ -222,7 +222,8 @@ impl Seat {
 
     fn is_busy(&self) -> bool {
         let node = self.node.as_ref().is_some_and(|node| {
-            node.member().is_none() || node.replicas().any(|(_, replica)| replica.chain().is_none() || replica.last() > replica.committed())
+            node.member().is_none()
+                || node.replicas().any(|(_, replica)| replica.chain().is_none() || replica.last() > replica.committed())
         });
         node || !self.requests.is_empty() || !self.inbox.is_empty()
     }

@@ -49,7 +49,10 @@ pub fn answer(keyed: &Keyed<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &m
                     }
                     let item = Item { value, flags, expiry: hit.expiry, cas, stale: hit.stale, won: hit.won };
                     let hit = Hit { cas: fawn_kv::operation::Cas::Known(hit.cas.resolve(cas)), ..*hit };
-                    keyed.write(out, &memcache::Answer::Hit(hit_of(&item, &hit, tools.now, tools.recency.get(&keyed.key))));
+                    keyed.write(
+                        out,
+                        &memcache::Answer::Hit(hit_of(&item, &hit, tools.now, tools.recency.get(&keyed.key))),
+                    );
                 }
                 (outcome, _) => {
                     if matches!(outcome, Outcome::Stored { .. } | Outcome::Number(_)) {

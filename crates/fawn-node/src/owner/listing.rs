@@ -67,7 +67,7 @@ pub struct Listed {
 impl Listed {
     const BYTES: usize = 1 + Key::LEN;
 
-    fn encode(self) -> Vec<u8> {
+    pub fn encode(self) -> Vec<u8> {
         let mut bytes = vec![u8::from(self.next.is_some()) | u8::from(self.failed) << 1];
         bytes.extend_from_slice(&self.next.unwrap_or(Key::MIN).0);
         bytes

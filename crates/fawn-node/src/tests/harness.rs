@@ -33,7 +33,7 @@ impl Node {
         let knobs = Arc::new(Knobs::default());
         let open = || {
             let loops = (0..loops).map(|_| Fake::new(stores_each, &knobs)).collect::<Vec<_>>();
-            Ok(Opened { secret: SECRET, stores: loops.len() * stores_each, loops, facts: Vec::new() })
+            Ok(Opened { secret: SECRET, stores: Some(loops.len() * stores_each), loops, facts: Vec::new() })
         };
         let running = Running::start::<Owner<Fake>>(&options, open).unwrap();
         Self { knobs, running: Some(running) }

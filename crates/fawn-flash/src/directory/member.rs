@@ -1,0 +1,280 @@
+//! [`MemberDirectory`]: the data directory of a cluster's node.
+//!
+//! Beside what any data directory has there is `MEMBER`, lines of text:
+//!
+//! | line | what |
+//! |---|---|
+//! | `FAWN member` | |
+//! | `directory D` | 16 bytes, hexadecimal, drawn when the file was made: tells the directory from any other |
+//! | `grown` | the stores were a plain directory's before |
+//! | `name N` | the node's name |
+//! | `cluster C` | 16 bytes, hexadecimal: the cluster |
+//! | `seat F` | the number of the first of its seats |
+//! | `end` | |
+//!
+//! Lines whose content is not known yet are left out, and so is `SECRET`, until the cluster has told it.
+//!
+//! A plain directory becomes a member's when the cluster has taken its node in: only then does `FORMAT` say so. Until then
+//! `fawn serve` goes on with it as if nothing had happened.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fawn_ring::{Interval, Secret};
+use fawn_store::flash::FlashError;
+
+use super::{
+    DirectoryError, FORMAT, Format, Kind, MEMBER, Opened, SECRET, error, hex, interval_of, parse_format, parse_hex,
+    random, read_secret, read_text, replace, secret_text, store_path,
+};
+use crate::files::{Caching, Files};
+
+const TITLE: &str = "FAWN member";
+/// The last line, so that a file that was cut off is seen.
+const END: &str = "end";
+
+/// What `MEMBER` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Card {
+    directory: [u8; 16],
+    grown: bool,
+    name: Option<String>,
+    cluster: Option<[u8; 16]>,
+    seat: Option<u32>,
+}
+
+impl Card {
+    fn new(grown: bool) -> io::Result<Self> {
+        Ok(Self { directory: random()?, grown, name: None, cluster: None, seat: None })
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{TITLE}\ndirectory {}\n", hex(&self.directory));
+        let mut line = |line: String| writeln!(text, "{line}").expect("writing to a string cannot fail");
+        if self.grown {
+            line("grown".to_owned());
+        }
+        if let Some(name) = &self.name {
+            line(format!("name {name}"));
+        }
+        if let Some(cluster) = &self.cluster {
+            line(format!("cluster {}", hex(cluster)));
+        }
+        if let Some(seat) = self.seat {
+            line(format!("seat {seat}"));
+        }
+        line(END.to_owned());
+        text
+    }
+
+    /// `None`: the text is not one that [`text`](Self::text) makes.
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.strip_suffix('\n')?.lines();
+        (lines.next() == Some(TITLE)).then_some(())?;
+        let directory = parse_hex(lines.next()?.strip_prefix("directory ")?)?;
+        let mut card = Self { directory, grown: false, name: None, cluster: None, seat: None };
+        while let Some(line) = lines.next() {
+            match line.split_once(' ').unwrap_or((line, "")) {
+                ("grown", "") => card.grown = true,
+                ("name", name) => card.name = Some(name.to_owned()),
+                ("cluster", cluster) => card.cluster = Some(parse_hex(cluster)?),
+                ("seat", seat) => card.seat = Some(seat.parse().ok()?),
+                (END, "") => {
+                    // The two become known together.
+                    let whole = lines.next().is_none() && card.cluster.is_some() == card.seat.is_some();
+                    return whole.then_some(card);
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+}
+
+/// The data directory of a node of a cluster, or of one that is to be. Its lock is held until this is dropped.
+#[derive(Debug)]
+pub struct MemberDirectory {
+    path: PathBuf,
+    format: Format,
+    card: Card,
+    secret: Option<Secret>,
+    created: bool,
+    /// Held for its lock.
+    _lock: File,
+}
+
+impl MemberDirectory {
+    /// Opens the directory `path`, be it a member's or a plain one; makes a member's, with `stores` stores (1 to
+    /// [`MAX_STORES`](super::MAX_STORES)), when there is nothing or an empty directory. The number of stores of an
+    /// existing one stays what it was.
+    ///
+    /// # Errors
+    /// Each [`DirectoryError`] says what to do.
+    pub fn open(path: &Path, stores: usize) -> Result<Self, DirectoryError> {
+        let Opened { mut format, created, lock } =
+            Opened::open(path, stores, || Ok((MEMBER, Card::new(false)?.text())), Kind::Member)?;
+        let member = path.join(MEMBER);
+        let damaged =
+            |path: &Path, what: &str| DirectoryError::Damaged { path: path.to_owned(), what: what.to_owned() };
+        let card = match read_text(&member)? {
+            Some(text) => Card::parse(&text).ok_or_else(|| damaged(&member, "not what a node writes there"))?,
+            None if format.kind == Kind::Plain => {
+                let card = Card::new(true).map_err(|source| error(path, source))?;
+                replace(path, MEMBER, &card.text()).map_err(|source| error(path, source))?;
+                card
+            }
+            None => return Err(damaged(&member, "missing")),
+        };
+        let knows = format.kind == Kind::Plain || card.cluster.is_some();
+        let secret = knows.then(|| read_secret(path)).transpose()?;
+        if format.kind == Kind::Plain && card.cluster.is_some() {
+            // It was on its way to become a member's.
+            format = become_member(path, format).map_err(|source| error(path, source))?;
+        }
+        Ok(Self { path: path.to_owned(), format, card, secret, created, _lock: lock })
+    }
+
+    /// Whether there is a member's directory at `path`.
+    ///
+    /// # Errors
+    /// [`DirectoryError`], where what is there cannot be read.
+    pub fn is_member(path: &Path) -> Result<bool, DirectoryError> {
+        let text = read_text(&path.join(FORMAT))?;
+        let format = text.map(|text| parse_format(path, &text)).transpose()?;
+        Ok(format.is_some_and(|format| format.kind == Kind::Member))
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Number of stores, one for each seat; fixed when the directory was made.
+    pub fn stores(&self) -> usize {
+        self.format.stores
+    }
+
+    /// Whether this call of [`open`](Self::open) made it.
+    pub fn is_new(&self) -> bool {
+        self.created
+    }
+
+    /// Tells the directory from any other, for life.
+    pub fn directory_id(&self) -> [u8; 16] {
+        self.card.directory
+    }
+
+    /// Where the keys lie of what is here; `None`: nothing is, and the cluster has yet to say.
+    pub fn secret(&self) -> Option<Secret> {
+        self.secret
+    }
+
+    /// Whether the stores were those of a plain directory, each with the keys of its [`interval`](Self::interval): a node
+    /// adopts what it finds there, once.
+    pub fn is_plain(&self) -> bool {
+        self.card.grown
+    }
+
+    /// The keys that store `index` held as one of a plain directory.
+    pub fn interval(&self, index: usize) -> Interval {
+        interval_of(index, self.stores())
+    }
+
+    /// The node's name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.card.name.as_deref()
+    }
+
+    /// The cluster that the node is of, and the number of its first seat; `None`: it has yet to enrol.
+    pub fn cluster(&self) -> Option<([u8; 16], u32)> {
+        self.card.cluster.zip(self.card.seat)
+    }
+
+    /// Gives the node its name: durable when this returns.
+    ///
+    /// # Errors
+    /// [`DirectoryError::OtherMember`] when it is enrolled under another; the system's.
+    ///
+    /// # Panics
+    /// When the name has a line feed.
+    pub fn set_name(&mut self, name: &str) -> Result<(), DirectoryError> {
+        assert!(!name.contains('\n'), "a name is one line");
+        match &self.card.name {
+            Some(kept) if kept == name => return Ok(()),
+            Some(kept) if self.card.cluster.is_some() => {
+                let (kept, wanted) = (format!("node {kept}"), format!("node {name}"));
+                return Err(DirectoryError::OtherMember { path: self.path.clone(), kept, wanted });
+            }
+            _ => {}
+        }
+        self.write(Card { name: Some(name.to_owned()), ..self.card.clone() })
+    }
+
+    /// The cluster has taken the node in: from here on the directory is a member's. Durable when this returns.
+    ///
+    /// # Errors
+    /// [`DirectoryError::OtherMember`] when it is of another cluster, under another name, or holds keys that lie elsewhere;
+    /// the system's. Nothing has changed then.
+    pub fn set_enrolled(
+        &mut self,
+        cluster: [u8; 16],
+        secret: Secret,
+        name: &str,
+        first_seat: u32,
+    ) -> Result<(), DirectoryError> {
+        let of = |cluster: [u8; 16], seat: u32| format!("seat {seat} of cluster {}", hex(&cluster));
+        let other = |kept: String| {
+            Err(DirectoryError::OtherMember { path: self.path.clone(), kept, wanted: of(cluster, first_seat) })
+        };
+        match self.cluster() {
+            Some((kept, seat)) if (kept, seat) != (cluster, first_seat) => return other(of(kept, seat)),
+            _ => {}
+        }
+        if self.secret.is_some_and(|kept| kept != secret) {
+            return other("a cluster whose keys lie elsewhere".to_owned());
+        }
+        self.set_name(name)?;
+        if self.cluster().is_none() {
+            let failed = |source| error(&self.path, source);
+            replace(&self.path, SECRET, &secret_text(&secret)).map_err(failed)?;
+            self.secret = Some(secret);
+            self.write(Card { cluster: Some(cluster), seat: Some(first_seat), ..self.card.clone() })?;
+        }
+        if self.format.kind == Kind::Plain {
+            self.format = become_member(&self.path, self.format).map_err(|source| error(&self.path, source))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, card: Card) -> Result<(), DirectoryError> {
+        replace(&self.path, MEMBER, &card.text()).map_err(|source| error(&self.path, source))?;
+        self.card = card;
+        Ok(())
+    }
+
+    /// The directory of store `index`.
+    pub fn store_path(&self, index: usize) -> PathBuf {
+        store_path(&self.path, index)
+    }
+
+    /// The files of store `index`.
+    ///
+    /// # Errors
+    /// As [`Files::open`].
+    pub fn files(&self, index: usize, caching: Caching) -> Result<Files, FlashError> {
+        assert!(index < self.stores(), "store {index} of {}", self.stores());
+        Files::open(&self.store_path(index), caching)
+    }
+}
+
+/// From here on `FORMAT` says that the stores are a member's.
+fn become_member(path: &Path, format: Format) -> io::Result<Format> {
+    let format = Format { kind: Kind::Member, ..format };
+    replace(path, FORMAT, &format.text())?;
+    Ok(format)
+}
+
+#[cfg(test)]
+mod tests;

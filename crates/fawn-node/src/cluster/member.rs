@@ -1,0 +1,264 @@
+//! Starting a process of a cluster.
+
+use super::enrol::{Managers, enrol};
+use super::ranges::Ranges;
+use super::seat::{Seat, Seed};
+use super::siblings::{Mailbox, Siblings};
+use crate::error::ServeError;
+use crate::listen;
+use crate::options::ServeOptions;
+use crate::server::{FILES, Opened, Running, raise_descriptor_limit, until_signal};
+use fawn_flash::{Caching, MemberDirectory};
+use fawn_kv::chain::Timing;
+use fawn_kv::front::{Front, Limits};
+use fawn_kv::ids::{ClusterId, FrontId, NodeId};
+use fawn_kv::link::SeatId;
+use fawn_kv::link::control::Enrolled;
+use fawn_kv::node::{Identity, Node};
+use fawn_kv::roster::Enrolment;
+use fawn_store::{Ack, Options};
+use rustix::fd::OwnedFd;
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Makes connections to a manager of this process.
+pub type Connect = Arc<dyn Fn() -> std::io::Result<UnixStream> + Send + Sync>;
+
+/// What a process of a cluster is started with.
+#[derive(Clone)]
+pub struct ClusterOptions {
+    /// Directory, memcached listeners, threads, memory, limits. `listen` and `unix` may both be empty.
+    pub serve: ServeOptions,
+    /// Its name, which it keeps for life.
+    pub name: String,
+    /// Addresses of managers, `HOST:PORT` each: one that answers is enough.
+    pub managers: Vec<String>,
+    /// Instead of addresses: a manager of this process.
+    pub manager: Option<Connect>,
+    /// Where other processes of the cluster call.
+    pub cluster_listen: String,
+    /// What they are told to call, if it is not `cluster_listen`.
+    pub advertise: Option<String>,
+    /// The machine that it runs on, if others run there: its replicas are on others.
+    pub machine: Option<String>,
+    /// What fails together with the machine: a rack, a power supply.
+    pub domain: Option<String>,
+    /// Places on the ring of each of its nodes.
+    pub virtual_ids: u32,
+    /// It keeps data.
+    pub is_node: bool,
+    /// It serves memcached clients.
+    pub is_front: bool,
+    /// The front-end caches values.
+    pub cache_bytes: u64,
+}
+
+/// Runs a process of a cluster until SIGTERM or SIGINT. `ready` is told where memcached clients, and then where other
+/// processes, reach it.
+///
+/// # Errors
+/// [`ServeError`].
+pub fn serve_member(options: &ClusterOptions, ready: impl FnOnce(&[String], &str)) -> Result<(), ServeError> {
+    raise_descriptor_limit(options.serve.limits.connections as u64 + FILES);
+    let mut address = String::new();
+    let told = &mut address;
+    let (sender, receiver) = std::sync::mpsc::channel();
+    until_signal(
+        |stop| {
+            let member = start(options, stop)?;
+            let _ = sender.send(member.address.clone());
+            Ok((member.running, member.directory))
+        },
+        |addresses| {
+            *told = receiver.recv().unwrap_or_default();
+            ready(addresses, told);
+        },
+    )
+    .or_else(|error| if matches!(error, ServeError::Interrupted) { Ok(()) } else { Err(error) })
+}
+
+/// A process of a cluster that runs.
+pub struct Member {
+    /// Its loops.
+    pub running: Running,
+    /// To be held until they have stopped.
+    pub directory: Option<MemberDirectory>,
+    /// Where other processes reach it.
+    pub address: String,
+}
+
+/// Starts a process of a cluster: it asks the managers to be let in, and goes on asking until `stop`.
+///
+/// # Errors
+/// [`ServeError`]; nothing runs then.
+pub fn start(options: &ClusterOptions, stop: &AtomicBool) -> Result<Member, ServeError> {
+    let (mut held, mut address) = (None, String::new());
+    let running = Running::start::<Seat>(&options.serve, || {
+        let (listener, advertised) = listen_for_others(options)?;
+        let mut directory = options.is_node.then(|| open_directory(options)).transpose()?;
+        let seats = directory.as_ref().map_or(options.serve.threads.get(), MemberDirectory::stores);
+        let enrolled = ask(options, directory.as_ref(), (seats, &advertised), stop)?;
+        if let Some(directory) = &mut directory {
+            let (cluster, secret) = (enrolled.cluster.0, enrolled.secret);
+            directory.set_enrolled(cluster, secret, &options.name, enrolled.first.0).map_err(refused)?;
+        }
+        tracing::info!("{} is in cluster {} as seat {}", options.name, enrolled.cluster, enrolled.first.0);
+        let seeds = seeds(options, directory.as_ref(), &enrolled, seats, listener)?;
+        (held, address) = (directory, advertised);
+        let facts = vec![
+            ("fawn_member", options.name.clone()),
+            ("fawn_cluster", enrolled.cluster.to_string()),
+            ("fawn_cluster_address", address.clone()),
+            ("fawn_dir", options.serve.dir.display().to_string()),
+        ];
+        Ok(Opened { secret: enrolled.secret, stores: None, loops: seeds, facts })
+    })?;
+    Ok(Member { running, directory: held, address })
+}
+
+/// Opens the port for other processes; and what they are told to call.
+fn listen_for_others(options: &ClusterOptions) -> Result<(OwnedFd, String), ServeError> {
+    let (listener, name) = listen::open_cluster(&options.cluster_listen, options.serve.insecure)?;
+    let advertised = match &options.advertise {
+        Some(advertised) => advertised.clone(),
+        None if name.parse().is_ok_and(|at: SocketAddr| at.ip().is_unspecified()) => {
+            return Err(ServeError::Advertise { address: name });
+        }
+        None => name,
+    };
+    Ok((listener, advertised))
+}
+
+fn open_directory(options: &ClusterOptions) -> Result<MemberDirectory, ServeError> {
+    let directory = MemberDirectory::open(&options.serve.dir, options.serve.threads.get()).map_err(refused)?;
+    if directory.stores() != options.serve.threads.get() {
+        let (dir, stores) = (options.serve.dir.display(), directory.stores());
+        tracing::warn!("{dir} was made with {stores} stores: {stores} threads serve them");
+    }
+    Ok(directory)
+}
+
+fn ask(
+    options: &ClusterOptions,
+    directory: Option<&MemberDirectory>,
+    (seats, address): (usize, &str),
+    stop: &AtomicBool,
+) -> Result<Enrolled, ServeError> {
+    let mut drawn = [0; 16];
+    random(&mut drawn)?;
+    let who = Enrolment {
+        name: options.name.clone(),
+        directory: directory.map_or(drawn, MemberDirectory::directory_id),
+        address: address.to_owned(),
+        clients: options.serve.listen.first().cloned(),
+        is_node: options.is_node,
+        is_front: options.is_front,
+        seats: seats as u32,
+        machine: options.machine.clone().unwrap_or_else(|| options.name.clone()),
+        domain: options.domain.clone(),
+        virtual_ids: options.virtual_ids,
+        release: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let managers = match &options.manager {
+        Some(connect) => Managers::Here(connect().map_err(ServeError::system("connect to the manager"))?),
+        None => Managers::At(&options.managers),
+    };
+    let cluster = directory.and_then(MemberDirectory::cluster).map(|(cluster, _)| ClusterId(cluster));
+    enrol(managers, &who, (cluster, directory.and_then(MemberDirectory::secret)), stop)
+}
+
+/// What each seat is made of.
+fn seeds(
+    options: &ClusterOptions,
+    directory: Option<&MemberDirectory>,
+    enrolled: &Enrolled,
+    seats: usize,
+    listener: OwnedFd,
+) -> Result<Vec<Seed>, ServeError> {
+    let ids: Vec<SeatId> = (0..seats as u32).map(|number| SeatId(enrolled.first.0 + number)).collect();
+    let mailboxes: Vec<(SeatId, Arc<Mailbox>)> = ids
+        .iter()
+        .map(|seat| Ok((*seat, Arc::new(Mailbox::new().map_err(ServeError::system("make an eventfd"))?))))
+        .collect::<Result<_, ServeError>>()?;
+    let mut listener = Some(listener);
+    let mut seeds = Vec::new();
+    for (number, (seat, mailbox)) in mailboxes.iter().enumerate() {
+        let node = directory.map(|directory| open_node(options, directory, enrolled, number, *seat)).transpose()?;
+        let front = options.is_front.then(|| open_front(options, enrolled, *seat)).transpose()?;
+        let connect = options.manager.as_ref().map(|connect| connect());
+        let manager = connect.transpose().map_err(ServeError::system("connect to the manager"))?;
+        if let Some(manager) = &manager {
+            manager.set_nonblocking(true).map_err(ServeError::system("connect to the manager"))?;
+        }
+        seeds.push(Seed {
+            seat: *seat,
+            cluster: enrolled.cluster,
+            roster: enrolled.roster.clone(),
+            managers: options.managers.clone(),
+            manager: manager.map(OwnedFd::from),
+            node,
+            front,
+            listener: listener.take(),
+            mailbox: Arc::clone(mailbox),
+            siblings: Siblings::new(*seat, &mailboxes),
+        });
+    }
+    Ok(seeds)
+}
+
+fn open_node(
+    options: &ClusterOptions,
+    directory: &MemberDirectory,
+    enrolled: &Enrolled,
+    number: usize,
+    seat: SeatId,
+) -> Result<Node<Ranges>, ServeError> {
+    let files = Arc::new(directory.files(number, Caching::Auto).map_err(refused)?);
+    let store = Options {
+        index: number as u32,
+        count: directory.stores() as u32,
+        ack: Ack::Durable,
+        ..Options::new(enrolled.secret, options.serve.memory_bytes / directory.stores() as u64)
+    };
+    let (ranges, opening, recovered) = Ranges::open(files, store).map_err(refused)?;
+    if !opening.created && !opening.clean {
+        let (replayed, torn) = (opening.replayed, opening.torn_bytes);
+        tracing::warn!("store {number} was not stopped cleanly: {replayed} writes replayed, {torn} torn bytes cut off");
+    }
+    let identity = Identity {
+        id: NodeId(u64::from(seat.0)),
+        machine: enrolled.machine,
+        domain: enrolled.domain,
+        virtual_ids: options.virtual_ids,
+        secret: enrolled.secret,
+    };
+    Ok(Node::new(identity, nonce()?, Timing::default(), ranges, recovered))
+}
+
+fn open_front(options: &ClusterOptions, enrolled: &Enrolled, seat: SeatId) -> Result<Front, ServeError> {
+    let limits = Limits {
+        cache_bytes: options.cache_bytes,
+        cache_factor: if options.cache_bytes == 0 { 0 } else { Limits::default().cache_factor },
+        ..Limits::default()
+    };
+    Ok(Front::new(FrontId(seat.0), nonce()?, Timing::default(), limits, enrolled.secret))
+}
+
+/// A number that no start had before, nor the billions after it.
+fn nonce() -> Result<u64, ServeError> {
+    let mut bytes = [0; 8];
+    random(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes) >> 1)
+}
+
+fn random(bytes: &mut [u8]) -> Result<(), ServeError> {
+    getrandom(bytes, GetRandomFlags::empty()).map_err(ServeError::system("draw random numbers"))?;
+    Ok(())
+}
+
+fn refused(error: impl std::fmt::Display) -> ServeError {
+    ServeError::Open(error.to_string())
+}
