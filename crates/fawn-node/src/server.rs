@@ -139,6 +139,9 @@ pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<()
     until_signal(|_| start(options), ready)
 }
 
+/// Stops what runs, once something does.
+type Stopper = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
+
 /// Runs what `start` starts until SIGTERM or SIGINT, as [`serve`] does. What `start` gives beside it is held until that has
 /// stopped; it may look whether a signal has come already.
 ///
@@ -151,7 +154,7 @@ pub fn until_signal<T>(
     // Before anything else, so that a signal while stores are opened is not fatal to them.
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(ServeError::system("watch for signals"))?;
     let (asked, handle) = (Arc::new(AtomicBool::new(false)), signals.handle());
-    let stop: Arc<Mutex<Option<Box<dyn Fn() + Send>>>> = Arc::default();
+    let stop: Stopper = Arc::default();
     let (its_asked, its_stop) = (Arc::clone(&asked), Arc::clone(&stop));
     let watcher = std::thread::Builder::new()
         .name("fawn-signals".into())

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::client::{Address, Credentials, Endpoint, Tls};
+use crate::node::{FrontendArguments, RunArguments};
 use crate::serve::ServeArguments;
 use crate::store_command::StoreArguments;
 use crate::values::Span;
@@ -28,6 +29,10 @@ pub struct Fawn {
 pub enum Command {
     /// Serve a store to memcached clients
     Serve(Box<ServeArguments>),
+    /// Run a node of a cluster: it keeps data, and serves memcached clients
+    Node(Box<RunArguments>),
+    /// Run a front-end of a cluster: it serves memcached clients, and keeps no data
+    Frontend(Box<FrontendArguments>),
     /// Load records from a file, a pipe or a running memcached into a server
     Load(Box<LoadArguments>),
     /// Write every record of a server to a file or a pipe

@@ -6,7 +6,8 @@
 //! |---|---|
 //! | `command` | every subcommand and its arguments |
 //! | `values` | argument types: sizes, durations, acknowledgement modes |
-//! | `serve` | the node |
+//! | `serve` | one store, alone |
+//! | `node` | processes of a cluster |
 //! | `store_command` | a store at rest: check, stats, dump |
 //! | `client` | a blocking, pipelined memcached client |
 //! | `records` | the file formats of `load` and `dump` |
@@ -24,6 +25,7 @@ mod command;
 mod dump;
 mod keys;
 mod load;
+mod node;
 mod progress;
 mod records;
 mod serve;
@@ -50,6 +52,8 @@ enum Outcome {
 fn main() -> ExitCode {
     let result = match Fawn::parse().command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Node(arguments) => node::run(&arguments),
+        Command::Frontend(arguments) => node::run_frontend(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Get(arguments) => keys::get(&arguments),

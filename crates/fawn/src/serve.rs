@@ -16,39 +16,18 @@ use crate::command::Fawn;
 use crate::tell::Log;
 use crate::values::{AckMode, FileMode, Size, Span};
 
-/// Arguments of `fawn serve`.
+/// How memcached clients are served.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Once connections are accepted, one line `fawn: serving memcached on ADDR:PORT` goes to standard output; the log goes \
-to standard error. SIGTERM and SIGINT stop the server cleanly: everything acknowledged is on flash, exit code 0. \
-Another one, five seconds or more after the first, stops it at once, as a crash would.
-
-A full disk refuses new values; nothing is ever evicted. A new store preallocates its commit log: a quarter of \
---memory in all, 4M to 256M for each thread. An address beyond the loopback needs --auth-file and \
---tls-cert, or --insecure where the network itself keeps strangers out.")]
-pub struct ServeArguments {
-    /// Directory of the data; made when it does not exist
-    #[arg(long, value_name = "DIR", default_value = "./fawn-data")]
-    pub dir: PathBuf,
+pub struct ClientsArguments {
     /// Address to listen on; port 0 takes a free port; may be given several times
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:11211", value_parser = parse_listen)]
     pub listen: Vec<String>,
-    /// DRAM for index, buffers and record cache, at least 8M for each thread [default: a quarter of the machine's]
-    #[arg(long, value_name = "SIZE")]
-    pub memory: Option<Size>,
-    /// When a write is answered: durable (after the sync that covers it), interval:MS (at once, synced at most MS
-    /// milliseconds later) or memory (at once, durable when its segment is sealed)
-    #[arg(long, value_name = "MODE", default_value = "durable")]
-    pub ack: AckMode,
     /// Listen on this Unix socket, too
     #[arg(long, value_name = "PATH")]
     pub unix: Option<PathBuf>,
     /// Permissions of the Unix socket
     #[arg(long, value_name = "MODE", default_value = "0700", requires = "unix")]
     pub unix_mode: FileMode,
-    /// Event loops, each with its own core and share of the keys, up to four a core [default: one a core]
-    #[arg(long, value_name = "N", value_parser = parse_threads)]
-    pub threads: Option<NonZeroUsize>,
     /// Largest item, at most 128M: as memcached counts, the value, its key and 59 bytes (63 with client flags)
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = parse_item_size)]
     pub max_item_size: Size,
@@ -70,6 +49,34 @@ pub struct ServeArguments {
     /// Refuse clients' `flush_all`, which would empty the store
     #[arg(long)]
     pub no_flush: bool,
+}
+
+/// Arguments of `fawn serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Once connections are accepted, one line `fawn: serving memcached on ADDR:PORT` goes to standard output; the log goes \
+to standard error. SIGTERM and SIGINT stop the server cleanly: everything acknowledged is on flash, exit code 0. \
+Another one, five seconds or more after the first, stops it at once, as a crash would.
+
+A full disk refuses new values; nothing is ever evicted. A new store preallocates its commit log: a quarter of \
+--memory in all, 4M to 256M for each thread. An address beyond the loopback needs --auth-file and \
+--tls-cert, or --insecure where the network itself keeps strangers out.")]
+pub struct ServeArguments {
+    /// Directory of the data; made when it does not exist
+    #[arg(long, value_name = "DIR", default_value = "./fawn-data")]
+    pub dir: PathBuf,
+    /// DRAM for index, buffers and record cache, at least 8M for each thread [default: a quarter of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Size>,
+    /// When a write is answered: durable (after the sync that covers it), interval:MS (at once, synced at most MS
+    /// milliseconds later) or memory (at once, durable when its segment is sealed)
+    #[arg(long, value_name = "MODE", default_value = "durable")]
+    pub ack: AckMode,
+    /// Event loops, each with its own core and share of the keys, up to four a core [default: one a core]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    pub threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub clients: ClientsArguments,
     /// Listen beyond the loopback without authentication or TLS
     #[arg(long)]
     pub insecure: bool,
@@ -89,7 +96,7 @@ fn parse_item_size(text: &str) -> Result<Size, String> {
 }
 
 /// Takes `--listen` when it has the form of an address with a port. Whether there is such a host is seen later.
-fn parse_listen(text: &str) -> Result<String, String> {
+pub fn parse_listen(text: &str) -> Result<String, String> {
     if text.parse::<u16>().is_ok() {
         return Err(format!("write ADDR:PORT, such as 127.0.0.1:{text}"));
     }
@@ -108,7 +115,7 @@ fn parse_listen(text: &str) -> Result<String, String> {
 const THREADS_A_CORE: usize = 4;
 
 /// Parses `--threads`.
-fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
+pub fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
     let most = cores().saturating_mul(NonZeroUsize::new(THREADS_A_CORE).unwrap_or(NonZeroUsize::MIN));
     match text.parse::<NonZeroUsize>() {
         Ok(threads) if threads <= most => Ok(threads),
@@ -117,7 +124,7 @@ fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 /// Least memory of a thread: its open segment, two that are being sealed, and an index.
-const LEAST_MEMORY_A_THREAD: u64 = 8 << 20;
+pub const LEAST_MEMORY_A_THREAD: u64 = 8 << 20;
 
 impl ServeArguments {
     fn threads(&self) -> NonZeroUsize {
@@ -165,12 +172,31 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+impl ClientsArguments {
+    /// What they say of a server's options.
+    pub fn options(&self, dir: &Path, insecure: bool) -> ServeOptions {
+        let files = (self.tls_cert.clone(), self.tls_key.clone());
+        ServeOptions {
+            listen: self.listen.clone(),
+            unix: self.unix.clone().map(|path| UnixOptions { path, mode: self.unix_mode.0 }),
+            max_item_bytes: self.max_item_size.bytes as usize,
+            auth_file: self.auth_file.clone(),
+            tls: if let (Some(cert), Some(key)) = files { Some(TlsFiles { cert, key }) } else { None },
+            insecure,
+            flush_enabled: !self.no_flush,
+            limits: Limits {
+                connections: self.max_connections as usize,
+                idle_timeout: self.idle_timeout.map(|span| span.0).filter(|span| !span.is_zero()),
+                ..Limits::default()
+            },
+            ..ServeOptions::new(dir)
+        }
+    }
+}
+
 /// The node's options. What was not given is derived from the machine.
 fn options(arguments: &ServeArguments) -> ServeOptions {
-    let files = (arguments.tls_cert.clone(), arguments.tls_key.clone());
     ServeOptions {
-        listen: arguments.listen.clone(),
-        unix: arguments.unix.clone().map(|path| UnixOptions { path, mode: arguments.unix_mode.0 }),
         threads: arguments.threads(),
         memory_bytes: arguments.memory.unwrap_or_else(|| default_memory(arguments.least_memory())).bytes,
         ack: match arguments.ack {
@@ -178,38 +204,28 @@ fn options(arguments: &ServeArguments) -> ServeOptions {
             AckMode::Interval { ms } => Ack::Interval { ms },
             AckMode::Memory => Ack::Memory,
         },
-        max_item_bytes: arguments.max_item_size.bytes as usize,
-        auth_file: arguments.auth_file.clone(),
-        tls: if let (Some(cert), Some(key)) = files { Some(TlsFiles { cert, key }) } else { None },
-        insecure: arguments.insecure,
-        flush_enabled: !arguments.no_flush,
-        limits: Limits {
-            connections: arguments.max_connections as usize,
-            idle_timeout: arguments.idle_timeout.map(|span| span.0).filter(|span| !span.is_zero()),
-            ..Limits::default()
-        },
-        ..ServeOptions::new(&arguments.dir)
+        ..arguments.clients.options(&arguments.dir, arguments.insecure)
     }
 }
 
 /// Cores that this process may use.
-fn cores() -> NonZeroUsize {
+pub fn cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 /// Bytes of DRAM of the machine.
-fn machine_memory() -> u64 {
+pub fn machine_memory() -> u64 {
     let system = rustix::system::sysinfo();
     (system.totalram as u64).saturating_mul(u64::from(system.mem_unit.max(1)))
 }
 
 /// A quarter of the machine's DRAM, at least 64 MiB and `least`.
-fn default_memory(least: Size) -> Size {
+pub fn default_memory(least: Size) -> Size {
     Size { bytes: (machine_memory() / 4).max(64 << 20).max(least.bytes) }
 }
 
 /// Refuses a data directory that is a file, or lies below one.
-fn refuse_file(dir: &Path) -> anyhow::Result<()> {
+pub fn refuse_file(dir: &Path) -> anyhow::Result<()> {
     match dir.ancestors().find(|part| part.is_file()) {
         Some(file) => bail!("{} is a file; --dir needs a directory, or the name of one to be made", file.display()),
         None => Ok(()),
@@ -217,7 +233,7 @@ fn refuse_file(dir: &Path) -> anyhow::Result<()> {
 }
 
 /// Logs to standard error, whether anybody reads it or not: as `FAWN_LOG` says (`debug`, `fawn_node=trace`, …), else what an operator should know.
-fn log_to_standard_error() {
+pub fn log_to_standard_error() {
     let filter = EnvFilter::try_from_env("FAWN_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let terminal = std::io::stderr().is_terminal();
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Log).with_ansi(terminal).init();

@@ -30,7 +30,7 @@ impl Seat {
             waiting_bytes: waiting as u64,
             dropped: traffic.dropped,
         });
-        let mut figures = SeatFigures { seat: self.seat, links: links.collect(), ..SeatFigures::default() };
+        let mut figures = SeatFigures { seat: self.id, links: links.collect(), ..SeatFigures::default() };
         if let Some(front) = &self.front {
             figures.wedges = front.served(at.us).count() as u32;
         }

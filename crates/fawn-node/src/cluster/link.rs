@@ -44,8 +44,6 @@ pub struct Link {
     pub party: Option<Party>,
     /// What goes over it, if it is one of two.
     pub lane: Lane,
-    /// This side has called.
-    pub called: bool,
     frames: Frames,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -56,8 +54,6 @@ pub struct Link {
     pub began_ms: u64,
     /// What epoll watches for.
     pub interest: EventFlags,
-    /// It is to be closed once what is to be sent is.
-    pub closes: bool,
     /// It has something to send, and is in the list of those.
     pub dirty: bool,
 }
@@ -70,7 +66,6 @@ impl Link {
             state,
             party,
             lane,
-            called: state != State::Called,
             frames: Frames::default(),
             input: Vec::new(),
             output: Vec::new(),
@@ -78,7 +73,6 @@ impl Link {
             heard_ms: now_ms,
             began_ms: now_ms,
             interest: EventFlags::empty(),
-            closes: false,
             dirty: false,
         }
     }

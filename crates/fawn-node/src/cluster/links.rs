@@ -47,11 +47,7 @@ pub enum Came {
     /// A message, and how many bytes its frame had.
     Message(Address, Address, Message, usize),
     /// Something else, from whom.
-    Control(Party, Token, Control),
-    /// A connection stands.
-    Up(Party, Token),
-    /// A connection to a manager or a client is over.
-    Down(Party),
+    Control(Party, Control),
 }
 
 /// Whom a seat calls.
@@ -86,7 +82,7 @@ pub struct Links {
     epoll: Arc<OwnedFd>,
     /// The other seats of this process.
     pub siblings: Siblings,
-    links: Slab<Link>,
+    all: Slab<Link>,
     /// A connection for another seat, of which more may be in the buffer.
     handed: Option<(SeatId, Box<Handed>)>,
     targets: HashMap<Called, Target>,
@@ -124,7 +120,7 @@ impl Links {
             cluster,
             epoll,
             siblings,
-            links: Slab::default(),
+            all: Slab::default(),
             handed: None,
             targets: HashMap::new(),
             by_caller: HashMap::new(),
@@ -142,11 +138,6 @@ impl Links {
             now_ms: 0,
             swept_ms: 0,
         }
-    }
-
-    /// Who is in the cluster, as far as is known.
-    pub fn roster(&self) -> &Roster {
-        &self.roster
     }
 
     /// The next that has come.
@@ -172,7 +163,7 @@ impl Links {
     pub fn send(&mut self, to: Address, from: Address, message: Message, now_ms: u64) {
         self.now_ms = now_ms;
         if let Some(seat) = SeatId::of(to).filter(|seat| self.siblings.has(*seat)) {
-            return self.siblings.put(seat, Mail::Message(to, from, message));
+            return self.siblings.put(seat, Mail::Message(Box::new((to, from, message))));
         }
         let message = &message;
         let token = match to {
@@ -188,7 +179,7 @@ impl Links {
             }
         };
         let Some(token) = token else { return };
-        let Some(link) = self.links.get_mut(token) else { return };
+        let Some(link) = self.all.get_mut(token) else { return };
         if link.waiting_bytes() >= MOST_WAITING_BYTES {
             if let Some(seat) = SeatId::of(to) {
                 self.traffic.entry(seat).or_default().dropped += 1;
@@ -208,14 +199,14 @@ impl Links {
 
     /// Says something over a connection that stands.
     pub fn say(&mut self, token: Token, control: &Control) {
-        if let Some(link) = self.links.get_mut(token) {
+        if let Some(link) = self.all.get_mut(token) {
             link.say(control);
             self.mark(token);
         }
     }
 
     fn mark(&mut self, token: Token) {
-        if let Some(link) = self.links.get_mut(token).filter(|link| !link.dirty) {
+        if let Some(link) = self.all.get_mut(token).filter(|link| !link.dirty) {
             link.dirty = true;
             self.dirty.push(token);
         }
@@ -231,11 +222,11 @@ impl Links {
             return Some(token);
         }
         let address = self.roster.address_of(seat)?.to_owned();
-        self.call(called, &address, Some(Party::Seat(seat)), lane)
+        self.call(&called, &address, Some(Party::Seat(seat)), lane)
     }
 
     /// Calls somebody, unless that was tried a moment ago.
-    fn call(&mut self, called: Called, address: &str, party: Option<Party>, lane: Lane) -> Option<Token> {
+    fn call(&mut self, called: &Called, address: &str, party: Option<Party>, lane: Lane) -> Option<Token> {
         let now_ms = self.now_ms;
         let target = self.targets.entry(called.clone()).or_default();
         if now_ms < target.again_ms {
@@ -248,9 +239,9 @@ impl Links {
         let mut link = Link::new(socket, State::Connecting, party, lane, now_ms);
         link.interest = EventFlags::IN | EventFlags::OUT;
         self.greet(&mut link);
-        let token = self.links.insert(link);
+        let token = self.all.insert(link);
         self.watch(token);
-        self.targets.get_mut(&called).expect("it was just made").link = Some(token);
+        self.targets.get_mut(called).expect("it was just made").link = Some(token);
         Some(token)
     }
 
@@ -259,7 +250,7 @@ impl Links {
         let mut link = Link::new(socket, State::Calling, None, Lane::Client, now_ms);
         link.interest = EventFlags::IN | EventFlags::OUT;
         self.greet(&mut link);
-        let token = self.links.insert(link);
+        let token = self.all.insert(link);
         self.watch(token);
     }
 
@@ -281,12 +272,12 @@ impl Links {
             return;
         }
         self.strangers += 1;
-        let token = self.links.insert(link);
+        let token = self.all.insert(link);
         self.watch(token);
     }
 
     fn watch(&mut self, token: Token) {
-        let Some(link) = self.links.get_mut(token) else { return };
+        let Some(link) = self.all.get_mut(token) else { return };
         let (data, interest) = (EventData::new_u64(WATCHED | token.to_u64()), link.interest | EventFlags::IN);
         link.interest = interest;
         if epoll::add(&*self.epoll, link.socket(), data, interest).is_err() {
@@ -296,7 +287,7 @@ impl Links {
 
     fn set_interest(&mut self, token: Token) {
         let paused = self.paused;
-        let Some(link) = self.links.get_mut(token) else { return };
+        let Some(link) = self.all.get_mut(token) else { return };
         let mut wanted = EventFlags::empty();
         let asks = link.lane == Lane::Client && matches!(link.party, Some(Party::Seat(_) | Party::Client(_)));
         if !(paused && asks && link.state == State::Up) {
@@ -316,8 +307,8 @@ impl Links {
     pub fn pause(&mut self, paused: bool) {
         if self.paused != paused {
             self.paused = paused;
-            for at in 0..self.links.slots() {
-                if let Some(token) = self.links.at(at) {
+            for at in 0..self.all.slots() {
+                if let Some(token) = self.all.at(at) {
                     self.set_interest(token);
                 }
             }
@@ -327,7 +318,7 @@ impl Links {
     /// A connection is ready.
     pub fn on_event(&mut self, token: Token, flags: EventFlags, now_ms: u64) {
         self.now_ms = now_ms;
-        let Some(link) = self.links.get_mut(token) else { return };
+        let Some(link) = self.all.get_mut(token) else { return };
         if link.state == State::Connecting && flags.intersects(EventFlags::OUT | EventFlags::ERR | EventFlags::HUP) {
             if !matches!(sockopt::socket_error(link.socket()), Ok(Ok(()))) {
                 return self.close(token);
@@ -347,7 +338,7 @@ impl Links {
         let (mut buffer, now_ms) = (std::mem::take(&mut self.buffer), self.now_ms);
         let mut goes_on = true;
         for _ in 0..RECEIVES {
-            let Some(link) = self.links.get_mut(token) else { break };
+            let Some(link) = self.all.get_mut(token) else { break };
             let mut frames = Vec::new();
             let received = link.receive(&mut buffer, now_ms, |frame, bytes| frames.push((frame, bytes)));
             let mut frames = frames.into_iter();
@@ -365,7 +356,7 @@ impl Links {
                     break;
                 }
                 Err(error) => {
-                    let party = self.links.get_mut(token).and_then(|link| link.party);
+                    let party = self.all.get_mut(token).and_then(|link| link.party);
                     tracing::warn!("a connection is closed: {error}{}", named(party));
                     goes_on = false;
                     break;
@@ -378,7 +369,7 @@ impl Links {
 
     /// A frame has come; whether the connection goes on.
     fn take(&mut self, token: Token, frame: Frame, bytes: usize) -> bool {
-        let Some(link) = self.links.get_mut(token) else { return false };
+        let Some(link) = self.all.get_mut(token) else { return false };
         match (link.state, frame) {
             (State::Called, Frame::Control(Control::Greeting(greeting))) => match greeting.to {
                 Some(Party::Seat(seat)) if self.siblings.has(seat) => self.hand_over(token, seat, greeting),
@@ -430,13 +421,13 @@ impl Links {
                     self.say(token, &roster);
                 }
             }
-            (party, control) => self.came.push_back(Came::Control(party, token, control)),
+            (party, control) => self.came.push_back(Came::Control(party, control)),
         }
     }
 
     /// Somebody wants another seat of this process.
     fn hand_over(&mut self, token: Token, seat: SeatId, greeting: Greeting) -> bool {
-        if let Some(link) = self.links.remove(token) {
+        if let Some(link) = self.all.remove(token) {
             self.strangers -= 1;
             let _ = epoll::delete(&*self.epoll, link.socket());
             self.handed = Some((seat, Box::new(Handed { link, greeting, frames: Vec::new() })));
@@ -449,7 +440,7 @@ impl Links {
         self.now_ms = now_ms;
         let Handed { link, greeting, frames } = handed;
         self.strangers += 1;
-        let token = self.links.insert(link);
+        let token = self.all.insert(link);
         self.watch(token);
         let goes_on = self.greeted(token, &greeting);
         if !goes_on || !frames.into_iter().all(|(frame, bytes)| self.take(token, frame, bytes)) {
@@ -487,11 +478,10 @@ impl Links {
         self.strangers -= 1;
         let version = message::VERSION;
         let greeted = Greeted { version, cluster: Some(self.cluster), from: Party::Seat(self.me), you };
-        let Some(link) = self.links.get_mut(token) else { return false };
+        let Some(link) = self.all.get_mut(token) else { return false };
         link.lane = key.1;
         link.stands(you);
         self.say(token, &Control::Greeted(greeted));
-        self.came.push_back(Came::Up(you, token));
         true
     }
 
@@ -519,7 +509,7 @@ impl Links {
     }
 
     fn refuse(&mut self, token: Token, why: String) -> bool {
-        if let Some(link) = self.links.get_mut(token) {
+        if let Some(link) = self.all.get_mut(token) {
             link.say(&Control::Refused { why });
             let _ = link.flush();
         }
@@ -528,7 +518,7 @@ impl Links {
 
     /// Whoever was called has answered; whether the connection goes on.
     fn answered(&mut self, token: Token, greeted: &Greeted) -> bool {
-        let Some(link) = self.links.get_mut(token) else { return false };
+        let Some(link) = self.all.get_mut(token) else { return false };
         if greeted.version != message::VERSION || greeted.cluster.is_some_and(|cluster| cluster != self.cluster) {
             tracing::warn!("{} is of another cluster or version", greeted.from);
             return false;
@@ -545,7 +535,6 @@ impl Links {
             let known = self.roster.number;
             self.say(token, &Control::AskRoster { known });
         }
-        self.came.push_back(Came::Up(greeted.from, token));
         true
     }
 
@@ -560,19 +549,16 @@ impl Links {
 
     /// Closes a connection whose place another has taken.
     fn close_only(&mut self, token: Token) {
-        let Some(link) = self.links.remove(token) else { return };
+        let Some(link) = self.all.remove(token) else { return };
         self.strangers -= usize::from(link.state == State::Called);
         self.managers.retain(|_, manager| *manager != token);
-        if let Some(party @ (Party::Manager(_) | Party::Client(_))) = link.party.filter(|_| link.state == State::Up) {
-            self.came.push_back(Came::Down(party));
-        }
     }
 
     /// Sends what there is to send.
     pub fn flush(&mut self) {
         self.siblings.post();
         for token in std::mem::take(&mut self.dirty) {
-            let Some(link) = self.links.get_mut(token) else { continue };
+            let Some(link) = self.all.get_mut(token) else { continue };
             link.dirty = false;
             if link.state == State::Connecting {
                 continue;
@@ -593,9 +579,8 @@ impl Links {
         }
         self.swept_ms = now_ms;
         let late = |link: &Link| link.state != State::Up && now_ms > link.began_ms + GREETING_MS;
-        for at in 0..self.links.slots() {
-            if let Some(token) =
-                self.links.at(at).filter(|token| self.links.get_mut(*token).is_some_and(|link| late(link)))
+        for at in 0..self.all.slots() {
+            if let Some(token) = self.all.at(at).filter(|token| self.all.get_mut(*token).is_some_and(|link| late(link)))
             {
                 self.close(token);
             }
@@ -606,7 +591,7 @@ impl Links {
         for address in addresses {
             let called = Called::Manager(address.clone());
             if self.targets.get(&called).is_none_or(|target| target.link.is_none()) {
-                self.call(called, &address, None, Lane::Client);
+                self.call(&called, &address, None, Lane::Client);
             }
         }
     }
@@ -614,8 +599,8 @@ impl Links {
     /// Every seat that there is, or was, a connection to: whether it stands, bytes that wait, and what was counted.
     pub fn figures(&mut self) -> Vec<(SeatId, bool, usize, Traffic)> {
         let mut figures: BTreeMap<SeatId, (bool, usize)> = BTreeMap::new();
-        for at in 0..self.links.slots() {
-            let Some(link) = self.links.at(at).and_then(|token| self.links.get_mut(token)) else { continue };
+        for at in 0..self.all.slots() {
+            let Some(link) = self.all.at(at).and_then(|token| self.all.get_mut(token)) else { continue };
             if let Some(Party::Seat(seat)) = link.party {
                 let (is_up, waiting) = figures.entry(seat).or_default();
                 *is_up |= link.state == State::Up;

@@ -109,7 +109,7 @@ pub enum Begun {
     /// It is answered.
     Done,
     /// The front-end is to be asked this.
-    Ask(Ticket, Message),
+    Ask(Ticket, Box<Message>),
     /// It waits for others.
     Waits(Ticket),
 }
@@ -185,7 +185,7 @@ impl Requests {
             Part::Writes => hold.writes += 1,
             _ => hold.reads += 1,
         }
-        Begun::Ask(ticket, self.ask(ticket, keyed, now))
+        Begun::Ask(ticket, Box::new(self.ask(ticket, keyed, now)))
     }
 
     fn insert(&mut self, request: Request) -> Ticket {
@@ -260,7 +260,7 @@ impl Requests {
         now: Now,
         pool: &mut Pool,
         out: &mut Vec<u8>,
-    ) -> Result<bool, Message> {
+    ) -> Result<bool, Box<Message>> {
         let request = self.slots[ticket as usize].1.as_ref().expect("it was just begun");
         let start = out.len();
         let told = tell::answer(&request.keyed(&self.blank), answer, &mut tools!(self, now), out);
@@ -271,7 +271,7 @@ impl Requests {
             }
             tell::Told::Write(operation) => {
                 out.truncate(start);
-                Err(self.rewrite(ticket, &operation))
+                Err(Box::new(self.rewrite(ticket, &operation)))
             }
         }
     }
@@ -340,9 +340,9 @@ impl Requests {
             hold.queue.pop_front();
             waiting.part = if writes { Part::Writes } else { Part::Reads };
             if writes {
-                hold.writes += 1
+                hold.writes += 1;
             } else {
-                hold.reads += 1
+                hold.reads += 1;
             }
             next.push(first);
         }

@@ -51,8 +51,8 @@ const ACCEPTS_A_TURN: usize = 16;
 /// Between two looks at what is due, while something is under way and while nothing is.
 const TICK_MS: (u64, u64) = (10, 50);
 
-/// How long a seat that stops waits for what its clients asked.
-const LISTEN_BYTES: usize = 256;
+/// What a message takes beside keys and values, about, in bytes.
+const MESSAGE_BYTES: usize = 256;
 
 /// What a seat is made of.
 pub struct Seed {
@@ -80,7 +80,7 @@ pub struct Seed {
 
 /// A seat.
 pub struct Seat {
-    pub(super) seat: SeatId,
+    pub(super) id: SeatId,
     pub(super) node: Option<Node<Ranges>>,
     inbox: Inbox,
     pub(super) front: Option<Front>,
@@ -125,7 +125,7 @@ impl Seat {
             self.deliver_said(now, at);
             let Some(node) = &mut self.node else { break };
             let Some((from, message)) = self.inbox.pop() else { break };
-            let me = self.seat.node();
+            let me = self.id.node();
             node.receive(at, from, message, &mut self.out);
             self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
         }
@@ -147,19 +147,19 @@ impl Seat {
         bytes: Option<usize>,
         (now, at): (Now, chain::Now),
     ) {
-        if to == self.seat.node() && self.node.is_some() {
+        if to == self.id.node() && self.node.is_some() {
             let bytes = bytes.unwrap_or_else(|| weight(&message));
             self.inbox.push(from, message, bytes);
-        } else if to == self.seat.front()
+        } else if to == self.id.front()
             && let Some(front) = &mut self.front
         {
             front.receive(at, message, &mut self.out);
-            let me = self.seat.front();
+            let me = self.id.front();
             self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
         } else if to == LOCAL {
             if let Message::Reply { tag, answer, .. } = message {
                 for next in self.requests.answered(tag, &answer, now, &mut self.pool) {
-                    self.said.push_back((self.seat.front(), LOCAL, next));
+                    self.said.push_back((self.id.front(), LOCAL, next));
                 }
             }
         } else if bytes.is_none() {
@@ -172,7 +172,8 @@ impl Seat {
         let at = time(now);
         for mail in self.mailbox.take() {
             match mail {
-                Mail::Message(to, from, message) => {
+                Mail::Message(message) => {
+                    let (to, from, message) = *message;
                     let bytes = weight(&message);
                     self.deliver_one_message(to, from, message, Some(bytes), (now, at));
                 }
@@ -184,11 +185,9 @@ impl Seat {
                 Came::Message(to, from, message, bytes) => {
                     self.deliver_one_message(to, from, message, Some(bytes), (now, at));
                 }
-                Came::Control(party, token, control) => {
+                Came::Control(party, control) => {
                     tracing::debug!("{party} says what this release does not know: {control:?}");
-                    let _ = token;
                 }
-                Came::Up(..) | Came::Down(_) => {}
             }
         }
     }
@@ -204,7 +203,7 @@ impl Seat {
             if due || durable > self.durable {
                 self.durable = durable;
                 node.tick(at, &mut self.out);
-                let me = self.seat.node();
+                let me = self.id.node();
                 self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
             }
         }
@@ -212,7 +211,7 @@ impl Seat {
             self.ticked_ms = now.ms;
             if let Some(front) = &mut self.front {
                 front.tick(at, &mut self.out);
-                let me = self.seat.front();
+                let me = self.id.front();
                 self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
             }
             self.links.tick(now.ms);
@@ -242,7 +241,7 @@ impl Seat {
                 }
             }
         }
-        let me = self.seat.node();
+        let me = self.id.node();
         self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
     }
 
@@ -287,7 +286,7 @@ impl Seat {
 
 /// About how many bytes a message would have on the wire.
 fn weight(message: &Message) -> usize {
-    LISTEN_BYTES
+    MESSAGE_BYTES
         + match message {
             Message::Request { key, operation, .. } => key.len() + operation.len(),
             Message::Ask { key, operation, .. } => key.len() + operation.as_ref().map_or(0, Vec::len),
@@ -318,7 +317,7 @@ impl Backend for Seat {
             links.adopt_manager(socket, 0);
         }
         Ok(Self {
-            seat,
+            id: seat,
             node,
             inbox: Inbox::default(),
             front,
@@ -364,14 +363,14 @@ impl Backend for Seat {
             Begun::Ask(ticket, message) => (ticket, message),
         };
         let Some(front) = &mut self.front else { return Ran::Later(ticket) };
-        let (at, me) = (time(now), self.seat.front());
-        front.receive(at, message, &mut self.out);
+        let (at, me) = (time(now), self.id.front());
+        front.receive(at, *message, &mut self.out);
         if let [(LOCAL, Message::Reply { .. })] = self.out[..]
             && let Some((_, Message::Reply { answer, .. })) = self.out.pop()
         {
             match self.requests.answer_now(ticket, &answer, now, &mut self.pool, out) {
                 Ok(failed) => return Ran::Done { gate: Gate::NONE, failed },
-                Err(message) => front.receive(at, message, &mut self.out),
+                Err(message) => front.receive(at, *message, &mut self.out),
             }
         }
         self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
@@ -398,7 +397,7 @@ impl Backend for Seat {
 
     fn flush_all(&mut self, client: Client, at_unix: u32, quiet: bool, _: Now) {
         let message = self.requests.flush(client, at_unix, quiet);
-        self.said.push_back((self.seat.front(), LOCAL, message));
+        self.said.push_back((self.id.front(), LOCAL, message));
     }
 
     fn list(&mut self, client: Client, _: usize, _: Key, _: bool, _: Dump, _: Now) {

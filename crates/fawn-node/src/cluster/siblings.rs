@@ -29,7 +29,7 @@ pub struct Handed {
 #[derive(Debug)]
 pub enum Mail {
     /// A message.
-    Message(Address, Address, Message),
+    Message(Box<(Address, Address, Message)>),
     /// A connection.
     Link(Box<Handed>),
 }

@@ -4,8 +4,9 @@ mod managers;
 
 use super::member::{ClusterOptions, Member, start};
 use crate::options::ServeOptions;
-use crate::tests::harness::{Client, PATIENCE, client_of};
-use fawn_kv::ids::Rules;
+use crate::tests::harness::{Client, PATIENCE, client_of, eventually};
+use fawn_kv::ids::{Incarnation, NodeId, Rules};
+use fawn_kv::manager::{Command, Standing};
 use managers::Managers;
 use std::net::TcpStream;
 use std::num::NonZeroUsize;
@@ -68,14 +69,14 @@ impl Cluster {
         }
     }
 
-    fn member(&self, options: &ClusterOptions) -> Running {
+    fn member(options: &ClusterOptions) -> Running {
         let member = start(options, &AtomicBool::new(false)).unwrap();
         let address = member.running.addresses().first().cloned().unwrap_or_default();
         Running { member: Some(member), address }
     }
 
     fn node(&self, name: &str) -> Running {
-        self.member(&self.options(name, 1))
+        Self::member(&self.options(name, 1))
     }
 
     /// Waits until every chain has so many members, and nothing is to be done.
@@ -107,6 +108,23 @@ fn ask(client: &mut Client<TcpStream>, request: &str) -> String {
     }
 }
 
+/// As [`ask`], for a get.
+fn get(client: &mut Client<TcpStream>, key: &str) -> String {
+    let begun = Instant::now();
+    loop {
+        client.say(format!("get {key}\r\n"));
+        let mut answer = client.ask_until("", "\r\n");
+        if answer.starts_with("VALUE") && !answer.ends_with("END\r\n") {
+            answer += &client.ask_until("", "END\r\n");
+        }
+        if !answer.starts_with("SERVER_ERROR") {
+            return answer;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{answer}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn what_one_front_end_stores_every_other_shows() {
     let cluster = Cluster::start(3, 3);
@@ -118,5 +136,117 @@ fn what_one_front_end_stores_every_other_shows() {
         let mut other = nodes[(n + 1) % 3].client();
         let answer = other.ask_until(&format!("get key{n}\r\n"), "END\r\n");
         assert_eq!(answer, format!("VALUE key{n} 7 5\r\nval{n:02}\r\nEND\r\n"));
+    }
+}
+
+/// Every command that a memcached client may send, once each as what the one before left behind has it.
+#[test]
+fn every_command_is_answered_as_by_a_single_store() {
+    let cluster = Cluster::start(2, 2);
+    let nodes = ["a", "b"].map(|name| cluster.node(name));
+    cluster.settles(2);
+    let mut client = nodes[0].client();
+    assert_eq!(ask(&mut client, "set k 5 0 2\r\nab\r\n"), "STORED\r\n");
+    for (request, answer) in [
+        ("add k 0 0 1\r\nx\r\n", "NOT_STORED\r\n"),
+        ("append k 0 0 1\r\nc\r\n", "STORED\r\n"),
+        ("prepend k 0 0 1\r\n_\r\n", "STORED\r\n"),
+        ("get k\r\n", "VALUE k 5 4\r\n_abc\r\nEND\r\n"),
+        ("replace none 0 0 1\r\nx\r\n", "NOT_STORED\r\n"),
+        ("set n 0 0 2\r\n41\r\n", "STORED\r\n"),
+        ("incr n 1\r\n", "42\r\n"),
+        ("decr n 50\r\n", "0\r\n"),
+        ("incr k 1\r\n", "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+        ("touch k 1000\r\n", "TOUCHED\r\n"),
+        ("gat 0 k\r\n", "VALUE k 5 4\r\n_abc\r\nEND\r\n"),
+        ("get k n k none\r\n", "VALUE k 5 4\r\n_abc\r\nVALUE n 0 2\r\n0 \r\nVALUE k 5 4\r\n_abc\r\nEND\r\n"),
+        ("delete n\r\n", "DELETED\r\n"),
+        ("delete n\r\n", "NOT_FOUND\r\n"),
+        ("mg k v f t\r\n", "VA 4 f5 t-1\r\n_abc\r\n"),
+        ("mg none v\r\n", "EN\r\n"),
+        ("ms m 3 T0\r\nxyz\r\n", "HD\r\n"),
+        ("ma c N0 J7\r\n", "HD\r\n"),
+        ("mg c v\r\n", "VA 1\r\n7\r\n"),
+        ("md m I\r\n", "HD\r\n"),
+        ("mg m v\r\n", "VA 3 X W\r\nxyz\r\n"),
+        ("mg m v\r\n", "VA 3 Z X\r\nxyz\r\n"),
+        ("md m\r\n", "HD\r\n"),
+        ("mn\r\n", "MN\r\n"),
+        ("flush_all\r\n", "OK\r\n"),
+        ("get k c\r\n", "END\r\n"),
+        ("set k 0 -1 1\r\nx\r\n", "STORED\r\n"),
+        ("get k\r\n", "END\r\n"),
+    ] {
+        client.ask(request, answer);
+    }
+    client.say("gets k\r\nset k 0 0 1\r\n1\r\nset k 0 0 1\r\n2\r\nget k\r\nset k 0 0 1\r\n3\r\nget k\r\n");
+    client.expect("END\r\nSTORED\r\nSTORED\r\nVALUE k 0 1\r\n2\r\nEND\r\nSTORED\r\nVALUE k 0 1\r\n3\r\nEND\r\n");
+    let gets = nodes[1].client().ask_until("gets k\r\n", "END\r\n");
+    let cas: u64 = gets.split_whitespace().nth(4).unwrap().parse().unwrap();
+    client.ask(format!("cas k 0 0 1 {}\r\nx\r\n", cas + 1), "EXISTS\r\n");
+    client.ask(format!("cas k 0 0 1 {cas}\r\n4\r\n"), "STORED\r\n");
+    client.ask(format!("cas k 0 0 1 {cas}\r\n5\r\n"), "EXISTS\r\n");
+}
+
+#[test]
+fn members_come_and_go_while_clients_write() {
+    let cluster = Cluster::start(3, 1);
+    let first = cluster.node("a");
+    cluster.settles(1);
+    let mut client = first.client();
+    let mut written = 0;
+    let mut write = |client: &mut Client<TcpStream>, count: u32| {
+        for n in written..written + count {
+            let answer = ask(client, &format!("set key{n} 0 0 {}\r\n{n}\r\n", n.to_string().len()));
+            assert_eq!(answer, "STORED\r\n");
+        }
+        written += count;
+    };
+    write(&mut client, 300);
+    let second = cluster.node("b");
+    write(&mut client, 300);
+    let third = Cluster::member(&cluster.options("c", 2));
+    write(&mut client, 300);
+    cluster.settles(3);
+    drop(second);
+    write(&mut client, 300);
+    let _second = cluster.node("b");
+    cluster.settles(3);
+    // The first node leaves: three machines are there no more.
+    for node in [1] {
+        let node = NodeId(node);
+        let incarnation = Incarnation(1);
+        cluster.managers.command(Command::Stand { node, incarnation, standing: Standing::Draining });
+    }
+    cluster.settles(2);
+    let mut other = third.client();
+    for n in 0..1200 {
+        let value = n.to_string();
+        let answer = get(&mut other, &format!("key{n}"));
+        assert_eq!(answer, format!("VALUE key{n} 0 {}\r\n{value}\r\nEND\r\n", value.len()), "key {n}");
+    }
+    eventually(
+        || cluster.managers.seen.lock().unwrap().figures.values().filter(|seat| !seat.ranges.is_empty()).count() >= 3,
+        "seats tell how they do",
+    );
+}
+
+#[test]
+fn a_cluster_that_stops_as_a_whole_comes_back_with_what_it_had() {
+    let cluster = Cluster::start(2, 2);
+    for round in 0..3 {
+        let nodes = ["a", "b"].map(|name| cluster.node(name));
+        if round == 0 {
+            cluster.settles(2);
+        }
+        let mut client = nodes[round % 2].client();
+        for n in 0..100 {
+            if round > 0 {
+                let value = format!("{}", round - 1);
+                let answer = get(&mut client, &format!("key{n}"));
+                assert_eq!(answer, format!("VALUE key{n} 0 1\r\n{value}\r\nEND\r\n"));
+            }
+            assert_eq!(ask(&mut client, &format!("set key{n} 0 0 1\r\n{round}\r\n")), "STORED\r\n");
+        }
     }
 }

@@ -147,7 +147,10 @@ impl<T: Read + Write> Client<T> {
         let mut got = Vec::new();
         while !got.ends_with(end.as_bytes()) {
             let mut byte = [0; 4096];
-            let count = self.0.read(&mut byte).unwrap();
+            let count = match self.0.read(&mut byte) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                count => count.unwrap(),
+            };
             assert!(count > 0, "the connection ended after {:?}", String::from_utf8_lossy(&got));
             got.extend_from_slice(&byte[..count]);
         }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 pub const CLUSTER: ClusterId = ClusterId([7; 16]);
 
 enum Event {
-    Frame(usize, Frame),
+    Frame(usize, Box<Frame>),
     Connected(usize, TcpStream),
     Gone(usize),
     /// A member is to leave.
@@ -77,7 +77,7 @@ fn read(number: usize, mut stream: TcpStream, events: &Sender<Event>) {
         input.extend_from_slice(&buffer[..count]);
         while let Ok((frame, used)) = Frames::trusted().next(&input).unwrap() {
             input.drain(..used);
-            if events.send(Event::Frame(number, frame)).is_err() {
+            if events.send(Event::Frame(number, Box::new(frame))).is_err() {
                 return;
             }
         }
@@ -133,11 +133,13 @@ impl Driver {
                 self.links.remove(&number);
             }
             Event::Command(command) => effects.propose.push(command),
-            Event::Frame(number, Frame::Control(control)) => self.control(number, control),
-            Event::Frame(_, Frame::Message { from, message, .. }) => {
-                assert!(message.may_come_from(from), "{from:?} says {message:?}");
-                self.manager.receive(now_us, message, effects);
-            }
+            Event::Frame(number, frame) => match *frame {
+                Frame::Control(control) => self.control(number, control),
+                Frame::Message { from, message, .. } => {
+                    assert!(message.may_come_from(from), "{from:?} says {message:?}");
+                    self.manager.receive(now_us, message, effects);
+                }
+            },
         }
     }
 

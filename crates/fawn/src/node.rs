@@ -1,0 +1,149 @@
+//! `fawn node` and `fawn frontend`: the processes of a cluster beside its managers.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use clap::Args;
+use fawn_node::ServeOptions;
+use fawn_node::cluster::{ClusterOptions, serve_member};
+
+use crate::Outcome;
+use crate::serve::{
+    ClientsArguments, LEAST_MEMORY_A_THREAD, cores, default_memory, log_to_standard_error, machine_memory,
+    parse_listen, parse_threads, refuse_file,
+};
+use crate::values::Size;
+
+/// How a process finds its cluster, and others find it.
+#[derive(Debug, Args)]
+pub struct MemberArguments {
+    /// Addresses of managers, with commas between them; one that answers is enough
+    #[arg(long, value_name = "ADDR:PORT", value_delimiter = ',', value_parser = parse_listen)]
+    pub manager: Vec<String>,
+    /// Name in the cluster, kept for life [default: the machine's]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Address for the other processes of the cluster; port 0 takes a free port
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7401", value_parser = parse_listen)]
+    pub cluster_listen: String,
+    /// Address that others are told to call [default: that of --cluster-listen]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
+    pub advertise: Option<String>,
+    /// Machine that it runs on, where several run on one: a range's replicas are on different ones [default: its name]
+    #[arg(long, value_name = "NAME")]
+    pub machine: Option<String>,
+    /// What fails together with the machine, such as a rack: replicas are in different ones where there are enough
+    #[arg(long, value_name = "NAME")]
+    pub domain: Option<String>,
+    /// DRAM for cached values of this process's front-end; 0 for none
+    #[arg(long, value_name = "SIZE", default_value = "64M")]
+    pub cache: Size,
+    /// Event loops, each with its own core [default: one a core]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    pub threads: Option<NonZeroUsize>,
+    /// Listen beyond the loopback without TLS and authentication
+    #[arg(long)]
+    pub insecure: bool,
+    #[command(flatten)]
+    pub clients: ClientsArguments,
+}
+
+/// Arguments of `fawn node`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// Directory of the data; made when it does not exist
+    #[arg(long, value_name = "DIR", default_value = "./fawn-data")]
+    pub dir: PathBuf,
+    /// DRAM for index, buffers and record cache, at least 8M for each thread [default: a quarter of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Size>,
+    /// Places on the ring of each event loop: more spread the keys more evenly [default: by the machine's DRAM, 2 to 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub virtual_ids: Option<u32>,
+    /// Do not serve memcached clients
+    #[arg(long, conflicts_with_all = ["listen", "unix"])]
+    pub no_clients: bool,
+    #[command(flatten)]
+    pub member: MemberArguments,
+}
+
+/// Arguments of `fawn frontend`.
+#[derive(Debug, Args)]
+pub struct FrontendArguments {
+    #[command(flatten)]
+    pub member: MemberArguments,
+}
+
+/// Runs a node until a signal asks to stop.
+pub fn run(arguments: &RunArguments) -> anyhow::Result<Outcome> {
+    let member = &arguments.member;
+    let threads = member.threads.unwrap_or_else(cores);
+    let least = Size { bytes: LEAST_MEMORY_A_THREAD * threads.get() as u64 };
+    if let Some(memory) = arguments.memory.filter(|memory| *memory < least) {
+        bail!("--memory {memory} is too small: --threads {threads} needs at least {least}");
+    }
+    refuse_file(&arguments.dir)?;
+    let mut options = options(member, &arguments.dir)?;
+    options.is_node = true;
+    options.serve.memory_bytes = arguments.memory.unwrap_or_else(|| default_memory(least)).bytes;
+    options.virtual_ids = arguments.virtual_ids.unwrap_or_else(|| default_virtual_ids(threads));
+    if arguments.no_clients {
+        options.is_front = false;
+        (options.serve.listen, options.serve.unix) = (Vec::new(), None);
+    }
+    serve("node", &options)
+}
+
+/// Runs a front-end until a signal asks to stop.
+pub fn run_frontend(arguments: &FrontendArguments) -> anyhow::Result<Outcome> {
+    serve("frontend", &options(&arguments.member, Path::new("."))?)
+}
+
+fn serve(what: &str, options: &ClusterOptions) -> anyhow::Result<Outcome> {
+    log_to_standard_error();
+    serve_member(options, |clients, cluster| {
+        let mut out = std::io::stdout().lock();
+        for address in clients {
+            // Nobody may be listening; that is no reason to stop.
+            let _ = writeln!(out, "fawn: serving memcached on {address}");
+        }
+        let _ = writeln!(out, "fawn: {what} {} ready on {cluster}", options.name);
+        let _ = out.flush();
+    })?;
+    Ok(Outcome::Done)
+}
+
+fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOptions> {
+    if arguments.manager.is_empty() {
+        bail!("say where a manager of the cluster is: --manager ADDR:PORT");
+    }
+    Ok(ClusterOptions {
+        serve: ServeOptions {
+            threads: arguments.threads.unwrap_or_else(cores),
+            ..arguments.clients.options(dir, arguments.insecure)
+        },
+        name: arguments.name.clone().unwrap_or_else(host_name),
+        managers: arguments.manager.clone(),
+        manager: None,
+        cluster_listen: arguments.cluster_listen.clone(),
+        advertise: arguments.advertise.clone(),
+        machine: arguments.machine.clone(),
+        domain: arguments.domain.clone(),
+        virtual_ids: 1,
+        is_node: false,
+        is_front: true,
+        cache_bytes: arguments.cache.bytes,
+    })
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Of each event loop: two for every 2 GiB of its share of the machine's DRAM, from 2 to 8.
+fn default_virtual_ids(threads: NonZeroUsize) -> u32 {
+    let share = machine_memory() / threads.get() as u64;
+    (2 * (share >> 31) as u32).clamp(2, 8)
+}
