@@ -213,11 +213,8 @@ fn members_come_and_go_while_clients_write() {
     let _second = cluster.node("b");
     cluster.settles(3);
     // The first node leaves: three machines are there no more.
-    for node in [1] {
-        let node = NodeId(node);
-        let incarnation = Incarnation(1);
-        cluster.managers.command(Command::Stand { node, incarnation, standing: Standing::Draining });
-    }
+    let (node, incarnation) = (NodeId(1), Incarnation(1));
+    cluster.managers.command(Command::Stand { node, incarnation, standing: Standing::Draining });
     cluster.settles(2);
     let mut other = third.client();
     for n in 0..1200 {
