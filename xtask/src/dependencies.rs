@@ -26,9 +26,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-store", &["fawn-ring"]),
     ("fawn-kv", &["fawn-ring", "fawn-store"]),
     ("fawn-flash", &["fawn-ring", "fawn-store"]),
+    ("fawn-manager", &["fawn-kv", "fawn-ring"]),
     ("fawn-node", &["fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
     ("fawn-sim", &["fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
-    ("fawn", &["fawn-flash", "fawn-kv", "fawn-memcache", "fawn-node", "fawn-ring", "fawn-store"]),
+    ("fawn", &["fawn-flash", "fawn-kv", "fawn-manager", "fawn-memcache", "fawn-node", "fawn-ring", "fawn-store"]),
     ("xtask", &["fawn-sim"]),
 ];
 

@@ -4,10 +4,12 @@
 //!
 //! * [`State`]: what is decided: a deterministic state machine, fed by an ordered log of [`Command`]s.
 //! * [`Manager`]: what its leader does: hears nodes, grants leases, plans changes and drives them to their end.
+//! * `foresee`: what would change if nodes left.
 //! * `snapshot`: the bytes of both, as managers keep them.
 //! * [`Wedges`]: which front-end owns which wedge of the key space, and how it passes to another.
 
 mod drive;
+mod foresee;
 mod lead;
 mod lease;
 mod plan;

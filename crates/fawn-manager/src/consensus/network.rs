@@ -1,0 +1,235 @@
+//! The calls of consensus over links to the other managers: one link each, which is dialled when there is something to say,
+//! and again after a while if it cannot be.
+
+use super::calls::{APPEND, Append, Appended, Elect, Elected, Part, SNAPSHOT, Taken, VOTE};
+use super::types::Types;
+use crate::links::dial::{self, Dialler};
+use crate::links::stream::read_frame;
+use crate::sealed;
+use fawn_kv::link::frame::{MOST_BYTES, put_control};
+use fawn_kv::link::{Control, Frame, Frames, ManagerId, Party};
+use openraft::error::{
+    InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError, SnapshotMismatch, Unreachable,
+};
+use openraft::network::{RPCOption, RaftNetwork, RaftNetworkFactory};
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse, VoteRequest,
+    VoteResponse,
+};
+use openraft::{BasicNode, SnapshotSegmentId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::{mpsc, oneshot};
+
+/// Calls to one member that wait, at most: consensus asks few at a time.
+const MOST_CALLS: usize = 64;
+
+/// After a dial that failed, the next one waits for so long; calls meanwhile fail at once.
+const REDIAL: Duration = Duration::from_millis(200);
+
+/// One call.
+#[derive(Debug)]
+struct Call {
+    kind: u8,
+    bytes: Vec<u8>,
+    answer: oneshot::Sender<Vec<u8>>,
+}
+
+/// The links to all others, by member and address.
+type Lines = Arc<Mutex<BTreeMap<(u64, String), mpsc::Sender<Call>>>>;
+
+/// When each of the others has answered last.
+#[derive(Clone, Debug, Default)]
+pub struct Heard(Arc<Mutex<BTreeMap<u64, Instant>>>);
+
+impl Heard {
+    fn note(&self, member: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(member, Instant::now());
+    }
+
+    /// Whether a member has answered within this time.
+    pub fn is_within(&self, member: u64, time: Duration) -> bool {
+        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.get(&member).is_some_and(|at| at.elapsed() < time)
+    }
+}
+
+/// Makes clients of the other members.
+#[derive(Debug)]
+pub struct Network {
+    dialler: Arc<Dialler>,
+    lines: Lines,
+    heard: Heard,
+}
+
+impl Network {
+    /// Of the member that dials thus.
+    pub fn new(dialler: Arc<Dialler>) -> Self {
+        Self { dialler, lines: Lines::default(), heard: Heard::default() }
+    }
+
+    /// When the others have answered.
+    pub fn heard(&self) -> Heard {
+        self.heard.clone()
+    }
+}
+
+impl RaftNetworkFactory<Types> for Network {
+    type Network = Client;
+
+    async fn new_client(&mut self, target: u64, node: &BasicNode) -> Client {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.retain(|_, line| !line.is_closed());
+        let line = lines.entry((target, node.addr.clone())).or_insert_with(|| {
+            let (line, calls) = mpsc::channel(MOST_CALLS);
+            tokio::spawn(keep_line(self.dialler.clone(), ManagerId(target), node.addr.clone(), calls));
+            line
+        });
+        Client { target, line: line.clone(), heard: self.heard.clone() }
+    }
+}
+
+/// Has a link while there is somebody who may call.
+async fn keep_line(dialler: Arc<Dialler>, target: ManagerId, address: String, mut calls: mpsc::Receiver<Call>) {
+    while let Some(first) = calls.recv().await {
+        let ended = async {
+            let link = dialler.dial(&address, Some(Party::Manager(target))).await?;
+            converse(link, first, &mut calls).await
+        };
+        if let Err(error) = ended.await {
+            tracing::debug!("no link to manager {} at {address}: {error}", target.0);
+            let pause = tokio::time::sleep(REDIAL);
+            tokio::pin!(pause);
+            // Whoever calls meanwhile hears at once that there is no link.
+            loop {
+                tokio::select! {
+                    () = &mut pause => break,
+                    call = calls.recv() => if call.is_none() { return },
+                }
+            }
+        }
+    }
+}
+
+/// Calls, and hands out the answers as they come.
+async fn converse(link: dial::Link, first: Call, calls: &mut mpsc::Receiver<Call>) -> io::Result<()> {
+    let (mut reads, mut writes) = tokio::io::split(link.stream);
+    let mut buffer = link.rest;
+    let waiting: Arc<Mutex<BTreeMap<u64, oneshot::Sender<Vec<u8>>>>> = Arc::default();
+    let answers = waiting.clone();
+    let listen = async move {
+        let frames = Frames { most: MOST_BYTES };
+        loop {
+            if let Frame::Control(Control::ConsensusAnswer { number, bytes }) =
+                read_frame(&mut reads, &mut buffer, frames).await?
+            {
+                let answer = answers.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+                // Whoever asked may have given up.
+                let _ = answer.map(|answer| answer.send(bytes));
+            }
+        }
+    };
+    let ask = async move {
+        let mut next = Some(first);
+        let mut number = 0;
+        loop {
+            let call = match next.take() {
+                Some(call) => Some(call),
+                None => calls.recv().await,
+            };
+            let Some(Call { kind, bytes, answer }) = call else { return Ok(()) };
+            number += 1;
+            {
+                let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                waiting.retain(|_, answer| !answer.is_closed());
+                waiting.insert(number, answer);
+            }
+            let mut frame = Vec::with_capacity(bytes.len() + 64);
+            put_control(&mut frame, &Control::Consensus { number, kind, bytes });
+            writes.write_all(&frame).await?;
+        }
+    };
+    tokio::select! { ended = listen => ended, ended = ask => ended }
+}
+
+/// Calls one member.
+#[derive(Debug)]
+pub struct Client {
+    target: u64,
+    line: mpsc::Sender<Call>,
+    heard: Heard,
+}
+
+type CallError<E> = RPCError<u64, BasicNode, RaftError<u64, E>>;
+
+impl Client {
+    async fn call<T: DeserializeOwned, E: std::error::Error>(
+        &self,
+        kind: u8,
+        asked: &impl Serialize,
+    ) -> Result<T, CallError<E>> {
+        let (answer, answered) = oneshot::channel();
+        let call = Call { kind, bytes: sealed::seal(asked), answer };
+        if self.line.try_send(call).is_err() {
+            return Err(unreachable("too many calls wait for it"));
+        }
+        let bytes = answered.await.map_err(|_| unreachable("there is no link to it"))?;
+        self.heard.note(self.target);
+        sealed::open(&bytes).map_err(|error| RPCError::Network(NetworkError::new(&error)))
+    }
+}
+
+fn unreachable<E: std::error::Error>(why: &str) -> CallError<E> {
+    RPCError::Unreachable(Unreachable::new(&io::Error::other(why.to_owned())))
+}
+
+/// The other cannot go on: as if it was not there.
+fn failed<E: std::error::Error>(why: String) -> CallError<E> {
+    RPCError::Unreachable(Unreachable::new(&io::Error::other(why)))
+}
+
+impl RaftNetwork<Types> for Client {
+    async fn append_entries(
+        &mut self,
+        asked: AppendEntriesRequest<Types>,
+        _: RPCOption,
+    ) -> Result<AppendEntriesResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
+        let answer: Appended = self.call(APPEND, &Append::from(asked)).await?;
+        answer.result().map_err(failed)
+    }
+
+    async fn install_snapshot(
+        &mut self,
+        asked: InstallSnapshotRequest<Types>,
+        _: RPCOption,
+    ) -> Result<InstallSnapshotResponse<u64>, RPCError<u64, BasicNode, RaftError<u64, InstallSnapshotError>>> {
+        match self.call(SNAPSHOT, &Part::from(asked)).await? {
+            Taken::Vote(vote) => Ok(InstallSnapshotResponse { vote: vote.into() }),
+            Taken::Mismatch { expected, came } => {
+                let segment = |(id, offset)| SnapshotSegmentId { id, offset };
+                let error = SnapshotMismatch { expect: segment(expected), got: segment(came) };
+                let error = RaftError::APIError(InstallSnapshotError::SnapshotMismatch(error));
+                Err(RPCError::RemoteError(RemoteError::new(self.target, error)))
+            }
+            Taken::Failed(why) => Err(failed(why)),
+        }
+    }
+
+    async fn vote(
+        &mut self,
+        asked: VoteRequest<u64>,
+        _: RPCOption,
+    ) -> Result<VoteResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
+        let answer: Elected = self.call(VOTE, &Elect::from(asked)).await?;
+        answer.result().map_err(failed)
+    }
+
+    fn backoff(&self) -> openraft::network::Backoff {
+        openraft::network::Backoff::new(std::iter::repeat(REDIAL))
+    }
+}

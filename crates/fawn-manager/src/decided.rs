@@ -1,0 +1,153 @@
+//! What managers have decided beside the protocol's state, and with it: a deterministic state machine over the log's entries.
+//!
+//! A decision is made in a term, and counts only if its entry came into the log in that very term: what a leader has
+//! proposed without knowing that it leads no longer does nothing.
+
+use fawn_kv::chain::Timing;
+use fawn_kv::ids::ClusterId;
+use fawn_kv::manager::{Command, KeptError, Manager, Settings, State};
+use fawn_kv::roster::{Change, Roster};
+use fawn_ring::Secret;
+use serde::{Deserialize, Serialize};
+
+/// One thing that is decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Decision {
+    /// The cluster begins; only the first counts.
+    Begin(Begun),
+    /// Where keys lie, for life; only the first counts.
+    Secret(Secret),
+    /// A command of the protocol's managers: [`Command::encode`].
+    Command(Vec<u8>),
+    /// A change of who is in the cluster.
+    Roster(Change),
+}
+
+impl Decision {
+    /// A command's.
+    pub fn command(command: &Command) -> Self {
+        Self::Command(command.encode())
+    }
+}
+
+/// What a cluster begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    /// Its name for life, drawn at random.
+    pub cluster: ClusterId,
+    /// Its first settings.
+    pub settings: Settings,
+    /// Stretches that the key space is cut into for front-ends.
+    pub wedges: u32,
+}
+
+impl Begun {
+    /// The manager that each begins with; it does not lead.
+    ///
+    /// # Panics
+    /// No cluster can go by the settings: nobody proposes such.
+    pub fn manager(&self, timing: Timing) -> Manager {
+        let manager =
+            Manager::new(timing, self.settings, self.cluster).expect("settings were checked before they began");
+        manager.with_wedges(self.wedges)
+    }
+
+    /// Names the cluster: the first command.
+    pub fn found(&self) -> Command {
+        Command::Found(self.cluster)
+    }
+}
+
+/// What is decided beside the protocol's state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// What the cluster began with; `None`: it has yet to begin.
+    pub begun: Option<Begun>,
+    /// Where keys lie.
+    pub secret: Option<Secret>,
+    /// Who is in it.
+    pub roster: Roster,
+}
+
+impl Facts {
+    /// Carries out what is not about the protocol's state; whether it did anything.
+    pub fn apply(&mut self, decision: &Decision) -> bool {
+        match decision {
+            Decision::Begin(begun) => {
+                let is_first = self.begun.is_none() && begun.settings.check().is_ok();
+                if is_first {
+                    self.begun = Some(*begun);
+                }
+                is_first
+            }
+            Decision::Secret(secret) => {
+                let is_first = self.secret.is_none();
+                if is_first {
+                    self.secret = Some(*secret);
+                }
+                is_first
+            }
+            Decision::Roster(change) => self.roster.apply(change),
+            Decision::Command(_) => false,
+        }
+    }
+}
+
+/// All that is decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decided {
+    /// Beside the protocol's state.
+    pub facts: Facts,
+    /// The protocol's state, from when the cluster has begun.
+    pub state: Option<State>,
+}
+
+/// [`Decided`] as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    begun: Option<Begun>,
+    secret: Option<Secret>,
+    roster: Roster,
+    state: Option<Vec<u8>>,
+}
+
+impl Decided {
+    /// Carries a decision out; whether it did anything.
+    ///
+    /// # Errors
+    /// A command that cannot be read.
+    pub fn apply(&mut self, decision: &Decision) -> Result<bool, KeptError> {
+        let mut did = self.facts.apply(decision);
+        match decision {
+            Decision::Begin(begun) if did => {
+                let mut state = begun.manager(Timing::default()).state().clone();
+                state.apply(&begun.found());
+                self.state = Some(state);
+            }
+            Decision::Command(bytes) => {
+                let command = Command::decode(bytes)?;
+                did = self.state.as_mut().is_some_and(|state| state.apply(&command).is_some());
+            }
+            _ => {}
+        }
+        Ok(did)
+    }
+
+    /// Its bytes, without a checksum.
+    pub fn encode(&self) -> Vec<u8> {
+        let Facts { begun, secret, roster } = self.facts.clone();
+        let kept = Kept { begun, secret, roster, state: self.state.as_ref().map(State::encode) };
+        postcard::to_allocvec(&kept).expect("what can be encoded at all can be into memory")
+    }
+
+    /// What [`encode`](Self::encode) made the bytes of.
+    ///
+    /// # Errors
+    /// Another version, or bytes that make no sense.
+    pub fn decode(bytes: &[u8]) -> Result<Self, KeptError> {
+        let malformed = |error: postcard::Error| KeptError::Malformed(error.to_string());
+        let Kept { begun, secret, roster, state } = postcard::from_bytes(bytes).map_err(malformed)?;
+        let state = state.map(|state| State::decode(&state)).transpose()?;
+        Ok(Self { facts: Facts { begun, secret, roster }, state })
+    }
+}

@@ -1,0 +1,55 @@
+//! A manager's directory: one file, which nobody else may read, since where keys lie is a secret.
+
+use crate::clock::random;
+use crate::consensus::LogStore;
+use crate::consensus::log::{KeepError, KeptMember};
+use crate::options::ManagerError;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+/// The file of log, vote and snapshots.
+const FILE: &str = "manager.redb";
+
+/// Opens the directory, which is made if there is none.
+///
+/// # Errors
+/// It cannot be used, or what is in it cannot.
+pub fn open(dir: &Path) -> Result<LogStore, ManagerError> {
+    let unusable = |error| ManagerError::Directory { path: dir.to_owned(), error };
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unusable)?;
+    let path = dir.join(FILE);
+    // The file is there once it is whole: `redb` makes it so by itself, from any file that is empty.
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = redb::backends::FileBackend::new(file.map_err(unusable)?).map_err(KeepError::from);
+    let file = file.and_then(|file| Ok(redb::Builder::new().create_with_backend(file)?));
+    let store = file.and_then(LogStore::open).map_err(|error| ManagerError::kept(&path, error))?;
+    std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(unusable)?;
+    Ok(store)
+}
+
+/// Whether a manager has begun there.
+pub fn has_manager(dir: &Path) -> bool {
+    dir.join(FILE).is_file()
+}
+
+/// Who the member is whose directory this is; drawn if it has none yet.
+///
+/// # Errors
+/// It cannot be kept.
+pub fn member(dir: &Path, store: &LogStore, address: &str) -> Result<KeptMember, ManagerError> {
+    let kept = |error: KeepError| ManagerError::kept(dir, error);
+    if let Some(member) = store.member().map_err(kept)? {
+        return Ok(member);
+    }
+    let id = draw().map_err(|error| ManagerError::System { what: "no random numbers", error })?;
+    let member = KeptMember { id, address: address.to_owned() };
+    store.keep_member(&member).map_err(kept)?;
+    Ok(member)
+}
+
+/// A number that no other member has, as good as certainly: a group has few, and numbers that are short are easy to tell.
+fn draw() -> io::Result<u64> {
+    Ok(u64::from(u32::from_le_bytes(random()?)).max(1))
+}

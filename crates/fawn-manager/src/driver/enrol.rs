@@ -1,0 +1,124 @@
+//! Processes that want to be members.
+
+use super::{Driver, Event};
+use crate::clock::{now_us, random};
+use crate::consensus::Proposal;
+use crate::decided::Decision;
+use crate::links::table::{LinkId, is_member};
+use fawn_kv::ids::ClusterId;
+use fawn_kv::link::Control;
+use fawn_kv::link::control::Enrolled;
+use fawn_kv::manager::check_virtual_ids;
+use fawn_kv::roster::{Change, Enrolment};
+use fawn_ring::Secret;
+
+/// A member that was heard within this lives: no other directory gets its name.
+const ALIVE_US: u64 = 5_000_000;
+
+impl Driver {
+    /// A newcomer asks to be a member, or to go on as one.
+    pub(super) fn enrol(&mut self, link: LinkId, who: Enrolment, cluster: Option<ClusterId>, secret: Option<Secret>) {
+        let Some(term) = self.led.filter(|_| self.facts.begun.is_some()) else {
+            self.table.say(link, &self.leads_control());
+            self.table.say(link, &Control::Roster(self.facts.roster.clone()));
+            return;
+        };
+        if let Err(why) = self.may_enrol(link, &who, cluster, secret.as_ref()) {
+            return self.table.say(link, &Control::Refused { why });
+        }
+        let mut decisions = Vec::new();
+        if self.facts.secret.is_none() {
+            let drawn = secret.map_or_else(|| random().map(Secret), Ok);
+            match drawn {
+                Ok(secret) => decisions.push(Decision::Secret(secret)),
+                Err(error) => return self.table.say(link, &Control::Refused { why: error.to_string() }),
+            }
+        }
+        let name = who.name.clone();
+        self.enrolled.insert(name.clone(), (who.directory, now_us()));
+        let is_known = self.facts.roster.members.get(&name).is_some_and(|member| member.said == who);
+        if is_known && decisions.is_empty() {
+            return self.enrolled(link, &name);
+        }
+        decisions.push(Decision::Roster(Change::Enrol(who)));
+        let (group, tasks) = (self.group.clone(), self.tasks.clone());
+        tokio::spawn(async move {
+            let event = match group.client_write(Proposal { term, decisions }).await {
+                Ok(_) => Event::Enrolled { link, name },
+                Err(error) => {
+                    let why = format!("the managers cannot decide on {name} now ({error}): try again");
+                    Event::Say { link, control: Box::new(Control::Refused { why }) }
+                }
+            };
+            let _ = tasks.send(event);
+        });
+    }
+
+    fn may_enrol(
+        &mut self,
+        link: LinkId,
+        who: &Enrolment,
+        cluster: Option<ClusterId>,
+        secret: Option<&Secret>,
+    ) -> Result<(), String> {
+        let name = &who.name;
+        let ours = self.facts.begun.map(|begun| begun.cluster);
+        if let Some((theirs, ours)) = cluster.zip(ours).filter(|(theirs, ours)| theirs != ours) {
+            return Err(format!(
+                "the directory of {name} belongs to the cluster {theirs}, and this is {ours}: give it another --manager, or an empty --dir"
+            ));
+        }
+        if secret.is_some() && self.facts.secret.is_some() && secret != self.facts.secret.as_ref() {
+            return Err(format!(
+                "the directory of {name} holds keys that lie elsewhere than this cluster's: dump it, and load that into the cluster"
+            ));
+        }
+        let names = self.table.peer(link).and_then(|peer| peer.names.as_ref());
+        if names.is_some_and(|names| !is_member(names, name)) {
+            return Err(format!(
+                "the certificate is not one of {name}: make it with fawn certs, or give it its own --name"
+            ));
+        }
+        check_virtual_ids(who.virtual_ids).map_err(|error| error.to_string())?;
+        self.facts.roster.check(who).map_err(|error| error.to_string())?;
+        let member = self.facts.roster.members.get(name).filter(|member| member.said.directory != who.directory);
+        let lately = self
+            .enrolled
+            .get(name)
+            .filter(|(directory, at_us)| *directory != who.directory && now_us() < at_us + ALIVE_US);
+        if lately.is_some() || member.is_some_and(|member| self.is_heard(member.seats())) {
+            return Err(format!(
+                "{name} lives, with another directory: give this process another --name, or stop that one"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether one of these seats was heard lately.
+    pub(super) fn is_heard(&self, mut seats: impl Iterator<Item = fawn_kv::link::SeatId>) -> bool {
+        let now_us = now_us();
+        seats.any(|seat| {
+            let heard_us = self.seats.get(&seat).and_then(|seat| seat.heard_us);
+            // A new leader has yet to hear whoever is connected.
+            self.table.has_seat(seat) && now_us < heard_us.unwrap_or(self.led_us) + ALIVE_US
+        })
+    }
+
+    /// What a newcomer has waited for is decided.
+    pub(super) fn enrolled(&mut self, link: LinkId, name: &str) {
+        let member = self.facts.roster.members.get(name);
+        let control = match (self.facts.begun, &self.facts.secret, member) {
+            (Some(begun), Some(secret), Some(member)) => Control::Enrolled(Enrolled {
+                cluster: begun.cluster,
+                secret: *secret,
+                first: member.first,
+                machine: member.machine,
+                domain: member.domain,
+                roster: self.facts.roster.clone(),
+            }),
+            // Another was quicker, or another leads.
+            _ => Control::Refused { why: format!("the managers have not taken {name}: try again") },
+        };
+        self.table.say(link, &control);
+    }
+}

@@ -1,0 +1,113 @@
+//! Who is in the group of managers, and where the roster says that they are.
+
+use super::{Driver, Event};
+use crate::consensus::Group;
+use crate::decided::Decision;
+use crate::links::dial::Dialler;
+use crate::links::table::LinkId;
+use fawn_kv::link::{Control, ManagerId, Party};
+use fawn_kv::roster::Change;
+use fawn_kv::status::Answer;
+use openraft::{BasicNode, ChangeMembers};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl Driver {
+    /// The roster is to say where the members of the group are.
+    pub(super) fn align_roster(&mut self) {
+        if !self.leads() || self.facts.begun.is_none() {
+            return;
+        }
+        let members = self.group_members();
+        let membership = members.membership();
+        let voters: BTreeSet<u64> = membership.voter_ids().collect();
+        let known = &self.facts.roster.managers;
+        let mut changes = Vec::new();
+        for (id, node) in membership.nodes().filter(|(id, node)| voters.contains(id) && !node.addr.is_empty()) {
+            let id = ManagerId(*id);
+            if known.get(&id) != Some(&node.addr) {
+                changes.push(Change::Manager { id, address: Some(node.addr.clone()) });
+            }
+        }
+        let gone = known.keys().filter(|id| !voters.contains(&id.0));
+        changes.extend(gone.map(|id| Change::Manager { id: *id, address: None }));
+        for change in changes {
+            self.proposals.add(Decision::Roster(change));
+        }
+    }
+
+    /// Takes another manager into the group, in place of one that had its address.
+    pub(super) fn add_manager(&self, link: LinkId, number: u64, address: String) {
+        let (group, dialler, tasks) = (self.group.clone(), self.dialler.clone(), self.tasks.clone());
+        tokio::spawn(async move {
+            let answer = match add(&group, &dialler, &address).await {
+                Ok(()) => Answer::Done,
+                Err(why) => Answer::Refused(why),
+            };
+            let _ = tasks.send(Event::Say { link, control: Box::new(Control::Answer { number, answer }) });
+        });
+    }
+
+    /// Takes a manager out of the group.
+    pub(super) fn remove_manager(&self, link: LinkId, number: u64, id: ManagerId) {
+        let (group, tasks) = (self.group.clone(), self.tasks.clone());
+        tokio::spawn(async move {
+            let answer = match remove(&group, id).await {
+                Ok(()) => Answer::Done,
+                Err(why) => Answer::Refused(why),
+            };
+            let _ = tasks.send(Event::Say { link, control: Box::new(Control::Answer { number, answer }) });
+        });
+    }
+}
+
+/// Changes who votes, in two steps of the log, and forgets whoever is no longer in the group.
+async fn change(group: &Group, voters: BTreeSet<u64>) -> Result<(), String> {
+    let changed = group.change_membership(ChangeMembers::ReplaceAllVoters(voters), false).await;
+    changed.map(drop).map_err(|error| format!("the group of managers cannot be changed now: {error}"))
+}
+
+fn members(group: &Group) -> (BTreeSet<u64>, Vec<(u64, String)>) {
+    let metrics = group.metrics();
+    let metrics = metrics.borrow();
+    let membership = metrics.membership_config.membership();
+    let nodes = membership.nodes().map(|(id, node)| (*id, node.addr.clone())).collect();
+    (membership.voter_ids().collect(), nodes)
+}
+
+async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str) -> Result<(), String> {
+    let link = dialler.dial(address, None).await;
+    let greeted = link.map_err(|error| format!("no manager answers at {address}: {error}"))?.greeted;
+    let Party::Manager(ManagerId(id)) = greeted.from else {
+        return Err(format!("at {address} is {}, and no manager", greeted.from));
+    };
+    let (mut voters, nodes) = members(group);
+    if voters.contains(&id) && nodes.contains(&(id, address.to_owned())) {
+        return Ok(());
+    }
+    if nodes.iter().any(|(other, at)| *other == id && at != address) {
+        return Err(format!(
+            "the manager at {address} has the number {id}, which another has: start it with an empty --dir"
+        ));
+    }
+    let learner = group.add_learner(id, BasicNode::new(address), true).await;
+    learner.map_err(|error| format!("{address} cannot be brought up to date: {error}"))?;
+    // One that comes back with nothing has another number, and takes the place of the one that it was.
+    for (other, _) in nodes.iter().filter(|(other, at)| *other != id && at == address) {
+        voters.remove(other);
+    }
+    voters.insert(id);
+    change(group, voters).await
+}
+
+async fn remove(group: &Group, ManagerId(id): ManagerId) -> Result<(), String> {
+    let (mut voters, nodes) = members(group);
+    if !voters.remove(&id) {
+        let known: Vec<String> = nodes.iter().map(|(id, address)| format!("{id} at {address}")).collect();
+        return Err(format!("there is no manager {id}: there are {}", known.join(", ")));
+    }
+    if voters.is_empty() {
+        return Err("it is the only manager: add another first".to_owned());
+    }
+    change(group, voters).await
+}

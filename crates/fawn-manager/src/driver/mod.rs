@@ -1,0 +1,433 @@
+//! What a member of the group does beside consensus: it runs the protocol's manager on what is decided, and hears and answers
+//! whoever is connected.
+//!
+//! # Layout
+//!
+//! * This file: the loop, and how the manager is told what is decided and whether it leads.
+//! * [`propose`]: what waits to be decided, and questions whether this member leads still.
+//! * [`peers`]: what is said over links. [`enrol`]: processes that want to be members. [`operate`]: operators' questions.
+//!   [`members`]: who is in the group of managers.
+//!
+//! **Leading.** The manager is told that it leads once this member has heard a majority after it was elected, and has
+//! applied all that was decided before; that it does not as soon as consensus says so. What it proposes is bound to the term
+//! that it was told of, and so are its questions whether it leads still: each is answered by a round of heartbeats that
+//! began after it.
+
+mod enrol;
+mod members;
+mod operate;
+mod peers;
+mod propose;
+
+use crate::clock::now_us;
+use crate::consensus::network::Heard;
+use crate::consensus::{Group, News, Proposal};
+use crate::decided::{Begun, Decision, Facts};
+use crate::links::dial::Dialler;
+use crate::links::listen::LinkEvent;
+use crate::links::table::{LinkId, Table};
+use fawn_kv::chain::Timing;
+use fawn_kv::ids::{Address, ClusterId};
+use fawn_kv::link::{Control, ManagerId, SeatId};
+use fawn_kv::manager::{Command, Effects, Manager, Settings};
+use fawn_kv::message::Message;
+use fawn_kv::status::SeatFigures;
+use openraft::{ServerState, StoredMembership};
+use propose::{Proposals, Questions};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// Between two looks of a leader at its ranges, while something is to be done.
+const TICK: Duration = Duration::from_millis(10);
+
+/// The same, while all is as it should be.
+const SLOW_TICK: Duration = Duration::from_millis(50);
+
+/// A majority that has not answered for so long is asked again.
+const CHECK: Duration = Duration::from_secs(2);
+
+/// What a task of this member has to tell it.
+#[derive(Debug)]
+enum Event {
+    /// It leads in this term, and has applied all that was decided before.
+    Led { term: u64 },
+    /// Whether it led in this term after these questions were asked.
+    Checked { term: u64, questions: Vec<u64>, led: bool },
+    /// What it has proposed in this term is decided, or will not be.
+    Wrote { term: u64 },
+    /// What a newcomer has waited for is decided, or was not.
+    Enrolled { link: LinkId, name: String },
+    /// What is to be said.
+    Say { link: LinkId, control: Box<Control> },
+}
+
+/// What is known of a seat beside what is decided.
+#[derive(Debug, Default)]
+struct Seat {
+    heard_us: Option<u64>,
+    figures: Option<SeatFigures>,
+}
+
+/// Who this member is, and what it begins with.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Its number.
+    pub id: ManagerId,
+    /// What a cluster begins with, if it has yet to.
+    pub settings: Settings,
+    /// The same.
+    pub wedges: u32,
+}
+
+/// A member.
+pub struct Driver {
+    me: Identity,
+    group: Group,
+    dialler: Arc<Dialler>,
+    cluster: watch::Sender<Option<ClusterId>>,
+    facts: Facts,
+    manager: Option<Manager>,
+    timing: Timing,
+    /// The term in which the manager was told that it leads.
+    led: Option<u64>,
+    /// Since when.
+    led_us: u64,
+    /// Whom this leader has enrolled lately, from which directory, and when.
+    enrolled: BTreeMap<String, ([u8; 16], u64)>,
+    /// The term in which it is being found out.
+    checking: Option<u64>,
+    /// What links were told last: the term and who leads.
+    said: (u64, Option<ManagerId>),
+    table: Table,
+    seats: BTreeMap<SeatId, Seat>,
+    heard: Heard,
+    proposals: Proposals,
+    questions: Questions,
+    tasks: mpsc::UnboundedSender<Event>,
+    events: mpsc::UnboundedReceiver<Event>,
+}
+
+impl Driver {
+    /// A member of a group.
+    pub fn new(
+        me: Identity,
+        group: Group,
+        dialler: Arc<Dialler>,
+        cluster: watch::Sender<Option<ClusterId>>,
+        heard: Heard,
+    ) -> Self {
+        let (tasks, events) = mpsc::unbounded_channel();
+        Self {
+            me,
+            group,
+            dialler,
+            cluster,
+            facts: Facts::default(),
+            manager: None,
+            timing: Timing::default(),
+            led: None,
+            led_us: 0,
+            enrolled: BTreeMap::new(),
+            checking: None,
+            said: (0, None),
+            table: Table::default(),
+            seats: BTreeMap::new(),
+            heard,
+            proposals: Proposals::default(),
+            questions: Questions::default(),
+            tasks,
+            events,
+        }
+    }
+
+    /// Runs until `stop` says so. What is decided goes before all else: whoever has proposed something finds it done.
+    pub async fn run(
+        mut self,
+        mut news: mpsc::UnboundedReceiver<News>,
+        mut links: mpsc::Receiver<LinkEvent>,
+        mut stop: watch::Receiver<bool>,
+    ) {
+        let mut metrics = self.group.metrics();
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let mut ticked_us = 0;
+        self.look_who_leads();
+        loop {
+            tokio::select! {
+                biased;
+                Some(news) = news.recv() => self.hear(news),
+                _ = stop.changed() => return,
+                Ok(()) = metrics.changed() => self.look_who_leads(),
+                Some(event) = self.events.recv() => self.done(event),
+                _ = tick.tick() => {
+                    let now_us = now_us();
+                    let settled = self.manager.as_ref().is_none_or(Manager::is_settled);
+                    let period = if settled { SLOW_TICK } else { TICK };
+                    if now_us >= ticked_us + period.as_micros() as u64 {
+                        ticked_us = now_us;
+                        self.tick();
+                    }
+                }
+                Some(event) = links.recv() => self.link(event),
+            }
+            self.go_on();
+        }
+    }
+
+    /// Whether this member leads, and its manager knows.
+    fn leads(&self) -> bool {
+        self.led.is_some()
+    }
+
+    /// Something was decided.
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Decided(decisions) => decisions.iter().for_each(|decision| self.decided(decision)),
+            News::Installed(decided) => {
+                self.step_down();
+                self.facts = decided.facts;
+                self.manager = decided
+                    .state
+                    .zip(self.facts.begun)
+                    .map(|(state, begun)| Manager::restored(self.timing, state, begun.cluster));
+                self.roster_changed();
+                self.cluster_known();
+            }
+        }
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        let before = self.facts.roster.number;
+        let did = self.facts.apply(decision);
+        match decision {
+            Decision::Begin(begun) if did => {
+                tracing::info!("the cluster begins: {}", begun.cluster);
+                let mut manager = begun.manager(self.timing);
+                manager.committed(now_us(), &begun.found(), &mut Effects::default());
+                self.manager = Some(manager);
+                self.cluster_known();
+                if self.leads() {
+                    self.with_manager(|manager, now_us, _| manager.lead(now_us, true));
+                }
+            }
+            Decision::Command(bytes) => match Command::decode(bytes) {
+                Ok(command) => {
+                    self.with_manager(|manager, now_us, effects| manager.committed(now_us, &command, effects));
+                }
+                // The log's machine has read it before.
+                Err(error) => crate::consensus::log::give_up(&error),
+            },
+            Decision::Begin(_) | Decision::Secret(_) | Decision::Roster(_) => {}
+        }
+        if self.facts.roster.number != before {
+            self.roster_changed();
+        }
+    }
+
+    /// The cluster's name, where those who dial others look for it.
+    fn cluster_known(&self) {
+        self.cluster.send_replace(self.facts.begun.map(|begun| begun.cluster));
+    }
+
+    /// Whoever wants to is told of the roster; seats that are no longer in it are shown out.
+    fn roster_changed(&mut self) {
+        let roster = &self.facts.roster;
+        let mut gone = Vec::new();
+        for (link, peer) in self.table.peers() {
+            if peer.hears_roster {
+                peer.outbox.say(&Control::Roster(roster.clone()));
+            }
+            if let fawn_kv::link::Party::Seat(seat) = peer.party
+                && roster.member_of(seat).is_none()
+            {
+                gone.push(link);
+            }
+        }
+        for link in gone {
+            self.table.close(link);
+        }
+        self.seats.retain(|seat, _| roster.member_of(*seat).is_some());
+    }
+
+    /// Consensus may have another leader, or none.
+    fn look_who_leads(&mut self) {
+        let metrics = self.group.metrics().borrow().clone();
+        if let Err(error) = &metrics.running_state {
+            crate::consensus::log::give_up(error);
+        }
+        let (term, leader) = (metrics.current_term, metrics.current_leader.map(ManagerId));
+        let leading = (metrics.state == ServerState::Leader).then_some(term);
+        if self.led.is_some() && self.led != leading {
+            tracing::info!("this manager leads no longer");
+            self.step_down();
+        }
+        if let Some(term) = leading.filter(|term| self.led != Some(*term) && self.checking != Some(*term)) {
+            self.checking = Some(term);
+            tokio::spawn(find_out(self.group.clone(), term, self.tasks.clone()));
+        }
+        if (term, leader) != self.said {
+            self.said = (term, leader);
+            for (_, peer) in self.table.peers() {
+                peer.outbox.say(&self.leads_control());
+            }
+        }
+    }
+
+    fn leads_control(&self) -> Control {
+        Control::Leads { term: self.said.0, leader: self.said.1 }
+    }
+
+    fn step_down(&mut self) {
+        self.led = None;
+        self.proposals = Proposals::default();
+        self.questions = Questions::default();
+        self.with_manager(|manager, now_us, _| {
+            if manager.leads() {
+                manager.lead(now_us, false);
+            }
+        });
+    }
+
+    /// Something that was under way has come to its end.
+    fn done(&mut self, event: Event) {
+        match event {
+            Event::Led { term } => self.lead(term),
+            Event::Checked { term, questions, led } if self.led == Some(term) => {
+                self.questions.checked();
+                if led && self.leading_now() == Some(term) {
+                    self.with_manager(|manager, now_us, effects| {
+                        for question in questions {
+                            manager.confirmed(now_us, question, effects);
+                        }
+                    });
+                }
+            }
+            Event::Wrote { term } if self.led == Some(term) => self.proposals.written(),
+            Event::Checked { .. } | Event::Wrote { .. } => {}
+            Event::Enrolled { link, name } => self.enrolled(link, &name),
+            Event::Say { link, control } => self.table.say(link, &control),
+        }
+    }
+
+    /// The term in which consensus says that this member leads, just now.
+    fn leading_now(&self) -> Option<u64> {
+        let metrics = self.group.metrics();
+        let metrics = metrics.borrow();
+        (metrics.state == ServerState::Leader).then_some(metrics.current_term)
+    }
+
+    fn lead(&mut self, term: u64) {
+        if self.checking == Some(term) {
+            self.checking = None;
+        }
+        if self.leading_now() != Some(term) || self.led == Some(term) {
+            return;
+        }
+        tracing::info!("this manager leads, in term {term}");
+        (self.led, self.led_us) = (Some(term), now_us());
+        self.enrolled.clear();
+        self.seats.values_mut().for_each(|seat| *seat = Seat::default());
+        self.with_manager(|manager, now_us, _| manager.lead(now_us, true));
+        if self.facts.begun.is_none() {
+            match crate::clock::random() {
+                Ok(cluster) => {
+                    let Identity { settings, wedges, .. } = self.me;
+                    let begun = Begun { cluster: ClusterId(cluster), settings, wedges };
+                    self.proposals.add(Decision::Begin(begun));
+                }
+                Err(error) => crate::consensus::log::give_up(&error),
+            }
+        }
+        self.align_roster();
+    }
+
+    fn tick(&mut self) {
+        if self.leads() {
+            self.with_manager(Manager::tick);
+            self.align_roster();
+        }
+    }
+
+    /// A step of the manager, and all that comes of it.
+    fn with_manager(&mut self, step: impl FnOnce(&mut Manager, u64, &mut Effects)) {
+        let Some(manager) = &mut self.manager else { return };
+        let mut effects = Effects::default();
+        step(manager, now_us(), &mut effects);
+        for (to, message) in effects.send {
+            self.table.send(to, &message);
+        }
+        if self.led.is_some() {
+            for command in &effects.propose {
+                self.proposals.add(Decision::command(command));
+            }
+            self.questions.add(effects.confirm);
+        }
+    }
+
+    /// A message of the protocol, from one who may say it.
+    fn receive(&mut self, message: Message) {
+        if !self.leads() {
+            return;
+        }
+        let from = match &message {
+            Message::Hello { node, .. } => Some(Address::Node(*node)),
+            Message::Heartbeat { member, .. } => Some(Address::Node(member.node)),
+            Message::FrontHello { front, .. } => Some(Address::Front(*front)),
+            Message::FrontHeartbeat { member, .. } => Some(Address::Front(member.front)),
+            _ => None,
+        };
+        if let Some(seat) = from.and_then(SeatId::of) {
+            self.seats.entry(seat).or_default().heard_us = Some(now_us());
+        }
+        self.with_manager(|manager, now_us, effects| manager.receive(now_us, message, effects));
+    }
+
+    /// Begins what waits: the next entry of the log, and the next question whether this member leads.
+    fn go_on(&mut self) {
+        let Some(term) = self.led else { return };
+        if let Some(decisions) = self.proposals.next() {
+            let (group, tasks) = (self.group.clone(), self.tasks.clone());
+            tokio::spawn(async move {
+                if let Err(error) = group.client_write(Proposal { term, decisions }).await {
+                    tracing::debug!("what was proposed in term {term} is not decided: {error}");
+                }
+                let _ = tasks.send(Event::Wrote { term });
+            });
+        }
+        if let Some(questions) = self.questions.next() {
+            let (group, tasks) = (self.group.clone(), self.tasks.clone());
+            tokio::spawn(async move {
+                let led = leads_in(&group).await == Some(term);
+                let _ = tasks.send(Event::Checked { term, questions, led });
+            });
+        }
+    }
+
+    /// Who is in the group.
+    fn group_members(&self) -> Arc<StoredMembership<u64, openraft::BasicNode>> {
+        self.group.metrics().borrow().membership_config.clone()
+    }
+}
+
+/// The term in which a majority says that this member leads, after this was asked, once it has applied what was decided
+/// before.
+async fn leads_in(group: &Group) -> Option<u64> {
+    // A leader's first entry is of its term, and what is to be applied goes up to there at least.
+    let applied = tokio::time::timeout(CHECK, group.ensure_linearizable()).await;
+    applied.ok()?.ok()?.map(|id| id.leader_id.term)
+}
+
+/// Finds out whether this member leads, for as long as consensus says so.
+async fn find_out(group: Group, term: u64, tasks: mpsc::UnboundedSender<Event>) {
+    let leads = |group: &Group| {
+        let metrics = group.metrics();
+        let metrics = metrics.borrow();
+        metrics.state == ServerState::Leader && metrics.current_term == term
+    };
+    while leads(&group) && leads_in(&group).await != Some(term) {
+        tokio::time::sleep(TICK).await;
+    }
+    let _ = tasks.send(Event::Led { term });
+}

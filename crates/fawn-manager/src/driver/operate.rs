@@ -1,0 +1,223 @@
+//! Operators' questions.
+
+use super::{Driver, Event};
+use crate::clock::now_us;
+use crate::consensus::Proposal;
+use crate::decided::Decision;
+use crate::links::table::LinkId;
+use fawn_kv::link::{Control, ManagerId, SeatId};
+use fawn_kv::manager::{Command, Settings, Standing, State};
+use fawn_kv::roster::{Change, Member};
+use fawn_kv::status::{Answer, ManagerStatus, NewSettings, Question, RangeStatus, SeatStatus, Status, WedgeStatus};
+use fawn_ring::NodeId;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A manager that has not answered for so long is not heard.
+const HEARD: Duration = Duration::from_secs(2);
+
+/// The node of a seat.
+fn node_of(seat: SeatId) -> NodeId {
+    NodeId(u64::from(seat.0))
+}
+
+/// The seat of a node.
+fn seat_of(node: NodeId) -> SeatId {
+    SeatId(u32::try_from(node.0).unwrap_or(u32::MAX))
+}
+
+impl Driver {
+    /// An operator asks.
+    pub(super) fn ask(&mut self, link: LinkId, number: u64, question: Question) {
+        let Some(term) = self.led.filter(|_| self.manager.is_some()) else {
+            let leader = self.said.1.filter(|leader| *leader != self.me.id);
+            let leader = leader.and_then(|leader| self.address_of(leader));
+            return self.answer(link, number, Answer::NotLeader { leader });
+        };
+        let decisions = match question {
+            Question::Status => {
+                let status = self.status(term);
+                return self.answer(link, number, Answer::Status(Box::new(status)));
+            }
+            Question::Plan { without } => {
+                let answer = self.plan(&without).map_or_else(Answer::Refused, Answer::Plan);
+                return self.answer(link, number, answer);
+            }
+            Question::AddManager { address } => return self.add_manager(link, number, address),
+            Question::RemoveManager { id } => return self.remove_manager(link, number, id),
+            Question::Drain { name, leave } => self.drain(&name, leave),
+            Question::Remove { name, force } => self.remove(&name, force),
+            Question::Set(new) => self.set(new),
+        };
+        match decisions {
+            Ok(decisions) if decisions.is_empty() => self.answer(link, number, Answer::Done),
+            Ok(decisions) => self.decide(link, number, term, decisions),
+            Err(why) => self.answer(link, number, Answer::Refused(why)),
+        }
+    }
+
+    pub(super) fn answer(&self, link: LinkId, number: u64, answer: Answer) {
+        self.table.say(link, &Control::Answer { number, answer });
+    }
+
+    /// Answers once it is decided.
+    fn decide(&self, link: LinkId, number: u64, term: u64, decisions: Vec<Decision>) {
+        let (group, tasks) = (self.group.clone(), self.tasks.clone());
+        tokio::spawn(async move {
+            let answer = match group.client_write(Proposal { term, decisions }).await {
+                Ok(done) if done.data.iter().all(|did| *did) => Answer::Done,
+                Ok(_) => {
+                    Answer::Refused("something else was decided meanwhile: look at the status, and ask again".into())
+                }
+                Err(error) => Answer::Refused(format!("the managers cannot decide it now: {error}")),
+            };
+            let _ = tasks.send(Event::Say { link, control: Box::new(Control::Answer { number, answer }) });
+        });
+    }
+
+    fn address_of(&self, manager: ManagerId) -> Option<String> {
+        let members = self.group_members();
+        let address = members.membership().get_node(&manager.0).map(|node| node.addr.clone());
+        address.filter(|address| !address.is_empty())
+    }
+
+    fn state(&self) -> Result<&State, String> {
+        let manager = self.manager.as_ref().ok_or("the cluster has yet to begin: ask again")?;
+        Ok(manager.state())
+    }
+
+    fn member(&self, name: &str) -> Result<&Member, String> {
+        let known = || self.facts.roster.members.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        self.facts.roster.members.get(name).ok_or_else(|| format!("there is no member {name}: there are {}", known()))
+    }
+
+    /// A member is to leave, or to stay after all.
+    fn drain(&self, name: &str, leave: bool) -> Result<Vec<Decision>, String> {
+        let (member, state) = (self.member(name)?, self.state()?);
+        let nodes: BTreeSet<NodeId> = member.seats().map(node_of).collect();
+        let standing = if leave { Standing::Draining } else { Standing::Member };
+        if leave {
+            let rest = state.nodes.iter().filter(|(id, node)| node.standing == Standing::Member && !nodes.contains(id));
+            let machines: BTreeSet<_> = rest.map(|(_, node)| node.machine).collect();
+            let least = usize::from(state.settings.rules.min_write_replicas).max(1);
+            if machines.len() < least && nodes.iter().any(|node| state.nodes.contains_key(node)) {
+                return Err(format!(
+                    "without {name} there are {} machines that keep data, and writes need {least}: add one first",
+                    machines.len()
+                ));
+            }
+        }
+        let stand = |node: &NodeId| {
+            let known = state.nodes.get(node).filter(|known| known.standing != standing)?;
+            let command = Command::Stand { node: *node, incarnation: known.incarnation, standing };
+            Some(Decision::command(&command))
+        };
+        Ok(nodes.iter().filter_map(stand).collect())
+    }
+
+    /// A member is gone for good.
+    fn remove(&self, name: &str, force: bool) -> Result<Vec<Decision>, String> {
+        let (member, state) = (self.member(name)?, self.state()?);
+        if !force && self.is_heard(member.seats()) {
+            return Err(format!(
+                "{name} lives: stop it first (after fawn node drain {name}), or remove it with --force"
+            ));
+        }
+        let nodes: BTreeSet<NodeId> = member.seats().map(node_of).collect();
+        let left = nodes.iter().filter_map(|node| state.by_node.get(node)).map(BTreeSet::len).sum::<usize>();
+        if !force && left > 0 {
+            return Err(format!(
+                "{name} is in the chains of {left} ranges still: drain it, or wait until others have what it has, or remove it with --force and lose what nobody else has"
+            ));
+        }
+        let stand = |node: &NodeId| {
+            let known = state.nodes.get(node).filter(|known| known.standing != Standing::Gone)?;
+            let (incarnation, standing) = (known.incarnation, Standing::Gone);
+            Some(Decision::command(&Command::Stand { node: *node, incarnation, standing }))
+        };
+        let mut decisions: Vec<Decision> = nodes.iter().filter_map(stand).collect();
+        decisions.push(Decision::Roster(Change::Strike { name: name.to_owned() }));
+        Ok(decisions)
+    }
+
+    /// Other settings.
+    fn set(&self, new: NewSettings) -> Result<Vec<Decision>, String> {
+        let before = self.state()?.settings;
+        let mut rules = before.rules;
+        rules.ack = new.ack.unwrap_or(rules.ack);
+        rules.min_write_replicas = new.min_write_replicas.unwrap_or(rules.min_write_replicas);
+        rules.spread_reads = new.spread_reads.unwrap_or(rules.spread_reads);
+        rules.unsynced = new.unsynced.unwrap_or(rules.unsynced);
+        let settings = Settings { replicas: new.replicas.unwrap_or(before.replicas), rules, ..before };
+        settings.check().map_err(|error| error.to_string())?;
+        let command = (settings != before).then(|| Decision::command(&Command::Set(settings)));
+        Ok(command.into_iter().collect())
+    }
+
+    fn plan(&self, without: &[String]) -> Result<Vec<fawn_kv::status::PlannedChange>, String> {
+        let state = self.state()?;
+        let mut nodes = BTreeSet::new();
+        for name in without {
+            nodes.extend(self.member(name)?.seats().map(node_of));
+        }
+        Ok(state.would_change(&nodes))
+    }
+
+    fn status(&self, term: u64) -> Status {
+        let manager = self.manager.as_ref().expect("a leader that answers has one");
+        let (state, now_us) = (manager.state(), now_us());
+        let seats = self.facts.roster.members.values().flat_map(Member::seats).map(|seat| {
+            let (node, known) = (state.nodes.get(&node_of(seat)), self.seats.get(&seat));
+            SeatStatus {
+                seat,
+                incarnation: node.map(|node| node.incarnation),
+                standing: node.map(|node| node.standing),
+                heard_ms: known.and_then(|known| known.heard_us).map(|at| now_us.saturating_sub(at) / 1000),
+                figures: known.and_then(|known| known.figures.clone()),
+            }
+        });
+        let ranges = state.by_last.values().filter_map(|id| Some((*id, state.ranges.get(id)?)));
+        let ranges = ranges.map(|(range, known)| RangeStatus {
+            range,
+            chain: known.chain.clone(),
+            learner: known.learner.map(|learner| seat_of(learner.node)),
+            attempt: known.attempt,
+            is_changing: known.pending.is_some(),
+        });
+        let wedges = (0..).zip(state.wedges.wedges());
+        let wedges = wedges.map(|(id, wedge)| WedgeStatus {
+            wedge: fawn_kv::ids::WedgeId(id),
+            epoch: wedge.epoch,
+            owner: wedge.owner,
+        });
+        Status {
+            cluster: state.cluster,
+            leader: self.me.id,
+            term,
+            managers: self.managers(),
+            settings: state.settings,
+            roster: self.facts.roster.clone(),
+            seats: seats.collect(),
+            ranges: ranges.collect(),
+            wedges: wedges.collect(),
+            is_settled: manager.is_settled(),
+        }
+    }
+
+    fn managers(&self) -> Vec<ManagerStatus> {
+        let metrics = self.group.metrics().borrow().clone();
+        let membership = metrics.membership_config.membership();
+        let voters: BTreeSet<u64> = membership.voter_ids().collect();
+        let last = metrics.last_log_index.unwrap_or(0);
+        let status = |(id, node): (&u64, &openraft::BasicNode)| {
+            let has = metrics.replication.as_ref().and_then(|all| all.get(id).copied().flatten());
+            let lag = match has {
+                _ if *id == self.me.id.0 => Some(0),
+                Some(has) if self.heard.is_within(*id, HEARD) => Some(last.saturating_sub(has.index)),
+                _ => None,
+            };
+            ManagerStatus { id: ManagerId(*id), address: node.addr.clone(), is_voter: voters.contains(id), lag }
+        };
+        membership.nodes().map(status).collect()
+    }
+}

@@ -1,0 +1,83 @@
+//! What is said over links.
+
+use super::Driver;
+use crate::clock::now_us;
+use crate::links::listen::LinkEvent;
+use crate::links::table::{LinkId, Peer, may_be};
+use fawn_kv::link::{Control, Greeted, Greeting, Party};
+use fawn_kv::message::VERSION;
+
+impl Driver {
+    /// Something has come over a link.
+    pub(super) fn link(&mut self, event: LinkEvent) {
+        match event {
+            LinkEvent::Called { link, greeting, names, outbox, answer } => {
+                let admitted = self.admit(&greeting, names.as_deref());
+                if let Ok(you) = admitted {
+                    let cluster = self.facts.begun.map(|begun| begun.cluster);
+                    let from = Party::Manager(self.me.id);
+                    outbox.say(&Control::Greeted(Greeted { version: VERSION, cluster, from, you }));
+                    outbox.say(&self.leads_control());
+                    self.table.add(link, Peer { party: you, outbox, names, hears_roster: false });
+                }
+                // Whoever has called may have gone already: then it is closed at once.
+                let _ = answer.send(admitted);
+            }
+            LinkEvent::Message(message) => self.receive(message),
+            LinkEvent::Control { link, control } => self.control(link, control),
+            LinkEvent::Closed(link) => self.table.remove(link),
+        }
+    }
+
+    /// Who a caller is from here on; `Err`: why it may not be.
+    fn admit(&mut self, greeting: &Greeting, names: Option<&[String]>) -> Result<Party, String> {
+        let from = greeting.from;
+        if let Some(to) = greeting.to.filter(|to| *to != Party::Manager(self.me.id)) {
+            return Err(format!("{to} is called, and this is manager {}: look at its address", self.me.id.0));
+        }
+        let ours = self.facts.begun.map(|begun| begun.cluster);
+        if let (Some(ours), Some(theirs)) = (ours, greeting.cluster)
+            && ours != theirs
+        {
+            return Err(format!(
+                "{from} is of the cluster {theirs}, and this manager of {ours}: look at its --manager"
+            ));
+        }
+        if !may_be(names, from, &self.facts.roster) {
+            return Err(format!("the certificate of the other side is not one of {from}: see fawn certs"));
+        }
+        match from {
+            Party::Client(_) => Ok(Party::Client(self.table.next_client())),
+            Party::Seat(seat) if self.facts.roster.member_of(seat).is_none() => Err(format!(
+                "{from} is in no member of this cluster: it was removed, or this manager has yet to hear of it"
+            )),
+            other => Ok(other),
+        }
+    }
+
+    fn control(&mut self, link: LinkId, control: Control) {
+        let Some(peer) = self.table.peer(link) else { return };
+        let party = peer.party;
+        match (control, party) {
+            (Control::AskRoster { known }, _) => {
+                peer.hears_roster = true;
+                if self.facts.roster.number != known {
+                    peer.outbox.say(&Control::Roster(self.facts.roster.clone()));
+                }
+            }
+            (Control::Enrol { who, cluster, secret }, Party::Newcomer) => self.enrol(link, who, cluster, secret),
+            (Control::Figures(figures), Party::Seat(seat)) if figures.seat == seat => {
+                let known = self.seats.entry(seat).or_default();
+                known.heard_us = Some(now_us());
+                known.figures = Some(figures);
+            }
+            (Control::Ask { number, question }, Party::Operator | Party::Manager(_)) => {
+                self.ask(link, number, question);
+            }
+            (control, party) => {
+                // A later release may say what this one does not know.
+                tracing::debug!("{party} says what is not for a manager: {control:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! How a group of managers comes together: one begins alone, and the others ask it to take them in.
+//!
+//! A member's number is drawn when its directory is made. So one that comes back with nothing is somebody else, who takes
+//! the place of the one that it was: it has no vote that it could give twice.
+
+use crate::consensus::Group;
+use crate::consensus::log::KeptMember;
+use crate::links::dial::{DIAL, Dialler};
+use crate::links::stream::read_frame;
+use crate::options::Options;
+use fawn_kv::link::frame::put_control;
+use fawn_kv::link::{Control, Frame, Frames};
+use fawn_kv::status::{Answer, Question};
+use std::io;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+
+/// Between two tries.
+const AGAIN: Duration = Duration::from_millis(300);
+
+/// Between two lines of the log that say what is waited for.
+const TOLD: Duration = Duration::from_secs(10);
+
+/// To be brought up to date may take a while.
+const TAKEN: Duration = Duration::from_mins(1);
+
+/// Whether this member is to begin the group: it is to join none, and is the first of its peers, all of whom say that they
+/// know of none.
+pub async fn is_to_begin(group: &Group, options: &Options, own: &str, dialler: &Dialler) -> bool {
+    if !options.join.is_empty() || options.peers.iter().min().is_some_and(|first| first != own) {
+        return false;
+    }
+    let mut told = None;
+    loop {
+        let mut silent = Vec::new();
+        for peer in options.peers.iter().filter(|peer| *peer != own) {
+            match dialler.dial(peer, None).await {
+                Ok(link) if link.greeted.cluster.is_some() => return false,
+                Ok(_) => {}
+                Err(_) => silent.push(peer.as_str()),
+            }
+        }
+        if silent.is_empty() {
+            return true;
+        }
+        // One of them may have begun, and know this one by the address.
+        if group.is_initialized().await.unwrap_or(true) {
+            return false;
+        }
+        tell(&mut told, &format!("a group of managers begins once all have been heard: {} not yet", silent.join(", ")));
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// Says something now and then.
+fn tell(told: &mut Option<tokio::time::Instant>, what: &str) {
+    if told.is_none_or(|at| at.elapsed() >= TOLD) {
+        tracing::info!("{what}");
+        *told = Some(tokio::time::Instant::now());
+    }
+}
+
+/// Asks the others to take this member in, until they have.
+pub async fn join(group: &Group, options: &Options, member: &KeptMember, dialler: &Dialler) {
+    let others = options.join.iter().chain(&options.peers).filter(|address| **address != member.address);
+    let others: Vec<String> = others.cloned().collect();
+    let mut told = None;
+    let mut hint: Option<String> = None;
+    loop {
+        let addresses: Vec<String> = hint.take().into_iter().chain(others.iter().cloned()).collect();
+        for address in addresses {
+            if is_voter(group, member.id) {
+                return tracing::info!("this manager is in the group");
+            }
+            let question = Question::AddManager { address: member.address.clone() };
+            let asked = tokio::time::timeout(TAKEN, ask(dialler, &address, question)).await;
+            match asked.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+                Ok(Answer::Done) => return tracing::info!("this manager has joined the group of {address}"),
+                Ok(Answer::NotLeader { leader }) => hint = leader.filter(|leader| *leader != address),
+                Ok(Answer::Refused(why)) => {
+                    tell(&mut told, &format!("{address} does not take this manager in yet: {why}"));
+                }
+                Ok(_) => tell(&mut told, &format!("{address} answers something else than it was asked")),
+                Err(error) => tell(&mut told, &format!("{address} cannot be asked to take this manager in: {error}")),
+            }
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+fn is_voter(group: &Group, id: u64) -> bool {
+    let metrics = group.metrics();
+    let metrics = metrics.borrow();
+    metrics.membership_config.membership().voter_ids().any(|voter| voter == id)
+}
+
+/// A member that has been in a group says if it no longer is.
+pub async fn look_whether_in(group: &Group, id: u64) {
+    tokio::time::sleep(DIAL).await;
+    if !is_voter(group, id) {
+        tracing::warn!(
+            "this manager was taken out of its group, or has yet to hear that it is in it: if it was, stop it"
+        );
+    }
+}
+
+async fn ask(dialler: &Dialler, address: &str, question: Question) -> io::Result<Answer> {
+    let mut link = dialler.dial(address, None).await?;
+    let mut frame = Vec::new();
+    put_control(&mut frame, &Control::Ask { number: 1, question });
+    link.stream.write_all(&frame).await?;
+    loop {
+        if let Frame::Control(Control::Answer { answer, .. }) =
+            read_frame(&mut link.stream, &mut link.rest, Frames::trusted()).await?
+        {
+            return Ok(answer);
+        }
+    }
+}

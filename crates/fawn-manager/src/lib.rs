@@ -1,0 +1,30 @@
+//! The managers of a cluster as processes: what [`fawn_kv::manager`] decides, agreed on by a group of them, and told to
+//! whoever is connected.
+//!
+//! # Layout
+//!
+//! * [`options`], [`running`]: what a manager is started with, and how it runs in a thread of its own. [`directory`]: what
+//!   it keeps, and where.
+//! * [`decided`]: what the entries of the log lead to. [`sealed`]: bytes with a version and a checksum.
+//! * [`consensus`]: the log that all agree on. [`join`]: how a group comes together.
+//! * [`driver`]: the protocol's manager on that log, and what it answers over links. [`links`]: connections.
+//! * [`recover`]: one member's directory alone.
+//! * [`clock`]: time and chance.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod clock;
+pub mod consensus;
+pub mod decided;
+pub mod directory;
+pub mod driver;
+pub mod join;
+pub mod links;
+pub mod options;
+pub mod recover;
+pub mod running;
+pub mod sealed;
+
+pub use links::stream::{Secure, Secured};
+pub use options::{ManagerError, Options};
+pub use running::{Running, start};

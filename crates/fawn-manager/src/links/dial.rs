@@ -1,0 +1,77 @@
+//! Calling another manager.
+
+pub use super::stream::Stream;
+use super::stream::{Secure, plain, read_frame, tune};
+use fawn_kv::ids::ClusterId;
+use fawn_kv::inbox::Lane;
+use fawn_kv::link::control::MAGIC;
+use fawn_kv::link::frame::put_control;
+use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Party};
+use fawn_kv::message::VERSION;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+/// A dial, with greetings, takes no longer.
+pub const DIAL: Duration = Duration::from_secs(2);
+
+/// The name that certificates of managers carry.
+pub const MANAGER_NAME: &str = "manager.fawn";
+
+/// Calls others, as one party.
+#[derive(Debug)]
+pub struct Dialler {
+    /// Who calls.
+    pub from: Party,
+    /// The cluster, as far as it is known.
+    pub cluster: watch::Receiver<Option<ClusterId>>,
+    /// How connections are protected.
+    pub secure: Option<Arc<dyn Secure>>,
+}
+
+/// A link that stands.
+pub struct Link {
+    /// The connection; the first byte is of the first frame after the greeting.
+    pub stream: Stream,
+    /// What the other side said.
+    pub greeted: Greeted,
+    /// What it has sent after that already.
+    pub rest: Vec<u8>,
+}
+
+impl Dialler {
+    /// Calls whoever listens there, who has to be `to`.
+    ///
+    /// # Errors
+    /// Nobody answers, or the other side refuses, whose sentence is the error's.
+    pub async fn dial(&self, address: &str, to: Option<Party>) -> io::Result<Link> {
+        match tokio::time::timeout(DIAL, self.call(address, to)).await {
+            Ok(link) => link,
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, format!("{address} does not answer"))),
+        }
+    }
+
+    async fn call(&self, address: &str, to: Option<Party>) -> io::Result<Link> {
+        let stream = TcpStream::connect(address).await?;
+        tune(&stream)?;
+        let mut stream = match &self.secure {
+            Some(secure) => secure.connect(stream, MANAGER_NAME).await?.stream,
+            None => plain(stream).stream,
+        };
+        let cluster = *self.cluster.borrow();
+        let (magic, lowest, highest, lane) = (MAGIC, VERSION, VERSION, Lane::Chain);
+        let greeting = Greeting { magic, lowest, highest, cluster, from: self.from, to, lane };
+        let mut frame = Vec::new();
+        put_control(&mut frame, &Control::Greeting(greeting));
+        stream.write_all(&frame).await?;
+        let mut rest = Vec::new();
+        match read_frame(&mut stream, &mut rest, Frames::default()).await? {
+            Frame::Control(Control::Greeted(greeted)) => Ok(Link { stream, greeted, rest }),
+            Frame::Control(Control::Refused { why }) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, format!("{address} does not answer the greeting"))),
+        }
+    }
+}

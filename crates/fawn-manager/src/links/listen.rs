@@ -1,0 +1,281 @@
+//! Taking calls: a task for each connection, which reads frames and hands on what they say.
+
+use super::stream::{Secure, Secured, Stream, plain, read_frame, tune};
+use super::table::{LinkId, Outbox};
+use crate::consensus::{Group, calls};
+use fawn_kv::ids::Address;
+use fawn_kv::link::control::MAGIC;
+use fawn_kv::link::frame::MOST_BYTES;
+use fawn_kv::link::{Control, Frame, Frames, Greeting, Party};
+use fawn_kv::message::{Message, VERSION};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::timeout;
+
+/// Handshake and greeting take no longer.
+const GREETING: Duration = Duration::from_secs(5);
+
+/// A peer that says nothing for so long is gone. All say [`Control::Alive`] now and then.
+const SILENCE: Duration = Duration::from_mins(1);
+
+/// We say it after so long.
+const ALIVE: Duration = Duration::from_secs(10);
+
+/// A peer that takes nothing for so long is gone.
+const STALLED: Duration = Duration::from_secs(10);
+
+/// Connections at a time.
+const MOST_CONNECTIONS: usize = 4096;
+
+/// The longest frame of one that is no manager: a heartbeat of a node with very many ranges is far shorter.
+const MOST_SAID: usize = 16 << 20;
+
+/// Calls of consensus of one connection that are answered at a time.
+const MOST_CALLS: usize = 64;
+
+/// What comes over links.
+#[derive(Debug)]
+pub enum LinkEvent {
+    /// Somebody has called.
+    Called {
+        /// The connection.
+        link: LinkId,
+        /// What was said.
+        greeting: Greeting,
+        /// What the certificate says.
+        names: Option<Vec<String>>,
+        /// What is to be sent.
+        outbox: Outbox,
+        /// Who it is from here on; if it may not go on, why.
+        answer: oneshot::Sender<Result<Party, String>>,
+    },
+    /// A message, from one who may say it.
+    Message(Message),
+    /// Something outside of the protocol.
+    Control {
+        /// The connection.
+        link: LinkId,
+        /// What was said.
+        control: Control,
+    },
+    /// The connection is over.
+    Closed(LinkId),
+}
+
+/// Takes calls. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Listener {
+    events: mpsc::Sender<LinkEvent>,
+    secure: Option<Arc<dyn Secure>>,
+    next: Arc<AtomicU64>,
+    room: Arc<Semaphore>,
+    group: Group_,
+}
+
+/// The group, to which calls of other managers go.
+#[derive(Clone)]
+struct Group_(Group);
+
+impl std::fmt::Debug for Group_ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Group")
+    }
+}
+
+impl Listener {
+    /// One that hands on to `events` what comes.
+    pub fn new(events: mpsc::Sender<LinkEvent>, secure: Option<Arc<dyn Secure>>, group: Group) -> Self {
+        let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        Self { events, secure, next: Arc::default(), room, group: Group_(group) }
+    }
+
+    /// Takes calls for ever.
+    pub async fn listen(self, listener: TcpListener) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => self.take(stream),
+                Err(error) => {
+                    // Too many open files: the next may fit.
+                    tracing::warn!("cannot take a connection: {error}");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    fn take(&self, stream: TcpStream) {
+        let Ok(room) = self.room.clone().try_acquire_owned() else {
+            return tracing::warn!("{MOST_CONNECTIONS} connections are taken: another is refused");
+        };
+        let this = self.clone();
+        tokio::spawn(async move {
+            let secured = timeout(GREETING, async {
+                tune(&stream)?;
+                match &this.secure {
+                    Some(secure) => secure.accept(stream).await,
+                    None => Ok(plain(stream)),
+                }
+            });
+            match secured.await {
+                Ok(Ok(secured)) => this.serve(secured).await,
+                Ok(Err(error)) => tracing::debug!("a connection is refused: {error}"),
+                Err(_) => tracing::debug!("a connection is refused: its handshake takes too long"),
+            }
+            drop(room);
+        });
+    }
+
+    /// Takes a connection within the process.
+    ///
+    /// # Errors
+    /// It cannot be used.
+    pub fn take_local(&self, stream: std::os::unix::net::UnixStream) -> io::Result<()> {
+        stream.set_nonblocking(true)?;
+        let stream: Stream = Box::new(UnixStream::from_std(stream)?);
+        let this = self.clone();
+        tokio::spawn(async move { this.serve(Secured { stream, names: None }).await });
+        Ok(())
+    }
+
+    async fn serve(&self, secured: Secured) {
+        let link = LinkId(self.next.fetch_add(1, Ordering::Relaxed));
+        let outbox = Outbox::default();
+        let (mut reads, writes) = tokio::io::split(secured.stream);
+        let writer = write(writes, outbox.clone());
+        let reader = async {
+            let mut buffer = Vec::new();
+            let greeting = timeout(GREETING, read_frame(&mut reads, &mut buffer, Frames::default())).await;
+            let greeting = match greeting {
+                Ok(Ok(Frame::Control(Control::Greeting(greeting)))) => greeting,
+                Ok(Err(error)) if error.kind() != io::ErrorKind::InvalidData => return Err(error),
+                _ => {
+                    refuse(&outbox, "this is a FAWN manager: greet it first".to_owned());
+                    return Ok(());
+                }
+            };
+            match self.greet(link, greeting, secured.names, &outbox).await {
+                Ok(you) => self.go_on(link, you, &mut reads, buffer, &outbox).await,
+                Err(why) => {
+                    refuse(&outbox, why);
+                    Ok(())
+                }
+            }
+        };
+        tokio::pin!(writer, reader);
+        let ended = tokio::select! {
+            ended = &mut writer => ended,
+            ended = &mut reader => match ended {
+                // What was said last is still to be sent.
+                Ok(()) => timeout(STALLED, &mut writer).await.unwrap_or(Ok(())),
+                Err(error) => Err(error),
+            },
+        };
+        if let Err(error) = ended {
+            tracing::debug!("connection {} is over: {error}", link.0);
+        }
+        outbox.close();
+        let _ = self.events.send(LinkEvent::Closed(link)).await;
+    }
+
+    async fn greet(
+        &self,
+        link: LinkId,
+        greeting: Greeting,
+        names: Option<Vec<String>>,
+        outbox: &Outbox,
+    ) -> Result<Party, String> {
+        if greeting.magic != MAGIC {
+            return Err("the greeting is none of FAWN's".to_owned());
+        }
+        if !(greeting.lowest..=greeting.highest).contains(&VERSION) {
+            return Err(format!(
+                "this manager speaks version {VERSION}, and {} speaks {} to {}: run releases that have one in common",
+                greeting.from, greeting.lowest, greeting.highest
+            ));
+        }
+        let (answer, answered) = oneshot::channel();
+        let outbox = outbox.clone();
+        let called = LinkEvent::Called { link, greeting, names, outbox, answer };
+        let stops = || "this manager stops".to_owned();
+        self.events.send(called).await.map_err(|_| stops())?;
+        answered.await.map_err(|_| stops())?
+    }
+
+    /// Reads what a party says that has been greeted.
+    async fn go_on(
+        &self,
+        link: LinkId,
+        you: Party,
+        reads: &mut (impl AsyncRead + Unpin),
+        mut buffer: Vec<u8>,
+        outbox: &Outbox,
+    ) -> io::Result<()> {
+        let most = if matches!(you, Party::Manager(_)) { MOST_BYTES } else { MOST_SAID };
+        let calls = Arc::new(Semaphore::new(MOST_CALLS));
+        loop {
+            let frame = read_frame(reads, &mut buffer, Frames { most });
+            let frame = match timeout(SILENCE, frame).await {
+                Ok(frame) => frame?,
+                Err(_) => return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{you} says nothing"))),
+            };
+            let event = match frame {
+                Frame::Message { to: Address::Manager, from, message }
+                    if you.may_speak_as(from) && message.may_come_from(from) =>
+                {
+                    LinkEvent::Message(message)
+                }
+                Frame::Message { from, .. } => {
+                    tracing::warn!("{you} says, as {from:?}, what it may not: dropped");
+                    continue;
+                }
+                Frame::Control(Control::Consensus { number, kind, bytes }) => {
+                    if !matches!(you, Party::Manager(_)) {
+                        return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{you} is no manager")));
+                    }
+                    let Ok(room) = calls.clone().acquire_owned().await else { return Ok(()) };
+                    let (group, outbox) = (self.group.0.clone(), outbox.clone());
+                    tokio::spawn(async move {
+                        match calls::answer(&group, kind, &bytes).await {
+                            Ok(bytes) => outbox.say(&Control::ConsensusAnswer { number, bytes }),
+                            Err(error) => tracing::warn!("{you} calls, and cannot be answered: {error}"),
+                        }
+                        drop(room);
+                    });
+                    continue;
+                }
+                Frame::Control(Control::Alive) => continue,
+                Frame::Control(control) => LinkEvent::Control { link, control },
+            };
+            if self.events.send(event).await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn refuse(outbox: &Outbox, why: String) {
+    outbox.say(&Control::Refused { why });
+    outbox.close();
+}
+
+/// Sends what waits until nothing is to come.
+async fn write(mut writes: impl AsyncWrite + Unpin, outbox: Outbox) -> io::Result<()> {
+    while let Some(bytes) = outbox.take() {
+        if bytes.is_empty() {
+            if timeout(ALIVE, outbox.changed()).await.is_err() {
+                outbox.say(&Control::Alive);
+            }
+            continue;
+        }
+        match timeout(STALLED, writes.write_all(&bytes)).await {
+            Ok(written) => written?,
+            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+    writes.shutdown().await
+}

@@ -1,0 +1,11 @@
+//! Links to whoever calls, and to the other managers.
+//!
+//! # Layout
+//!
+//! * [`stream`]: connections, encrypted or not, and frames over them. [`dial`]: calling another.
+//! * [`listen`]: taking calls. [`table`]: who is connected, and what waits to be sent.
+
+pub mod dial;
+pub mod listen;
+pub mod stream;
+pub mod table;

@@ -1,0 +1,237 @@
+//! Who is connected, and what waits to be sent to each.
+
+use fawn_kv::ids::Address;
+use fawn_kv::link::frame::{put_control, put_message};
+use fawn_kv::link::{Control, Party, SeatId};
+use fawn_kv::message::Message;
+use fawn_kv::roster::Roster;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Bytes that wait for a slow peer, at most: what comes after them is lost.
+pub const MOST_WAITING_BYTES: usize = 8 << 20;
+
+/// Names a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkId(pub u64);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    is_closed: bool,
+}
+
+/// What waits to be sent over a connection. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Outbox {
+    waiting: Arc<Mutex<Waiting>>,
+    changed: Arc<Notify>,
+}
+
+impl Outbox {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, put: impl FnOnce(&mut Vec<u8>)) {
+        let mut waiting = self.waiting();
+        if waiting.bytes.len() < MOST_WAITING_BYTES && !waiting.is_closed {
+            put(&mut waiting.bytes);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Says something outside the protocol.
+    pub fn say(&self, control: &Control) {
+        self.put(|out| put_control(out, control));
+    }
+
+    /// Sends a message of the managers.
+    pub fn send(&self, to: Address, message: &Message) {
+        self.put(|out| put_message(out, to, Address::Manager, message));
+    }
+
+    /// What waits is sent, and then the connection ends.
+    pub fn close(&self) {
+        self.waiting().is_closed = true;
+        self.changed.notify_one();
+    }
+
+    /// What waits now; `None`: nothing, and nothing is to come.
+    pub fn take(&self) -> Option<Vec<u8>> {
+        let mut waiting = self.waiting();
+        let bytes = std::mem::take(&mut waiting.bytes);
+        (!bytes.is_empty() || !waiting.is_closed).then_some(bytes)
+    }
+
+    /// Something waits, or nothing is to come.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+}
+
+/// A link that stands.
+#[derive(Debug)]
+pub struct Peer {
+    /// Who it is.
+    pub party: Party,
+    /// What waits for it.
+    pub outbox: Outbox,
+    /// The names that it has shown; `None`: nobody has to.
+    pub names: Option<Vec<String>>,
+    /// It is told of each change of the roster.
+    pub hears_roster: bool,
+}
+
+/// All links.
+#[derive(Debug, Default)]
+pub struct Table {
+    peers: BTreeMap<LinkId, Peer>,
+    seats: BTreeMap<SeatId, LinkId>,
+    clients: BTreeMap<u32, LinkId>,
+    last_client: u32,
+}
+
+impl Table {
+    /// A number for a client that nobody has.
+    pub fn next_client(&mut self) -> u32 {
+        self.last_client = self.last_client.wrapping_add(1);
+        while self.clients.contains_key(&self.last_client) {
+            self.last_client = self.last_client.wrapping_add(1);
+        }
+        self.last_client
+    }
+
+    /// A link stands. An older one of the same seat ends.
+    pub fn add(&mut self, link: LinkId, peer: Peer) {
+        let before = match peer.party {
+            Party::Seat(seat) => self.seats.insert(seat, link),
+            Party::Client(client) => self.clients.insert(client, link),
+            _ => None,
+        };
+        if let Some(before) = before {
+            self.close(before);
+        }
+        self.peers.insert(link, peer);
+    }
+
+    /// A link is over.
+    pub fn remove(&mut self, link: LinkId) {
+        let Some(peer) = self.peers.remove(&link) else { return };
+        peer.outbox.close();
+        match peer.party {
+            Party::Seat(seat) if self.seats.get(&seat) == Some(&link) => drop(self.seats.remove(&seat)),
+            Party::Client(client) if self.clients.get(&client) == Some(&link) => drop(self.clients.remove(&client)),
+            _ => {}
+        }
+    }
+
+    /// Ends a link.
+    pub fn close(&mut self, link: LinkId) {
+        self.remove(link);
+    }
+
+    /// Who is at the other end.
+    pub fn peer(&mut self, link: LinkId) -> Option<&mut Peer> {
+        self.peers.get_mut(&link)
+    }
+
+    /// The links that stand.
+    pub fn peers(&self) -> impl Iterator<Item = (LinkId, &Peer)> {
+        self.peers.iter().map(|(link, peer)| (*link, peer))
+    }
+
+    /// Whether a seat is connected.
+    pub fn has_seat(&self, seat: SeatId) -> bool {
+        self.seats.contains_key(&seat)
+    }
+
+    /// Sends a message, if there is a link to whom it is for.
+    pub fn send(&self, to: Address, message: &Message) {
+        let link = match to {
+            Address::Client(client) => self.clients.get(&client),
+            _ => SeatId::of(to).and_then(|seat| self.seats.get(&seat)),
+        };
+        if let Some(peer) = link.and_then(|link| self.peers.get(link)) {
+            peer.outbox.send(to, message);
+        }
+    }
+
+    /// Says something over a link, if it stands.
+    pub fn say(&self, link: LinkId, control: &Control) {
+        if let Some(peer) = self.peers.get(&link) {
+            peer.outbox.say(control);
+        }
+    }
+}
+
+/// What the name of a member's certificate ends with.
+const MEMBER: &str = ".member.fawn";
+
+/// Whether a certificate with these names is one of the member.
+pub fn is_member(names: &[String], member: &str) -> bool {
+    names.iter().any(|name| name.strip_suffix(MEMBER) == Some(member))
+}
+
+/// Whether one who has shown these names may be the party that it says.
+pub fn may_be(names: Option<&[String]>, party: Party, roster: &Roster) -> bool {
+    let Some(names) = names else { return true };
+    let has = |name: &str| names.iter().any(|other| other == name);
+    match party {
+        Party::Manager(_) => has(super::dial::MANAGER_NAME),
+        Party::Operator => has("operator.fawn"),
+        Party::Client(_) => true,
+        Party::Newcomer => names.iter().any(|name| name.ends_with(MEMBER)),
+        Party::Seat(seat) => roster.member_of(seat).is_some_and(|(name, _)| is_member(names, name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fawn_kv::ids::NodeId;
+
+    fn peer(party: Party) -> (Peer, Outbox) {
+        let outbox = Outbox::default();
+        (Peer { party, outbox: outbox.clone(), names: None, hears_roster: false }, outbox)
+    }
+
+    #[test]
+    fn a_newer_link_of_a_seat_takes_the_older_ones_place() {
+        let mut table = Table::default();
+        let (older, old) = peer(Party::Seat(SeatId(3)));
+        let (newer, new) = peer(Party::Seat(SeatId(3)));
+        table.add(LinkId(1), older);
+        table.add(LinkId(2), newer);
+        assert_eq!(old.take(), None, "it is closed");
+        table.send(Address::Node(NodeId(3)), &Message::Ping);
+        table.remove(LinkId(1));
+        assert!(table.has_seat(SeatId(3)), "the end of the older one is not the newer one's");
+        assert!(!new.take().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_peer_that_takes_nothing_loses_what_comes() {
+        let (peer, outbox) = peer(Party::Operator);
+        for _ in 0..100 {
+            let bytes = vec![0; 1 << 20];
+            peer.outbox.say(&Control::Consensus { number: 0, kind: 0, bytes });
+        }
+        let waiting = outbox.take().unwrap().len();
+        assert!((MOST_WAITING_BYTES..MOST_WAITING_BYTES + (2 << 20)).contains(&waiting), "{waiting}");
+    }
+
+    #[test]
+    fn a_certificate_says_who_may_be_whom() {
+        let roster = Roster::default();
+        let names = |name: &str| vec![name.to_owned()];
+        let may = |name: &str, party| may_be(Some(&names(name)), party, &roster);
+        assert!(may("manager.fawn", Party::Manager(fawn_kv::link::ManagerId(1))));
+        assert!(!may("a.member.fawn", Party::Manager(fawn_kv::link::ManagerId(1))));
+        assert!(may("a.member.fawn", Party::Newcomer) && !may("a.member.fawn", Party::Operator));
+        assert!(!may("a.member.fawn", Party::Seat(SeatId(1))), "no such seat");
+        assert!(may_be(None, Party::Operator, &roster), "nobody has to show anything");
+        assert!(is_member(&names("a.member.fawn"), "a") && !is_member(&names("ab.member.fawn"), "a"));
+    }
+}

@@ -1,0 +1,133 @@
+//! What a manager is started with, and why it cannot be.
+
+use crate::consensus::log::KeepError;
+use crate::consensus::machine::OpenError;
+use crate::links::stream::Secure;
+use fawn_kv::ids::Rules;
+use fawn_kv::manager::{Leases, Settings, SettingsError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Stretches that the key space is cut into for front-ends, of a cluster that begins.
+pub const WEDGES: u32 = 256;
+
+/// What a manager is started with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it keeps the log; made if it does not exist.
+    pub dir: PathBuf,
+    /// Where it takes calls, HOST:PORT; `None`: only within the process.
+    pub listen: Option<String>,
+    /// Where others reach it, if that is another address.
+    pub advertise: Option<String>,
+    /// All managers that the group is to begin with; the others join the first of them, in the order of addresses.
+    pub peers: Vec<String>,
+    /// Managers of a group that it is to join; empty: none.
+    pub join: Vec<String>,
+    /// What a cluster begins with, if it has yet to.
+    pub settings: Settings,
+    /// The same: how many wedges it has.
+    pub wedges: u32,
+    /// How links are protected; `None`: not at all.
+    pub secure: Option<Arc<dyn Secure>>,
+    /// It may listen beyond the loopback without protection.
+    pub insecure: bool,
+}
+
+impl Options {
+    /// A manager that only this process reaches, of a cluster with three replicas.
+    pub fn new(dir: &Path) -> Self {
+        let settings = Settings { replicas: 3, first_nodes: 1, rules: Rules::default(), leases: Leases::default() };
+        Self {
+            dir: dir.to_owned(),
+            listen: None,
+            advertise: None,
+            peers: Vec::new(),
+            join: Vec::new(),
+            settings,
+            wedges: WEDGES,
+            secure: None,
+            insecure: false,
+        }
+    }
+}
+
+/// Why a manager cannot be started, or has stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ManagerError {
+    /// Settings that no cluster can go by.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The directory.
+    #[error("cannot use the directory {path}: {error}")]
+    Directory {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Another process has it.
+    #[error("{0} is in use: another manager runs there")]
+    InUse(PathBuf),
+    /// What is kept there.
+    #[error("what the manager has kept in {path} cannot be used: {error}")]
+    Kept {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: OpenError,
+    },
+    /// The address.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// Beyond the loopback without TLS.
+    #[error(
+        "{0} is reached from other machines, and nothing protects what is said there: use certificates (--certs), or say --insecure where the network itself keeps strangers out"
+    )]
+    Unprotected(String),
+    /// It has moved.
+    #[error(
+        "this manager of several was reached at {was}, and now would be at {is}: start it with --advertise {was}, or with an empty --dir and --join"
+    )]
+    Moved {
+        /// Where it was.
+        was: String,
+        /// Where it would be.
+        is: String,
+    },
+    /// No address of its own.
+    #[error(
+        "a manager with --peers or --join needs an address that others reach: use --listen, and --advertise behind 0.0.0.0"
+    )]
+    Address,
+    /// It is not one of its peers.
+    #[error("{0} is not among --peers: name all managers there, this one too")]
+    NotAmongPeers(String),
+    /// The system refuses something.
+    #[error("{what}: {error}")]
+    System {
+        /// What.
+        what: &'static str,
+        /// Why.
+        error: io::Error,
+    },
+    /// Consensus cannot begin.
+    #[error("the group of managers cannot go on: {0}")]
+    Group(String),
+}
+
+impl ManagerError {
+    /// What is kept in a directory cannot be used.
+    pub(crate) fn kept(path: &Path, error: impl Into<OpenError>) -> Self {
+        match error.into() {
+            OpenError::Keep(KeepError::File(redb::Error::DatabaseAlreadyOpen)) => Self::InUse(path.to_owned()),
+            error => Self::Kept { path: path.to_owned(), error },
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A group of one.
+
+use crate::caller::{Caller, Seat, enrolment, greeting, until};
+use fawn_kv::ids::{Address, ClusterId, Incarnation};
+use fawn_kv::link::control::Enrolled;
+use fawn_kv::link::{Control, Frame, ManagerId, Party, SeatId};
+use fawn_kv::message::Message;
+use fawn_kv::roster::Enrolment;
+use fawn_kv::status::{Answer, NewSettings, Question};
+use fawn_manager::{ManagerError, Options, Running, start};
+use fawn_ring::Secret;
+use std::net::TcpStream;
+use std::path::Path;
+
+pub fn listening(dir: &Path) -> Options {
+    Options { listen: Some("127.0.0.1:0".to_owned()), ..Options::new(dir) }
+}
+
+fn address(running: &Running) -> String {
+    running.address().unwrap().to_string()
+}
+
+fn dial(running: &Running, from: Party) -> Caller {
+    Caller::dial(&address(running), from)
+}
+
+fn local(running: &Running, from: Party) -> Caller {
+    Caller::call(running.connect().unwrap(), greeting(from)).unwrap()
+}
+
+fn refused(said: Control) -> String {
+    match said {
+        Control::Refused { why } => why,
+        other => panic!("it is not refused: {other:?}"),
+    }
+}
+
+fn enrolled(said: Control) -> Enrolled {
+    match said {
+        Control::Enrolled(enrolled) => enrolled,
+        other => panic!("it is not enrolled: {other:?}"),
+    }
+}
+
+#[test]
+fn a_seat_is_enrolled_lives_and_has_a_lease() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(listening(dir.path())).unwrap();
+    let mut seat = Seat::join(|party| dial(&manager, party), "a", 1);
+    assert_eq!(seat.id, SeatId(1));
+    let member = seat.live(77);
+    assert_eq!(member.incarnation, Incarnation(1));
+    assert_eq!(seat.lease(member.incarnation), 1_980_000);
+    let status = dial(&manager, Party::Operator).status();
+    assert_eq!((status.cluster, status.managers.len()), (Some(seat.enrolled.cluster), 1));
+    assert_eq!(status.seats[0].incarnation, Some(Incarnation(1)));
+    assert!(status.seats[0].heard_ms.is_some());
+    let mut operator = dial(&manager, Party::Operator);
+    until("there is a range for its place, and one at the top", || operator.status().ranges.len() == 2);
+}
+
+#[test]
+fn what_is_decided_outlives_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let (before, member);
+    {
+        let manager = start(Options::new(dir.path())).unwrap();
+        let mut seat = Seat::join(|party| local(&manager, party), "a", 1);
+        (member, before) = (seat.live(77), seat.enrolled);
+        manager.stop();
+        manager.wait().unwrap();
+    }
+    let manager = start(Options::new(dir.path())).unwrap();
+    let mut seat = Seat::join(|party| local(&manager, party), "a", 1);
+    assert_eq!((&seat.enrolled.cluster, &seat.enrolled.secret), (&before.cluster, &before.secret));
+    assert_eq!(seat.live(77), member, "the same start");
+    assert_eq!(seat.live(78).incarnation, Incarnation(2), "another");
+}
+
+#[test]
+fn a_directory_has_one_manager_at_a_time_and_no_one_else_may_read_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("manager");
+    let _manager = start(Options::new(&path)).unwrap();
+    let second = start(Options::new(&path)).unwrap_err();
+    assert!(matches!(second, ManagerError::InUse(_)), "{second}");
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(&path.join("manager.redb"))), (0o700, 0o600));
+}
+
+/// Who is refused, and what the sentence says.
+#[test]
+fn who_cannot_be_a_member_is_told_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let mut seat = Seat::join(|party| local(&manager, party), "a", 1);
+    let life = seat.live(77);
+    seat.lease(life.incarnation);
+    let mut newcomer = local(&manager, Party::Newcomer);
+    let mut why = |who: &Enrolment, cluster, secret| refused(newcomer.enrol_with(who, cluster, secret));
+    let (a, b) = (enrolment("a", 1), enrolment("b", 2));
+    assert!(
+        why(&Enrolment { directory: [9; 16], ..a.clone() }, None, None).contains("a lives, with another directory")
+    );
+    assert!(why(&b, Some(ClusterId([9; 16])), None).contains("belongs to the cluster 0909"));
+    assert!(why(&b, None, Some(Secret([9; 32]))).contains("holds keys that lie elsewhere"));
+    assert!(why(&Enrolment { virtual_ids: 0, ..b.clone() }, None, None).contains("from 1 to 1024 virtual IDs"));
+    assert!(why(&Enrolment { virtual_ids: 1025, ..b.clone() }, None, None).contains("not 1025"));
+    assert!(why(&enrolment("b", 1), None, None).contains("the address of a already"));
+    let (cluster, secret) = (Some(seat.enrolled.cluster), Some(seat.enrolled.secret));
+    let again = enrolled(newcomer.enrol_with(&a, cluster, secret));
+    assert_eq!(again.first, SeatId(1), "whoever is a member goes on as one");
+    assert_eq!(enrolled(newcomer.enrol(&b)).first, SeatId(2));
+    let other = Enrolment { directory: [9; 16], ..b };
+    assert!(refused(newcomer.enrol(&other)).contains("b lives"), "it was enrolled just now");
+}
+
+#[test]
+fn the_first_member_that_has_keys_says_where_they_lie() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let mut newcomer = local(&manager, Party::Newcomer);
+    let secret = Secret([7; 32]);
+    let first = enrolled(newcomer.enrol_with(&enrolment("a", 1), None, Some(secret)));
+    assert_eq!(first.secret, secret);
+    assert_eq!(enrolled(newcomer.enrol(&enrolment("b", 2))).secret, secret);
+}
+
+#[test]
+fn who_greets_wrongly_is_told_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(listening(dir.path())).unwrap();
+    let mut seat = Seat::join(|party| dial(&manager, party), "a", 1);
+    seat.live(1);
+    let why = |greeting| {
+        let stream = TcpStream::connect(address(&manager)).unwrap();
+        Caller::call(stream, greeting).err().expect("it is refused")
+    };
+    let operator = greeting(Party::Operator);
+    let version = fawn_kv::link::Greeting { lowest: 200, highest: 201, ..operator.clone() };
+    assert!(why(version).contains("speaks 200 to 201"));
+    let cluster = Some(ClusterId([9; 16]));
+    assert!(why(fawn_kv::link::Greeting { cluster, ..operator.clone() }).contains("of the cluster 0909"));
+    let to = Some(Party::Manager(ManagerId(1)));
+    assert!(why(fawn_kv::link::Greeting { to, ..operator.clone() }).contains("manager 1 is called"));
+    assert!(why(greeting(Party::Seat(SeatId(9)))).contains("seat 9 is in no member"));
+    assert!(why(fawn_kv::link::Greeting { magic: *b"FOWL", ..operator }).contains("none of FAWN's"));
+}
+
+#[test]
+fn nobody_speaks_for_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let mut one = Seat::join(|party| local(&manager, party), "a", 1);
+    let other = Seat::join(|party| local(&manager, party), "b", 2);
+    let (node, machine) = (other.node(), other.enrolled.machine);
+    let hello = Message::Hello { cluster: None, node, nonce: 5, machine, domain: None, virtual_ids: 1 };
+    one.link.send(Address::Node(node), &hello);
+    one.link.send(Address::Node(one.node()), &hello);
+    one.live(6);
+    let status = local(&manager, Party::Operator).status();
+    assert_eq!(status.seats.iter().map(|seat| seat.incarnation.is_some()).collect::<Vec<_>>(), [true, false]);
+}
+
+#[test]
+fn the_roster_is_told_with_each_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let mut listener = local(&manager, Party::Client(0));
+    listener.say(&Control::AskRoster { known: 0 });
+    Seat::join(|party| local(&manager, party), "a", 1);
+    Seat::join(|party| local(&manager, party), "b", 2);
+    listener.wait(|frame| match frame {
+        Frame::Control(Control::Roster(roster)) if roster.members.len() == 2 => Some(()),
+        _ => None,
+    });
+}
+
+#[test]
+fn operators_set_what_a_cluster_can_go_by() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let mut operator = local(&manager, Party::Operator);
+    operator.status();
+    let set = |replicas, least| {
+        let new = NewSettings { replicas: Some(replicas), min_write_replicas: Some(least), ..NewSettings::default() };
+        Question::Set(new)
+    };
+    assert_eq!(operator.ask(set(2, 2)), Answer::Done);
+    assert_eq!(operator.ask(set(2, 2)), Answer::Done, "nothing to do");
+    let Answer::Refused(why) = operator.ask(set(2, 3)) else { panic!("none can go by it") };
+    assert!(why.contains("min_write_replicas is 3"), "{why}");
+    assert_eq!(operator.status().settings.replicas, 2);
+}
+
+#[test]
+fn beyond_the_loopback_nobody_listens_without_protection() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = Options { listen: Some("0.0.0.0:0".to_owned()), ..Options::new(dir.path()) };
+    let refused = start(open.clone()).unwrap_err().to_string();
+    assert!(refused.contains("--insecure"), "{refused}");
+    start(Options { insecure: true, ..open }).unwrap();
+}

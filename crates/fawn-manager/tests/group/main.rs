@@ -1,0 +1,6 @@
+//! Managers that run, on loopback addresses, and seats, newcomers and operators that a test plays.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod alone;
+mod caller;
