@@ -3,7 +3,7 @@
 
 mod cross;
 mod flush;
-mod harness;
+pub mod harness;
 mod large;
 mod limits;
 mod order;
