@@ -23,13 +23,19 @@ const BANNED: &[(&str, &str)] = &[
 const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-ring", &[]),
     ("fawn-memcache", &[]),
+    ("fawn-tls", &[]),
     ("fawn-store", &["fawn-ring"]),
     ("fawn-kv", &["fawn-ring", "fawn-store"]),
     ("fawn-flash", &["fawn-ring", "fawn-store"]),
-    ("fawn-manager", &["fawn-kv", "fawn-ring"]),
-    ("fawn-node", &["fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
+    ("fawn-manager", &["fawn-kv", "fawn-ring", "fawn-tls"]),
+    ("fawn-node", &["fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"]),
     ("fawn-sim", &["fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
-    ("fawn", &["fawn-flash", "fawn-kv", "fawn-manager", "fawn-memcache", "fawn-node", "fawn-ring", "fawn-store"]),
+    (
+        "fawn",
+        &[
+            "fawn-flash", "fawn-kv", "fawn-manager", "fawn-memcache", "fawn-node", "fawn-ring", "fawn-store", "fawn-tls",
+        ],
+    ),
     ("xtask", &["fawn-sim"]),
 ];
 

@@ -53,13 +53,8 @@ pub enum ServeError {
         what: String,
     },
     /// A certificate or key file.
-    #[error("cannot use {path} for TLS: {what}")]
-    Tls {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
+    #[error(transparent)]
+    Tls(#[from] fawn_tls::TlsError),
     /// The stores could not be opened.
     #[error("{0}")]
     Open(String),

@@ -4,9 +4,9 @@ use crate::auth::Users;
 use crate::counters::{Counters, Totals};
 use crate::error::ServeError;
 use crate::listen::Family;
-use crate::options::{Limits, ServeOptions};
-use crate::tls;
+use crate::options::{Limits, ServeOptions, TlsFiles};
 use crate::wake::Wake;
+use fawn_tls::{Reloading, TlsError};
 use rustix::fd::OwnedFd;
 use rustls::ServerConfig;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ pub struct Accepted {
 #[derive(Debug)]
 pub struct Access {
     users: Option<Users>,
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<Reloading<Arc<ServerConfig>>>,
 }
 
 impl Access {
@@ -36,7 +36,8 @@ impl Access {
     /// [`ServeError::AuthFile`], [`ServeError::Tls`].
     pub fn read(options: &ServeOptions) -> Result<Self, ServeError> {
         let users = options.auth_file.as_deref().map(Users::read).transpose()?;
-        let tls = options.tls.as_ref().map(tls::configuration).transpose()?;
+        let read = |files: &TlsFiles| Reloading::for_clients(&files.cert, &files.key);
+        let tls = options.tls.as_ref().map(read).transpose()?;
         Ok(Self { users, tls })
     }
 }
@@ -53,7 +54,7 @@ pub struct Shared {
     /// Who may use the node; `None`: everyone.
     pub users: Option<Users>,
     /// For new TLS connections.
-    tls: Mutex<Option<Arc<ServerConfig>>>,
+    tls: Option<Reloading<Arc<ServerConfig>>>,
     /// By loop.
     pub counters: Vec<Arc<Counters>>,
     /// By loop.
@@ -84,7 +85,7 @@ impl Shared {
             limits: options.limits,
             flush_enabled: options.flush_enabled,
             users,
-            tls: Mutex::new(tls),
+            tls,
             counters: wakes.iter().map(|_| Arc::default()).collect(),
             inboxes: wakes.iter().map(|_| Mutex::default()).collect(),
             wakes,
@@ -100,20 +101,15 @@ impl Shared {
 
     /// The TLS configuration for a connection that came over `family`.
     pub fn tls_for(&self, family: Family) -> Option<Arc<ServerConfig>> {
-        let tls = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
-        if family == Family::Tcp { tls.clone() } else { None }
+        self.tls.as_ref().filter(|_| family == Family::Tcp).map(Reloading::current)
     }
 
-    /// Reads certificate and key again, for connections to come.
+    /// Reads certificate and key again, for connections to come. They are looked at now and then without that, too.
     ///
     /// # Errors
-    /// [`ServeError::Tls`]; the old ones stay.
-    pub fn refresh_certificates(&self) -> Result<(), ServeError> {
-        if let Some(files) = &self.options.tls {
-            let config = tls::configuration(files)?;
-            *self.tls.lock().unwrap_or_else(PoisonError::into_inner) = Some(config);
-        }
-        Ok(())
+    /// What is wrong with them; the old ones stay.
+    pub fn refresh_certificates(&self) -> Result<(), TlsError> {
+        self.tls.as_ref().map_or(Ok(()), Reloading::reload)
     }
 
     /// All counters together.

@@ -1,49 +1,10 @@
 //! TLS in the event loop: `rustls` as a codec between a socket's bytes and the protocol's.
 
 use crate::advice::Seldom;
-use crate::error::ServeError;
-use crate::options::TlsFiles;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 use std::io::{Read, Write};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Reads certificate chain and key.
-///
-/// # Errors
-/// [`ServeError::Tls`] names the file and what is wrong with it.
-pub fn configuration(files: &TlsFiles) -> Result<Arc<ServerConfig>, ServeError> {
-    let refuse = |path: &Path, what: String| ServeError::Tls { path: path.to_owned(), what };
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(&files.cert)
-        .and_then(Iterator::collect)
-        .map_err(|error| refuse(&files.cert, pem_error(&error)))?;
-    if chain.is_empty() {
-        return Err(refuse(&files.cert, "it has no certificate in PEM form".into()));
-    }
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| refuse(&files.key, pem_error(&error)))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| refuse(&files.cert, error.to_string()))?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(|error| {
-            refuse(&files.key, format!("key and certificate {} do not fit: {error}", files.cert.display()))
-        })?;
-    config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(|error| refuse(&files.key, error.to_string()))?;
-    Ok(Arc::new(config))
-}
-
-fn pem_error(error: &rustls::pki_types::pem::Error) -> String {
-    match error {
-        rustls::pki_types::pem::Error::NoItemsFound => "it has nothing of the kind in PEM form".into(),
-        rustls::pki_types::pem::Error::Io(error) => error.to_string(),
-        other => other.to_string(),
-    }
-}
 
 /// Logs, now and then, why a client cannot talk to this node: its own messages seldom say it.
 fn tell(error: &rustls::Error) {
@@ -135,40 +96,14 @@ impl Secure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn files(dir: &Path, cert: &str, key: &str) -> TlsFiles {
-        let files = TlsFiles { cert: dir.join("cert.pem"), key: dir.join("key.pem") };
-        std::fs::write(&files.cert, cert).unwrap();
-        std::fs::write(&files.key, key).unwrap();
-        files
-    }
-
-    #[test]
-    fn bad_files_are_refused_by_name() {
-        let dir = tempfile::tempdir().unwrap();
-        let one = rcgen::generate_simple_self_signed(["localhost".into()]).unwrap();
-        let other = rcgen::generate_simple_self_signed(["localhost".into()]).unwrap();
-        let (cert, key) = (one.cert.pem(), one.signing_key.serialize_pem());
-        assert!(configuration(&files(dir.path(), &cert, &key)).is_ok());
-        for (cert, key, file, what) in [
-            ("rubbish", &*key, "cert.pem", "no certificate"),
-            (&*cert, "rubbish", "key.pem", "nothing of the kind"),
-            (&*cert, &*other.signing_key.serialize_pem(), "key.pem", "do not fit"),
-        ] {
-            let error = configuration(&files(dir.path(), cert, key)).unwrap_err().to_string();
-            assert!(error.contains(file) && error.contains(what), "{error}");
-        }
-        let missing = TlsFiles { cert: dir.path().join("none.pem"), key: dir.path().join("key.pem") };
-        let error = configuration(&missing).unwrap_err().to_string();
-        assert!(error.contains("none.pem") && error.contains("No such file"), "{error}");
-    }
+    use crate::options::TlsFiles;
+    use crate::tests::harness::certificate;
 
     #[test]
     fn a_client_that_speaks_plain_text_is_refused_with_that_reason() {
         let dir = tempfile::tempdir().unwrap();
-        let one = rcgen::generate_simple_self_signed(["localhost".into()]).unwrap();
-        let files = files(dir.path(), &one.cert.pem(), &one.signing_key.serialize_pem());
-        let mut secure = Secure::new(&configuration(&files).unwrap()).unwrap();
+        let TlsFiles { cert, key } = certificate(dir.path());
+        let mut secure = Secure::new(&fawn_tls::for_clients(&cert, &key).unwrap()).unwrap();
         let error = secure.receive(b"version\r\n", &mut Vec::new()).unwrap_err();
         assert_eq!(reason(&error), "it does not speak TLS");
     }

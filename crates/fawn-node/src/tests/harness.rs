@@ -1,13 +1,19 @@
 //! Nodes and clients for tests.
 
 use crate::fake::{Fake, Knobs};
+<<<<<<< HEAD
 use crate::options::ServeOptions;
 use crate::owner::Owner;
+=======
+use crate::options::{ServeOptions, TlsFiles};
+>>>>>>> h-tls
 use crate::server::{Opened, Running};
 use fawn_ring::Secret;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -198,4 +204,14 @@ pub fn set(key: &str, value: &str) -> String {
 /// What a hit says.
 pub fn hit(key: &str, value: &str) -> String {
     format!("VALUE {key} 0 {}\r\n{value}\r\n", value.len())
+}
+
+/// A certificate for localhost in `dir`, in the place of an earlier one, with a key that only its owner may read.
+pub fn certificate(dir: &Path) -> TlsFiles {
+    let made = rcgen::generate_simple_self_signed(["localhost".into()]).unwrap();
+    let files = TlsFiles { cert: dir.join("cert.pem"), key: dir.join("key.pem") };
+    std::fs::write(&files.cert, made.cert.pem()).unwrap();
+    std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
+    std::fs::set_permissions(&files.key, PermissionsExt::from_mode(0o600)).unwrap();
+    files
 }

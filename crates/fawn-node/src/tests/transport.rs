@@ -1,9 +1,9 @@
 //! Unix sockets, TLS, authentication.
 
-use super::harness::{Client, Node, PATIENCE, hit, set};
+use super::harness::{Client, Node, PATIENCE, certificate, hit, set};
 use crate::options::{TlsFiles, UnixOptions};
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -53,12 +53,8 @@ struct Certified {
 }
 
 fn certified(dir: &Path) -> Certified {
-    let made = rcgen::generate_simple_self_signed(["localhost".into()]).unwrap();
-    let files = TlsFiles { cert: dir.join("cert.pem"), key: dir.join("key.pem") };
-    std::fs::write(&files.cert, made.cert.pem()).unwrap();
-    std::fs::write(&files.key, made.signing_key.serialize_pem()).unwrap();
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from(made.cert.der().to_vec())).unwrap();
+    let files = certificate(dir);
+    let roots = fawn_tls::files::read_roots(&files.cert).unwrap();
     let client = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -95,6 +91,22 @@ fn tls_serves_the_same_protocol() {
     plain.ask("get a\r\n", format!("{}END\r\n", hit("a", "1")));
     let text = plain.ask_until("stats\r\n", "END\r\n");
     assert!(text.contains("STAT fawn_tls_handshakes 3\r\n"), "{text}");
+}
+
+#[test]
+fn a_certificate_is_renewed_while_clients_are_connected() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = certified(dir.path());
+    let node = Node::start(1, 1, |options| options.tls = Some(old.files));
+    let mut open = secure_client(&node, &old.client);
+    open.ask(set("a", "1"), "STORED\r\n");
+    let new = certified(dir.path());
+    open.ask("refresh_certs\r\n", "OK\r\n");
+    secure_client(&node, &new.client).ask("get a\r\n", format!("{}END\r\n", hit("a", "1")));
+    std::fs::write(&new.files.cert, "rubbish").unwrap();
+    open.ask("refresh_certs\r\n", "SERVER_ERROR cannot read the certificates, see the log\r\n");
+    secure_client(&node, &new.client).ask("get a\r\n", format!("{}END\r\n", hit("a", "1")));
+    open.ask("get a\r\n", format!("{}END\r\n", hit("a", "1")));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! TLS, authentication and Unix sockets of `fawn serve`: what works, and what a client is told when it does not.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -28,7 +29,9 @@ fn tls_server(dir: &Path, more: &[&str]) -> Server {
 fn certificate(dir: &Path) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
     std::fs::write(dir.join("cert.pem"), made.cert.pem()).unwrap();
-    std::fs::write(dir.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    let key = dir.join("key.pem");
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    std::fs::set_permissions(key, PermissionsExt::from_mode(0o600)).unwrap();
 }
 
 fn set(to: &str, more: &[&str]) -> Run {
