@@ -1,12 +1,8 @@
 //! Nodes and clients for tests.
 
 use crate::fake::{Fake, Knobs};
-<<<<<<< HEAD
-use crate::options::ServeOptions;
-use crate::owner::Owner;
-=======
 use crate::options::{ServeOptions, TlsFiles};
->>>>>>> h-tls
+use crate::owner::Owner;
 use crate::server::{Opened, Running};
 use fawn_ring::Secret;
 use std::io::{Read, Write};
