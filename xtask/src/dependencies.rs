@@ -32,9 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-sim", &["fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
     (
         "fawn",
-        &[
-            "fawn-flash", "fawn-kv", "fawn-manager", "fawn-memcache", "fawn-node", "fawn-ring", "fawn-store", "fawn-tls",
-        ],
+        &["fawn-flash", "fawn-kv", "fawn-manager", "fawn-memcache", "fawn-node", "fawn-ring", "fawn-store", "fawn-tls"],
     ),
     ("xtask", &["fawn-sim"]),
 ];

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::Args;
 use fawn_node::ServeOptions;
-use fawn_node::cluster::{ClusterOptions, serve_member};
+use fawn_node::cluster::{ClusterOptions, serve_members};
 
 use crate::Outcome;
 use crate::serve::{
@@ -103,13 +103,13 @@ pub fn run_frontend(arguments: &FrontendArguments) -> anyhow::Result<Outcome> {
 
 fn serve(what: &str, options: &ClusterOptions) -> anyhow::Result<Outcome> {
     log_to_standard_error();
-    serve_member(options, |clients, cluster| {
+    serve_members(std::slice::from_ref(options), |clients, cluster| {
         let mut out = std::io::stdout().lock();
         for address in clients {
             // Nobody may be listening; that is no reason to stop.
             let _ = writeln!(out, "fawn: serving memcached on {address}");
         }
-        let _ = writeln!(out, "fawn: {what} {} ready on {cluster}", options.name);
+        let _ = writeln!(out, "fawn: {what} {} ready on {}", options.name, cluster.join(", "));
         let _ = out.flush();
     })?;
     Ok(Outcome::Done)

@@ -56,67 +56,93 @@ pub struct ClusterOptions {
     pub cache_bytes: u64,
 }
 
-/// Runs a process of a cluster until SIGTERM or SIGINT. `ready` is told where memcached clients, and then where other
-/// processes, reach it.
+/// Runs a process of a cluster, with one member or several, until SIGTERM or SIGINT. Clients are served as the first one's
+/// options say. `ready` is told where memcached clients reach it, and then where other processes reach each member.
 ///
 /// # Errors
 /// [`ServeError`].
-pub fn serve_member(options: &ClusterOptions, ready: impl FnOnce(&[String], &str)) -> Result<(), ServeError> {
-    raise_descriptor_limit(options.serve.limits.connections as u64 + FILES);
-    let mut address = String::new();
-    let told = &mut address;
+pub fn serve_members(members: &[ClusterOptions], ready: impl FnOnce(&[String], &[String])) -> Result<(), ServeError> {
+    let first = members.first().expect("a process has a member");
+    raise_descriptor_limit(first.serve.limits.connections as u64 + FILES);
     let (sender, receiver) = std::sync::mpsc::channel();
     until_signal(
         |stop| {
-            let member = start(options, stop)?;
-            let _ = sender.send(member.address.clone());
-            Ok((member.running, member.directory))
+            let process = start(members, stop)?;
+            let _ = sender.send(process.addresses.clone());
+            Ok((process.running, process.directories))
         },
-        |addresses| {
-            *told = receiver.recv().unwrap_or_default();
-            ready(addresses, told);
-        },
+        |clients| ready(clients, &receiver.recv().unwrap_or_default()),
     )
     .or_else(|error| if matches!(error, ServeError::Interrupted) { Ok(()) } else { Err(error) })
 }
 
 /// A process of a cluster that runs.
-pub struct Member {
+pub struct Process {
     /// Its loops.
     pub running: Running,
     /// To be held until they have stopped.
-    pub directory: Option<MemberDirectory>,
-    /// Where other processes reach it.
-    pub address: String,
+    pub directories: Vec<MemberDirectory>,
+    /// Where other processes reach each member.
+    pub addresses: Vec<String>,
+}
+
+/// A member that was let in.
+struct Admitted<'a> {
+    options: &'a ClusterOptions,
+    listener: Option<OwnedFd>,
+    address: String,
+    directory: Option<MemberDirectory>,
+    enrolled: Enrolled,
+    seats: usize,
 }
 
 /// Starts a process of a cluster: it asks the managers to be let in, and goes on asking until `stop`.
 ///
 /// # Errors
 /// [`ServeError`]; nothing runs then.
-pub fn start(options: &ClusterOptions, stop: &AtomicBool) -> Result<Member, ServeError> {
-    let (mut held, mut address) = (None, String::new());
-    let running = Running::start::<Seat>(&options.serve, || {
-        let (listener, advertised) = listen_for_others(options)?;
-        let mut directory = options.is_node.then(|| open_directory(options)).transpose()?;
-        let seats = directory.as_ref().map_or(options.serve.threads.get(), MemberDirectory::stores);
-        let enrolled = ask(options, directory.as_ref(), (seats, &advertised), stop)?;
-        if let Some(directory) = &mut directory {
-            let (cluster, secret) = (enrolled.cluster.0, enrolled.secret);
-            directory.set_enrolled(cluster, secret, &options.name, enrolled.first.0).map_err(refused)?;
+pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, ServeError> {
+    let first = members.first().expect("a process has a member");
+    let (mut directories, mut addresses) = (Vec::new(), Vec::new());
+    let running = Running::start::<Seat>(&first.serve, || {
+        let mut admitted = members.iter().map(|options| admit(options, stop)).collect::<Result<Vec<_>, _>>()?;
+        let mut mailboxes = Vec::new();
+        for member in &admitted {
+            for number in 0..member.seats as u32 {
+                let mailbox = Mailbox::new().map_err(ServeError::system("make an eventfd"))?;
+                mailboxes.push((SeatId(member.enrolled.first.0 + number), Arc::new(mailbox)));
+            }
         }
-        tracing::info!("{} is in cluster {} as seat {}", options.name, enrolled.cluster, enrolled.first.0);
-        let seeds = seeds(options, directory.as_ref(), &enrolled, seats, listener)?;
-        (held, address) = (directory, advertised);
+        let mut loops = Vec::new();
+        for member in &mut admitted {
+            seeds(member, &mailboxes, &mut loops)?;
+        }
+        let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+        let Enrolled { secret, cluster, .. } = admitted[0].enrolled;
+        addresses.extend(admitted.iter().map(|member| member.address.clone()));
+        directories.extend(admitted.into_iter().filter_map(|member| member.directory));
         let facts = vec![
-            ("fawn_member", options.name.clone()),
-            ("fawn_cluster", enrolled.cluster.to_string()),
-            ("fawn_cluster_address", address.clone()),
-            ("fawn_dir", options.serve.dir.display().to_string()),
+            ("fawn_member", names.join(",")),
+            ("fawn_cluster", cluster.to_string()),
+            ("fawn_cluster_address", addresses.join(",")),
+            ("fawn_dir", first.serve.dir.display().to_string()),
         ];
-        Ok(Opened { secret: enrolled.secret, stores: None, loops: seeds, facts })
+        Ok(Opened { secret, stores: None, loops, facts })
     })?;
-    Ok(Member { running, directory: held, address })
+    Ok(Process { running, directories, addresses })
+}
+
+/// Has a member let in.
+fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<Admitted<'a>, ServeError> {
+    let (listener, address) = listen_for_others(options)?;
+    let mut directory = options.is_node.then(|| open_directory(options)).transpose()?;
+    let seats = directory.as_ref().map_or(options.serve.threads.get(), MemberDirectory::stores);
+    let enrolled = ask(options, directory.as_ref(), (seats, &address), stop)?;
+    if let Some(directory) = &mut directory {
+        let (cluster, secret) = (enrolled.cluster.0, enrolled.secret);
+        directory.set_enrolled(cluster, secret, &options.name, enrolled.first.0).map_err(refused)?;
+    }
+    tracing::info!("{} is in cluster {} as seat {}", options.name, enrolled.cluster, enrolled.first.0);
+    Ok(Admitted { options, listener: Some(listener), address, directory, enrolled, seats })
 }
 
 /// Opens the port for other processes; and what they are told to call.
@@ -170,22 +196,17 @@ fn ask(
     enrol(managers, &who, (cluster, directory.and_then(MemberDirectory::secret)), stop)
 }
 
-/// What each seat is made of.
+/// What each seat of a member is made of.
 fn seeds(
-    options: &ClusterOptions,
-    directory: Option<&MemberDirectory>,
-    enrolled: &Enrolled,
-    seats: usize,
-    listener: OwnedFd,
-) -> Result<Vec<Seed>, ServeError> {
-    let ids: Vec<SeatId> = (0..seats as u32).map(|number| SeatId(enrolled.first.0 + number)).collect();
-    let mailboxes: Vec<(SeatId, Arc<Mailbox>)> = ids
-        .iter()
-        .map(|seat| Ok((*seat, Arc::new(Mailbox::new().map_err(ServeError::system("make an eventfd"))?))))
-        .collect::<Result<_, ServeError>>()?;
-    let mut listener = Some(listener);
-    let mut seeds = Vec::new();
-    for (number, (seat, mailbox)) in mailboxes.iter().enumerate() {
+    member: &mut Admitted<'_>,
+    mailboxes: &[(SeatId, Arc<Mailbox>)],
+    seeds: &mut Vec<Seed>,
+) -> Result<(), ServeError> {
+    let mut listener = member.listener.take();
+    let (options, enrolled, directory) = (member.options, &member.enrolled, member.directory.as_ref());
+    let first = enrolled.first.0;
+    let own = mailboxes.iter().filter(|(seat, _)| (first..first + member.seats as u32).contains(&seat.0));
+    for (number, (seat, mailbox)) in own.enumerate() {
         let node = directory.map(|directory| open_node(options, directory, enrolled, number, *seat)).transpose()?;
         let front = options.is_front.then(|| open_front(options, enrolled, *seat)).transpose()?;
         let connect = options.manager.as_ref().map(|connect| connect());
@@ -203,10 +224,10 @@ fn seeds(
             front,
             listener: listener.take(),
             mailbox: Arc::clone(mailbox),
-            siblings: Siblings::new(*seat, &mailboxes),
+            siblings: Siblings::new(*seat, mailboxes),
         });
     }
-    Ok(seeds)
+    Ok(())
 }
 
 fn open_node(

@@ -21,4 +21,4 @@ mod tell;
 #[cfg(test)]
 mod tests;
 
-pub use member::{ClusterOptions, serve_member};
+pub use member::{ClusterOptions, Connect, serve_members};

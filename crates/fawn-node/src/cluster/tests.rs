@@ -2,7 +2,7 @@
 
 mod managers;
 
-use super::member::{ClusterOptions, Member, start};
+use super::member::{ClusterOptions, Process, start};
 use crate::options::ServeOptions;
 use crate::tests::harness::{Client, PATIENCE, client_of, eventually};
 use fawn_kv::ids::{Incarnation, NodeId, Rules};
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 /// A member that stops when it goes.
 struct Running {
-    member: Option<Member>,
+    process: Option<Process>,
     address: String,
 }
 
@@ -28,9 +28,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(member) = self.member.take() {
-            member.running.stopper()();
-            let stopped = member.running.wait();
+        if let Some(process) = self.process.take() {
+            process.running.stopper()();
+            let stopped = process.running.wait();
             assert!(stopped.is_ok() || std::thread::panicking(), "{stopped:?}");
         }
     }
@@ -70,9 +70,13 @@ impl Cluster {
     }
 
     fn member(options: &ClusterOptions) -> Running {
-        let member = start(options, &AtomicBool::new(false)).unwrap();
-        let address = member.running.addresses().first().cloned().unwrap_or_default();
-        Running { member: Some(member), address }
+        Self::process(std::slice::from_ref(options))
+    }
+
+    fn process(members: &[ClusterOptions]) -> Running {
+        let process = start(members, &AtomicBool::new(false)).unwrap();
+        let address = process.running.addresses().first().cloned().unwrap_or_default();
+        Running { process: Some(process), address }
     }
 
     fn node(&self, name: &str) -> Running {
@@ -226,6 +230,20 @@ fn members_come_and_go_while_clients_write() {
         || cluster.managers.seen.lock().unwrap().figures.values().filter(|seat| !seat.ranges.is_empty()).count() >= 3,
         "seats tell how they do",
     );
+}
+
+#[test]
+fn members_of_one_process_are_a_cluster_like_any_other() {
+    let cluster = Cluster::start(3, 3);
+    let members = ["a", "b", "c"].map(|name| cluster.options(name, 1));
+    let process = Cluster::process(&members);
+    cluster.settles(3);
+    let mut clients = [0; 3].map(|_| process.client());
+    for n in 0..100 {
+        assert_eq!(ask(&mut clients[n % 3], &format!("set key{n} 0 0 2\r\n{n:02}\r\n")), "STORED\r\n");
+        let answer = get(&mut clients[(n + 1) % 3], &format!("key{n}"));
+        assert_eq!(answer, format!("VALUE key{n} 0 2\r\n{n:02}\r\nEND\r\n"));
+    }
 }
 
 #[test]
