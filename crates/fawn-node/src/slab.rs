@@ -64,6 +64,12 @@ impl<T> Slab<T> {
         if slot.0 == token.generation { slot.1.as_mut() } else { None }
     }
 
+    /// The entry that `token` names, to look at.
+    pub fn at_token(&self, token: Token) -> Option<&T> {
+        let slot = self.slots.get(token.index as usize)?;
+        if slot.0 == token.generation { slot.1.as_ref() } else { None }
+    }
+
     /// All entries.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|(_, entry)| entry.as_ref())

@@ -1,7 +1,8 @@
 //! TLS in the event loop: `rustls` as a codec between a socket's bytes and the protocol's.
 
 use crate::advice::Seldom;
-use rustls::{ServerConfig, ServerConnection};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,7 +29,9 @@ fn reason(error: &rustls::Error) -> String {
 /// One connection's TLS.
 #[derive(Debug)]
 pub struct Secure {
-    session: ServerConnection,
+    session: Connection,
+    /// What a client of the TLS port does wrong is told; between parties of a cluster whoever has the connection does that.
+    tells: bool,
 }
 
 impl Secure {
@@ -40,7 +43,30 @@ impl Secure {
         let mut session = ServerConnection::new(Arc::clone(config))?;
         // Output is bounded by the connection before it comes here.
         session.set_buffer_limit(None);
-        Ok(Self { session })
+        Ok(Self { session: session.into(), tells: true })
+    }
+
+    /// A connection of another party of the cluster that has called.
+    ///
+    /// # Errors
+    /// What `rustls` reports.
+    pub fn called(config: &Arc<ServerConfig>) -> Result<Self, rustls::Error> {
+        Ok(Self { tells: false, ..Self::new(config)? })
+    }
+
+    /// A connection to another party of the cluster, which is to show itself as `name`.
+    ///
+    /// # Errors
+    /// What `rustls` reports.
+    pub fn calling(config: &Arc<ClientConfig>, name: ServerName<'static>) -> Result<Self, rustls::Error> {
+        let mut session = ClientConnection::new(Arc::clone(config), name)?;
+        session.set_buffer_limit(None);
+        Ok(Self { session: session.into(), tells: false })
+    }
+
+    /// The certificates of the other side, leaf first, once it has shown them and they are right.
+    pub fn peer(&self) -> &[CertificateDer<'static>] {
+        if self.is_handshaking() { &[] } else { self.session.peer_certificates().unwrap_or_default() }
     }
 
     /// Whether the handshake is still to be completed: the next bytes may cost a signature.
@@ -56,7 +82,12 @@ impl Secure {
     pub fn receive(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
         loop {
             let taken = self.session.read_tls(&mut bytes).unwrap_or(0);
-            let state = self.session.process_new_packets().inspect_err(tell)?;
+            let tells = self.tells;
+            let state = self.session.process_new_packets().inspect_err(|error| {
+                if tells {
+                    tell(error);
+                }
+            })?;
             let ready = state.plaintext_bytes_to_read();
             if ready > 0 {
                 let start = plain.len();

@@ -8,6 +8,7 @@
 //! | `values` | argument types: sizes, durations, acknowledgement modes |
 //! | `serve` | one store, alone |
 //! | `node` | processes of a cluster |
+//! | `whole` | a whole cluster in one process |
 //! | `store_command` | a store at rest: check, stats, dump |
 //! | `client` | a blocking, pipelined memcached client |
 //! | `records` | the file formats of `load` and `dump` |
@@ -33,6 +34,7 @@ mod shell;
 mod store_command;
 mod tell;
 mod values;
+mod whole;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;

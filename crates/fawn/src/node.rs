@@ -8,6 +8,7 @@ use anyhow::bail;
 use clap::Args;
 use fawn_node::ServeOptions;
 use fawn_node::cluster::{ClusterOptions, serve_members};
+use fawn_tls::Material;
 
 use crate::Outcome;
 use crate::serve::{
@@ -43,6 +44,10 @@ pub struct MemberArguments {
     /// Event loops, each with its own core [default: one a core]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
+    /// Directory of certificates that `fawn certs` made: ca.pem, NAME.pem and NAME-key.pem; everything that processes of
+    /// the cluster say to each other is then encrypted, and only they are listened to
+    #[arg(long, value_name = "DIR")]
+    pub certs: Option<PathBuf>,
     /// Listen beyond the loopback without TLS and authentication
     #[arg(long)]
     pub insecure: bool,
@@ -119,12 +124,14 @@ fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOpt
     if arguments.manager.is_empty() {
         bail!("say where a manager of the cluster is: --manager ADDR:PORT");
     }
+    let name = arguments.name.clone().unwrap_or_else(host_name);
     Ok(ClusterOptions {
+        certificates: arguments.certs.as_deref().map(|dir| Material::in_dir(dir, &name)),
         serve: ServeOptions {
             threads: arguments.threads.unwrap_or_else(cores),
             ..arguments.clients.options(dir, arguments.insecure)
         },
-        name: arguments.name.clone().unwrap_or_else(host_name),
+        name,
         managers: arguments.manager.clone(),
         manager: None,
         cluster_listen: arguments.cluster_listen.clone(),

@@ -75,6 +75,12 @@ pub struct ServeArguments {
     /// Event loops, each with its own core and share of the keys, up to four a core [default: one a core]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
+    /// Run a cluster of so many nodes in this process, each in a directory of its own: for trying things out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub nodes: Option<u8>,
+    /// Copies that such a cluster keeps of each value
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "nodes", value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub replicas: u8,
     #[command(flatten)]
     pub clients: ClientsArguments,
     /// Listen beyond the loopback without authentication or TLS
@@ -161,6 +167,9 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
             "--memory {memory} is more than the machine's {machine}: it will swap, or be killed, when it fills"
         );
     }
+    if let Some(nodes) = arguments.nodes {
+        return crate::whole::run(arguments, nodes);
+    }
     fawn_node::serve(&options(arguments), |addresses| {
         let mut out = std::io::stdout().lock();
         for address in addresses {
@@ -195,7 +204,7 @@ impl ClientsArguments {
 }
 
 /// The node's options. What was not given is derived from the machine.
-fn options(arguments: &ServeArguments) -> ServeOptions {
+pub fn options(arguments: &ServeArguments) -> ServeOptions {
     ServeOptions {
         threads: arguments.threads(),
         memory_bytes: arguments.memory.unwrap_or_else(|| default_memory(arguments.least_memory())).bytes,

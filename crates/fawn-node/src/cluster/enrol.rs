@@ -8,6 +8,8 @@ use fawn_kv::link::{Control, Frame, Frames, Greeting, Party, frame};
 use fawn_kv::message;
 use fawn_kv::roster::Enrolment;
 use fawn_ring::Secret;
+use fawn_tls::{Reloading, Role, server_name_for};
+use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
@@ -26,8 +28,8 @@ const TELL: Duration = Duration::from_secs(5);
 /// How managers are reached.
 #[derive(Debug)]
 pub enum Managers<'a> {
-    /// At these addresses, one or more of all.
-    At(&'a [String]),
+    /// At these addresses, one or more of all, protected if that is on.
+    At(&'a [String], Option<&'a Reloading<fawn_tls::Links>>),
     /// Over this connection, to the one of this process.
     Here(UnixStream),
 }
@@ -52,7 +54,7 @@ pub fn enrol(
     stop: &AtomicBool,
 ) -> Result<Enrolled, ServeError> {
     let say = || Control::Enrol { who: who.clone(), cluster, secret };
-    let addresses = match managers {
+    let (addresses, secure) = match managers {
         Managers::Here(mut stream) => {
             let deadline = Instant::now() + ANSWER + ANSWER;
             return match ask(&mut stream, cluster, &say(), deadline) {
@@ -62,7 +64,7 @@ pub fn enrol(
                 Err(error) => Err(ServeError::System { doing: "ask the manager", source: error }),
             };
         }
-        Managers::At(addresses) => addresses,
+        Managers::At(addresses, secure) => (addresses, secure),
     };
     let (mut told, mut hint): (Option<Instant>, Option<String>) = (None, None);
     while !stop.load(Ordering::SeqCst) {
@@ -70,7 +72,10 @@ pub fn enrol(
         for address in hint.take().iter().chain(addresses) {
             let said = connect(address).and_then(|mut stream| {
                 let deadline = Instant::now() + ANSWER;
-                ask(&mut stream, cluster, &say(), deadline)
+                let Some(secure) = secure else { return ask(&mut stream, cluster, &say(), deadline) };
+                let name = server_name_for(&Role::Manager).map_err(io::Error::other)?;
+                let session = ClientConnection::new(secure.current().client, name).map_err(io::Error::other)?;
+                ask(&mut StreamOwned::new(session, stream), cluster, &say(), deadline)
             });
             match said {
                 Ok(Said::Enrolled(enrolled)) => return Ok(*enrolled),

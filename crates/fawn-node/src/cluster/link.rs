@@ -1,7 +1,9 @@
 //! One connection to another party of the cluster: its socket, frames that are not whole yet, frames that are not sent yet.
 
+use crate::tls::Secure;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::{Control, Frame, FrameError, Frames, Party, frame};
+use fawn_tls::Identity;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -44,9 +46,13 @@ pub struct Link {
     pub party: Option<Party>,
     /// What goes over it, if it is one of two.
     pub lane: Lane,
+    secure: Option<Box<Secure>>,
     frames: Frames,
     input: Vec<u8>,
     output: Vec<u8>,
+    /// What is sent of `output` with TLS.
+    cipher: Vec<u8>,
+    /// Bytes that are sent, of `cipher` with TLS and else of `output`.
     sent: usize,
     /// When bytes came last, in milliseconds.
     pub heard_ms: u64,
@@ -66,15 +72,28 @@ impl Link {
             state,
             party,
             lane,
+            secure: None,
             frames: Frames::default(),
             input: Vec::new(),
             output: Vec::new(),
+            cipher: Vec::new(),
             sent: 0,
             heard_ms: now_ms,
             began_ms: now_ms,
             interest: EventFlags::empty(),
             dirty: false,
         }
+    }
+
+    /// The same with TLS.
+    #[must_use]
+    pub fn secured(self, secure: Secure) -> Self {
+        Self { secure: Some(Box::new(secure)), ..self }
+    }
+
+    /// Who the other side has shown itself to be, where TLS is on.
+    pub fn identity(&self) -> Option<Identity> {
+        Identity::of(self.secure.as_ref()?.peer()).ok()
     }
 
     /// The socket.
@@ -95,7 +114,7 @@ impl Link {
 
     /// Bytes that are not sent yet.
     pub fn waiting_bytes(&self) -> usize {
-        self.output.len() - self.sent
+        self.output.len() + self.cipher.len() - self.sent
     }
 
     /// Where frames are appended that are to be sent.
@@ -125,14 +144,23 @@ impl Link {
             Err(_) => return Ok(Received::Over),
         };
         self.heard_ms = now_ms;
-        let filled = count == buffer.len();
-        if self.input.is_empty() {
+        let (filled, mut over) = (count == buffer.len(), false);
+        if let Some(secure) = &mut self.secure {
+            let received = secure.receive(&buffer[..count], &mut self.input);
+            secure.take_output(&mut self.cipher);
+            over = !received.map_err(|error| FrameError::Malformed(error.to_string()))?;
+            let used = take_frames(self.frames, &self.input, &mut take)?;
+            self.input.drain(..used);
+        } else if self.input.is_empty() {
             let used = take_frames(self.frames, &buffer[..count], &mut take)?;
             self.input.extend_from_slice(&buffer[used..count]);
         } else {
             self.input.extend_from_slice(&buffer[..count]);
             let used = take_frames(self.frames, &self.input, &mut take)?;
             self.input.drain(..used);
+        }
+        if over {
+            return Ok(Received::Over);
         }
         if self.input.is_empty() && self.input.capacity() > KEEP_BYTES {
             self.input = Vec::new();
@@ -145,20 +173,29 @@ impl Link {
     /// # Errors
     /// The connection is over.
     pub fn flush(&mut self) -> Result<(), Errno> {
-        while self.sent < self.output.len() {
-            match send(&self.socket, &self.output[self.sent..], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        let bytes = match &mut self.secure {
+            None => &mut self.output,
+            Some(secure) => {
+                secure.send(&self.output, &mut self.cipher);
+                self.output.clear();
+                self.output.shrink_to(KEEP_BYTES);
+                &mut self.cipher
+            }
+        };
+        while self.sent < bytes.len() {
+            match send(&self.socket, &bytes[self.sent..], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
                 Ok(count) => self.sent += count,
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
         }
-        if self.sent == self.output.len() {
-            self.output.clear();
+        if self.sent == bytes.len() {
+            bytes.clear();
             self.sent = 0;
-            self.output.shrink_to(KEEP_BYTES);
-        } else if self.sent > self.output.len() / 2 {
-            self.output.drain(..std::mem::take(&mut self.sent));
+            bytes.shrink_to(KEEP_BYTES);
+        } else if self.sent > bytes.len() / 2 {
+            bytes.drain(..std::mem::take(&mut self.sent));
         }
         Ok(())
     }

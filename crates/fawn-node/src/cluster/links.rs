@@ -4,14 +4,17 @@
 //! lower number called. What cannot be sent is dropped: everything that is said in a cluster is said again.
 
 use super::link::{Link, Received, State};
+use super::member::Connect;
 use super::siblings::{Handed, Mail, Siblings};
 use crate::backend::WATCHED;
 use crate::slab::{Slab, Token};
+use crate::tls::Secure;
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::{Control, Frame, Greeted, Greeting, ManagerId, Party, SeatId, control, frame};
 use fawn_kv::message::{self, Message};
 use fawn_kv::roster::Roster;
+use fawn_tls::{Reloading, Role, server_name_for};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -56,6 +59,8 @@ enum Called {
     Seat(SeatId, Lane),
     /// By its address.
     Manager(String),
+    /// The manager of this process.
+    Here,
 }
 
 /// One whom a seat calls, and how it went.
@@ -65,6 +70,24 @@ struct Target {
     /// Not before this millisecond again.
     again_ms: u64,
     failures: u32,
+}
+
+/// Where managers are, before anything else is known.
+#[derive(Clone)]
+pub enum Seeds {
+    /// At these addresses.
+    At(Vec<String>),
+    /// In this process.
+    Here(Connect),
+}
+
+impl std::fmt::Debug for Seeds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::At(addresses) => f.debug_tuple("At").field(addresses).finish(),
+            Self::Here(_) => f.write_str("Here"),
+        }
+    }
 }
 
 /// What a seat counts of its connections to another.
@@ -92,8 +115,10 @@ pub struct Links {
     leads: (u64, Option<ManagerId>),
     managers: BTreeMap<ManagerId, Token>,
     roster: Roster,
-    /// Addresses of managers until the roster is known.
-    seeds: Vec<String>,
+    /// Where managers are until the roster is known.
+    seeds: Seeds,
+    /// How connections are protected; `None`: not at all.
+    secure: Option<Arc<Reloading<fawn_tls::Links>>>,
     next_client: u32,
     strangers: usize,
     buffer: Vec<u8>,
@@ -107,12 +132,13 @@ pub struct Links {
 }
 
 impl Links {
-    /// The connections of seat `me` of a cluster, none yet, watched in `epoll`. `seeds` are addresses of managers.
+    /// The connections of seat `me` of a cluster, none yet, watched in `epoll`. `seeds` say where managers are.
     pub fn new(
         (me, cluster): (SeatId, ClusterId),
         roster: Roster,
-        seeds: Vec<String>,
+        seeds: Seeds,
         siblings: Siblings,
+        secure: Option<Arc<Reloading<fawn_tls::Links>>>,
         epoll: Arc<OwnedFd>,
     ) -> Self {
         Self {
@@ -128,6 +154,7 @@ impl Links {
             managers: BTreeMap::new(),
             roster,
             seeds,
+            secure,
             next_client: 0,
             strangers: 0,
             buffer: vec![0; BUFFER_BYTES],
@@ -236,7 +263,7 @@ impl Links {
         target.again_ms = now_ms + longest;
         target.failures += 1;
         let socket = dial(address)?;
-        let mut link = Link::new(socket, State::Connecting, party, lane, now_ms);
+        let mut link = self.protect(Link::new(socket, State::Connecting, party, lane, now_ms))?;
         link.interest = EventFlags::IN | EventFlags::OUT;
         self.greet(&mut link);
         let token = self.all.insert(link);
@@ -245,13 +272,45 @@ impl Links {
         Some(token)
     }
 
-    /// Takes a connection to a manager that was made already.
-    pub fn adopt_manager(&mut self, socket: OwnedFd, now_ms: u64) {
-        let mut link = Link::new(socket, State::Calling, None, Lane::Client, now_ms);
-        link.interest = EventFlags::IN | EventFlags::OUT;
+    /// A connection that this side makes, with TLS if that is on.
+    fn protect(&self, link: Link) -> Option<Link> {
+        let Some(secure) = &self.secure else { return Some(link) };
+        let role = match link.party {
+            Some(Party::Seat(seat)) => Role::Member(self.roster.member_of(seat)?.0.to_owned()),
+            _ => Role::Manager,
+        };
+        let name = server_name_for(&role).ok()?;
+        Some(link.secured(Secure::calling(&secure.current().client, name).ok()?))
+    }
+
+    /// Whether whoever has called is who it says.
+    fn is_shown(&self, link: &Link, party: Party) -> bool {
+        let Some(identity) = link.identity() else { return self.secure.is_none() };
+        match party {
+            Party::Seat(seat) => self.roster.member_of(seat).is_some_and(|(name, _)| identity.is_member(name)),
+            Party::Client(_) => true,
+            Party::Manager(_) | Party::Newcomer | Party::Operator => false,
+        }
+    }
+
+    /// Connects to the manager of this process.
+    fn call_here(&mut self, connect: &Connect) {
+        let now_ms = self.now_ms;
+        let target = self.targets.entry(Called::Here).or_default();
+        if now_ms < target.again_ms || target.link.is_some() {
+            return;
+        }
+        target.again_ms = now_ms + REDIAL_MS.1;
+        let Ok(stream) = connect() else { return };
+        if stream.set_nonblocking(true).is_err() {
+            return;
+        }
+        let mut link = Link::new(stream.into(), State::Calling, None, Lane::Client, now_ms);
         self.greet(&mut link);
         let token = self.all.insert(link);
+        self.targets.entry(Called::Here).or_default().link = Some(token);
         self.watch(token);
+        self.mark(token);
     }
 
     fn greet(&self, link: &mut Link) {
@@ -271,6 +330,13 @@ impl Links {
         if self.strangers >= STRANGERS {
             return;
         }
+        let link = match &self.secure {
+            None => link,
+            Some(secure) => match Secure::called(&secure.current().server) {
+                Ok(secure) => link.secured(secure),
+                Err(error) => return tracing::warn!("a connection cannot be protected: {error}"),
+            },
+        };
         self.strangers += 1;
         let token = self.all.insert(link);
         self.watch(token);
@@ -364,6 +430,9 @@ impl Links {
             }
         }
         self.buffer = buffer;
+        if self.all.get_mut(token).is_some_and(|link| link.waiting_bytes() > 0) {
+            self.mark(token);
+        }
         goes_on
     }
 
@@ -451,6 +520,11 @@ impl Links {
     /// Somebody has said who it is; whether the connection goes on.
     fn greeted(&mut self, token: Token, greeting: &Greeting) -> bool {
         if let Err(why) = self.check(greeting) {
+            return self.refuse(token, why);
+        }
+        let shown = self.all.at_token(token).is_some_and(|link| self.is_shown(link, greeting.from));
+        if !shown {
+            let why = format!("the certificate is not that of {}, as far as is known here", greeting.from);
             return self.refuse(token, why);
         }
         let you = match greeting.from {
@@ -585,9 +659,11 @@ impl Links {
                 self.close(token);
             }
         }
-        let known = self.roster.managers.values();
-        let addresses: Vec<String> =
-            if self.roster.managers.is_empty() { self.seeds.clone() } else { known.cloned().collect() };
+        let addresses: Vec<String> = match self.seeds.clone() {
+            Seeds::Here(connect) => return self.call_here(&connect),
+            Seeds::At(seeds) if self.roster.managers.is_empty() => seeds,
+            Seeds::At(_) => self.roster.managers.values().cloned().collect(),
+        };
         for address in addresses {
             let called = Called::Manager(address.clone());
             if self.targets.get(&called).is_none_or(|target| target.link.is_none()) {

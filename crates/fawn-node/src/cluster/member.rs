@@ -1,6 +1,7 @@
 //! Starting a process of a cluster.
 
 use super::enrol::{Managers, enrol};
+use super::links::Seeds;
 use super::ranges::Ranges;
 use super::seat::{Seat, Seed};
 use super::siblings::{Mailbox, Siblings};
@@ -17,6 +18,7 @@ use fawn_kv::link::control::Enrolled;
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::roster::Enrolment;
 use fawn_store::{Ack, Options};
+use fawn_tls::{Material, Reloading};
 use rustix::fd::OwnedFd;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::net::SocketAddr;
@@ -52,8 +54,10 @@ pub struct ClusterOptions {
     pub is_node: bool,
     /// It serves memcached clients.
     pub is_front: bool,
-    /// The front-end caches values.
+    /// Bytes of values that its front-end caches.
     pub cache_bytes: u64,
+    /// Certificate, key and authority with which it talks to others; `None`: nothing is protected.
+    pub certificates: Option<Material>,
 }
 
 /// Runs a process of a cluster, with one member or several, until SIGTERM or SIGINT. Clients are served as the first one's
@@ -94,6 +98,7 @@ struct Admitted<'a> {
     directory: Option<MemberDirectory>,
     enrolled: Enrolled,
     seats: usize,
+    secure: Option<Arc<Reloading<fawn_tls::Links>>>,
 }
 
 /// Starts a process of a cluster: it asks the managers to be let in, and goes on asking until `stop`.
@@ -134,20 +139,22 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
 /// Has a member let in.
 fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<Admitted<'a>, ServeError> {
     let (listener, address) = listen_for_others(options)?;
+    let secure = options.certificates.as_ref().map(Reloading::links).transpose().map_err(refused)?.map(Arc::new);
     let mut directory = options.is_node.then(|| open_directory(options)).transpose()?;
     let seats = directory.as_ref().map_or(options.serve.threads.get(), MemberDirectory::stores);
-    let enrolled = ask(options, directory.as_ref(), (seats, &address), stop)?;
+    let enrolled = ask(options, directory.as_ref(), (seats, &address), secure.as_deref(), stop)?;
     if let Some(directory) = &mut directory {
         let (cluster, secret) = (enrolled.cluster.0, enrolled.secret);
         directory.set_enrolled(cluster, secret, &options.name, enrolled.first.0).map_err(refused)?;
     }
     tracing::info!("{} is in cluster {} as seat {}", options.name, enrolled.cluster, enrolled.first.0);
-    Ok(Admitted { options, listener: Some(listener), address, directory, enrolled, seats })
+    Ok(Admitted { options, listener: Some(listener), address, directory, enrolled, seats, secure })
 }
 
 /// Opens the port for other processes; and what they are told to call.
 fn listen_for_others(options: &ClusterOptions) -> Result<(OwnedFd, String), ServeError> {
-    let (listener, name) = listen::open_cluster(&options.cluster_listen, options.serve.insecure)?;
+    let (listener, name) =
+        listen::open_cluster(&options.cluster_listen, options.serve.insecure || options.certificates.is_some())?;
     let advertised = match &options.advertise {
         Some(advertised) => advertised.clone(),
         None if name.parse().is_ok_and(|at: SocketAddr| at.ip().is_unspecified()) => {
@@ -171,6 +178,7 @@ fn ask(
     options: &ClusterOptions,
     directory: Option<&MemberDirectory>,
     (seats, address): (usize, &str),
+    secure: Option<&Reloading<fawn_tls::Links>>,
     stop: &AtomicBool,
 ) -> Result<Enrolled, ServeError> {
     let mut drawn = [0; 16];
@@ -190,7 +198,7 @@ fn ask(
     };
     let managers = match &options.manager {
         Some(connect) => Managers::Here(connect().map_err(ServeError::system("connect to the manager"))?),
-        None => Managers::At(&options.managers),
+        None => Managers::At(&options.managers, secure),
     };
     let cluster = directory.and_then(MemberDirectory::cluster).map(|(cluster, _)| ClusterId(cluster));
     enrol(managers, &who, (cluster, directory.and_then(MemberDirectory::secret)), stop)
@@ -204,22 +212,21 @@ fn seeds(
 ) -> Result<(), ServeError> {
     let mut listener = member.listener.take();
     let (options, enrolled, directory) = (member.options, &member.enrolled, member.directory.as_ref());
+    let managers = match &options.manager {
+        Some(connect) => Seeds::Here(Arc::clone(connect)),
+        None => Seeds::At(options.managers.clone()),
+    };
     let first = enrolled.first.0;
     let own = mailboxes.iter().filter(|(seat, _)| (first..first + member.seats as u32).contains(&seat.0));
     for (number, (seat, mailbox)) in own.enumerate() {
         let node = directory.map(|directory| open_node(options, directory, enrolled, number, *seat)).transpose()?;
         let front = options.is_front.then(|| open_front(options, enrolled, *seat)).transpose()?;
-        let connect = options.manager.as_ref().map(|connect| connect());
-        let manager = connect.transpose().map_err(ServeError::system("connect to the manager"))?;
-        if let Some(manager) = &manager {
-            manager.set_nonblocking(true).map_err(ServeError::system("connect to the manager"))?;
-        }
         seeds.push(Seed {
             seat: *seat,
             cluster: enrolled.cluster,
             roster: enrolled.roster.clone(),
-            managers: options.managers.clone(),
-            manager: manager.map(OwnedFd::from),
+            managers: managers.clone(),
+            secure: member.secure.clone(),
             node,
             front,
             listener: listener.take(),

@@ -5,7 +5,7 @@
 //! store's threads, and what is for others leaves, one send a connection.
 
 use super::link::{Link, State};
-use super::links::{Came, Links, prepare};
+use super::links::{Came, Links, Seeds, prepare};
 use super::ranges::Ranges;
 use super::requests::{Begun, LOCAL, Requests};
 use super::siblings::{Mail, Mailbox, Siblings};
@@ -28,6 +28,7 @@ use fawn_kv::store::Answer as Read;
 use fawn_memcache::Dump;
 use fawn_ring::Key;
 use fawn_store::Gate;
+use fawn_tls::Reloading;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -62,10 +63,10 @@ pub struct Seed {
     pub cluster: ClusterId,
     /// Who is in it.
     pub roster: Roster,
-    /// Addresses of managers.
-    pub managers: Vec<String>,
-    /// A connection to a manager of this process.
-    pub manager: Option<OwnedFd>,
+    /// Where managers are.
+    pub managers: Seeds,
+    /// How connections are protected.
+    pub secure: Option<Arc<Reloading<fawn_tls::Links>>>,
     /// Its node.
     pub node: Option<Node<Ranges>>,
     /// Its front-end.
@@ -301,7 +302,7 @@ impl Backend for Seat {
     type Gates = Never;
 
     fn make(seed: Seed, given: Given<'_>) -> Result<Self, Errno> {
-        let Seed { seat, cluster, roster, managers, manager, node, front, listener, mailbox, siblings } = seed;
+        let Seed { seat, cluster, roster, managers, secure, node, front, listener, mailbox, siblings } = seed;
         let edge = EventFlags::IN | EventFlags::ET;
         epoll::add(&*given.epoll, mailbox.event(), EventData::new_u64(MAILBOX), edge)?;
         if let Some(node) = &node {
@@ -312,10 +313,7 @@ impl Backend for Seat {
         if let Some(listener) = &listener {
             epoll::add(&*given.epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         }
-        let mut links = Links::new((seat, cluster), roster, managers, siblings, given.epoll);
-        if let Some(socket) = manager {
-            links.adopt_manager(socket, 0);
-        }
+        let links = Links::new((seat, cluster), roster, managers, siblings, secure, given.epoll);
         Ok(Self {
             id: seat,
             node,

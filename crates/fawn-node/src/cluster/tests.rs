@@ -66,6 +66,7 @@ impl Cluster {
             is_node: true,
             is_front: true,
             cache_bytes: 1 << 20,
+            certificates: None,
         }
     }
 

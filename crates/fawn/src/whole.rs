@@ -1,0 +1,68 @@
+//! `fawn serve --nodes N`: a whole cluster in one process, its manager too. What its parts say to each other needs no socket.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use anyhow::bail;
+use fawn_kv::ids::Rules;
+use fawn_kv::manager::{Leases, Settings};
+use fawn_manager::Options;
+use fawn_node::ServeOptions;
+use fawn_node::cluster::{ClusterOptions, serve_members};
+use fawn_store::Ack;
+
+use crate::Outcome;
+use crate::serve::{ServeArguments, options};
+
+/// Serves until a signal asks to stop.
+pub fn run(arguments: &ServeArguments, nodes: u8) -> anyhow::Result<Outcome> {
+    let serve = options(arguments);
+    if serve.ack != Ack::Durable {
+        bail!("--nodes answers writes when they are durable on all replicas: leave --ack out");
+    }
+    if arguments.replicas > nodes {
+        bail!("--replicas {} needs as many --nodes: there are {nodes}", arguments.replicas);
+    }
+    let (replicas, first_nodes) = (u32::from(arguments.replicas), u32::from(nodes));
+    let settings = Settings { replicas, first_nodes, rules: Rules::default(), leases: Leases::default() };
+    let manager = fawn_manager::start(Options { settings, ..Options::new(&serve.dir.join("manager")) })?;
+    let manager = Arc::new(manager);
+    let members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &manager)).collect();
+    serve_members(&members, |clients, _| {
+        let mut out = std::io::stdout().lock();
+        for address in clients {
+            // Nobody may be listening; that is no reason to stop.
+            let _ = writeln!(out, "fawn: serving memcached on {address}");
+        }
+        let _ = out.flush();
+    })?;
+    manager.stop();
+    Ok(Outcome::Done)
+}
+
+/// One of the nodes: a share of the loops and of the memory.
+fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &Arc<fawn_manager::Running>) -> ClusterOptions {
+    let name = format!("node-{number}");
+    let manager = Arc::clone(manager);
+    ClusterOptions {
+        serve: ServeOptions {
+            dir: serve.dir.join(&name),
+            threads: NonZeroUsize::new(serve.threads.get() / usize::from(nodes)).unwrap_or(NonZeroUsize::MIN),
+            memory_bytes: serve.memory_bytes / u64::from(nodes),
+            ..serve.clone()
+        },
+        name,
+        managers: Vec::new(),
+        manager: Some(Arc::new(move || manager.connect())),
+        cluster_listen: "127.0.0.1:0".to_owned(),
+        advertise: None,
+        machine: None,
+        domain: None,
+        virtual_ids: 4,
+        is_node: true,
+        is_front: true,
+        cache_bytes: 64 << 20,
+        certificates: None,
+    }
+}
