@@ -59,6 +59,8 @@ enum Event {
     Wrote { term: u64 },
     /// What a newcomer has waited for is decided, or was not.
     Enrolled { link: LinkId, name: String },
+    /// The same: it will not be, and why.
+    NotEnrolled { link: LinkId, why: String },
     /// What is to be said.
     Say { link: LinkId, control: Box<Control> },
 }
@@ -102,6 +104,7 @@ pub struct Driver {
     said: (u64, Option<ManagerId>),
     table: Table,
     seats: BTreeMap<SeatId, Seat>,
+    newcomers: Vec<enrol::Newcomer>,
     heard: Heard,
     proposals: Proposals,
     questions: Questions,
@@ -134,6 +137,7 @@ impl Driver {
             said: (0, None),
             table: Table::default(),
             seats: BTreeMap::new(),
+            newcomers: Vec::new(),
             heard,
             proposals: Proposals::default(),
             questions: Questions::default(),
@@ -307,6 +311,7 @@ impl Driver {
             Event::Wrote { term } if self.led == Some(term) => self.proposals.written(),
             Event::Checked { .. } | Event::Wrote { .. } => {}
             Event::Enrolled { link, name } => self.enrolled(link, &name),
+            Event::NotEnrolled { link, why } => self.not_enrolled(link, why),
             Event::Say { link, control } => self.table.say(link, &control),
         }
     }
@@ -386,6 +391,7 @@ impl Driver {
 
     /// Begins what waits: the next entry of the log, and the next question whether this member leads.
     fn go_on(&mut self) {
+        self.look_at_newcomers();
         let Some(term) = self.led else { return };
         if let Some(decisions) = self.proposals.next() {
             let (group, tasks) = (self.group.clone(), self.tasks.clone());
