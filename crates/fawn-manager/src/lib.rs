@@ -8,6 +8,7 @@
 //! * [`decided`]: what the entries of the log lead to. [`sealed`]: bytes with a version and a checksum.
 //! * [`consensus`]: the log that all agree on. [`join`]: how a group comes together.
 //! * [`driver`]: the protocol's manager on that log, and what it answers over links. [`links`]: connections.
+//! * [`operator`]: asking managers, for programs that wait for the answer.
 //! * [`recover`]: one member's directory alone.
 //! * [`clock`]: time and chance.
 
@@ -20,11 +21,13 @@ pub mod directory;
 pub mod driver;
 pub mod join;
 pub mod links;
+pub mod operator;
 pub mod options;
 pub mod recover;
 pub mod running;
 pub mod sealed;
 
 pub use links::stream::{Secure, Secured};
+pub use operator::{Operator, OperatorError};
 pub use options::{ManagerError, Options};
 pub use running::{Running, start};

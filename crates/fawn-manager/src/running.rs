@@ -57,6 +57,11 @@ impl Running {
         Ok(ours)
     }
 
+    /// Whether it has not stopped.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
     /// Asks it to stop; [`wait`](Self::wait) says when it has.
     pub fn stop(&self) {
         self.stop.send_replace(true);

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::client::{Address, Credentials, Endpoint, Tls};
+use crate::cluster::arguments::{
+    ClusterArguments, ManagerArguments, NodeArguments, RebalanceArguments, StatusArguments,
+};
 use crate::serve::ServeArguments;
 use crate::store_command::StoreArguments;
 use crate::values::Span;
@@ -28,6 +31,16 @@ pub struct Fawn {
 pub enum Command {
     /// Serve a store to memcached clients
     Serve(Box<ServeArguments>),
+    /// Run a manager, one of those who decide who has what in a cluster
+    Manager(Box<ManagerArguments>),
+    /// Let members leave
+    Node(NodeArguments),
+    /// Print how a cluster does
+    Status(StatusArguments),
+    /// Change a cluster's settings
+    Cluster(ClusterArguments),
+    /// Print what would move if members left
+    Rebalance(RebalanceArguments),
     /// Load records from a file, a pipe or a running memcached into a server
     Load(Box<LoadArguments>),
     /// Write every record of a server to a file or a pipe

@@ -7,6 +7,7 @@
 //! | `command` | every subcommand and its arguments |
 //! | `values` | argument types: sizes, durations, acknowledgement modes |
 //! | `serve` | the node |
+//! | `cluster` | managers, members that leave, settings, the status |
 //! | `store_command` | a store at rest: check, stats, dump |
 //! | `client` | a blocking, pipelined memcached client |
 //! | `records` | the file formats of `load` and `dump` |
@@ -20,6 +21,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
 mod client;
+mod cluster;
 mod command;
 mod dump;
 mod keys;
@@ -56,6 +58,11 @@ fn main() -> ExitCode {
         Command::Set(arguments) => keys::set(&arguments),
         Command::Delete(arguments) => keys::delete(&arguments),
         Command::Store(arguments) => store_command::run(&arguments),
+        Command::Manager(arguments) => cluster::manager::run(&arguments),
+        Command::Node(arguments) => cluster::member::run(&arguments.command),
+        Command::Status(arguments) => cluster::status::run(&arguments),
+        Command::Cluster(arguments) => cluster::settings::run(&arguments),
+        Command::Rebalance(arguments) => cluster::settings::rebalance(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Man(arguments) => shell::man(&arguments),
     };
