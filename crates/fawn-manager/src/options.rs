@@ -123,6 +123,9 @@ pub enum ManagerError {
         /// Why.
         error: io::Error,
     },
+    /// No manager has begun there.
+    #[error("there is no manager's log in {0}")]
+    Empty(PathBuf),
     /// Consensus cannot begin.
     #[error("the group of managers cannot go on: {0}")]
     Group(String),

@@ -45,7 +45,7 @@ impl Driver {
         if self.newcomers.is_empty() {
             return;
         }
-        if let Some(term) = self.led.filter(|_| self.facts.begun.is_some()) {
+        if let Some(term) = self.led.filter(|_| self.facts.begun.is_some() && self.has_majority()) {
             for newcomer in std::mem::take(&mut self.newcomers) {
                 self.enrol(term, newcomer);
             }

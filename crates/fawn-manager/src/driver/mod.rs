@@ -45,6 +45,9 @@ const TICK: Duration = Duration::from_millis(10);
 /// The same, while all is as it should be.
 const SLOW_TICK: Duration = Duration::from_millis(50);
 
+/// A leader that has heard no majority for so long answers nobody.
+const MAJORITY: Duration = Duration::from_secs(3);
+
 /// A majority that has not answered for so long is asked again.
 const CHECK: Duration = Duration::from_secs(2);
 
@@ -223,6 +226,16 @@ impl Driver {
                 // The log's machine has read it before.
                 Err(error) => crate::consensus::log::give_up(&error),
             },
+            Decision::Recovered { lost, waits } => {
+                if let Some((manager, begun)) = self.manager.take().zip(self.facts.begun) {
+                    let mut state = manager.state().clone();
+                    state.recovered(*lost, *waits);
+                    self.manager = Some(Manager::restored(self.timing, state, begun.cluster));
+                    if self.leads() {
+                        self.with_manager(|manager, now_us, _| manager.lead(now_us, true));
+                    }
+                }
+            }
             Decision::Begin(_) | Decision::Secret(_) | Decision::Roster(_) => {}
         }
         if self.facts.roster.number != before {
@@ -409,6 +422,13 @@ impl Driver {
                 let _ = tasks.send(Event::Checked { term, questions, led });
             });
         }
+    }
+
+    /// Whether a majority has answered lately. A leader that was cut off believes that it leads, and knows nothing new.
+    fn has_majority(&self) -> bool {
+        let metrics = self.group.metrics();
+        let since_ms = metrics.borrow().millis_since_quorum_ack;
+        since_ms.is_none_or(|ms| ms < MAJORITY.as_millis() as u64)
     }
 
     /// Who is in the group.

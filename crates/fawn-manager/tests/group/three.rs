@@ -3,8 +3,10 @@
 use crate::caller::{Caller, LONG, Seat, enrolment, until};
 use fawn_kv::ids::Incarnation;
 use fawn_kv::link::{Control, ManagerId, Party};
+use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, NewSettings, Question, Status};
-use fawn_manager::{Operator, Options, Running, start};
+use fawn_manager::directory;
+use fawn_manager::{Operator, Options, Running, recover, start};
 use std::net::TcpListener;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -97,7 +99,8 @@ fn another_leads_when_the_leader_is_gone_and_knows_all_that_was_decided() {
     group.stop(leader);
     let after = group.status();
     assert!(after.term > before.term && after.leader != before.leader);
-    assert_eq!((after.cluster, after.settings, &after.roster), (before.cluster, before.settings, &before.roster));
+    assert_eq!((after.cluster, after.settings), (before.cluster, before.settings));
+    assert_eq!(after.roster.members, before.roster.members);
     // The seat goes on there, in the life that it has.
     let mut link = group.dial_leader(Party::Seat(seat.id));
     std::mem::swap(&mut seat.link, &mut link);
@@ -147,7 +150,7 @@ fn all_start_again_with_what_was_decided() {
     (0..3).for_each(|place| group.stop(place));
     (0..3).for_each(|place| group.run(place, &[], &[]));
     let after = group.status();
-    assert_eq!((after.cluster, &after.roster), (before.cluster, &before.roster));
+    assert_eq!((after.cluster, &after.roster.members), (before.cluster, &before.roster.members));
     assert_eq!(after.seats[0].incarnation, Some(Incarnation(1)));
 }
 
@@ -169,6 +172,12 @@ fn who_joins_late_or_restarts_begins_with_a_snapshot() {
     let out = group.running[0].as_ref().unwrap().id();
     until("the first is out", || group.ask(&Question::RemoveManager { id: out }) == Answer::Done);
     group.stop(0);
+    group.stop(1);
+    let store = directory::open(&group.dir.path().join("1")).unwrap();
+    assert!(store.snapshot().unwrap().is_some(), "it was sent a snapshot");
+    assert!(store.all().unwrap().len() < 90, "and not all entries");
+    drop(store);
+    group.run(1, &[], &[]);
     let after = group.status();
     assert_eq!((after.settings.replicas, &after.roster.members), (5, &roster.members));
     until("the roster knows", || group.status().roster.managers.len() == 1);
@@ -211,6 +220,42 @@ fn a_manager_that_has_lost_its_directory_takes_the_place_of_the_one_that_it_was(
         let managers = group.status().managers;
         managers.len() == 3 && managers.iter().all(|one| one.is_voter && one.id != before)
     });
+}
+
+#[test]
+fn one_that_is_left_goes_on_alone_and_takes_others_in() {
+    let mut group = Group::start(3, 4, 1000);
+    let mut seat = Seat::join(|party| group.dial_leader(party), "a", 1);
+    let (member, secret) = (seat.live(7), seat.enrolled.secret);
+    let before = group.status();
+    let left = (group.leader() + 1) % 3;
+    (0..3).for_each(|place| group.stop(place));
+    let dir = group.dir.path().join(left.to_string());
+    let recovered = recover(&dir, Waits::ForAll).unwrap();
+    assert_eq!((&recovered.address, recovered.others.len()), (&group.addresses[left], 2));
+    group.run(left, &[], &[]);
+    let after = group.status();
+    assert_eq!((after.cluster, after.settings), (before.cluster, before.settings));
+    assert_eq!(after.roster.members, before.roster.members);
+    assert!(after.term > before.term + 1000 && after.managers.len() == 1);
+    // The life that the seat had is over, and the next has a number that none had.
+    let mut seat = Seat::join(|party| group.dial_leader(party), "a", 1);
+    assert_eq!(seat.enrolled.secret, secret);
+    let next = seat.live(8);
+    assert!(next.incarnation.0 > member.incarnation.0 + 1000);
+    seat.lease(next.incarnation);
+    let address = group.addresses[left].clone();
+    group.run(3, &[], &[address]);
+    until("another is in the group", || group.status().managers.iter().filter(|one| one.is_voter).count() == 2);
+    until("the roster has no other", || group.status().roster.managers.len() == 2);
+}
+
+#[test]
+fn what_is_no_manager_cannot_be_recovered_and_what_runs_neither() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(recover(dir.path(), Waits::ForAll).unwrap_err().to_string().contains("no manager's log"));
+    let _running = start(Options::new(dir.path())).unwrap();
+    assert!(recover(dir.path(), Waits::ForAll).unwrap_err().to_string().contains("in use"));
 }
 
 #[test]

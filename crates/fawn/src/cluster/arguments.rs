@@ -101,6 +101,8 @@ pub enum ManagerCommand {
     Add(AddManagerArguments),
     /// Take a manager out of the group
     Remove(RemoveManagerArguments),
+    /// Go on with one manager alone after a majority of them is lost for good
+    Recover(RecoverArguments),
 }
 
 /// Arguments of `fawn manager add`.
@@ -121,6 +123,37 @@ pub struct RemoveManagerArguments {
     /// Its address or its number, as `fawn status` has them
     #[arg(value_name = "ADDR:PORT|ID")]
     pub which: String,
+}
+
+/// Arguments of `fawn manager recover`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Use it only when more than half of the managers are lost for good, on the one that is left, or on the one of those left \
+whose log is longest (each prints how many entries it has). Stop it before. Afterwards start it as ever, and others with \
+an empty --dir and --join.
+
+What it keeps: the cluster, its keys, its members, and all that this manager had heard was decided. No number that may \
+have been given out by the lost ones is given out again: not a cas, not an epoch.
+
+What it costs: nodes begin new lives, and each range waits, for a lease at least, until every node that was in its chain \
+is back; with --do-not-wait one of them is enough, and what the others have beyond it is lost.
+
+What it cannot promise: decisions that only the lost ones had are gone. A range whose chain has no member any more that \
+this manager knew goes on from what these had: what was acknowledged since is lost. A range that was cut or joined to \
+another waits for ever; its nodes keep its data, and `fawn store dump` reads them. Members and settings that came last \
+have to be added again.
+
+Never start one of the lost managers again with its old directory: two groups of one cluster would contradict each other.")]
+pub struct RecoverArguments {
+    /// Directory of the manager that goes on; it must not run
+    #[arg(long, value_name = "DIR", env = "FAWN_MANAGER_DIR")]
+    pub dir: PathBuf,
+    /// Let ranges go on with any node of their chains that is back, and lose what the others have beyond it
+    #[arg(long)]
+    pub do_not_wait: bool,
+    /// The other managers are lost for good, or will be started with empty directories alone
+    #[arg(long, required = true)]
+    pub others_are_lost: bool,
 }
 
 /// Arguments of `fawn status`.

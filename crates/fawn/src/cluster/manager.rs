@@ -8,16 +8,17 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use fawn_kv::ids::Rules;
 use fawn_kv::link::ManagerId;
-use fawn_kv::manager::{Leases, Settings};
+use fawn_kv::manager::{Leases, Settings, Waits};
 use fawn_kv::status::{Answer, Question, Status};
-use fawn_manager::{Operator, Options, start};
+use fawn_manager::{Operator, Options, Recovered, start};
 
 use super::arguments::{
-    AddManagerArguments, ManagerArguments, ManagerCommand, ManagersArguments, RemoveManagerArguments,
+    AddManagerArguments, ManagerArguments, ManagerCommand, ManagersArguments, RecoverArguments, RemoveManagerArguments,
     RunManagerArguments,
 };
 use crate::Outcome;
 use crate::serve::log_to_standard_error;
+use crate::tell::tell;
 
 /// To be brought up to date may take a new manager a while.
 const ADDED: Duration = Duration::from_mins(1);
@@ -64,6 +65,7 @@ pub fn run(arguments: &ManagerArguments) -> anyhow::Result<Outcome> {
         None => serve(&arguments.run),
         Some(ManagerCommand::Add(arguments)) => add(arguments),
         Some(ManagerCommand::Remove(arguments)) => remove(arguments),
+        Some(ManagerCommand::Recover(arguments)) => recover(arguments),
     }
 }
 
@@ -105,6 +107,17 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
     }
     running.stop();
     running.wait()?;
+    Ok(Outcome::Done)
+}
+
+fn recover(arguments: &RecoverArguments) -> anyhow::Result<Outcome> {
+    let waits = if arguments.do_not_wait { Waits::ForOne } else { Waits::ForAll };
+    let Recovered { id, address, others, entries } = fawn_manager::recover(&arguments.dir, waits)?;
+    tell(format_args!("manager {id} at {address} is now the only one of its group, with {entries} entries of its log"));
+    for (id, address) in others {
+        tell(format_args!("manager {id} at {address} must never run again with the directory that it had"));
+    }
+    tell("start this one as ever; each range serves once the nodes that were in its chain are back");
     Ok(Outcome::Done)
 }
 
