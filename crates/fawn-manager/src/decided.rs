@@ -5,7 +5,7 @@
 
 use fawn_kv::chain::Timing;
 use fawn_kv::ids::ClusterId;
-use fawn_kv::manager::{Command, KeptError, Manager, Settings, State};
+use fawn_kv::manager::{Command, KeptError, Manager, Settings, State, Waits};
 use fawn_kv::roster::{Change, Roster};
 use fawn_ring::Secret;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,13 @@ pub enum Decision {
     Command(Vec<u8>),
     /// A change of who is in the cluster.
     Roster(Change),
+    /// The group goes on from what one of it had kept: [`State::recovered`].
+    Recovered {
+        /// How many decisions may be lost.
+        lost: u32,
+        /// Whether chains wait for all who were in them.
+        waits: Waits,
+    },
 }
 
 impl Decision {
@@ -88,7 +95,7 @@ impl Facts {
                 is_first
             }
             Decision::Roster(change) => self.roster.apply(change),
-            Decision::Command(_) => false,
+            Decision::Command(_) | Decision::Recovered { .. } => false,
         }
     }
 }
@@ -127,6 +134,12 @@ impl Decided {
             Decision::Command(bytes) => {
                 let command = Command::decode(bytes)?;
                 did = self.state.as_mut().is_some_and(|state| state.apply(&command).is_some());
+            }
+            Decision::Recovered { lost, waits } => {
+                did = self.state.is_some();
+                if let Some(state) = &mut self.state {
+                    state.recovered(*lost, *waits);
+                }
             }
             _ => {}
         }

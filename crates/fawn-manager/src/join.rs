@@ -6,14 +6,11 @@
 use crate::consensus::Group;
 use crate::consensus::log::KeptMember;
 use crate::links::dial::{DIAL, Dialler};
-use crate::links::stream::read_frame;
+use crate::operator::ask_at;
 use crate::options::Options;
-use fawn_kv::link::frame::put_control;
-use fawn_kv::link::{Control, Frame, Frames};
 use fawn_kv::status::{Answer, Question};
 use std::io;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
 
 /// Between two tries.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -73,7 +70,7 @@ pub async fn join(group: &Group, options: &Options, member: &KeptMember, dialler
                 return tracing::info!("this manager is in the group");
             }
             let question = Question::AddManager { address: member.address.clone() };
-            let asked = tokio::time::timeout(TAKEN, ask(dialler, &address, question)).await;
+            let asked = tokio::time::timeout(TAKEN, ask_at(dialler, &address, &question)).await;
             match asked.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                 Ok(Answer::Done) => return tracing::info!("this manager has joined the group of {address}"),
                 Ok(Answer::NotLeader { leader }) => hint = leader.filter(|leader| *leader != address),
@@ -101,19 +98,5 @@ pub async fn look_whether_in(group: &Group, id: u64) {
         tracing::warn!(
             "this manager was taken out of its group, or has yet to hear that it is in it: if it was, stop it"
         );
-    }
-}
-
-async fn ask(dialler: &Dialler, address: &str, question: Question) -> io::Result<Answer> {
-    let mut link = dialler.dial(address, None).await?;
-    let mut frame = Vec::new();
-    put_control(&mut frame, &Control::Ask { number: 1, question });
-    link.stream.write_all(&frame).await?;
-    loop {
-        if let Frame::Control(Control::Answer { answer, .. }) =
-            read_frame(&mut link.stream, &mut link.rest, Frames::trusted()).await?
-        {
-            return Ok(answer);
-        }
     }
 }

@@ -8,7 +8,8 @@
 //! * [`decided`]: what the entries of the log lead to. [`sealed`]: bytes with a version and a checksum.
 //! * [`consensus`]: the log that all agree on. [`join`]: how a group comes together.
 //! * [`driver`]: the protocol's manager on that log, and what it answers over links. [`links`]: connections.
-//! * [`recover`]: one member's directory alone.
+//! * [`operator`]: asking managers, for programs that wait for the answer.
+//! * [`recover`]: the way back from a majority that is lost for good.
 //! * [`clock`]: time and chance.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -20,11 +21,14 @@ pub mod directory;
 pub mod driver;
 pub mod join;
 pub mod links;
+pub mod operator;
 pub mod options;
 pub mod recover;
 pub mod running;
 pub mod sealed;
 
 pub use links::stream::{Secure, Secured};
+pub use operator::{Operator, OperatorError};
 pub use options::{ManagerError, Options};
+pub use recover::{Recovered, recover};
 pub use running::{Running, start};

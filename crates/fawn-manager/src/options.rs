@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// Stretches that the key space is cut into for front-ends, of a cluster that begins.
 pub const WEDGES: u32 = 256;
 
+/// Entries of the log between two snapshots.
+pub const SNAPSHOT_ENTRIES: u64 = 2000;
+
 /// What a manager is started with.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -29,6 +32,8 @@ pub struct Options {
     pub settings: Settings,
     /// The same: how many wedges it has.
     pub wedges: u32,
+    /// A snapshot is made after so many entries of the log, and as many are kept for members that are behind.
+    pub snapshot_entries: u64,
     /// How links are protected; `None`: not at all.
     pub secure: Option<Arc<dyn Secure>>,
     /// It may listen beyond the loopback without protection.
@@ -47,6 +52,7 @@ impl Options {
             join: Vec::new(),
             settings,
             wedges: WEDGES,
+            snapshot_entries: SNAPSHOT_ENTRIES,
             secure: None,
             insecure: false,
         }
@@ -117,6 +123,9 @@ pub enum ManagerError {
         /// Why.
         error: io::Error,
     },
+    /// No manager has begun there.
+    #[error("there is no manager's log in {0}")]
+    Empty(PathBuf),
     /// Consensus cannot begin.
     #[error("the group of managers cannot go on: {0}")]
     Group(String),

@@ -1,10 +1,70 @@
-//! What is known of a group from one member's directory alone.
+//! The way back from a majority of managers that is lost for good: one of those that are left goes on alone, with what it
+//! has kept.
+//!
+//! Nobody knows what the others had decided without it, so a cluster may lose what it has acknowledged; [`State::recovered`]
+//! says how, and what is done about it. Whoever is lost must stay so: two groups of one cluster would contradict each other.
+//!
+//! [`State::recovered`]: fawn_kv::manager::State::recovered
 
-use crate::consensus::LogStore;
-use crate::consensus::log::KeepError;
-use crate::consensus::types::SnapshotMeta;
-use openraft::EntryPayload;
-use std::collections::BTreeMap;
+use crate::consensus::kept::KeptVote;
+use crate::consensus::log::{KeepError, KeptMember, LogStore};
+use crate::consensus::types::{Entry, LogId, Proposal, SnapshotMeta};
+use crate::decided::Decision;
+use crate::directory;
+use crate::options::ManagerError;
+use fawn_kv::manager::Waits;
+use openraft::{BasicNode, CommittedLeaderId, EntryPayload, Membership};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Decisions that may be lost, at most, and terms that the others may have had since.
+const LOST: u32 = 1_000_000;
+
+/// What has come of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The member that goes on.
+    pub id: u64,
+    /// Where it is reached.
+    pub address: String,
+    /// Those that were in the group with it.
+    pub others: BTreeMap<u64, String>,
+    /// Entries of the log that it has; more of them may have been decided.
+    pub entries: u64,
+}
+
+/// Makes a member that does not run the only one of its group, as if it had been elected by all.
+///
+/// # Errors
+/// The directory is in use, or has no manager's log, or one that cannot be read.
+pub fn recover(dir: &Path, waits: Waits) -> Result<Recovered, ManagerError> {
+    if !directory::has_manager(dir) {
+        return Err(ManagerError::Empty(dir.to_owned()));
+    }
+    let store = directory::open(dir)?;
+    rewrite(&store, waits)
+        .map_err(|error| ManagerError::kept(dir, error))?
+        .ok_or_else(|| ManagerError::Empty(dir.to_owned()))
+}
+
+fn rewrite(store: &LogStore, waits: Waits) -> Result<Option<Recovered>, KeepError> {
+    let Some((KeptMember { id, address }, last)) = store.member()?.zip(store.last()?) else { return Ok(None) };
+    let voted = store.vote()?.map_or(0, |vote| vote.term);
+    // Beyond any that the others may have reached: whoever hears both groups follows this one.
+    let term = voted.max(last.leader_id.term) + u64::from(LOST);
+    let place = |after: u64| LogId::new(CommittedLeaderId::new(term, 0), last.index + after);
+    let alone = BTreeMap::from([(id, BasicNode::new(address.clone()))]);
+    let membership = Membership::new(vec![BTreeSet::from([id])], alone);
+    let decisions = vec![Decision::Recovered { lost: LOST, waits }];
+    let entries = vec![
+        Entry { log_id: place(1), payload: EntryPayload::Membership(membership) },
+        Entry { log_id: place(2), payload: EntryPayload::Normal(Proposal { term, decisions }) },
+    ];
+    let mut others = members(store)?;
+    others.remove(&id);
+    store.rewrite(KeptVote { term, voted_for: Some(id), is_leader: false }, entries)?;
+    Ok(Some(Recovered { id, address, others, entries: last.index + 1 }))
+}
 
 /// The members of the group and where they are reached, as far as this member has heard.
 ///

@@ -23,9 +23,6 @@ use tokio::sync::{mpsc, watch};
 /// What waits to be heard of links, at most: a peer that says more is not read.
 const MOST_EVENTS: usize = 1024;
 
-/// A snapshot is made after so many entries, and as many are kept for members that are behind.
-const SNAPSHOT_ENTRIES: u64 = 2000;
-
 /// A manager that runs.
 #[derive(Debug)]
 pub struct Running {
@@ -55,6 +52,11 @@ impl Running {
         let (ours, theirs) = UnixStream::pair()?;
         self.local.send(theirs).map_err(|_| std::io::Error::from(std::io::ErrorKind::ConnectionRefused))?;
         Ok(ours)
+    }
+
+    /// Whether it has not stopped.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
     /// Asks it to stop; [`wait`](Self::wait) says when it has.
@@ -115,16 +117,16 @@ pub fn start(options: Options) -> Result<Running, ManagerError> {
 }
 
 /// The consensus library's settings: a leader that is gone is replaced in about a second, well within a lease.
-fn config() -> Config {
+fn config(snapshot_entries: u64) -> Config {
     Config {
         cluster_name: "fawn".to_owned(),
         heartbeat_interval: 100,
         election_timeout_min: 300,
         election_timeout_max: 600,
         install_snapshot_timeout: 5000,
-        snapshot_policy: SnapshotPolicy::LogsSinceLast(SNAPSHOT_ENTRIES),
-        max_in_snapshot_log_to_keep: SNAPSHOT_ENTRIES,
-        replication_lag_threshold: 3 * SNAPSHOT_ENTRIES,
+        snapshot_policy: SnapshotPolicy::LogsSinceLast(snapshot_entries),
+        max_in_snapshot_log_to_keep: snapshot_entries,
+        replication_lag_threshold: 3 * snapshot_entries,
         ..Config::default()
     }
 }
@@ -201,7 +203,7 @@ async fn run(
     let dialler = Arc::new(Dialler { from: Party::Manager(id), cluster: known, secure: options.secure.clone() });
     let network = Network::new(dialler.clone());
     let heard = network.heard();
-    let config = config().validate().map_err(|error| ManagerError::Group(error.to_string()))?;
+    let config = config(options.snapshot_entries).validate().map_err(|error| ManagerError::Group(error.to_string()))?;
     let group = Group::new(member.id, Arc::new(config), network, store, machine).await;
     let group = group.map_err(|error| ManagerError::Group(error.to_string()))?;
     let (events, links) = mpsc::channel(MOST_EVENTS);

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::client::{Address, Credentials, Endpoint, Tls};
-use crate::node::{FrontendArguments, RunArguments};
+use crate::cluster::arguments::{
+    ClusterArguments, ManagerArguments, NodeArguments, RebalanceArguments, StatusArguments,
+};
+use crate::node::FrontendArguments;
 use crate::serve::ServeArguments;
 use crate::store_command::StoreArguments;
 use crate::values::Span;
@@ -30,9 +33,17 @@ pub enum Command {
     /// Serve a store to memcached clients
     Serve(Box<ServeArguments>),
     /// Run a node of a cluster: it keeps data, and serves memcached clients
-    Node(Box<RunArguments>),
+    Node(Box<NodeArguments>),
     /// Run a front-end of a cluster: it serves memcached clients, and keeps no data
     Frontend(Box<FrontendArguments>),
+    /// Run a manager, one of those who decide who has what in a cluster
+    Manager(Box<ManagerArguments>),
+    /// Print how a cluster does
+    Status(StatusArguments),
+    /// Change a cluster's settings
+    Cluster(ClusterArguments),
+    /// Print what would move if members left
+    Rebalance(RebalanceArguments),
     /// Load records from a file, a pipe or a running memcached into a server
     Load(Box<LoadArguments>),
     /// Write every record of a server to a file or a pipe

@@ -9,6 +9,7 @@
 //! | `serve` | one store, alone |
 //! | `node` | processes of a cluster |
 //! | `whole` | a whole cluster in one process |
+//! | `cluster` | managers, members that leave, settings, the status |
 //! | `store_command` | a store at rest: check, stats, dump |
 //! | `client` | a blocking, pipelined memcached client |
 //! | `records` | the file formats of `load` and `dump` |
@@ -22,6 +23,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
 mod client;
+mod cluster;
 mod command;
 mod dump;
 mod keys;
@@ -54,7 +56,10 @@ enum Outcome {
 fn main() -> ExitCode {
     let result = match Fawn::parse().command {
         Command::Serve(arguments) => serve::run(&arguments),
-        Command::Node(arguments) => node::run(&arguments),
+        Command::Node(arguments) => match &arguments.command {
+            Some(command) => cluster::member::run(command),
+            None => node::run(&arguments.run),
+        },
         Command::Frontend(arguments) => node::run_frontend(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
@@ -62,6 +67,10 @@ fn main() -> ExitCode {
         Command::Set(arguments) => keys::set(&arguments),
         Command::Delete(arguments) => keys::delete(&arguments),
         Command::Store(arguments) => store_command::run(&arguments),
+        Command::Manager(arguments) => cluster::manager::run(&arguments),
+        Command::Status(arguments) => cluster::status::run(&arguments),
+        Command::Cluster(arguments) => cluster::settings::run(&arguments),
+        Command::Rebalance(arguments) => cluster::settings::rebalance(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Man(arguments) => shell::man(&arguments),
     };

@@ -30,6 +30,11 @@ impl Progress {
         Self::new(total, &known, &format!("{{spinner}} {counts}"))
     }
 
+    /// Counts ranges of a cluster.
+    pub fn ranges(total: u64) -> Self {
+        Self::new(Some(total), "{bar:30} {percent} %, {msg}, {eta} left", "{spinner} {msg}")
+    }
+
     fn new(total: Option<u64>, known: &str, unknown: &str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self { bar: ProgressBar::hidden() };

@@ -241,9 +241,12 @@ pub fn refuse_file(dir: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// What an operator should know. Consensus tells each of its steps; managers tell what comes of them.
+const LOG: &str = "info,openraft=off";
+
 /// Logs to standard error, whether anybody reads it or not: as `FAWN_LOG` says (`debug`, `fawn_node=trace`, …), else what an operator should know.
 pub fn log_to_standard_error() {
-    let filter = EnvFilter::try_from_env("FAWN_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_env("FAWN_LOG").unwrap_or_else(|_| EnvFilter::new(LOG));
     let terminal = std::io::stderr().is_terminal();
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Log).with_ansi(terminal).init();
 }

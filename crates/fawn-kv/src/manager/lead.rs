@@ -351,7 +351,7 @@ impl Manager {
             // Both that were merged have to be told of at once.
             let same = over.ranges.first().map(|range| &self.state.ranges[range].came_of[..]);
             self.tell(over.attempt, same.unwrap_or(&[]), &over.ranges, member, effects);
-        } else if id < self.state.next_range || planted(Bug::DropUnknown) {
+        } else if (id < self.state.next_range && !self.state.may_be_lost(id)) || planted(Bug::DropUnknown) {
             self.drop_range(member, id, Epoch(u32::MAX), effects);
         }
     }

@@ -4,6 +4,7 @@
 //!
 //! * [`State`]: what is decided: a deterministic state machine, fed by an ordered log of [`Command`]s.
 //! * [`Manager`]: what its leader does: hears nodes, grants leases, plans changes and drives them to their end.
+//! * `recovered`: going on after decisions that were lost.
 //! * `foresee`: what would change if nodes left.
 //! * `snapshot`: the bytes of both, as managers keep them.
 //! * [`Wedges`]: which front-end owns which wedge of the key space, and how it passes to another.
@@ -13,12 +14,14 @@ mod foresee;
 mod lead;
 mod lease;
 mod plan;
+mod recovered;
 mod settings;
 mod snapshot;
 mod state;
 mod wedges;
 
 pub use lead::{Effects, Manager};
+pub use recovered::Waits;
 pub use settings::{
     Leases, MOST_LEASE_US, MOST_REPLICAS, MOST_VIRTUAL_IDS, Settings, SettingsError, check_virtual_ids,
 };

@@ -221,6 +221,8 @@ pub struct State {
     pub changes: u64,
     /// Ranges from this one on are still to come.
     pub next_range: RangeId,
+    /// Numbers that may have been given to ranges by decisions that are lost: from each first one up to the second.
+    pub lost_ranges: Vec<(RangeId, RangeId)>,
     /// The front-ends and what they own.
     pub wedges: Wedges,
 }
@@ -249,6 +251,7 @@ impl State {
             by_change: BTreeSet::new(),
             changes: 0,
             next_range: RangeId(1),
+            lost_ranges: Vec::new(),
             wedges: Wedges::default(),
         };
         state.add_range(Chain::none(Interval::ALL), Vec::new());

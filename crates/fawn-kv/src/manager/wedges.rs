@@ -55,6 +55,14 @@ impl Wedges {
         self.fronts.get(&member.front).is_some_and(|(incarnation, _)| *incarnation == member.incarnation)
     }
 
+    pub(super) fn fronts_mut(&mut self) -> impl Iterator<Item = &mut (Incarnation, u64)> {
+        self.fronts.values_mut()
+    }
+
+    pub(super) fn wedges_mut(&mut self) -> impl Iterator<Item = &mut Wedge> {
+        self.wedges.iter_mut()
+    }
+
     fn is_given(&self, front: FrontId, nonce: u64) -> bool {
         self.fronts.get(&front).is_some_and(|(_, given_to)| *given_to == nonce)
     }

@@ -15,23 +15,66 @@ use fawn_ring::Secret;
 /// A member that was heard within this lives: no other directory gets its name.
 const ALIVE_US: u64 = 5_000_000;
 
+/// Newcomers that wait for somebody to lead, at most.
+const MOST_WAITING: usize = 1024;
+
+/// A process that asks to be a member, or to go on as one.
+#[derive(Debug)]
+pub struct Newcomer {
+    /// Over which link.
+    pub link: LinkId,
+    /// What it says of itself.
+    pub who: Enrolment,
+    /// The cluster of its directory.
+    pub cluster: Option<ClusterId>,
+    /// Where the keys of its directory lie.
+    pub secret: Option<Secret>,
+}
+
 impl Driver {
-    /// A newcomer asks to be a member, or to go on as one.
-    pub(super) fn enrol(&mut self, link: LinkId, who: Enrolment, cluster: Option<ClusterId>, secret: Option<Secret>) {
-        let Some(term) = self.led.filter(|_| self.facts.begun.is_some()) else {
-            self.table.say(link, &self.leads_control());
-            self.table.say(link, &Control::Roster(self.facts.roster.clone()));
+    /// A newcomer asks.
+    pub(super) fn newcomer(&mut self, newcomer: Newcomer) {
+        if self.newcomers.len() < MOST_WAITING {
+            self.newcomers.push(newcomer);
+        }
+        self.look_at_newcomers();
+    }
+
+    /// Newcomers are taken by whoever leads; while nobody does, they wait.
+    pub(super) fn look_at_newcomers(&mut self) {
+        if self.newcomers.is_empty() {
             return;
-        };
+        }
+        if let Some(term) = self.led.filter(|_| self.facts.begun.is_some() && self.has_majority()) {
+            for newcomer in std::mem::take(&mut self.newcomers) {
+                self.enrol(term, newcomer);
+            }
+        } else if self.said.1.is_some_and(|leader| leader != self.me.id) {
+            for Newcomer { link, .. } in std::mem::take(&mut self.newcomers) {
+                self.table.say(link, &self.leads_control());
+                self.table.say(link, &Control::Roster(self.facts.roster.clone()));
+                self.table.close(link);
+            }
+        }
+    }
+
+    /// Says why, and nothing more.
+    fn refuse(&mut self, link: LinkId, why: String) {
+        self.table.say(link, &Control::Refused { why });
+        self.table.close(link);
+    }
+
+    fn enrol(&mut self, term: u64, newcomer: Newcomer) {
+        let Newcomer { link, who, cluster, secret } = newcomer;
         if let Err(why) = self.may_enrol(link, &who, cluster, secret.as_ref()) {
-            return self.table.say(link, &Control::Refused { why });
+            return self.refuse(link, why);
         }
         let mut decisions = Vec::new();
         if self.facts.secret.is_none() {
             let drawn = secret.map_or_else(|| random().map(Secret), Ok);
             match drawn {
                 Ok(secret) => decisions.push(Decision::Secret(secret)),
-                Err(error) => return self.table.say(link, &Control::Refused { why: error.to_string() }),
+                Err(error) => return self.refuse(link, error.to_string()),
             }
         }
         let name = who.name.clone();
@@ -43,12 +86,13 @@ impl Driver {
         decisions.push(Decision::Roster(Change::Enrol(who)));
         let (group, tasks) = (self.group.clone(), self.tasks.clone());
         tokio::spawn(async move {
-            let event = match group.client_write(Proposal { term, decisions }).await {
-                Ok(_) => Event::Enrolled { link, name },
-                Err(error) => {
-                    let why = format!("the managers cannot decide on {name} now ({error}): try again");
-                    Event::Say { link, control: Box::new(Control::Refused { why }) }
-                }
+            let undecided = group.client_write(Proposal { term, decisions }).await.err();
+            let event = match undecided {
+                None => Event::Enrolled { link, name },
+                Some(error) => Event::NotEnrolled {
+                    link,
+                    why: format!("the managers cannot decide on {name} now ({error}): try again"),
+                },
             };
             let _ = tasks.send(event);
         });
@@ -104,6 +148,11 @@ impl Driver {
         })
     }
 
+    /// What a newcomer has waited for is not decided.
+    pub(super) fn not_enrolled(&mut self, link: LinkId, why: String) {
+        self.refuse(link, why);
+    }
+
     /// What a newcomer has waited for is decided.
     pub(super) fn enrolled(&mut self, link: LinkId, name: &str) {
         let member = self.facts.roster.members.get(name);
@@ -117,7 +166,7 @@ impl Driver {
                 roster: self.facts.roster.clone(),
             }),
             // Another was quicker, or another leads.
-            _ => Control::Refused { why: format!("the managers have not taken {name}: try again") },
+            _ => return self.refuse(link, format!("the managers have not taken {name}: try again")),
         };
         self.table.say(link, &control);
     }

@@ -45,6 +45,9 @@ const TICK: Duration = Duration::from_millis(10);
 /// The same, while all is as it should be.
 const SLOW_TICK: Duration = Duration::from_millis(50);
 
+/// A leader that has heard no majority for so long answers nobody.
+const MAJORITY: Duration = Duration::from_secs(3);
+
 /// A majority that has not answered for so long is asked again.
 const CHECK: Duration = Duration::from_secs(2);
 
@@ -59,6 +62,8 @@ enum Event {
     Wrote { term: u64 },
     /// What a newcomer has waited for is decided, or was not.
     Enrolled { link: LinkId, name: String },
+    /// The same: it will not be, and why.
+    NotEnrolled { link: LinkId, why: String },
     /// What is to be said.
     Say { link: LinkId, control: Box<Control> },
 }
@@ -102,6 +107,7 @@ pub struct Driver {
     said: (u64, Option<ManagerId>),
     table: Table,
     seats: BTreeMap<SeatId, Seat>,
+    newcomers: Vec<enrol::Newcomer>,
     heard: Heard,
     proposals: Proposals,
     questions: Questions,
@@ -134,6 +140,7 @@ impl Driver {
             said: (0, None),
             table: Table::default(),
             seats: BTreeMap::new(),
+            newcomers: Vec::new(),
             heard,
             proposals: Proposals::default(),
             questions: Questions::default(),
@@ -219,6 +226,16 @@ impl Driver {
                 // The log's machine has read it before.
                 Err(error) => crate::consensus::log::give_up(&error),
             },
+            Decision::Recovered { lost, waits } => {
+                if let Some((manager, begun)) = self.manager.take().zip(self.facts.begun) {
+                    let mut state = manager.state().clone();
+                    state.recovered(*lost, *waits);
+                    self.manager = Some(Manager::restored(self.timing, state, begun.cluster));
+                    if self.leads() {
+                        self.with_manager(|manager, now_us, _| manager.lead(now_us, true));
+                    }
+                }
+            }
             Decision::Begin(_) | Decision::Secret(_) | Decision::Roster(_) => {}
         }
         if self.facts.roster.number != before {
@@ -307,6 +324,7 @@ impl Driver {
             Event::Wrote { term } if self.led == Some(term) => self.proposals.written(),
             Event::Checked { .. } | Event::Wrote { .. } => {}
             Event::Enrolled { link, name } => self.enrolled(link, &name),
+            Event::NotEnrolled { link, why } => self.not_enrolled(link, why),
             Event::Say { link, control } => self.table.say(link, &control),
         }
     }
@@ -386,6 +404,7 @@ impl Driver {
 
     /// Begins what waits: the next entry of the log, and the next question whether this member leads.
     fn go_on(&mut self) {
+        self.look_at_newcomers();
         let Some(term) = self.led else { return };
         if let Some(decisions) = self.proposals.next() {
             let (group, tasks) = (self.group.clone(), self.tasks.clone());
@@ -403,6 +422,13 @@ impl Driver {
                 let _ = tasks.send(Event::Checked { term, questions, led });
             });
         }
+    }
+
+    /// Whether a majority has answered lately. A leader that was cut off believes that it leads, and knows nothing new.
+    fn has_majority(&self) -> bool {
+        let metrics = self.group.metrics();
+        let since_ms = metrics.borrow().millis_since_quorum_ack;
+        since_ms.is_none_or(|ms| ms < MAJORITY.as_millis() as u64)
     }
 
     /// Who is in the group.

@@ -29,7 +29,7 @@ fn seat_of(node: NodeId) -> SeatId {
 impl Driver {
     /// An operator asks.
     pub(super) fn ask(&mut self, link: LinkId, number: u64, question: Question) {
-        let Some(term) = self.led.filter(|_| self.manager.is_some()) else {
+        let Some(term) = self.led.filter(|_| self.manager.is_some() && self.has_majority()) else {
             let leader = self.said.1.filter(|leader| *leader != self.me.id);
             let leader = leader.and_then(|leader| self.address_of(leader));
             return self.answer(link, number, Answer::NotLeader { leader });

@@ -1,6 +1,7 @@
 //! What is said over links.
 
 use super::Driver;
+use super::enrol::Newcomer;
 use crate::clock::now_us;
 use crate::links::listen::LinkEvent;
 use crate::links::table::{LinkId, Peer, may_be};
@@ -65,7 +66,9 @@ impl Driver {
                     peer.outbox.say(&Control::Roster(self.facts.roster.clone()));
                 }
             }
-            (Control::Enrol { who, cluster, secret }, Party::Newcomer) => self.enrol(link, who, cluster, secret),
+            (Control::Enrol { who, cluster, secret }, Party::Newcomer) => {
+                self.newcomer(Newcomer { link, who, cluster, secret });
+            }
             (Control::Figures(figures), Party::Seat(seat)) if figures.seat == seat => {
                 let known = self.seats.entry(seat).or_default();
                 known.heard_us = Some(now_us());

@@ -97,8 +97,8 @@ fn who_cannot_be_a_member_is_told_why() {
     let mut seat = Seat::join(|party| local(&manager, party), "a", 1);
     let life = seat.live(77);
     seat.lease(life.incarnation);
-    let mut newcomer = local(&manager, Party::Newcomer);
-    let mut why = |who: &Enrolment, cluster, secret| refused(newcomer.enrol_with(who, cluster, secret));
+    let enrol = |who: &Enrolment, cluster, secret| local(&manager, Party::Newcomer).enrol(who, cluster, secret);
+    let why = |who: &Enrolment, cluster, secret| refused(enrol(who, cluster, secret));
     let (a, b) = (enrolment("a", 1), enrolment("b", 2));
     assert!(
         why(&Enrolment { directory: [9; 16], ..a.clone() }, None, None).contains("a lives, with another directory")
@@ -109,22 +109,21 @@ fn who_cannot_be_a_member_is_told_why() {
     assert!(why(&Enrolment { virtual_ids: 1025, ..b.clone() }, None, None).contains("not 1025"));
     assert!(why(&enrolment("b", 1), None, None).contains("the address of a already"));
     let (cluster, secret) = (Some(seat.enrolled.cluster), Some(seat.enrolled.secret));
-    let again = enrolled(newcomer.enrol_with(&a, cluster, secret));
+    let again = enrolled(enrol(&a, cluster, secret));
     assert_eq!(again.first, SeatId(1), "whoever is a member goes on as one");
-    assert_eq!(enrolled(newcomer.enrol(&b)).first, SeatId(2));
+    assert_eq!(enrolled(enrol(&b, None, None)).first, SeatId(2));
     let other = Enrolment { directory: [9; 16], ..b };
-    assert!(refused(newcomer.enrol(&other)).contains("b lives"), "it was enrolled just now");
+    assert!(refused(enrol(&other, None, None)).contains("b lives"), "it was enrolled just now");
 }
 
 #[test]
 fn the_first_member_that_has_keys_says_where_they_lie() {
     let dir = tempfile::tempdir().unwrap();
     let manager = start(Options::new(dir.path())).unwrap();
-    let mut newcomer = local(&manager, Party::Newcomer);
+    let enrol = |who: &Enrolment, secret| enrolled(local(&manager, Party::Newcomer).enrol(who, None, secret));
     let secret = Secret([7; 32]);
-    let first = enrolled(newcomer.enrol_with(&enrolment("a", 1), None, Some(secret)));
-    assert_eq!(first.secret, secret);
-    assert_eq!(enrolled(newcomer.enrol(&enrolment("b", 2))).secret, secret);
+    assert_eq!(enrol(&enrolment("a", 1), Some(secret)).secret, secret);
+    assert_eq!(enrol(&enrolment("b", 2), None).secret, secret);
 }
 
 #[test]

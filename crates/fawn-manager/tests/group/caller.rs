@@ -143,31 +143,18 @@ impl Caller {
         panic!("it does not lead")
     }
 
-    /// Enrols, once it leads.
-    pub fn enrol(&mut self, who: &Enrolment) -> Control {
-        self.enrol_with(who, None, None)
-    }
-
-    pub fn enrol_with(
-        &mut self,
-        who: &Enrolment,
-        cluster: Option<ClusterId>,
-        secret: Option<fawn_ring::Secret>,
-    ) -> Control {
-        let until = Instant::now() + LONG;
-        while Instant::now() < until {
-            self.say(&Control::Enrol { who: who.clone(), cluster, secret });
-            let said = self.wait(|frame| match frame {
-                Frame::Control(Control::Roster(_)) => Some(None),
-                Frame::Control(said @ (Control::Enrolled(_) | Control::Refused { .. })) => Some(Some(said)),
-                _ => None,
-            });
-            match said {
-                Some(said) => return said,
-                None => std::thread::sleep(Duration::from_millis(20)),
+    /// Asks to be a member; the answer, which is a `Leads` where another is to be asked.
+    pub fn enrol(mut self, who: &Enrolment, cluster: Option<ClusterId>, secret: Option<fawn_ring::Secret>) -> Control {
+        self.say(&Control::Enrol { who: who.clone(), cluster, secret });
+        let mut last = None;
+        while let Some(frame) = self.hear(LONG) {
+            match frame {
+                Frame::Control(said @ (Control::Enrolled(_) | Control::Refused { .. })) => return said,
+                Frame::Control(said @ Control::Leads { .. }) => last = Some(said),
+                _ => {}
             }
         }
-        panic!("nobody enrols it")
+        last.expect("it says something")
     }
 }
 
@@ -206,7 +193,7 @@ pub struct Seat {
 impl Seat {
     /// Enrols and calls.
     pub fn join(mut dial: impl FnMut(Party) -> Caller, name: &str, port: u16) -> Self {
-        let Control::Enrolled(enrolled) = dial(Party::Newcomer).enrol(&enrolment(name, port)) else {
+        let Control::Enrolled(enrolled) = dial(Party::Newcomer).enrol(&enrolment(name, port), None, None) else {
             panic!("{name} is refused")
         };
         Self { link: dial(Party::Seat(enrolled.first)), id: enrolled.first, enrolled }

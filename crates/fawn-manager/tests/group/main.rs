@@ -4,3 +4,5 @@
 
 mod alone;
 mod caller;
+mod storage;
+mod three;

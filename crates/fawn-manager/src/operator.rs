@@ -1,0 +1,107 @@
+//! Asking managers, for programs that wait for the answer.
+
+use crate::links::dial::Dialler;
+use crate::links::stream::{Secure, read_frame};
+use fawn_kv::link::frame::put_control;
+use fawn_kv::link::{Control, Frame, Frames, Party};
+use fawn_kv::status::{Answer, Question};
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::watch;
+
+/// Between two rounds of tries.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorError {
+    /// No address is known.
+    #[error("no manager is named: say where one listens")]
+    Nobody,
+    /// None of the managers has answered in time.
+    #[error("no manager that leads has answered within {time:?}; the last try: {last}")]
+    NoAnswer {
+        /// How long it was tried.
+        time: Duration,
+        /// What came of the last try.
+        last: String,
+    },
+    /// The system refuses something.
+    #[error("cannot ask the managers: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Asks whichever manager leads.
+#[derive(Debug)]
+pub struct Operator {
+    addresses: Vec<String>,
+    dialler: Dialler,
+    time: Duration,
+}
+
+impl Operator {
+    /// One that tries these addresses in turn, for so long in all.
+    pub fn new(addresses: Vec<String>, secure: Option<Arc<dyn Secure>>, time: Duration) -> Self {
+        let (_, cluster) = watch::channel(None);
+        Self { addresses, dialler: Dialler { from: Party::Operator, cluster, secure }, time }
+    }
+
+    /// Asks, and waits for the answer, which is never [`Answer::NotLeader`].
+    ///
+    /// # Errors
+    /// [`OperatorError`]. What was asked may be done all the same.
+    pub fn ask(&self, question: &Question) -> Result<Answer, OperatorError> {
+        if self.addresses.is_empty() {
+            return Err(OperatorError::Nobody);
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(self.find(question))
+    }
+
+    async fn find(&self, question: &Question) -> Result<Answer, OperatorError> {
+        let end = Instant::now() + self.time;
+        let mut hint = None;
+        let mut last = String::new();
+        loop {
+            let addresses: Vec<String> = hint.take().into_iter().chain(self.addresses.iter().cloned()).collect();
+            for address in addresses {
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(OperatorError::NoAnswer { time: self.time, last });
+                }
+                let asked = tokio::time::timeout(left, ask_at(&self.dialler, &address, question)).await;
+                match asked.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+                    Ok(Answer::NotLeader { leader: Some(leader) }) => {
+                        last = format!("{address} says that {leader} leads");
+                        hint = Some(leader);
+                        break;
+                    }
+                    Ok(Answer::NotLeader { leader: None }) => last = format!("{address} knows of none that leads"),
+                    Ok(answer) => return Ok(answer),
+                    Err(error) => last = format!("{address}: {error}"),
+                }
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+}
+
+/// Asks the manager at an address.
+///
+/// # Errors
+/// Nobody answers there, or not as a manager does.
+pub async fn ask_at(dialler: &Dialler, address: &str, question: &Question) -> io::Result<Answer> {
+    let mut link = dialler.dial(address, None).await?;
+    let mut frame = Vec::new();
+    put_control(&mut frame, &Control::Ask { number: 1, question: question.clone() });
+    link.stream.write_all(&frame).await?;
+    loop {
+        if let Frame::Control(Control::Answer { answer, .. }) =
+            read_frame(&mut link.stream, &mut link.rest, Frames::trusted()).await?
+        {
+            return Ok(answer);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a member keeps: the consensus library's own tests, and damage.
+
+use crate::caller::{Caller, enrolment, greeting};
+use fawn_kv::ids::{ClusterId, Rules};
+use fawn_kv::link::{Control, Party};
+use fawn_kv::manager::{Command, Leases, Settings};
+use fawn_manager::consensus::machine::{self, SnapshotError};
+use fawn_manager::consensus::types::{StorageError, Types};
+use fawn_manager::consensus::{LogStore, Machine};
+use fawn_manager::decided::{Begun, Decided, Decision};
+use fawn_manager::{ManagerError, Options, directory, sealed, start};
+use fawn_ring::{MachineId, NodeId, Secret};
+use openraft::testing::{StoreBuilder, Suite};
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+struct Stores;
+
+impl StoreBuilder<Types, LogStore, Machine, TempDir> for Stores {
+    async fn build(&self) -> Result<(TempDir, LogStore, Machine), StorageError> {
+        let dir = tempfile::tempdir().unwrap();
+        let store = directory::open(dir.path()).unwrap();
+        let (news, _) = mpsc::unbounded_channel();
+        let machine = Machine::open(store.clone(), news).unwrap();
+        Ok((dir, store, machine))
+    }
+}
+
+#[test]
+fn the_store_is_what_the_consensus_library_asks_for() {
+    Suite::test_all(Stores).unwrap();
+}
+
+/// A cluster with a node.
+fn decided() -> Decided {
+    let settings = Settings { replicas: 3, first_nodes: 1, rules: Rules::default(), leases: Leases::default() };
+    let mut decided = Decided::default();
+    let (node, machine) = (NodeId(1), MachineId(1));
+    let register = Command::Register { node, nonce: 5, machine, domain: None, virtual_ids: 1 };
+    let decisions = [
+        Decision::Begin(Begun { cluster: ClusterId([3; 16]), settings, wedges: 8 }),
+        Decision::Secret(Secret([4; 32])),
+        Decision::command(&register),
+    ];
+    for decision in decisions {
+        assert!(decided.apply(&decision).unwrap());
+        assert!(!decided.apply(&decision).unwrap(), "only the first counts");
+    }
+    decided
+}
+
+#[test]
+fn a_snapshot_that_was_changed_or_cut_is_refused() {
+    let bytes = machine::encode(&decided());
+    assert_eq!(machine::decode(&bytes).unwrap(), decided());
+    for at in 0..bytes.len() * 8 {
+        let mut bytes = bytes.clone();
+        bytes[at / 8] ^= 1 << (at % 8);
+        assert!(matches!(machine::decode(&bytes), Err(SnapshotError::Sealed(_))), "bit {at}");
+    }
+    for length in 0..bytes.len() {
+        assert!(machine::decode(&bytes[..length]).is_err(), "{length} bytes");
+    }
+    let other = sealed::seal(&vec![9_u8; 40]);
+    assert!(machine::decode(&other).is_err(), "sealed, and no state");
+}
+
+#[test]
+fn a_manager_does_not_start_from_a_log_that_was_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let secret = [0xA7; 32];
+    {
+        let manager = start(Options::new(dir.path())).unwrap();
+        let newcomer = Caller::call(manager.connect().unwrap(), greeting(Party::Newcomer)).unwrap();
+        let said = newcomer.enrol(&enrolment("a", 1), None, Some(Secret(secret)));
+        assert!(matches!(said, Control::Enrolled(_)), "{said:?}");
+    }
+    directory::open(dir.path()).unwrap();
+    let path = dir.path().join("manager.redb");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let places: Vec<usize> = (0..bytes.len() - 32).filter(|at| bytes[*at..*at + 32] == secret).collect();
+    assert!(!places.is_empty(), "it is kept as it is");
+    for at in places {
+        bytes[at + 5] ^= 16;
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let refused = directory::open(dir.path()).unwrap_err();
+    assert!(matches!(refused, ManagerError::Kept { .. }), "{refused}");
+}

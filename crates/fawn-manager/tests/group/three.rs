@@ -1,0 +1,268 @@
+//! A group of three, in one process.
+
+use crate::caller::{Caller, LONG, Seat, enrolment, until};
+use fawn_kv::ids::Incarnation;
+use fawn_kv::link::{Control, ManagerId, Party};
+use fawn_kv::manager::Waits;
+use fawn_kv::status::{Answer, NewSettings, Question, Status};
+use fawn_manager::directory;
+use fawn_manager::{Operator, Options, Running, recover, start};
+use std::net::TcpListener;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Managers by their places; `None`: it does not run.
+struct Group {
+    dir: TempDir,
+    addresses: Vec<String>,
+    running: Vec<Option<Running>>,
+    snapshot_entries: u64,
+}
+
+/// Addresses that nobody else has now.
+fn addresses(count: usize) -> Vec<String> {
+    let sockets: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    sockets.iter().map(|socket| socket.local_addr().unwrap().to_string()).collect()
+}
+
+impl Group {
+    /// `count` that begin together, of so many that there may be.
+    fn start(count: usize, of: usize, snapshot_entries: u64) -> Self {
+        let running = (0..of).map(|_| None).collect();
+        let dir = tempfile::tempdir().unwrap();
+        let mut group = Self { dir, addresses: addresses(of), running, snapshot_entries };
+        let peers = group.addresses[..count].to_vec();
+        for place in 0..count {
+            group.run(place, &peers, &[]);
+        }
+        until("all are in the group", || group.status().managers.iter().filter(|one| one.is_voter).count() == count);
+        group
+    }
+
+    fn run(&mut self, place: usize, peers: &[String], join: &[String]) {
+        let dir = self.dir.path().join(place.to_string());
+        let options = Options {
+            listen: Some(self.addresses[place].clone()),
+            peers: peers.to_vec(),
+            join: join.to_vec(),
+            snapshot_entries: self.snapshot_entries,
+            ..Options::new(&dir)
+        };
+        self.running[place] = Some(start(options).unwrap());
+    }
+
+    /// As after a crash: it is gone at once.
+    fn stop(&mut self, place: usize) {
+        drop(self.running[place].take().unwrap());
+    }
+
+    fn ask(&self, question: &Question) -> Answer {
+        Operator::new(self.addresses.clone(), None, LONG).ask(question).unwrap()
+    }
+
+    fn status(&self) -> Status {
+        match self.ask(&Question::Status) {
+            Answer::Status(status) => *status,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn leader(&self) -> usize {
+        let status = self.status();
+        let leads = |one: &Option<Running>| one.as_ref().is_some_and(|one| one.id() == status.leader);
+        self.running.iter().position(leads).unwrap()
+    }
+
+    fn set_replicas(&self, replicas: u32) {
+        let new = NewSettings { replicas: Some(replicas), ..NewSettings::default() };
+        let deadline = std::time::Instant::now() + LONG;
+        // A leader that is deposed meanwhile says so.
+        while self.ask(&Question::Set(new)) != Answer::Done {
+            assert!(std::time::Instant::now() < deadline);
+        }
+    }
+
+    fn dial_leader(&self, from: Party) -> Caller {
+        Caller::dial(&self.addresses[self.leader()], from)
+    }
+}
+
+#[test]
+fn another_leads_when_the_leader_is_gone_and_knows_all_that_was_decided() {
+    let mut group = Group::start(3, 3, 1000);
+    let mut seat = Seat::join(|party| group.dial_leader(party), "a", 1);
+    let member = seat.live(7);
+    seat.lease(member.incarnation);
+    group.set_replicas(2);
+    let before = group.status();
+    let leader = group.leader();
+    group.stop(leader);
+    let after = group.status();
+    assert!(after.term > before.term && after.leader != before.leader);
+    assert_eq!((after.cluster, after.settings), (before.cluster, before.settings));
+    assert_eq!(after.roster.members, before.roster.members);
+    // The seat goes on there, in the life that it has.
+    let mut link = group.dial_leader(Party::Seat(seat.id));
+    std::mem::swap(&mut seat.link, &mut link);
+    seat.lease(member.incarnation);
+    group.run(leader, &[], &[]);
+    until("it is heard again", || group.status().managers.iter().all(|one| one.lag == Some(0)));
+}
+
+#[test]
+fn without_a_majority_nothing_is_decided_and_nobody_has_a_lease() {
+    let mut group = Group::start(3, 3, 1000);
+    let mut seat = Seat::join(|party| group.dial_leader(party), "a", 1);
+    let member = seat.live(7);
+    seat.lease(member.incarnation);
+    let leader = group.leader();
+    for place in (0..3).filter(|place| *place != leader) {
+        group.stop(place);
+    }
+    // What was asked before they were gone may still be answered.
+    while seat.link.hear(Duration::from_millis(500)).is_some() {}
+    let beat = fawn_kv::message::Message::Heartbeat {
+        cluster: seat.enrolled.cluster,
+        member,
+        nonce: 900,
+        reports: Vec::new(),
+        silent: Vec::new(),
+    };
+    seat.link.send(fawn_kv::ids::Address::Node(seat.node()), &beat);
+    let end = std::time::Instant::now() + Duration::from_secs(2);
+    while let Some(frame) = seat.link.hear(end.saturating_duration_since(std::time::Instant::now())) {
+        let is_lease =
+            matches!(frame, fawn_kv::link::Frame::Message { message: fawn_kv::message::Message::Lease { .. }, .. });
+        assert!(!is_lease, "a lease without a majority");
+    }
+    for place in (0..3).filter(|place| *place != leader) {
+        group.run(place, &[], &[]);
+    }
+    group.status();
+}
+
+#[test]
+fn all_start_again_with_what_was_decided() {
+    let mut group = Group::start(3, 3, 1000);
+    let mut seat = Seat::join(|party| group.dial_leader(party), "a", 1);
+    seat.live(7);
+    let before = group.status();
+    (0..3).for_each(|place| group.stop(place));
+    (0..3).for_each(|place| group.run(place, &[], &[]));
+    let after = group.status();
+    assert_eq!((after.cluster, &after.roster.members), (before.cluster, &before.roster.members));
+    assert_eq!(after.seats[0].incarnation, Some(Incarnation(1)));
+}
+
+#[test]
+fn who_joins_late_or_restarts_begins_with_a_snapshot() {
+    let mut group = Group::start(1, 2, 20);
+    Seat::join(|party| group.dial_leader(party), "a", 1);
+    for round in 0..100 {
+        group.set_replicas(1 + round % 5);
+    }
+    let roster = group.status().roster;
+    group.stop(0);
+    group.run(0, &[], &[]);
+    assert_eq!(group.status().settings.replicas, 5);
+    let first = group.addresses[0].clone();
+    group.run(1, &[], &[first]);
+    until("it is in the group", || group.status().managers.iter().filter(|one| one.is_voter).count() == 2);
+    // What the second knows it tells once it leads, alone in the group.
+    let out = group.running[0].as_ref().unwrap().id();
+    until("the first is out", || group.ask(&Question::RemoveManager { id: out }) == Answer::Done);
+    group.stop(0);
+    group.stop(1);
+    let store = directory::open(&group.dir.path().join("1")).unwrap();
+    assert!(store.snapshot().unwrap().is_some(), "it was sent a snapshot");
+    assert!(store.all().unwrap().len() < 90, "and not all entries");
+    drop(store);
+    group.run(1, &[], &[]);
+    let after = group.status();
+    assert_eq!((after.settings.replicas, &after.roster.members), (5, &roster.members));
+    until("the roster knows", || group.status().roster.managers.len() == 1);
+}
+
+#[test]
+fn managers_come_and_go_while_it_serves() {
+    let mut group = Group::start(1, 4, 1000);
+    let first = group.addresses[0].clone();
+    for place in 1..4 {
+        group.run(place, &[], std::slice::from_ref(&first));
+    }
+    until("four are in the group", || group.status().managers.iter().filter(|one| one.is_voter).count() == 4);
+    until("the roster says where", || group.status().roster.managers.len() == 4);
+    let Answer::Refused(why) = group.ask(&Question::RemoveManager { id: ManagerId(1) }) else { panic!("who?") };
+    assert!(why.contains("there is no manager 1"), "{why}");
+    let leader = group.leader();
+    let gone = group.running[leader].as_ref().unwrap().id();
+    until("the leader is out", || {
+        matches!(group.ask(&Question::RemoveManager { id: gone }), Answer::Done)
+            || group.status().managers.iter().all(|one| one.id != gone)
+    });
+    group.stop(leader);
+    until("three are left", || group.status().managers.iter().filter(|one| one.is_voter).count() == 3);
+}
+
+#[test]
+fn a_manager_that_has_lost_its_directory_takes_the_place_of_the_one_that_it_was() {
+    let mut group = Group::start(3, 3, 1000);
+    let lost = (group.leader() + 1) % 3;
+    let before = group.running[lost].as_ref().unwrap().id();
+    group.stop(lost);
+    std::fs::remove_dir_all(group.dir.path().join(lost.to_string())).unwrap();
+    let peers = group.addresses.clone();
+    // Started as at first: it finds that there is a group.
+    group.run(lost, &peers, &[]);
+    let now = group.running[lost].as_ref().unwrap().id();
+    assert_ne!(before, now);
+    until("it is in the group, and the one that it was is not", || {
+        let managers = group.status().managers;
+        managers.len() == 3 && managers.iter().all(|one| one.is_voter && one.id != before)
+    });
+}
+
+#[test]
+fn one_that_is_left_goes_on_alone_and_takes_others_in() {
+    let mut group = Group::start(3, 4, 1000);
+    let mut seat = Seat::join(|party| group.dial_leader(party), "a", 1);
+    let (member, secret) = (seat.live(7), seat.enrolled.secret);
+    let before = group.status();
+    let left = (group.leader() + 1) % 3;
+    (0..3).for_each(|place| group.stop(place));
+    let dir = group.dir.path().join(left.to_string());
+    let recovered = recover(&dir, Waits::ForAll).unwrap();
+    assert_eq!((&recovered.address, recovered.others.len()), (&group.addresses[left], 2));
+    group.run(left, &[], &[]);
+    let after = group.status();
+    assert_eq!((after.cluster, after.settings), (before.cluster, before.settings));
+    assert_eq!(after.roster.members, before.roster.members);
+    assert!(after.term > before.term + 1000 && after.managers.len() == 1);
+    // The life that the seat had is over, and the next has a number that none had.
+    let mut seat = Seat::join(|party| group.dial_leader(party), "a", 1);
+    assert_eq!(seat.enrolled.secret, secret);
+    let next = seat.live(8);
+    assert!(next.incarnation.0 > member.incarnation.0 + 1000);
+    seat.lease(next.incarnation);
+    let address = group.addresses[left].clone();
+    group.run(3, &[], &[address]);
+    until("another is in the group", || group.status().managers.iter().filter(|one| one.is_voter).count() == 2);
+    until("the roster has no other", || group.status().roster.managers.len() == 2);
+}
+
+#[test]
+fn what_is_no_manager_cannot_be_recovered_and_what_runs_neither() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(recover(dir.path(), Waits::ForAll).unwrap_err().to_string().contains("no manager's log"));
+    let _running = start(Options::new(dir.path())).unwrap();
+    assert!(recover(dir.path(), Waits::ForAll).unwrap_err().to_string().contains("in use"));
+}
+
+#[test]
+fn a_newcomer_that_asks_the_wrong_one_is_told_who_leads() {
+    let group = Group::start(3, 3, 1000);
+    let leader = group.leader();
+    let other = Caller::dial(&group.addresses[(leader + 1) % 3], Party::Newcomer);
+    let said = other.enrol(&enrolment("a", 1), None, None);
+    assert!(matches!(said, Control::Leads { leader: Some(id), .. } if id == group.status().leader), "{said:?}");
+}

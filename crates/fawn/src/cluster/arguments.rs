@@ -1,0 +1,283 @@
+//! Arguments of the commands about a cluster.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use fawn_kv::ids::Ack;
+
+use crate::node::RunArguments;
+use crate::values::Span;
+
+/// Where managers listen by default.
+const MANAGER: &str = "127.0.0.1:7400";
+
+/// How to reach the managers.
+#[derive(Clone, Debug, Args)]
+pub struct ManagersArguments {
+    /// Managers to ask, one or more of them: ADDR:PORT,ADDR:PORT
+    #[arg(long = "manager", value_name = "ADDR", env = "FAWN_MANAGER", default_value = MANAGER, value_delimiter = ',')]
+    pub managers: Vec<String>,
+    /// Give up when none that leads has answered for this long
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    pub timeout: Span,
+}
+
+/// When the members of a chain acknowledge a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ChainAck {
+    /// When every member has synced it
+    Durable,
+    /// When every member has it in memory
+    Replicated,
+}
+
+impl From<ChainAck> for Ack {
+    fn from(ack: ChainAck) -> Self {
+        match ack {
+            ChainAck::Durable => Self::Durable,
+            ChainAck::Replicated => Self::Replicated,
+        }
+    }
+}
+
+/// Arguments of `fawn manager`.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Once it takes calls, one line `fawn: manager ID ready on ADDR:PORT` goes to standard output; the log goes to standard error.
+
+A group of one begins by itself. To begin with several, start each with the same --peers; all have to be there once. To \
+add one later, start it with an empty --dir and --join. A manager whose directory is lost comes back the same way: it \
+takes the place of the one that had its address.
+
+The settings below count when the cluster begins; later ones are set with `fawn cluster set`."
+)]
+pub struct ManagerArguments {
+    #[command(subcommand)]
+    pub command: Option<ManagerCommand>,
+    #[command(flatten)]
+    pub run: RunManagerArguments,
+}
+
+/// Arguments of a manager that runs.
+#[derive(Debug, Args)]
+pub struct RunManagerArguments {
+    /// Directory of its log; made when it does not exist
+    #[arg(long, value_name = "DIR", env = "FAWN_MANAGER_DIR", default_value = "./fawn-manager")]
+    pub dir: PathBuf,
+    /// Address to listen on; port 0 takes a free port
+    #[arg(long, value_name = "ADDR:PORT", env = "FAWN_MANAGER_LISTEN", default_value = MANAGER)]
+    pub listen: String,
+    /// Address at which others reach it [default: where it listens]
+    #[arg(long, value_name = "ADDR:PORT", env = "FAWN_MANAGER_ADVERTISE")]
+    pub advertise: Option<String>,
+    /// All managers that the group is to begin with, this one too
+    #[arg(long, value_name = "ADDR", env = "FAWN_MANAGER_PEERS", value_delimiter = ',', conflicts_with = "join")]
+    pub peers: Vec<String>,
+    /// Managers of a group that it is to join
+    #[arg(long, value_name = "ADDR", env = "FAWN_MANAGER_JOIN", value_delimiter = ',')]
+    pub join: Vec<String>,
+    /// Members that each chain is to have
+    #[arg(long, value_name = "N", env = "FAWN_REPLICAS", default_value_t = 3)]
+    pub replicas: u32,
+    /// When a write is answered
+    #[arg(long, value_name = "WHEN", env = "FAWN_CHAIN_ACK", default_value = "durable")]
+    pub ack: ChainAck,
+    /// A chain with fewer members takes no writes
+    #[arg(long, value_name = "N", env = "FAWN_MIN_WRITE_REPLICAS", default_value_t = 1)]
+    pub min_write_replicas: u8,
+    /// Let all members of a chain answer gets, not the last one alone
+    #[arg(long, env = "FAWN_SPREAD_READS")]
+    pub spread_reads: bool,
+    /// Listen beyond the loopback without TLS
+    #[arg(long, env = "FAWN_INSECURE")]
+    pub insecure: bool,
+}
+
+/// What is below `fawn manager`.
+#[derive(Debug, Subcommand)]
+pub enum ManagerCommand {
+    /// Take a manager into the group that runs at ADDR with an empty directory
+    Add(AddManagerArguments),
+    /// Take a manager out of the group
+    Remove(RemoveManagerArguments),
+    /// Go on with one manager alone after a majority of them is lost for good
+    Recover(RecoverArguments),
+}
+
+/// Arguments of `fawn manager add`.
+#[derive(Debug, Args)]
+pub struct AddManagerArguments {
+    #[command(flatten)]
+    pub managers: ManagersArguments,
+    /// Where it listens
+    #[arg(value_name = "ADDR:PORT")]
+    pub address: String,
+}
+
+/// Arguments of `fawn manager remove`.
+#[derive(Debug, Args)]
+pub struct RemoveManagerArguments {
+    #[command(flatten)]
+    pub managers: ManagersArguments,
+    /// Its address or its number, as `fawn status` has them
+    #[arg(value_name = "ADDR:PORT|ID")]
+    pub which: String,
+}
+
+/// Arguments of `fawn manager recover`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Use it only when more than half of the managers are lost for good, on the one that is left, or on the one of those left \
+whose log is longest (each prints how many entries it has). Stop it before. Afterwards start it as ever, and others with \
+an empty --dir and --join.
+
+What it keeps: the cluster, its keys, its members, and all that this manager had heard was decided. No number that may \
+have been given out by the lost ones is given out again: not a cas, not an epoch.
+
+What it costs: nodes begin new lives, and each range waits, for a lease at least, until every node that was in its chain \
+is back; with --do-not-wait one of them is enough, and what the others have beyond it is lost.
+
+What it cannot promise: decisions that only the lost ones had are gone. A range whose chain has no member any more that \
+this manager knew goes on from what these had: what was acknowledged since is lost. A range that was cut or joined to \
+another waits for ever; its nodes keep its data, and `fawn store dump` reads them. Members and settings that came last \
+have to be added again.
+
+Never start one of the lost managers again with its old directory: two groups of one cluster would contradict each other.")]
+pub struct RecoverArguments {
+    /// Directory of the manager that goes on; it must not run
+    #[arg(long, value_name = "DIR", env = "FAWN_MANAGER_DIR")]
+    pub dir: PathBuf,
+    /// Let ranges go on with any node of their chains that is back, and lose what the others have beyond it
+    #[arg(long)]
+    pub do_not_wait: bool,
+    /// The other managers are lost for good, or will be started with empty directories alone
+    #[arg(long, required = true)]
+    pub others_are_lost: bool,
+}
+
+/// Arguments of `fawn status`.
+#[derive(Debug, Args)]
+pub struct StatusArguments {
+    #[command(flatten)]
+    pub managers: ManagersArguments,
+    /// Print all that is known, as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Print it again and again
+    #[arg(long)]
+    pub watch: bool,
+    /// How often
+    #[arg(long, value_name = "DURATION", default_value = "1s", requires = "watch")]
+    pub every: Span,
+    /// Print each range, too
+    #[arg(long)]
+    pub ranges: bool,
+}
+
+/// Arguments of `fawn node`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct NodeArguments {
+    #[command(subcommand)]
+    pub command: Option<NodeCommand>,
+    #[command(flatten)]
+    pub run: RunArguments,
+}
+
+/// What is below `fawn node` beside running one.
+#[derive(Debug, Subcommand)]
+pub enum NodeCommand {
+    /// Let others have what a member has, so that it can be removed
+    Drain(DrainArguments),
+    /// Forget a member that is gone for good
+    Remove(RemoveArguments),
+}
+
+/// Arguments of `fawn node drain`.
+#[derive(Debug, Args)]
+pub struct DrainArguments {
+    #[command(flatten)]
+    pub managers: ManagersArguments,
+    /// The member, as `fawn status` has it
+    pub name: String,
+    /// It is to stay after all
+    #[arg(long)]
+    pub undo: bool,
+    /// Do not wait until it has nothing left that is needed
+    #[arg(long, conflicts_with = "undo")]
+    pub no_wait: bool,
+}
+
+/// Arguments of `fawn node remove`.
+#[derive(Debug, Args)]
+pub struct RemoveArguments {
+    #[command(flatten)]
+    pub managers: ManagersArguments,
+    /// The member, as `fawn status` has it
+    pub name: String,
+    /// Even if it lives or has what others lack, which is lost
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of `fawn rebalance`.
+#[derive(Debug, Args)]
+pub struct RebalanceArguments {
+    #[command(flatten)]
+    pub managers: ManagersArguments,
+    /// Print what would change; a cluster rebalances by itself
+    #[arg(long, required = true)]
+    pub dry_run: bool,
+    /// As if these members left
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub without: Vec<String>,
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `fawn cluster`.
+#[derive(Debug, Args)]
+pub struct ClusterArguments {
+    #[command(subcommand)]
+    pub command: ClusterCommand,
+}
+
+/// What is below `fawn cluster`.
+#[derive(Debug, Subcommand)]
+pub enum ClusterCommand {
+    /// Change settings while it serves; those that are not named stay
+    Set(SetClusterArguments),
+}
+
+/// Arguments of `fawn cluster set`.
+#[derive(Debug, Args)]
+pub struct SetClusterArguments {
+    #[command(flatten)]
+    pub managers: ManagersArguments,
+    #[command(flatten)]
+    pub new: NewSettingsArguments,
+}
+
+/// Settings that are to be changed.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct NewSettingsArguments {
+    /// Members that each chain is to have
+    #[arg(long, value_name = "N")]
+    pub replicas: Option<u32>,
+    /// When a write is answered
+    #[arg(long, value_name = "WHEN")]
+    pub ack: Option<ChainAck>,
+    /// A chain with fewer members takes no writes
+    #[arg(long, value_name = "N")]
+    pub min_write_replicas: Option<u8>,
+    /// Whether all members of a chain answer gets, not the last one alone
+    #[arg(long, value_name = "BOOL")]
+    pub spread_reads: Option<bool>,
+    /// Records of a range that a member may have yet to sync
+    #[arg(long, value_name = "N")]
+    pub unsynced: Option<u32>,
+}

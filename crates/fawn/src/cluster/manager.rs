@@ -1,0 +1,141 @@
+//! `fawn manager`: a manager, and who else is one.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use fawn_kv::ids::Rules;
+use fawn_kv::link::ManagerId;
+use fawn_kv::manager::{Leases, Settings, Waits};
+use fawn_kv::status::{Answer, Question, Status};
+use fawn_manager::{Operator, Options, Recovered, start};
+
+use super::arguments::{
+    AddManagerArguments, ManagerArguments, ManagerCommand, ManagersArguments, RecoverArguments, RemoveManagerArguments,
+    RunManagerArguments,
+};
+use crate::Outcome;
+use crate::serve::log_to_standard_error;
+use crate::tell::tell;
+
+/// To be brought up to date may take a new manager a while.
+const ADDED: Duration = Duration::from_mins(1);
+
+impl ManagersArguments {
+    /// Who asks the managers.
+    pub fn operator(&self) -> Operator {
+        Operator::new(self.managers.clone(), None, self.timeout.0)
+    }
+
+    /// Asks something that is done or refused.
+    pub fn order(&self, question: &Question) -> anyhow::Result<()> {
+        done(self.operator().ask(question)?)
+    }
+
+    /// Everything that is known.
+    pub fn status(&self) -> anyhow::Result<Status> {
+        match self.operator().ask(&Question::Status)? {
+            Answer::Status(status) => Ok(*status),
+            other => unexpected(other),
+        }
+    }
+}
+
+/// What the answer to an order is.
+fn done(answer: Answer) -> anyhow::Result<()> {
+    match answer {
+        Answer::Done => Ok(()),
+        other => unexpected(other),
+    }
+}
+
+/// An answer that is not the one that was asked for.
+pub fn unexpected<T>(answer: Answer) -> anyhow::Result<T> {
+    match answer {
+        Answer::Refused(why) => bail!("{why}"),
+        _ => bail!("the manager answers something else than it was asked: does it run the same release?"),
+    }
+}
+
+/// Runs a manager, or does what is below it.
+pub fn run(arguments: &ManagerArguments) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        None => serve(&arguments.run),
+        Some(ManagerCommand::Add(arguments)) => add(arguments),
+        Some(ManagerCommand::Remove(arguments)) => remove(arguments),
+        Some(ManagerCommand::Recover(arguments)) => recover(arguments),
+    }
+}
+
+fn options(arguments: &RunManagerArguments) -> Options {
+    let rules = Rules {
+        ack: arguments.ack.into(),
+        min_write_replicas: arguments.min_write_replicas,
+        spread_reads: arguments.spread_reads,
+        ..Rules::default()
+    };
+    let settings = Settings { replicas: arguments.replicas, first_nodes: 1, rules, leases: Leases::default() };
+    Options {
+        listen: Some(arguments.listen.clone()),
+        advertise: arguments.advertise.clone(),
+        peers: arguments.peers.clone(),
+        join: arguments.join.clone(),
+        settings,
+        insecure: arguments.insecure,
+        ..Options::new(&arguments.dir)
+    }
+}
+
+/// Runs until a signal asks to stop.
+fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
+    log_to_standard_error();
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+        signal_hook::flag::register(signal, stop.clone()).context("cannot wait for signals")?;
+    }
+    let running = start(options(arguments))?;
+    if let Some(address) = running.address() {
+        let mut out = std::io::stdout().lock();
+        // Nobody may be listening; that is no reason to stop.
+        let _ = writeln!(out, "fawn: manager {} ready on {address}", running.id().0);
+        let _ = out.flush();
+    }
+    while !stop.load(Ordering::Relaxed) && running.is_running() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    running.stop();
+    running.wait()?;
+    Ok(Outcome::Done)
+}
+
+fn recover(arguments: &RecoverArguments) -> anyhow::Result<Outcome> {
+    let waits = if arguments.do_not_wait { Waits::ForOne } else { Waits::ForAll };
+    let Recovered { id, address, others, entries } = fawn_manager::recover(&arguments.dir, waits)?;
+    tell(format_args!("manager {id} at {address} is now the only one of its group, with {entries} entries of its log"));
+    for (id, address) in others {
+        tell(format_args!("manager {id} at {address} must never run again with the directory that it had"));
+    }
+    tell("start this one as ever; each range serves once the nodes that were in its chain are back");
+    Ok(Outcome::Done)
+}
+
+fn add(arguments: &AddManagerArguments) -> anyhow::Result<Outcome> {
+    let managers = &arguments.managers;
+    let operator = Operator::new(managers.managers.clone(), None, managers.timeout.0.max(ADDED));
+    done(operator.ask(&Question::AddManager { address: arguments.address.clone() })?)?;
+    Ok(Outcome::Done)
+}
+
+fn remove(arguments: &RemoveManagerArguments) -> anyhow::Result<Outcome> {
+    let managers = arguments.managers.status()?.managers;
+    let which = &arguments.which;
+    let found = managers.iter().find(|manager| manager.address == *which || manager.id.0.to_string() == *which);
+    let Some(found) = found else {
+        let known: Vec<String> = managers.iter().map(|known| format!("{} at {}", known.id.0, known.address)).collect();
+        bail!("there is no manager {which}: there are {}", known.join(", "));
+    };
+    arguments.managers.order(&Question::RemoveManager { id: ManagerId(found.id.0) })?;
+    Ok(Outcome::Done)
+}

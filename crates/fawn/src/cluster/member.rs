@@ -1,0 +1,63 @@
+//! `fawn node drain` and `fawn node remove`: members that leave.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use fawn_kv::link::SeatId;
+use fawn_kv::status::{Question, Status};
+
+use super::arguments::{DrainArguments, NodeCommand, RemoveArguments};
+use crate::Outcome;
+use crate::progress::Progress;
+use crate::tell::tell;
+
+/// Between two looks at a member that leaves.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Does what is below `fawn node`.
+pub fn run(command: &NodeCommand) -> anyhow::Result<Outcome> {
+    match command {
+        NodeCommand::Drain(arguments) => drain(arguments),
+        NodeCommand::Remove(arguments) => remove(arguments),
+    }
+}
+
+fn remove(arguments: &RemoveArguments) -> anyhow::Result<Outcome> {
+    let RemoveArguments { managers, name, force } = arguments;
+    managers.order(&Question::Remove { name: name.clone(), force: *force })?;
+    Ok(Outcome::Done)
+}
+
+fn drain(arguments: &DrainArguments) -> anyhow::Result<Outcome> {
+    let DrainArguments { managers, name, undo, no_wait } = arguments;
+    let before = ranges_of(&managers.status()?, name)?;
+    managers.order(&Question::Drain { name: name.clone(), leave: !undo })?;
+    if *undo || *no_wait {
+        return Ok(Outcome::Done);
+    }
+    let progress = Progress::ranges(before as u64);
+    let mut least = before;
+    loop {
+        let left = ranges_of(&managers.status()?, name)?;
+        least = least.min(left);
+        progress.update((before - least) as u64, format!("{left} ranges left"));
+        if left == 0 {
+            progress.finish();
+            tell(format_args!("{name} has nothing any more that others lack: stop it, and fawn node remove {name}"));
+            return Ok(Outcome::Done);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Ranges whose chain a member is in.
+fn ranges_of(status: &Status, name: &str) -> anyhow::Result<usize> {
+    let Some(member) = status.roster.members.get(name) else {
+        bail!("there is no member {name}: fawn status lists them");
+    };
+    let seats: Vec<SeatId> = member.seats().collect();
+    let is_in = |range: &&fawn_kv::status::RangeStatus| {
+        range.chain.members.iter().any(|member| seats.iter().any(|seat| u64::from(seat.0) == member.node.0))
+    };
+    Ok(status.ranges.iter().filter(is_in).count())
+}

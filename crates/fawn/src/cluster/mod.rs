@@ -1,0 +1,13 @@
+//! The commands about a cluster.
+//!
+//! # Layout
+//!
+//! * [`arguments`]: their arguments. [`manager`]: `fawn manager` and what is below it.
+//! * [`status`]: `fawn status`, as a table or JSON. [`member`]: `fawn node drain` and `remove`.
+//! * [`settings`]: `fawn cluster set` and `fawn rebalance`.
+
+pub mod arguments;
+pub mod manager;
+pub mod member;
+pub mod settings;
+pub mod status;

@@ -1,0 +1,352 @@
+//! `fawn status`: who is in a cluster, what they have, and what moves.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+
+use comfy_table::{Cell, Color, Table, presets};
+use fawn_kv::ids::Ack;
+use fawn_kv::link::SeatId;
+use fawn_kv::manager::Standing;
+use fawn_kv::roster::Member;
+use fawn_kv::status::{ManagerStatus, RangeStatus, Role, SeatStatus, Status};
+use fawn_ring::Interval;
+use serde_json::{Value, json};
+
+use super::arguments::StatusArguments;
+use crate::Outcome;
+use crate::tell::unless_closed;
+use crate::values::Size;
+
+/// A member that was not heard for so long is told as such.
+const SILENT_MS: u64 = 1000;
+
+/// Prints how a cluster does.
+pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
+    loop {
+        let status = arguments.managers.status()?;
+        let told = if arguments.json { format!("{}\n", json(&status)) } else { text(&status, arguments.ranges) };
+        let mut out = std::io::stdout().lock();
+        if arguments.watch && !arguments.json && out.is_terminal() {
+            // From the top left, and nothing of the last time.
+            unless_closed(out.write_all(b"\x1b[H\x1b[J"))?;
+        }
+        // A reader that has gone ends this; `main` knows that from a failure.
+        out.write_all(told.as_bytes())?;
+        out.flush()?;
+        drop(out);
+        if !arguments.watch {
+            return Ok(Outcome::Done);
+        }
+        std::thread::sleep(arguments.every.0);
+    }
+}
+
+/// A table as all of them look.
+pub fn new_table<const N: usize>(head: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(head);
+    table
+}
+
+/// The part of all keys that an interval is.
+pub fn share(keys: &Interval) -> f64 {
+    (keys.high.prefix() as f64 - keys.low.prefix() as f64) / (u64::MAX as f64)
+}
+
+/// What the rows of a member are made of.
+struct Had<'a> {
+    seats: Vec<&'a SeatStatus>,
+    ranges: Vec<(&'a RangeStatus, usize)>,
+}
+
+impl<'a> Had<'a> {
+    fn of(status: &'a Status, member: &Member) -> Self {
+        let is_own = |seat: SeatId| member.seats().any(|own| own == seat);
+        let seats = status.seats.iter().filter(|seat| is_own(seat.seat)).collect();
+        let place = |range: &'a RangeStatus| {
+            let at = range.chain.members.iter().position(|member| is_own(SeatId(member.node.0 as u32)))?;
+            Some((range, at))
+        };
+        Self { seats, ranges: status.ranges.iter().filter_map(place).collect() }
+    }
+
+    fn roles(&self) -> (usize, usize, usize) {
+        let count = |is: &dyn Fn(usize, usize) -> bool| {
+            self.ranges.iter().filter(|(range, at)| is(*at, range.chain.members.len())).count()
+        };
+        (count(&|at, _| at == 0), count(&|at, of| at > 0 && at + 1 < of), count(&|at, of| at > 0 && at + 1 == of))
+    }
+
+    fn sum(&self, of: impl Fn(&fawn_kv::status::SeatFigures) -> u64) -> u64 {
+        self.seats.iter().filter_map(|seat| seat.figures.as_ref()).map(of).sum()
+    }
+
+    /// What it is, in a word, and whether that is as it should be.
+    fn state(&self) -> (String, Color) {
+        let has = |standing| self.seats.iter().any(|seat| seat.standing == Some(standing));
+        let heard = self.seats.iter().filter_map(|seat| seat.heard_ms).max();
+        let trouble = self.seats.iter().find_map(|seat| seat.figures.as_ref()?.trouble.as_ref());
+        match heard {
+            _ if trouble.is_some() => ("trouble".to_owned(), Color::Red),
+            None => ("not heard".to_owned(), Color::Red),
+            Some(ms) if ms > SILENT_MS => (format!("silent {} s", ms / 1000), Color::Red),
+            _ if has(Standing::Gone) => ("gone".to_owned(), Color::Red),
+            _ if has(Standing::Draining) && self.ranges.is_empty() => ("drained".to_owned(), Color::Yellow),
+            _ if has(Standing::Draining) => ("draining".to_owned(), Color::Yellow),
+            _ => ("up".to_owned(), Color::Green),
+        }
+    }
+
+    /// The copies that come in: how many, and how far they are together.
+    fn copies(&self) -> Option<(usize, u64)> {
+        let figures = self.seats.iter().filter_map(|seat| seat.figures.as_ref());
+        let copies = figures.flat_map(|figures| figures.ranges.iter().filter_map(|range| range.copy));
+        let permille: Vec<u64> = copies.map(|copy| u64::from(copy.permille)).collect();
+        (!permille.is_empty()).then(|| (permille.len(), permille.iter().sum::<u64>() / permille.len() as u64))
+    }
+
+    /// The most records that any of its replicas has not committed, of those that the newest in the chain has.
+    fn lag(&self, lasts: &BTreeMap<u32, u64>) -> u64 {
+        let figures = self.seats.iter().filter_map(|seat| seat.figures.as_ref());
+        let ranges = figures.flat_map(|figures| &figures.ranges).filter(|range| range.role != Role::Idle);
+        let lag = ranges.filter_map(|range| Some(lasts.get(&range.range.0)?.saturating_sub(range.committed.seq.0)));
+        lag.max().unwrap_or(0)
+    }
+}
+
+/// The end of the longest log of each range, as its members have said.
+fn lasts(status: &Status) -> BTreeMap<u32, u64> {
+    let mut lasts = BTreeMap::new();
+    let figures = status.seats.iter().filter_map(|seat| seat.figures.as_ref());
+    for range in figures.flat_map(|figures| &figures.ranges).filter(|range| range.epoch.0 > 0) {
+        let last = lasts.entry(range.range.0).or_insert(0);
+        *last = range.last.seq.0.max(*last);
+    }
+    lasts
+}
+
+fn ack(status: &Status) -> &'static str {
+    match status.settings.rules.ack {
+        Ack::Durable => "durable",
+        Ack::Replicated => "replicated",
+    }
+}
+
+/// The status as people read it.
+fn text(status: &Status, with_ranges: bool) -> String {
+    let cluster = status.cluster.map_or_else(|| "none yet".to_owned(), |cluster| cluster.to_string());
+    let settled = if status.is_settled { "all is as it should be" } else { "something moves" };
+    let (replicas, least) = (status.settings.replicas, status.settings.rules.min_write_replicas);
+    let mut told = vec![format!(
+        "cluster {cluster}: {settled}\nreplicas {replicas}, writes need {least}, acknowledged when {}\n\n",
+        ack(status)
+    )];
+    told.push(format!("{}\n\n", managers(status)));
+    told.push(format!("{}\n", members(status)));
+    let short = status.ranges.iter().filter(|range| range.chain.members.len() < replicas as usize).count();
+    let changing = status.ranges.iter().filter(|range| range.is_changing).count();
+    let learned = status.ranges.iter().filter(|range| range.learner.is_some()).count();
+    let (ranges, owned) = (status.ranges.len(), status.wedges.iter().filter(|wedge| wedge.owner.is_some()).count());
+    told.push(format!(
+        "\n{ranges} ranges: {short} with fewer than {replicas} replicas, {learned} being copied, {changing} changing; \
+         {owned} of {} wedges have an owner\n",
+        status.wedges.len()
+    ));
+    for (name, member) in &status.roster.members {
+        let had = Had::of(status, member);
+        for why in had.seats.iter().filter_map(|seat| seat.figures.as_ref()?.trouble.as_ref()) {
+            told.push(format!("{name}: {why}\n"));
+        }
+    }
+    if with_ranges {
+        told.push(format!("\n{}\n", ranges_table(status)));
+    }
+    told.concat()
+}
+
+fn managers(status: &Status) -> Table {
+    let mut table = new_table(["MANAGER", "ADDRESS", "ROLE", "LAG"]);
+    for ManagerStatus { id, address, is_voter, lag } in &status.managers {
+        let role = match (*id == status.leader, is_voter) {
+            (true, _) => format!("leader, term {}", status.term),
+            (false, true) => "follower".to_owned(),
+            (false, false) => "learner".to_owned(),
+        };
+        let lag = match lag {
+            Some(lag) => Cell::new(format!("{lag} entries")),
+            None => Cell::new("not heard").fg(Color::Red),
+        };
+        table.add_row([Cell::new(id.0), Cell::new(address), Cell::new(role), lag]);
+    }
+    table
+}
+
+fn members(status: &Status) -> Table {
+    let head = [
+        "MEMBER",
+        "STATE",
+        "ADDRESS",
+        "HEAD/MID/TAIL",
+        "LAG",
+        "COPIES",
+        "LEASE",
+        "WEDGES",
+        "LIVE",
+        "FREE",
+        "ITEMS",
+        "LINKS",
+    ];
+    let (mut table, lasts) = (new_table(head), lasts(status));
+    for (name, member) in &status.roster.members {
+        let had = Had::of(status, member);
+        let (state, colour) = had.state();
+        let (head, mid, tail) = had.roles();
+        let copies = had.copies().map_or_else(|| "-".to_owned(), |(count, done)| format!("{count} at {} %", done / 10));
+        let lease = had.seats.iter().filter_map(|seat| seat.figures.as_ref()).map(|figures| figures.lease_ms).min();
+        let links = |up: bool| had.sum(|figures| figures.links.iter().filter(|link| link.is_up || !up).count() as u64);
+        let size = |bytes| Size { bytes }.to_string();
+        table.add_row([
+            Cell::new(name),
+            Cell::new(state).fg(colour),
+            Cell::new(&member.said.address),
+            Cell::new(format!("{head}/{mid}/{tail}")),
+            Cell::new(had.lag(&lasts)),
+            Cell::new(copies),
+            Cell::new(lease.map_or_else(|| "-".to_owned(), |ms| format!("{ms} ms"))),
+            Cell::new(had.sum(|figures| u64::from(figures.wedges))),
+            Cell::new(size(had.sum(|figures| figures.live_bytes))),
+            Cell::new(size(had.sum(|figures| figures.free_bytes))),
+            Cell::new(had.sum(|figures| figures.items)),
+            Cell::new(format!("{}/{}", links(true), links(false))),
+        ]);
+    }
+    table
+}
+
+/// A seat as people know it.
+fn named(status: &Status, seat: SeatId) -> String {
+    match status.roster.member_of(seat) {
+        Some((name, member)) if member.said.seats > 1 => format!("{name}/{}", seat.0 - member.first.0),
+        Some((name, _)) => name.to_owned(),
+        None => format!("seat {}", seat.0),
+    }
+}
+
+fn chain(status: &Status, range: &RangeStatus) -> Vec<String> {
+    range.chain.members.iter().map(|member| named(status, SeatId(member.node.0 as u32))).collect()
+}
+
+fn ranges_table(status: &Status) -> Table {
+    let mut table = new_table(["RANGE", "UP TO", "SHARE", "EPOCH", "CHAIN", "LEARNS", "CHANGES"]);
+    for range in &status.ranges {
+        table.add_row([
+            range.range.0.to_string(),
+            format!("{:016x}", range.chain.keys.high.prefix()),
+            format!("{:.1} %", share(&range.chain.keys) * 100.0),
+            range.chain.epoch.0.to_string(),
+            chain(status, range).join(" → "),
+            range.learner.map_or_else(|| "-".to_owned(), |seat| named(status, seat)),
+            if range.is_changing { format!("attempt {}", range.attempt.0) } else { "-".to_owned() },
+        ]);
+    }
+    table
+}
+
+/// The status as programs read it.
+fn json(status: &Status) -> Value {
+    let managers = status.managers.iter().map(|manager| {
+        let (id, address, votes, lag) = (manager.id.0, &manager.address, manager.is_voter, manager.lag);
+        json!({"id": id, "address": address, "votes": votes, "leads": manager.id == status.leader, "lag": lag})
+    });
+    let members = status.roster.members.iter().map(|(name, member)| member_json(status, name, member));
+    let ranges = status.ranges.iter().map(|range| {
+        json!({
+            "range": range.range.0,
+            "low": format!("{:?}", range.chain.keys.low),
+            "high": format!("{:?}", range.chain.keys.high),
+            "epoch": range.chain.epoch.0,
+            "chain": chain(status, range),
+            "learner": range.learner.map(|seat| named(status, seat)),
+            "attempt": range.attempt.0,
+            "changing": range.is_changing,
+        })
+    });
+    let wedges = status.wedges.iter().map(|wedge| {
+        let owner = wedge.owner.map(|owner| named(status, SeatId(owner.front.0)));
+        json!({"wedge": wedge.wedge.0, "epoch": wedge.epoch.0, "owner": owner})
+    });
+    let rules = status.settings.rules;
+    json!({
+        "cluster": status.cluster.map(|cluster| cluster.to_string()),
+        "settled": status.is_settled,
+        "term": status.term,
+        "settings": {
+            "replicas": status.settings.replicas,
+            "ack": ack(status),
+            "min_write_replicas": rules.min_write_replicas,
+            "spread_reads": rules.spread_reads,
+            "unsynced": rules.unsynced,
+            "lease_ms": status.settings.leases.lease_us / 1000,
+        },
+        "managers": managers.collect::<Vec<_>>(),
+        "members": members.collect::<Vec<_>>(),
+        "ranges": ranges.collect::<Vec<_>>(),
+        "wedges": wedges.collect::<Vec<_>>(),
+    })
+}
+
+fn member_json(status: &Status, name: &str, member: &Member) -> Value {
+    let had = Had::of(status, member);
+    let seats = had.seats.iter().map(|seat| {
+        let standing = seat.standing.map(|standing| format!("{standing:?}").to_lowercase());
+        json!({
+            "seat": seat.seat.0,
+            "incarnation": seat.incarnation.map(|incarnation| incarnation.0),
+            "standing": standing,
+            "heard_ms": seat.heard_ms,
+            "figures": seat.figures.as_ref().map(figures_json),
+        })
+    });
+    let (head, mid, tail) = had.roles();
+    json!({
+        "name": name,
+        "state": had.state().0,
+        "address": member.said.address,
+        "clients": member.said.clients,
+        "machine": member.said.machine,
+        "domain": member.said.domain,
+        "release": member.said.release,
+        "head": head, "mid": mid, "tail": tail,
+        "lag": had.lag(&lasts(status)),
+        "seats": seats.collect::<Vec<_>>(),
+    })
+}
+
+fn figures_json(figures: &fawn_kv::status::SeatFigures) -> Value {
+    let ranges = figures.ranges.iter().map(|range| {
+        json!({
+            "range": range.range.0,
+            "epoch": range.epoch.0,
+            "role": format!("{:?}", range.role).to_lowercase(),
+            "last": range.last.seq.0,
+            "committed": range.committed.seq.0,
+            "synced": range.synced.0,
+            "copy": range.copy.map(|copy| json!({"permille": copy.permille, "bytes": copy.bytes})),
+        })
+    });
+    let links = figures.links.iter().map(|link| {
+        let (up, waiting, dropped) = (link.is_up, link.waiting_bytes, link.dropped);
+        json!({"to": link.to.0, "up": up, "waiting_bytes": waiting, "dropped": dropped})
+    });
+    json!({
+        "lease_ms": figures.lease_ms,
+        "wedges": figures.wedges,
+        "live_bytes": figures.live_bytes,
+        "used_bytes": figures.used_bytes,
+        "free_bytes": figures.free_bytes,
+        "items": figures.items,
+        "trouble": figures.trouble,
+        "ranges": ranges.collect::<Vec<_>>(),
+        "links": links.collect::<Vec<_>>(),
+    })
+}
