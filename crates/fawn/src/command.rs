@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::certs::CertsArguments;
 use crate::client::{Address, Credentials, Endpoint, Tls};
 use crate::node::{FrontendArguments, RunArguments};
 use crate::serve::ServeArguments;
@@ -45,6 +46,8 @@ pub enum Command {
     Delete(DeleteArguments),
     /// Look into a store at rest
     Store(StoreArguments),
+    /// Make, show and renew the certificates of a cluster
+    Certs(CertsArguments),
     /// Print the completions of a shell
     Completions(CompletionsArguments),
     /// Print the manual page

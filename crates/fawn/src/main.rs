@@ -9,6 +9,7 @@
 //! | `serve` | one store, alone |
 //! | `node` | processes of a cluster |
 //! | `store_command` | a store at rest: check, stats, dump |
+//! | `certs` | a cluster's certificates |
 //! | `client` | a blocking, pipelined memcached client |
 //! | `records` | the file formats of `load` and `dump` |
 //! | `load`, `dump`, `keys` | the commands that are clients |
@@ -20,6 +21,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
+mod certs;
 mod client;
 mod command;
 mod dump;
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Command::Set(arguments) => keys::set(&arguments),
         Command::Delete(arguments) => keys::delete(&arguments),
         Command::Store(arguments) => store_command::run(&arguments),
+        Command::Certs(arguments) => certs::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Man(arguments) => shell::man(&arguments),
     };
