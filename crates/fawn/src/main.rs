@@ -5,6 +5,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `command` | every subcommand and its arguments |
+//! | `config` | flags from the environment and from a file |
 //! | `values` | argument types: sizes, durations, acknowledgement modes |
 //! | `serve` | one store, alone |
 //! | `node` | processes of a cluster |
@@ -16,7 +17,7 @@
 //! | `tell` | standard error and output without a reader |
 //!
 //! Exit codes: 0 when everything asked for was done, 1 when something failed or was not found, 2 when the command line
-//! is wrong.
+//! or the configuration is wrong.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
@@ -24,6 +25,7 @@
 mod certs;
 mod client;
 mod command;
+mod config;
 mod dump;
 mod keys;
 mod load;
@@ -39,8 +41,10 @@ mod values;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::CommandFactory;
+use clap::error::ErrorKind as UsageKind;
 use command::{Command, Fawn};
+use config::Refused;
 
 /// Whether everything that the command was asked for is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,20 +56,11 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let result = match Fawn::parse().command {
-        Command::Serve(arguments) => serve::run(&arguments),
-        Command::Node(arguments) => node::run(&arguments),
-        Command::Frontend(arguments) => node::run_frontend(&arguments),
-        Command::Load(arguments) => load::run(&arguments),
-        Command::Dump(arguments) => dump::run(&arguments),
-        Command::Get(arguments) => keys::get(&arguments),
-        Command::Set(arguments) => keys::set(&arguments),
-        Command::Delete(arguments) => keys::delete(&arguments),
-        Command::Store(arguments) => store_command::run(&arguments),
-        Command::Certs(arguments) => certs::run(&arguments),
-        Command::Completions(arguments) => shell::completions(&arguments),
-        Command::Man(arguments) => shell::man(&arguments),
+    let fawn = match config::parse(std::env::args_os().collect(), &config::environment()) {
+        Ok(fawn) => fawn,
+        Err(refused) => return refuse(&refused),
     };
+    let result = carry_out(&fawn);
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Missing) => ExitCode::FAILURE,
@@ -79,6 +74,47 @@ fn main() -> ExitCode {
             }
             complain(&error);
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the command.
+fn carry_out(fawn: &Fawn) -> anyhow::Result<Outcome> {
+    fawn.command.check().map_err(|what| Fawn::command().error(UsageKind::ValueValidation, what))?;
+    match &fawn.command {
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Node(arguments) => node::run(arguments),
+        Command::Frontend(arguments) => node::run_frontend(arguments),
+        Command::Load(arguments) => load::run(arguments),
+        Command::Dump(arguments) => dump::run(arguments),
+        Command::Get(arguments) => keys::get(arguments),
+        Command::Set(arguments) => keys::set(arguments),
+        Command::Delete(arguments) => keys::delete(arguments),
+        Command::Store(arguments) => store_command::run(arguments),
+        Command::Certs(arguments) => certs::run(arguments),
+        Command::Config(arguments) => config::run(arguments, fawn.config.as_ref()),
+        Command::Completions(arguments) => shell::completions(arguments),
+        Command::Man(arguments) => shell::man(arguments),
+    }
+}
+
+/// Says what is wrong with the arguments, or with what stands for them elsewhere.
+fn refuse(refused: &Refused) -> ExitCode {
+    match refused {
+        Refused::Usage(error, notes) => {
+            // As for `complain`.
+            let _ = error.print();
+            for note in notes {
+                tell::tell(format_args!("note: {note}"));
+            }
+            // Help and version are no errors.
+            if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+        }
+        Refused::Problems(problems) => {
+            for problem in problems {
+                tell::tell(format_args!("fawn: {problem}"));
+            }
+            ExitCode::from(2)
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod certs;
+mod config;
 mod copy;
 mod dump;
 mod fake;
