@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::certs::CertsArguments;
 use crate::client::{Address, Credentials, Endpoint, Tls};
 use crate::cluster::arguments::{
     ClusterArguments, ManagerArguments, NodeArguments, RebalanceArguments, StatusArguments,
 };
+use crate::config::ConfigArguments;
 use crate::node::FrontendArguments;
 use crate::serve::ServeArguments;
 use crate::store_command::StoreArguments;
@@ -19,9 +21,15 @@ use crate::values::Span;
     name = "fawn",
     version,
     after_help = "Exit codes: 0 done, 1 something failed or was not found, 2 the command line is wrong.\n\
+                  Every flag is also an environment variable and a key of a configuration file: for `fawn serve \
+                  --max-item-size 2M`, FAWN_SERVE_MAX_ITEM_SIZE=2M, or FAWN_MAX_ITEM_SIZE for every command that has it; \
+                  `fawn config show serve` lists them.\n\
                   Sizes take K, M, G or T (powers of 1024); durations take ms, s, m, h or d."
 )]
 pub struct Fawn {
+    /// File with flags: `[serve]` and the like, or before all tables for every command
+    #[arg(long, value_name = "FILE", global = true, env = "FAWN_CONFIG")]
+    pub config: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -56,10 +64,27 @@ pub enum Command {
     Delete(DeleteArguments),
     /// Look into a store at rest
     Store(StoreArguments),
+    /// Make, show and renew the certificates of a cluster
+    Certs(CertsArguments),
+    /// Check the configuration file and the environment, or show what comes of them
+    Config(ConfigArguments),
     /// Print the completions of a shell
     Completions(CompletionsArguments),
     /// Print the manual page
     Man(ManArguments),
+}
+
+impl Command {
+    /// Refuses what each flag alone cannot know.
+    ///
+    /// # Errors
+    /// What is wrong with the flags together.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Serve(arguments) => arguments.check(),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// How to reach a server.

@@ -5,26 +5,30 @@
 //! | module | what it is |
 //! |---|---|
 //! | `command` | every subcommand and its arguments |
+//! | `config` | flags from the environment and from a file |
 //! | `values` | argument types: sizes, durations, acknowledgement modes |
 //! | `serve` | one store, alone |
 //! | `node` | processes of a cluster |
 //! | `whole` | a whole cluster in one process |
 //! | `cluster` | managers, members that leave, settings, the status |
 //! | `store_command` | a store at rest: check, stats, dump |
+//! | `certs` | a cluster's certificates |
 //! | `client` | a blocking, pipelined memcached client |
 //! | `records` | the file formats of `load` and `dump` |
 //! | `load`, `dump`, `keys` | the commands that are clients |
 //! | `tell` | standard error and output without a reader |
 //!
 //! Exit codes: 0 when everything asked for was done, 1 when something failed or was not found, 2 when the command line
-//! is wrong.
+//! or the configuration is wrong.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
+mod certs;
 mod client;
 mod cluster;
 mod command;
+mod config;
 mod dump;
 mod keys;
 mod load;
@@ -41,8 +45,10 @@ mod whole;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::CommandFactory;
+use clap::error::ErrorKind as UsageKind;
 use command::{Command, Fawn};
+use config::Refused;
 
 /// Whether everything that the command was asked for is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,26 +60,11 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let result = match Fawn::parse().command {
-        Command::Serve(arguments) => serve::run(&arguments),
-        Command::Node(arguments) => match &arguments.command {
-            Some(command) => cluster::member::run(command),
-            None => node::run(&arguments.run),
-        },
-        Command::Frontend(arguments) => node::run_frontend(&arguments),
-        Command::Load(arguments) => load::run(&arguments),
-        Command::Dump(arguments) => dump::run(&arguments),
-        Command::Get(arguments) => keys::get(&arguments),
-        Command::Set(arguments) => keys::set(&arguments),
-        Command::Delete(arguments) => keys::delete(&arguments),
-        Command::Store(arguments) => store_command::run(&arguments),
-        Command::Manager(arguments) => cluster::manager::run(&arguments),
-        Command::Status(arguments) => cluster::status::run(&arguments),
-        Command::Cluster(arguments) => cluster::settings::run(&arguments),
-        Command::Rebalance(arguments) => cluster::settings::rebalance(&arguments),
-        Command::Completions(arguments) => shell::completions(&arguments),
-        Command::Man(arguments) => shell::man(&arguments),
+    let fawn = match config::parse(std::env::args_os().collect(), &config::environment()) {
+        Ok(fawn) => fawn,
+        Err(refused) => return refuse(&refused),
     };
+    let result = carry_out(&fawn);
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Missing) => ExitCode::FAILURE,
@@ -87,6 +78,54 @@ fn main() -> ExitCode {
             }
             complain(&error);
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the command.
+fn carry_out(fawn: &Fawn) -> anyhow::Result<Outcome> {
+    fawn.command.check().map_err(|what| Fawn::command().error(UsageKind::ValueValidation, what))?;
+    match &fawn.command {
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Node(arguments) => match &arguments.command {
+            Some(command) => cluster::member::run(command),
+            None => node::run(&arguments.run),
+        },
+        Command::Frontend(arguments) => node::run_frontend(arguments),
+        Command::Load(arguments) => load::run(arguments),
+        Command::Dump(arguments) => dump::run(arguments),
+        Command::Get(arguments) => keys::get(arguments),
+        Command::Set(arguments) => keys::set(arguments),
+        Command::Delete(arguments) => keys::delete(arguments),
+        Command::Store(arguments) => store_command::run(arguments),
+        Command::Manager(arguments) => cluster::manager::run(arguments),
+        Command::Status(arguments) => cluster::status::run(arguments),
+        Command::Cluster(arguments) => cluster::settings::run(arguments),
+        Command::Rebalance(arguments) => cluster::settings::rebalance(arguments),
+        Command::Certs(arguments) => certs::run(arguments),
+        Command::Config(arguments) => config::run(arguments, fawn.config.as_ref()),
+        Command::Completions(arguments) => shell::completions(arguments),
+        Command::Man(arguments) => shell::man(arguments),
+    }
+}
+
+/// Says what is wrong with the arguments, or with what stands for them elsewhere.
+fn refuse(refused: &Refused) -> ExitCode {
+    match refused {
+        Refused::Usage(error, notes) => {
+            // As for `complain`.
+            let _ = error.print();
+            for note in notes {
+                tell::tell(format_args!("note: {note}"));
+            }
+            // Help and version are no errors.
+            if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+        }
+        Refused::Problems(problems) => {
+            for problem in problems {
+                tell::tell(format_args!("fawn: {problem}"));
+            }
+            ExitCode::from(2)
         }
     }
 }

@@ -5,14 +5,12 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory};
+use clap::Args;
 use fawn_node::{Limits, ServeOptions, TlsFiles, UnixOptions};
 use fawn_store::Ack;
 use tracing_subscriber::EnvFilter;
 
 use crate::Outcome;
-use crate::command::Fawn;
 use crate::tell::Log;
 use crate::values::{AckMode, FileMode, Size, Span};
 
@@ -143,13 +141,15 @@ impl ServeArguments {
     }
 
     /// Refuses what each flag alone cannot know.
-    fn check(&self) -> Result<(), clap::Error> {
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
         let least = self.least_memory();
         match self.memory {
             Some(memory) if memory < least => {
                 let threads = self.threads();
-                let message = format!("--memory {memory} is too small: --threads {threads} needs at least {least}");
-                Err(Fawn::command().error(ErrorKind::ValueValidation, message))
+                Err(format!("--memory {memory} is too small: --threads {threads} needs at least {least}"))
             }
             _ => Ok(()),
         }
@@ -158,7 +158,6 @@ impl ServeArguments {
 
 /// Serves until a signal asks to stop.
 pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
-    arguments.check()?;
     refuse_file(&arguments.dir)?;
     log_to_standard_error();
     if let Some(memory) = arguments.memory.filter(|memory| memory.bytes > machine_memory()) {

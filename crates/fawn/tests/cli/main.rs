@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod arguments;
+mod certs;
+mod config;
 mod copy;
 mod dump;
 mod fake;

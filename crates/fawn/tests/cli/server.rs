@@ -184,7 +184,11 @@ impl From<Output> for Run {
 /// The `fawn` command, not started yet.
 pub fn fawn_command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fawn"));
-    command.args(arguments).env_remove("FAWN_SERVER").stdin(Stdio::null());
+    command.args(arguments).stdin(Stdio::null());
+    // Every flag has a variable.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"FAWN_")) {
+        command.env_remove(name);
+    }
     command
 }
 

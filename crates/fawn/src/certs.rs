@@ -1,0 +1,297 @@
+//! `fawn certs`: makes a cluster's certificates, shows and renews them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
+use fawn_tls::certificate::{Expiry, Facts, Host, date, now};
+use fawn_tls::directory::{Keys, Made, Shown, Wanted, Which, add, host, init, renew, show};
+use fawn_tls::identity::check_name;
+use fawn_tls::{Role, TlsError};
+use serde_json::{Value, json};
+
+use crate::Outcome;
+use crate::tell::tell;
+
+/// Arguments of `fawn certs`.
+#[derive(Debug, Args)]
+pub struct CertsArguments {
+    /// What to do.
+    #[command(subcommand)]
+    command: CertsCommand,
+}
+
+/// What `fawn certs` does.
+#[derive(Debug, Subcommand)]
+enum CertsCommand {
+    /// Make an authority, an operator's certificate, and those of members and managers
+    Init(InitArguments),
+    /// Make more certificates of the authority that there is
+    Add(AddArguments),
+    /// Show who certificates are for, and until when; exit code 1 if one cannot be used
+    Show(ShowArguments),
+    /// Issue certificates again that expire within 30 days
+    Renew(RenewArguments),
+}
+
+/// Where certificates are.
+#[derive(Debug, Args)]
+struct DirArguments {
+    /// Directory of the certificates
+    #[arg(long = "certs", visible_alias = "dir", value_name = "DIR", default_value = "./certs")]
+    dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Who certificates are made for.
+#[derive(Debug, Args)]
+struct WhoArguments {
+    /// A member, and the names and IP addresses that memcached clients know it by; may be given several times
+    #[arg(long, value_name = "NAME[=HOST[,HOST]]", hide_env = true)]
+    member: Vec<Named>,
+    /// A manager; one certificate may be a member's and a manager's of the same name
+    #[arg(long, value_name = "NAME[=HOST[,HOST]]", hide_env = true)]
+    manager: Vec<Named>,
+    /// How long the certificates are good; the authority lasts ten years
+    #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    days: u32,
+}
+
+/// Arguments of `fawn certs init`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Keys are files that their owner alone may read. Nothing is written over. The authority's key, ca-key.pem, makes \
+certificates for anybody: keep it away from the machines of the cluster.")]
+struct InitArguments {
+    #[command(flatten)]
+    dir: DirArguments,
+    #[command(flatten)]
+    who: WhoArguments,
+}
+
+/// Arguments of `fawn certs add`.
+#[derive(Debug, Args)]
+struct AddArguments {
+    #[command(flatten)]
+    dir: DirArguments,
+    #[command(flatten)]
+    who: WhoArguments,
+    /// An operator, who may ask the managers for everything
+    #[arg(long, value_name = "NAME", hide_env = true)]
+    operator: Vec<Named>,
+    /// A client
+    #[arg(long, value_name = "NAME", hide_env = true)]
+    client: Vec<Named>,
+}
+
+/// Arguments of `fawn certs show`.
+#[derive(Debug, Args)]
+struct ShowArguments {
+    #[command(flatten)]
+    dir: DirArguments,
+}
+
+/// Arguments of `fawn certs renew`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each file is replaced at once; processes that use it show the new one on new connections within seconds. An authority \
+keeps its key, so that the certificates it has signed stay good.")]
+struct RenewArguments {
+    #[command(flatten)]
+    dir: DirArguments,
+    /// Renew all, however long they are good
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+    /// Make new keys, too (the authority keeps its own)
+    #[arg(long)]
+    new_keys: bool,
+    /// How long the new certificates are good
+    #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    days: u32,
+    /// Renew these, however long they are good
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+}
+
+/// A name with hosts: `a=10.0.0.1,a.example`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Named {
+    name: String,
+    hosts: BTreeSet<Host>,
+}
+
+impl FromStr for Named {
+    type Err = TlsError;
+
+    fn from_str(text: &str) -> Result<Self, TlsError> {
+        let (name, hosts) = text.split_once('=').map_or((text, None), |(name, hosts)| (name, Some(hosts)));
+        check_name(name)?;
+        let hosts = hosts.into_iter().flat_map(|hosts| hosts.split(',')).map(|text| host(text.trim())).collect();
+        Ok(Self { name: name.to_owned(), hosts })
+    }
+}
+
+/// Does what is asked for.
+pub fn run(arguments: &CertsArguments) -> anyhow::Result<Outcome> {
+    match &arguments.command {
+        CertsCommand::Init(InitArguments { dir, who }) => {
+            let operator = Named { name: "operator".to_owned(), hosts: BTreeSet::new() };
+            let made = init(&dir.dir, &everybody(who, &[operator], &[]), who.days, now())?;
+            tell_made(dir, &made, "made")
+        }
+        CertsCommand::Add(AddArguments { dir, who, operator, client }) => {
+            let wanted = everybody(who, operator, client);
+            if wanted.is_empty() {
+                anyhow::bail!("nobody is named: give --member, --manager, --operator or --client");
+            }
+            tell_made(dir, &add(&dir.dir, &wanted, who.days, now())?, "made")
+        }
+        CertsCommand::Show(ShowArguments { dir }) => tell_shown(dir),
+        CertsCommand::Renew(arguments) => {
+            let RenewArguments { dir, all, new_keys, days, names } = arguments;
+            let which = match (all, names.as_slice()) {
+                (true, _) => Which::All,
+                (false, []) => Which::Expiring,
+                (false, names) => Which::Named(names.to_vec()),
+            };
+            let keys = if *new_keys { Keys::New } else { Keys::Keep };
+            tell_made(dir, &renew(&dir.dir, &which, keys, *days, now())?, "renewed")
+        }
+    }
+}
+
+/// Who is named, each once with all roles.
+fn everybody(who: &WhoArguments, operators: &[Named], clients: &[Named]) -> Vec<Wanted> {
+    let member = |named: &Named| Role::Member(named.name.clone());
+    let members = who.member.iter().map(|named| (named, member(named)));
+    let managers = who.manager.iter().map(|named| (named, Role::Manager));
+    let operators = operators.iter().map(|named| (named, Role::Operator));
+    let clients = clients.iter().map(|named| (named, Role::Client));
+    let mut all: BTreeMap<String, Wanted> = BTreeMap::new();
+    for (Named { name, hosts }, role) in members.chain(managers).chain(operators).chain(clients) {
+        let empty = || Wanted { name: name.clone(), roles: BTreeSet::new(), hosts: BTreeSet::new() };
+        let wanted = all.entry(name.clone()).or_insert_with(empty);
+        wanted.roles.insert(role);
+        wanted.hosts.extend(hosts.iter().cloned());
+    }
+    all.into_values().collect()
+}
+
+/// Says what was written, and where it has to go.
+fn tell_made(DirArguments { dir, json }: &DirArguments, made: &[Made], did: &str) -> anyhow::Result<Outcome> {
+    let mut out = io::stdout().lock();
+    if *json {
+        let made: Vec<Value> = made.iter().map(made_json).collect();
+        writeln!(out, "{}", json!({ "dir": dir, did: made }))?;
+        return Ok(Outcome::Done);
+    }
+    if made.is_empty() {
+        writeln!(out, "nothing expires within 30 days")?;
+        return Ok(Outcome::Done);
+    }
+    for Made { cert, key, facts, has_new_key, .. } in made {
+        let files = if *has_new_key {
+            format!("{} and {}", cert.display(), file_name(key))
+        } else {
+            cert.display().to_string()
+        };
+        writeln!(out, "{did} {files}: {}, until {}", who(facts), date(facts.validity.until))?;
+    }
+    let others = || made.iter().filter(|made| !made.facts.is_authority);
+    if others().next().is_some() {
+        writeln!(out, "\nCopy to where each of them runs, for `--certs DIR`:")?;
+    }
+    for Made { cert, key, facts, has_new_key, .. } in others() {
+        let host = facts.hosts.first().map_or_else(|| format!("the machine of {}", facts.subject), ToString::to_string);
+        // Who has the key has the authority's certificate, too.
+        let rest =
+            if *has_new_key { format!("{} {} ", dir.join("ca.pem").display(), key.display()) } else { String::new() };
+        writeln!(out, "  {rest}{} to {host}", cert.display())?;
+    }
+    for Made { cert, key, has_new_key, .. } in made.iter().filter(|made| made.facts.is_authority) {
+        if *has_new_key {
+            writeln!(out, "\nKeep {} away from the cluster: whoever has it can be anybody there.", key.display())?;
+        } else {
+            writeln!(out, "\nCopy {} to everybody who has the old one.", cert.display())?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Roles, then hosts.
+fn who(facts: &Facts) -> String {
+    let mut words: Vec<String> = facts.roles().iter().map(ToString::to_string).collect();
+    if facts.is_authority {
+        words.push("the authority".to_owned());
+    }
+    words.extend(facts.hosts.iter().map(ToString::to_string));
+    if words.is_empty() { "nobody".to_owned() } else { words.join(", ") }
+}
+
+fn made_json(made: &Made) -> Value {
+    let mut value = facts_json(&made.facts);
+    value["name"] = json!(made.name);
+    value["cert"] = json!(made.cert);
+    value["key"] = json!(made.key);
+    value["new_key"] = json!(made.has_new_key);
+    value
+}
+
+fn facts_json(facts: &Facts) -> Value {
+    let texts = |items: Vec<String>| json!(items);
+    json!({
+        "roles": texts(facts.roles().iter().map(ToString::to_string).collect()),
+        "hosts": texts(facts.hosts.iter().map(ToString::to_string).collect()),
+        "authority": facts.is_authority,
+        "from": facts.validity.from,
+        "until": facts.validity.until,
+        "days_left": facts.validity.days_left(now()),
+    })
+}
+
+/// Prints what certificates say; what needs looking after goes to standard error.
+fn tell_shown(DirArguments { dir, json }: &DirArguments) -> anyhow::Result<Outcome> {
+    let shown = show(dir)?;
+    let mut out = io::stdout().lock();
+    if *json {
+        let certificates: Vec<Value> = shown.iter().map(shown_json).collect();
+        writeln!(out, "{}", json!({ "dir": dir, "certificates": certificates }))?;
+    } else {
+        for Shown { name, facts, .. } in &shown {
+            match facts {
+                None => writeln!(out, "{name}: cannot be read")?,
+                Some(facts) => {
+                    let (day, left) = (date(facts.validity.until), facts.validity.days_left(now()));
+                    writeln!(out, "{name}: {}, until {day} ({left} days)", who(facts))?;
+                }
+            }
+        }
+    }
+    out.flush()?;
+    let mut is_usable = true;
+    for Shown { path, facts, problem, .. } in shown {
+        let expiry = facts.map(|facts| Expiry { path, validity: facts.validity });
+        is_usable &= problem.is_none() && expiry.as_ref().is_none_or(|expiry| expiry.validity.days_left(now()) >= 0);
+        if let Some(what) = problem.or_else(|| expiry?.warning(now())) {
+            tell(format_args!("fawn: {what}"));
+        }
+    }
+    Ok(if is_usable { Outcome::Done } else { Outcome::Missing })
+}
+
+fn shown_json(shown: &Shown) -> Value {
+    let mut value = shown.facts.as_ref().map_or_else(|| json!({}), facts_json);
+    value["name"] = json!(shown.name);
+    value["cert"] = json!(shown.path);
+    value["has_key"] = json!(shown.has_key);
+    value["problem"] = json!(shown.problem);
+    value
+}

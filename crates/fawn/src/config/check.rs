@@ -1,0 +1,150 @@
+//! `fawn config check`: everything that can be said about a configuration without running anything.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory, FromArgMatches};
+use serde_json::json;
+
+use super::file::{self, File};
+use super::flags::{Section, nearest, sections};
+use super::problem::{Problem, Source};
+use super::settings::{Environment, Setting, environment, settings};
+use crate::Outcome;
+use crate::command::Fawn;
+
+/// Variables that are no flags: the file of `--config`, and what is logged.
+const OTHERS: &[&str] = &["FAWN_CONFIG", "FAWN_LOG"];
+
+/// Checks a file, if there is one, and the environment.
+pub fn run(path: Option<&PathBuf>, json: bool) -> anyhow::Result<Outcome> {
+    let root = Fawn::command();
+    let sections = sections(&root);
+    let file = path.map(|path| file::read(path, &sections)).unwrap_or_default();
+    let problems = problems(&root, &sections, &environment(), &file);
+    let mut out = io::stdout().lock();
+    if json {
+        writeln!(out, "{}", json!({ "file": path, "problems": problems }))?;
+    } else if problems.is_empty() {
+        match path {
+            Some(path) => writeln!(out, "{}: all is well", path.display())?,
+            None => writeln!(out, "no file was given; all is well with the environment")?,
+        }
+    } else {
+        for problem in &problems {
+            writeln!(out, "{problem}")?;
+        }
+    }
+    Ok(if problems.is_empty() { Outcome::Done } else { Outcome::Missing })
+}
+
+/// Everything that is wrong.
+fn problems(root: &Command, sections: &[Section], environment: &Environment, file: &File) -> Vec<Problem> {
+    let mut problems = file.problems.clone();
+    problems.extend(unknown_variables(sections, environment));
+    for section in sections {
+        let (set, wrong) = settings(section, environment, file);
+        let mut wrong: Vec<Problem> = wrong.into_iter().collect();
+        wrong.extend(set.iter().filter_map(|setting| bad_value(root, section, setting)));
+        if wrong.is_empty() && !set.is_empty() {
+            wrong.extend(together(root, section, &set));
+        }
+        problems.extend(wrong);
+    }
+    problems.sort();
+    // What is before all tables is looked at for each command.
+    problems.dedup();
+    problems
+}
+
+fn unknown_variables(sections: &[Section], environment: &Environment) -> Vec<Problem> {
+    let flags = sections.iter().flat_map(|section| section.flags.iter().map(move |flag| (section, flag)));
+    let mut known: Vec<String> =
+        flags.flat_map(|(section, flag)| [section.variable(flag), flag.common.clone()]).collect();
+    known.extend(OTHERS.iter().map(|name| (*name).to_owned()));
+    let unknown = environment.keys().filter(|name| !known.contains(name));
+    let problem = |name: &String| {
+        let hint = nearest(name, known.iter().map(String::as_str));
+        let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+        Problem { at: Source::Variable(name.clone()), what: format!("there is no flag for this variable{hint}") }
+    };
+    unknown.map(problem).collect()
+}
+
+/// What a command says to settings alone.
+fn attempt(root: &Command, section: &Section, set: &[&Setting<'_>]) -> Result<Fawn, clap::Error> {
+    let mut line: Vec<OsString> = vec!["fawn".into()];
+    line.extend(section.words.iter().map(OsString::from));
+    line.extend(set.iter().flat_map(|setting| setting.arguments()));
+    root.clone().try_get_matches_from(line).and_then(|matches| Fawn::from_arg_matches(&matches))
+}
+
+/// A value that its flag refuses.
+fn bad_value(root: &Command, section: &Section, setting: &Setting<'_>) -> Option<Problem> {
+    let error = attempt(root, section, &[setting]).err()?;
+    let long = &setting.flag.long;
+    let value = match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(value)) => value.clone(),
+        _ => setting.values.join(", "),
+    };
+    let why = match error.kind() {
+        ErrorKind::ValueValidation => error.source().map(ToString::to_string).unwrap_or_default(),
+        ErrorKind::InvalidValue => match error.get(ContextKind::ValidValue) {
+            Some(ContextValue::Strings(values)) => format!("choose {}", values.join(" or ")),
+            _ => "it needs a value".to_owned(),
+        },
+        ErrorKind::TooManyValues | ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
+            "this is another number of values than it takes".to_owned()
+        }
+        _ => return None,
+    };
+    Some(Problem { at: setting.from.clone(), what: format!("{long:?} cannot be {value:?}: {why}") })
+}
+
+/// What settings, each of which is good, do to each other.
+fn together(root: &Command, section: &Section, set: &[Setting<'_>]) -> Vec<Problem> {
+    let all: Vec<&Setting<'_>> = set.iter().collect();
+    let whole = |what: String| Problem { at: set[0].from.clone(), what: format!("[{}] {what}", section.name) };
+    match attempt(root, section, &all) {
+        Ok(fawn) => fawn.command.check().err().map(whole).into_iter().collect(),
+        Err(error) if error.kind() == ErrorKind::ArgumentConflict => {
+            let names = [strings(&error, ContextKind::InvalidArg), strings(&error, ContextKind::PriorArg)].concat();
+            let mut both: Vec<&Setting<'_>> = set.iter().filter(|setting| names.contains(&setting.flag.long)).collect();
+            both.sort_by_key(|setting| &setting.from);
+            let names: Vec<String> = both.iter().map(|setting| format!("{:?}", setting.flag.long)).collect();
+            let at = both.last().map_or_else(|| set[0].from.clone(), |setting| setting.from.clone());
+            vec![Problem { at, what: format!("[{}] cannot have both {}", section.name, names.join(" and ")) }]
+        }
+        Err(_) => set.iter().filter_map(|setting| needs(root, section, setting, set)).collect(),
+    }
+}
+
+/// A flag that is set without another that it needs.
+fn needs(root: &Command, section: &Section, setting: &Setting<'_>, set: &[Setting<'_>]) -> Option<Problem> {
+    let missing = |set: &[&Setting<'_>]| match attempt(root, section, set) {
+        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => strings(&error, ContextKind::InvalidArg),
+        _ => Vec::new(),
+    };
+    // What is always needed may come with the command line.
+    let always = missing(&[]);
+    let is_set = |name: &String| set.iter().any(|other| other.flag.long == *name);
+    let is_flag = |name: &String| section.flag(name).is_some_and(|flag| !flag.is_required);
+    let needed =
+        missing(&[setting]).into_iter().find(|name| !always.contains(name) && !is_set(name) && is_flag(name))?;
+    let what = format!("[{}] has {:?} without {needed:?}, which it needs", section.name, setting.flag.long);
+    Some(Problem { at: setting.from.clone(), what })
+}
+
+/// The long names that an error is about: `tls-key` for `--tls-key <FILE>`.
+fn strings(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    let texts = match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.as_str()],
+        Some(ContextValue::Strings(texts)) => texts.iter().map(String::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let name = |text: &str| text.split([' ', '=', '[']).next().unwrap_or_default().trim_start_matches("--").to_owned();
+    texts.into_iter().map(name).collect()
+}

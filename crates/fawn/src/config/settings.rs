@@ -1,0 +1,91 @@
+//! Which value of a flag counts, of those in the environment and in a file.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use super::file::{Entry, File, Value};
+use super::flags::{Flag, Kind, Section};
+use super::problem::{Problem, Source};
+
+/// Environment variables that begin with `FAWN_` and hold something.
+pub type Environment = BTreeMap<String, String>;
+
+/// The variables of this process. One that is empty counts as one that is not set.
+pub fn environment() -> Environment {
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let ours = |(name, value): &(String, String)| name.starts_with("FAWN_") && !value.is_empty();
+    std::env::vars_os().filter_map(text).filter(ours).collect()
+}
+
+/// A flag that is set.
+#[derive(Clone, Debug)]
+pub struct Setting<'a> {
+    /// The flag.
+    pub flag: &'a Flag,
+    /// Its values; of a switch, `true` or `false`.
+    pub values: Vec<String>,
+    /// Where they are from.
+    pub from: Source,
+}
+
+impl Setting<'_> {
+    /// The arguments that say the same.
+    pub fn arguments(&self) -> Vec<OsString> {
+        let long = &self.flag.long;
+        let with = |value: &str| OsString::from(format!("--{long}={value}"));
+        match self.flag.kind {
+            Kind::Switch if self.values == ["true"] => vec![format!("--{long}").into()],
+            Kind::Switch => Vec::new(),
+            Kind::Joined(delimiter) => vec![with(&self.values.join(&delimiter.to_string()))],
+            Kind::One | Kind::Many => self.values.iter().map(|value| with(value)).collect(),
+        }
+    }
+}
+
+/// What is set for a command, and what is no value of its flag at all.
+pub fn settings<'a>(section: &'a Section, environment: &Environment, file: &File) -> (Vec<Setting<'a>>, Vec<Problem>) {
+    let (mut settings, mut problems) = (Vec::new(), Vec::new());
+    for flag in &section.flags {
+        let Some((value, from)) = found(section, flag, environment, file) else { continue };
+        match values(flag, value) {
+            Ok(values) => settings.push(Setting { flag, values, from }),
+            Err(what) => problems.push(Problem { at: from, what: format!("{:?} {what}", flag.long) }),
+        }
+    }
+    (settings, problems)
+}
+
+/// The first of all places that has a value.
+fn found(section: &Section, flag: &Flag, environment: &Environment, file: &File) -> Option<(Value, Source)> {
+    for name in [section.variable(flag), flag.common.clone()] {
+        if let Some(text) = environment.get(&name) {
+            return Some((of_variable(flag, text), Source::Variable(name)));
+        }
+    }
+    let with = |table: Option<&str>| {
+        let is_it = |entry: &&Entry| entry.table.as_deref() == table && entry.key == flag.long;
+        file.entries.iter().find(is_it).map(|entry| (entry.value.clone(), entry.at.clone()))
+    };
+    with(Some(&section.name)).or_else(|| with(None))
+}
+
+/// A variable is a text: what it means depends on the flag.
+fn of_variable(flag: &Flag, text: &str) -> Value {
+    match (flag.kind, text.to_ascii_lowercase().as_str()) {
+        (Kind::Switch, "true" | "1" | "yes" | "on") => Value::Switch(true),
+        (Kind::Switch, "false" | "0" | "no" | "off") => Value::Switch(false),
+        (Kind::Many | Kind::Joined(_), _) => Value::Many(text.split(',').map(|item| item.trim().to_owned()).collect()),
+        _ => Value::One(text.to_owned()),
+    }
+}
+
+fn values(flag: &Flag, value: Value) -> Result<Vec<String>, &'static str> {
+    match (flag.kind, value) {
+        (Kind::Switch, Value::Switch(value)) => Ok(vec![value.to_string()]),
+        (Kind::Switch, _) => Err("is a switch: write true or false"),
+        (_, Value::Switch(_)) => Err("is no switch: give it a value"),
+        (Kind::One, Value::Many(_)) => Err("takes one value, not a list"),
+        (_, Value::One(value)) => Ok(vec![value]),
+        (_, Value::Many(values)) => Ok(values),
+    }
+}
