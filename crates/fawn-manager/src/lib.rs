@@ -9,7 +9,7 @@
 //! * [`consensus`]: the log that all agree on. [`join`]: how a group comes together.
 //! * [`driver`]: the protocol's manager on that log, and what it answers over links. [`links`]: connections.
 //! * [`operator`]: asking managers, for programs that wait for the answer.
-//! * [`recover`]: the way back from a majority that is lost for good.
+//! * [`mod@recover`]: the way back from a majority that is lost for good.
 //! * [`clock`]: time and chance.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]

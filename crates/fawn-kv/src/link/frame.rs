@@ -5,7 +5,7 @@
 //! | 4 | length of the body, little-endian |
 //! | 4 | CRC-32C of the body, little-endian |
 //! | 1 | kind: 0 message, 1 control |
-//! | … | message: to, from ([`Address`] in postcard), then [`Message::encode`]; control: [`Control::encode`] |
+//! | … | message: to, from ([`Address`] in postcard), then [`Message::encode`]; control: [`Control`] in postcard |
 
 use super::control::Control;
 use crate::ids::Address;

@@ -3,6 +3,7 @@
 //! Whoever has something to say calls. Of two connections between a pair of seats, in one lane, the one stays that the
 //! lower number called. What cannot be sent is dropped: everything that is said in a cluster is said again.
 
+use super::dial::dial;
 use super::link::{Link, Received, State};
 use super::member::Connect;
 use super::siblings::{Handed, Mail, Siblings};
@@ -17,10 +18,9 @@ use fawn_kv::roster::Roster;
 use fawn_tls::{Reloading, Role, server_name_for};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt};
+use rustix::net::sockopt;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::net::{SocketAddr, ToSocketAddrs};
+
 use std::sync::Arc;
 
 /// Bytes received at once.
@@ -37,9 +37,6 @@ const GREETING_MS: u64 = 3000;
 
 /// Least and most time between two calls.
 const REDIAL_MS: (u64, u64) = (50, 1000);
-
-/// A peer that takes nothing for so long is gone.
-const USER_TIMEOUT_MS: u32 = 3000;
 
 /// Connections that have yet to say who they are, at most.
 const STRANGERS: usize = 256;
@@ -693,34 +690,4 @@ impl Links {
 
 fn named(party: Option<Party>) -> String {
     party.map_or_else(|| " (somebody)".to_owned(), |party| format!(" ({party})"))
-}
-
-/// Begins a connection.
-fn dial(address: &str) -> Option<OwnedFd> {
-    let address: SocketAddr = match address.parse() {
-        Ok(address) => address,
-        // A name is looked up where its machine is known: in a file or a cache nearby.
-        Err(_) => address.to_socket_addrs().ok()?.next()?,
-    };
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP)).ok()?;
-    prepare(&socket);
-    match connect(&socket, &address) {
-        Ok(()) | Err(Errno::INPROGRESS) => Some(socket),
-        Err(error) => {
-            tracing::debug!("{address} cannot be called: {error}");
-            None
-        }
-    }
-}
-
-/// Makes a socket send at once, and notice when the other side is gone.
-pub fn prepare(socket: &OwnedFd) {
-    let _ = sockopt::set_tcp_nodelay(socket, true);
-    let _ = sockopt::set_tcp_user_timeout(socket, USER_TIMEOUT_MS);
-    let _ = sockopt::set_socket_keepalive(socket, true);
-    let _ = sockopt::set_tcp_keepidle(socket, std::time::Duration::from_secs(2));
-    let _ = sockopt::set_tcp_keepintvl(socket, std::time::Duration::from_secs(1));
-    let _ = sockopt::set_tcp_keepcnt(socket, 3);
 }

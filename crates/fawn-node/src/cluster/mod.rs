@@ -6,8 +6,9 @@
 //! * `member`: starting a process: its directory, its enrolment, its seats. `enrol`: asking a manager to be let in.
 //! * `seat`: one event loop's part. `requests`, `tell`: commands of memcached clients, and what they are answered.
 //! * `ranges`: the store of a seat's node. `figures`: what is told of it.
-//! * `links`, `link`: connections to other processes. `siblings`: between seats of this one.
+//! * `links`, `link`, `dial`: connections to other processes. `siblings`: between seats of this one.
 
+mod dial;
 mod enrol;
 mod figures;
 mod link;

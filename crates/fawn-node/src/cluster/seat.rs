@@ -4,8 +4,9 @@
 //! Within a turn messages go from one to the other until nobody has anything to say; then what was written goes to the
 //! store's threads, and what is for others leaves, one send a connection.
 
+use super::dial::prepare;
 use super::link::{Link, State};
-use super::links::{Came, Links, Seeds, prepare};
+use super::links::{Came, Links, Seeds};
 use super::ranges::Ranges;
 use super::requests::{Begun, LOCAL, Requests};
 use super::siblings::{Mail, Mailbox, Siblings};
