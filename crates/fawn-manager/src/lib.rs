@@ -27,7 +27,7 @@ pub mod recover;
 pub mod running;
 pub mod sealed;
 
-pub use links::stream::{Secure, Secured};
+pub use links::stream::Tls;
 pub use operator::{Operator, OperatorError};
 pub use options::{ManagerError, Options};
 pub use recover::{Recovered, recover};

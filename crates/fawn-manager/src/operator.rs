@@ -1,12 +1,11 @@
 //! Asking managers, for programs that wait for the answer.
 
 use crate::links::dial::Dialler;
-use crate::links::stream::{Secure, read_frame};
+use crate::links::stream::{Tls, read_frame};
 use fawn_kv::link::frame::put_control;
 use fawn_kv::link::{Control, Frame, Frames, Party};
 use fawn_kv::status::{Answer, Question};
 use std::io;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
@@ -43,9 +42,9 @@ pub struct Operator {
 
 impl Operator {
     /// One that tries these addresses in turn, for so long in all.
-    pub fn new(addresses: Vec<String>, secure: Option<Arc<dyn Secure>>, time: Duration) -> Self {
+    pub fn new(addresses: Vec<String>, tls: Option<Tls>, time: Duration) -> Self {
         let (_, cluster) = watch::channel(None);
-        Self { addresses, dialler: Dialler { from: Party::Operator, cluster, secure }, time }
+        Self { addresses, dialler: Dialler { from: Party::Operator, cluster, tls }, time }
     }
 
     /// Asks, and waits for the answer, which is never [`Answer::NotLeader`].

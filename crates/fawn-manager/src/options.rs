@@ -2,12 +2,11 @@
 
 use crate::consensus::log::KeepError;
 use crate::consensus::machine::OpenError;
-use crate::links::stream::Secure;
 use fawn_kv::ids::Rules;
 use fawn_kv::manager::{Leases, Settings, SettingsError};
+use fawn_tls::{Material, TlsError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Stretches that the key space is cut into for front-ends, of a cluster that begins.
 pub const WEDGES: u32 = 256;
@@ -35,7 +34,7 @@ pub struct Options {
     /// A snapshot is made after so many entries of the log, and as many are kept for members that are behind.
     pub snapshot_entries: u64,
     /// How links are protected; `None`: not at all.
-    pub secure: Option<Arc<dyn Secure>>,
+    pub tls: Option<Material>,
     /// It may listen beyond the loopback without protection.
     pub insecure: bool,
 }
@@ -53,7 +52,7 @@ impl Options {
             settings,
             wedges: WEDGES,
             snapshot_entries: SNAPSHOT_ENTRIES,
-            secure: None,
+            tls: None,
             insecure: false,
         }
     }
@@ -92,6 +91,9 @@ pub enum ManagerError {
         /// Why.
         error: io::Error,
     },
+    /// The certificates.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// Beyond the loopback without TLS.
     #[error(
         "{0} is reached from other machines, and nothing protects what is said there: use certificates (--certs), or say --insecure where the network itself keeps strangers out"

@@ -8,6 +8,7 @@ use crate::driver::{Driver, Identity};
 use crate::join;
 use crate::links::dial::Dialler;
 use crate::links::listen::Listener;
+use crate::links::stream::Tls;
 use crate::options::{ManagerError, Options};
 use fawn_kv::link::{ManagerId, Party};
 use openraft::{BasicNode, Config, SnapshotPolicy};
@@ -137,7 +138,7 @@ async fn bind(options: &Options) -> Result<Option<(TcpListener, SocketAddr)>, Ma
     let failed = |error| ManagerError::Listen { address: listen.clone(), error };
     let addresses: Vec<SocketAddr> = listen.to_socket_addrs().map_err(failed)?.collect();
     let is_open = addresses.iter().any(|address| !address.ip().is_loopback());
-    if is_open && options.secure.is_none() && !options.insecure {
+    if is_open && options.tls.is_none() && !options.insecure {
         return Err(ManagerError::Unprotected(listen.clone()));
     }
     let listener = TcpListener::bind(&addresses[..]).await.map_err(failed)?;
@@ -192,6 +193,7 @@ async fn run(
     stopped: watch::Receiver<bool>,
     ready: &threads::Sender<Ready>,
 ) -> Result<(), ManagerError> {
+    let tls = options.tls.as_ref().map(Tls::of).transpose()?;
     let bound = bind(&options).await?;
     let address = reached_at(&options, bound.as_ref().map(|(_, address)| *address))?;
     let store = directory::open(&options.dir)?;
@@ -200,14 +202,14 @@ async fn run(
     let (news, hears) = mpsc::unbounded_channel();
     let machine = Machine::open(store.clone(), news).map_err(|error| ManagerError::kept(&options.dir, error))?;
     let (cluster, known) = watch::channel(None);
-    let dialler = Arc::new(Dialler { from: Party::Manager(id), cluster: known, secure: options.secure.clone() });
+    let dialler = Arc::new(Dialler { from: Party::Manager(id), cluster: known, tls: tls.clone() });
     let network = Network::new(dialler.clone());
     let heard = network.heard();
     let config = config(options.snapshot_entries).validate().map_err(|error| ManagerError::Group(error.to_string()))?;
     let group = Group::new(member.id, Arc::new(config), network, store, machine).await;
     let group = group.map_err(|error| ManagerError::Group(error.to_string()))?;
     let (events, links) = mpsc::channel(MOST_EVENTS);
-    let listener = Listener::new(events, options.secure.clone(), group.clone());
+    let listener = Listener::new(events, tls, group.clone());
     let bound_to = bound.as_ref().map(|(_, address)| *address);
     if let Some((socket, _)) = bound {
         tokio::spawn(listener.clone().listen(socket));

@@ -4,7 +4,7 @@ use super::{Driver, Event};
 use crate::clock::{now_us, random};
 use crate::consensus::Proposal;
 use crate::decided::Decision;
-use crate::links::table::{LinkId, is_member};
+use crate::links::table::LinkId;
 use fawn_kv::ids::ClusterId;
 use fawn_kv::link::Control;
 use fawn_kv::link::control::Enrolled;
@@ -117,8 +117,8 @@ impl Driver {
                 "the directory of {name} holds keys that lie elsewhere than this cluster's: dump it, and load that into the cluster"
             ));
         }
-        let names = self.table.peer(link).and_then(|peer| peer.names.as_ref());
-        if names.is_some_and(|names| !is_member(names, name)) {
+        let identity = self.table.peer(link).and_then(|peer| peer.identity.as_ref());
+        if identity.is_some_and(|identity| !identity.is_member(name)) {
             return Err(format!(
                 "the certificate is not one of {name}: make it with fawn certs, or give it its own --name"
             ));

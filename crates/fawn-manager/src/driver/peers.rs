@@ -7,19 +7,20 @@ use crate::links::listen::LinkEvent;
 use crate::links::table::{LinkId, Peer, may_be};
 use fawn_kv::link::{Control, Greeted, Greeting, Party};
 use fawn_kv::message::VERSION;
+use fawn_tls::Identity;
 
 impl Driver {
     /// Something has come over a link.
     pub(super) fn link(&mut self, event: LinkEvent) {
         match event {
-            LinkEvent::Called { link, greeting, names, outbox, answer } => {
-                let admitted = self.admit(&greeting, names.as_deref());
+            LinkEvent::Called { link, greeting, identity, outbox, answer } => {
+                let admitted = self.admit(&greeting, identity.as_ref());
                 if let Ok(you) = admitted {
                     let cluster = self.facts.begun.map(|begun| begun.cluster);
                     let from = Party::Manager(self.me.id);
                     outbox.say(&Control::Greeted(Greeted { version: VERSION, cluster, from, you }));
                     outbox.say(&self.leads_control());
-                    self.table.add(link, Peer { party: you, outbox, names, hears_roster: false });
+                    self.table.add(link, Peer { party: you, outbox, identity, hears_roster: false });
                 }
                 // Whoever has called may have gone already: then it is closed at once.
                 let _ = answer.send(admitted);
@@ -31,7 +32,7 @@ impl Driver {
     }
 
     /// Who a caller is from here on; `Err`: why it may not be.
-    fn admit(&mut self, greeting: &Greeting, names: Option<&[String]>) -> Result<Party, String> {
+    fn admit(&mut self, greeting: &Greeting, identity: Option<&Identity>) -> Result<Party, String> {
         let from = greeting.from;
         if let Some(to) = greeting.to.filter(|to| *to != Party::Manager(self.me.id)) {
             return Err(format!("{to} is called, and this is manager {}: look at its address", self.me.id.0));
@@ -44,7 +45,7 @@ impl Driver {
                 "{from} is of the cluster {theirs}, and this manager of {ours}: look at its --manager"
             ));
         }
-        if !may_be(names, from, &self.facts.roster) {
+        if !may_be(identity, from, &self.facts.roster) {
             return Err(format!("the certificate of the other side is not one of {from}: see fawn certs"));
         }
         match from {

@@ -1,7 +1,7 @@
 //! Calling another manager.
 
 pub use super::stream::Stream;
-use super::stream::{Secure, plain, read_frame, tune};
+use super::stream::{Tls, plain, read_frame, tune};
 use fawn_kv::ids::ClusterId;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::MAGIC;
@@ -9,7 +9,6 @@ use fawn_kv::link::frame::put_control;
 use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Party};
 use fawn_kv::message::VERSION;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -17,9 +16,6 @@ use tokio::sync::watch;
 
 /// A dial, with greetings, takes no longer.
 pub const DIAL: Duration = Duration::from_secs(2);
-
-/// The name that certificates of managers carry.
-pub const MANAGER_NAME: &str = "manager.fawn";
 
 /// Calls others, as one party.
 #[derive(Debug)]
@@ -29,7 +25,7 @@ pub struct Dialler {
     /// The cluster, as far as it is known.
     pub cluster: watch::Receiver<Option<ClusterId>>,
     /// How connections are protected.
-    pub secure: Option<Arc<dyn Secure>>,
+    pub tls: Option<Tls>,
 }
 
 /// A link that stands.
@@ -57,8 +53,8 @@ impl Dialler {
     async fn call(&self, address: &str, to: Option<Party>) -> io::Result<Link> {
         let stream = TcpStream::connect(address).await?;
         tune(&stream)?;
-        let mut stream = match &self.secure {
-            Some(secure) => secure.connect(stream, MANAGER_NAME).await?.stream,
+        let mut stream = match &self.tls {
+            Some(tls) => tls.connect(stream).await?.stream,
             None => plain(stream).stream,
         };
         let cluster = *self.cluster.borrow();

@@ -1,6 +1,6 @@
 //! Taking calls: a task for each connection, which reads frames and hands on what they say.
 
-use super::stream::{Secure, Secured, Stream, plain, read_frame, tune};
+use super::stream::{Secured, Stream, Tls, plain, read_frame, tune};
 use super::table::{LinkId, Outbox};
 use crate::consensus::{Group, calls};
 use fawn_kv::ids::Address;
@@ -8,6 +8,7 @@ use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::MOST_BYTES;
 use fawn_kv::link::{Control, Frame, Frames, Greeting, Party};
 use fawn_kv::message::{Message, VERSION};
+use fawn_tls::Identity;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +49,7 @@ pub enum LinkEvent {
         /// What was said.
         greeting: Greeting,
         /// What the certificate says.
-        names: Option<Vec<String>>,
+        identity: Option<Identity>,
         /// What is to be sent.
         outbox: Outbox,
         /// Who it is from here on; if it may not go on, why.
@@ -71,7 +72,7 @@ pub enum LinkEvent {
 #[derive(Clone, Debug)]
 pub struct Listener {
     events: mpsc::Sender<LinkEvent>,
-    secure: Option<Arc<dyn Secure>>,
+    tls: Option<Tls>,
     next: Arc<AtomicU64>,
     room: Arc<Semaphore>,
     group: Group_,
@@ -89,9 +90,9 @@ impl std::fmt::Debug for Group_ {
 
 impl Listener {
     /// One that hands on to `events` what comes.
-    pub fn new(events: mpsc::Sender<LinkEvent>, secure: Option<Arc<dyn Secure>>, group: Group) -> Self {
+    pub fn new(events: mpsc::Sender<LinkEvent>, tls: Option<Tls>, group: Group) -> Self {
         let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        Self { events, secure, next: Arc::default(), room, group: Group_(group) }
+        Self { events, tls, next: Arc::default(), room, group: Group_(group) }
     }
 
     /// Takes calls for ever.
@@ -116,8 +117,8 @@ impl Listener {
         tokio::spawn(async move {
             let secured = timeout(GREETING, async {
                 tune(&stream)?;
-                match &this.secure {
-                    Some(secure) => secure.accept(stream).await,
+                match &this.tls {
+                    Some(tls) => tls.accept(stream).await,
                     None => Ok(plain(stream)),
                 }
             });
@@ -138,7 +139,7 @@ impl Listener {
         stream.set_nonblocking(true)?;
         let stream: Stream = Box::new(UnixStream::from_std(stream)?);
         let this = self.clone();
-        tokio::spawn(async move { this.serve(Secured { stream, names: None }).await });
+        tokio::spawn(async move { this.serve(Secured { stream, identity: None }).await });
         Ok(())
     }
 
@@ -158,7 +159,7 @@ impl Listener {
                     return Ok(());
                 }
             };
-            match self.greet(link, greeting, secured.names, &outbox).await {
+            match self.greet(link, greeting, secured.identity, &outbox).await {
                 Ok(you) => self.go_on(link, you, &mut reads, buffer, &outbox).await,
                 Err(why) => {
                     refuse(&outbox, why);
@@ -186,7 +187,7 @@ impl Listener {
         &self,
         link: LinkId,
         greeting: Greeting,
-        names: Option<Vec<String>>,
+        identity: Option<Identity>,
         outbox: &Outbox,
     ) -> Result<Party, String> {
         if greeting.magic != MAGIC {
@@ -200,7 +201,7 @@ impl Listener {
         }
         let (answer, answered) = oneshot::channel();
         let outbox = outbox.clone();
-        let called = LinkEvent::Called { link, greeting, names, outbox, answer };
+        let called = LinkEvent::Called { link, greeting, identity, outbox, answer };
         let stops = || "this manager stops".to_owned();
         self.events.send(called).await.map_err(|_| stops())?;
         answered.await.map_err(|_| stops())?

@@ -1,13 +1,15 @@
 //! Connections, encrypted or not, and frames over them.
 
 use fawn_kv::link::{Frame, Frames};
-use std::fmt::Debug;
-use std::future::Future;
+use fawn_tls::{Identity, Links, Material, Reloading, Role, TlsError, server_name_for};
+use std::fmt;
 use std::io;
-use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// Both directions of a connection.
 pub trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -21,25 +23,59 @@ pub type Stream = Box<dyn Bytes>;
 pub struct Secured {
     /// The connection.
     pub stream: Stream,
-    /// The names that the other side's certificate carries; `None`: it has shown none, and is believed what it says.
-    pub names: Option<Vec<String>>,
+    /// Who the other side's certificate says that it is; `None`: it has shown none, and is believed what it says.
+    pub identity: Option<Identity>,
 }
 
-/// What comes of a handshake.
-pub type Handshake<'a> = Pin<Box<dyn Future<Output = io::Result<Secured>> + Send + 'a>>;
+/// Makes connections secure: TLS 1.3 with a certificate of the cluster's authority on both sides.
+#[derive(Clone)]
+pub struct Tls(Arc<Reloading<Links>>);
 
-/// Makes connections secure.
-pub trait Secure: Debug + Send + Sync {
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Tls {
+    /// With these files, also when they are replaced.
+    ///
+    /// # Errors
+    /// Of a file that is of no use.
+    pub fn of(files: &Material) -> Result<Self, TlsError> {
+        Ok(Self(Arc::new(Reloading::links(files)?)))
+    }
+
     /// The side that was called.
-    fn accept(&self, stream: TcpStream) -> Handshake<'_>;
+    ///
+    /// # Errors
+    /// The other side is none of the cluster.
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<Secured> {
+        let stream = TlsAcceptor::from(self.0.current().server).accept(stream).await?;
+        let identity = identity(stream.get_ref().1.peer_certificates())?;
+        Ok(Secured { stream: Box::new(stream), identity })
+    }
 
-    /// The side that calls; the other is to have a certificate with this name.
-    fn connect<'a>(&'a self, stream: TcpStream, name: &'a str) -> Handshake<'a>;
+    /// The side that calls; a manager is to answer.
+    ///
+    /// # Errors
+    /// The other side is no manager of the cluster.
+    pub async fn connect(&self, stream: TcpStream) -> io::Result<Secured> {
+        let name = server_name_for(&Role::Manager).map_err(io::Error::other)?;
+        let stream = TlsConnector::from(self.0.current().client).connect(name, stream).await?;
+        let identity = identity(stream.get_ref().1.peer_certificates())?;
+        Ok(Secured { stream: Box::new(stream), identity })
+    }
+}
+
+fn identity(chain: Option<&[CertificateDer<'_>]>) -> io::Result<Option<Identity>> {
+    let invalid = |error| io::Error::new(io::ErrorKind::PermissionDenied, error);
+    Identity::of(chain.unwrap_or_default()).map(Some).map_err(invalid)
 }
 
 /// A connection that nothing protects.
 pub fn plain(stream: TcpStream) -> Secured {
-    Secured { stream: Box::new(stream), names: None }
+    Secured { stream: Box::new(stream), identity: None }
 }
 
 /// What of a peer that has gone silently is noticed by the network itself: after this, unacknowledged bytes end the

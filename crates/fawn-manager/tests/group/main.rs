@@ -4,5 +4,6 @@
 
 mod alone;
 mod caller;
+mod secure;
 mod storage;
 mod three;

@@ -20,7 +20,7 @@ struct Group {
 }
 
 /// Addresses that nobody else has now.
-fn addresses(count: usize) -> Vec<String> {
+pub fn addresses(count: usize) -> Vec<String> {
     let sockets: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     sockets.iter().map(|socket| socket.local_addr().unwrap().to_string()).collect()
 }

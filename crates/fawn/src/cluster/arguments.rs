@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use fawn_kv::ids::Ack;
+use fawn_tls::Material;
 
 use crate::node::RunArguments;
 use crate::values::Span;
@@ -20,6 +21,24 @@ pub struct ManagersArguments {
     /// Give up when none that leads has answered for this long
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub timeout: Span,
+    #[command(flatten)]
+    pub certs: CertsArguments,
+}
+
+/// Certificates for links of a cluster.
+#[derive(Clone, Debug, Args)]
+pub struct CertsArguments {
+    /// Directory of certificates that `fawn certs` made: ca.pem, NAME.pem and NAME-key.pem; without it, nothing protects
+    /// what is said
+    #[arg(long, value_name = "DIR", env = "FAWN_CERTS")]
+    pub certs: Option<PathBuf>,
+}
+
+impl CertsArguments {
+    /// The files of somebody who has this name in the directory.
+    pub fn material(&self, name: &str) -> Option<Material> {
+        self.certs.as_deref().map(|dir| Material::in_dir(dir, name))
+    }
 }
 
 /// When the members of a chain acknowledge a write.
@@ -90,6 +109,11 @@ pub struct RunManagerArguments {
     /// Let all members of a chain answer gets, not the last one alone
     #[arg(long, env = "FAWN_SPREAD_READS")]
     pub spread_reads: bool,
+    /// Name of its files in --certs
+    #[arg(long, value_name = "NAME", env = "FAWN_MANAGER_NAME", default_value = "manager")]
+    pub name: String,
+    #[command(flatten)]
+    pub certs: CertsArguments,
     /// Listen beyond the loopback without TLS
     #[arg(long, env = "FAWN_INSECURE")]
     pub insecure: bool,

@@ -10,7 +10,7 @@ use fawn_kv::ids::Rules;
 use fawn_kv::link::ManagerId;
 use fawn_kv::manager::{Leases, Settings, Waits};
 use fawn_kv::status::{Answer, Question, Status};
-use fawn_manager::{Operator, Options, Recovered, start};
+use fawn_manager::{Operator, Options, Recovered, Tls, start};
 
 use super::arguments::{
     AddManagerArguments, ManagerArguments, ManagerCommand, ManagersArguments, RecoverArguments, RemoveManagerArguments,
@@ -20,23 +20,32 @@ use crate::Outcome;
 use crate::serve::log_to_standard_error;
 use crate::tell::tell;
 
+/// Name of the files of whoever looks after a cluster.
+const OPERATOR: &str = "operator";
+
 /// To be brought up to date may take a new manager a while.
 const ADDED: Duration = Duration::from_mins(1);
 
 impl ManagersArguments {
     /// Who asks the managers.
-    pub fn operator(&self) -> Operator {
-        Operator::new(self.managers.clone(), None, self.timeout.0)
+    pub fn operator(&self) -> anyhow::Result<Operator> {
+        self.operator_within(self.timeout.0)
+    }
+
+    /// The same, with patience.
+    fn operator_within(&self, time: Duration) -> anyhow::Result<Operator> {
+        let tls = self.certs.material(OPERATOR).map(|files| Tls::of(&files)).transpose()?;
+        Ok(Operator::new(self.managers.clone(), tls, time))
     }
 
     /// Asks something that is done or refused.
     pub fn order(&self, question: &Question) -> anyhow::Result<()> {
-        done(self.operator().ask(question)?)
+        done(self.operator()?.ask(question)?)
     }
 
     /// Everything that is known.
     pub fn status(&self) -> anyhow::Result<Status> {
-        match self.operator().ask(&Question::Status)? {
+        match self.operator()?.ask(&Question::Status)? {
             Answer::Status(status) => Ok(*status),
             other => unexpected(other),
         }
@@ -83,6 +92,7 @@ fn options(arguments: &RunManagerArguments) -> Options {
         peers: arguments.peers.clone(),
         join: arguments.join.clone(),
         settings,
+        tls: arguments.certs.material(&arguments.name),
         insecure: arguments.insecure,
         ..Options::new(&arguments.dir)
     }
@@ -123,7 +133,7 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<Outcome> {
 
 fn add(arguments: &AddManagerArguments) -> anyhow::Result<Outcome> {
     let managers = &arguments.managers;
-    let operator = Operator::new(managers.managers.clone(), None, managers.timeout.0.max(ADDED));
+    let operator = managers.operator_within(managers.timeout.0.max(ADDED))?;
     done(operator.ask(&Question::AddManager { address: arguments.address.clone() })?)?;
     Ok(Outcome::Done)
 }

@@ -30,7 +30,7 @@ pub fn run(arguments: &ClusterArguments) -> anyhow::Result<Outcome> {
 /// Prints which ranges would change.
 pub fn rebalance(arguments: &RebalanceArguments) -> anyhow::Result<Outcome> {
     let question = Question::Plan { without: arguments.without.clone() };
-    let changes = match arguments.managers.operator().ask(&question)? {
+    let changes = match arguments.managers.operator()?.ask(&question)? {
         Answer::Plan(changes) => changes,
         other => return unexpected(other),
     };

@@ -1,0 +1,59 @@
+//! Links with certificates.
+
+use crate::caller::{LONG, until};
+use crate::three::addresses;
+use fawn_kv::status::{Answer, Question};
+use fawn_manager::{Operator, OperatorError, Options, Tls, start};
+use fawn_tls::certificate::now;
+use fawn_tls::directory::{Wanted, init};
+use fawn_tls::{Material, Role};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+fn certificates(dir: &Path) {
+    let wanted =
+        |name: &str, role| Wanted { name: name.to_owned(), roles: BTreeSet::from([role]), hosts: BTreeSet::new() };
+    let member = Role::Member("a".to_owned());
+    let all = [wanted("manager", Role::Manager), wanted("operator", Role::Operator), wanted("a", member)];
+    init(dir, &all, 90, now()).unwrap();
+}
+
+fn operator(certs: &Path, name: &str, addresses: &[String], time: Duration) -> Operator {
+    let tls = Tls::of(&Material::in_dir(certs, name)).unwrap();
+    Operator::new(addresses.to_vec(), Some(tls), time)
+}
+
+#[test]
+fn managers_find_each_other_and_operators_ask_with_certificates_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (certs, other) = (dir.path().join("certs"), dir.path().join("other"));
+    certificates(&certs);
+    certificates(&other);
+    let addresses = addresses(2);
+    let start_one = |place: usize| {
+        start(Options {
+            listen: Some(addresses[place].clone()),
+            peers: addresses.clone(),
+            tls: Some(Material::in_dir(&certs, "manager")),
+            ..Options::new(&dir.path().join(place.to_string()))
+        })
+    };
+    let _running = [start_one(0).unwrap(), start_one(1).unwrap()];
+    let asks = operator(&certs, "operator", &addresses, LONG);
+    until("two are in the group", || match asks.ask(&Question::Status).unwrap() {
+        Answer::Status(status) => status.managers.iter().filter(|one| one.is_voter).count() == 2,
+        _ => false,
+    });
+    let refused = |operator: Operator| match operator.ask(&Question::Status).unwrap_err() {
+        OperatorError::NoAnswer { last, .. } => last,
+        other => panic!("{other}"),
+    };
+    let short = Duration::from_millis(500);
+    let member = refused(operator(&certs, "a", &addresses, short));
+    assert!(member.contains("the certificate of the other side is not one of an operator"), "{member}");
+    let stranger = refused(operator(&other, "operator", &addresses, short));
+    assert!(stranger.contains("certificate"), "{stranger}");
+    let bare = refused(Operator::new(addresses.clone(), None, short));
+    assert!(!bare.is_empty(), "nobody answers who is not greeted with a certificate");
+}
