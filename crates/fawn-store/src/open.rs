@@ -44,6 +44,9 @@ pub enum OpenError {
     /// The log holds replicated ranges, which only their node knows how to read.
     #[error("this store holds replicated ranges: open it as a node of its cluster")]
     Replicated,
+    /// It is of no cluster.
+    #[error("this store is of no cluster, and holds data: open it as one that a node adopts")]
+    Plain,
     /// The flash failed while records from the log were sealed.
     #[error("the store stopped while it was opened: {0}")]
     Stopped(String),

@@ -5,9 +5,11 @@
 //! * [`State`]: what is decided: a deterministic state machine, fed by an ordered log of [`Command`]s.
 //! * [`Manager`]: what its leader does: hears nodes, grants leases, plans changes and drives them to their end.
 //! * `foresee`: what would change if nodes left.
+//! * `adopt`: how the first ranges come to be what a plain directory holds.
 //! * `snapshot`: the bytes of both, as managers keep them.
 //! * [`Wedges`]: which front-end owns which wedge of the key space, and how it passes to another.
 
+mod adopt;
 mod drive;
 mod foresee;
 mod lead;
@@ -18,6 +20,7 @@ mod snapshot;
 mod state;
 mod wedges;
 
+pub use adopt::Adopted;
 pub use lead::{Effects, Manager};
 pub use settings::{
     Leases, MOST_LEASE_US, MOST_REPLICAS, MOST_VIRTUAL_IDS, Settings, SettingsError, check_virtual_ids,

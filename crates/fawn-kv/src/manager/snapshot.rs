@@ -9,7 +9,7 @@ use crate::ids::ClusterId;
 use crate::versioned::{self, Refused};
 
 /// Version of the bytes of commands and states.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Bytes that are no command and no state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
