@@ -15,7 +15,7 @@ mod reads;
 mod write;
 
 pub(crate) use adopt::ADOPTED;
-pub use adopt::{AdoptError, CasNumbers, adopted};
+pub use adopt::{AdoptError, CasNumbers, adopted, may_adopt};
 pub use flash::{FlashStore, Opened};
 pub use reads::{Answer, Fetch};
 pub use write::Write;

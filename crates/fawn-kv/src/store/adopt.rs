@@ -9,7 +9,7 @@
 //! ends there is never brought up to date by what was written since, but copied anew: the numbers of a plain store say
 //! nothing about an older copy of it.
 
-use fawn_store::flash::Flash;
+use fawn_store::flash::{FileId, Flash};
 use fawn_store::{OpenError, Options};
 
 use super::flash::{FlashStore, Opened};
@@ -28,13 +28,10 @@ pub enum AdoptError {
     Open(#[from] OpenError),
     /// Some values are files.
     #[error(
-        "this store has values of more than {most} bytes, which nodes of a cluster do not take: \
-         serve it with `fawn serve`, `fawn dump` it, and load what is shorter into a cluster with an empty directory"
+        "the store holds, or has lately held, values so large that they are files of their own, which nodes of a cluster \
+         do not take: `fawn serve` it and `fawn dump` it, then `fawn load` what is shorter into a cluster"
     )]
-    LargeValues {
-        /// The longest record that a node takes.
-        most: usize,
-    },
+    LargeValues,
 }
 
 /// What a plain store tells its clients as the cas of records that have none of their own: no two of a directory's stores
@@ -76,6 +73,16 @@ pub fn adopted(keys: Interval, end: Position, flushed: u64, due: u32) -> Recover
     Recovered { keys, held: Some(ADOPTED), meta: Meta::adopted(end, keys, flushed, due), entries: Vec::new() }
 }
 
+/// Whether a node could adopt the plain store on `flash`, if it is one; nothing is opened for that.
+///
+/// # Errors
+/// [`AdoptError`].
+pub fn may_adopt(flash: &dyn Flash) -> Result<(), AdoptError> {
+    let files = flash.list().map_err(OpenError::from)?;
+    let is_value = |(file, _): &(FileId, u64)| matches!(file, FileId::Value(_));
+    if files.iter().any(is_value) { Err(AdoptError::LargeValues) } else { Ok(()) }
+}
+
 impl FlashStore {
     /// Opens a store that may be a plain one, made to hold `keys`, or become a node's meanwhile. The options are those of a
     /// node's, but for the store's place among those of its directory.
@@ -89,7 +96,7 @@ impl FlashStore {
             return Ok(opened);
         }
         if store.store.has_large_values(opened.maintenance.lists_values()) {
-            return Err(AdoptError::LargeValues { most: super::RangeStore::longest_record(store) });
+            return Err(AdoptError::LargeValues);
         }
         let (number, stores) = store.store.place();
         store.plain = Some(Plain { store: number, stores, keys });
