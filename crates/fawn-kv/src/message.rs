@@ -11,12 +11,13 @@ use crate::ids::{
 use crate::manager::Wedge;
 use crate::meta::Meta;
 use crate::operation::Outcome;
+use crate::store::Plain;
 use crate::versioned::{self, Refused};
 use fawn_ring::{DomainId, Interval, Key, MachineId};
 use serde::{Deserialize, Serialize};
 
 /// The version byte.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// What a client is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -562,6 +563,37 @@ pub enum Message {
     OtherCluster {
         /// That one; `None`: it has yet to begin.
         cluster: Option<ClusterId>,
+    },
+    /// From a node in place of `Hello`, while its store has keys that are of no cluster.
+    Offer {
+        /// The node.
+        node: NodeId,
+        /// Names this start.
+        nonce: u64,
+        /// The machine that it runs on.
+        machine: MachineId,
+        /// What fails together with the machine.
+        domain: Option<DomainId>,
+        /// Number of its places on the ring.
+        virtual_ids: u32,
+        /// What it has.
+        plain: Plain,
+    },
+    /// The answer, once it is decided that what the node has is a range: its life, and what it is to adopt.
+    Adopt {
+        /// What it has belongs to this cluster from here on.
+        cluster: ClusterId,
+        /// The start that it is for.
+        nonce: u64,
+        /// The life.
+        incarnation: Incarnation,
+        /// The range.
+        range: RangeId,
+    },
+    /// The other answer: the cluster has ranges, and what the node has is none of them.
+    Occupied {
+        /// The cluster.
+        cluster: ClusterId,
     },
 }
 

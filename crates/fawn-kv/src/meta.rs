@@ -128,6 +128,14 @@ impl Meta {
         self.alive.apply(entry);
     }
 
+    /// What is known of a range that was a plain store: which was flushed up to a number, and is to be at a Unix second,
+    /// or 0.
+    pub fn adopted(committed: Position, keys: Interval, flushed: u64, due: u32) -> Self {
+        let mut alive = Alive::default();
+        alive.flushes.change(&keys, |flush| *flush = Flush { upto: flushed, due });
+        Self { committed, alive, ..Self::default() }
+    }
+
     /// What a part of a range inherits.
     #[must_use]
     pub fn cut(&self, keys: Interval) -> Self {

@@ -40,6 +40,17 @@ pub struct OtherCluster {
     pub managers: Option<ClusterId>,
 }
 
+/// What a node's store holds is of no cluster, and the one that it is to be part of has ranges already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this node keeps data of no cluster, and cluster {managers} was begun without them: `fawn store dump` its directory, \
+     give it an empty one, and `fawn load` the data into the cluster"
+)]
+pub struct Occupied {
+    /// The cluster of the managers.
+    pub managers: ClusterId,
+}
+
 /// One node.
 #[derive(Debug)]
 pub struct Node<S> {
@@ -55,6 +66,7 @@ pub struct Node<S> {
     store: S,
     lease: Lease,
     other_cluster: Option<OtherCluster>,
+    occupied: Option<Occupied>,
     /// Number and time of the heartbeats that were sent last.
     heartbeats: VecDeque<(u64, u64)>,
     next_heartbeat: u64,
@@ -84,6 +96,7 @@ impl<S: RangeStore> Node<S> {
             store,
             lease: Lease::default(),
             other_cluster: None,
+            occupied: None,
             heartbeats: VecDeque::new(),
             next_heartbeat: 0,
             tickets: (BTreeMap::new(), 0),
@@ -117,6 +130,11 @@ impl<S: RangeStore> Node<S> {
     /// Until they grant it a life or a lease, this is for its operator to see to.
     pub fn other_cluster(&self) -> Option<OtherCluster> {
         self.other_cluster
+    }
+
+    /// Why what the node has becomes no part of the cluster, if it does not. It stays as it is.
+    pub fn occupied(&self) -> Option<Occupied> {
+        self.occupied
     }
 
     /// The store.
@@ -188,6 +206,10 @@ impl<S: RangeStore> Node<S> {
         match message {
             Message::Welcome { cluster, nonce, incarnation } => self.welcome(cluster, nonce, incarnation),
             Message::OtherCluster { cluster } => self.refused(cluster),
+            Message::Adopt { cluster, nonce, incarnation, range } => self.adopt(cluster, nonce, incarnation, range),
+            Message::Occupied { cluster } if self.store.plain().is_some() => {
+                self.occupied = Some(Occupied { managers: cluster });
+            }
             Message::Superseded { incarnation } if self.incarnation == Some(incarnation) => self.begin_anew(),
             Message::Lease { incarnation, nonce, lease_us } if self.incarnation == Some(incarnation) => {
                 self.granted(nonce, lease_us, now.us);
@@ -294,8 +316,19 @@ impl<S: RangeStore> Node<S> {
         step(replica, &mut context(now, self.lease, self.timing, &self.identity.secret, lent, out));
     }
 
+    /// What the store has is a range from here on, unless that was said before, and the node has this life.
+    fn adopt(&mut self, cluster: ClusterId, nonce: u64, incarnation: Incarnation, range: RangeId) {
+        if nonce == self.nonce && self.incarnation.is_none() && self.store.plain().is_some() {
+            let Some(adopted) = self.store.adopt(cluster, range) else { return took(Path::AdoptedLate) };
+            self.occupied = None;
+            self.recovered.insert(range, adopted);
+            self.welcome(cluster, nonce, incarnation);
+        }
+    }
+
     fn welcome(&mut self, cluster: ClusterId, nonce: u64, incarnation: Incarnation) {
-        if nonce != self.nonce || self.incarnation.is_some() {
+        // What is of no cluster yet becomes a range first.
+        if nonce != self.nonce || self.incarnation.is_some() || self.store.plain().is_some() {
             return;
         }
         match self.store.cluster() {
@@ -363,7 +396,11 @@ impl<S: RangeStore> Node<S> {
         let message = match self.member().zip(cluster) {
             None => {
                 let Identity { id: node, machine, domain, virtual_ids, .. } = self.identity;
-                Message::Hello { cluster, node, nonce: self.nonce, machine, domain, virtual_ids }
+                let nonce = self.nonce;
+                match self.store.plain() {
+                    Some(plain) => Message::Offer { node, nonce, machine, domain, virtual_ids, plain },
+                    None => Message::Hello { cluster, node, nonce, machine, domain, virtual_ids },
+                }
             }
             Some((member, cluster)) => {
                 let full = self.store.is_full();

@@ -66,6 +66,8 @@ paths! {
     MergeNotInherited: "what a member has of a range that was merged goes",
     Dropped: "a range that others hold is dropped",
     KeptAgainstOrder: "a range is kept although a manager that lags wants it dropped",
+    Adopted: "the first ranges are made of what a plain directory holds",
+    AdoptedLate: "a store has no room to say that it is adopted, and is told again",
     OtherCluster: "a node that has something of another cluster is refused",
     Anew: "a node learns that another life of it began, and begins anew",
     FailedInSeal: "an attempt is superseded while members seal",

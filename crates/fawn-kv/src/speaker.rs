@@ -44,7 +44,7 @@ impl Message {
             | Self::Prepared { member, .. }
             | Self::Sealed { member, .. }
             | Self::Level { member, .. } => is_node(member.node),
-            Self::Hello { node, .. } => is_node(*node),
+            Self::Hello { node, .. } | Self::Offer { node, .. } => is_node(*node),
 
             Self::Fence { front, .. } => *front == from && matches!(from, Address::Front(_)),
             Self::FrontHello { front, .. } => is_front(*front),
@@ -54,6 +54,8 @@ impl Message {
             | Self::Superseded { .. }
             | Self::Lease { .. }
             | Self::OtherCluster { .. }
+            | Self::Adopt { .. }
+            | Self::Occupied { .. }
             | Self::Learn { .. }
             | Self::Prepare { .. }
             | Self::Seal { .. }

@@ -7,12 +7,15 @@ use crate::meta::Meta;
 use fawn_ring::{Interval, Key};
 use serde::{Deserialize, Serialize};
 
+mod adopt;
 mod convert;
 mod flash;
 mod images;
 mod reads;
 mod write;
 
+pub(crate) use adopt::ADOPTED;
+pub use adopt::{AdoptError, CasNumbers, adopted, may_adopt};
 pub use flash::{FlashStore, Opened};
 pub use reads::{Answer, Fetch};
 pub use write::Write;
@@ -64,6 +67,17 @@ pub struct Recovered {
     pub entries: Vec<Entry>,
 }
 
+/// What a store holds that is of no cluster yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plain {
+    /// Which of its directory's stores it is, from 0.
+    pub store: u32,
+    /// How many those are.
+    pub stores: u32,
+    /// The keys that it was made to hold: no other store of the directory has any of them.
+    pub keys: Interval,
+}
+
 /// The datastore of a node. Nothing here waits for flash: writes are ordered, and durable up to a gate.
 pub trait RangeStore {
     /// The cluster that what is here belongs to, as soon as it belongs to any.
@@ -71,6 +85,17 @@ pub trait RangeStore {
 
     /// Whatever is here from now on belongs to this cluster, for life. It comes before the first range.
     fn join(&mut self, cluster: ClusterId) -> Gate;
+
+    /// What is here, while it is of no cluster: nothing is written before it is adopted.
+    fn plain(&self) -> Option<Plain> {
+        None
+    }
+
+    /// What is here, and of no cluster, is this range of that cluster from now on, all of it committed. What comes of it is
+    /// the replica's; `None`: there is nothing to adopt, or no room to say so just now.
+    fn adopt(&mut self, _cluster: ClusterId, _range: RangeId) -> Option<Recovered> {
+        None
+    }
 
     /// A range begins here: empty, and not all there. Its keys are in no other range that is here.
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate;

@@ -5,9 +5,11 @@ use fawn_ring::{Interval, Key, Secret};
 use fawn_store::log::LogPosition;
 use fawn_store::manifest::{Edit, Emptied, Expiring, Merged, Range, Sealed, SealedRange, Segment, SegmentPages, State};
 
-/// The state that everything here begins with: a store that was just made.
+/// The state that everything here begins with: a store that was just made, the second of three.
 pub fn state() -> State {
-    State::new(0, 1, Interval::ALL, Secret([3; 32]), 100, 8, 4096)
+    let third = u64::MAX / 3;
+    let keys = Interval::new(Key::lowest_with_prefix(third), Key::highest_with_prefix(2 * third));
+    State::new(1, 3, keys, Secret([3; 32]), 100, 8, 4096)
 }
 
 /// Any key.
@@ -138,20 +140,32 @@ fn joined(state: &State, random: &mut Random) -> Option<Edit> {
 /// An edit that fits `state`.
 pub fn edit(state: &State, random: &mut Random) -> Edit {
     let range = *random.pick(&state.ranges);
-    let choice = match random.below(15) {
+    let choice = match random.below(16) {
         0..=3 => Some(sealed(state, random)),
         4..=6 => Some(merged(state, random)),
-        7 => Some(Edit::SliceCut { at: key(random) }),
+        7 => Some(key(random)).filter(|at| state.interval.contains(at)).map(|at| Edit::SliceCut { at }),
         8 => split(state, random),
         9 => joined(state, random),
         10 => state.values.keys().next().map(|file| Edit::ValueDropped { file: *file }),
         11 => Some(Edit::ValueAdded { file: state.next_file, bytes: random.word() }),
         12 => Some(Edit::CleanStop { log_end: state.log.start.page + random.below(50) }),
         13 => Some(emptied(state, random)),
+        14 => widened(state, random),
         _ => None,
     };
     let reserved = vec![(range.instance, range.seq_reserved + 1)];
     choice.unwrap_or(Edit::Opened { generation: state.generation + 1, reserved })
+}
+
+/// Once: from the stretch that [`state`] begins with to all keys.
+fn widened(state: &State, random: &mut Random) -> Option<Edit> {
+    let Interval { low, high } = state.interval;
+    let below = low.predecessor().map(|high| Interval::new(Key::MIN, high));
+    let above = high.successor().map(|low| Interval::new(low, Key::MAX));
+    let mut slices =
+        |keys: Option<Interval>| keys.map_or_else(Vec::new, |keys| keys.divide(random.within(1, 4) as u32));
+    let (below, above) = (slices(below), slices(above));
+    (!below.is_empty() || !above.is_empty()).then_some(Edit::Widened { below, above })
 }
 
 fn emptied(state: &State, random: &mut Random) -> Edit {

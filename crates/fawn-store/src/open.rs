@@ -16,6 +16,7 @@ use crate::record::Record;
 use crate::segment::{Footer, SegmentError};
 use crate::store::{Parts, RangeState, Store};
 use crate::work::{RangeMark, View};
+use fawn_ring::{Interval, Key};
 
 /// Why a store cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +44,9 @@ pub enum OpenError {
     /// The log holds replicated ranges, which only their node knows how to read.
     #[error("this store holds replicated ranges: open it as a node of its cluster")]
     Replicated,
+    /// It is of no cluster.
+    #[error("this store is of no cluster, and holds data: open it as one that a node adopts")]
+    Plain,
     /// The flash failed while records from the log were sealed.
     #[error("the store stopped while it was opened: {0}")]
     Stopped(String),
@@ -77,7 +81,8 @@ impl Store {
     }
 
     /// As [`open`](Self::open), for the owner of replicated ranges: `owner` is handed what it wrote to the log since the
-    /// last checkpoint that was sealed, range instance and bytes, in order, and appends what of it is committed.
+    /// last checkpoint that was sealed, range instance and bytes, in order, and appends what of it is committed. A store
+    /// that was made for fewer keys than `options` say holds all of those from here on.
     ///
     /// # Errors
     /// As there; [`OpenError::Damage`] also when the owner cannot make sense of what it is handed.
@@ -112,9 +117,15 @@ impl Store {
         let files = flash.list()?;
         let next_file = files.iter().map(|(file, _)| number_of(*file) + 1).max().unwrap_or(0).max(state.next_file);
         let views = read_views(flash, &state)?;
+        let mut state = state;
+        let widened = owner.as_ref().and_then(|_| widening(&options, flash.space().ok()?.total, &state));
+        if let Some(edit) = &widened {
+            state.apply(edit).expect("what is added adjoins what is there");
+        }
         let maintenance = Maintenance::new(manifest, &options, views.clone(), next_file);
         let store = assemble(options, &state, views, next_file, flash, now)?;
-        Recovery { store, maintenance, flash, opening, owner, stubs: BTreeSet::new(), failed: None }.run(&state)
+        Recovery { store, maintenance, flash, opening, owner, widened, stubs: BTreeSet::new(), failed: None }
+            .run(&state)
     }
 }
 
@@ -127,6 +138,22 @@ fn create(options: &Options, flash: &dyn Flash) -> Result<(Manifest, State), Ope
     let manifest = Manifest::create(flash, state)?;
     let state = manifest.state().clone();
     Ok((manifest, state))
+}
+
+/// How a store comes to hold all keys that the options say, if it holds fewer. The slices that are added are as wide, about,
+/// as those that a store of all these keys begins with.
+fn widening(options: &Options, device_bytes: u64, state: &State) -> Option<Edit> {
+    let (held, wanted) = (state.interval, options.interval);
+    let slices = |low: Key, high: Option<Key>| {
+        let Some(keys) = high.filter(|high| low <= *high).map(|high| Interval::new(low, high)) else {
+            return Vec::new();
+        };
+        let width = u128::from(keys.high.prefix() - keys.low.prefix()) + 1;
+        keys.divide(((width * u128::from(options.slices(device_bytes))) >> 64) as u32 + 1)
+    };
+    let below = slices(wanted.low, held.low.predecessor());
+    let above = held.high.successor().map_or_else(Vec::new, |low| slices(low, Some(wanted.high)));
+    (!below.is_empty() || !above.is_empty()).then_some(Edit::Widened { below, above })
 }
 
 fn number_of(file: FileId) -> u64 {
@@ -204,6 +231,8 @@ struct Recovery<'a> {
     flash: &'a dyn Flash,
     opening: Opening,
     owner: Option<Owner<'a>>,
+    /// How the manifest comes to say what the store holds.
+    widened: Option<Edit>,
     /// Value files that replayed records name.
     stubs: BTreeSet<u64>,
     failed: Option<OpenError>,
@@ -316,7 +345,9 @@ impl Recovery<'_> {
             reserved.push((range.instance, range.seq_reserved.max(last + SEQUENCE_STRIDE)));
         }
         let (shape, tail) = (state.log_shape(), state.log.start.page);
-        self.maintenance.commit(self.flash, &[Edit::Opened { generation, reserved }])?;
+        let opened = Edit::Opened { generation, reserved };
+        let edits: Vec<Edit> = self.widened.take().into_iter().chain([opened]).collect();
+        self.maintenance.commit(self.flash, &edits)?;
         self.store.begin_log(LogWriter::new(shape, generation, tail, found.end, batch_limit(&self.store)));
         Ok(())
     }

@@ -141,6 +141,11 @@ impl OpenSegment {
         self.flushed = watermark;
     }
 
+    /// What comes from here on is gone by no flush, whatever its number.
+    pub fn forget_flush(&mut self) {
+        self.flushed = 0;
+    }
+
     /// Bytes appended, entry headers included.
     pub fn bytes(&self) -> usize {
         self.arena.len()

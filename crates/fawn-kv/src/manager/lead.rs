@@ -1,5 +1,6 @@
 //! What the leader of the managers does. All that it knows beside the decided state is lost with its lead, and learnt anew.
 
+use super::adopt::{Offer, Offered};
 use super::lease::Asked;
 use super::settings::{Settings, SettingsError};
 use super::state::{Command, Did, Standing, State};
@@ -79,6 +80,8 @@ pub struct Manager {
     /// Nodes that had better be in no chain with those that they are cut off from.
     pub(super) worse: BTreeSet<NodeId>,
     pub(super) fronts: Fronts,
+    /// Nodes that have keys of no cluster, while no range was made.
+    pub(super) offers: BTreeMap<NodeId, Offered>,
 }
 
 impl Manager {
@@ -112,7 +115,13 @@ impl Manager {
             broken: BTreeMap::new(),
             worse: BTreeSet::new(),
             fronts: Fronts::default(),
+            offers: BTreeMap::new(),
         }
+    }
+
+    /// What the cluster is called, if this manager hears its first node.
+    pub(super) fn draw(&self) -> ClusterId {
+        self.draw
     }
 
     /// The same, of a cluster with front-ends between which the key space is cut into `count` wedges.
@@ -150,6 +159,7 @@ impl Manager {
         self.broken.clear();
         self.worse.clear();
         self.fronts = Fronts::default();
+        self.offers.clear();
         self.unsettled = self.state.ranges.keys().copied().collect();
     }
 
@@ -165,6 +175,7 @@ impl Manager {
         match (command, did) {
             (Command::Register { node, nonce, .. }, did) => {
                 self.welcome(*node, *nonce, effects);
+                self.tell_to_adopt(*node, *nonce, effects);
                 if did.is_some() {
                     self.unsettle_all();
                 }
@@ -175,6 +186,10 @@ impl Manager {
                 self.show_view(Address::Front(owner.front), self.state.changes, effects);
             }
             (Command::Stand { .. } | Command::Set(_) | Command::Form, Some(_)) => self.unsettle_all(),
+            (Command::Adopt { .. }, Some(_)) => {
+                self.adopted(effects);
+                self.unsettle_all();
+            }
             (Command::Begin { range, attempt, into, .. }, Some(_)) => {
                 let upper = if let super::state::Into::Merge { upper } = into { Some(*upper) } else { None };
                 for range in std::iter::once(*range).chain(upper) {
@@ -275,6 +290,10 @@ impl Manager {
                 } else if self.state.may_stand(node, machine, domain, virtual_ids) {
                     effects.propose.push(Command::Register { node, nonce, machine, domain, virtual_ids });
                 }
+            }
+            Message::Offer { node, nonce, machine, domain, virtual_ids, plain } => {
+                let offer = Offer { node, nonce, machine, domain, virtual_ids, plain };
+                self.offered(&offer, now_us, effects);
             }
             Message::Heartbeat { member, nonce, reports, silent, .. } if self.state.lives(member) => {
                 let active = reports.iter().filter(|report| report.epoch.0 > 0);

@@ -6,9 +6,11 @@
 //! * [`Manager`]: what its leader does: hears nodes, grants leases, plans changes and drives them to their end.
 //! * `recovered`: going on after decisions that were lost.
 //! * `foresee`: what would change if nodes left.
+//! * `adopt`: how the first ranges come to be what a plain directory holds.
 //! * `snapshot`: the bytes of both, as managers keep them.
 //! * [`Wedges`]: which front-end owns which wedge of the key space, and how it passes to another.
 
+mod adopt;
 mod drive;
 mod foresee;
 mod lead;
@@ -20,6 +22,7 @@ mod snapshot;
 mod state;
 mod wedges;
 
+pub use adopt::Adopted;
 pub use lead::{Effects, Manager};
 pub use recovered::Waits;
 pub use settings::{

@@ -57,7 +57,7 @@ impl Manager {
             }
         }
         let enough = self.lived.len() >= self.state.settings.first_nodes.max(1) as usize;
-        if enough && self.state.is_unformed() {
+        if enough && self.state.is_unformed() && !self.awaits_offers(now_us) {
             effects.propose.push(Command::Form);
         }
     }

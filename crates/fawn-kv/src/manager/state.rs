@@ -1,5 +1,6 @@
 //! What is decided, as a deterministic state machine: the same commands in the same order make the same state.
 
+use super::adopt::Adopted;
 use super::settings::{Settings, check_virtual_ids};
 use super::wedges::Wedges;
 use crate::ids::{
@@ -157,6 +158,11 @@ pub enum Command {
     },
     /// The cluster begins, and has this name for life.
     Found(ClusterId),
+    /// The first ranges are made of what the stores of a plain directory hold.
+    Adopt {
+        /// Those stores, in the order of their keys, which do not overlap.
+        ranges: Vec<Adopted>,
+    },
 }
 
 /// An attempt under way.
@@ -225,6 +231,8 @@ pub struct State {
     pub lost_ranges: Vec<(RangeId, RangeId)>,
     /// The front-ends and what they own.
     pub wedges: Wedges,
+    /// The ranges that nodes' plain stores became, whatever has become of these since.
+    pub adopted: BTreeMap<NodeId, RangeId>,
 }
 
 /// What a command did.
@@ -253,6 +261,7 @@ impl State {
             next_range: RangeId(1),
             lost_ranges: Vec::new(),
             wedges: Wedges::default(),
+            adopted: BTreeMap::new(),
         };
         state.add_range(Chain::none(Interval::ALL), Vec::new());
         state
@@ -274,7 +283,7 @@ impl State {
         self.ranges.len() == 1 && self.ranges.values().all(|range| range.chain.epoch.0 == 0 && range.pending.is_none())
     }
 
-    fn add_range(&mut self, chain: Chain, came_of: Vec<RangeId>) -> RangeId {
+    pub(super) fn add_range(&mut self, chain: Chain, came_of: Vec<RangeId>) -> RangeId {
         let id = self.next_range;
         self.next_range = id.next();
         let attempt = chain.attempt;
@@ -335,6 +344,7 @@ impl State {
                 Some(Did::default())
             }
             Command::Form => self.form(),
+            Command::Adopt { ranges } => self.adopt(ranges),
             Command::Learner { range, learner } => {
                 let range = self.ranges.get_mut(range)?;
                 // A member of the chain, in whatever life, may be the last that has its data.
@@ -393,8 +403,7 @@ impl State {
         if !self.is_unformed() || self.settings.check().is_err() {
             return None;
         }
-        let id = *self.ranges.keys().next()?;
-        self.remove_range(id);
+        self.forget_unformed();
         let members = self.nodes.iter().filter(|(_, node)| node.standing == Standing::Member);
         let mut lasts: Vec<Key> =
             members.flat_map(|(id, node)| node.place(*id).virtual_ids).map(|place| place.0).collect();
@@ -407,6 +416,13 @@ impl State {
             low = high.successor().unwrap_or(Key::MAX);
         }
         Some(Did::default())
+    }
+
+    /// Takes the range of all keys away that was there before the first.
+    pub(super) fn forget_unformed(&mut self) {
+        for id in self.ranges.keys().copied().collect::<Vec<_>>() {
+            self.remove_range(id);
+        }
     }
 
     fn begin(

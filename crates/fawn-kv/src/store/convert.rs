@@ -2,6 +2,7 @@
 
 use fawn_store::record::{Kind, Marks, Record};
 
+use super::adopt::CasNumbers;
 use crate::entry::{Change, Entry, Kept, Version};
 use crate::ids::{Epoch, Position, Seq};
 
@@ -44,15 +45,15 @@ pub(super) fn record_of(entry: &Entry) -> Option<Record<'_>> {
     Some(record(&entry.key, entry.position, version))
 }
 
-/// What a record keeps of its key.
-pub(super) fn kept(record: &Record<'_>) -> Kept {
+/// What a record keeps of its key; `cas` is what it may have been shown with before it was a range's.
+pub(super) fn kept(record: &Record<'_>, cas: CasNumbers) -> Kept {
     let version = (record.kind == Kind::Value).then(|| Version {
         value: record.value.to_vec(),
         flags: record.client_flags,
         expiry: record.expiry,
         stale: record.marks.stale,
         won: record.marks.won,
-        client_cas: record.client_cas,
+        client_cas: cas.kept(record.epoch, record.seq, record.client_cas),
     });
     let position = Position { epoch: Epoch(record.epoch), seq: Seq(record.seq) };
     Kept { key: record.key.to_vec(), position, version }

@@ -19,11 +19,12 @@ use fawn_store::flash::Flash;
 use fawn_store::work::{Event, Work};
 use fawn_store::{Ack, Batch, Committed, Gate as LogGate, Maintenance, OpenError, Opening, Options, Refusal, Store};
 
+use super::adopt::CasNumbers;
 use super::convert::record_of;
 use super::images::{Image, Images};
 use super::reads::{Answer, Asked, Fetch};
 use super::write::Write;
-use super::{Gate, Lookup, Part, RangeStore, Recovered, Scan, Ticket};
+use super::{Gate, Lookup, Part, Plain, RangeStore, Recovered, Scan, Ticket};
 use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::meta::Meta;
@@ -46,15 +47,19 @@ pub struct Opened {
 /// The datastore of a node. See the module's text.
 pub struct FlashStore {
     pub(super) store: Store,
-    images: Images,
+    pub(super) images: Images,
+    /// What it holds, while that is of no cluster.
+    pub(super) plain: Option<Plain>,
+    /// What clients were told while it was not.
+    pub(super) cas: CasNumbers,
     /// What the ranges' times were at a tick, and what had to be durable for them.
     times: (Gate, BTreeMap<RangeId, u32>),
     /// Writes that are carried out and not in the log yet: range instance and bytes.
     waiting: VecDeque<(u64, Vec<u8>)>,
     /// Writes so far.
-    written: Gate,
+    pub(super) written: Gate,
     /// Writes in the log that are not durable yet: how many there were so far, and the log's gate.
-    logged: VecDeque<(Gate, LogGate)>,
+    pub(super) logged: VecDeque<(Gate, LogGate)>,
     durable: Gate,
     /// Why nothing is written any more.
     failed: Option<Refusal>,
@@ -72,8 +77,16 @@ impl FlashStore {
     /// Opens the store on `flash`, or makes it when there is none.
     ///
     /// # Errors
-    /// Those of [`Store::open_ranges`].
-    pub fn open(mut options: Options, flash: &dyn Flash) -> Result<Opened, OpenError> {
+    /// Those of [`Store::open_ranges`]; [`OpenError::Plain`] for one that is to be adopted.
+    pub fn open(options: Options, flash: &dyn Flash) -> Result<Opened, OpenError> {
+        let opened = Self::open_any(options, flash)?;
+        let FlashStore { store, images, .. } = &opened.store;
+        let is_plain = images.cluster.is_none() && images.ranges.is_empty() && !store.is_blank();
+        if is_plain { Err(OpenError::Plain) } else { Ok(opened) }
+    }
+
+    /// Opens the store, whatever it holds.
+    pub(super) fn open_any(mut options: Options, flash: &dyn Flash) -> Result<Opened, OpenError> {
         let mut images = Images::default();
         let mut replay = |store: &mut Store, instance: u64, bytes: &[u8]| {
             let (committed, write) = Write::decode(bytes)?;
@@ -85,9 +98,12 @@ impl FlashStore {
         options.ack = Ack::Durable;
         let (store, maintenance, opening) = Store::open_ranges(options, flash, 0, &mut replay)?;
         let ranges = images.ranges.iter().map(|(range, image)| (*range, image.state())).collect();
+        let place = store.place();
         let store = Self {
+            cas: CasNumbers::of(place.0, place.1),
             store,
             images,
+            plain: None,
             waiting: VecDeque::new(),
             times: (Gate(0), BTreeMap::new()),
             written: Gate(0),
@@ -212,7 +228,7 @@ impl FlashStore {
     }
 
     fn checkpoint_when_due(&mut self) {
-        if self.store.wants_checkpoint(false) {
+        if self.plain.is_none() && self.store.wants_checkpoint(false) {
             self.checkpoint();
         }
     }
@@ -236,7 +252,7 @@ impl FlashStore {
                     if self.images.count_again() {
                         continue;
                     }
-                    if !self.store.wants_checkpoint(true) || !self.checkpoint() {
+                    if !self.store.wants_checkpoint(true) || self.checkpoint().is_none() {
                         return;
                     }
                 }
@@ -245,10 +261,10 @@ impl FlashStore {
         }
     }
 
-    /// Writes a checkpoint, unless one is on its way already or there is no room; whether it did.
-    fn checkpoint(&mut self) -> bool {
+    /// Writes a checkpoint, unless one is on its way already or there is no room.
+    pub(super) fn checkpoint(&mut self) -> Option<LogGate> {
         if self.closing || self.store.awaits_checkpoint() {
-            return false;
+            return None;
         }
         let state = |(range, image): (&RangeId, &Image)| {
             let write = Write::State(Cow::Owned(image.state()), image.forgotten);
@@ -258,7 +274,7 @@ impl FlashStore {
         let states: Vec<_> =
             self.images.cluster.map(join).into_iter().chain(self.images.ranges.iter().map(state)).collect();
         self.images.count_again();
-        self.store.checkpoint(&states).is_ok()
+        self.store.checkpoint(&states).ok()
     }
 
     fn note(&mut self, result: Result<(), Refusal>) {
@@ -292,6 +308,14 @@ impl RangeStore for FlashStore {
 
     fn join(&mut self, cluster: ClusterId) -> Gate {
         self.write(OF_ALL, Write::Join(cluster))
+    }
+
+    fn plain(&self) -> Option<Plain> {
+        self.plain
+    }
+
+    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+        self.adopt_as(cluster, range)
     }
 
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {

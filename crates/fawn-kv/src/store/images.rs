@@ -45,7 +45,7 @@ impl Image {
         Self::of(Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() }, Seq(0), store)
     }
 
-    fn of(state: Recovered, forgotten: Seq, store: &Store) -> Self {
+    pub(super) fn of(state: Recovered, forgotten: Seq, store: &Store) -> Self {
         Self {
             forgotten,
             keys: state.keys,
@@ -198,7 +198,11 @@ impl Images {
     /// The store's.
     pub(super) fn apply(&mut self, store: &mut Store, range: RangeId, write: Write<'_>) -> Result<(), Refusal> {
         match write {
-            Write::Join(cluster) => self.cluster = Some(cluster),
+            Write::Join(cluster) => {
+                self.cluster = Some(cluster);
+                // What a plain store was flushed of, the range that it became knows.
+                store.forget_flushes();
+            }
             Write::Create(keys) => drop(self.ranges.insert(range, Image::new(keys, store))),
             Write::Inherit(over, ranges) => self.inherit(store, &over, ranges.into_owned())?,
             Write::State(state, forgotten) => {

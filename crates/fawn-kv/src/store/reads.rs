@@ -7,6 +7,7 @@ use fawn_store::record::Record;
 use fawn_store::work::Scanned;
 use fawn_store::{Finished, Lookup as Looked, Read};
 
+use super::adopt::CasNumbers;
 use super::convert::kept;
 use super::flash::FlashStore;
 use super::{Lookup, Part, Ticket};
@@ -44,7 +45,7 @@ impl FlashStore {
         let key = self.store.secret().position(name);
         let asked = || Asked { ticket, key, name: name.to_vec() };
         match self.store.lookup_version(&key, name) {
-            Looked::Found { record, .. } => return Lookup::Known(Some(kept(&record))),
+            Looked::Found { record, .. } => return Lookup::Known(Some(kept(&record, self.cas))),
             Looked::Absent { .. } => return Lookup::Known(None),
             Looked::Read(read) => self.fetches.push_back(Fetch { asked: asked(), read }),
             Looked::Loading => self.loading.push(asked()),
@@ -67,7 +68,7 @@ impl FlashStore {
                 Answer::Failed(error.to_string())
             }
             Ok(pages) => match self.store.finish_version(read, pages, &asked.key, &asked.name) {
-                Finished::Found(record) => Answer::Version(Some(kept(&record))),
+                Finished::Found(record) => Answer::Version(Some(kept(&record, self.cas))),
                 Finished::Absent { .. } => Answer::Version(None),
                 Finished::Damaged(damage) => Answer::Failed(damage.to_string()),
                 Finished::Read(read) => return self.fetches.push_back(Fetch { asked, read }),
@@ -96,7 +97,7 @@ impl FlashStore {
             let Some(ticket) = self.scans.remove(&id) else { continue };
             let answer = match error {
                 Some(why) => Answer::Failed(why),
-                None => Answer::Part(Part { kept: all_kept(&records), next }),
+                None => Answer::Part(Part { kept: all_kept(&records, self.cas), next }),
             };
             self.answers.push_back((ticket, answer));
         }
@@ -104,12 +105,12 @@ impl FlashStore {
 }
 
 /// What records that lie back to back keep of their keys.
-fn all_kept(mut records: &[u8]) -> Vec<Kept> {
+fn all_kept(mut records: &[u8], cas: CasNumbers) -> Vec<Kept> {
     let mut all = Vec::new();
     while !records.is_empty() {
         let len = Record::peek_len(records).expect("a scan yields whole records");
         let record = Record::decode_trusted(&records[..len]).expect("a scan yields whole records");
-        all.push(kept(&record));
+        all.push(kept(&record, cas));
         records = &records[len..];
     }
     all

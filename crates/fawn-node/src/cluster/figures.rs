@@ -42,7 +42,11 @@ impl Seat {
         figures.used_bytes = stats.segment_file_bytes;
         figures.free_bytes = stats.device_free_bytes;
         figures.items = stats.entries;
-        figures.trouble = node.other_cluster().map(|other| other.to_string()).or_else(|| node.store().stopped());
+        figures.trouble = node
+            .other_cluster()
+            .map(|other| other.to_string())
+            .or_else(|| node.occupied().map(|occupied| occupied.to_string()))
+            .or_else(|| node.store().stopped());
         figures
     }
 }

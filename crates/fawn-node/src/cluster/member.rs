@@ -17,6 +17,7 @@ use fawn_kv::link::SeatId;
 use fawn_kv::link::control::Enrolled;
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::roster::Enrolment;
+use fawn_kv::store::{RangeStore as _, may_adopt};
 use fawn_store::{Ack, Options};
 use fawn_tls::{Material, Reloading};
 use rustix::fd::OwnedFd;
@@ -171,6 +172,12 @@ fn open_directory(options: &ClusterOptions) -> Result<MemberDirectory, ServeErro
         let (dir, stores) = (options.serve.dir.display(), directory.stores());
         tracing::warn!("{dir} was made with {stores} stores: {stores} threads serve them");
     }
+    if directory.is_plain() && directory.cluster().is_none() {
+        // Before the cluster hears of it, and anything is changed.
+        for number in 0..directory.stores() {
+            may_adopt(&directory.files(number, Caching::Auto).map_err(refused)?).map_err(refused)?;
+        }
+    }
     Ok(directory)
 }
 
@@ -251,7 +258,13 @@ fn open_node(
         ack: Ack::Durable,
         ..Options::new(enrolled.secret, options.serve.memory_bytes / directory.stores() as u64)
     };
-    let (ranges, opening, recovered) = Ranges::open(files, store).map_err(refused)?;
+    let plain = directory.is_plain().then(|| directory.interval(number));
+    let (ranges, opening, recovered) = Ranges::open(files, store, plain).map_err(refused)?;
+    if ranges.plain().is_some() {
+        tracing::info!(
+            "what store {number} holds becomes part of the cluster, once all stores of the directory are open"
+        );
+    }
     if !opening.created && !opening.clean {
         let (replayed, torn) = (opening.replayed, opening.torn_bytes);
         tracing::warn!("store {number} was not stopped cleanly: {replayed} writes replayed, {torn} torn bytes cut off");

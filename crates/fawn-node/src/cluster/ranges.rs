@@ -4,7 +4,9 @@ use fawn_flash::{Engine, Files, Polled, Reader, ReaderOptions, Tended};
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
-use fawn_kv::store::{Answer, Fetch, FlashStore, Gate, Lookup, Opened, RangeStore, Recovered, Scan, Ticket};
+use fawn_kv::store::{
+    AdoptError, Answer, Fetch, FlashStore, Gate, Lookup, Opened, Plain, RangeStore, Recovered, Scan, Ticket,
+};
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::FlashError;
 use fawn_store::work::{Event, Work};
@@ -80,18 +82,23 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Opens the store on `files`, or makes it, and starts its threads.
+    /// Opens the store on `files`, or makes it, and starts its threads. One that was made as a plain directory's has these
+    /// keys, until it is adopted.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`AdoptError`].
     pub fn open(
         files: Arc<Files>,
         options: Options,
-    ) -> Result<(Self, Opening, BTreeMap<RangeId, Recovered>), OpenError> {
+        plain: Option<Interval>,
+    ) -> Result<(Self, Opening, BTreeMap<RangeId, Recovered>), AdoptError> {
         let index = options.index;
-        let Opened { store, maintenance, opening, ranges } = FlashStore::open(options, &*files)?;
-        let reader = Reader::new(Arc::clone(&files), ReaderOptions::default())?;
-        let engine = Engine::start(files, Served(store), maintenance, index)?;
+        let Opened { store, maintenance, opening, ranges } = match plain {
+            Some(keys) => FlashStore::open_plain(options, &*files, keys)?,
+            None => FlashStore::open(options, &*files)?,
+        };
+        let reader = Reader::new(Arc::clone(&files), ReaderOptions::default()).map_err(OpenError::from)?;
+        let engine = Engine::start(files, Served(store), maintenance, index).map_err(OpenError::from)?;
         let fetches = Vec::new();
         Ok((Self { engine, reader, fetches, free: Vec::new(), pushed: false, asked: true }, opening, ranges))
     }
@@ -190,6 +197,14 @@ impl RangeStore for Ranges {
 
     fn join(&mut self, cluster: ClusterId) -> Gate {
         self.store().join(cluster)
+    }
+
+    fn plain(&self) -> Option<Plain> {
+        self.flash().plain()
+    }
+
+    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+        self.store().adopt(cluster, range)
     }
 
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {

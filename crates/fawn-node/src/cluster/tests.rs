@@ -1,5 +1,6 @@
 //! Clusters of real processes' parts in one process: sockets, files and threads, and a manager in memory.
 
+mod adopting;
 mod managers;
 
 use super::member::{ClusterOptions, Process, start};

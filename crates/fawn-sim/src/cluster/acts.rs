@@ -300,7 +300,11 @@ impl World {
         if self.managers.told[leader] < self.managers.log.len() {
             return false;
         }
-        self.managers.members[leader].state().ranges.iter().all(|(range, state)| {
+        let state = self.managers.members[leader].state();
+        if number < self.plan.adopts as usize && state.adopted.is_empty() {
+            return false;
+        }
+        state.ranges.iter().all(|(range, state)| {
             let is_to_be = state.pending.iter().any(|pending| pending.target.iter().any(|member| member.node == id));
             if !state.chain.has_node(id) {
                 return !is_to_be;

@@ -30,6 +30,8 @@ pub(super) enum Course {
     Clocks,
     /// All members of chains that acknowledge in memory stop, while somebody who follows them keeps what they lose.
     Lost,
+    /// The cluster begins with what a plain directory holds, while nodes and managers fail from the start.
+    Adopted,
 }
 
 /// Draws what happens together, with its times, and how long it takes.
@@ -44,6 +46,7 @@ impl Course {
             2 => Self::Deaf,
             3 => Self::Clocks,
             4 => Self::Lost,
+            5 => Self::Adopted,
             _ => Self::Mixed,
         }
     }
@@ -78,6 +81,11 @@ impl Course {
                 let (nodes, clients) = (plan.replicas + 2, plan.clients.min(4));
                 Plan { nodes, fronts: 0, lost_clock: false, virtual_ids: 1, rules, clients, keys: 30, ..small }
             }
+            Self::Adopted => {
+                let adopts = 1 + plan.keys as u32 % 2;
+                let (shared, machines) = (adopts > 1, plan.replicas + 1);
+                Plan { adopts, shared, nodes: machines * adopts, keys: plan.keys.max(20), ..plan }
+            }
         }
     }
 
@@ -89,7 +97,7 @@ impl Course {
             Self::Deaf => deaf,
             Self::Clocks => clocks,
             Self::Lost => lost,
-            Self::Mixed | Self::TakeOver => return None,
+            Self::Mixed | Self::TakeOver | Self::Adopted => return None,
         };
         let (mut all, mut at_us) = (Vec::new(), FIRST_US);
         while at_us < plan.faults_us {

@@ -24,7 +24,9 @@ pub fn of(seed: u64, plan: &Plan) -> Vec<(u64, Act)> {
     if let Some(acts) = course.filter(|_| plan.faults) {
         return acts;
     }
-    let (mut all, mut at_us, mut led) = (Vec::new(), FIRST_US, true);
+    // What a cluster begins with is adopted in the first tenths of a second.
+    let first_us = if plan.adopts > 0 { 1000 } else { FIRST_US };
+    let (mut all, mut at_us, mut led) = (Vec::new(), first_us, true);
     let (weights, most_us) = mix(&mut Random::new(seed ^ 0x0066_6175_6c74), plan);
     for number in 1_u64.. {
         if !plan.faults || at_us >= plan.faults_us {

@@ -6,15 +6,19 @@ use std::collections::{BTreeMap, VecDeque};
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
-use fawn_kv::store::{Answer, FlashStore, Gate, Lookup, Opened, RangeStore, Recovered, Scan, Ticket};
+use fawn_kv::store::{
+    AdoptError, Answer, CasNumbers, FlashStore, Gate, Lookup, Opened, Plain, RangeStore, Recovered, Scan, Ticket,
+};
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PageBuf;
 use fawn_store::work::Event;
-use fawn_store::{Committed, Maintenance, Options, Step};
+use fawn_store::{Committed, Maintenance, Options, Refusal, Step, Store, Write as StoreWrite};
 
 use super::events::Read;
+use super::plain::{PlainWrite, written};
 use super::store::SECRET;
+use super::world::BEGIN_UNIX;
 use crate::flash::{Fault, PowerCut, SimFlash};
 use crate::random::Random;
 
@@ -29,6 +33,8 @@ pub struct FlashNode {
     store: FlashStore,
     maintenance: Maintenance,
     flash: SimFlash,
+    /// It was made as one of a plain directory.
+    was: Option<Plain>,
     events: VecDeque<Event>,
     /// What lookups and scans have found that wait for flash: it is told later.
     found: Vec<(Ticket, Read)>,
@@ -44,22 +50,42 @@ impl FlashNode {
     /// An empty store.
     pub fn new(mut random: Random) -> Self {
         let flash = SimFlash::new(random.word());
-        Self::open(flash, random).0
+        Self::open(flash, random, None).0
     }
 
-    fn open(flash: SimFlash, random: Random) -> (Self, BTreeMap<RangeId, Recovered>) {
-        // Small, so that everything happens in the seconds that are simulated.
-        let options = Options {
-            segment_bytes: 16 << 10,
-            log_pages: 512,
-            slices: 4,
-            slice_bytes: 24 << 10,
-            ..Options::new(SECRET, 4 << 20)
+    fn open(flash: SimFlash, random: Random, was: Option<Plain>) -> (Self, BTreeMap<RangeId, Recovered>) {
+        let opened = match was {
+            None => FlashStore::open(options(), &flash).map_err(AdoptError::from),
+            Some(Plain { store, stores, keys }) => {
+                FlashStore::open_plain(Options { index: store, count: stores, ..options() }, &flash, keys)
+            }
         };
-        let opened = FlashStore::open(options, &flash);
         let Opened { store, maintenance, ranges, .. } = opened.unwrap_or_else(|error| panic!("a store opens: {error}"));
         let (events, found) = (VecDeque::new(), Vec::new());
-        (Self { store, maintenance, flash, events, found, asked: 0, full: false, calls: 0, random }, ranges)
+        (Self { store, maintenance, flash, was, events, found, asked: 0, full: false, calls: 0, random }, ranges)
+    }
+
+    /// A plain store after some writes, and what each of them was told as cas.
+    pub fn of_plain(mut random: Random, plain: Plain, writes: &[PlainWrite]) -> (Self, Vec<u64>) {
+        let flash = SimFlash::new(random.word());
+        let Plain { store: index, stores: count, keys: interval } = plain;
+        let options = Options { index, count, interval, ..options() };
+        let opened = Store::open(options, &flash, BEFORE_UNIX);
+        let (store, maintenance, _) = opened.unwrap_or_else(|error| panic!("a store is made: {error}"));
+        let mut before = Before { store, maintenance, flash };
+        let cas = CasNumbers::of(index, count);
+        let told = writes.iter().map(|write| cas.told(before.write(write))).collect();
+        if random.chance(1, 2) {
+            // Some of it is in segments, then.
+            let sealed = before.store.seal();
+            assert!(sealed.is_ok(), "few segments wait: {sealed:?}");
+        }
+        before.rest();
+        if random.chance(1, 2) {
+            before.store.close();
+            before.rest();
+        }
+        (Self::open(before.flash, random, Some(plain)).0, told)
     }
 
     /// The gate of everything written so far.
@@ -118,7 +144,7 @@ impl FlashNode {
         }
         let cut = *random.pick(&[PowerCut::Lost, PowerCut::Kept, PowerCut::Torn]);
         self.flash.power_cut(cut, random.word());
-        let (mut node, ranges) = Self::open(self.flash, random);
+        let (mut node, ranges) = Self::open(self.flash, random, self.was);
         node.full = self.full;
         (node, ranges)
     }
@@ -189,6 +215,74 @@ impl FlashNode {
     }
 }
 
+/// Small, so that everything happens in the seconds that are simulated.
+fn options() -> Options {
+    Options {
+        segment_bytes: 16 << 10,
+        log_pages: 512,
+        slices: 4,
+        slice_bytes: 24 << 10,
+        ..Options::new(SECRET, 4 << 20)
+    }
+}
+
+/// When a plain store was written to.
+const BEFORE_UNIX: u32 = BEGIN_UNIX - 1000;
+
+/// A plain store, before any node is started on it.
+struct Before {
+    store: Store,
+    maintenance: Maintenance,
+    flash: SimFlash,
+}
+
+impl Before {
+    /// Carries a write out; its number.
+    fn write(&mut self, write: &PlainWrite) -> u64 {
+        loop {
+            let tried = match *write {
+                PlainWrite::Put { key, value, expiry } => {
+                    let (key, value) = written(key, value);
+                    let write = StoreWrite { expiry, ..StoreWrite::value(&key, &value) };
+                    self.store.append(&SECRET.position(&key), write, BEFORE_UNIX).map(|appended| appended.seq)
+                }
+                PlainWrite::Delete { key } => {
+                    let key = written(key, 0).0;
+                    let write = StoreWrite::delete(&key);
+                    self.store.append(&SECRET.position(&key), write, BEFORE_UNIX).map(|appended| appended.seq)
+                }
+                PlainWrite::Flush { due } => self.store.flush_all(due, BEFORE_UNIX).map(|_| self.store.last_number()),
+            };
+            match tried {
+                Ok(seq) => return seq,
+                Err(refusal) => assert_eq!(refusal, Refusal::Busy, "a small store takes what it is given"),
+            }
+            self.rest();
+        }
+    }
+
+    /// Goes on until there is nothing to do.
+    fn rest(&mut self) {
+        loop {
+            if let Some(batch) = self.store.take_batch(0) {
+                let result = self.flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
+                self.store.committed(Committed { batch, result });
+            }
+            while let Some(work) = self.store.take_work() {
+                self.maintenance.submit(work);
+            }
+            match self.maintenance.step(&self.flash) {
+                Step::Event(event) => {
+                    self.store.handle(event);
+                    while self.store.step(usize::MAX) {}
+                }
+                Step::More => {}
+                Step::Idle | Step::Stalled => return,
+            }
+        }
+    }
+}
+
 impl RangeStore for FlashNode {
     fn cluster(&self) -> Option<ClusterId> {
         self.store.cluster()
@@ -196,6 +290,14 @@ impl RangeStore for FlashNode {
 
     fn join(&mut self, cluster: ClusterId) -> Gate {
         self.store.join(cluster)
+    }
+
+    fn plain(&self) -> Option<Plain> {
+        RangeStore::plain(&self.store)
+    }
+
+    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+        self.store.adopt(cluster, range)
     }
 
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {

@@ -43,6 +43,13 @@ impl World {
         true
     }
 
+    /// A flush of some keys was asked for, and acknowledged, before anybody else asks for any.
+    pub(super) fn flush_later(&mut self, operation: u64, about: About, due: u32) {
+        self.later.push(Later { operation, about, due, ended: true, certain: true });
+        let delay = time_of(due).saturating_sub(WRONG_US).saturating_sub(self.now_us);
+        self.after(delay, Event::MayFlush(operation));
+    }
+
     /// A client's flush has ended, answered or not; whether the checkers are told later.
     pub(super) fn ended_flush(&mut self, operation: u64, asking: &Asking, is_answered: bool) -> bool {
         let is_flush = matches!(asking.about, About::Range(..) | About::All);

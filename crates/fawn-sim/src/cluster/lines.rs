@@ -65,6 +65,9 @@ names! {
     Prepare: "prepare",
     Prepared: "prepared",
     OtherCluster: "other-cluster",
+    Offer: "offer",
+    Adopt: "adopt",
+    Occupied: "occupied",
 }
 
 /// The kind of messages that a word names: one of [`MESSAGES`], or [`ORDERS`].
@@ -155,7 +158,10 @@ pub fn line(message: &Message) -> String {
         | Message::AskView { .. }
         | Message::FrontHello { .. }
         | Message::OtherCluster { .. }
+        | Message::Offer { .. }
+        | Message::Occupied { .. }
         | Message::FrontHeartbeat { .. } => String::new(),
+        Message::Adopt { incarnation, range, .. } => format!("life {} r{}", incarnation.0, range.0),
         Message::Welcome { incarnation, .. }
         | Message::Superseded { incarnation }
         | Message::Lease { incarnation, .. }

@@ -14,7 +14,7 @@
 //!   [`Coverage`]: which paths were taken.
 //! * `courses`: seeds about one corner of the protocol. `rest`: what must hold of the whole, `copies`: of planned changes,
 //!   `weak`: of a weak cluster. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
-//! * `managers`: the agreed log. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
+//! * `managers`: the agreed log. `plain`: what the first nodes find. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
 //!   simulated flash.
 //! * [`Cluster`]: large clusters without faults, and what their changes cost. [`pauses()`]: how long changes stop writes.
 
@@ -36,6 +36,7 @@ mod managers;
 mod node_store;
 mod pauses;
 mod place;
+mod plain;
 mod plan;
 mod reading;
 mod rest;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
-use fawn_kv::store::{Gate, Lookup, RangeStore, Recovered, Scan, Ticket};
+use fawn_kv::store::{Gate, Lookup, Plain, RangeStore, Recovered, Scan, Ticket};
 use fawn_ring::{Interval, Key};
 
 use super::events::Read;
 use super::flash_store::FlashNode;
+use super::plain::PlainWrite;
 use super::store::MemoryStore;
 use crate::random::Random;
 
@@ -38,6 +39,17 @@ impl NodeStore {
     /// An empty store.
     pub fn new(random: Random, on_flash: bool) -> Self {
         if on_flash { Self::Flash(Box::new(FlashNode::new(random))) } else { Self::Memory(MemoryStore::new(random)) }
+    }
+
+    /// A plain store after some writes, and what each of them was told as cas.
+    pub fn of_plain(random: Random, on_flash: bool, plain: Plain, writes: &[PlainWrite]) -> (Self, Vec<u64>) {
+        if on_flash {
+            let (store, told) = FlashNode::of_plain(random, plain, writes);
+            (Self::Flash(Box::new(store)), told)
+        } else {
+            let (store, told) = MemoryStore::of_plain(random, plain, writes);
+            (Self::Memory(store), told)
+        }
     }
 
     /// Keys that lookups see, deleted ones included, in all ranges; `None` where nobody counts them.
@@ -102,6 +114,14 @@ impl RangeStore for NodeStore {
 
     fn join(&mut self, cluster: ClusterId) -> Gate {
         either!(self, store => store.join(cluster))
+    }
+
+    fn plain(&self) -> Option<Plain> {
+        either!(self, store => store.plain())
+    }
+
+    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+        either!(self, store => store.adopt(cluster, range))
     }
 
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {

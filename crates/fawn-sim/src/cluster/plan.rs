@@ -31,6 +31,8 @@ pub struct Plan {
     pub replicas: u32,
     /// Places of each node on the ring.
     pub virtual_ids: u32,
+    /// The first so many nodes are started on the stores of one plain directory, which the cluster begins with.
+    pub adopts: u32,
     /// Failure domains that the machines are in by turns; with none, each machine is one of its own.
     pub domains: u32,
     /// What chains go by.
@@ -88,6 +90,7 @@ impl Plan {
             shared,
             replicas,
             virtual_ids: virtual_ids.unwrap_or(drawn),
+            adopts: 0,
             // None in three of four seeds; else fewer, as many as members, or more.
             domains: if domains < replicas + 2 { domains } else { 0 },
             rules,
@@ -127,6 +130,7 @@ impl Plan {
             shared: false,
             replicas: 3,
             virtual_ids: 1,
+            adopts: 0,
             domains: 0,
             rules: RULES,
             lost_clock: false,

@@ -12,12 +12,13 @@ pub(super) const MOST_US: u64 = 600_000_000;
 const MOST_PLACES: u32 = 256;
 
 /// Every setting with the least and the most that it may be; `None`: it is true or false.
-pub const SETTINGS: [(&str, Option<(u64, u64)>); 19] = [
+pub const SETTINGS: [(&str, Option<(u64, u64)>); 20] = [
     ("nodes", Some((1, 32))),
     ("late", Some((0, 32))),
     ("shared", None),
     ("replicas", Some((1, 16))),
     ("virtual", Some((1, 16))),
+    ("adopts", Some((0, 2))),
     ("domains", Some((0, 16))),
     ("least", Some((1, 16))),
     ("spread", None),
@@ -59,6 +60,7 @@ pub(super) fn set(plan: &mut Plan, setting: &str) -> Result<(), String> {
         "shared" => plan.shared = choice,
         "replicas" => plan.replicas = number as u32,
         "virtual" => plan.virtual_ids = number as u32,
+        "adopts" => plan.adopts = number as u32,
         "domains" => plan.domains = number as u32,
         "least" => plan.rules.min_write_replicas = number as u8,
         "spread" => plan.rules.spread_reads = choice,
@@ -81,12 +83,17 @@ pub(super) fn set(plan: &mut Plan, setting: &str) -> Result<(), String> {
 /// Whether its settings go together.
 ///
 /// # Errors
-/// No chain could ever have as many members as it needs to take a write; or there are too many ranges.
+/// No chain could ever have as many members as it needs to take a write; a directory is on several machines; or there are
+/// too many ranges.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let least = u32::from(plan.rules.min_write_replicas);
     let members = plan.replicas.min(plan.nodes + plan.late);
     if least > members {
         return Err(format!("least={least}, but no chain has more than {members} members (replicas, nodes and late)"));
+    }
+    let machines = if plan.shared { 2 } else { 1 };
+    if plan.adopts > machines.min(plan.nodes) {
+        return Err(format!("adopts={}, but no more than {machines} nodes share a machine", plan.adopts));
     }
     let places = (plan.nodes + plan.late) * plan.virtual_ids;
     if places > MOST_PLACES {

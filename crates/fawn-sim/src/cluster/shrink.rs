@@ -58,7 +58,7 @@ pub fn shrink(script: &Script) -> Option<(Script, Violation)> {
 }
 
 /// Ways to make a plan smaller, each by a step; `None` where it cannot be smaller.
-const SMALLER: [fn(&Plan) -> Option<Plan>; 14] = [
+const SMALLER: [fn(&Plan) -> Option<Plan>; 15] = [
     |plan| (plan.nodes > 1).then_some(Plan { nodes: plan.nodes.saturating_sub(1), ..*plan }),
     |plan| {
         let replicas = plan.replicas.saturating_sub(1);
@@ -73,6 +73,7 @@ const SMALLER: [fn(&Plan) -> Option<Plan>; 14] = [
     |plan| (plan.virtual_ids > 1).then_some(Plan { virtual_ids: plan.virtual_ids / 2, ..*plan }),
     |plan| (plan.fronts > 0).then_some(Plan { fronts: plan.fronts.saturating_sub(1), ..*plan }),
     |plan| (plan.late > 0).then_some(Plan { late: plan.late.saturating_sub(1), ..*plan }),
+    |plan| (plan.adopts > 0).then_some(Plan { adopts: 0, ..*plan }),
     |plan| (plan.domains > 0).then_some(Plan { domains: 0, ..*plan }),
     |plan| plan.hasty.then_some(Plan { hasty: false, ..*plan }),
     |plan| plan.lost_clock.then_some(Plan { lost_clock: false, ..*plan }),
@@ -81,7 +82,14 @@ const SMALLER: [fn(&Plan) -> Option<Plan>; 14] = [
 ];
 
 fn size(plan: &Plan) -> u64 {
-    let parts = plan.domains + plan.nodes + plan.replicas + plan.clients + plan.virtual_ids + plan.fronts + plan.late;
+    let parts = plan.adopts
+        + plan.domains
+        + plan.nodes
+        + plan.replicas
+        + plan.clients
+        + plan.virtual_ids
+        + plan.fronts
+        + plan.late;
     let odd = u64::from(plan.hasty) + u64::from(plan.lost_clock) + u64::from(plan.on_flash);
     u64::from(parts) + plan.keys + odd + plan.faults_us
 }

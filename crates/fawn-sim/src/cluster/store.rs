@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fawn_kv::entry::{Change, Entry, Kept};
-use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
+use fawn_kv::entry::{Change, Entry, Kept, Version};
+use fawn_kv::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
-use fawn_kv::store::{Gate, Lookup, Part, RangeStore, Recovered, Scan, Ticket};
+use fawn_kv::store::{CasNumbers, Gate, Lookup, Part, Plain, RangeStore, Recovered, Scan, Ticket, adopted};
 use fawn_ring::{Interval, Key, Secret};
 
 use super::events::Read;
+use super::plain::{PlainWrite, written};
 use crate::random::Random;
 
 /// Keys in one part of a copy.
@@ -21,6 +22,8 @@ pub const SECRET: Secret = Secret([7; 32]);
 #[derive(Clone, Debug)]
 enum Write {
     Join(ClusterId),
+    /// What the plain store holds is a range.
+    Adopt(ClusterId, RangeId),
     Create(RangeId, Interval),
     Append(RangeId, Entry),
     Truncate(RangeId, Position),
@@ -92,6 +95,8 @@ struct Images {
     /// The cluster that they are of.
     cluster: Option<ClusterId>,
     ranges: BTreeMap<RangeId, Image>,
+    /// What is of no cluster: which store it is, and the range that it is to become.
+    plain: Option<(Plain, Image)>,
 }
 
 impl Images {
@@ -102,6 +107,10 @@ impl Images {
     fn write(&mut self, write: &Write) {
         match write {
             Write::Join(cluster) => self.cluster = Some(*cluster),
+            Write::Adopt(cluster, range) => {
+                self.cluster = Some(*cluster);
+                self.ranges.extend(self.plain.take().map(|(_, image)| (*range, image)));
+            }
             Write::Create(range, keys) => {
                 self.ranges.insert(*range, Image::new(*keys));
             }
@@ -198,6 +207,34 @@ impl MemoryStore {
         }
     }
 
+    /// A plain store after some writes, and what each of them was told as cas.
+    pub(super) fn of_plain(random: Random, plain: Plain, writes: &[PlainWrite]) -> (Self, Vec<u64>) {
+        let cas = CasNumbers::of(plain.store, plain.stores);
+        let (mut image, mut told, mut flushed, mut due) = (Image::new(plain.keys), Vec::new(), 0, 0);
+        for (write, seq) in writes.iter().zip(1..) {
+            let position = Position { epoch: Epoch(0), seq: Seq(seq) };
+            told.push(cas.told(seq));
+            match *write {
+                PlainWrite::Put { key, value, expiry } => {
+                    let (key, value) = written(key, value);
+                    let client_cas = cas.kept(0, seq, None);
+                    let version = Version { value, flags: 0, expiry, stale: false, won: false, client_cas };
+                    image.keep(Kept { key, position, version: Some(version) });
+                }
+                PlainWrite::Delete { key } => image.keep(Kept { key: written(key, 0).0, position, version: None }),
+                PlainWrite::Flush { due: 0 } => (flushed, due) = (seq, 0),
+                PlainWrite::Flush { due: at } => due = at,
+            }
+        }
+        let end = cas.end(writes.len() as u64);
+        image.recovered = adopted(plain.keys, end, flushed, due);
+        image.forgotten = end.seq;
+        let mut store = Self::new(random);
+        store.shown.plain = Some((plain, image));
+        store.base = store.shown.clone();
+        (store, told)
+    }
+
     /// What has been found since the last call.
     pub(super) fn take_reads(&mut self) -> Vec<(Ticket, Read)> {
         let keys = std::mem::take(&mut self.waiting).into_iter().map(|(ticket, kept)| (ticket, Read::Key(kept)));
@@ -281,6 +318,21 @@ impl RangeStore for MemoryStore {
 
     fn join(&mut self, cluster: ClusterId) -> Gate {
         self.show(Write::Join(cluster))
+    }
+
+    fn plain(&self) -> Option<Plain> {
+        self.shown.plain.as_ref().map(|(plain, _)| *plain)
+    }
+
+    fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+        let (_, image) = self.shown.plain.as_ref()?;
+        // As while a seal is under way.
+        if self.random.chance(1, 4) {
+            return None;
+        }
+        let adopted = image.recovered.clone();
+        self.show(Write::Adopt(cluster, range));
+        Some(adopted)
     }
 
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate {

@@ -14,9 +14,7 @@ impl World {
             self.begun(number, &asking)?;
             if let (About::Key(key), KvOperation::Put { value }, 1..) = (asking.about, asking.operation, asking.expiry)
             {
-                let expiry = asking.expiry;
-                let delay = time_of(expiry).saturating_sub(WRONG_US).saturating_sub(now_us);
-                self.after(delay, Event::MayExpire { key, value, expiry });
+                self.may_expire_later(key, value, asking.expiry);
             }
         }
         if self.healing {
@@ -33,6 +31,12 @@ impl World {
             Some(ended) => self.ended(number, ended),
             None => Ok(()),
         }
+    }
+
+    /// A value is put that expires.
+    pub(super) fn may_expire_later(&mut self, key: u64, value: u64, expiry: u32) {
+        let delay = time_of(expiry).saturating_sub(WRONG_US).saturating_sub(self.now_us);
+        self.after(delay, Event::MayExpire { key, value, expiry });
     }
 
     /// The checkers are told of what a client asks.

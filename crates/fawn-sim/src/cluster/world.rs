@@ -24,6 +24,7 @@ use super::managers::Managers;
 use super::node_store::NodeStore;
 use super::pauses::Pauses;
 use super::place::Place;
+use super::plain::CLIENTS_BEGIN_US;
 use super::plan::{Plan, Summary};
 use super::scale::Traffic;
 use super::script::{Script, Show};
@@ -218,12 +219,14 @@ impl World {
             world.after(0, Event::FrontTick(number));
         }
         for number in 0..plan.clients as usize {
-            world.after(0, Event::ClientTick(number));
+            let begins_us = if plan.adopts > 0 { CLIENTS_BEGIN_US } else { 0 };
+            world.after(begins_us, Event::ClientTick(number));
         }
         for (number, (at_us, _)) in script.acts.iter().enumerate() {
             world.after(*at_us, Event::Act(number));
         }
         world.elect(Some(0));
+        world.begin_plain(script.seed);
         world
     }
 

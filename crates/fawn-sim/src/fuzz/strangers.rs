@@ -52,10 +52,11 @@ impl Target for Strangers {
             manager.receive(now_us, message, &mut effects);
             assert!(effects.propose.is_empty() && effects.confirm.is_empty(), "{said} leads to {effects:?}");
             let harmless = |(_, message): &(Address, Message)| {
-                use Message::{FrontSuperseded, OtherCluster, Superseded, View};
+                use Message::{FrontSuperseded, Occupied, OtherCluster, Superseded, View};
                 match message {
                     OtherCluster { cluster } => *cluster == Some(CLUSTER),
                     Superseded { incarnation } | FrontSuperseded { incarnation } => *incarnation < LIFE,
+                    Occupied { cluster } => *cluster == CLUSTER,
                     View { .. } => true,
                     _ => false,
                 }
@@ -76,6 +77,8 @@ fn is_strange(message: &Message, state: &State) -> bool {
         Message::Sealed { member, .. } | Message::Level { member, .. } | Message::Prepared { member, .. } => {
             !state.lives(*member)
         }
+        // Of whom nothing is known may become a member, with what it has; but not where there is something already.
+        Message::Offer { .. } => state.adopted.is_empty() && !state.is_unformed(),
         Message::FrontHello { .. } => false,
         Message::FrontHeartbeat { member, .. } => !state.wedges.lives(*member),
         _ => true,

@@ -1,6 +1,7 @@
 //! Tests of simulated clusters, of their nodes' stores, and of decoders.
 #![allow(clippy::unwrap_used)]
 
+mod adopted;
 mod cluster;
 mod fuzz;
 mod range_damage;

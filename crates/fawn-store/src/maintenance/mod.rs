@@ -236,6 +236,11 @@ impl Maintenance {
         first
     }
 
+    /// Whether the manifest lists values in files of their own, be they superseded.
+    pub fn lists_values(&self) -> bool {
+        !self.manifest.state().values.is_empty()
+    }
+
     pub(crate) fn state(&self) -> &State {
         self.manifest.state()
     }

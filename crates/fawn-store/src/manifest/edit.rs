@@ -61,6 +61,13 @@ pub enum Edit {
     },
     /// A stretch of keys is emptied: whatever segments of a lower age hold of it is void.
     Emptied(Emptied),
+    /// The store holds more keys than before, on either side: its first range begins lower, its last one ends higher.
+    Widened {
+        /// Slices that tile what comes before, in key order.
+        below: Vec<Interval>,
+        /// Slices that tile what comes after.
+        above: Vec<Interval>,
+    },
     /// The store stops, with the log synced up to its end.
     CleanStop {
         /// Logical page of the log's end.
@@ -151,6 +158,7 @@ impl State {
                 return Ok(vec![*file]);
             }
             Edit::Emptied(emptied) => self.empty(*emptied),
+            Edit::Widened { below, above } => self.widen(below, above)?,
             Edit::CleanStop { log_end } => {
                 ensure(*log_end >= self.log.start.page, "the log ends after its start")?;
                 self.log.clean_end = Some(*log_end);
@@ -223,6 +231,24 @@ impl State {
         let dropped = self.drop_unnamed(&merged.removed);
         self.forget_emptied();
         dropped
+    }
+
+    fn widen(&mut self, below: &[Interval], above: &[Interval]) -> Result<(), Inconsistent> {
+        let Interval { low, high } = self.interval;
+        let whole = Interval {
+            low: below.first().map_or(low, |first| first.low),
+            high: above.last().map_or(high, |last| last.high),
+        };
+        let all = below.iter().copied().chain([self.interval]).chain(above.iter().copied());
+        ensure(tile(all, whole), "what a store is widened by adjoins it")?;
+        let new = |slices: &[Interval]| slices.iter().copied().map(Slice::empty).collect::<Vec<_>>();
+        self.slices.splice(0..0, new(below));
+        self.slices.extend(new(above));
+        self.interval = whole;
+        let missing = Inconsistent("a store has a range");
+        self.ranges.first_mut().ok_or(missing)?.interval.low = whole.low;
+        self.ranges.last_mut().ok_or(missing)?.interval.high = whole.high;
+        Ok(())
     }
 
     fn empty(&mut self, emptied: Emptied) {
@@ -380,4 +406,5 @@ code_edit! {
     9 ValueAdded { file file, bytes bytes },
     10 ValueDropped { file file },
     11 CleanStop { log_end log_end },
+    13 Widened { below below, above above },
 }

@@ -310,7 +310,7 @@ impl Store {
     }
 
     /// Highest sequence number given out in any range.
-    fn highest_seq(&self) -> u64 {
+    pub(super) fn highest_seq(&self) -> u64 {
         self.ranges.iter().map(|range| range.mark.last_seq).max().unwrap_or(0)
     }
 

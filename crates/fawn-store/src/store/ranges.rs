@@ -107,6 +107,43 @@ impl Store {
         Ok(())
     }
 
+    /// Whether nothing was ever stored here that is still there in any version.
+    pub fn is_blank(&self) -> bool {
+        self.open.is_empty() && self.frozen.is_empty() && self.segments.iter().flatten().next().is_none()
+    }
+
+    /// Whether values are in files of their own, be they superseded; `listed`: the manifest lists some.
+    pub fn has_large_values(&self, listed: bool) -> bool {
+        listed || !self.open_values.is_empty() || self.frozen.iter().any(|frozen| !frozen.values.is_empty())
+    }
+
+    /// No number above this was given out yet. It grows with every opening.
+    pub fn last_number(&self) -> u64 {
+        self.highest_seq()
+    }
+
+    /// Which of the directory's stores this is, and how many those are.
+    pub fn place(&self) -> (u32, u32) {
+        (self.options.index, self.options.count)
+    }
+
+    /// Up to which number everything was flushed, and the Unix second of a flush that is due, or 0.
+    pub fn flushes(&self) -> (u64, u32) {
+        let mark = self.ranges[0].mark;
+        (mark.flush_watermark, mark.flush_deadline)
+    }
+
+    /// The owner of ranges says from here on what was flushed.
+    pub fn forget_flushes(&mut self) {
+        for range in &mut self.ranges {
+            (range.mark.flush_watermark, range.mark.flush_deadline) = (0, 0);
+        }
+        self.unlogged_flush = false;
+        self.flushed_entries = 0;
+        self.open.forget_flush();
+        self.note_next_flush();
+    }
+
     /// Age of the open segment: another one after each freeze.
     pub fn open_age(&self) -> u64 {
         self.next_age

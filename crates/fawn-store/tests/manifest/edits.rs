@@ -184,6 +184,6 @@ fn opening_forgets_the_clean_stop() {
 #[test]
 fn the_log_salt_depends_on_the_secret_and_the_store() {
     let other = State { secret: Secret([4; 32]), ..state() };
-    let next = State { store: 1, stores: 2, ..state() };
+    let next = State { store: 2, ..state() };
     assert!(state().log_salt() != other.log_salt() && state().log_salt() != next.log_salt());
 }

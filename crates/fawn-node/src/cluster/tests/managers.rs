@@ -52,7 +52,9 @@ impl Managers {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let mut roster = Roster::default();
         roster.apply(&Change::Manager { id: ManagerId(1), address: Some(address.clone()) });
-        let driver = Driver { manager, roster, links: BTreeMap::new(), begun: Instant::now(), seen: Arc::clone(&seen) };
+        let secret = None;
+        let driver =
+            Driver { secret, manager, roster, links: BTreeMap::new(), begun: Instant::now(), seen: Arc::clone(&seen) };
         std::thread::spawn(move || driver.run(&inbox));
         let its_events = events.clone();
         std::thread::spawn(move || {
@@ -92,6 +94,8 @@ struct Link {
 
 struct Driver {
     manager: Manager,
+    /// Where keys lie: that of the first directory with any, or one of its own.
+    secret: Option<Secret>,
     roster: Roster,
     links: BTreeMap<usize, Link>,
     begun: Instant,
@@ -156,13 +160,14 @@ impl Driver {
             Control::AskRoster { known } if known < self.roster.number => {
                 self.say(number, &Control::Roster(self.roster.clone()));
             }
-            Control::Enrol { who, .. } => {
+            Control::Enrol { who, secret, .. } => {
+                let secret = *self.secret.get_or_insert(secret.unwrap_or(Secret([9; 32])));
                 if let Err(error) = self.roster.check(&who) {
                     return self.say(number, &Control::Refused { why: error.to_string() });
                 }
                 self.roster.apply(&Change::Enrol(who.clone()));
                 let member = self.roster.members[&who.name].clone();
-                let (cluster, secret, roster) = (CLUSTER, Secret([9; 32]), self.roster.clone());
+                let (cluster, roster) = (CLUSTER, self.roster.clone());
                 let (first, machine, domain) = (member.first, member.machine, member.domain);
                 let enrolled = Enrolled { cluster, secret, first, machine, domain, roster };
                 self.say(number, &Control::Enrolled(enrolled));

@@ -1,0 +1,131 @@
+//! How a store that is of no cluster yet, and holds keys, becomes a node's: what it holds is a range from then on.
+//!
+//! Nothing is copied. One checkpoint says that the store is of the cluster and that its keys are a range all of whose log
+//! is committed; it is durable as a whole or not at all, and recovery begins behind it. Records from before have epoch 0,
+//! which no chain has. What has been shown of them stays: a record that has no cas of its client's is shown with the one
+//! that the plain store told its clients, which is not its number.
+//!
+//! What the chain numbers is above every cas that was ever told, so that no two versions of a key share one. A log that
+//! ends there is never brought up to date by what was written since, but copied anew: the numbers of a plain store say
+//! nothing about an older copy of it.
+
+use fawn_store::flash::{FileId, Flash};
+use fawn_store::{OpenError, Options};
+
+use super::flash::{FlashStore, Opened};
+use super::images::Image;
+use super::{Plain, Recovered};
+use crate::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
+use crate::meta::Meta;
+use crate::planted::{Bug, planted};
+use fawn_ring::Interval;
+
+/// Why a node cannot begin with what a plain store holds. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AdoptError {
+    /// It does not open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Some values are files.
+    #[error(
+        "the store holds, or has lately held, values so large that they are files of their own, which nodes of a cluster \
+         do not take: `fawn serve` it and `fawn dump` it, then `fawn load` what is shorter into a cluster"
+    )]
+    LargeValues,
+}
+
+/// What a plain store tells its clients as the cas of records that have none of their own: no two of a directory's stores
+/// ever tell the same.
+#[derive(Clone, Copy, Debug)]
+pub struct CasNumbers {
+    store: u64,
+    stores: u64,
+}
+
+impl CasNumbers {
+    /// Of one store among several.
+    pub fn of(store: u32, stores: u32) -> Self {
+        Self { store: u64::from(store), stores: u64::from(stores) }
+    }
+
+    /// What is told of the record with this number.
+    pub fn told(self, seq: u64) -> u64 {
+        seq * self.stores + self.store
+    }
+
+    /// What a record is shown with as a client's cas in a range.
+    pub fn kept(self, epoch: u32, seq: u64, client_cas: Option<u64>) -> Option<u64> {
+        client_cas.or_else(|| (epoch == 0 && !planted(Bug::AdoptedCasLost)).then(|| self.told(seq)))
+    }
+
+    /// Where the log of the range ends that a store becomes of which no record is numbered above `last`: above any number
+    /// and any cas.
+    pub fn end(self, last: u64) -> Position {
+        let seq = Seq(if planted(Bug::AdoptedNumbersAgain) { last } else { self.told(last + 1) });
+        Position { epoch: Epoch(0), seq }
+    }
+}
+
+/// The range that a plain store becomes: where its log ends, up to which number it was flushed, and the Unix second at which
+/// it is to be, or 0.
+pub fn adopted(keys: Interval, end: Position, flushed: u64, due: u32) -> Recovered {
+    let (flushed, due) = if planted(Bug::AdoptForgetsFlush) { (0, 0) } else { (flushed, due) };
+    Recovered { keys, held: Some(ADOPTED), meta: Meta::adopted(end, keys, flushed, due), entries: Vec::new() }
+}
+
+/// Whether a node could adopt the plain store on `flash`, if it is one; nothing is opened for that.
+///
+/// # Errors
+/// [`AdoptError`].
+pub fn may_adopt(flash: &dyn Flash) -> Result<(), AdoptError> {
+    let files = flash.list().map_err(OpenError::from)?;
+    let is_value = |(file, _): &(FileId, u64)| matches!(file, FileId::Value(_));
+    if files.iter().any(is_value) { Err(AdoptError::LargeValues) } else { Ok(()) }
+}
+
+impl FlashStore {
+    /// Opens a store that may be a plain one, made to hold `keys`, or become a node's meanwhile. The options are those of a
+    /// node's, but for the store's place among those of its directory.
+    ///
+    /// # Errors
+    /// [`AdoptError`].
+    pub fn open_plain(options: Options, flash: &dyn Flash, keys: Interval) -> Result<Opened, AdoptError> {
+        let mut opened = Self::open_any(options, flash)?;
+        let store = &mut opened.store;
+        if store.images.cluster.is_some() || !store.images.ranges.is_empty() {
+            return Ok(opened);
+        }
+        if store.store.has_large_values(opened.maintenance.lists_values()) {
+            return Err(AdoptError::LargeValues);
+        }
+        let (number, stores) = store.store.place();
+        store.plain = Some(Plain { store: number, stores, keys });
+        Ok(opened)
+    }
+
+    /// As [`RangeStore::adopt`](super::RangeStore::adopt).
+    pub(super) fn adopt_as(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
+        let Plain { keys, .. } = self.plain?;
+        let (end, (flushed, due)) = (self.cas.end(self.store.last_number()), self.store.flushes());
+        let adopted = adopted(keys, end, flushed, due);
+        self.images.cluster = Some(cluster);
+        let image = Image::of(adopted.clone(), end.seq, &self.store);
+        self.images.ranges.insert(range, image);
+        let Some(gate) = self.checkpoint() else {
+            self.images.cluster = None;
+            self.images.ranges.clear();
+            // Room for it comes with a seal; if none can begin now, one is under way.
+            let _ = self.store.seal();
+            return None;
+        };
+        self.store.forget_flushes();
+        self.plain = None;
+        self.written.0 += 1;
+        self.logged.push_back((self.written, gate));
+        Some(adopted)
+    }
+}
+
+/// The attempt as of which an adopted range is level: its chain counts as one that the node was in alone, in a life before
+/// its first.
+pub(crate) const ADOPTED: Attempt = Attempt(1);
