@@ -1,9 +1,10 @@
 //! A group of one.
 
-use crate::caller::{Caller, Seat, enrolment, greeting, until};
+use crate::caller::{Caller, LONG, Seat, enrolment, greeting, until};
 use fawn_kv::ids::{Address, ClusterId, Incarnation};
 use fawn_kv::link::control::Enrolled;
 use fawn_kv::link::{Control, Frame, ManagerId, Party, SeatId};
+use fawn_kv::manager::Standing;
 use fawn_kv::message::Message;
 use fawn_kv::roster::Enrolment;
 use fawn_kv::status::{Answer, NewSettings, Question};
@@ -191,6 +192,38 @@ fn operators_set_what_a_cluster_can_go_by() {
     let Answer::Refused(why) = operator.ask(set(2, 3)) else { panic!("none can go by it") };
     assert!(why.contains("min_write_replicas is 3"), "{why}");
     assert_eq!(operator.status().settings.replicas, 2);
+}
+
+#[test]
+fn who_lives_is_not_removed_and_the_last_machine_is_not_drained() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let mut seat = Seat::join(|party| local(&manager, party), "a", 1);
+    let life = seat.live(1);
+    seat.lease(life.incarnation);
+    let mut operator = local(&manager, Party::Operator);
+    let name = || "a".to_owned();
+    let Answer::Refused(why) = operator.ask(Question::Drain { name: name(), leave: true }) else { panic!("the last") };
+    assert!(why.contains("there are 0 machines that keep data, and writes need 1"), "{why}");
+    let Answer::Refused(why) = operator.ask(Question::Remove { name: name(), force: false }) else {
+        panic!("it lives")
+    };
+    assert!(why.contains("a lives: stop it first"), "{why}");
+    let mut other = Seat::join(|party| local(&manager, party), "b", 2);
+    let life = other.live(1);
+    other.lease(life.incarnation);
+    assert_eq!(operator.ask(Question::Drain { name: name(), leave: true }), Answer::Done);
+    let standing = |operator: &mut Caller| operator.status().seats[0].standing;
+    assert_eq!(standing(&mut operator), Some(Standing::Draining));
+    assert_eq!(operator.ask(Question::Drain { name: name(), leave: false }), Answer::Done);
+    assert_eq!(standing(&mut operator), Some(Standing::Member));
+    assert_eq!(operator.ask(Question::Remove { name: name(), force: true }), Answer::Done);
+    let status = operator.status();
+    assert_eq!(status.roster.members.keys().map(String::as_str).collect::<Vec<_>>(), ["b"]);
+    while seat.link.hear(LONG).is_some() {}
+    let stream = manager.connect().unwrap();
+    let again = Caller::call(stream, greeting(Party::Seat(seat.id))).err().expect("it is in no member");
+    assert!(again.contains("it was removed"), "{again}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ const MANAGER: &str = "127.0.0.1:7400";
 #[derive(Clone, Debug, Args)]
 pub struct ManagersArguments {
     /// Managers to ask, one or more of them: ADDR:PORT,ADDR:PORT
-    #[arg(long = "manager", value_name = "ADDR", env = "FAWN_MANAGER", default_value = MANAGER, value_delimiter = ',')]
+    #[arg(long = "manager", value_name = "ADDR", default_value = MANAGER, value_delimiter = ',')]
     pub managers: Vec<String>,
     /// Give up when none that leads has answered for this long
     #[arg(long, value_name = "DURATION", default_value = "10s")]
@@ -30,7 +30,7 @@ pub struct ManagersArguments {
 pub struct CertsArguments {
     /// Directory of certificates that `fawn certs` made: ca.pem, NAME.pem and NAME-key.pem; without it, nothing protects
     /// what is said
-    #[arg(long, value_name = "DIR", env = "FAWN_CERTS")]
+    #[arg(long, value_name = "DIR")]
     pub certs: Option<PathBuf>,
 }
 
@@ -83,39 +83,39 @@ pub struct ManagerArguments {
 #[derive(Debug, Args)]
 pub struct RunManagerArguments {
     /// Directory of its log; made when it does not exist
-    #[arg(long, value_name = "DIR", env = "FAWN_MANAGER_DIR", default_value = "./fawn-manager")]
+    #[arg(long, value_name = "DIR", default_value = "./fawn-manager")]
     pub dir: PathBuf,
     /// Address to listen on; port 0 takes a free port
-    #[arg(long, value_name = "ADDR:PORT", env = "FAWN_MANAGER_LISTEN", default_value = MANAGER)]
+    #[arg(long, value_name = "ADDR:PORT", default_value = MANAGER)]
     pub listen: String,
     /// Address at which others reach it [default: where it listens]
-    #[arg(long, value_name = "ADDR:PORT", env = "FAWN_MANAGER_ADVERTISE")]
+    #[arg(long, value_name = "ADDR:PORT")]
     pub advertise: Option<String>,
     /// All managers that the group is to begin with, this one too
-    #[arg(long, value_name = "ADDR", env = "FAWN_MANAGER_PEERS", value_delimiter = ',', conflicts_with = "join")]
+    #[arg(long, value_name = "ADDR", value_delimiter = ',', conflicts_with = "join")]
     pub peers: Vec<String>,
     /// Managers of a group that it is to join
-    #[arg(long, value_name = "ADDR", env = "FAWN_MANAGER_JOIN", value_delimiter = ',')]
+    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
     pub join: Vec<String>,
     /// Members that each chain is to have
-    #[arg(long, value_name = "N", env = "FAWN_REPLICAS", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3)]
     pub replicas: u32,
     /// When a write is answered
-    #[arg(long, value_name = "WHEN", env = "FAWN_CHAIN_ACK", default_value = "durable")]
+    #[arg(long, value_name = "WHEN", default_value = "durable")]
     pub ack: ChainAck,
     /// A chain with fewer members takes no writes
-    #[arg(long, value_name = "N", env = "FAWN_MIN_WRITE_REPLICAS", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub min_write_replicas: u8,
     /// Let all members of a chain answer gets, not the last one alone
-    #[arg(long, env = "FAWN_SPREAD_READS")]
+    #[arg(long)]
     pub spread_reads: bool,
     /// Name of its files in --certs
-    #[arg(long, value_name = "NAME", env = "FAWN_MANAGER_NAME", default_value = "manager")]
+    #[arg(long, value_name = "NAME", default_value = "manager")]
     pub name: String,
     #[command(flatten)]
     pub certs: CertsArguments,
     /// Listen beyond the loopback without TLS
-    #[arg(long, env = "FAWN_INSECURE")]
+    #[arg(long)]
     pub insecure: bool,
 }
 
@@ -171,7 +171,7 @@ have to be added again.
 Never start one of the lost managers again with its old directory: two groups of one cluster would contradict each other.")]
 pub struct RecoverArguments {
     /// Directory of the manager that goes on; it must not run
-    #[arg(long, value_name = "DIR", env = "FAWN_MANAGER_DIR")]
+    #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
     /// Let ranges go on with any node of their chains that is back, and lose what the others have beyond it
     #[arg(long)]

@@ -13,6 +13,7 @@ mod dump;
 mod fake;
 mod keys;
 mod load;
+mod manager;
 mod packages;
 mod pipes;
 mod readme;

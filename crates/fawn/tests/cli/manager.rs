@@ -1,0 +1,136 @@
+//! Managers, and the commands that ask them.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::server::{fawn, fawn_command, wait_for};
+
+/// A manager that runs.
+struct Manager {
+    child: Child,
+    address: String,
+}
+
+impl Manager {
+    fn start(dir: &Path, more: &[&str]) -> Self {
+        let dir = dir.to_str().unwrap();
+        let mut arguments = vec!["manager", "--dir", dir, "--listen", "127.0.0.1:0"];
+        arguments.extend(more);
+        let mut child = fawn_command(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().rsplit_once(" ready on ").expect("it says where it is").1.to_owned();
+        Self { child, address }
+    }
+
+    /// As a service manager stops it.
+    fn stop(mut self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(0), "a clean stop exits with 0");
+    }
+
+    /// The status as JSON.
+    fn status(&self) -> serde_json::Value {
+        let run = fawn(&["status", "--manager", &self.address, "--json"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        serde_json::from_str(&run.stdout).unwrap()
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_manager_begins_a_cluster_and_keeps_what_it_was_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = Manager::start(dir.path(), &["--replicas", "2"]);
+    let before = manager.status();
+    assert_eq!(before["settings"]["replicas"], 2);
+    let set = |arguments: &[&str]| {
+        let mut all = vec!["cluster", "set", "--manager", &manager.address];
+        all.extend(arguments);
+        fawn(&all)
+    };
+    assert_eq!(set(&["--replicas", "5", "--ack", "replicated"]).code, 0);
+    let refused = set(&["--min-write-replicas", "6"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("min_write_replicas is 6, but chains have no more than 5"), "{}", refused.stderr);
+    assert_eq!(set(&[]).code, 2, "something is to be set");
+    manager.stop();
+    let manager = Manager::start(dir.path(), &[]);
+    let after = manager.status();
+    assert_eq!(after["cluster"], before["cluster"]);
+    assert_eq!((&after["settings"]["replicas"], &after["settings"]["ack"]), (&5.into(), &"replicated".into()));
+}
+
+#[test]
+fn people_read_a_table_without_colours_where_nobody_looks() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = Manager::start(dir.path(), &[]);
+    let run = fawn(&["status", "--manager", &manager.address, "--ranges"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for part in ["cluster ", "replicas 3", "MANAGER", &manager.address, "leader, term", "MEMBER", "RANGE"] {
+        assert!(run.stdout.contains(part), "{part} is in {}", run.stdout);
+    }
+    assert!(!run.stdout.contains('\x1b'), "{:?}", run.stdout);
+    let plan = fawn(&["rebalance", "--dry-run", "--manager", &manager.address]);
+    assert_eq!((plan.code, plan.stdout.as_str()), (0, "nothing would change\n"), "{}", plan.stderr);
+}
+
+#[test]
+fn a_member_that_there_is_not_cannot_leave() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = Manager::start(dir.path(), &[]);
+    for command in ["drain", "remove"] {
+        let run = fawn(&["node", command, "nobody", "--manager", &manager.address]);
+        assert_eq!(run.code, 1);
+        assert!(run.stderr.contains("there is no member nobody"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn where_no_manager_answers_that_is_said_in_time() {
+    let run = fawn(&["status", "--manager", "127.0.0.1:1", "--timeout", "300ms"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("no manager that leads has answered within 300ms"), "{}", run.stderr);
+    assert!(run.stderr.contains("127.0.0.1:1"), "{}", run.stderr);
+}
+
+#[test]
+fn managers_are_added_and_taken_out_and_one_that_is_left_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Manager::start(&dir.path().join("1"), &[]);
+    let second = Manager::start(&dir.path().join("2"), &["--join", &first.address]);
+    let voters = |manager: &Manager| {
+        let status = manager.status();
+        let managers = status["managers"].as_array().unwrap();
+        managers.iter().filter(|one| one["votes"] == true).count()
+    };
+    wait_for("two managers", || (voters(&first) == 2).then_some(()));
+    let unknown = fawn(&["manager", "remove", "127.0.0.1:1", "--manager", &first.address]);
+    assert_eq!(unknown.code, 1);
+    assert!(unknown.stderr.contains("there is no manager 127.0.0.1:1"), "{}", unknown.stderr);
+
+    // Half of two is no majority.
+    let before = first.status();
+    let address = first.address.clone();
+    drop(second);
+    first.stop();
+    let dir_1 = dir.path().join("1");
+    let recover = ["manager", "recover", "--dir", dir_1.to_str().unwrap()];
+    assert_eq!(fawn(&recover).code, 2, "it has to be said that the others are lost");
+    let run = fawn(&[&recover[..], &["--others-are-lost"]].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("is now the only one of its group"), "{}", run.stderr);
+    assert!(run.stderr.contains("must never run again with the directory that it had"), "{}", run.stderr);
+    let first = Manager::start(&dir_1, &["--advertise", &address]);
+    let after = first.status();
+    assert_eq!((&after["cluster"], after["managers"].as_array().unwrap().len()), (&before["cluster"], 1));
+}
