@@ -174,10 +174,10 @@ pub struct RecoverArguments {
     #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
     /// Let ranges go on with any node of their chains that is back, and lose what the others have beyond it
-    #[arg(long)]
+    #[arg(long, hide_env = true)]
     pub do_not_wait: bool,
     /// The other managers are lost for good, or will be started with empty directories alone
-    #[arg(long, required = true)]
+    #[arg(long, required = true, hide_env = true)]
     pub others_are_lost: bool,
 }
 
@@ -227,7 +227,7 @@ pub struct DrainArguments {
     /// The member, as `fawn status` has it
     pub name: String,
     /// It is to stay after all
-    #[arg(long)]
+    #[arg(long, hide_env = true)]
     pub undo: bool,
     /// Do not wait until it has nothing left that is needed
     #[arg(long, conflicts_with = "undo")]
@@ -242,7 +242,7 @@ pub struct RemoveArguments {
     /// The member, as `fawn status` has it
     pub name: String,
     /// Even if it lives or has what others lack, which is lost
-    #[arg(long)]
+    #[arg(long, hide_env = true)]
     pub force: bool,
 }
 
@@ -252,7 +252,7 @@ pub struct RebalanceArguments {
     #[command(flatten)]
     pub managers: ManagersArguments,
     /// Print what would change; a cluster rebalances by itself
-    #[arg(long, required = true)]
+    #[arg(long, required = true, hide_env = true)]
     pub dry_run: bool,
     /// As if these members left
     #[arg(long, value_name = "NAME", value_delimiter = ',')]

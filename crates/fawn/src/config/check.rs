@@ -1,5 +1,6 @@
 //! `fawn config check`: everything that can be said about a configuration without running anything.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -45,11 +46,22 @@ pub fn run(path: Option<&PathBuf>, json: bool) -> anyhow::Result<Outcome> {
 fn problems(root: &Command, sections: &[Section], environment: &Environment, file: &File) -> Vec<Problem> {
     let mut problems = file.problems.clone();
     problems.extend(unknown_variables(sections, environment));
+    let mut told = BTreeSet::new();
     for section in sections {
         let (set, wrong) = settings(section, environment, file);
-        let mut wrong: Vec<Problem> = wrong.into_iter().collect();
-        wrong.extend(set.iter().filter_map(|setting| bad_value(root, section, setting)));
-        if wrong.is_empty() && !set.is_empty() {
+        let (mut wrong, mut is_told) = (wrong, false);
+        for setting in &set {
+            if let Some(problem) = bad_value(root, section, setting) {
+                // One command is enough to tell of what is for all.
+                let is_new = told.insert((setting.from.clone(), setting.flag.long.clone()));
+                if is_new || !setting.is_common {
+                    wrong.push(problem);
+                } else {
+                    is_told = true;
+                }
+            }
+        }
+        if wrong.is_empty() && !is_told && !set.is_empty() {
             wrong.extend(together(root, section, &set));
         }
         problems.extend(wrong);
@@ -101,7 +113,9 @@ fn bad_value(root: &Command, section: &Section, setting: &Setting<'_>) -> Option
         }
         _ => return None,
     };
-    Some(Problem { at: setting.from.clone(), what: format!("{long:?} cannot be {value:?}: {why}") })
+    // What is for all commands may be right for others.
+    let whose = if setting.is_common { format!(" for [{}]", section.name) } else { String::new() };
+    Some(Problem { at: setting.from.clone(), what: format!("{long:?} cannot be {value:?}{whose}: {why}") })
 }
 
 /// What settings, each of which is good, do to each other.

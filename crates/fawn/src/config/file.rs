@@ -1,4 +1,4 @@
-//! A configuration file: TOML, one table a command, keys before all tables for every command.
+//! A configuration file: TOML, one table a command, keys before all tables or in `[common]` for every command.
 
 use std::path::Path;
 
@@ -6,6 +6,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::flags::{Section, nearest};
 use super::problem::{Problem, Source};
+
+/// The table that is the same as none: TOML cannot have a key `manager` beside a table `[manager]`.
+const COMMON: &str = "common";
 
 /// A value as it is written in a file or a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +96,7 @@ impl Reader<'_> {
         for (key, value) in root {
             let (name, offset) = (key.get_ref().as_ref(), key.span().start);
             match value.get_ref() {
+                DeValue::Table(table) if name == COMMON => self.root(table),
                 DeValue::Table(table) => self.table(name, offset, table),
                 _ if self.sections.iter().any(|section| section.flag(name).is_some()) => {
                     self.entry(None, name, offset, value.get_ref());

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
 
 use super::file::{self, File};
 use super::flags::{Kind, Section, sections};
@@ -45,11 +45,19 @@ pub fn parse(line: Vec<OsString>, environment: &Environment) -> Result<Fawn, Ref
         let more: Vec<OsString> = set.iter().flat_map(Setting::arguments).collect();
         line.splice(end..end, more);
     }
-    let parsed = root.try_get_matches_from(line).and_then(|matches| Fawn::from_arg_matches(&matches));
+    let parsed =
+        without_variables(root).try_get_matches_from(line).and_then(|matches| Fawn::from_arg_matches(&matches));
     parsed.map_err(|error| {
         let notes = notes(&error, &set);
         Refused::Usage(error, notes)
     })
+}
+
+/// The commands without the variables that `clap` itself would look up: they are looked up already, and one that is empty or
+/// is about a switch that was turned off counts for nothing.
+fn without_variables(command: clap::Command) -> clap::Command {
+    let plain = |arg: Arg| if arg.get_id() == "config" { arg } else { arg.env(None) };
+    command.mut_args(plain).mut_subcommands(without_variables)
 }
 
 /// The section of the command that a line is about, and what is given to it.
@@ -193,6 +201,24 @@ mod tests {
         };
         assert_eq!(to(&[("FAWN_SERVER", "a:1")], "[get]\nto = 'b:2'\n"), "a:1");
         assert_eq!(to(&[("FAWN_SERVER", "a:1"), ("FAWN_GET_TO", "c:3")], ""), "c:3");
+        assert_eq!(to(&[], ""), "127.0.0.1:11211");
+    }
+
+    #[test]
+    fn a_key_that_is_a_commands_name_goes_into_the_common_table() {
+        let file = "[common]\nmanager = ['a:1', 'b:2']\n[manager]\nlisten = 'c:3'\n";
+        let managers = |line| match parsed(line, &[], file).unwrap().command {
+            Command::Node(arguments) => arguments.run.member.manager,
+            Command::Status(arguments) => arguments.managers.managers,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(managers("fawn node"), ["a:1", "b:2"]);
+        assert_eq!(managers("fawn status"), ["a:1", "b:2"]);
+        assert_eq!(managers("fawn status --manager d:4"), ["d:4"]);
+        let Command::Manager(arguments) = parsed("fawn manager", &[], file).unwrap().command else {
+            panic!("the manager was asked for")
+        };
+        assert_eq!(arguments.run.listen, "c:3");
     }
 
     #[test]

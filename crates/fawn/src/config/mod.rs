@@ -9,7 +9,7 @@
 //! | environment | `FAWN_NODE_DRAIN_SOME_FLAG` | this command |
 //! | environment | `FAWN_SOME_FLAG` | every command that has the flag |
 //! | file | `some-flag = VALUE` in `[node-drain]` | this command |
-//! | file | `some-flag = VALUE` before all tables | every command that has the flag |
+//! | file | `some-flag = VALUE` before all tables, or in `[common]` | every command that has the flag |
 //! | default | | |
 //!
 //! The first that is there counts. What is found is appended to the arguments of the command line (before a `--`), which

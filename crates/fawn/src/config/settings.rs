@@ -26,6 +26,8 @@ pub struct Setting<'a> {
     pub values: Vec<String>,
     /// Where they are from.
     pub from: Source,
+    /// Whether it is for every command that has the flag.
+    pub is_common: bool,
 }
 
 impl Setting<'_> {
@@ -46,25 +48,26 @@ impl Setting<'_> {
 pub fn settings<'a>(section: &'a Section, environment: &Environment, file: &File) -> (Vec<Setting<'a>>, Vec<Problem>) {
     let (mut settings, mut problems) = (Vec::new(), Vec::new());
     for flag in &section.flags {
-        let Some((value, from)) = found(section, flag, environment, file) else { continue };
+        let Some((value, from, is_common)) = found(section, flag, environment, file) else { continue };
         match values(flag, value) {
-            Ok(values) => settings.push(Setting { flag, values, from }),
+            Ok(values) => settings.push(Setting { flag, values, from, is_common }),
             Err(what) => problems.push(Problem { at: from, what: format!("{:?} {what}", flag.long) }),
         }
     }
     (settings, problems)
 }
 
-/// The first of all places that has a value.
-fn found(section: &Section, flag: &Flag, environment: &Environment, file: &File) -> Option<(Value, Source)> {
-    for name in [section.variable(flag), flag.common.clone()] {
+/// The first of all places that has a value, and whether that is for all commands.
+fn found(section: &Section, flag: &Flag, environment: &Environment, file: &File) -> Option<(Value, Source, bool)> {
+    for (name, is_common) in [(section.variable(flag), false), (flag.common.clone(), true)] {
         if let Some(text) = environment.get(&name) {
-            return Some((of_variable(flag, text), Source::Variable(name)));
+            return Some((of_variable(flag, text), Source::Variable(name), is_common));
         }
     }
     let with = |table: Option<&str>| {
         let is_it = |entry: &&Entry| entry.table.as_deref() == table && entry.key == flag.long;
-        file.entries.iter().find(is_it).map(|entry| (entry.value.clone(), entry.at.clone()))
+        let entry = file.entries.iter().find(is_it)?;
+        Some((entry.value.clone(), entry.at.clone(), table.is_none()))
     };
     with(Some(&section.name)).or_else(|| with(None))
 }

@@ -30,7 +30,7 @@ fn run_in(dir: &Path, variables: &[(&str, &str)], line: &str) -> Run {
 /// Every kind of mistake, and what is said of each.
 const WRONG: &str = r#"
 colour = "red"
-timeout = "soon"
+flags = "red"
 json = "yes"
 limit = { a = 1 }
 
@@ -57,7 +57,7 @@ x = 1
 "#;
 
 const SAID: &str = r#"fawn.toml:2: no command has a flag for "colour"
-fawn.toml:3: "timeout" cannot be "soon": `soon` is not a duration; write a number with an optional ms, s, m, h or d, such as 90s or 1.5h
+fawn.toml:3: "flags" cannot be "red" for [set]: invalid digit found in string
 fawn.toml:4: "json" is a switch: write true or false
 fawn.toml:5: there is no command for [limit]
 fawn.toml:8: "dir" takes one value, not a list
