@@ -57,9 +57,9 @@ pub fn stats(directory: &MemberDirectory) -> anyhow::Result<Vec<Stats>> {
 /// One of a node's stores.
 enum Held {
     /// The cluster has yet to make a range of it.
-    Plain(Open<Store>),
+    Plain(Box<Open<Store>>),
     /// Its ranges.
-    Ranges(Open<FlashStore>, BTreeMap<RangeId, Recovered>),
+    Ranges(Box<Open<FlashStore>>, BTreeMap<RangeId, Recovered>),
 }
 
 impl Held {
@@ -71,11 +71,11 @@ impl Held {
         let options = Options { index: number, count, segment_bytes: 16 << 20, ..Options::new(secret, u64::MAX / 4) };
         let fails = || format!("{} cannot be opened", path.display());
         match Store::open(Options { interval: directory.interval(index), ..options.clone() }, &files, unix_now()) {
-            Ok((store, maintenance, _)) => Ok(Self::Plain(Open { store, maintenance, files })),
+            Ok((store, maintenance, _)) => Ok(Self::Plain(Box::new(Open { store, maintenance, files }))),
             Err(OpenError::Replicated) => {
                 let opened = FlashStore::open_plain(options, &files, directory.interval(index)).with_context(fails)?;
                 let Opened { store, maintenance, ranges, .. } = opened;
-                Ok(Self::Ranges(Open { store, maintenance, files }, ranges))
+                Ok(Self::Ranges(Box::new(Open { store, maintenance, files }), ranges))
             }
             Err(error) => Err(error).with_context(fails),
         }

@@ -94,7 +94,10 @@ fn a_second_directory_with_data_is_told_what_to_do() {
     let options = cluster.options("b", 1);
     served(&options.serve, |client| client.ask("set k 0 0 1\r\nx\r\n", "STORED\r\n"));
     // These managers let anybody in; those of a real cluster refuse it for its keys lie elsewhere.
-    let refused = start(&options, &AtomicBool::new(false)).err().map(|error| error.to_string()).unwrap_or_default();
+    let refused = start(std::slice::from_ref(&options), &AtomicBool::new(false))
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
     assert!(refused.contains("lie elsewhere"), "{refused}");
     served(&options.serve, |client| client.ask("get k\r\n", "VALUE k 0 1\r\nx\r\nEND\r\n"));
 }
@@ -107,7 +110,10 @@ fn values_in_files_of_their_own_are_refused_before_anything_is_changed() {
     served(&options.serve, |client| {
         client.ask(format!("set k 0 0 {}\r\n{large}\r\n", large.len()), "STORED\r\n");
     });
-    let refused = start(&options, &AtomicBool::new(false)).err().map(|error| error.to_string()).unwrap_or_default();
+    let refused = start(std::slice::from_ref(&options), &AtomicBool::new(false))
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
     assert!(refused.contains("fawn dump"), "{refused}");
     served(&options.serve, |client| {
         client.ask("get k\r\n", format!("VALUE k 0 {}\r\n{large}\r\nEND\r\n", large.len()));
