@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use fawn_flash::{Caching, Db, DbOptions, Directory};
+use fawn_flash::{Caching, Db, DbOptions, Directory, Files, MemberDirectory, Stats};
 use fawn_store::check;
+use fawn_store::flash::FlashError;
 use fawn_store::manifest::ManifestError;
 use fawn_store::page::PAGE_BYTES;
 use serde_json::{Value, json};
@@ -17,6 +18,8 @@ use crate::command::Format;
 use crate::progress::Progress;
 use crate::records::Record;
 use crate::tell::unless_closed;
+
+mod member;
 
 /// Arguments of `fawn store`.
 #[derive(Debug, Args)]
@@ -40,7 +43,7 @@ pub enum StoreCommand {
 /// A store's directory.
 #[derive(Debug, Args)]
 pub struct StoreDirectory {
-    /// Directory of the data, as given to `fawn serve --dir`
+    /// Directory of the data, as given to `fawn serve --dir` or `fawn node --dir`
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
     /// Print JSON
@@ -60,12 +63,48 @@ pub fn run(arguments: &StoreArguments) -> anyhow::Result<Outcome> {
     }
 }
 
-/// The directory, which must exist: looking at a store makes none.
-fn existing(path: &Path) -> anyhow::Result<Directory> {
-    if !path.join("FORMAT").is_file() {
-        bail!("{} holds no FAWN data: give the directory that `fawn serve --dir` was given", path.display());
+/// A directory of either kind.
+enum Held {
+    Plain(Directory),
+    Member(MemberDirectory),
+}
+
+impl Held {
+    fn stores(&self) -> usize {
+        match self {
+            Self::Plain(directory) => directory.stores(),
+            Self::Member(directory) => directory.stores(),
+        }
     }
-    Ok(Directory::open(path, 1)?)
+
+    fn store_path(&self, index: usize) -> PathBuf {
+        match self {
+            Self::Plain(directory) => directory.store_path(index),
+            Self::Member(directory) => directory.store_path(index),
+        }
+    }
+
+    fn files(&self, index: usize) -> Result<Files, FlashError> {
+        match self {
+            Self::Plain(directory) => directory.files(index, Caching::Auto),
+            Self::Member(directory) => directory.files(index, Caching::Auto),
+        }
+    }
+}
+
+/// The directory, which must exist: looking at a store makes none.
+fn existing(path: &Path) -> anyhow::Result<Held> {
+    if !path.join("FORMAT").is_file() {
+        bail!(
+            "{} holds no FAWN data: give the directory that `fawn serve --dir` or `fawn node --dir` was given",
+            path.display()
+        );
+    }
+    Ok(if MemberDirectory::is_member(path)? {
+        Held::Member(MemberDirectory::open(path, 1)?)
+    } else {
+        Held::Plain(Directory::open(path, 1)?)
+    })
 }
 
 fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
@@ -74,7 +113,7 @@ fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
     let mut damaged = false;
     for index in 0..directory.stores() {
         let progress = Progress::bytes(None);
-        let files = directory.files(index, Caching::Auto)?;
+        let files = directory.files(index)?;
         let found = check::check(&files, |done, total| {
             progress.update(done * PAGE_BYTES as u64, format!("of {} MiB", (total * PAGE_BYTES as u64) >> 20));
         });
@@ -119,7 +158,7 @@ fn findings_json(index: usize, found: &check::Findings) -> Value {
     })
 }
 
-fn print_findings(directory: &Directory, index: usize, found: &check::Findings) -> std::io::Result<()> {
+fn print_findings(directory: &Held, index: usize, found: &check::Findings) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     for damage in &found.damage {
         let path = directory.store_path(index).join(damage.file.to_string());
@@ -142,38 +181,50 @@ fn print_findings(directory: &Directory, index: usize, found: &check::Findings) 
     )
 }
 
-/// Opens the stores as `fawn serve` does, all indexes loaded.
+/// Opens the stores of a plain directory as `fawn serve` does.
 fn open(path: &Path) -> anyhow::Result<Db> {
-    drop(existing(path)?);
     let options = DbOptions { memory: u64::MAX / 4, segment_bytes: 16 << 20, ..DbOptions::default() };
     Ok(Db::open(path, options)?)
 }
 
-fn stats(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
-    let db = open(&arguments.dir)?;
-    let figures = loop {
-        let figures = db.stats();
-        if figures.sum(|store| store.slices - store.slices_loaded) == 0 {
-            break figures;
+/// The figures of every store, all indexes loaded.
+fn figures(path: &Path) -> anyhow::Result<Vec<Stats>> {
+    match existing(path)? {
+        Held::Member(directory) => member::stats(&directory),
+        Held::Plain(directory) => {
+            drop(directory);
+            let db = open(path)?;
+            let figures = loop {
+                let figures = db.stats();
+                if figures.sum(|store| store.slices - store.slices_loaded) == 0 {
+                    break figures;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            };
+            db.close()?;
+            Ok(figures.stores)
         }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    db.close()?;
+    }
+}
+
+fn stats(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
+    let stores = figures(&arguments.dir)?;
+    let sum = |figure: fn(&Stats) -> u64| stores.iter().map(figure).sum::<u64>();
     let rows: [(&str, u64); 11] = [
-        ("entries", figures.sum(|store| store.entries)),
-        ("buffered_entries", figures.sum(|store| store.buffered_entries)),
-        ("index_slots", figures.sum(|store| store.index_slots)),
-        ("index_bytes", figures.sum(|store| store.index_bytes)),
-        ("open_index_bytes", figures.sum(|store| store.open_index_bytes)),
-        ("slices", figures.sum(|store| store.slices)),
-        ("segments", figures.sum(|store| store.segments)),
-        ("sealed_bytes", figures.sum(|store| store.sealed_bytes)),
-        ("garbage_bytes", figures.sum(|store| store.garbage_bytes)),
-        ("segment_file_bytes", figures.sum(|store| store.segment_file_bytes)),
-        ("device_free_bytes", figures.stores.first().map_or(0, |store| store.device_free_bytes)),
+        ("entries", sum(|store| store.entries)),
+        ("buffered_entries", sum(|store| store.buffered_entries)),
+        ("index_slots", sum(|store| store.index_slots)),
+        ("index_bytes", sum(|store| store.index_bytes)),
+        ("open_index_bytes", sum(|store| store.open_index_bytes)),
+        ("slices", sum(|store| store.slices)),
+        ("segments", sum(|store| store.segments)),
+        ("sealed_bytes", sum(|store| store.sealed_bytes)),
+        ("garbage_bytes", sum(|store| store.garbage_bytes)),
+        ("segment_file_bytes", sum(|store| store.segment_file_bytes)),
+        ("device_free_bytes", stores.first().map_or(0, |store| store.device_free_bytes)),
     ];
-    let sealed = figures.sum(|store| store.entries - store.buffered_entries.min(store.entries)).max(1);
-    let per_entry = figures.sum(|store| store.index_bytes) as f64 / sealed as f64;
+    let sealed = sum(|store| store.entries - store.buffered_entries.min(store.entries)).max(1);
+    let per_entry = sum(|store| store.index_bytes) as f64 / sealed as f64;
     let mut out = std::io::stdout().lock();
     if arguments.json {
         let mut object: serde_json::Map<String, Value> =
@@ -190,24 +241,34 @@ fn stats(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
 }
 
 fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
-    let db = open(&arguments.dir)?;
     let progress = Progress::records(None);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut line = Vec::new();
     let mut count = 0u64;
-    for pair in db.scan_items() {
-        let (key, item) = pair?;
-        let (flags, exptime) = (item.extras.flags, item.extras.expiry);
+    let mut print = |record: &Record| -> anyhow::Result<()> {
         line.clear();
-        Format::Jsonl.push(&mut line, &Record { key, value: item.value, flags, exptime });
+        Format::Jsonl.push(&mut line, record);
         out.write_all(&line)?;
         count += 1;
         if count.is_multiple_of(1024) {
             progress.update(count, String::new());
         }
+        Ok(())
+    };
+    match existing(&arguments.dir)? {
+        Held::Member(directory) => member::dump(&directory, |record| print(&record))?,
+        Held::Plain(directory) => {
+            drop(directory);
+            let db = open(&arguments.dir)?;
+            for pair in db.scan_items() {
+                let (key, item) = pair?;
+                let (flags, exptime) = (item.extras.flags, item.extras.expiry);
+                print(&Record { key, value: item.value, flags, exptime })?;
+            }
+            db.close()?;
+        }
     }
     out.flush()?;
     progress.finish();
-    db.close()?;
     Ok(Outcome::Done)
 }

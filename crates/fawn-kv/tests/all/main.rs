@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod adopt;
 mod conversations;
 mod model;
 mod operations;

@@ -385,3 +385,6 @@ impl RangeStore for FlashNode {
         self.store.durable()
     }
 }
+
+#[cfg(test)]
+mod tests;

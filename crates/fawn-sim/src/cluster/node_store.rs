@@ -20,7 +20,7 @@ pub type Reads = Vec<(Ticket, Read)>;
 /// One of the two.
 pub enum NodeStore {
     /// Quick, and forgets deletions at random.
-    Memory(MemoryStore),
+    Memory(Box<MemoryStore>),
     /// With the formats, seals, merges and the recovery of production.
     Flash(Box<FlashNode>),
 }
@@ -38,7 +38,11 @@ macro_rules! either {
 impl NodeStore {
     /// An empty store.
     pub fn new(random: Random, on_flash: bool) -> Self {
-        if on_flash { Self::Flash(Box::new(FlashNode::new(random))) } else { Self::Memory(MemoryStore::new(random)) }
+        if on_flash {
+            Self::Flash(Box::new(FlashNode::new(random)))
+        } else {
+            Self::Memory(Box::new(MemoryStore::new(random)))
+        }
     }
 
     /// A plain store after some writes, and what each of them was told as cas.
@@ -48,7 +52,7 @@ impl NodeStore {
             (Self::Flash(Box::new(store)), told)
         } else {
             let (store, told) = MemoryStore::of_plain(random, plain, writes);
-            (Self::Memory(store), told)
+            (Self::Memory(Box::new(store)), told)
         }
     }
 
@@ -97,7 +101,7 @@ impl NodeStore {
         match self {
             Self::Memory(store) => {
                 let (store, recovered) = store.crash(random);
-                (Self::Memory(store), recovered)
+                (Self::Memory(Box::new(store)), recovered)
             }
             Self::Flash(store) => {
                 let (store, recovered) = store.crash(random);

@@ -80,7 +80,7 @@ impl World {
         if stores == 0 {
             return;
         }
-        let mut random = Random::new(seed ^ 0x706c_6169_6e);
+        let mut random = Random::new(seed ^ 0x0070_6c61_696e);
         let mut at_us = 0;
         for (store, keys) in Interval::ALL.divide(stores).into_iter().enumerate() {
             let plain = Plain { store: store as u32, stores, keys };

@@ -83,17 +83,16 @@ pub(super) fn set(plan: &mut Plan, setting: &str) -> Result<(), String> {
 /// Whether its settings go together.
 ///
 /// # Errors
-/// No chain could ever have as many members as it needs to take a write; a directory is on several machines; or there are
-/// too many ranges.
+/// No chain could ever have as many members as it needs to take a write; a directory has more
+/// stores than there are nodes; or there are too many ranges.
 pub(super) fn check(plan: &Plan) -> Result<(), String> {
     let least = u32::from(plan.rules.min_write_replicas);
     let members = plan.replicas.min(plan.nodes + plan.late);
     if least > members {
         return Err(format!("least={least}, but no chain has more than {members} members (replicas, nodes and late)"));
     }
-    let machines = if plan.shared { 2 } else { 1 };
-    if plan.adopts > machines.min(plan.nodes) {
-        return Err(format!("adopts={}, but no more than {machines} nodes share a machine", plan.adopts));
+    if plan.adopts > plan.nodes {
+        return Err(format!("adopts={}, but there are {} nodes at first", plan.adopts, plan.nodes));
     }
     let places = (plan.nodes + plan.late) * plan.virtual_ids;
     if places > MOST_PLACES {

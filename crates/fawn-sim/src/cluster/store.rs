@@ -327,7 +327,7 @@ impl RangeStore for MemoryStore {
     fn adopt(&mut self, cluster: ClusterId, range: RangeId) -> Option<Recovered> {
         let (_, image) = self.shown.plain.as_ref()?;
         // As while a seal is under way.
-        if self.random.chance(1, 4) {
+        if self.random.chance(1, 2) {
             return None;
         }
         let adopted = image.recovered.clone();
