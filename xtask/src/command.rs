@@ -41,6 +41,8 @@ pub enum Task {
     Fuzz(FuzzArguments),
     /// Compare our linearizability checker with Porcupine
     Porcupine(PorcupineArguments),
+    /// Run a cluster's processes, break things, and check what clients saw
+    Trial(TrialArguments),
     /// Run every test, then tidy
     Ci,
 }
@@ -128,6 +130,18 @@ pub struct PorcupineArguments {
     /// Compare one history, and show it
     #[arg(long, value_name = "N", value_parser = number, conflicts_with_all = ["histories", "from"])]
     pub seed: Option<u64>,
+}
+
+/// What to try: `fawn-trial` has the arguments.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, override_usage = "cargo xtask trial [--release] [ARGUMENTS]")]
+pub struct TrialArguments {
+    /// Build everything with optimisations, which takes longer
+    #[arg(long)]
+    pub release: bool,
+    /// Of the trial: --help tells them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub rest: Vec<OsString>,
 }
 
 /// Numbers of nodes.

@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "fawn",
         &["fawn-flash", "fawn-kv", "fawn-manager", "fawn-memcache", "fawn-node", "fawn-ring", "fawn-store", "fawn-tls"],
     ),
+    ("fawn-trial", &["fawn-sim"]),
     ("xtask", &["fawn-sim"]),
 ];
 

@@ -5,6 +5,7 @@
 //! | `tidy` | format, lints, documentation, and the project's own rules |
 //! | `sim` | simulate clusters in which everything goes wrong |
 //! | `fuzz` | every decoder on damaged inputs |
+//! | `trial` | a cluster's processes under faults and load |
 //! | `porcupine` | our linearizability checker and another one on the same histories |
 //! | `ci` | `cargo test --workspace`, then `tidy` |
 //!
@@ -33,6 +34,7 @@ mod summary;
 mod tell;
 mod tidy;
 mod tree;
+mod trial;
 mod usage;
 
 use std::process::ExitCode;
@@ -56,6 +58,7 @@ fn run() -> anyhow::Result<()> {
         Some(Task::Sim(arguments)) => sim::run_task(forms::form(arguments)?),
         Some(Task::Fuzz(arguments)) => fuzz::run_task(&arguments),
         Some(Task::Porcupine(arguments)) => porcupine::run_task(&arguments),
+        Some(Task::Trial(arguments)) => trial::run_task(&arguments),
         Some(Task::Ci) => ci(),
     }
 }

@@ -127,6 +127,15 @@ impl Link {
         frame::put_control(&mut self.output, control);
     }
 
+    /// Takes off the frames that have come whole. While the other side is not known, only the first: it decides how long
+    /// those may be that came with it.
+    fn take(&mut self, take: &mut impl FnMut(Frame, usize)) -> Result<(), FrameError> {
+        let most = if self.state == State::Up { usize::MAX } else { 1 };
+        let used = take_frames(self.frames, most, &self.input, take)?;
+        self.input.drain(..used);
+        Ok(())
+    }
+
     /// Receives once, and takes off the frames that are whole. `buffer` is scratch.
     ///
     /// # Errors
@@ -140,7 +149,11 @@ impl Link {
         let count = match recv(&self.socket, &mut *buffer, RecvFlags::DONTWAIT) {
             Ok((_, 0)) => return Ok(Received::Over),
             Ok((_, count)) => count,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(Received::Drained),
+            Err(Errno::AGAIN | Errno::INTR) => {
+                // What came with the greeting.
+                self.take(&mut take)?;
+                return Ok(Received::Drained);
+            }
             Err(_) => return Ok(Received::Over),
         };
         self.heard_ms = now_ms;
@@ -149,15 +162,13 @@ impl Link {
             let received = secure.receive(&buffer[..count], &mut self.input);
             secure.take_output(&mut self.cipher);
             over = !received.map_err(|error| FrameError::Malformed(error.to_string()))?;
-            let used = take_frames(self.frames, &self.input, &mut take)?;
-            self.input.drain(..used);
-        } else if self.input.is_empty() {
-            let used = take_frames(self.frames, &buffer[..count], &mut take)?;
+            self.take(&mut take)?;
+        } else if self.input.is_empty() && self.state == State::Up {
+            let used = take_frames(self.frames, usize::MAX, &buffer[..count], &mut take)?;
             self.input.extend_from_slice(&buffer[used..count]);
         } else {
             self.input.extend_from_slice(&buffer[..count]);
-            let used = take_frames(self.frames, &self.input, &mut take)?;
-            self.input.drain(..used);
+            self.take(&mut take)?;
         }
         if over {
             return Ok(Received::Over);
@@ -165,7 +176,8 @@ impl Link {
         if self.input.is_empty() && self.input.capacity() > KEEP_BYTES {
             self.input = Vec::new();
         }
-        Ok(if filled { Received::More } else { Received::Drained })
+        let is_left = self.state != State::Up && !self.input.is_empty();
+        Ok(if filled || is_left { Received::More } else { Received::Drained })
     }
 
     /// Sends what the socket takes.
@@ -201,12 +213,57 @@ impl Link {
     }
 }
 
-/// Takes whole frames off `bytes`; how many bytes they were.
-fn take_frames(frames: Frames, bytes: &[u8], take: &mut impl FnMut(Frame, usize)) -> Result<usize, FrameError> {
+/// Takes whole frames off `bytes`, `most` of them; how many bytes they were.
+fn take_frames(
+    frames: Frames,
+    most: usize,
+    bytes: &[u8],
+    take: &mut impl FnMut(Frame, usize),
+) -> Result<usize, FrameError> {
     let mut used = 0;
-    while let Ok((frame, length)) = frames.next(&bytes[used..])? {
+    for _ in 0..most {
+        let Ok((frame, length)) = frames.next(&bytes[used..])? else { break };
         take(frame, length);
         used += length;
     }
     Ok(used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fawn_kv::ids::{Address, Asker, NodeId, RequestId};
+    use fawn_kv::link::{Greeted, SeatId};
+    use fawn_kv::message::{Message, VERSION};
+    use std::io::Write as _;
+    use std::os::unix::net::UnixStream;
+
+    /// The frames that one receiving brings, as the loop over them sees it.
+    fn receive(link: &mut Link) -> (Vec<Frame>, Received) {
+        let mut frames = Vec::new();
+        let received = link.receive(&mut [0; 1 << 16], 1, |frame, _| frames.push(frame)).unwrap();
+        (frames, received)
+    }
+
+    #[test]
+    fn what_comes_with_the_answer_to_a_call_may_be_as_long_as_from_anyone_known() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let party = Party::Seat(SeatId(2));
+        let mut link = Link::new(ours.into(), State::Calling, Some(party), Lane::Chain, 0);
+        let mut bytes = Vec::new();
+        let greeted =
+            Control::Greeted(Greeted { version: VERSION, cluster: None, from: party, you: Party::Seat(SeatId(1)) });
+        frame::put_control(&mut bytes, &greeted);
+        let [from, to] = [1, 2].map(|node| Address::Node(NodeId(node)));
+        let asker = Asker { address: from, tag: 1 };
+        let id = RequestId { session: 1, number: 1 };
+        let long = Message::AskMany { id, asker, keys: vec![vec![7; 2 * frame::MOST_GREETING_BYTES]] };
+        frame::put_message(&mut bytes, to, from, &long);
+        theirs.write_all(&bytes).unwrap();
+        let (frames, received) = receive(&mut link);
+        assert_eq!(frames, [Frame::Control(greeted)]);
+        assert!(matches!(received, Received::More), "the rest is asked for at once");
+        link.stands(party);
+        assert_eq!(receive(&mut link).0, [Frame::Message { to, from, message: long }]);
+    }
 }

@@ -1,0 +1,127 @@
+//! The command line of a trial.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, ValueEnum};
+
+use crate::fault::Kind;
+
+/// Run a cluster's processes, break things, and check what clients saw.
+#[derive(Clone, Debug, Parser)]
+#[allow(clippy::struct_excessive_bools)] // each is a flag
+#[command(name = "fawn-trial", bin_name = "cargo xtask trial", max_term_width = 120)]
+pub struct Arguments {
+    /// Break things for so many minutes; a fraction such as 0.5 will do
+    #[arg(long, value_name = "N", default_value = "2", value_parser = minutes)]
+    pub minutes: Duration,
+    /// Draw faults and load from this seed; the time of day if not said
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// Only these faults, apart by commas; all if not said, none for "none"
+    #[arg(long, value_name = "FAULT,…", value_parser = kinds)]
+    pub faults: Option<Kinds>,
+    /// What to run: a cluster of processes, or one `fawn serve`
+    #[arg(long, value_name = "SHAPE", default_value = "cluster")]
+    pub shape: Shape,
+    /// How large it is.
+    #[command(flatten)]
+    pub sizes: Sizes,
+    /// The fawn command [default: the one beside this program]
+    #[arg(long, value_name = "FILE")]
+    pub fawn: Option<PathBuf>,
+    /// Directory of logs and data, which must not exist; removed after a good run, if it was not named
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Stay on the loopback, though namespaces could be made
+    #[arg(long)]
+    pub loopback: bool,
+    /// How writes are acknowledged: passed on to `fawn serve`
+    #[arg(long, value_name = "MODE", default_value = "durable")]
+    pub ack: String,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print the plan of faults, and end
+    #[arg(long)]
+    pub plan: bool,
+    /// This is the process inside of the namespaces
+    #[arg(long, hide = true)]
+    pub inside: bool,
+}
+
+/// How large the trial is.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Sizes {
+    /// Processes that keep data
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=40))]
+    pub nodes: u8,
+    /// Processes that decide
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=7))]
+    pub managers: u8,
+    /// Processes that serve memcached's clients
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=10))]
+    pub fronts: u8,
+    /// Copies of every record
+    #[arg(long, value_name = "R", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub replicas: u8,
+    /// Clients, each with one operation at a time
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub clients: u16,
+    /// Operations a second of all clients together, at most
+    #[arg(long, value_name = "N", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rate: u32,
+    /// Keys in use at a time
+    #[arg(long, value_name = "N", default_value_t = 240, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub keys: u32,
+}
+
+/// What runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shape {
+    /// Managers, nodes and front-ends, each a process on a host of its own.
+    Cluster,
+    /// One `fawn serve`.
+    Single,
+}
+
+/// Kinds of faults.
+#[derive(Clone, Debug)]
+pub struct Kinds(pub Vec<Kind>);
+
+fn minutes(text: &str) -> Result<Duration, String> {
+    let minutes = text.parse::<f64>().ok().filter(|minutes| (0.01..=100_000.0).contains(minutes));
+    minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0)).ok_or_else(|| "it must be 0.01 to 100000".to_owned())
+}
+
+fn kinds(text: &str) -> Result<Kinds, String> {
+    if text == "none" {
+        return Ok(Kinds(Vec::new()));
+    }
+    let kind = |name: &str| Kind::ALL.into_iter().find(|kind| kind.name() == name);
+    let names = || Kind::ALL.map(Kind::name).join(", ");
+    let found: Option<Vec<Kind>> = text.split(',').map(kind).collect();
+    found.map(Kinds).ok_or_else(|| format!("write none, or some of {}", names()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn faults_are_named_and_minutes_may_be_fractions() {
+        let parse = |line: &str| Arguments::try_parse_from(line.split(' '));
+        let arguments = parse("trial --minutes 0.5 --faults kill,pause").unwrap();
+        assert_eq!(arguments.minutes, Duration::from_secs(30));
+        assert_eq!(arguments.faults.unwrap().0, [Kind::Kill, Kind::Pause]);
+        assert!(parse("trial --faults none").unwrap().faults.unwrap().0.is_empty());
+        assert!(parse("trial --faults fire").unwrap_err().to_string().contains("write none, or some of kill"));
+        assert!(parse("trial --minutes 0").is_err());
+    }
+}

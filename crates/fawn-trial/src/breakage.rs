@@ -1,0 +1,296 @@
+//! Faults at work: what each breaks, and how it is mended.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+
+use crate::cluster::{Cluster, Condition, Role};
+use crate::disk;
+use crate::fault::Kind;
+use crate::net::weather::Weather;
+use crate::net::{Host, State};
+use crate::plan::Planned;
+
+/// What is broken.
+#[derive(Debug)]
+pub enum Broken {
+    /// Nothing any more: the fault mended itself.
+    Nothing,
+    /// These do not run: their names.
+    Down(Vec<String>),
+    /// It stands still.
+    Paused(String),
+    /// Nobody reaches it.
+    Isolated(Host),
+    /// What the first says to the second is lost.
+    Cut(Vec<(Host, Host)>),
+    /// Its packets are delayed, lost or doubled.
+    Disturbed(Host),
+    /// Its disk is full.
+    Full(String),
+}
+
+impl Broken {
+    /// Whether it is broken itself, so that it is better left alone.
+    pub fn touches(&self, name: &str) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Down(names) => names.iter().any(|other| other == name),
+            Self::Paused(other) | Self::Full(other) => other == name,
+            Self::Isolated(host) | Self::Disturbed(host) => host.name == name,
+            Self::Cut(pairs) => pairs.iter().any(|(from, to)| from.name == name || to.name == name),
+        }
+    }
+}
+
+/// What a fault has come to.
+#[derive(Debug)]
+pub enum Came {
+    /// This is broken: in words, and to be mended.
+    Broken(String, Broken),
+    /// There was nothing for it to break: why.
+    Skipped(String),
+}
+
+/// A process that is started is ready within this time, at the very worst.
+const READY: Duration = Duration::from_mins(1);
+
+/// A node that is drained has nothing left within this time.
+const DRAINED: Duration = Duration::from_mins(2);
+
+/// How often it is looked whether something has come about.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// More nodes than there are to be at most.
+const EXTRA_NODES: usize = 2;
+
+/// Whether a fault of this kind can be made here; otherwise why not.
+pub fn obstacle(cluster: &Cluster, kind: Kind) -> Option<String> {
+    let is_single = cluster.members.iter().any(|member| member.role == Role::Single);
+    if is_single && !kind.suits_single() {
+        return Some("one process alone has none".to_owned());
+    }
+    match kind {
+        Kind::Slow | Kind::Lossy => cluster.network.without_weather().map(ToOwned::to_owned),
+        Kind::DiskFull if !cluster.members.iter().any(|member| member.has_small_disk) => {
+            Some("no small file system can be mounted".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// What a fault may hit beside the ones that are in force.
+struct Targets<'a> {
+    cluster: &'a Cluster,
+    in_force: &'a [&'a Broken],
+    draw: u64,
+}
+
+impl Targets<'_> {
+    fn is_whole(&self, at: usize) -> bool {
+        let member = &self.cluster.members[at];
+        let is_touched = self.in_force.iter().any(|broken| broken.touches(&member.name));
+        // One manager at a time, so that a majority stays.
+        let is_manager = |at: &usize| self.cluster.members[*at].role == Role::Manager;
+        let touched = |at: &usize| self.in_force.iter().any(|broken| broken.touches(&self.cluster.members[*at].name));
+        let managers = (0..self.cluster.members.len()).filter(is_manager).filter(touched).count();
+        member.condition == Condition::Up && !is_touched && (member.role != Role::Manager || managers == 0)
+    }
+
+    fn pick(&self, suits: impl Fn(usize) -> bool, draw: u64) -> Option<usize> {
+        let whole = (0..self.cluster.members.len()).filter(|&at| self.is_whole(at) && suits(at));
+        let whole: Vec<usize> = whole.collect();
+        (!whole.is_empty()).then(|| whole[(draw % whole.len() as u64) as usize])
+    }
+
+    fn any(&self) -> Option<usize> {
+        self.pick(|_| true, self.draw)
+    }
+
+    fn pair(&self, suits: impl Fn(usize) -> bool) -> Option<(usize, usize)> {
+        let first = self.pick(&suits, self.draw)?;
+        Some((first, self.pick(|at| suits(at) && at != first, self.draw >> 32)?))
+    }
+}
+
+/// Breaks what a fault breaks.
+///
+/// # Errors
+/// Something does not work that has to: a process does not start, or does not stop when asked, or `ip` fails.
+pub fn inject(cluster: &mut Cluster, fault: &Planned, in_force: &[&Broken]) -> anyhow::Result<Came> {
+    let targets = Targets { cluster, in_force, draw: fault.draw };
+    let role = |at: usize| targets.cluster.members[at].role;
+    let target = match fault.kind {
+        Kind::RestartAll => return restart_all(cluster, fault.hold),
+        Kind::Rolling => return rolling(cluster),
+        Kind::Leader => {
+            let leader = cluster.leader()?;
+            return Ok(kill(cluster, leader, "the leading manager "));
+        }
+        Kind::LeaderJoin => return join(cluster, Some(fault.hold)),
+        Kind::Join => return join(cluster, None),
+        Kind::Leave => return leave(cluster, fault.draw),
+        Kind::Partial | Kind::OneWay => {
+            let is_member = |at: usize| fault.kind == Kind::OneWay || role(at) != Role::Manager;
+            return match targets.pair(is_member) {
+                Some(pair) => cut(cluster, pair, fault.kind),
+                None => Ok(Came::Skipped("no two are whole".to_owned())),
+            };
+        }
+        Kind::DiskFull => targets.pick(|at| targets.cluster.members[at].has_small_disk, fault.draw),
+        Kind::Wipe => targets.pick(|at| role(at) == Role::Node, fault.draw),
+        Kind::Kill | Kind::Pause | Kind::Partition | Kind::Slow | Kind::Lossy => targets.any(),
+    };
+    let Some(at) = target else { return Ok(Came::Skipped("nothing whole suits it".to_owned())) };
+    hit(cluster, fault, at)
+}
+
+/// The faults that hit one member.
+fn hit(cluster: &mut Cluster, fault: &Planned, at: usize) -> anyhow::Result<Came> {
+    let (name, host) = (cluster.members[at].name.clone(), cluster.members[at].host.clone());
+    Ok(match fault.kind {
+        Kind::Kill => kill(cluster, at, ""),
+        Kind::Pause => {
+            cluster.pause(at, Condition::Paused);
+            Came::Broken(format!("{name} stands still"), Broken::Paused(name))
+        }
+        Kind::Partition => {
+            cluster.network.isolate(&host, State::Broken)?;
+            Came::Broken(format!("{name} reaches nobody"), Broken::Isolated(host))
+        }
+        Kind::Slow => {
+            let ms = 10 + fault.draw % 90;
+            cluster.network.disturb(&host, Weather::slow(ms), State::Broken)?;
+            Came::Broken(format!("{name} is {ms} ms away"), Broken::Disturbed(host))
+        }
+        Kind::Lossy => {
+            let percent = 2 + fault.draw % 18;
+            cluster.network.disturb(&host, Weather::lossy(percent), State::Broken)?;
+            Came::Broken(format!("{percent} % of {name}'s packets are lost"), Broken::Disturbed(host))
+        }
+        Kind::DiskFull => {
+            disk::fill(&cluster.disk(at)).context("the ballast cannot be written")?;
+            Came::Broken(format!("{name}'s disk is full"), Broken::Full(name))
+        }
+        Kind::Wipe => {
+            cluster.kill(at);
+            cluster.wipe(at)?;
+            Came::Broken(format!("{name} has lost its disk"), Broken::Down(vec![name]))
+        }
+        other => unreachable!("{other} hits more than one member"),
+    })
+}
+
+fn kill(cluster: &mut Cluster, at: usize, what: &str) -> Came {
+    let name = cluster.members[at].name.clone();
+    cluster.kill(at);
+    Came::Broken(format!("{what}{name} is killed"), Broken::Down(vec![name]))
+}
+
+fn cut(cluster: &Cluster, (first, second): (usize, usize), kind: Kind) -> anyhow::Result<Came> {
+    let [first, second] = [first, second].map(|at| cluster.members[at].host.clone());
+    let (from, to) = (&first.name, &second.name);
+    let (words, pairs) = if kind == Kind::OneWay {
+        (format!("{to} does not hear {from}"), vec![(first.clone(), second)])
+    } else {
+        let words = format!("{from} and {to} do not hear each other");
+        (words, vec![(first.clone(), second.clone()), (second, first)])
+    };
+    for (from, to) in &pairs {
+        cluster.network.cut(from, to, State::Broken)?;
+    }
+    Ok(Came::Broken(words, Broken::Cut(pairs)))
+}
+
+fn restart_all(cluster: &mut Cluster, hold: Duration) -> anyhow::Result<Came> {
+    for at in 0..cluster.members.len() {
+        cluster.kill(at);
+    }
+    std::thread::sleep(hold);
+    cluster.start_all(READY)?;
+    Ok(Came::Broken(format!("everything is killed, and starts after {} ms", hold.as_millis()), Broken::Nothing))
+}
+
+fn rolling(cluster: &mut Cluster) -> anyhow::Result<Came> {
+    for at in 0..cluster.members.len() {
+        cluster.stop(at)?;
+        cluster.start(at)?;
+        cluster.await_ready(at, READY)?;
+    }
+    Ok(Came::Broken("everything is stopped and started, one after the other".to_owned(), Broken::Nothing))
+}
+
+fn nodes(cluster: &Cluster) -> usize {
+    cluster.members.iter().filter(|member| member.role == Role::Node).count()
+}
+
+/// A node joins; with a time, the leading manager is killed so long after it has asked.
+fn join(cluster: &mut Cluster, kill_after: Option<Duration>) -> anyhow::Result<Came> {
+    if nodes(cluster) >= usize::from(cluster.sizes().nodes) + EXTRA_NODES {
+        return Ok(Came::Skipped("there are nodes enough".to_owned()));
+    }
+    let leader = kill_after.map(|_| cluster.leader()).transpose()?;
+    let at = cluster.add_node()?;
+    let name = cluster.members[at].name.clone();
+    cluster.start(at)?;
+    match (kill_after, leader) {
+        (Some(after), Some(leader)) => {
+            std::thread::sleep(after);
+            let words = format!("{name} joins, and {} ms later the leading manager ", after.as_millis());
+            Ok(kill(cluster, leader, &words))
+        }
+        _ => Ok(Came::Broken(format!("{name} joins"), Broken::Nothing)),
+    }
+}
+
+fn leave(cluster: &mut Cluster, draw: u64) -> anyhow::Result<Came> {
+    let nodes = cluster.up(Role::Node);
+    if nodes.len() <= usize::from(cluster.sizes().replicas) {
+        return Ok(Came::Skipped("there are just nodes enough".to_owned()));
+    }
+    let at = nodes[(draw % nodes.len() as u64) as usize];
+    let name = cluster.members[at].name.clone();
+    cluster.operate(&["node", "drain", &name], DRAINED)?;
+    let deadline = Instant::now() + DRAINED;
+    while cluster.status().map_or(true, |status| status.has_ranges(&name)) {
+        ensure!(Instant::now() < deadline, "{name} still has ranges {} s after it was drained", DRAINED.as_secs());
+        std::thread::sleep(LOOK);
+    }
+    cluster.stop(at)?;
+    // It counts as alive until managers have not heard it for a while.
+    while let Err(error) = cluster.operate(&["node", "remove", &name], DRAINED) {
+        ensure!(Instant::now() < deadline, "{name} was drained and stopped, and cannot be removed: {error:#}");
+        std::thread::sleep(LOOK);
+    }
+    cluster.forget(at);
+    Ok(Came::Broken(format!("{name} is drained and removed"), Broken::Nothing))
+}
+
+/// Mends what was broken. Processes that are started need not be ready yet.
+///
+/// # Errors
+/// Something cannot be mended.
+pub fn mend(cluster: &mut Cluster, broken: &Broken) -> anyhow::Result<()> {
+    let place = |cluster: &Cluster, name: &str| cluster.members.iter().position(|member| member.name == name);
+    match broken {
+        Broken::Nothing => Ok(()),
+        Broken::Down(names) => {
+            let places: Vec<usize> = names.iter().filter_map(|name| place(cluster, name)).collect();
+            ensure!(places.len() == names.len(), "who was killed has left");
+            places.into_iter().try_for_each(|at| cluster.start(at))
+        }
+        Broken::Paused(name) => {
+            if let Some(at) = place(cluster, name) {
+                cluster.pause(at, Condition::Up);
+            }
+            Ok(())
+        }
+        Broken::Isolated(host) => cluster.network.isolate(host, State::Mended),
+        Broken::Cut(pairs) => pairs.iter().try_for_each(|(from, to)| cluster.network.cut(from, to, State::Mended)),
+        Broken::Disturbed(host) => cluster.network.disturb(host, Weather::slow(0), State::Mended),
+        Broken::Full(name) => {
+            let at = place(cluster, name).context("a disk that is full is there")?;
+            disk::free(&cluster.disk(at)).context("the ballast cannot be removed")
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What goes wrong: the kinds of faults, and what each wants of the cluster.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A process is killed, and started again a while later.
+    Kill,
+    /// A process is stopped for longer than a lease, and goes on as if nothing had been.
+    Pause,
+    /// A host reaches nobody.
+    Partition,
+    /// Two members do not reach each other; both reach the managers.
+    Partial,
+    /// What one host says to another is lost; the other way it is not.
+    OneWay,
+    /// What a host says and hears takes long.
+    Slow,
+    /// Some of what a host says and hears is lost, doubled, or overtaken.
+    Lossy,
+    /// A node's disk is full.
+    DiskFull,
+    /// Every process is killed at once, and all are started again.
+    RestartAll,
+    /// Every process is asked to stop and started again, one after the other.
+    Rolling,
+    /// The leading manager is killed.
+    Leader,
+    /// A node joins, and in the middle of it the leading manager is killed.
+    LeaderJoin,
+    /// A node joins.
+    Join,
+    /// A node is drained, removed and stopped.
+    Leave,
+    /// A node is killed, and comes back under its name with an empty disk.
+    Wipe,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::Kill,
+        Self::Pause,
+        Self::Partition,
+        Self::Partial,
+        Self::OneWay,
+        Self::Slow,
+        Self::Lossy,
+        Self::DiskFull,
+        Self::RestartAll,
+        Self::Rolling,
+        Self::Leader,
+        Self::LeaderJoin,
+        Self::Join,
+        Self::Leave,
+        Self::Wipe,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kill => "kill",
+            Self::Pause => "pause",
+            Self::Partition => "partition",
+            Self::Partial => "partial",
+            Self::OneWay => "one-way",
+            Self::Slow => "slow",
+            Self::Lossy => "lossy",
+            Self::DiskFull => "disk-full",
+            Self::RestartAll => "restart-all",
+            Self::Rolling => "rolling",
+            Self::Leader => "leader",
+            Self::LeaderJoin => "leader-join",
+            Self::Join => "join",
+            Self::Leave => "leave",
+            Self::Wipe => "wipe",
+        }
+    }
+
+    /// Whether another fault may be in force at the same time: it breaks one or two hosts, and is mended at once.
+    pub fn may_overlap(self) -> bool {
+        matches!(
+            self,
+            Self::Kill
+                | Self::Pause
+                | Self::Partition
+                | Self::Partial
+                | Self::OneWay
+                | Self::Slow
+                | Self::Lossy
+                | Self::DiskFull
+        )
+    }
+
+    /// Whether it needs a cluster in which nothing is missing, or it could destroy the last copy of something.
+    pub fn needs_level(self) -> bool {
+        matches!(self, Self::Leave | Self::Wipe)
+    }
+
+    /// Whether it makes sense of one process alone.
+    pub fn suits_single(self) -> bool {
+        matches!(
+            self,
+            Self::Kill | Self::Pause | Self::Partition | Self::Slow | Self::Lossy | Self::DiskFull | Self::Rolling
+        )
+    }
+
+    /// How often it is drawn, beside the others.
+    pub fn weight(self) -> u64 {
+        match self {
+            Self::Kill => 8,
+            Self::Pause | Self::Partition | Self::Partial | Self::OneWay => 5,
+            Self::Slow | Self::Lossy | Self::Leader | Self::DiskFull => 3,
+            Self::Join | Self::Leave | Self::LeaderJoin => 2,
+            Self::RestartAll | Self::Rolling | Self::Wipe => 1,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,73 @@
+//! Clients under way: what they ask, and what is wrong with what they are told.
+//!
+//! # Layout
+//!
+//! * [`connection`]: one operation at a time, with a time-out. [`words`]: operations and answers on the wire.
+//! * [`key`]: a key, with the checker of what was seen of it.
+//! * [`ledger`]: all keys, the record of all operations, and what was found.
+//! * `worker`: a client.
+
+pub mod connection;
+pub mod key;
+pub mod ledger;
+pub mod words;
+mod worker;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use fawn_sim::random::Random;
+
+use ledger::Ledger;
+
+/// How clients behave.
+#[derive(Clone, Debug)]
+pub struct Manner {
+    /// Clients.
+    pub clients: u16,
+    /// Operations a second of all clients together, at most.
+    pub rate: u32,
+    /// A client gives up after so long.
+    pub patience: Duration,
+    /// Everything that clients choose follows from it.
+    pub seed: u64,
+}
+
+/// Clients under way.
+#[derive(Debug)]
+pub struct Load {
+    stop: Arc<AtomicBool>,
+    clients: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    /// Sets clients on the front-ends.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub fn start(ledger: &Arc<Ledger>, fronts: &[SocketAddr], manner: &Manner) -> std::io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut random = Random::new(manner.seed);
+        let client = |number: u16| {
+            let (ledger, stop, manner) = (Arc::clone(ledger), Arc::clone(&stop), manner.clone());
+            let (fronts, random) = (fronts.to_vec(), random.fork());
+            let name = format!("client {number}");
+            std::thread::Builder::new()
+                .name(name)
+                .spawn(move || worker::Client::new(&ledger, fronts, &manner, random).run(&stop))
+        };
+        let clients: std::io::Result<Vec<JoinHandle<()>>> = (0..manner.clients).map(client).collect();
+        Ok(Self { stop, clients: clients? })
+    }
+
+    /// Lets every client end what it is at.
+    pub fn stop(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for client in self.clients {
+            client.join().expect("a client does not panic");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A client: one operation after the other, on a connection to some front-end.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use fawn_sim::history::KvOperation;
+use fawn_sim::random::Random;
+
+use super::Manner;
+use super::connection::Connection;
+use super::ledger::Ledger;
+use super::words::{Dialect, request};
+
+/// Operations on a connection until another front-end is asked.
+const OPERATIONS: u32 = 500;
+
+/// Wait where no front-end can be reached.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A client.
+pub struct Client<'a> {
+    ledger: &'a Ledger,
+    fronts: Vec<SocketAddr>,
+    random: Random,
+    patience: Duration,
+    /// Time from one operation's begin to the next one's, at least.
+    pace: Duration,
+    connection: Option<Connection>,
+    /// The front-end that is asked.
+    front: usize,
+    left: u32,
+}
+
+impl<'a> Client<'a> {
+    /// A client of some front-ends.
+    pub fn new(ledger: &'a Ledger, fronts: Vec<SocketAddr>, manner: &Manner, mut random: Random) -> Self {
+        let pace = Duration::from_secs_f64(f64::from(manner.clients) / f64::from(manner.rate));
+        let front = random.below(fronts.len() as u64) as usize;
+        Self { ledger, fronts, random, patience: manner.patience, pace, connection: None, front, left: 0 }
+    }
+
+    /// Asks until it is to stop.
+    pub fn run(mut self, stop: &AtomicBool) {
+        let mut next = Instant::now();
+        while !stop.load(Ordering::Relaxed) {
+            next += self.pace;
+            if let Some(connection) = self.connection() {
+                self.connection = self.operate(connection);
+            } else {
+                self.ledger.counts.unsent.fetch_add(1, Ordering::Relaxed);
+                std::thread::sleep(PAUSE);
+            }
+            let now = Instant::now();
+            std::thread::sleep(next.saturating_duration_since(now));
+            // What was missed is not caught up with.
+            next = next.max(now);
+        }
+    }
+
+    /// The connection to ask on; another front-end when that is due, or this one is not to be had.
+    fn connection(&mut self) -> Option<Connection> {
+        self.left = self.left.saturating_sub(1);
+        if let Some(connection) = self.connection.take().filter(|_| self.left > 0) {
+            return Some(connection);
+        }
+        self.left = OPERATIONS / 2 + self.random.below(u64::from(OPERATIONS)) as u32;
+        self.front = (self.front + 1) % self.fronts.len();
+        Connection::open(self.fronts[self.front], self.patience).ok()
+    }
+
+    /// One operation; gives the connection back if it can still be used.
+    fn operate(&mut self, mut connection: Connection) -> Option<Connection> {
+        let retired = if self.random.chance(1, 20) { self.ledger.pick_retired(&mut self.random) } else { None };
+        let is_retired = retired.is_some();
+        let (place, key) = if let Some(key) = retired {
+            (None, key)
+        } else {
+            let (place, key) = self.ledger.pick(&mut self.random);
+            (Some(place), key)
+        };
+        let unique = self.ledger.unique();
+        let random = &mut self.random;
+        let draw = |key: &super::key::TrialKey| if is_retired { KvOperation::Get } else { key.draw(random, unique) };
+        let (ticket, name, kind) = self.ledger.begin(&key, draw);
+        let dialect =
+            if self.random.chance(1, 2) || needs_meta(&ticket.operation) { Dialect::Meta } else { Dialect::Text };
+        let reply = connection.call(&request(kind, dialect, &name, &ticket.operation, ticket.id), self.patience);
+        self.ledger.end(&key, place, &ticket, &reply).then_some(connection)
+    }
+}
+
+/// Whether the text protocol has no words for it.
+fn needs_meta(operation: &KvOperation) -> bool {
+    matches!(operation, KvOperation::Decrement { initial: Some(_), .. } | KvOperation::Extend { vivify: true, .. })
+}

@@ -1,0 +1,142 @@
+//! What processes take of the machine while the trial lasts.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// The processes to watch, by name.
+pub type Watched = Arc<Mutex<BTreeMap<String, u32>>>;
+
+/// Time between two looks.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Looks after a process's start that do not count: it is still opening its files.
+const WARM: usize = 5;
+
+/// What a process had at one time.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    pid: u32,
+    rss_kib: u64,
+    descriptors: u64,
+}
+
+/// Watches processes.
+#[derive(Debug)]
+pub struct Monitor {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<BTreeMap<String, Vec<Sample>>>,
+}
+
+/// What a process took, over all its lives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Its name.
+    pub name: String,
+    /// Lives.
+    pub lives: usize,
+    /// Medians of the first and the last third of the time, and the most, in KiB.
+    pub rss_kib: [u64; 3],
+    /// The same of open files and sockets.
+    pub descriptors: [u64; 3],
+}
+
+impl Monitor {
+    /// Begins.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub fn start(watched: &Watched) -> std::io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (watched, until) = (Arc::clone(watched), Arc::clone(&stop));
+        let thread = std::thread::Builder::new().name("monitor".to_owned()).spawn(move || watch(&watched, &until))?;
+        Ok(Self { stop, thread })
+    }
+
+    /// Ends, and tells.
+    pub fn stop(self) -> Vec<Usage> {
+        self.stop.store(true, Ordering::Relaxed);
+        let samples = self.thread.join().expect("the monitor does not panic");
+        samples.into_iter().filter_map(|(name, samples)| usage(name, &samples)).collect()
+    }
+}
+
+fn watch(watched: &Watched, stop: &AtomicBool) -> BTreeMap<String, Vec<Sample>> {
+    let mut samples: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
+    while !stop.load(Ordering::Relaxed) {
+        let now: Vec<(String, u32)> = {
+            let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+            watched.iter().map(|(name, &pid)| (name.clone(), pid)).collect()
+        };
+        for (name, pid) in now {
+            if let Some(sample) = look(pid) {
+                samples.entry(name).or_default().push(sample);
+            }
+        }
+        std::thread::sleep(PERIOD);
+    }
+    samples
+}
+
+/// What a process has now; `None`: it has gone.
+fn look(pid: u32) -> Option<Sample> {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count() as u64;
+    Some(Sample { pid, rss_kib: pages * rustix::param::page_size() as u64 / 1024, descriptors })
+}
+
+fn usage(name: String, samples: &[Sample]) -> Option<Usage> {
+    let mut lives = 0;
+    let mut warm = Vec::new();
+    let mut age = 0;
+    for (at, sample) in samples.iter().enumerate() {
+        if at == 0 || samples[at - 1].pid != sample.pid {
+            (lives, age) = (lives + 1, 0);
+        }
+        age += 1;
+        if age > WARM {
+            warm.push(*sample);
+        }
+    }
+    let third = warm.len().div_ceil(3);
+    let (first, last) = (warm.get(..third)?, warm.get(warm.len() - third..)?);
+    let figures = |figure: fn(&Sample) -> u64| {
+        let most = warm.iter().map(figure).max()?;
+        Some([median(first, figure)?, median(last, figure)?, most])
+    };
+    let (rss_kib, descriptors) = (figures(|sample| sample.rss_kib)?, figures(|sample| sample.descriptors)?);
+    Some(Usage { name, lives, rss_kib, descriptors })
+}
+
+fn median(samples: &[Sample], figure: fn(&Sample) -> u64) -> Option<u64> {
+    let mut figures: Vec<u64> = samples.iter().map(figure).collect();
+    figures.sort_unstable();
+    figures.get(figures.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_memory_and_files() {
+        let sample = look(std::process::id()).unwrap();
+        assert!(sample.rss_kib > 100 && sample.descriptors >= 3, "{sample:?}");
+    }
+
+    #[test]
+    fn growth_shows_and_a_restart_does_not_count_as_shrinking() {
+        let sample = |pid, rss_kib| Sample { pid, rss_kib, descriptors: 10 };
+        let mut samples: Vec<Sample> = (0..30).map(|at| sample(1, 1000 + at * 10)).collect();
+        samples.extend((0..5).map(|_| sample(2, 1)));
+        let usage = usage("n1".to_owned(), &samples).unwrap();
+        assert_eq!(usage.lives, 2);
+        assert!(usage.rss_kib[0] < usage.rss_kib[1] && usage.rss_kib[2] == 1290, "{usage:?}");
+        assert_eq!(usage.descriptors, [10, 10, 10]);
+    }
+}

@@ -1,0 +1,310 @@
+//! A trial from beginning to end.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+
+use crate::arguments::{Arguments, Shape};
+use crate::breakage::{Broken, Came, inject, mend, obstacle};
+use crate::cluster::Cluster;
+use crate::fault::Kind;
+use crate::load::ledger::{Counts, Ledger};
+use crate::load::{Load, Manner};
+use crate::monitor::Monitor;
+use crate::net::Network;
+use crate::outage::{Happened, by_kind};
+use crate::plan::{Planned, plan};
+use crate::report::{Operations, Report, Violation};
+use crate::status::Pace;
+use crate::verify::read_everything;
+
+/// A process that is started for the first time is ready within this time.
+const START: Duration = Duration::from_mins(1);
+
+/// When nothing is broken any more, every range is whole again within this time.
+const LEVEL: Duration = Duration::from_mins(3);
+
+/// A front-end answers for every key within this time, when nothing is broken.
+const READ: Duration = Duration::from_mins(1);
+
+/// Faults after which it is waited until every range is whole.
+const FAULTS: usize = 10;
+
+/// The load goes on after the last fault was mended.
+const AFTER: Duration = Duration::from_secs(5);
+
+/// A client gives up after this time: later than a front-end, which may still say that nothing was done.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+/// How often the trial looks around.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How often it is told what is still waited for.
+const TELL: Duration = Duration::from_secs(5);
+
+/// Violations whose history is told.
+const TOLD: usize = 5;
+
+/// A fault in force.
+struct InForce {
+    broken: Broken,
+    until: Instant,
+    happened: Happened,
+}
+
+/// A trial under way.
+struct Trial<'a> {
+    arguments: &'a Arguments,
+    cluster: Cluster,
+    ledger: Arc<Ledger>,
+    in_force: Vec<InForce>,
+    report: Report,
+    stop: &'a AtomicBool,
+    tell: &'a dyn Fn(&str),
+}
+
+/// Which faults are to come; `kinds` are those that can be made.
+pub fn planned(arguments: &Arguments, seed: u64, kinds: &[Kind]) -> Vec<Planned> {
+    plan(seed, arguments.minutes, kinds)
+}
+
+/// The kinds of faults that are asked for.
+pub fn asked(arguments: &Arguments) -> Vec<Kind> {
+    arguments.faults.as_ref().map_or_else(|| Kind::ALL.to_vec(), |kinds| kinds.0.clone())
+}
+
+/// Runs a trial in a directory that is there and empty. `tell` is told what happens.
+///
+/// # Errors
+/// The processes do not start, or something of the machine fails: nothing was found out.
+pub fn run(
+    arguments: &Arguments,
+    seed: u64,
+    (fawn, dir, network): (&Path, &Path, Network),
+    stop: &AtomicBool,
+    tell: &dyn Fn(&str),
+) -> anyhow::Result<Report> {
+    ensure!(fawn.exists(), "{} is not there: build it with cargo build, or give another with --fawn", fawn.display());
+    let hosts = if network.is_loopback() { "the loopback" } else { "network namespaces" };
+    let (shape, sizes) = (arguments.shape, arguments.sizes);
+    let mut cluster = Cluster::new(network, shape, sizes, (fawn, dir, &arguments.ack))?;
+    cluster.start_all(START)?;
+    let ledger = Arc::new(Ledger::new(sizes.keys, &dir.join("operations.txt"))?);
+    let report = Report { seed, hosts: hosts.to_owned(), ..Report::default() };
+    let mut trial = Trial { arguments, cluster, ledger, in_force: Vec::new(), report, stop, tell };
+    let took = trial.level(Pace::Busy, START).context("the cluster does not become whole")?;
+    tell(&format!("ready after another {:.1} s", took.as_secs_f64()));
+    let monitor = Monitor::start(&trial.cluster.network.processes)?;
+    let manner = Manner { clients: sizes.clients, rate: sizes.rate, patience: PATIENCE, seed };
+    let load = Load::start(&trial.ledger, &trial.cluster.fronts(), &manner)?;
+    let broke = trial.break_things(seed);
+    if broke.is_ok() {
+        trial.wait(Instant::now() + AFTER)?;
+    }
+    trial.report.seconds = trial.ledger.now() / 1_000_000;
+    load.stop();
+    trial.ledger.end_stalls();
+    trial.report.usage = monitor.stop();
+    broke?;
+    Ok(trial.finish())
+}
+
+impl Trial<'_> {
+    /// Faults, one after the other, until the time is over.
+    fn break_things(&mut self, seed: u64) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        let kinds = self.kinds();
+        // What takes longer than planned puts off what follows.
+        let mut late = Duration::ZERO;
+        let mut since_level = 0;
+        for fault in planned(self.arguments, seed, &kinds) {
+            if !fault.overlaps {
+                self.wait_for_mended()?;
+                let is_due = since_level >= FAULTS || fault.kind.needs_level();
+                if is_due && self.arguments.shape == Shape::Cluster {
+                    self.expect_level(Pace::Busy);
+                    since_level = 0;
+                }
+                late = late.max(begin.elapsed().saturating_sub(fault.at));
+            }
+            self.wait(begin + fault.at + late)?;
+            if self.is_over(begin) {
+                break;
+            }
+            self.inject(&fault)?;
+            since_level += 1;
+        }
+        while !self.is_over(begin) {
+            self.wait((Instant::now() + TICK).min(begin + self.arguments.minutes))?;
+        }
+        self.wait_for_mended()
+    }
+
+    fn is_over(&self, begin: Instant) -> bool {
+        self.stop.load(Ordering::Relaxed) || begin.elapsed() >= self.arguments.minutes
+    }
+
+    /// The kinds of faults that are asked for and can be made.
+    fn kinds(&mut self) -> Vec<Kind> {
+        let mut kinds = asked(self.arguments);
+        kinds.retain(|&kind| match obstacle(&self.cluster, kind) {
+            None => true,
+            Some(why) => {
+                (self.tell)(&format!("no {kind}: {why}"));
+                self.report.skipped.push(format!("all {kind}: {why}"));
+                false
+            }
+        });
+        kinds
+    }
+
+    fn inject(&mut self, fault: &Planned) -> anyhow::Result<()> {
+        let in_force: Vec<&Broken> = self.in_force.iter().map(|force| &force.broken).collect();
+        let from_us = self.ledger.now();
+        let came = match inject(&mut self.cluster, fault, &in_force) {
+            Ok(came) => came,
+            Err(error) => {
+                self.fail(format!("{}: {error:#}", fault.kind));
+                Came::Skipped("it failed".to_owned())
+            }
+        };
+        match came {
+            Came::Skipped(why) => {
+                (self.tell)(&format!("{:9.3} s  {:11} skipped: {why}", from_us as f64 / 1e6, fault.kind));
+                self.report.skipped.push(format!("{}: {why}", fault.kind));
+            }
+            Came::Broken(what, broken) => {
+                (self.tell)(&format!("{:9.3} s  {:11} {what}", from_us as f64 / 1e6, fault.kind));
+                let happened = Happened { kind: fault.kind, what, from_us, to_us: self.ledger.now() };
+                let until = Instant::now() + fault.hold;
+                self.in_force.push(InForce { broken, until, happened });
+            }
+        }
+        self.mend_due()
+    }
+
+    /// Mends what it is time for, and sees after processes that ended.
+    fn mend_due(&mut self) -> anyhow::Result<()> {
+        let now = Instant::now();
+        while let Some(at) = self.in_force.iter().position(|force| force.until <= now) {
+            let InForce { broken, mut happened, .. } = self.in_force.remove(at);
+            mend(&mut self.cluster, &broken).with_context(|| format!("cannot mend: {}", happened.what))?;
+            happened.to_us = self.ledger.now();
+            self.report.faults.push(happened);
+        }
+        let ended = self.cluster.restart_ended()?;
+        for what in ended {
+            self.fail(what);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Instant) -> anyhow::Result<()> {
+        self.mend_due()?;
+        while Instant::now() < until && !self.stop.load(Ordering::Relaxed) {
+            std::thread::sleep(TICK.min(until.saturating_duration_since(Instant::now())));
+            self.mend_due()?;
+        }
+        Ok(())
+    }
+
+    fn wait_for_mended(&mut self) -> anyhow::Result<()> {
+        while !self.in_force.is_empty() {
+            if self.stop.load(Ordering::Relaxed) {
+                self.in_force.iter_mut().for_each(|force| force.until = Instant::now());
+            }
+            self.mend_due()?;
+            std::thread::sleep(TICK);
+        }
+        Ok(())
+    }
+
+    /// How long it takes until every range is whole.
+    fn level(&mut self, pace: Pace, within: Duration) -> anyhow::Result<Duration> {
+        let begin = Instant::now();
+        if self.arguments.shape == Shape::Single {
+            return Ok(Duration::ZERO);
+        }
+        let mut told = begin;
+        let replicas = usize::from(self.arguments.sizes.replicas);
+        loop {
+            let complaint = match self.cluster.status() {
+                Ok(status) => status.complaint(replicas, pace),
+                Err(error) => Some(format!("{error:#}")),
+            };
+            let Some(complaint) = complaint else { return Ok(begin.elapsed()) };
+            self.mend_due()?;
+            ensure!(begin.elapsed() < within, "not level after {} s: {complaint}", within.as_secs());
+            if told.elapsed() >= TELL {
+                told = Instant::now();
+                (self.tell)(&format!("{:9.3} s  not level: {complaint}", self.ledger.now() as f64 / 1e6));
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn expect_level(&mut self, pace: Pace) {
+        match self.level(pace, LEVEL) {
+            Ok(took) => {
+                (self.tell)(&format!(
+                    "{:9.3} s  level again after {} ms",
+                    self.ledger.now() as f64 / 1e6,
+                    took.as_millis()
+                ));
+                self.report.settled_ms.push(took.as_millis() as u64);
+            }
+            Err(error) => self.fail(format!("{error:#}")),
+        }
+    }
+
+    fn fail(&mut self, what: String) {
+        (self.tell)(&format!("{:9.3} s  FAILURE: {what}", self.ledger.now() as f64 / 1e6));
+        self.report.failures.push(what);
+    }
+
+    /// With nobody at work: whether everything is there, everywhere.
+    fn finish(mut self) -> Report {
+        self.expect_level(Pace::Quiet);
+        if self.arguments.shape == Shape::Single {
+            self.report.settled_ms.clear();
+        }
+        (self.tell)("reading every key from every front-end");
+        let unread = read_everything(&self.ledger, &self.cluster.fronts(), READ);
+        for what in unread {
+            self.fail(what);
+        }
+        self.ledger.finish();
+        let mut report = self.report;
+        report.is_stopped = self.stop.load(Ordering::Relaxed);
+        report.packets = self.cluster.network.packets();
+        sum_up(&mut report, &self.ledger, self.arguments.sizes.keys as usize);
+        report
+    }
+}
+
+/// What clients saw.
+pub fn sum_up(report: &mut Report, ledger: &Ledger, keys: usize) {
+    let Counts { answered, refused, unknown, unsent, too_hard, .. } = &ledger.counts;
+    let [answered, refused, unknown, unsent, too_hard] =
+        [answered, refused, unknown, unsent, too_hard].map(|count| count.load(Ordering::Relaxed));
+    report.operations = Operations { answered, refused, unknown, unsent, keys: ledger.keys() as u64, too_hard };
+    report.errors = ledger.errors();
+    report.outages = by_kind(&report.faults, &ledger.stalls(), keys);
+    for (at, finding) in ledger.findings().into_iter().enumerate() {
+        let history = if at < TOLD { ledger.history(&finding.key).unwrap_or_default() } else { Vec::new() };
+        report.violations.push(Violation { key: finding.key, what: finding.what, history });
+    }
+    report.judge();
+}
+
+/// The command beside this program.
+///
+/// # Errors
+/// This program has no file.
+pub fn default_fawn() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("this program has no file")?;
+    Ok(program.with_file_name("fawn"))
+}

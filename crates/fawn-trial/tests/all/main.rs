@@ -1,0 +1,23 @@
+//! Whether a trial finds what is wrong, and nothing where all is well.
+
+#![allow(clippy::unwrap_used)]
+
+mod proxy;
+mod seen;
+mod trials;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The fawn command, built if need be.
+fn fawn() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let built = Command::new(cargo).args(["build", "--quiet", "--package", "fawn"]).status().unwrap();
+        assert!(built.success(), "the fawn command can be built");
+        PathBuf::from(env!("CARGO_BIN_EXE_fawn-trial")).with_file_name("fawn")
+    };
+    BUILT.get_or_init(build).clone()
+}
