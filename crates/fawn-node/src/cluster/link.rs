@@ -241,7 +241,7 @@ mod tests {
     /// The frames that one receiving brings, as the loop over them sees it.
     fn receive(link: &mut Link) -> (Vec<Frame>, Received) {
         let mut frames = Vec::new();
-        let received = link.receive(&mut [0; 1 << 16], 1, |frame, _| frames.push(frame)).unwrap();
+        let received = link.receive(&mut vec![0; 1 << 16], 1, |frame, _| frames.push(frame)).unwrap();
         (frames, received)
     }
 
