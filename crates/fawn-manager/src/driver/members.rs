@@ -12,6 +12,9 @@ use openraft::{BasicNode, ChangeMembers};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// A change of the group that takes longer was begun by a leader that is gone.
+const CHANGE_US: u64 = 1_000_000;
+
 impl Driver {
     /// The roster is to say where the members of the group are.
     pub(super) fn align_roster(&mut self) {
@@ -33,6 +36,26 @@ impl Driver {
         changes.extend(gone.map(|id| Change::Manager { id: *id, address: None }));
         for change in changes {
             self.proposals.add(Decision::Roster(change));
+        }
+    }
+
+    /// A change of the group has two steps. A leader that was gone between them leaves the second to the next.
+    pub(super) fn finish_change(&mut self, now_us: u64) {
+        let members = self.group_members();
+        let voters = match &members.membership().get_joint_config()[..] {
+            [_, .., voters] if self.leads() => voters.clone(),
+            _ => return self.changes_since_us = None,
+        };
+        let since_us = *self.changes_since_us.get_or_insert(now_us);
+        if now_us >= since_us + CHANGE_US {
+            self.changes_since_us = Some(now_us);
+            let group = self.group.clone();
+            tokio::spawn(async move {
+                match change(&group, voters).await {
+                    Ok(()) => tracing::info!("a change of the group that was left half done is at its end"),
+                    Err(why) => tracing::debug!("{why}"),
+                }
+            });
         }
     }
 

@@ -111,6 +111,8 @@ pub struct Driver {
     heard: Heard,
     proposals: Proposals,
     questions: Questions,
+    /// Since when the group has been between the two steps of a change, as far as this leader has seen.
+    changes_since_us: Option<u64>,
     tasks: mpsc::UnboundedSender<Event>,
     events: mpsc::UnboundedReceiver<Event>,
 }
@@ -144,6 +146,7 @@ impl Driver {
             heard,
             proposals: Proposals::default(),
             questions: Questions::default(),
+            changes_since_us: None,
             tasks,
             events,
         }
@@ -365,6 +368,7 @@ impl Driver {
         if self.leads() {
             self.with_manager(Manager::tick);
             self.align_roster();
+            self.finish_change(now_us());
         }
     }
 

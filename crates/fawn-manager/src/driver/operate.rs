@@ -207,7 +207,8 @@ impl Driver {
     fn managers(&self) -> Vec<ManagerStatus> {
         let metrics = self.group.metrics().borrow().clone();
         let membership = metrics.membership_config.membership();
-        let voters: BTreeSet<u64> = membership.voter_ids().collect();
+        // While the group changes, whoever is to vote counts once it does without the group that was before.
+        let voters = |id: &u64| membership.get_joint_config().iter().all(|voters| voters.contains(id));
         let last = metrics.last_log_index.unwrap_or(0);
         let status = |(id, node): (&u64, &openraft::BasicNode)| {
             let has = metrics.replication.as_ref().and_then(|all| all.get(id).copied().flatten());
@@ -216,7 +217,7 @@ impl Driver {
                 Some(has) if self.heard.is_within(*id, HEARD) => Some(last.saturating_sub(has.index)),
                 _ => None,
             };
-            ManagerStatus { id: ManagerId(*id), address: node.addr.clone(), is_voter: voters.contains(id), lag }
+            ManagerStatus { id: ManagerId(*id), address: node.addr.clone(), is_voter: voters(id), lag }
         };
         membership.nodes().map(status).collect()
     }

@@ -5,12 +5,15 @@ use fawn_kv::ids::{ClusterId, Rules};
 use fawn_kv::link::{Control, Party};
 use fawn_kv::manager::{Command, Leases, Settings};
 use fawn_manager::consensus::machine::{self, SnapshotError};
-use fawn_manager::consensus::types::{StorageError, Types};
+use fawn_manager::consensus::types::{Entry, LogId, StorageError, Types};
 use fawn_manager::consensus::{LogStore, Machine};
 use fawn_manager::decided::{Begun, Decided, Decision};
-use fawn_manager::{ManagerError, Options, directory, sealed, start};
+use fawn_manager::{ManagerError, Options, Running, directory, sealed, start};
 use fawn_ring::{MachineId, NodeId, Secret};
 use openraft::testing::{StoreBuilder, Suite};
+use openraft::{BasicNode, EntryPayload, Membership};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -63,6 +66,42 @@ fn a_snapshot_that_was_changed_or_cut_is_refused() {
     }
     let other = sealed::seal(&vec![9_u8; 40]);
     assert!(machine::decode(&other).is_err(), "sealed, and no state");
+}
+
+#[test]
+fn a_change_of_the_group_that_was_left_half_done_is_brought_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let ask = |manager: &Running| {
+        let mut operator = Caller::call(manager.connect().unwrap(), greeting(Party::Operator)).unwrap();
+        operator.status().leader.0
+    };
+    let id = ask(&start(Options::new(dir.path())).unwrap());
+    let change = |store: &LogStore| {
+        let entries = store.all().unwrap().into_iter().rev();
+        let mut changes = entries.filter_map(|entry| match entry.payload {
+            EntryPayload::Membership(members) => Some(members.get_joint_config().len()),
+            _ => None,
+        });
+        changes.next().unwrap()
+    };
+    {
+        let store = directory::open(dir.path()).unwrap();
+        let (last, vote) = (store.last().unwrap().unwrap(), store.vote().unwrap().unwrap());
+        let log_id = LogId::new(last.leader_id, last.index + 1);
+        // The first step alone: both groups have to agree.
+        let nodes = BTreeMap::from([(id, BasicNode::new(""))]);
+        let members = Membership::new(vec![BTreeSet::from([id]), BTreeSet::from([id])], nodes);
+        let step = Entry { log_id, payload: EntryPayload::Membership(members) };
+        store.rewrite(vote, vec![step]).unwrap();
+        assert_eq!(change(&store), 2);
+    }
+    {
+        let manager = start(Options::new(dir.path())).unwrap();
+        ask(&manager);
+        std::thread::sleep(Duration::from_secs(2));
+        ask(&manager);
+    }
+    assert_eq!(change(&directory::open(dir.path()).unwrap()), 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fawn_kv::entry::{Entry, Kept};
-use fawn_kv::ids::{Position, RangeId, Seq};
+use fawn_kv::ids::{ClusterId, Position, RangeId, Seq};
 use fawn_kv::store::{Answer, Fetch, FlashStore, Gate, Lookup, Opened, Part, RangeStore, Scan, Ticket};
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, Flash};
@@ -80,8 +80,12 @@ impl RangeMachine {
 
     fn on(flash: SimFlash, options: Options, seed: u64, model: Model) -> Result<(Self, Ranges), String> {
         let probe = Probe::new(flash);
-        let Opened { store, maintenance, ranges, .. } =
+        let Opened { mut store, maintenance, ranges, .. } =
             FlashStore::open(options.clone(), &probe).map_err(|error| format!("the store does not open: {error}"))?;
+        // As a node does, before it has a range.
+        if store.cluster().is_none() {
+            store.join(ClusterId([9; 16]));
+        }
         let name = |number: u32| format!("name-{number}").into_bytes();
         let mut names: Vec<_> = (0..NAMES).map(|n| (options.secret.position(&name(n)), name(n))).collect();
         names.sort();

@@ -62,7 +62,8 @@ fn a_seed_is_the_same_run_every_time() {
 #[test]
 fn without_faults_nothing_is_given_up_and_chains_stay() {
     for seed in 0..20 {
-        let plan = Plan { faults: false, late: 0, lost_clock: false, faults_us: 3_000_000, ..Plan::of(seed) };
+        let plan =
+            Plan { faults: false, adopts: 0, late: 0, lost_clock: false, faults_us: 3_000_000, ..Plan::of(seed) };
         let summary = run(seed, &plan).unwrap();
         // Of a retry that comes late it may not be known any more what the first try has shown.
         let shown_no_more = summary.coverage.counts().find(|(what, _)| what.contains("not shown again"));

@@ -28,7 +28,8 @@ fn weak_clusters_invent_nothing_and_come_to_have_all_that_is_put() {
 #[test]
 fn as_long_as_no_chain_changes_a_weak_cluster_is_linearizable() {
     for seed in 0..20 {
-        let plan = Plan { faults: false, late: 0, lost_clock: false, faults_us: 3_000_000, ..Plan::weak(seed) };
+        let plan =
+            Plan { faults: false, adopts: 0, late: 0, lost_clock: false, faults_us: 3_000_000, ..Plan::weak(seed) };
         let summary = run(seed, &plan).unwrap_or_else(|violation| panic!("{violation}"));
         assert_eq!((summary.weakened, summary.undecided), (0, 0), "{summary:?} of {plan:?}");
         // Of many keys some are asked for so seldom that their ranges forget a session meanwhile.
@@ -43,7 +44,7 @@ fn as_long_as_no_chain_changes_a_weak_cluster_is_linearizable() {
 fn joins_before_the_owner_leave_a_weak_cluster_linearizable() {
     let mut chains = 0;
     for seed in 0..40 {
-        let plan = Plan { faults: false, late: 2, virtual_ids: 1, faults_us: 3_000_000, ..Plan::weak(seed) };
+        let plan = Plan { faults: false, adopts: 0, late: 2, virtual_ids: 1, faults_us: 3_000_000, ..Plan::weak(seed) };
         let summary = run(seed, &plan).unwrap_or_else(|violation| panic!("{violation}"));
         assert_eq!(summary.weakened, 0, "{summary:?} of {plan:?}");
         chains += summary.chains - u64::from(plan.nodes * plan.virtual_ids + 1);

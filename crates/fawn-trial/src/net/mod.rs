@@ -113,7 +113,7 @@ impl Network {
     /// # Errors
     /// What `ip` says.
     pub fn add(&mut self, name: &str) -> anyhow::Result<Host> {
-        ensure!(self.hosts < 250, "there are addresses for 250 hosts");
+        ensure!(self.hosts < relay::MOST_HOSTS, "there are addresses for {} hosts", relay::MOST_HOSTS);
         self.hosts += 1;
         let number = self.hosts;
         if let Kind::Loopback(relays) = &self.kind {
@@ -121,7 +121,7 @@ impl Network {
             relays
                 .add(name, number, &ports)
                 .context("an address of the loopback is in use: does another trial run?")?;
-            return Ok(Host { name: name.to_owned(), number, address: Ipv4Addr::new(127, 0, 1, number) });
+            return Ok(Host { name: name.to_owned(), number, address: relay::address(number) });
         }
         ip(&format!("netns add {name}"))?;
         ip(&format!("link add eth0 mtu {MTU} netns {name} type veth peer name v{number} mtu {MTU} netns router"))?;

@@ -1,7 +1,8 @@
 //! Relays between processes on the loopback, where there is no network to cut: every connection passes one.
 //!
-//! A host `127.0.1.N` is reached at `127.0.2.N`, where a relay listens and passes bytes on. Who calls is seen from the
-//! connection's other end: the kernel knows which process has it. Bytes wait while their way is cut, as TCP would send them
+//! A host `127.X.Y.N` is reached at `127.X.Y.(N + 128)`, where a relay listens and passes bytes on; X and Y follow from this
+//! process's number, so that trials leave each other alone. Who calls is seen from the connection's other end: the kernel
+//! knows which process has it. Bytes wait while their way is cut, as TCP would send them
 //! again until it is not; under a weather they wait a little, and some of them for as long as a lost packet takes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,9 +43,19 @@ pub struct Relays {
     processes: Watched,
 }
 
-/// Where a host is reached.
+/// Hosts at most: the other half of the addresses is for the relays.
+pub const MOST_HOSTS: u8 = 120;
+
+/// A host's own address.
+pub fn address(number: u8) -> Ipv4Addr {
+    let pid = std::process::id();
+    Ipv4Addr::new(127, 1 + (pid / 250 % 250) as u8, (pid % 250) as u8, number)
+}
+
+/// Where others reach it.
 pub fn reached(number: u8) -> Ipv4Addr {
-    Ipv4Addr::new(127, 0, 2, number)
+    let [_, x, y, number] = address(number).octets();
+    Ipv4Addr::new(127, x, y, number + 128)
 }
 
 impl Relays {
@@ -65,7 +76,7 @@ impl Relays {
         self.broken().hosts.insert(name.to_owned(), number);
         for &port in ports {
             let listener = TcpListener::bind((reached(number), port))?;
-            let (relays, target) = (self.clone(), SocketAddr::from(([127, 0, 1, number], port)));
+            let (relays, target) = (self.clone(), SocketAddr::from((address(number), port)));
             std::thread::Builder::new().name("relay".to_owned()).spawn(move || {
                 for caller in listener.incoming().flatten() {
                     let relays = relays.clone();
@@ -180,9 +191,9 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// A server that says back what it hears, as host 250, and its relay.
-    fn echo() -> (Relays, TcpStream) {
-        let listener = TcpListener::bind("127.0.1.250:0").unwrap();
+    /// A server that says back what it hears, as a host, and its relay.
+    fn echo(host: u8) -> (Relays, TcpStream) {
+        let listener = TcpListener::bind((address(host), 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -191,8 +202,8 @@ mod tests {
             }
         });
         let relays = Relays::new(&Watched::default());
-        relays.add("echo", 250, &[port]).unwrap();
-        (relays, TcpStream::connect((reached(250), port)).unwrap())
+        relays.add("echo", host, &[port]).unwrap();
+        (relays, TcpStream::connect((reached(host), port)).unwrap())
     }
 
     /// How long a byte takes there and back; `None`: longer than half a second.
@@ -205,28 +216,28 @@ mod tests {
 
     #[test]
     fn bytes_wait_while_their_way_is_cut_and_come_when_it_is_mended() {
-        let (relays, mut stream) = echo();
+        let (relays, mut stream) = echo(1);
         assert!(said_back(&mut stream).is_some());
         // This process is host 0.
-        for (from, to) in [(0, 250), (250, 0)] {
+        for (from, to) in [(0, 1), (1, 0)] {
             relays.cut((from, to), true);
             assert_eq!(said_back(&mut stream), None);
             relays.cut((from, to), false);
             stream.set_read_timeout(None).unwrap();
             stream.read_exact(&mut [0; 1]).unwrap();
         }
-        relays.cut((1, 250), true);
+        relays.cut((2, 1), true);
         assert!(said_back(&mut stream).is_some(), "another's way is none of ours");
-        relays.isolate(250, true);
+        relays.isolate(1, true);
         assert_eq!(said_back(&mut stream), None);
     }
 
     #[test]
     fn a_weather_delays() {
-        let (relays, mut stream) = echo();
-        relays.disturb(250, Some(Weather::slow(50)));
+        let (relays, mut stream) = echo(3);
+        relays.disturb(3, Some(Weather::slow(50)));
         assert!(said_back(&mut stream).is_some_and(|took| took >= Duration::from_millis(100)));
-        relays.disturb(250, None);
+        relays.disturb(3, None);
         assert!(said_back(&mut stream).is_some_and(|took| took < Duration::from_millis(100)));
     }
 }
