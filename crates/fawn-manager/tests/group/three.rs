@@ -266,35 +266,3 @@ fn a_newcomer_that_asks_the_wrong_one_is_told_who_leads() {
     let said = other.enrol(&enrolment("a", 1), None, None);
     assert!(matches!(said, Control::Leads { leader: Some(id), .. } if id == group.status().leader), "{said:?}");
 }
-
-/// Prints how long a decision takes, and until another leads.
-#[test]
-#[ignore = "a measurement: run it alone, with --release and --nocapture"]
-fn how_long_decisions_and_elections_take() {
-    let middle = |mut times: Vec<Duration>| {
-        times.sort_unstable();
-        (times[times.len() / 2], times[times.len() - 1])
-    };
-    for count in [1, 3] {
-        let group = Group::start(count, count, 1000);
-        let mut operator = group.dial_leader(Party::Operator);
-        let decide = |round: u32| {
-            let new = NewSettings { replicas: Some(1 + round % 5), ..NewSettings::default() };
-            let begun = std::time::Instant::now();
-            assert_eq!(operator.ask(Question::Set(new)), Answer::Done);
-            begun.elapsed()
-        };
-        let (half, most) = middle((0..300).map(decide).collect());
-        println!("{count} managers: a decision in {half:?}, at most {most:?}");
-    }
-    let lead = |_| {
-        let mut group = Group::start(3, 3, 1000);
-        let leader = group.leader();
-        group.stop(leader);
-        let begun = std::time::Instant::now();
-        group.status();
-        begun.elapsed()
-    };
-    let (half, most) = middle((0..15).map(lead).collect());
-    println!("3 managers: another leads after {half:?}, at most {most:?}");
-}

@@ -14,7 +14,7 @@
 //! * A host under a *weather* has its packets sent through [`weather`], a relay in this process, which delays, loses and
 //!   doubles them. The router reaches it through a VXLAN device.
 //!
-//! Where no namespaces can be made, hosts are addresses of the loopback, and [`relay`]s between them cut and delay.
+//! Where no namespaces can be made, hosts are addresses of the loopback, and [relays](mod@relay) between them cut and delay.
 
 mod frame;
 pub mod relay;
