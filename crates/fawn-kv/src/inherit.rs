@@ -51,7 +51,7 @@ pub(crate) fn inherit<S: RangeStore>(
     }
     context.store.inherit(over, &ranges);
     for (range, recovered) in ranges {
-        let mut replica = Replica::inherited(me, attempt, range, recovered);
+        let mut replica = Replica::inherited(me, attempt, range, recovered, context.secret);
         if damaged {
             replica.damage();
         }

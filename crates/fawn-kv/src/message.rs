@@ -15,6 +15,7 @@ use crate::store::Plain;
 use crate::versioned::{self, Refused};
 use fawn_ring::{DomainId, Interval, Key, MachineId};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The version byte.
 pub const VERSION: u8 = 3;
@@ -180,7 +181,7 @@ pub enum Message {
         /// The receiver's life.
         to: Incarnation,
         /// Records in order, without gaps; perhaps none.
-        entries: Vec<Entry>,
+        entries: Vec<Arc<Entry>>,
         /// Every member up to the sender has synced the log up to here.
         mark: Seq,
     },
@@ -624,7 +625,7 @@ pub struct Records {
     /// The end of what both have in common: whatever the learner has after it goes.
     pub common: Position,
     /// What follows.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<Arc<Entry>>,
     /// The end of the sender's log, or of what is committed when the learner only follows.
     pub last: Position,
 }

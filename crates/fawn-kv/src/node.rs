@@ -63,6 +63,8 @@ pub struct Node<S> {
     /// What the store had when the node started, until its life has a number.
     recovered: BTreeMap<RangeId, Recovered>,
     replicas: BTreeMap<RangeId, Replica>,
+    /// Those that something came to which they have not gone on with.
+    unsettled: Vec<RangeId>,
     store: S,
     lease: Lease,
     other_cluster: Option<OtherCluster>,
@@ -93,6 +95,7 @@ impl<S: RangeStore> Node<S> {
             incarnation: None,
             recovered,
             replicas: BTreeMap::new(),
+            unsettled: Vec::new(),
             store,
             lease: Lease::default(),
             other_cluster: None,
@@ -165,6 +168,32 @@ impl<S: RangeStore> Node<S> {
         for range in self.replicas.keys().copied().collect::<Vec<_>>() {
             self.with(range, now, out, Replica::tick);
         }
+        self.unsettled.clear();
+    }
+
+    /// Goes on with what has come since this was called last: records are fed and acknowledged, many at once. To be called
+    /// after [`take`](Self::take) and after reads, before anything is sent.
+    pub fn settle(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
+        let mut unsettled = std::mem::take(&mut self.unsettled);
+        for range in unsettled.drain(..) {
+            self.with(range, now, out, Replica::progress);
+        }
+        // Its room is used again.
+        self.unsettled = unsettled;
+    }
+
+    /// A step of a range that [`settle`](Self::settle) is to go on with.
+    fn with_more(
+        &mut self,
+        range: RangeId,
+        now: Now,
+        out: &mut Vec<(Address, Message)>,
+        step: impl FnOnce(&mut Replica, &mut Context<'_, S>),
+    ) {
+        self.with(range, now, out, step);
+        if !self.unsettled.contains(&range) {
+            self.unsettled.push(range);
+        }
     }
 
     /// Whether the store has failed: the node says nothing any more, as if it had crashed. Whoever runs it ends it.
@@ -175,26 +204,32 @@ impl<S: RangeStore> Node<S> {
     /// A lookup that waited for flash is done.
     pub fn read(&mut self, now: Now, ticket: Ticket, kept: Option<Kept>, out: &mut Vec<(Address, Message)>) {
         if let Some(range) = self.tickets.0.remove(&ticket) {
-            self.with(range, now, out, |replica, context| replica.read(ticket, kept, context));
+            self.with_more(range, now, out, |replica, context| replica.read(ticket, kept, context));
         }
     }
 
     /// A scan that waited for flash is done.
     pub fn scanned(&mut self, now: Now, ticket: Ticket, part: Part, out: &mut Vec<(Address, Message)>) {
         if let Some(range) = self.tickets.0.remove(&ticket) {
-            self.with(range, now, out, |replica, context| replica.scanned(ticket, part, context));
+            self.with_more(range, now, out, |replica, context| replica.scanned(ticket, part, context));
         }
     }
 
     /// Flash cannot be read where a lookup or a scan waits for it, or what is there is damaged.
     pub fn unreadable(&mut self, now: Now, ticket: Ticket, out: &mut Vec<(Address, Message)>) {
         if let Some(range) = self.tickets.0.remove(&ticket) {
-            self.with(range, now, out, |replica, context| replica.unreadable(ticket, context));
+            self.with_more(range, now, out, |replica, context| replica.unreadable(ticket, context));
         }
     }
 
-    /// A message has come.
+    /// A message has come, and no other with it.
     pub fn receive(&mut self, now: Now, from: Address, message: Message, out: &mut Vec<(Address, Message)>) {
+        self.take(now, from, message, out);
+        self.settle(now, out);
+    }
+
+    /// A message has come. Others may be taken before [`settle`](Self::settle).
+    pub fn take(&mut self, now: Now, from: Address, message: Message, out: &mut Vec<(Address, Message)>) {
         if self.has_failed() {
             return;
         }
@@ -251,9 +286,9 @@ impl<S: RangeStore> Node<S> {
             if overlaps && !planted(Bug::SealedBlank) {
                 return;
             }
-            self.replicas.insert(range, Replica::empty(range, keys, me, &mut self.store));
+            self.replicas.insert(range, Replica::empty(range, keys, me, (&mut self.store, &self.identity.secret)));
         }
-        self.with(range, now, out, |replica, context| replica.receive(from, message, context));
+        self.with_more(range, now, out, |replica, context| replica.take(from, message, context));
     }
 
     /// An attempt has come to its end.
@@ -343,8 +378,9 @@ impl<S: RangeStore> Node<S> {
         for replica in self.replicas.values_mut() {
             replica.stand_up(me);
         }
+        let secret = &self.identity.secret;
         let replicas = std::mem::take(&mut self.recovered).into_iter();
-        self.replicas.extend(replicas.map(|(range, recovered)| (range, Replica::new(range, me, recovered))));
+        self.replicas.extend(replicas.map(|(range, recovered)| (range, Replica::new(range, me, recovered, secret))));
     }
 
     /// The managers are of another cluster than what is here: it stays as it is.

@@ -55,10 +55,15 @@ pub enum Operation<'a> {
     },
 }
 
+/// What an operation is encoded in without a value, about, in bytes.
+const FIXED_BYTES: usize = 32;
+
 impl Operation<'_> {
     /// The operation's bytes, as messages carry them.
     pub fn encode(&self) -> Vec<u8> {
-        postcard::to_extend(self, Vec::new()).expect("what can be encoded at all can be into memory")
+        let value = if let Self::Store(store) = self { store.value.len() } else { 0 };
+        let bytes = Vec::with_capacity(value + FIXED_BYTES);
+        postcard::to_extend(self, bytes).expect("what can be encoded at all can be into memory")
     }
 
     /// Whether the operation reads and (but for one case) appends nothing, so that a replica may evaluate it. The
@@ -119,6 +124,7 @@ pub struct Store<'a> {
     /// What it does with an existing item.
     pub mode: Mode,
     /// The value.
+    #[serde(with = "serde_bytes")]
     pub value: &'a [u8],
     /// The client's opaque flags.
     pub flags: u32,

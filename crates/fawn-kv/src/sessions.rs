@@ -96,7 +96,9 @@ impl Session {
 
     /// Forgets requests that are answered. Whoever asks says which are: any number may be.
     fn forget_answered(&mut self) {
-        self.done = self.answered.checked_add(1).map_or_else(BTreeMap::new, |first| self.done.split_off(&first));
+        while let Some(first) = self.done.first_entry().filter(|first| *first.key() <= self.answered) {
+            first.remove();
+        }
     }
 }
 
@@ -216,9 +218,11 @@ impl Sessions {
         if answered > session.answered {
             session.answered = answered;
             session.forget_answered();
-            let before = self.flushed.len();
-            self.flushed.retain(|flush, _| flush.session != id.session || flush.number > answered);
-            flushes |= self.flushed.len() < before;
+            if !self.flushed.is_empty() {
+                let before = self.flushed.len();
+                self.flushed.retain(|flush, _| flush.session != id.session || flush.number > answered);
+                flushes |= self.flushed.len() < before;
+            }
         }
         if planted(Bug::OnlyTheHighest) {
             session.done = session.done.split_off(&id.number);

@@ -6,6 +6,7 @@ use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::meta::Meta;
 use fawn_ring::{Interval, Key};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 mod adopt;
 mod convert;
@@ -101,7 +102,7 @@ pub trait RangeStore {
     fn create(&mut self, range: RangeId, keys: Interval) -> Gate;
 
     /// Appends a record to the range's log. It is not shown to lookups before it is committed.
-    fn append(&mut self, range: RangeId, entry: &Entry) -> Gate;
+    fn append(&mut self, range: RangeId, entry: &Arc<Entry>) -> Gate;
 
     /// Cuts off what follows `to` in the range's log; nothing of it is committed.
     fn truncate(&mut self, range: RangeId, to: Position) -> Gate;
@@ -120,7 +121,7 @@ pub trait RangeStore {
     fn install_end(&mut self, range: RangeId, meta: &Meta, forgotten: Seq) -> Gate;
 
     /// The record, which is the log's first that is not committed, is committed: lookups show it.
-    fn commit(&mut self, range: RangeId, entry: &Entry);
+    fn commit(&mut self, range: RangeId, entry: &Entry, lies: &Key);
 
     /// `over` are no more; what they hold is what `ranges` hold from here on, by their keys.
     fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate;

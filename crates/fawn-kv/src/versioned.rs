@@ -13,7 +13,13 @@ pub(crate) enum Refused {
 
 /// The bytes of a value.
 pub(crate) fn encode(version: u8, value: &impl Serialize) -> Vec<u8> {
-    postcard::to_extend(value, vec![version]).expect("what can be encoded at all can be into memory")
+    encode_into(Vec::new(), version, value)
+}
+
+/// The same, after what is in a buffer.
+pub(crate) fn encode_into(mut buffer: Vec<u8>, version: u8, value: &impl Serialize) -> Vec<u8> {
+    buffer.push(version);
+    postcard::to_extend(value, buffer).expect("what can be encoded at all can be into memory")
 }
 
 /// The value that `bytes` are. Memory is bounded by their number.

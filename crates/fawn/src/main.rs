@@ -50,6 +50,10 @@ use clap::error::ErrorKind as UsageKind;
 use command::{Command, Fawn};
 use config::Refused;
 
+/// What goes through a cluster is a great many small allocations that one thread makes and ends.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Whether everything that the command was asked for is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {

@@ -8,6 +8,7 @@ use crate::message::Message;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::store::{Gate, RangeStore, Recovered};
+use fawn_ring::Secret;
 
 /// A log that is being made like the source's.
 #[derive(Debug)]
@@ -265,7 +266,8 @@ impl Replica {
         // Every member has it, synced; or, in a weak chain, this one has.
         self.commit(after.seq, answers, context);
         let (time, change) = (self.ahead.time, Change::Begin { after });
-        self.append(Entry { position, time, key: Vec::new(), change, asked: None }, context);
+        let begin = Entry { position, time, key: Vec::new(), change, asked: None };
+        self.append(begin, context);
         self.forget_overfull(context);
     }
 
@@ -287,8 +289,14 @@ impl Replica {
     }
 
     /// What a range begins with that comes of one that was split, or two that were merged.
-    pub(crate) fn inherited(me: Member, attempt: Attempt, range: RangeId, recovered: Recovered) -> Self {
-        let mut replica = Self::new(range, me, recovered);
+    pub(crate) fn inherited(
+        me: Member,
+        attempt: Attempt,
+        range: RangeId,
+        recovered: Recovered,
+        secret: &Secret,
+    ) -> Self {
+        let mut replica = Self::new(range, me, recovered, secret);
         replica.promised = attempt;
         replica
     }

@@ -8,6 +8,7 @@ use crate::message::Message;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::store::RangeStore;
+use std::sync::Arc;
 
 impl Active {
     pub(super) fn predecessor(&self) -> Option<Member> {
@@ -46,7 +47,7 @@ impl Replica {
         from: Address,
         epoch: Epoch,
         to: Incarnation,
-        entries: Vec<Entry>,
+        entries: Vec<Arc<Entry>>,
         mark: Seq,
         context: &mut Context<'_, S>,
     ) {
@@ -61,11 +62,11 @@ impl Replica {
             }
             if planted(Bug::NoSequenceCheck) && entry.position.seq > self.last().seq.next() {
                 let position = Position { seq: self.last().seq.next(), ..entry.position };
-                self.append(Entry { position, ..entry }, context);
+                self.append(Entry { position, ..(*entry).clone() }, context);
             } else if entry.follows(self.last()) || (planted(Bug::FeedOfAnyEpoch) && entry.position > self.last()) {
                 self.append(entry, context);
             } else if let Some(pending) = self.pending(entry.position.seq) {
-                assert_eq!(*pending, entry, "a successor's log is a prefix of its predecessor's");
+                assert_eq!(*pending, *entry, "a successor's log is a prefix of its predecessor's");
             } else if entry.position > self.last() {
                 took(Path::FeedWithGap);
             }

@@ -6,7 +6,8 @@
 //! ([`Sessions::flushed`](crate::sessions::Sessions::flushed)).
 
 use super::replica::{Context, Phase, Replica};
-use crate::entry::{Asked, Change, Entry};
+use super::stretch::Logged;
+use crate::entry::{Asked, Change};
 use crate::ids::{Asker, RequestId, WedgeEpoch};
 use crate::message::Answer;
 use crate::operation::Outcome;
@@ -80,7 +81,7 @@ impl Replica {
 
     /// Takes in the keys that records of a flush are about which are not committed.
     fn under_way(&self, flush: RequestId, reached: &mut Steps<bool>) {
-        let is_of = |entry: &&Entry| entry.asked.as_ref().is_some_and(|asked| asked.id == flush);
+        let is_of = |entry: &&Logged| entry.asked.as_ref().is_some_and(|asked| asked.id == flush);
         for entry in self.suffix.iter().filter(is_of) {
             if let Change::Flush { keys, .. } = &entry.change {
                 for keys in keys {

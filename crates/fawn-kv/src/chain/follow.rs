@@ -8,8 +8,8 @@
 //! only from the very member that it began with; from any other, everything is copied.
 
 use super::replica::{Context, Phase, Replica, Timing};
-use super::stretch::batch;
-use crate::entry::{Change, Entry, Kept};
+use super::stretch::{Logged, batch};
+use crate::entry::{Change, Kept};
 use crate::ids::{Attempt, Consistency, Epoch, Member, Position, Seq};
 use crate::message::{Given, Message, Records};
 use crate::meta::Meta;
@@ -327,7 +327,7 @@ impl Replica {
     /// The newest epochs of the log, and where it ended that each goes on from; oldest first. Those that are not committed
     /// count: the chain is in force, and goes on from there.
     fn begins(&self) -> impl Iterator<Item = (Epoch, Position)> + Clone {
-        let began = |entry: &Entry| match entry.change {
+        let began = |entry: &Logged| match entry.change {
             Change::Begin { after } => Some((entry.position.epoch, after)),
             _ => None,
         };
@@ -371,7 +371,7 @@ impl Replica {
         if common >= last {
             return Some(Records { common, entries: Vec::new(), last });
         }
-        let rest = self.entries().skip_while(|entry| entry.position <= common);
+        let rest = self.logged().skip_while(|entry| entry.position <= common);
         let rest = rest.take_while(|entry| entry.position <= last);
         let entries = batch(rest, timing.batch, timing.batch_bytes);
         entries.first()?.follows(common).then_some(Records { common, entries, last })

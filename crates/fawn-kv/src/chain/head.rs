@@ -134,7 +134,8 @@ impl Replica {
         if active.queue.by_key.contains_key(&request.key) {
             return active.queue.push(request);
         }
-        if self.newest.contains_key(&request.key) && !planted(Bug::HeadReadsCommitted) {
+        let is_blind = !again && is_blind(&request.operation);
+        if (is_blind || self.newest.contains_key(&request.lies)) && !planted(Bug::HeadReadsCommitted) {
             return if again { self.resume(request, None, context) } else { self.evaluate(request, None, context) };
         }
         let ticket = context.tickets.1;
@@ -294,7 +295,7 @@ impl Replica {
         let was_given_up = self.meta.sessions.known(id) == Known::Answered;
         match self.answered(id, request.answered, context).filter(|_| !is_fenced && !was_given_up) {
             Some(Answer::Done { outcome, position, again, .. }) => {
-                let shown = self.shown_again(&request.key, outcome, position, kept);
+                let shown = self.shown_again(&request.lies, outcome, position, kept);
                 self.reply(asker, id, Answer::Done { outcome, position, again, shown }, context);
             }
             Some(answer) => self.reply(asker, id, answer, context),
@@ -303,14 +304,14 @@ impl Replica {
     }
 
     /// What a request has shown that the record at `position` carried out, as far as the key has not changed since.
-    fn shown_again(&self, key: &[u8], outcome: Outcome, position: Position, kept: Option<&Kept>) -> Option<Shown> {
+    fn shown_again(&self, lies: &Key, outcome: Outcome, position: Position, kept: Option<&Kept>) -> Option<Shown> {
         if !outcome.shows_item() {
             return None;
         }
         if matches!(outcome, Outcome::Hit(hit) if hit.created) {
             return Some(Shown { value: Vec::new(), flags: 0 });
         }
-        let is_as_it_was = |kept: &&Kept| !self.newest.contains_key(key) && kept.position <= position;
+        let is_as_it_was = |kept: &&Kept| !self.newest.contains_key(lies) && kept.position <= position;
         let kept = kept.filter(|kept| is_as_it_was(kept) || planted(Bug::RetryShowsNewest))?;
         took(Path::ShownAgain);
         kept.version.as_ref().map(Version::shown)
@@ -327,7 +328,7 @@ impl Replica {
         }
         let most_bytes = context.store.longest_record().saturating_sub(key.len()).min(MAX_VALUE_BYTES);
         let now = self.stamp(context);
-        let newest = self.newest.get(&key).filter(|_| !planted(Bug::HeadReadsCommitted));
+        let newest = self.newest.get(&lies).filter(|_| !planted(Bug::HeadReadsCommitted));
         let current = match newest.and_then(|seq| self.pending(*seq)) {
             Some(Entry { change: Change::Value(version), position, .. }) => Some((version, *position)),
             Some(_) => None,
@@ -379,7 +380,8 @@ impl Replica {
     ) -> Seq {
         let (epoch, seq): (Epoch, Seq) = (self.epoch(), self.last().seq.next());
         let time = self.stamp(context);
-        self.append(Entry { position: Position { epoch, seq }, time, key, change, asked }, context);
+        let entry = Entry { position: Position { epoch, seq }, time, key, change, asked };
+        self.append(entry, context);
         seq
     }
 
@@ -387,6 +389,11 @@ impl Replica {
     fn stamp<S: RangeStore>(&self, context: &Context<'_, S>) -> u32 {
         if planted(Bug::TimeGoesBack) { context.unix } else { self.ahead.time.max(context.unix) }
     }
+}
+
+/// Whether the operation is carried out without a look at what is there.
+fn is_blind(operation: &[u8]) -> bool {
+    postcard::from_bytes::<Operation<'_>>(operation).is_ok_and(|operation| !operation.needs_current())
 }
 
 fn item(version: &Version, position: Position) -> Item<'_> {

@@ -5,7 +5,7 @@ use super::fence::Fences;
 use super::follow::{CopyPart, Copying, Learning, Reading, Wanted};
 use super::head::Queue;
 use super::pace::Pace;
-use super::stretch::Stretch;
+use super::stretch::{Logged, Stretch};
 use super::tail::Gets;
 use super::unsynced::Unsynced;
 use crate::entry::{Asked, Change, Entry};
@@ -16,8 +16,9 @@ use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::sessions::{Bounds, Sessions};
 use crate::store::{RangeStore, Recovered, Ticket};
-use fawn_ring::{Interval, Secret};
+use fawn_ring::{Interval, Key, Secret};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How long things may take, in microseconds, and how much is kept.
 #[derive(Clone, Copy, Debug)]
@@ -241,8 +242,8 @@ pub struct Replica {
     pub(super) suffix: Stretch,
     /// What is there as of the end of the log.
     pub(super) ahead: Alive,
-    /// The newest record of each key in the suffix.
-    pub(super) newest: BTreeMap<Vec<u8>, Seq>,
+    /// The newest record of each key in the suffix, by where it lies.
+    pub(super) newest: BTreeMap<Key, Seq>,
     /// The requests that the suffix answers, and the last record of each.
     pub(super) asked: BTreeMap<RequestId, Seq>,
     /// Records that are not durable yet.
@@ -252,7 +253,7 @@ pub struct Replica {
 
 impl Replica {
     /// The part of `me` in `range`, with what its store has of it.
-    pub fn new(range: RangeId, me: Member, recovered: Recovered) -> Self {
+    pub fn new(range: RangeId, me: Member, recovered: Recovered, secret: &Secret) -> Self {
         let Recovered { keys, held, meta, entries } = recovered;
         let forgets = planted(Bug::RestartForgets);
         let (held, mut meta) = if forgets { (None, Meta::default()) } else { (held, meta) };
@@ -283,16 +284,22 @@ impl Replica {
             synced: Seq(0),
         };
         for entry in entries.into_iter().filter(|_| !forgets) {
-            replica.note(entry);
+            replica.note(Logged::new(Arc::new(entry), secret));
         }
         replica.synced = replica.last().seq;
         replica
     }
 
     /// A part in a range of which nothing is here.
-    pub(crate) fn empty<S: RangeStore>(range: RangeId, keys: Interval, me: Member, store: &mut S) -> Self {
+    pub(crate) fn empty<S: RangeStore>(
+        range: RangeId,
+        keys: Interval,
+        me: Member,
+        (store, secret): (&mut S, &Secret),
+    ) -> Self {
         store.create(range, keys);
-        Self::new(range, me, Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() })
+        let recovered = Recovered { keys, held: None, meta: Meta::default(), entries: Vec::new() };
+        Self::new(range, me, recovered, secret)
     }
 
     /// The life that it was part of is over.
@@ -355,6 +362,10 @@ impl Replica {
 
     /// Records that are in memory: the newest committed ones, then what follows.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.logged().map(|logged| &**logged)
+    }
+
+    pub(super) fn logged(&self) -> impl DoubleEndedIterator<Item = &Logged> {
         self.history.iter().chain(&self.suffix)
     }
 
@@ -383,21 +394,22 @@ impl Replica {
     }
 
     /// Appends a record to the log.
-    pub(super) fn append<S: RangeStore>(&mut self, entry: Entry, context: &mut Context<'_, S>) {
+    pub(super) fn append<S: RangeStore>(&mut self, entry: impl Into<Arc<Entry>>, context: &mut Context<'_, S>) {
+        let entry = entry.into();
         let gate = context.store.append(self.range, &entry);
         self.unsynced.push(gate, entry.position.seq, entry.bytes());
-        self.note(entry);
+        self.note(Logged::new(entry, context.secret));
     }
 
-    fn note(&mut self, entry: Entry) {
+    fn note(&mut self, entry: Logged) {
         let loose = planted(Bug::NoSequenceCheck) || planted(Bug::NoTruncation) || planted(Bug::FeedOfAnyEpoch);
         assert!(entry.follows(self.last()) || loose, "a log has no gaps: {entry:?} after {:?}", self.last());
         if !entry.key.is_empty() {
-            self.newest.insert(entry.key.clone(), entry.position.seq);
+            self.newest.insert(entry.lies, entry.position.seq);
         }
         self.ahead.apply(&entry);
-        if let Some(Asked { id, .. }) = entry.asked {
-            let before = self.asked.insert(id, entry.position.seq);
+        if let Some(Asked { id, .. }) = &entry.asked {
+            let before = self.asked.insert(*id, entry.position.seq);
             // Of one flush there is a record for each stretch of keys that it came by.
             let may_double = matches!(entry.change, Change::Flush { .. }) || crate::sessions::may_double();
             assert!(before.is_none() || may_double, "a request about a key is in the log once");
@@ -408,7 +420,7 @@ impl Replica {
     /// The record with this number, if it is not committed.
     pub(super) fn pending(&self, seq: Seq) -> Option<&Entry> {
         let at = self.suffix.binary_search_by_key(&seq, |entry| entry.position.seq).ok()?;
-        self.suffix.get(at)
+        self.suffix.get(at).map(|logged| &**logged)
     }
 
     /// Whether the head takes no request before some are committed, or durable.
@@ -462,7 +474,7 @@ impl Replica {
                 self.asked.insert(asked.id, entry.position.seq);
             }
             if !entry.key.is_empty() {
-                self.newest.insert(entry.key.clone(), entry.position.seq);
+                self.newest.insert(entry.lies, entry.position.seq);
             }
         }
     }
@@ -470,24 +482,24 @@ impl Replica {
     /// Commits up to `to`; `answers`: and tells the clients.
     pub(super) fn commit<S: RangeStore>(&mut self, to: Seq, answers: bool, context: &mut Context<'_, S>) {
         while let Some(entry) = self.suffix.pop_front_if(|entry| entry.position.seq <= to) {
-            let Entry { position, .. } = entry;
+            let position = entry.position;
             self.meta.commit(&entry);
-            context.store.commit(self.range, &entry);
-            if self.newest.get(&entry.key) == Some(&position.seq) {
-                self.newest.remove(&entry.key);
+            context.store.commit(self.range, &entry.entry, &entry.lies);
+            if self.newest.get(&entry.lies) == Some(&position.seq) {
+                self.newest.remove(&entry.lies);
             }
-            if let Change::Fence { keys, epoch, front } = entry.change
+            if let Change::Fence { keys, epoch, front } = &entry.change
                 && answers
             {
-                let range = self.range;
-                context.out.push((front, Message::FenceHolds { range, keys, epoch }));
+                let (range, keys, epoch) = (self.range, *keys, *epoch);
+                context.out.push((*front, Message::FenceHolds { range, keys, epoch }));
             }
-            if let Some(Asked { id, asker, outcome, .. }) = entry.asked {
+            if let Some(&Asked { id, asker, outcome, .. }) = entry.asked.as_ref() {
                 if self.asked.get(&id) == Some(&position.seq) {
                     self.asked.remove(&id);
                 }
                 if answers {
-                    let until = self.meta.alive.flush_due(|| context.secret.position(&entry.key));
+                    let until = self.meta.alive.flush_due(|| entry.lies);
                     let answer = Answer::Done { outcome, position, again: false, shown: entry.shown() };
                     context.reply_until(asker, id, answer, until);
                 }
@@ -528,8 +540,15 @@ impl Replica {
         self.unsynced.push(gate, self.meta.committed.seq, 0);
     }
 
-    /// A message from `from`.
-    pub fn receive<S: RangeStore>(&mut self, from: Address, message: Message, context: &mut Context<'_, S>) {
+    /// A message from `from`, and no other with it.
+    #[cfg(test)]
+    pub(super) fn receive<S: RangeStore>(&mut self, from: Address, message: Message, context: &mut Context<'_, S>) {
+        self.take(from, message, context);
+        self.progress(context);
+    }
+
+    /// A message from `from`; [`progress`](Self::progress) goes on with what came of it.
+    pub fn take<S: RangeStore>(&mut self, from: Address, message: Message, context: &mut Context<'_, S>) {
         match message {
             Message::Request { id, answered, asker, wedge, epoch, key, operation, .. } => {
                 let lies = context.secret.position(&key);
@@ -570,7 +589,6 @@ impl Replica {
             Message::Equalise { attempt, source, last, .. } => self.equalise(attempt, source, last, context),
             _ => {}
         }
-        self.progress(context);
     }
 
     /// Time has passed, or writes have become durable.
@@ -582,7 +600,7 @@ impl Replica {
     }
 
     /// Goes on with whatever can go on.
-    pub(super) fn progress<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+    pub fn progress<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         self.learn_synced(context);
         match &self.phase {
             Phase::Active(_) => {

@@ -1,14 +1,38 @@
 //! A stretch of a log in memory, which knows how many bytes it holds.
 
 use crate::entry::Entry;
+use fawn_ring::{Key, Secret};
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 use std::ops::Deref;
+use std::sync::Arc;
+
+/// A record, and where its key lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Logged {
+    pub(super) entry: Arc<Entry>,
+    pub(super) lies: Key,
+}
+
+impl Logged {
+    pub(super) fn new(entry: Arc<Entry>, secret: &Secret) -> Self {
+        let lies = if entry.key.is_empty() { Key::MIN } else { secret.position(&entry.key) };
+        Self { entry, lies }
+    }
+}
+
+impl Deref for Logged {
+    type Target = Entry;
+
+    fn deref(&self) -> &Entry {
+        &self.entry
+    }
+}
 
 /// Records without gaps, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Stretch {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<Logged>,
     bytes: usize,
 }
 
@@ -18,18 +42,18 @@ impl Stretch {
         self.bytes
     }
 
-    pub(super) fn push_back(&mut self, entry: Entry) {
+    pub(super) fn push_back(&mut self, entry: Logged) {
         self.bytes += entry.bytes();
         self.entries.push_back(entry);
     }
 
-    pub(super) fn pop_front_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<Entry> {
+    pub(super) fn pop_front_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<Logged> {
         let entry = self.entries.pop_front_if(|entry| goes(entry))?;
         self.bytes -= entry.bytes();
         Some(entry)
     }
 
-    pub(super) fn pop_back_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<Entry> {
+    pub(super) fn pop_back_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<Logged> {
         let entry = self.entries.pop_back_if(|entry| goes(entry))?;
         self.bytes -= entry.bytes();
         Some(entry)
@@ -41,31 +65,31 @@ impl Stretch {
 }
 
 impl Deref for Stretch {
-    type Target = VecDeque<Entry>;
+    type Target = VecDeque<Logged>;
 
-    fn deref(&self) -> &VecDeque<Entry> {
+    fn deref(&self) -> &VecDeque<Logged> {
         &self.entries
     }
 }
 
 impl<'a> IntoIterator for &'a Stretch {
-    type Item = &'a Entry;
-    type IntoIter = Iter<'a, Entry>;
+    type Item = &'a Logged;
+    type IntoIter = Iter<'a, Logged>;
 
-    fn into_iter(self) -> Iter<'a, Entry> {
+    fn into_iter(self) -> Iter<'a, Logged> {
         self.entries.iter()
     }
 }
 
-/// Copies of the first of some records: so many at most, and no more bytes than that, but for the first.
-pub(super) fn batch<'a>(records: impl Iterator<Item = &'a Entry>, most: usize, most_bytes: usize) -> Vec<Entry> {
+/// The first of some records: so many at most, and no more bytes than that, but for the first.
+pub(super) fn batch<'a>(records: impl Iterator<Item = &'a Logged>, most: usize, most_bytes: usize) -> Vec<Arc<Entry>> {
     let mut bytes = 0;
-    let fits = |entry: &&Entry| {
+    let fits = |entry: &&Logged| {
         let is_first = bytes == 0;
         bytes += entry.bytes();
         is_first || bytes <= most_bytes
     };
-    records.take(most).take_while(fits).cloned().collect()
+    records.take(most).take_while(fits).map(|logged| Arc::clone(&logged.entry)).collect()
 }
 
 #[cfg(test)]
@@ -74,9 +98,10 @@ mod tests {
     use crate::entry::Change;
     use crate::ids::{Epoch, Position, Seq};
 
-    fn entry(seq: u64, key_bytes: usize) -> Entry {
+    fn entry(seq: u64, key_bytes: usize) -> Logged {
         let position = Position { epoch: Epoch(1), seq: Seq(seq) };
-        Entry { position, time: 1, key: vec![b'k'; key_bytes], change: Change::Delete, asked: None }
+        let entry = Entry { position, time: 1, key: vec![b'k'; key_bytes], change: Change::Delete, asked: None };
+        Logged::new(Arc::new(entry), &Secret([1; 32]))
     }
 
     #[test]
@@ -88,14 +113,14 @@ mod tests {
         stretch.pop_front_if(|entry| entry.position.seq == Seq(1)).unwrap();
         stretch.pop_back_if(|entry| entry.position.seq == Seq(9)).unwrap();
         assert!(stretch.pop_back_if(|_| false).is_none());
-        assert_eq!(stretch.bytes(), stretch.iter().map(Entry::bytes).sum());
+        assert_eq!(stretch.bytes(), stretch.iter().map(|entry| entry.bytes()).sum());
         stretch.clear();
         assert_eq!((stretch.bytes(), stretch.len()), (0, 0));
     }
 
     #[test]
     fn a_batch_ends_with_its_bytes_but_takes_one_record_however_large() {
-        let records: Vec<Entry> = (1..=5).map(|seq| entry(seq, 1000)).collect();
+        let records: Vec<Logged> = (1..=5).map(|seq| entry(seq, 1000)).collect();
         let two = 2 * records[0].bytes();
         assert_eq!(batch(records.iter(), 9, two).len(), 2);
         assert_eq!(batch(records.iter(), 9, two - 1).len(), 1);

@@ -89,7 +89,7 @@ impl Replica {
             self.get_at_tail(get, leased || planted(Bug::NoLeaseCheck), context);
         } else if !active.chain.rules.spread_reads {
             answer(get, Answer::NotMine, context);
-        } else if self.is_clean(&get.key) && (leased || planted(Bug::SpreadWithoutLease)) {
+        } else if self.is_clean(&get.lies) && (leased || planted(Bug::SpreadWithoutLease)) {
             // Whatever is committed anywhere is in this log: without a record of the key that may not be, the newest
             // version here is the newest there is.
             took(Path::SpreadClean);
@@ -116,9 +116,9 @@ impl Replica {
     }
 
     /// Whether no record of the key, or of all keys, is under way.
-    fn is_clean(&self, key: &[u8]) -> bool {
+    fn is_clean(&self, lies: &Key) -> bool {
         let flushes = !self.ahead.is_flushed_as(&self.meta.alive);
-        (!self.newest.contains_key(key) || planted(Bug::SpreadDirty)) && !flushes
+        (!self.newest.contains_key(lies) || planted(Bug::SpreadDirty)) && !flushes
     }
 
     /// The tail decides what this member cannot.

@@ -29,7 +29,7 @@ fn learn(replica: &mut Replica, over: Attempt) {
 fn news_of_a_chain_that_was_left_since_does_not_make_a_learner_a_member() {
     let begin = Entry { position: at(6), time: 1, key: Vec::new(), change: Change::Nothing, asked: None };
     // Its log was made level for attempt 1; that chain it never heard of, and now it follows the one after.
-    let mut replica = Replica::new(RangeId(0), ME, recovered(meta(5), vec![begin]));
+    let mut replica = Replica::new(RangeId(0), ME, recovered(meta(5), vec![begin]), &fawn_ring::Secret([1; 32]));
     learn(&mut replica, Attempt(2));
     let late = Chain {
         epoch: Epoch(2),
@@ -73,7 +73,7 @@ fn took(
 
 #[test]
 fn a_part_that_was_read_before_the_copy_began_is_not_taken() {
-    let mut replica = Replica::new(RangeId(0), ME, recovered(Meta::default(), Vec::new()));
+    let mut replica = Replica::new(RangeId(0), ME, recovered(Meta::default(), Vec::new()), &fawn_ring::Secret([1; 32]));
     learn(&mut replica, Attempt(2));
     step(&mut replica, |replica, context| {
         let records = crate::message::Given::Another;
@@ -113,7 +113,12 @@ fn nothing(position: Position) -> Entry {
 fn a_log_that_is_cut_off_to_be_copied_is_level_as_of_no_attempt() {
     // Records 6 and 7 are acknowledged, by a chain whose last attempt was 1; the source knows no more how far this log is like
     // its own.
-    let mut replica = Replica::new(RangeId(0), ME, recovered(meta(5), vec![nothing(at(6)), nothing(at(7))]));
+    let mut replica = Replica::new(
+        RangeId(0),
+        ME,
+        recovered(meta(5), vec![nothing(at(6)), nothing(at(7))]),
+        &fawn_ring::Secret([1; 32]),
+    );
     obey(&mut replica, [seal(Attempt(2)), equalise(Attempt(2), Some(SOURCE), at(9))]);
     let (range, to, from, attempt) = (RangeId(0), ME.incarnation, SOURCE, Some(Attempt(2)));
     let too_old = Message::Fetched { range, attempt, to, from, records: Given::TooOld };
@@ -127,7 +132,7 @@ fn where_an_epoch_ended_is_known_from_the_beginning_of_the_next() {
     // The source has restarted: of epoch 3 it has nothing in memory, but it has begun epoch 4 after record 7.
     let begin = Position { epoch: Epoch(4), seq: Seq(8) };
     let first = Entry { change: Change::Begin { after: at(7) }, ..nothing(begin) };
-    let mut source = Replica::new(RangeId(0), ME, recovered(meta(7), vec![first]));
+    let mut source = Replica::new(RangeId(0), ME, recovered(meta(7), vec![first]), &fawn_ring::Secret([1; 32]));
     obey(&mut source, [seal(Attempt(2))]);
     let (range, learner, attempt) = (RangeId(0), SOURCE, Some(Attempt(2)));
     let fetch = Message::Fetch { range, attempt, learner, committed: at(5), ends: vec![at(7)] };
@@ -147,7 +152,7 @@ fn whoever_has_what_was_lost_before_an_epoch_copies_anew_though_its_beginning_is
     for epoch in [4, 9] {
         let begin = Position { epoch: Epoch(epoch), seq: Seq(520) };
         let first = Entry { change: Change::Begin { after: at(7) }, ..nothing(begin) };
-        let mut source = Replica::new(RangeId(0), ME, recovered(meta(7), vec![first]));
+        let mut source = Replica::new(RangeId(0), ME, recovered(meta(7), vec![first]), &fawn_ring::Secret([1; 32]));
         obey(&mut source, [seal(Attempt(2))]);
         let (range, learner, attempt) = (RangeId(0), SOURCE, Some(Attempt(2)));
         let mut refuses = |seq| {
@@ -175,7 +180,8 @@ fn whoever_has_what_was_lost_before_an_epoch_copies_anew_though_its_beginning_is
 
 #[test]
 fn a_range_that_holds_something_is_not_begun_anew() {
-    let mut replica = Replica::new(RangeId(0), ME, recovered(meta(5), vec![nothing(at(6))]));
+    let mut replica =
+        Replica::new(RangeId(0), ME, recovered(meta(5), vec![nothing(at(6))]), &fawn_ring::Secret([1; 32]));
     // Managers that have lost their log number ranges and attempts from the first on.
     let sent = obey(&mut replica, [seal(Attempt(2)), equalise(Attempt(2), None, Position::default())]);
     assert_eq!(replica.last(), at(6));

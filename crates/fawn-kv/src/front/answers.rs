@@ -61,8 +61,8 @@ impl Front {
     pub(super) fn end_unknown(&mut self, tag: u64, answer: &Answer, out: &mut Vec<(Address, Message)>) {
         let flight = self.flights.get(tag).expect("what ends is in flight");
         if !flight.is_get() {
-            let (place, key) = (flight.place, flight.key.clone());
-            self.spoil(&place, &key);
+            let place = flight.place;
+            self.spoil(&place);
         }
         self.end(tag, answer, out);
     }
@@ -81,14 +81,16 @@ impl Front {
         let flight = self.flights.get(tag).expect("what is answered is in flight");
         let (place, key) = (flight.place, flight.key.clone());
         let Work::Write { operation, .. } = &flight.work else { unreachable!("a get is not carried out") };
-        let made = made(operation, outcome, now.unix);
+        // What is written takes the place of what is cached, or asked for meanwhile. Else nobody is known to want it.
+        let cached = self.cache.age(&place, &key).is_some() || self.flights.is_shared(&place);
+        let made = made(operation, outcome, now.unix, cached);
         if matches!(made, Made::Something) {
             // It shows something of the key as of `position`, but not what is there.
-            return self.spoil(&place, &key);
+            return self.spoil(&place);
         }
         let gone = matches!(made, Made::Nothing);
         let newest = self.see(&place, &key, (position, gone));
-        if !again || planted(Bug::RetryFills) {
+        if cached && (!again || planted(Bug::RetryFills)) {
             let version = if let Made::Version(version) = made { Some(version) } else { None };
             self.fill(tag, place, (Kept { key, position, version }, until), newest, now.us);
         }
@@ -97,8 +99,8 @@ impl Front {
     /// A version of a key was seen: what is older goes. Returns the newest that was seen before, while anything of the
     /// key was in flight.
     fn see(&mut self, place: &Key, key: &[u8], age: Age) -> Age {
-        let newest = self.flights.newest(key);
-        self.flights.seen(key, age);
+        let newest = self.flights.newest(place);
+        self.flights.seen(place, age);
         if self.cache.age(place, key).is_some_and(|cached| cached < age) {
             self.cache.remove(place);
         }
@@ -106,9 +108,9 @@ impl Front {
     }
 
     /// Something of a key was seen, or happened to it, that does not say what is there now.
-    fn spoil(&mut self, place: &Key, key: &[u8]) {
+    fn spoil(&mut self, place: &Key) {
         self.cache.remove(place);
-        self.flights.spoil(key);
+        self.flights.spoil(place);
     }
 
     /// The answer of a request as the newest version of its key, if it is, to be shown before the Unix second `until`.
@@ -171,8 +173,8 @@ enum Made {
     Nothing,
 }
 
-/// What an operation has made.
-fn made(operation: &[u8], outcome: Outcome, unix: u32) -> Made {
+/// What an operation has made; without `with_value` its value is left empty.
+fn made(operation: &[u8], outcome: Outcome, unix: u32, with_value: bool) -> Made {
     let Ok(operation) = postcard::from_bytes::<Operation<'_>>(operation) else { return Made::Something };
     match (operation, outcome) {
         // Whether it has expired already is for the range's time to say.
@@ -184,7 +186,8 @@ fn made(operation: &[u8], outcome: Outcome, unix: u32) -> Made {
                 return Made::Something;
             };
             let NewValue::Given(value) = value else { return Made::Something };
-            Made::Version(Version { value: value.to_vec(), flags, expiry, stale, won, client_cas })
+            let value = if with_value { value.to_vec() } else { Vec::new() };
+            Made::Version(Version { value, flags, expiry, stale, won, client_cas })
         }
         (Operation::Delete(delete), Outcome::Deleted) if !delete.invalidate && !delete.drop_value => Made::Nothing,
         _ => Made::Something,

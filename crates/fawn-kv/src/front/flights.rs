@@ -1,4 +1,4 @@
-//! What a front-end has asked for and has not been answered, by its tag and by its key.
+//! What a front-end has asked for and has not been answered, by its tag and by where its key lies.
 //!
 //! While anything of a key is in flight, the newest version of it that was seen is kept, so that no older answer, which
 //! may come late, is taken for the newest.
@@ -162,7 +162,7 @@ impl Flight {
     /// Bytes that it holds, about.
     fn bytes(&self) -> usize {
         let operation = if let Work::Write { operation, .. } = &self.work { operation.len() } else { 0 };
-        size_of::<Self>() + 2 * self.key.len() + operation
+        size_of::<Self>() + self.key.len() + operation
     }
 }
 
@@ -176,7 +176,7 @@ struct OfKey {
 #[derive(Debug, Default)]
 pub(super) struct Flights {
     by_tag: BTreeMap<u64, Flight>,
-    by_key: BTreeMap<Vec<u8>, OfKey>,
+    by_key: BTreeMap<Key, OfKey>,
     /// Those that write.
     by_id: BTreeMap<RequestId, u64>,
     bytes: usize,
@@ -210,7 +210,7 @@ impl Flights {
 
     /// Begins a request; `cached` is the version of its key that is in the cache.
     pub(super) fn insert(&mut self, tag: u64, flight: Flight, cached: Option<Age>) {
-        let of_key = self.by_key.entry(flight.key.clone()).or_default();
+        let of_key = self.by_key.entry(flight.place).or_default();
         of_key.tags.push(tag);
         of_key.newest = of_key.newest.max(cached.unwrap_or_default());
         if !flight.is_get() {
@@ -224,10 +224,10 @@ impl Flights {
     /// Ends a request, answered or not.
     pub(super) fn remove(&mut self, tag: u64) -> Option<Flight> {
         let flight = self.by_tag.remove(&tag)?;
-        let of_key = self.by_key.get_mut(&flight.key).expect("a key with a flight is known");
+        let of_key = self.by_key.get_mut(&flight.place).expect("a key with a flight is known");
         of_key.tags.retain(|other| *other != tag);
         if of_key.tags.is_empty() {
-            self.by_key.remove(&flight.key);
+            self.by_key.remove(&flight.place);
         }
         if !flight.is_get() {
             self.by_id.remove(&flight.id);
@@ -240,7 +240,7 @@ impl Flights {
     pub(super) fn sent(&mut self, tag: u64, epoch: WedgeEpoch) {
         let flight = self.by_tag.get_mut(&tag).expect("what is sent is in flight");
         if flight.sent_us.is_none() {
-            flight.newest = self.by_key[&flight.key].newest;
+            flight.newest = self.by_key[&flight.place].newest;
         } else if flight.epoch != Some(epoch) {
             // An answer to an earlier try, from before, may still come.
             flight.fills = false;
@@ -249,20 +249,25 @@ impl Flights {
     }
 
     /// The newest version that was seen of a key, while anything of it is in flight.
-    pub(super) fn newest(&self, key: &[u8]) -> Age {
-        self.by_key.get(key).map_or_else(Age::default, |of_key| of_key.newest)
+    pub(super) fn newest(&self, place: &Key) -> Age {
+        self.by_key.get(place).map_or_else(Age::default, |of_key| of_key.newest)
+    }
+
+    /// Whether more than one request for a key is in flight.
+    pub(super) fn is_shared(&self, place: &Key) -> bool {
+        self.by_key.get(place).is_some_and(|of_key| of_key.tags.len() > 1)
     }
 
     /// A version was seen.
-    pub(super) fn seen(&mut self, key: &[u8], age: Age) {
-        if let Some(of_key) = self.by_key.get_mut(key) {
+    pub(super) fn seen(&mut self, place: &Key, age: Age) {
+        if let Some(of_key) = self.by_key.get_mut(place) {
             of_key.newest = of_key.newest.max(age);
         }
     }
 
     /// Something was seen of a key, nobody knows of which version: no answer that is under way is known to be the newest.
-    pub(super) fn spoil(&mut self, key: &[u8]) {
-        for tag in self.by_key.get(key).into_iter().flat_map(|of_key| &of_key.tags) {
+    pub(super) fn spoil(&mut self, place: &Key) {
+        for tag in self.by_key.get(place).into_iter().flat_map(|of_key| &of_key.tags) {
             let flight = self.by_tag.get_mut(tag).expect("the tags of a key are in flight");
             flight.fills = false;
         }
@@ -277,8 +282,8 @@ impl Flights {
 
     /// A get of the key in flight whose answer will do for another that begins now: asked of the chain in this epoch, and
     /// with nothing newer seen since. `old`: with anything.
-    pub(super) fn joinable(&mut self, key: &[u8], epoch: WedgeEpoch, old: bool) -> Option<&mut Flight> {
-        let of_key = self.by_key.get(key)?;
+    pub(super) fn joinable(&mut self, place: &Key, epoch: WedgeEpoch, old: bool) -> Option<&mut Flight> {
+        let of_key = self.by_key.get(place)?;
         let fits = |flight: &Flight| {
             flight.is_get() && flight.epoch == Some(epoch) && (old || (flight.fills && flight.newest == of_key.newest))
         };

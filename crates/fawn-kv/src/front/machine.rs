@@ -258,7 +258,7 @@ impl Front {
             if let Some(kept) = self.hit(&place, &ask.key, now) {
                 return self.deliver(waiter, Answer::Found(Some(kept)), out);
             }
-            match self.join(&place, &ask.key, waiter, now.us) {
+            match self.join(&place, waiter, now.us) {
                 Joined::No => {}
                 Joined::Yes => return,
                 Joined::Full => return self.refuse(waiter, out),
@@ -325,10 +325,10 @@ impl Front {
     }
 
     /// Waits with a get that is under way, if its answer will do.
-    fn join(&mut self, place: &Key, key: &[u8], waiter: Waiter, now_us: u64) -> Joined {
+    fn join(&mut self, place: &Key, waiter: Waiter, now_us: u64) -> Joined {
         let Some(own) = self.own_at(place).filter(|own| own.has_lease(now_us)) else { return Joined::No };
         let epoch = own.epoch;
-        let Some(flight) = self.flights.joinable(key, epoch, planted(Bug::JoinOfOldMiss)) else { return Joined::No };
+        let Some(flight) = self.flights.joinable(place, epoch, planted(Bug::JoinOfOldMiss)) else { return Joined::No };
         if flight.waiters.len() >= self.limits.waiters {
             return Joined::Full;
         }

@@ -219,12 +219,22 @@ fn the_cache_answers_under_a_lease_and_the_chain_without_one() {
 }
 
 #[test]
+fn what_is_written_and_was_not_asked_for_is_not_cached() {
+    let mut bench = Bench::serving();
+    let set = bench.set("k", "v");
+    bench.stored(&set, 6, false);
+    assert_eq!(bench.cached("k"), None);
+}
+
+#[test]
 fn that_a_key_is_not_there_is_cached_too() {
     let mut bench = Bench::serving();
     let miss = bench.miss("k");
     bench.reply(&miss, Answer::Found(None));
     assert!(matches!(bench.cached("k"), Some(Answer::Found(Some(Kept { version: None, .. })))));
     let deletes = Operation::Delete(Delete::default());
+    let miss = bench.miss("j");
+    bench.reply(&miss, found("j", "v", 6));
     let sent = asked(&bench.ask("j", Some(&deletes)));
     bench.reply(&sent, Answer::Done { outcome: Outcome::Deleted, position: at(7), again: false, shown: None });
     assert!(matches!(bench.cached("j"), Some(Answer::Found(Some(Kept { version: None, .. })))));

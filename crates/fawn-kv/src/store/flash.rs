@@ -28,9 +28,13 @@ use super::{Gate, Lookup, Part, Plain, RangeStore, Recovered, Scan, Ticket};
 use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::meta::Meta;
+use std::sync::Arc;
 
 /// Bytes of records in a part of a copy, at most, but for the last of them.
 const PART_BYTES: usize = 256 << 10;
+
+/// Bytes that are kept for the next write, at most.
+const KEEP_BYTES: usize = 64 << 10;
 
 /// What is found of a node's store when it is opened.
 pub struct Opened {
@@ -56,6 +60,8 @@ pub struct FlashStore {
     times: (Gate, BTreeMap<RangeId, u32>),
     /// Writes that are carried out and not in the log yet: range instance and bytes.
     waiting: VecDeque<(u64, Vec<u8>)>,
+    /// Room for the bytes of the next.
+    scratch: Vec<u8>,
     /// Writes so far.
     pub(super) written: Gate,
     /// Writes in the log that are not durable yet: how many there were so far, and the log's gate.
@@ -105,6 +111,7 @@ impl FlashStore {
             images,
             plain: None,
             waiting: VecDeque::new(),
+            scratch: Vec::new(),
             times: (Gate(0), BTreeMap::new()),
             written: Gate(0),
             logged: VecDeque::new(),
@@ -218,7 +225,9 @@ impl FlashStore {
     /// Logs and carries out a write.
     fn write(&mut self, range: RangeId, write: Write<'_>) -> Gate {
         self.written.0 += 1;
-        self.waiting.push_back((instance_of(range), write.encode(self.images.committed(range))));
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        self.waiting.push_back((instance_of(range), write.encode_into(scratch, self.images.committed(range))));
         // Not before it is carried out: a checkpoint behind it holds it.
         self.drain();
         let applied = self.images.apply(&mut self.store, range, write);
@@ -245,7 +254,10 @@ impl FlashStore {
             let reserve = self.images.checkpoint_bytes() + bytes.len() + size_of::<Entry>();
             match self.store.log_range(*instance, bytes, reserve) {
                 Ok(gate) => {
-                    self.waiting.pop_front();
+                    let (_, bytes) = self.waiting.pop_front().expect("it was just there");
+                    if bytes.capacity() <= KEEP_BYTES {
+                        self.scratch = bytes;
+                    }
                     self.logged.push_back((Gate(self.written.0 - self.waiting.len() as u64), gate));
                 }
                 Err(Refusal::Busy | Refusal::NoSpace) if self.failed.is_none() => {
@@ -324,8 +336,8 @@ impl RangeStore for FlashStore {
         self.write(range, Write::Create(keys))
     }
 
-    fn append(&mut self, range: RangeId, entry: &Entry) -> Gate {
-        self.write(range, Write::Append(Cow::Borrowed(entry)))
+    fn append(&mut self, range: RangeId, entry: &Arc<Entry>) -> Gate {
+        self.write(range, Write::Append(Arc::clone(entry)))
     }
 
     fn truncate(&mut self, range: RangeId, to: Position) -> Gate {
@@ -359,7 +371,7 @@ impl RangeStore for FlashStore {
         self.write(range, Write::InstallEnd(Cow::Borrowed(meta), forgotten))
     }
 
-    fn commit(&mut self, range: RangeId, entry: &Entry) {
+    fn commit(&mut self, range: RangeId, entry: &Entry, lies: &Key) {
         let Some(image) = self.images.ranges.get(&range) else { return };
         let next = image.next().map(|next| next.position);
         assert_eq!(next, Some(entry.position), "the first record that is not committed is committed next");
@@ -368,7 +380,7 @@ impl RangeStore for FlashStore {
             self.checkpoint();
         }
         if let Some(image) = self.images.ranges.get_mut(&range) {
-            let committed = image.commit(&mut self.store);
+            let committed = image.commit(&mut self.store, Some(lies));
             self.note(committed);
         }
     }

@@ -1,10 +1,10 @@
 //! The ranges of a store, as their writes made them: the same when the writes come from the protocol and when they come
 //! back from the log.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
-use fawn_ring::Interval;
+use fawn_ring::{Interval, Key};
 use fawn_store::record::Record;
 use fawn_store::{Refusal, Store};
 
@@ -34,7 +34,7 @@ pub(super) struct Image {
     /// Bytes of `meta` in a checkpoint, at most.
     meta_bytes: usize,
     /// What follows `meta.committed` in the log.
-    suffix: VecDeque<Entry>,
+    suffix: VecDeque<Arc<Entry>>,
     suffix_bytes: usize,
     /// The open segment that holds records of the range, by its age, and the place of the first of them.
     opened: (u64, Position),
@@ -53,7 +53,7 @@ impl Image {
             meta_bytes: bytes_of(&state.meta),
             meta: state.meta,
             suffix_bytes: state.entries.iter().map(Entry::bytes).sum(),
-            suffix: state.entries.into(),
+            suffix: state.entries.into_iter().map(Arc::new).collect(),
             // What was there before may be.
             opened: (store.open_age(), Position::default()),
         }
@@ -65,7 +65,7 @@ impl Image {
             keys: self.keys,
             held: self.held,
             meta: self.meta.clone(),
-            entries: self.suffix.iter().cloned().collect(),
+            entries: self.suffix.iter().map(|entry| (**entry).clone()).collect(),
         }
     }
 
@@ -86,18 +86,18 @@ impl Image {
 
     /// The next record to be committed.
     pub(super) fn next(&self) -> Option<&Entry> {
-        self.suffix.front()
+        self.suffix.front().map(|entry| &**entry)
     }
 
     fn last(&self) -> Position {
         self.suffix.back().map_or(self.meta.committed, |entry| entry.position)
     }
 
-    fn append(&mut self, entry: Cow<'_, Entry>) {
+    fn append(&mut self, entry: Arc<Entry>) {
         // After a checkpoint that a write overtook, the log has it once more.
         if entry.position > self.last() {
             self.suffix_bytes += entry.bytes();
-            self.suffix.push_back(entry.into_owned());
+            self.suffix.push_back(entry);
         }
     }
 
@@ -116,8 +116,8 @@ impl Image {
         }
     }
 
-    /// Commits the first record that is not; the store shows what it does.
-    pub(super) fn commit(&mut self, store: &mut Store) -> Result<(), Refusal> {
+    /// Commits the first record that is not, whose key lies there; the store shows what it does.
+    pub(super) fn commit(&mut self, store: &mut Store, lies: Option<&Key>) -> Result<(), Refusal> {
         let Some(entry) = self.suffix.pop_front() else { return Ok(()) };
         self.suffix_bytes -= entry.bytes();
         if entry.asked.is_some() || record_of(&entry).is_none() {
@@ -128,14 +128,21 @@ impl Image {
         }
         self.meta.commit(&entry);
         match record_of(&entry) {
-            Some(record) => self.show(store, &record, entry.position),
+            Some(record) => self.show(store, &record, lies, entry.position),
             None => Ok(()),
         }
     }
 
     /// Lookups show the record from here on; `at` is where it counts as committed.
-    fn show(&mut self, store: &mut Store, record: &Record<'_>, at: Position) -> Result<(), Refusal> {
-        store.append_committed(&store.secret().position(record.key), record)?;
+    fn show(
+        &mut self,
+        store: &mut Store,
+        record: &Record<'_>,
+        lies: Option<&Key>,
+        at: Position,
+    ) -> Result<(), Refusal> {
+        let lies = lies.copied().unwrap_or_else(|| store.secret().position(record.key));
+        store.append_committed(&lies, record)?;
         let first = if self.opened.0 == store.open_age() { self.opened.1.min(at) } else { at };
         self.opened = (store.open_age(), first);
         Ok(())
@@ -148,7 +155,7 @@ impl Image {
 
     fn commit_to(&mut self, to: Position, store: &mut Store) -> Result<(), Refusal> {
         while self.next().is_some_and(|entry| entry.position <= to) {
-            self.commit(store)?;
+            self.commit(store, None)?;
         }
         Ok(())
     }
@@ -259,7 +266,7 @@ fn change(image: &mut Image, store: &mut Store, write: Write<'_>) -> Result<(), 
         Write::Install(kept) => {
             for kept in kept.iter() {
                 let record = record(&kept.key, kept.position, kept.version.as_ref());
-                image.show(store, &record, Position::default())?;
+                image.show(store, &record, None, Position::default())?;
             }
         }
         Write::InstallEnd(meta, forgotten) => image.install_end(meta.into_owned(), forgotten),

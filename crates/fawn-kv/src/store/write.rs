@@ -1,6 +1,7 @@
 //! What a node's ranges write to their store's log, and its bytes: a version, then the write in postcard's encoding.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use fawn_ring::Interval;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ pub enum Write<'a> {
     /// The range begins, empty.
     Create(Interval),
     /// A record.
-    Append(Cow<'a, Entry>),
+    Append(Arc<Entry>),
     /// What follows this is cut off.
     Truncate(Position),
     /// The log is level as of an attempt.
@@ -44,7 +45,12 @@ impl Write<'_> {
 
     /// The bytes of the write, to a range of which everything is committed up to `committed`.
     pub fn encode(&self, committed: Position) -> Vec<u8> {
-        versioned::encode(Self::VERSION, &(committed, self))
+        self.encode_into(Vec::new(), committed)
+    }
+
+    /// The same, after what is in a buffer.
+    pub(super) fn encode_into(&self, buffer: Vec<u8>, committed: Position) -> Vec<u8> {
+        versioned::encode_into(buffer, Self::VERSION, &(committed, self))
     }
 
     /// The write that these bytes are, and up to where its range was committed then.

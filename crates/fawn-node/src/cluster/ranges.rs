@@ -211,7 +211,7 @@ impl RangeStore for Ranges {
         self.store().create(range, keys)
     }
 
-    fn append(&mut self, range: RangeId, entry: &Entry) -> Gate {
+    fn append(&mut self, range: RangeId, entry: &Arc<Entry>) -> Gate {
         self.store().append(range, entry)
     }
 
@@ -235,8 +235,8 @@ impl RangeStore for Ranges {
         self.store().install_end(range, meta, forgotten)
     }
 
-    fn commit(&mut self, range: RangeId, entry: &Entry) {
-        self.store().commit(range, entry);
+    fn commit(&mut self, range: RangeId, entry: &Entry, lies: &Key) {
+        self.store().commit(range, entry, lies);
     }
 
     fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate {

@@ -120,18 +120,28 @@ pub fn time(now: Now) -> chain::Now {
 }
 
 impl Seat {
-    /// Delivers what was said, here or elsewhere, until nobody has anything to say; no more than one turn's worth.
+    /// Delivers what was said, here or elsewhere, until nobody has anything to say; no more than one turn's worth. The node
+    /// goes on with all that it has taken at once.
     fn run_on(&mut self, now: Now) {
-        let at = time(now);
-        for _ in 0..MESSAGES_A_TURN {
+        let (at, me) = (time(now), self.id.node());
+        let mut left = MESSAGES_A_TURN;
+        loop {
             self.deliver_said(now, at);
-            let Some(node) = &mut self.node else { break };
-            let Some((from, message)) = self.inbox.pop() else { break };
-            let me = self.id.node();
-            node.receive(at, from, message, &mut self.out);
+            let Some(node) = &mut self.node else { return };
+            let next = if left > 0 { self.inbox.pop() } else { None };
+            let settles = next.is_none();
+            match next {
+                Some((from, message)) => {
+                    left -= 1;
+                    node.take(at, from, message, &mut self.out);
+                }
+                None => node.settle(at, &mut self.out),
+            }
+            if settles && self.out.is_empty() {
+                return;
+            }
             self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
         }
-        self.deliver_said(now, at);
     }
 
     fn deliver_said(&mut self, now: Now, at: chain::Now) {
@@ -292,7 +302,7 @@ fn weight(message: &Message) -> usize {
         + match message {
             Message::Request { key, operation, .. } => key.len() + operation.len(),
             Message::Ask { key, operation, .. } => key.len() + operation.as_ref().map_or(0, Vec::len),
-            Message::Feed { entries, .. } => entries.iter().map(fawn_kv::entry::Entry::bytes).sum(),
+            Message::Feed { entries, .. } => entries.iter().map(|entry| entry.bytes()).sum(),
             Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::entry::Kept::bytes).sum(),
             _ => 0,
         }

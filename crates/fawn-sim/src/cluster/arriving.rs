@@ -28,7 +28,7 @@ impl World {
             self.wait(node, from, message, bytes);
             return Ok(());
         }
-        self.take(to, from, message)
+        self.take(to, from, message, true)
     }
 
     /// A message waits for a node to go on.
@@ -54,11 +54,13 @@ impl World {
                 return Ok(());
             }
             let Some((from, message)) = self.places[node].inbox.pop() else { return Ok(()) };
-            self.take(Party::Node(node), from, message)?;
+            // What has waited is taken at once, and gone on with then.
+            let is_last = self.places[node].inbox.is_empty();
+            self.take(Party::Node(node), from, message, is_last)?;
         }
     }
 
-    fn take(&mut self, to: Party, from: Address, message: Message) -> Result<(), String> {
+    fn take(&mut self, to: Party, from: Address, message: Message, settles: bool) -> Result<(), String> {
         if let Some(pauses) = &mut self.pauses {
             pauses.delivered(self.now_us, &message);
         }
@@ -75,7 +77,12 @@ impl World {
                 if let Message::Drop { range, .. } = &message {
                     self.look_at_drop(number, *range)?;
                 }
-                self.step(number, |node, now, out| node.receive(now, from, message, out))
+                self.step(number, |node, now, out| {
+                    node.take(now, from, message, out);
+                    if settles {
+                        node.settle(now, out);
+                    }
+                })
             }
             Party::Front(number) => {
                 self.front_step(number, |front, now, out| front.receive(now, message, out));

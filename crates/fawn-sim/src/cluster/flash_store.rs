@@ -21,6 +21,7 @@ use super::store::SECRET;
 use super::world::BEGIN_UNIX;
 use crate::flash::{Fault, PowerCut, SimFlash};
 use crate::random::Random;
+use std::sync::Arc;
 
 /// Pieces of work after which what still waits is stuck for good.
 const STUCK: u64 = 100_000;
@@ -304,7 +305,7 @@ impl RangeStore for FlashNode {
         self.store.create(range, keys)
     }
 
-    fn append(&mut self, range: RangeId, entry: &Entry) -> Gate {
+    fn append(&mut self, range: RangeId, entry: &Arc<Entry>) -> Gate {
         let gate = self.store.append(range, entry);
         self.go_on();
         gate
@@ -332,8 +333,8 @@ impl RangeStore for FlashNode {
         self.store.install_end(range, meta, forgotten)
     }
 
-    fn commit(&mut self, range: RangeId, entry: &Entry) {
-        self.store.commit(range, entry);
+    fn commit(&mut self, range: RangeId, entry: &Entry, lies: &Key) {
+        self.store.commit(range, entry, lies);
         self.go_on();
     }
 

@@ -4,6 +4,7 @@ use fawn_kv::entry::{Change, Entry};
 use fawn_kv::ids::{Chain, Incarnation, Member, Position};
 use fawn_kv::message::{Answer, Given, Message};
 use fawn_kv::operation::Operation;
+use std::sync::Arc;
 
 /// Stands for all that managers order nodes.
 pub const ORDERS: &str = "orders";
@@ -256,8 +257,8 @@ fn answer_line(answer: &Answer) -> String {
     }
 }
 
-fn entries_line(entries: &[Entry]) -> String {
-    let entries: Vec<String> = entries.iter().map(entry_line).collect();
+fn entries_line(entries: &[Arc<Entry>]) -> String {
+    let entries: Vec<String> = entries.iter().map(|entry| entry_line(entry)).collect();
     entries.join(", ")
 }
 

@@ -13,6 +13,7 @@ use super::flash_store::FlashNode;
 use super::plain::PlainWrite;
 use super::store::MemoryStore;
 use crate::random::Random;
+use std::sync::Arc;
 
 /// What lookups and scans that had to wait for flash have found.
 pub type Reads = Vec<(Ticket, Read)>;
@@ -132,7 +133,7 @@ impl RangeStore for NodeStore {
         either!(self, store => store.create(range, keys))
     }
 
-    fn append(&mut self, range: RangeId, entry: &Entry) -> Gate {
+    fn append(&mut self, range: RangeId, entry: &Arc<Entry>) -> Gate {
         either!(self, store => store.append(range, entry))
     }
 
@@ -156,8 +157,8 @@ impl RangeStore for NodeStore {
         either!(self, store => store.install_end(range, meta, forgotten))
     }
 
-    fn commit(&mut self, range: RangeId, entry: &Entry) {
-        either!(self, store => store.commit(range, entry));
+    fn commit(&mut self, range: RangeId, entry: &Entry, lies: &Key) {
+        either!(self, store => store.commit(range, entry, lies));
     }
 
     fn inherit(&mut self, over: &[RangeId], ranges: &[(RangeId, Recovered)]) -> Gate {

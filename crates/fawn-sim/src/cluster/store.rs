@@ -11,6 +11,7 @@ use fawn_ring::{Interval, Key, Secret};
 use super::events::Read;
 use super::plain::{PlainWrite, written};
 use crate::random::Random;
+use std::sync::Arc;
 
 /// Keys in one part of a copy.
 const SCAN: usize = 2;
@@ -339,8 +340,8 @@ impl RangeStore for MemoryStore {
         self.show(Write::Create(range, keys))
     }
 
-    fn append(&mut self, range: RangeId, entry: &Entry) -> Gate {
-        self.write(Write::Append(range, entry.clone()))
+    fn append(&mut self, range: RangeId, entry: &Arc<Entry>) -> Gate {
+        self.write(Write::Append(range, (**entry).clone()))
     }
 
     fn truncate(&mut self, range: RangeId, to: Position) -> Gate {
@@ -363,7 +364,7 @@ impl RangeStore for MemoryStore {
         self.show(Write::InstallEnd(range, meta.clone(), forgotten))
     }
 
-    fn commit(&mut self, range: RangeId, entry: &Entry) {
+    fn commit(&mut self, range: RangeId, entry: &Entry, _: &Key) {
         self.shown.at(range).commit(entry);
         // As when a segment is sealed.
         if self.random.chance(1, 8) {

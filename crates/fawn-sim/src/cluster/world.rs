@@ -412,10 +412,13 @@ impl World {
             self.after(delay, Event::Read { node, run, ticket, read: Box::new(read) });
             return Ok(());
         }
-        self.step(node, |node, now, out| match read {
-            Read::Key(kept) => node.read(now, ticket, kept, out),
-            Read::Part(part) => node.scanned(now, ticket, part, out),
-            Read::Failed => node.unreadable(now, ticket, out),
+        self.step(node, |node, now, out| {
+            match read {
+                Read::Key(kept) => node.read(now, ticket, kept, out),
+                Read::Part(part) => node.scanned(now, ticket, part, out),
+                Read::Failed => node.unreadable(now, ticket, out),
+            }
+            node.settle(now, out);
         })
     }
 

@@ -231,6 +231,7 @@ impl Bench {
         self.node.store_mut().synced(written);
         for (ticket, kept) in std::mem::take(&mut self.node.store_mut().waiting) {
             self.node.read(self.now, ticket, kept, &mut out);
+            self.node.settle(self.now, &mut out);
         }
         self.node.tick(self.now, &mut out);
         self.queue.extend(out.drain(..).map(|(to, message)| (Address::Node(NODE), to, message)));

@@ -9,6 +9,7 @@ use fawn_ring::{Interval, Key};
 
 use super::machine::RangeMachine;
 use super::model::Written;
+use std::sync::Arc;
 
 /// Most records of a range that are not committed.
 const SUFFIX: usize = 12;
@@ -102,7 +103,7 @@ impl RangeMachine {
             let asked = self.random.chance(2, 3).then_some(asked);
             Entry { position, time: self.unix, key, change, asked }
         };
-        let gate = self.store.append(range, &entry);
+        let gate = self.store.append(range, &Arc::new(entry.clone()));
         self.wrote(gate, range, Written::Append(entry));
     }
 
@@ -115,7 +116,8 @@ impl RangeMachine {
         // A learner commits what is not durable yet.
         let is_durable = !self.synced.iter().any(|(_, of, at)| *of == range && *at == entry.position);
         if is_durable || (state.held.is_none() && self.store.is_logged()) {
-            self.store.commit(range, &entry);
+            let lies = self.options.secret.position(&entry.key);
+            self.store.commit(range, &entry, &lies);
             self.model.commit(range, &entry);
         }
     }

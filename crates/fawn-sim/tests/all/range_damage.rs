@@ -18,6 +18,7 @@ use fawn_store::page::{PAGE_BYTES, Page};
 use fawn_store::{Committed, OpenError, Options};
 
 use crate::ranges::number;
+use std::sync::Arc;
 
 const RANGE: RangeId = RangeId(3);
 
@@ -49,7 +50,7 @@ impl Log {
             let committed = entries.len();
             for _ in 0..random.within(1, 30) {
                 let entry = entry(entries.len() as u64 + 1, random);
-                store.append(RANGE, &entry);
+                store.append(RANGE, &Arc::new(entry.clone()));
                 entries.push(entry);
             }
             let batch = store.take_batch(0).unwrap();
@@ -58,7 +59,7 @@ impl Log {
             store.committed(Committed { batch, result: Ok(()) });
             assert_eq!(store.durable(), store.written());
             for entry in &entries[committed..] {
-                store.commit(RANGE, entry);
+                store.commit(RANGE, entry, &options.secret.position(&entry.key));
             }
         }
         assert!(store.take_work().is_none_or(|_| store.store().stats().seals == 0), "everything is in the log");

@@ -6,6 +6,7 @@ use fawn_kv::message::{Message, VERSION, WireError};
 use fawn_kv::operation::Outcome;
 use fawn_ring::{Interval, Key};
 use fawn_sim::random::Random;
+use std::sync::Arc;
 
 fn feed() -> Message {
     let position = Position { epoch: Epoch(3), seq: Seq(77) };
@@ -20,7 +21,7 @@ fn feed() -> Message {
         range: RangeId(1),
         epoch: Epoch(3),
         to: Incarnation(2),
-        entries: vec![entry.clone(), entry],
+        entries: vec![Arc::new(entry.clone()), Arc::new(entry)],
         mark: Seq(76),
     }
 }

@@ -10,6 +10,7 @@ use fawn_kv::message::{Message, VERSION};
 use fawn_kv::operation::{Cas, Operation, Outcome};
 
 use crate::schema::Schema;
+use std::sync::Arc;
 
 fn document() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/wire.md");
@@ -87,7 +88,13 @@ fn example() -> Message {
     };
     let change = Change::Value(version);
     let entry = Entry { position, time: 1_800_000_060, key: b"user:1".to_vec(), change, asked: Some(asked) };
-    Message::Feed { range: RangeId(7), epoch: Epoch(3), to: Incarnation(2), entries: vec![entry], mark: Seq(299) }
+    Message::Feed {
+        range: RangeId(7),
+        epoch: Epoch(3),
+        to: Incarnation(2),
+        entries: vec![Arc::new(entry)],
+        mark: Seq(299),
+    }
 }
 
 #[test]

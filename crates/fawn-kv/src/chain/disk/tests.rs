@@ -5,7 +5,7 @@ use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Incarnation, Member, Nod
 use crate::ids::{RequestId, Seq, WedgeEpoch};
 use crate::message::Message;
 use crate::meta::Meta;
-use crate::operation::{Delete, Operation, Store};
+use crate::operation::{Delete, Mode, Operation, Store};
 use fawn_ring::Interval;
 
 const RANGE: RangeId = RangeId(0);
@@ -58,7 +58,7 @@ fn a_full_head_takes_deletions_and_no_values() {
 
 /// A member of a chain of two, which it has begun.
 fn first_or_last(members: [Member; 2]) -> Replica {
-    let mut replica = Replica::new(RANGE, ME, recovered(Meta::default(), Vec::new()));
+    let mut replica = Replica::new(RANGE, ME, recovered(Meta::default(), Vec::new()), &fawn_ring::Secret([1; 32]));
     let (incarnation, range, attempt) = (ME.incarnation, RANGE, Attempt(2));
     let seal = Message::Seal { incarnation, range, attempt, keys: Interval::ALL, source: None };
     let level = Message::Equalise { incarnation, range, attempt, source: None, last: Position::default() };
@@ -108,7 +108,16 @@ fn a_member_says_when_it_is_full_and_when_it_is_not() {
 #[test]
 fn whoever_waits_for_what_cannot_be_read_is_told_so() {
     let (mut member, mut store) = (alone(Meta::default()), Plain { waits: true, ..Plain::default() });
-    assert_eq!(answers(&say(&mut member, &mut store, FRONT, request(1, &set()))).len(), 0);
+    assert_eq!(
+        answers(&say(
+            &mut member,
+            &mut store,
+            FRONT,
+            request(1, &Operation::Store(Store { mode: Mode::Add, ..Store::set(b"v") }))
+        ))
+        .len(),
+        0
+    );
     assert_eq!(answers(&say(&mut member, &mut store, FRONT, get())).len(), 0);
     let last = member.last();
     for ticket in store.tickets.0.keys().copied().collect::<Vec<_>>() {
@@ -135,7 +144,7 @@ fn a_damaged_copy_is_copied_whole_once_others_have_the_range() {
     };
     let committed = Position { epoch: Epoch(1), seq: Seq(5) };
     let meta = Meta { committed, ..Meta::default() };
-    let mut replica = Replica::new(RANGE, ME, recovered(meta, vec![entry(6), entry(7)]));
+    let mut replica = Replica::new(RANGE, ME, recovered(meta, vec![entry(6), entry(7)]), &fawn_ring::Secret([1; 32]));
     replica.damage();
     let sent = say(&mut replica, &mut Plain::default(), Address::Manager, learn());
     assert!(
@@ -148,7 +157,7 @@ fn a_damaged_copy_is_copied_whole_once_others_have_the_range() {
 
 #[test]
 fn a_learner_asks_for_no_more_than_its_disk_takes() {
-    let mut replica = Replica::new(RANGE, ME, recovered(Meta::default(), Vec::new()));
+    let mut replica = Replica::new(RANGE, ME, recovered(Meta::default(), Vec::new()), &fawn_ring::Secret([1; 32]));
     replica.damage();
     let mut store = Plain { full: true, ..Plain::default() };
     assert!(say(&mut replica, &mut store, Address::Manager, learn()).is_empty());

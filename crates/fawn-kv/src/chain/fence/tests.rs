@@ -12,6 +12,7 @@ use crate::operation::{Operation, Store};
 use crate::store::{Gate, Lookup, Part, Recovered, Scan, Ticket};
 use fawn_ring::Secret;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 fn at(prefix: u64) -> Key {
     Key::lowest_with_prefix(prefix)
@@ -96,7 +97,7 @@ impl RangeStore for Plain {
     fn create(&mut self, _: RangeId, _: Interval) -> Gate {
         Gate(0)
     }
-    fn append(&mut self, _: RangeId, _: &Entry) -> Gate {
+    fn append(&mut self, _: RangeId, _: &Arc<Entry>) -> Gate {
         Gate(0)
     }
     fn truncate(&mut self, _: RangeId, _: Position) -> Gate {
@@ -114,7 +115,7 @@ impl RangeStore for Plain {
     fn install_end(&mut self, _: RangeId, _: &Meta, _: Seq) -> Gate {
         Gate(0)
     }
-    fn commit(&mut self, _: RangeId, entry: &Entry) {
+    fn commit(&mut self, _: RangeId, entry: &Entry, _: &Key) {
         let version = if let Change::Value(version) = &entry.change { Some(version.clone()) } else { None };
         if !entry.key.is_empty() {
             let (key, position) = (entry.key.clone(), entry.position);
@@ -206,7 +207,7 @@ pub(in crate::chain) fn recovered(meta: Meta, entries: Vec<Entry>) -> Recovered 
 
 /// The only member of a chain, which is head and tail.
 pub(in crate::chain) fn alone(meta: Meta) -> Replica {
-    let mut replica = Replica::new(RangeId(0), ME, recovered(meta, Vec::new()));
+    let mut replica = Replica::new(RangeId(0), ME, recovered(meta, Vec::new()), &SECRET);
     let last = replica.last();
     step(&mut replica, |replica, context| {
         let (attempt, incarnation, range) = (Attempt(2), ME.incarnation, RangeId(0));
@@ -292,7 +293,7 @@ fn truncation_rolls_fences_back() {
     let begin = Change::Begin { after: Position::default() };
     let entries =
         vec![Entry { change: begin, ..fence(1, keys(0, 9), 0) }, fence(2, keys(0, 9), 2), fence(3, keys(0, 9), 3)];
-    let mut replica = Replica::new(RangeId(0), ME, recovered(Meta::default(), entries));
+    let mut replica = Replica::new(RangeId(0), ME, recovered(Meta::default(), entries), &SECRET);
     assert!(replica.is_fenced(&at(5), WedgeEpoch(2)));
     let to = Position { epoch: Epoch(1), seq: Seq(2) };
     step(&mut replica, |replica, context| replica.truncate(to, context));
@@ -304,7 +305,7 @@ fn restarts_copies_splits_and_merges_remember_fences() {
     let mut meta = Meta::default();
     meta.commit(&fence(1, keys(0, 9), 4));
     assert!(alone(meta.clone()).is_fenced(&at(5), WedgeEpoch(3)));
-    let mut copy = Replica::new(RangeId(0), ME, recovered(Meta::default(), Vec::new()));
+    let mut copy = Replica::new(RangeId(0), ME, recovered(Meta::default(), Vec::new()), &SECRET);
     step(&mut copy, |copy, context| copy.copied(meta.clone(), Seq(0), context));
     assert!(copy.is_fenced(&at(5), WedgeEpoch(3)));
     step(&mut copy, Replica::reset);

@@ -5,7 +5,7 @@ use crate::chain::fence::tests::{FRONT, Plain, alone, step_with};
 use crate::ids::RangeId;
 use crate::message::Message;
 use crate::meta::Meta;
-use crate::operation::{MetaGet, Store};
+use crate::operation::{MetaGet, Mode, Store};
 use crate::sessions::Bounds;
 
 const RANGE: RangeId = RangeId(0);
@@ -140,8 +140,9 @@ fn gets_and_requests_beyond_those_that_may_wait_are_told_so() {
     let mut bench = Bench::new();
     bench.store.waits = true;
     let long = vec![b'v'; timing.pending_bytes / 4];
-    let asked: Vec<_> =
-        (1..=5).map(|number| bench.ask((1 << 32, number), &Operation::Store(Store::set(&long)))).collect();
+    let asked: Vec<_> = (1..=5)
+        .map(|number| bench.ask((1 << 32, number), &Operation::Store(Store { mode: Mode::Add, ..Store::set(&long) })))
+        .collect();
     assert_eq!(asked, [None, None, None, None, Some(Answer::Busy)]);
 }
 
@@ -150,7 +151,8 @@ fn of_a_request_and_a_flush_of_one_name_the_first_is_carried_out() {
     let mut bench = Bench::new();
     bench.store.waits = true;
     let (session, number) = (1 << 32, 5);
-    assert_eq!(bench.ask((session, number), &Operation::Store(Store::set(b"v"))), None);
+    let adds = Operation::Store(Store { mode: Mode::Add, ..Store::set(b"v") });
+    assert_eq!(bench.ask((session, number), &adds), None);
     let (id, asker, wedge) = (RequestId { session, number }, Asker { address: FRONT, tag: 9 }, WedgeEpoch(0));
     let flush = Message::Flush { range: RANGE, id, answered: 0, asker, wedge, keys: fawn_ring::Interval::ALL, due: 0 };
     let last = bench.replica.last();

@@ -51,7 +51,9 @@ fn what_is_cached_goes_before_a_flush_is_answered_and_what_is_in_flight_is_not_c
     let mut bench = Bench::serving();
     let miss = bench.miss("cached");
     bench.reply(&miss, found("cached", "v", 5));
-    let (get, put) = (bench.miss("get"), bench.set("put", "v"));
+    let (get, old) = (bench.miss("get"), bench.miss("put"));
+    bench.reply(&old, found("put", "old", 4));
+    let put = bench.set("put", "v");
     let sent = all_asked(&flush(&mut bench, Some(4), 0));
     assert_eq!(bench.cached("cached"), Some(found("cached", "v", 5)), "it is not flushed yet, as far as anyone knows");
     assert_eq!(answers(&done_all(&mut bench, &sent)), [Answer::Flushed]);
@@ -154,7 +156,9 @@ fn more_flushes_than_its_bound_are_refused() {
 #[test]
 fn what_a_flush_that_is_due_has_removed_is_asked_of_the_chain() {
     let mut bench = Bench::serving();
-    let (get, put) = (bench.miss("get"), bench.set("put", "v"));
+    let (get, old) = (bench.miss("get"), bench.miss("put"));
+    bench.reply(&old, found("put", "old", 4));
+    let put = bench.set("put", "v");
     let until = (bench.now_us / 1_000_000 + 1) as u32;
     let outcome = Outcome::Stored { cas: crate::operation::Cas::Appended, size: 1 };
     let stored = Answer::Done { outcome, position: at(6), again: false, shown: None };
