@@ -254,7 +254,7 @@ pub enum Message {
         /// Deletions up to here are no longer kept, and not in the copy.
         forgotten: Seq,
         /// What is committed, with the first part.
-        meta: Option<Meta>,
+        meta: Option<Box<Meta>>,
     },
     /// To a member: the records that follow what is here.
     Fetch {

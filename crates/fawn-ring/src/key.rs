@@ -1,6 +1,7 @@
 //! Positions in the 160-bit key space and the keyed hash that makes them.
 
 use std::fmt;
+use std::hash::Hasher;
 
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +94,30 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
+    }
+}
+
+/// A hasher for tables by [`Key`]: the end of a key is its hash. Positions are uniform, and nobody outside can choose them;
+/// keys of one range differ in their ends, not in how they begin.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(last) = bytes.last_chunk::<8>() {
+            self.0 ^= u64::from_le_bytes(*last);
+        }
+    }
+
+    /// A fixed-size array's length says nothing.
+    fn write_usize(&mut self, _: usize) {}
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }
 

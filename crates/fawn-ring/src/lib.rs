@@ -55,7 +55,7 @@ mod ring_error;
 mod virtual_id;
 
 pub use interval::Interval;
-pub use key::{Key, Secret};
+pub use key::{Key, KeyHasher, Secret};
 pub use node::{DomainId, MachineId, Node, NodeId, VirtualNode};
 pub use range::KeyRange;
 pub use ring::Ring;

@@ -245,7 +245,10 @@ impl Replica {
         let (range, from, Part { kept, next }) = (self.range, self.me, part);
         let Wanted { learner, from: asked, since, .. } = wanted;
         let to = learner.incarnation;
-        context.send(learner, Message::CopyPart { range, to, from, asked, since, kept, next, at, forgotten, meta });
+        context.send(
+            learner,
+            Message::CopyPart { range, to, from, asked, since, kept, next, at, forgotten, meta: meta.map(Box::new) },
+        );
     }
 
     /// A part of a copy has come.

@@ -16,8 +16,9 @@ use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::sessions::{Bounds, Sessions};
 use crate::store::{RangeStore, Recovered, Ticket};
-use fawn_ring::{Interval, Key, Secret};
-use std::collections::BTreeMap;
+use fawn_ring::{Interval, Key, KeyHasher, Secret};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 /// How long things may take, in microseconds, and how much is kept.
@@ -243,7 +244,7 @@ pub struct Replica {
     /// What is there as of the end of the log.
     pub(super) ahead: Alive,
     /// The newest record of each key in the suffix, by where it lies.
-    pub(super) newest: BTreeMap<Key, Seq>,
+    pub(super) newest: HashMap<Key, Seq, BuildHasherDefault<KeyHasher>>,
     /// The requests that the suffix answers, and the last record of each.
     pub(super) asked: BTreeMap<RequestId, Seq>,
     /// Records that are not durable yet.
@@ -278,7 +279,7 @@ impl Replica {
             ahead: meta.alive.clone(),
             meta,
             suffix: Stretch::default(),
-            newest: BTreeMap::new(),
+            newest: HashMap::default(),
             asked: BTreeMap::new(),
             unsynced: Unsynced::default(),
             synced: Seq(0),
@@ -575,6 +576,7 @@ impl Replica {
             Message::CopyPart { to, from, asked, since, kept, next, at, forgotten, meta, .. }
                 if to == self.me.incarnation =>
             {
+                let meta = meta.map(|meta| *meta);
                 self.take_copy(from, CopyPart { asked, since, kept, next, at, forgotten, meta }, context);
             }
             Message::Fetch { attempt, learner, committed, ends, .. } => {

@@ -61,7 +61,7 @@ fn took(
         next,
         at: at(read_at),
         forgotten: Seq(0),
-        meta: first,
+        meta: first.map(Box::new),
     };
     let address = Address::Node(SOURCE.node);
     let ((), sent) = step(replica, |replica, context| replica.receive(address, part, context));

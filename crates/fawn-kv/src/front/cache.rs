@@ -7,9 +7,9 @@
 use super::flights::{Age, age};
 use crate::entry::Kept;
 use crate::ids::WedgeEpoch;
-use fawn_ring::{Interval, Key};
+use fawn_ring::{Interval, Key, KeyHasher};
 use quick_cache::unsync::{Cache as QuickCache, DefaultLifecycle};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 /// An entry counts once for each so many bytes that it has begun, so that one number bounds both entries and bytes.
 const UNIT_BYTES: u64 = 4096;
@@ -45,29 +45,10 @@ fn units(kept: &Kept) -> u64 {
     (kept.key.len() as u64 + value as u64 + OVERHEAD_BYTES).div_ceil(UNIT_BYTES)
 }
 
-/// Positions are uniform already: their beginning is the hash. The same run comes from the same seed.
-#[derive(Clone, Copy, Debug, Default)]
-struct PlaceHasher(u64);
-
-impl Hasher for PlaceHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        if let Some(first) = bytes.first_chunk::<8>() {
-            self.0 = u64::from_le_bytes(*first);
-        }
-    }
-
-    /// A fixed-size array's length says nothing.
-    fn write_usize(&mut self, _: usize) {}
-}
-
 /// The cache of one front-end.
 #[derive(Debug)]
 pub struct Cache {
-    entries: QuickCache<Key, Entry, Weighter, BuildHasherDefault<PlaceHasher>>,
+    entries: QuickCache<Key, Entry, Weighter, BuildHasherDefault<KeyHasher>>,
     budget_bytes: u64,
 }
 

@@ -7,8 +7,10 @@ use crate::entry::Kept;
 use crate::ids::{Asker, Position, RequestId, WedgeEpoch};
 use crate::message::Answer;
 use crate::planted::{Bug, planted};
-use fawn_ring::Key;
-use std::collections::BTreeMap;
+use fawn_ring::{Key, KeyHasher};
+use smallvec::{SmallVec, smallvec};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasherDefault;
 
 /// How new what was seen of a key is: the place of the record that made it, and whether it is gone. What has expired, or was
 /// flushed, is gone without a record of its own, and does not come back.
@@ -121,7 +123,7 @@ pub(super) struct Flight {
     pub(super) place: Key,
     pub(super) key: Vec<u8>,
     pub(super) work: Work,
-    pub(super) waiters: Vec<Waiter>,
+    pub(super) waiters: SmallVec<[Waiter; 1]>,
     /// It came from another front-end, and goes no further than to a chain.
     pub(super) forwarded: bool,
     pub(super) began_us: u64,
@@ -144,7 +146,7 @@ impl Flight {
             place,
             key,
             work,
-            waiters: vec![waiter],
+            waiters: smallvec![waiter],
             forwarded: false,
             began_us,
             sent_us: None,
@@ -168,7 +170,7 @@ impl Flight {
 
 #[derive(Debug, Default)]
 struct OfKey {
-    tags: Vec<u64>,
+    tags: SmallVec<[u64; 1]>,
     newest: Age,
 }
 
@@ -176,7 +178,7 @@ struct OfKey {
 #[derive(Debug, Default)]
 pub(super) struct Flights {
     by_tag: BTreeMap<u64, Flight>,
-    by_key: BTreeMap<Key, OfKey>,
+    by_key: HashMap<Key, OfKey, BuildHasherDefault<KeyHasher>>,
     /// Those that write.
     by_id: BTreeMap<RequestId, u64>,
     bytes: usize,
@@ -191,8 +193,9 @@ impl Flights {
         self.bytes
     }
 
-    pub(super) fn tags(&self) -> Vec<u64> {
-        self.by_tag.keys().copied().collect()
+    /// Those for which something is due.
+    pub(super) fn due(&self, is_due: impl Fn(&Flight) -> bool) -> Vec<u64> {
+        self.by_tag.iter().filter(|(_, flight)| is_due(flight)).map(|(tag, _)| *tag).collect()
     }
 
     pub(super) fn get(&self, tag: u64) -> Option<&Flight> {

@@ -191,11 +191,14 @@ impl Front {
         let now_us = now.us;
         self.live(now_us, out);
         let mut unanswered = self.tick_flushes(now_us, out);
-        for tag in self.flights.tags() {
+        let Limits { retry_us, deadline_us, .. } = self.limits;
+        let is_over = |flight: &Flight| now_us >= flight.began_us + deadline_us;
+        let is_late = |flight: &Flight| flight.sent_us.is_none_or(|sent| now_us >= sent + retry_us);
+        for tag in self.flights.due(|flight| is_over(flight) || is_late(flight)) {
             let flight = self.flights.get(tag).expect("nothing has ended since");
-            if now_us >= flight.began_us + self.limits.deadline_us {
+            if is_over(flight) {
                 self.give_up(tag, out);
-            } else if flight.sent_us.is_none_or(|sent| now_us >= sent + self.limits.retry_us) {
+            } else {
                 unanswered = true;
                 self.send(tag, now_us, out);
             }

@@ -16,8 +16,9 @@ use fawn_kv::ids::{Address, Asker, RequestId};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::Operation;
 use fawn_memcache::{Command, Responder};
-use fawn_ring::Key;
+use fawn_ring::{Key, KeyHasher};
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 /// Whom a front-end answers that is asked by the clients of its own loop.
@@ -93,7 +94,7 @@ pub struct Requests {
     /// How often each place was used, and what is there.
     slots: Vec<(u32, Option<Request>)>,
     free: Vec<Ticket>,
-    held: HashMap<(u64, Key), Hold>,
+    held: HashMap<(u64, Key), Hold, BuildHasherDefault<KeyHasher>>,
     bytes: usize,
     done: VecDeque<Done>,
     counters: Arc<Counters>,
@@ -120,7 +121,7 @@ impl Requests {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
-            held: HashMap::new(),
+            held: HashMap::default(),
             bytes: 0,
             done: VecDeque::new(),
             counters,
