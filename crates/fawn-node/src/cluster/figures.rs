@@ -1,10 +1,12 @@
 //! What a seat tells the managers, and what `stats` shows of it.
 
-use super::seat::Seat;
+use super::seat::{Seat, time};
 use crate::clock::Now;
 use crate::engines;
+use crate::samples::{NodeSample, Sample, SeatSample, StoreSample};
 use crate::stores::Figures;
 use fawn_kv::chain;
+use fawn_kv::inbox::Lane;
 use fawn_kv::link::Control;
 use fawn_kv::status::{LinkFigures, RangeFigures, Role, SeatFigures};
 
@@ -20,6 +22,32 @@ impl Seat {
         self.told_ms = now.ms;
         let figures = self.seat_figures(at);
         self.links.tell_leader(&Control::Figures(figures));
+    }
+
+    /// Its figures for the admin port.
+    pub(super) fn take_sample(&mut self, now: Now) -> Sample {
+        let at = time(now);
+        let figures = self.seat_figures(at);
+        let node = self.node.as_ref().map(|node| NodeSample {
+            is_member: node.member().is_some(),
+            tally: node.tally(),
+            chain: self.inbox.waiting(Lane::Chain),
+            clients: self.inbox.waiting(Lane::Client),
+        });
+        let store = self.node.as_ref().map(|node| StoreSample {
+            number: u64::from(self.id.0),
+            stats: node.store().flash().store().stats(),
+            traffic: node.store().traffic(),
+        });
+        let seat = SeatSample {
+            figures,
+            member: self.links.member().to_owned(),
+            front: self.front.as_ref().map(|front| (*front.counts(), front.in_flight())),
+            node,
+            managers: self.links.managers(),
+            leaderless_ms: if self.links.has_leader() { 0 } else { now.ms.saturating_sub(self.led_ms) },
+        };
+        Sample { stores: store.into_iter().collect(), seat: Some(seat) }
     }
 
     fn seat_figures(&mut self, at: chain::Now) -> SeatFigures {
