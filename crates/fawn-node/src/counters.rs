@@ -33,7 +33,8 @@ impl Counter {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn reset(&self) {
+    /// Sets it to 0; a count made meanwhile may be lost.
+    pub fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }

@@ -100,6 +100,13 @@ impl Latencies {
         sum_us.add(count * us);
     }
 
+    /// Sets all counts to 0; one made meanwhile may be lost.
+    pub fn reset(&self) {
+        for Histogram { buckets, sum_us } in &self.0 {
+            buckets.iter().chain([sum_us]).for_each(Counter::reset);
+        }
+    }
+
     /// So many like one that was read at `stamp` are answered. Only the owning loop may call it.
     #[inline]
     pub fn answered(&self, stamp: Stamp, count: u64, now_us: u64) {
@@ -165,5 +172,8 @@ mod tests {
         assert_eq!((counted(768.0), counted(1024.0)), (0, 2));
         let both = [&latencies, &latencies];
         assert_eq!(Summary::of(What::Get, both.into_iter()).count, 6);
+        latencies.reset();
+        let none = Summary::of(What::Get, std::iter::once(&latencies));
+        assert_eq!((none.count, none.sum_s), (0, 0.0));
     }
 }

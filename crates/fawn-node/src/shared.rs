@@ -128,6 +128,7 @@ impl Shared {
     /// Sets all counters to 0. A count made meanwhile may be lost.
     pub fn reset_counters(&self) {
         self.counters.iter().for_each(|counters| counters.reset());
+        self.latencies.iter().for_each(|latencies| latencies.reset());
     }
 
     /// Hands a connection to loop `number`.
