@@ -94,21 +94,21 @@ impl Metrics {
     fn parse(text: &str) -> Self {
         let (mut kinds, mut samples) = (BTreeMap::new(), BTreeMap::new());
         let mut lines = text.lines();
-        let (mut family, mut kind) = (String::new(), String::new());
+        let (mut family, mut kind) = ("", "");
         assert!(text.ends_with('\n'));
         while let Some(line) = lines.next() {
             if let Some(help) = line.strip_prefix("# HELP ") {
-                family = help.split_once(' ').expect("a name and its meaning").0.to_owned();
+                family = help.split_once(' ').expect("a name and its meaning").0;
                 let of = lines.next().and_then(|line| line.strip_prefix("# TYPE ")).expect("the kind comes next");
                 let (name, its_kind) = of.split_once(' ').unwrap();
                 assert_eq!(name, family);
-                kind = its_kind.to_owned();
+                kind = its_kind;
                 assert!(["counter", "gauge", "histogram"].contains(&its_kind), "{its_kind}");
-                assert_eq!(kinds.insert(family.clone(), kind.clone()), None, "{family} comes once");
+                assert_eq!(kinds.insert(family.to_owned(), kind.to_owned()), None, "{family} comes once");
                 continue;
             }
             let (name, value) = line.rsplit_once(' ').expect("a sample and its value");
-            let suffix = bare(name).strip_prefix(family.as_str()).unwrap_or_else(|| panic!("{line} is of {family}"));
+            let suffix = bare(name).strip_prefix(family).unwrap_or_else(|| panic!("{line} is of {family}"));
             let suffixes: &[&str] = if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
             assert!(suffixes.contains(&suffix), "{line} is a sample of a {kind}");
             let value: f64 = value.parse().unwrap();
@@ -203,7 +203,7 @@ fn check_driven(metrics: &Metrics) {
     assert_eq!(metrics.answered("get"), 28);
     assert_eq!(metrics.answered("write"), 28);
     assert!(metrics.sum("fawn_operation_duration_seconds_sum") > 0.0);
-    assert_eq!(metrics.sum("fawn_refused_operations_total"), 0.0);
+    assert_eq!(metrics.sum("fawn_refused_operations_total") as u64, 0);
     assert!(metrics.sum("fawn_received_bytes_total") > 500.0 && metrics.sum("fawn_sent_bytes_total") > 500.0);
     for family in metrics.kinds.keys() {
         assert!(families().iter().any(|known| known.name == family), "{family} is a metric that is known");
