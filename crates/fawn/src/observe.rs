@@ -16,7 +16,7 @@ pub struct ObserveArguments {
     /// [default: nowhere]
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub admin: Option<String>,
-    /// What to log: error, warn, info, debug or trace; or by part of the program, such as warn,fawn_node=debug
+    /// What to log: error, warn, info, debug or trace; or by part of the program, such as `warn,fawn_node=debug`
     #[arg(long, value_name = "LEVEL", env = "FAWN_LOG", default_value = "info", value_parser = parse_level)]
     pub log_level: String,
     /// How to write the log: for people, or a JSON object a line
@@ -27,9 +27,9 @@ pub struct ObserveArguments {
 /// How the log is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// A line for people, in colours on a terminal
+    // The flag's help says it in a line. Lines for people, in colours on a terminal.
     Text,
-    /// A JSON object a line
+    // A JSON object a line.
     Json,
 }
 
