@@ -76,6 +76,49 @@ pub struct Files {
     removed: Mutex<Vec<Arc<OpenFile>>>,
     /// Cleared when the kernel or the file system refuses `RWF_DSYNC`.
     pub(crate) synced_writes: AtomicBool,
+    pub(crate) counts: Counts,
+}
+
+/// What was asked of the device, counted where it is asked: by threads of which each waits for the device anyway. Reads of a
+/// [`Reader`](crate::Reader) are its own.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    reads: AtomicU64,
+    read_bytes: AtomicU64,
+    writes: AtomicU64,
+    written_bytes: AtomicU64,
+    syncs: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn read(&self, bytes: usize) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wrote(&self, bytes: usize) {
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        self.written_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn synced(&self) {
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What was asked of the device since the files were opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Reads, those of a [`Reader`](crate::Reader) aside.
+    pub reads: u64,
+    /// Their bytes.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Their bytes.
+    pub written_bytes: u64,
+    /// Syncs; a write that is durable when it is done counts as both.
+    pub syncs: u64,
 }
 
 impl Files {
@@ -96,6 +139,7 @@ impl Files {
             removals: AtomicU64::new(0),
             removed: Mutex::default(),
             synced_writes: AtomicBool::new(true),
+            counts: Counts::default(),
         };
         files.direct = caching == Caching::Auto && files.takes_direct()?;
         Ok(files)
@@ -109,6 +153,19 @@ impl Files {
     /// `"O_DIRECT"` or `"page cache"`, for people.
     pub fn path_name(&self) -> &'static str {
         if self.direct { "O_DIRECT" } else { "page cache" }
+    }
+
+    /// What was asked of the device so far.
+    pub fn traffic(&self) -> Traffic {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let Counts { reads, read_bytes, writes, written_bytes, syncs } = &self.counts;
+        Traffic {
+            reads: of(reads),
+            read_bytes: of(read_bytes),
+            writes: of(writes),
+            written_bytes: of(written_bytes),
+            syncs: of(syncs),
+        }
     }
 
     /// The directory.

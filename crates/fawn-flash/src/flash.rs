@@ -18,6 +18,7 @@ impl Flash for Files {
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
         let open = self.descriptor(file)?;
         let wanted = size_of_val(pages);
+        self.counts.read(wanted);
         match transfer::read(&*open, first, pages) {
             Ok(read) if read == wanted => Ok(()),
             Ok(_) => Err(FlashError::Short(file)),
@@ -27,6 +28,7 @@ impl Flash for Files {
 
     fn write(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
         let open = self.descriptor(file)?;
+        self.counts.wrote(size_of_val(pages));
         transfer::write(&*open, first, pages).map_err(|errno| self.error(file, "writing", errno))
     }
 
@@ -34,7 +36,11 @@ impl Flash for Files {
         if self.synced_writes.load(Ordering::Relaxed) {
             let open = self.descriptor(file)?;
             match transfer::write_synced(&*open, first, pages) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.counts.wrote(size_of_val(pages));
+                    self.counts.synced();
+                    return Ok(());
+                }
                 Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                     self.synced_writes.store(false, Ordering::Relaxed);
                 }
@@ -47,10 +53,12 @@ impl Flash for Files {
 
     fn sync(&self, file: FileId) -> Result<(), FlashError> {
         let open = self.descriptor(file)?;
+        self.counts.synced();
         fs::fdatasync(&*open).map_err(|errno| self.error(file, "syncing", errno))
     }
 
     fn sync_names(&self) -> Result<(), FlashError> {
+        self.counts.synced();
         fs::fsync(self.directory())
             .map_err(|errno| FlashError::Io(format!("{}: syncing: {errno}", self.path().display())))
     }

@@ -28,6 +28,6 @@ pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, Items, PutI
 pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, MemberDirectory, interval_of, store_of};
 pub use engine::{Engine, Polled, Tended};
 pub use fawn_store::{Ack, Stats};
-pub use files::{Caching, Files, OpenFile};
+pub use files::{Caching, Files, OpenFile, Traffic};
 pub use helper::guarded;
 pub use reader::{Issuer, ReadPath, Reader, ReaderOptions};

@@ -96,6 +96,15 @@ impl Inbox {
         self.clients.messages.len() < self.bounds.messages && self.clients.bytes < self.bounds.bytes
     }
 
+    /// Messages that wait in a lane, and their bytes.
+    pub fn waiting(&self, lane: Lane) -> (usize, usize) {
+        let queue = match lane {
+            Lane::Chain => &self.chain,
+            Lane::Client => &self.clients,
+        };
+        (queue.messages.len(), queue.bytes)
+    }
+
     /// A message has come; it had so many bytes. What chains and managers say beyond the bound is lost.
     pub fn push(&mut self, from: Address, message: Message, bytes: usize) {
         match Lane::of(from, &message) {

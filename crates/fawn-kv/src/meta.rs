@@ -55,6 +55,11 @@ impl Alive {
         }
     }
 
+    /// Up to which number versions are gone by flushes, stretch by stretch.
+    pub fn flushed(&self, keys: &Interval) -> impl Iterator<Item = (Interval, u64)> {
+        self.flushes.parts(keys).map(|(keys, flush)| (keys, flush.upto))
+    }
+
     /// Stretches that flushes tell apart.
     pub fn stretches(&self) -> usize {
         self.flushes.values().count()

@@ -1,6 +1,6 @@
 //! A node: its parts in the chains of many ranges, its life, its lease, and whom of its neighbours it hears.
 
-use crate::chain::{Context, Lease, Now, Pace, Replica, Timing};
+use crate::chain::{Context, Lease, Now, Pace, Replica, Tally, Timing};
 use crate::entry::Kept;
 use crate::ids::{Address, Asker, Attempt, Chain, ClusterId, Epoch, Incarnation, Member, NodeId, RangeId, RequestId};
 use crate::inherit::inherit;
@@ -65,6 +65,8 @@ pub struct Node<S> {
     replicas: BTreeMap<RangeId, Replica>,
     /// Those that something came to which they have not gone on with.
     unsettled: Vec<RangeId>,
+    /// What has happened to replicas that are no more.
+    gone: Tally,
     store: S,
     lease: Lease,
     other_cluster: Option<OtherCluster>,
@@ -96,6 +98,7 @@ impl<S: RangeStore> Node<S> {
             recovered,
             replicas: BTreeMap::new(),
             unsettled: Vec::new(),
+            gone: Tally::default(),
             store,
             lease: Lease::default(),
             other_cluster: None,
@@ -122,6 +125,13 @@ impl<S: RangeStore> Node<S> {
     /// The node's part in one range.
     pub fn replica(&self, range: RangeId) -> Option<&Replica> {
         self.replicas.get(&range)
+    }
+
+    /// What has happened to its parts so far.
+    pub fn tally(&self) -> Tally {
+        let mut tally = self.gone;
+        self.replicas.values().for_each(|replica| tally.add(replica.tally()));
+        tally
     }
 
     /// The node's right to answer reads.
@@ -303,9 +313,12 @@ impl<S: RangeStore> Node<S> {
         let Some(me) = self.member() else { return };
         let is_first = chains.iter().all(|(range, _)| !self.replicas.contains_key(range));
         if over.iter().any(|range| self.replicas.contains_key(range)) && is_first {
+            let before = self.tally();
             let lent = (&mut self.store, &mut self.tickets, &mut self.pace);
             let mut context = context(now, self.lease, self.timing, &self.identity.secret, lent, out);
             inherit(&mut self.replicas, me, attempt, over, &chains, &mut context);
+            // What happened to those that are over did happen.
+            self.gone.add(before.without(self.tally()));
         } else {
             for range in over {
                 self.drop_range(*range, Epoch(u32::MAX), attempt);
@@ -334,6 +347,7 @@ impl<S: RangeStore> Node<S> {
             return took(Path::KeptAgainstOrder);
         }
         took(Path::Dropped);
+        self.gone.add(replica.tally());
         self.replicas.remove(&range);
         self.store.drop_range(range);
     }

@@ -9,6 +9,7 @@
 //! * [`consensus`]: the log that all agree on. [`join`]: how a group comes together.
 //! * [`driver`]: the protocol's manager on that log, and what it answers over links. [`links`]: connections.
 //! * [`operator`]: asking managers, for programs that wait for the answer.
+//! * [`metrics`]: what the admin port tells.
 //! * [`mod@recover`]: the way back from a majority that is lost for good.
 //! * [`clock`]: time and chance.
 
@@ -21,6 +22,7 @@ pub mod directory;
 pub mod driver;
 pub mod join;
 pub mod links;
+pub mod metrics;
 pub mod operator;
 pub mod options;
 pub mod recover;

@@ -2,6 +2,7 @@
 
 use crate::consensus::log::KeepError;
 use crate::consensus::machine::OpenError;
+use fawn_admin::Board;
 use fawn_kv::ids::Rules;
 use fawn_kv::manager::{Leases, Settings, SettingsError};
 use fawn_tls::{Material, TlsError};
@@ -37,6 +38,8 @@ pub struct Options {
     pub tls: Option<Material>,
     /// It may listen beyond the loopback without protection.
     pub insecure: bool,
+    /// Where the admin port finds what it tells.
+    pub board: Option<Board>,
 }
 
 impl Options {
@@ -54,6 +57,7 @@ impl Options {
             snapshot_entries: SNAPSHOT_ENTRIES,
             tls: None,
             insecure: false,
+            board: None,
         }
     }
 }

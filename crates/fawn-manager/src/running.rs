@@ -9,6 +9,7 @@ use crate::join;
 use crate::links::dial::Dialler;
 use crate::links::listen::Listener;
 use crate::links::stream::Tls;
+use crate::metrics::Managing;
 use crate::options::{ManagerError, Options};
 use fawn_kv::link::{ManagerId, Party};
 use openraft::{BasicNode, Config, SnapshotPolicy};
@@ -222,7 +223,11 @@ async fn run(
         }
     });
     let identity = Identity { id, settings: options.settings, wedges: options.wedges };
-    let driver = Driver::new(identity, group.clone(), dialler.clone(), cluster, heard);
+    let (reports, told) = watch::channel(None);
+    if let Some(board) = &options.board {
+        board.add(Arc::new(Managing(told)));
+    }
+    let driver = Driver::new(identity, group.clone(), dialler.clone(), cluster, heard, reports);
     let _ = ready.send(Ok((bound_to, id)));
     tokio::spawn(begin(group.clone(), options, member, dialler));
     driver.run(hears, links, stopped).await;

@@ -7,6 +7,7 @@
 //! A get of several keys is decided before its first `VALUE` byte: if one key fails, the whole answer is that one
 //! error. Only above a size limit is its front sent early; a failure after that closes the connection.
 
+use crate::latency::Stamp;
 use fawn_store::Gate;
 use std::collections::VecDeque;
 
@@ -82,10 +83,25 @@ struct Many {
     gates: Vec<(u16, Gate)>,
 }
 
+/// Answers that a gate holds back, by when the first of each kind was asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held([(Stamp, u32); 2]);
+
+impl Held {
+    fn add(&mut self, stamp: Stamp) {
+        let Some(what) = stamp.what() else { return };
+        let (first, count) = &mut self.0[what as usize - 1];
+        if *count == 0 {
+            *first = stamp;
+        }
+        *count += 1;
+    }
+}
+
 #[derive(Debug)]
 enum Segment {
     /// Answers that are complete, held back by `gate` or by what is before them.
-    Text { bytes: Vec<u8>, gate: Option<(u16, Gate)>, answers: u32 },
+    Text { bytes: Vec<u8>, gate: Option<(u16, Gate)>, answers: u32, held: Held },
     /// An answer that comes in one part.
     One(Option<Vec<u8>>),
     /// An answer that comes in several parts.
@@ -147,20 +163,24 @@ impl Answers {
             }
     }
 
-    /// Appends a complete answer, held back by `gate` if there is one. Nothing happens for an empty one.
-    pub fn push(&mut self, answer: &[u8], gate: Option<(u16, Gate)>, pool: &mut Pool) {
+    /// Appends a complete answer, held back by `gate` if there is one, to what was asked for at `stamp`. Nothing happens for
+    /// an empty one.
+    pub fn push(&mut self, answer: &[u8], gate: Option<(u16, Gate)>, stamp: Stamp, pool: &mut Pool) {
         if answer.is_empty() {
             return;
         }
         self.bytes += answer.len();
-        if let Some(Segment::Text { bytes, gate: held, answers }) = self.segments.back_mut()
-            && (gate.is_none() || gate == *held)
+        if let Some(Segment::Text { bytes, gate: before, answers, held }) = self.segments.back_mut()
+            && (gate.is_none() || gate == *before)
         {
             bytes.extend_from_slice(answer);
             *answers += 1;
+            held.add(stamp);
             return;
         }
-        self.segments.push_back(Segment::Text { bytes: pool.copy(answer), gate, answers: 1 });
+        let mut held = Held::default();
+        held.add(stamp);
+        self.segments.push_back(Segment::Text { bytes: pool.copy(answer), gate, answers: 1, held });
     }
 
     /// Begins an answer that comes later in one part; returns its number.
@@ -292,15 +312,23 @@ impl Answers {
     }
 
     /// Moves the longest prefix that may leave to `out`. `durable` says how far each store is. When more than
-    /// `stream_above` bytes are held, the front of an incomplete get leaves too.
-    pub fn release(&mut self, durable: impl Fn(u16) -> Gate, stream_above: usize, out: &mut Vec<u8>, pool: &mut Pool) {
+    /// `stream_above` bytes are held, the front of an incomplete get leaves too. `left` is told of answers that a gate held
+    /// back: when the first of some was asked for, and how many they are.
+    pub fn release(
+        &mut self,
+        durable: impl Fn(u16) -> Gate,
+        stream_above: usize,
+        (out, pool): (&mut Vec<u8>, &mut Pool),
+        left: impl Fn(Stamp, u32),
+    ) {
         let mut gone = 0;
         while let Some(front) = self.segments.front_mut() {
             match front {
-                Segment::Text { bytes, gate, .. } => {
+                Segment::Text { bytes, gate, held, .. } => {
                     if gate.is_some_and(|(shard, gate)| gate > durable(shard)) {
                         break;
                     }
+                    held.0.iter().filter(|(_, count)| *count > 0).for_each(|(stamp, count)| left(*stamp, *count));
                     gone += move_out(bytes, out, pool);
                 }
                 Segment::One(None) => break,
@@ -333,7 +361,7 @@ impl Answers {
         let lost = |held: &(u16, Gate)| held.0 == shard && held.1 > durable;
         for segment in &mut self.segments {
             match segment {
-                Segment::Text { bytes, gate, answers } if gate.as_ref().is_some_and(lost) => {
+                Segment::Text { bytes, gate, answers, .. } if gate.as_ref().is_some_and(lost) => {
                     *gate = None;
                     self.bytes = self.bytes + error.len() * *answers as usize - bytes.len();
                     *bytes = error.repeat(*answers as usize);
@@ -400,22 +428,23 @@ impl Many {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::latency::What;
 
     const NO_STREAM: usize = usize::MAX;
 
     fn released(answers: &mut Answers, durable: u64) -> String {
         let mut out = Vec::new();
-        answers.release(|_| Gate(durable), NO_STREAM, &mut out, &mut Pool::default());
+        answers.release(|_| Gate(durable), NO_STREAM, (&mut out, &mut Pool::default()), |_, _| ());
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_gate_holds_back_everything_behind_it() {
         let (mut answers, mut pool) = (Answers::default(), Pool::default());
-        answers.push(b"a", Some((0, Gate(1))), &mut pool);
-        answers.push(b"b", Some((0, Gate(1))), &mut pool);
-        answers.push(b"c", Some((0, Gate(2))), &mut pool);
-        answers.push(b"d", None, &mut pool);
+        answers.push(b"a", Some((0, Gate(1))), Stamp::NONE, &mut pool);
+        answers.push(b"b", Some((0, Gate(1))), Stamp::NONE, &mut pool);
+        answers.push(b"c", Some((0, Gate(2))), Stamp::NONE, &mut pool);
+        answers.push(b"d", None, Stamp::NONE, &mut pool);
         assert_eq!((released(&mut answers, 0), answers.bytes(), answers.len()), (String::new(), 4, 2));
         assert_eq!((answers.front_gate(), released(&mut answers, 1)), (Some((0, Gate(1))), "ab".into()));
         assert_eq!((released(&mut answers, 2), answers.is_empty(), answers.bytes()), ("cd".into(), true, 0));
@@ -425,7 +454,7 @@ mod tests {
     fn answers_that_come_out_of_order_leave_in_order() {
         let (mut answers, mut pool) = (Answers::default(), Pool::default());
         let first = answers.wait_for_one();
-        answers.push(b"2", None, &mut pool);
+        answers.push(b"2", None, Stamp::NONE, &mut pool);
         let third = answers.wait_for_one();
         assert_eq!(answers.fill(third, 0, b"3".to_vec(), false), Filled::Taken);
         assert_eq!(released(&mut answers, 0), "");
@@ -434,6 +463,23 @@ mod tests {
         let fourth = answers.wait_for_one();
         assert_eq!(answers.fill(fourth, 0, Vec::new(), false), Filled::Taken);
         assert_eq!((released(&mut answers, 0), answers.is_empty()), (String::new(), true));
+    }
+
+    #[test]
+    fn answers_that_waited_for_one_sync_are_told_of_by_the_first_of_each_kind() {
+        let (mut answers, mut pool) = (Answers::default(), Pool::default());
+        let stamp = |at_us, what| Stamp::new(at_us, what);
+        answers.push(b"a", Some((0, Gate(1))), stamp(100, What::Write), &mut pool);
+        answers.push(b"b", Some((0, Gate(1))), stamp(200, What::Write), &mut pool);
+        answers.push(b"c", None, Stamp::NONE, &mut pool);
+        answers.push(b"d", Some((0, Gate(1))), stamp(300, What::Get), &mut pool);
+        let told = std::cell::RefCell::new(Vec::new());
+        let note = |stamp, count| told.borrow_mut().push((stamp, count));
+        let mut out = Vec::new();
+        answers.release(|_| Gate(0), NO_STREAM, (&mut out, &mut pool), note);
+        assert!(told.borrow().is_empty());
+        answers.release(|_| Gate(1), NO_STREAM, (&mut out, &mut pool), note);
+        assert_eq!(told.into_inner(), [(stamp(300, What::Get), 1), (stamp(100, What::Write), 2)]);
     }
 
     fn get_of_three(answers: &mut Answers) -> (u64, u32, u32) {
@@ -476,7 +522,7 @@ mod tests {
         let (answer, first, second) = get_of_three(&mut answers);
         answers.fill(answer, first, b"cold1 ".to_vec(), false);
         let mut out = Vec::new();
-        answers.release(|_| Gate(9), 4, &mut out, &mut Pool::default());
+        answers.release(|_| Gate(9), 4, (&mut out, &mut Pool::default()), |_, _| ());
         assert_eq!(out, b"hot cold1 warm ");
         assert_eq!(answers.bytes(), 0);
         assert_eq!(answers.fill(answer, second, b"SERVER_ERROR x\r\n".to_vec(), true), Filled::Broken);
@@ -498,10 +544,10 @@ mod tests {
     #[test]
     fn a_stopped_store_turns_each_held_answer_into_an_error() {
         let (mut answers, mut pool) = (Answers::default(), Pool::default());
-        answers.push(b"a", Some((0, Gate(1))), &mut pool);
-        answers.push(b"STORED", Some((0, Gate(2))), &mut pool);
-        answers.push(b"STORED", Some((0, Gate(2))), &mut pool);
-        answers.push(b"STORED", Some((1, Gate(2))), &mut pool);
+        answers.push(b"a", Some((0, Gate(1))), Stamp::NONE, &mut pool);
+        answers.push(b"STORED", Some((0, Gate(2))), Stamp::NONE, &mut pool);
+        answers.push(b"STORED", Some((0, Gate(2))), Stamp::NONE, &mut pool);
+        answers.push(b"STORED", Some((1, Gate(2))), Stamp::NONE, &mut pool);
         assert_eq!(answers.fail_gates(0, Gate(1), b"E "), Filled::Taken);
         assert_eq!(released(&mut answers, 2), "aE E STORED");
         assert_eq!(answers.bytes(), 0);
@@ -514,7 +560,7 @@ mod tests {
         answers.extend(answer, b"front ", None, &mut pool);
         let cold = answers.wait_for_part(answer);
         let mut out = Vec::new();
-        answers.release(|_| Gate(0), 2, &mut out, &mut pool);
+        answers.release(|_| Gate(0), 2, (&mut out, &mut pool), |_, _| ());
         assert_eq!(out, b"front ");
         answers.extend(answer, b"undurable ", Some((0, Gate(5))), &mut pool);
         answers.close(answer);
@@ -525,7 +571,7 @@ mod tests {
     #[test]
     fn answers_are_filled_when_nothing_has_yet_to_come() {
         let (mut answers, mut pool) = (Answers::default(), Pool::default());
-        answers.push(b"a", Some((0, Gate(1))), &mut pool);
+        answers.push(b"a", Some((0, Gate(1))), Stamp::NONE, &mut pool);
         assert!(answers.are_filled(), "it waits for a sync alone");
         let one = answers.wait_for_one();
         let (many, first, second) = get_of_three(&mut answers);

@@ -6,6 +6,7 @@ use crate::counters::Counters;
 use crate::operate::Keyed;
 use crate::owner::{Client, Done, Ran};
 use crate::route::Route;
+use crate::samples::Sample;
 use crate::slab::Token;
 use crate::stores::{Figures, Ticket, Turn};
 use fawn_memcache::Dump;
@@ -145,6 +146,9 @@ pub trait Backend: Sized {
 
     /// Figures for `stats`.
     fn figures(&self, now: Now) -> Figures;
+
+    /// Figures for the admin port.
+    fn sample(&mut self, now: Now) -> Sample;
 
     /// Stops cleanly: everything acknowledged is on flash when it returns. Blocks.
     ///

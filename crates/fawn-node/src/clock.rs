@@ -23,6 +23,11 @@ impl Clock {
         Self { start: Instant::now() }
     }
 
+    /// Microseconds from the clock's start to `at`.
+    pub fn us(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.start).as_micros() as u64
+    }
+
     /// The time now. Before 1970 counts as 1970, after 2106 as 2106.
     pub fn now(&self) -> Now {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

@@ -33,7 +33,8 @@ impl Counter {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn reset(&self) {
+    /// Sets it to 0; a count made meanwhile may be lost.
+    pub fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }
@@ -94,6 +95,8 @@ counters! {
         get_hits: "Keys found.",
         get_misses: "Keys not found.",
         cmd_set: "Stores.",
+        set_hits: "Stores but cas that stored.",
+        set_misses: "Stores but cas whose condition did not hold.",
         cmd_touch: "Touches.",
         cmd_flush: "Flushes.",
         total_items: "Items stored.",
@@ -111,6 +114,11 @@ counters! {
         store_too_large: "Values above the item limit.",
         store_no_memory: "Stores refused for want of memory.",
         store_no_space: "Stores refused for want of space.",
+        unreadable: "Operations refused because flash could not be read or written.",
+        refused_busy: "Operations refused because too much is under way.",
+        timed_out: "Operations given up without an answer.",
+        outcome_unknown: "Operations of which nobody knows whether they were carried out.",
+        unavailable: "Operations refused while nobody could carry them out.",
         auth_cmds: "Authentications tried.",
         auth_errors: "Authentications refused.",
         tls_handshakes: "TLS handshakes completed.",

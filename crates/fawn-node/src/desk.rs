@@ -236,7 +236,9 @@ impl<B: Backend> Desk<B> {
             let stream_above = if pressed { 0 } else { core.whole_answer_bytes - 1 };
             let (pool, gates) = core.owner.lend();
             let durable = |store| gates.durable(usize::from(store));
-            conn.flow.answers.release(durable, stream_above, &mut core.out, pool);
+            let (latencies, now_us) = (&core.latencies, core.at_us);
+            let left = |stamp, count| latencies.answered(stamp, u64::from(count), now_us);
+            conn.flow.answers.release(durable, stream_above, (&mut core.out, pool), left);
             if !conn.gated && conn.flow.answers.front_gate().is_some() {
                 conn.gated = true;
                 self.gated.push(conn.flow.token);

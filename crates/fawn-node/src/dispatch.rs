@@ -11,6 +11,7 @@ use crate::clock::Now;
 use crate::connection::{Deferred, Flow, Line, Listing, Pause};
 use crate::counters::Counters;
 use crate::exchange::{Ask, Exchange, Place};
+use crate::latency::{Latencies, Stamp, What};
 use crate::operate::{self, Keyed};
 use crate::owner::{Client, Listed, Ran};
 use crate::report;
@@ -67,6 +68,30 @@ pub struct Core<B: Backend> {
     pub own_asks: Vec<(Place, Ask)>,
     /// Keys of the input at hand.
     pub ahead: Ahead,
+    /// Microsecond of the loop's clock at which the event at hand began.
+    pub at_us: u64,
+    /// Gets and writes of the event at hand that were answered at once.
+    pub answered: [u32; 2],
+    /// How long requests take.
+    pub latencies: Arc<Latencies>,
+}
+
+/// An answer that was put in the output, or its part for one key of a line.
+#[derive(Clone, Copy, Debug)]
+struct Put {
+    /// The store that knows when it may leave.
+    store: usize,
+    /// It may leave once this is durable.
+    gate: Gate,
+    /// It is an error that stands for a whole line of keys.
+    failed: bool,
+    /// When it was asked for.
+    stamp: Stamp,
+}
+
+impl Put {
+    /// One that waits for nothing and is not measured.
+    const DONE: Self = Self { store: 0, gate: Gate::NONE, failed: false, stamp: Stamp::NONE };
 }
 
 /// The part of a place that is a listing's.
@@ -128,7 +153,7 @@ impl<B: Backend> Core<B> {
                 Event::Reply(line) => {
                     let start = self.out.len();
                     self.out.extend_from_slice(line.as_bytes());
-                    self.finish(flow, start, 0, Gate::NONE, false);
+                    self.finish(flow, start, Put::DONE);
                 }
                 Event::Abandon(line) => self.abandon(flow, line),
                 Event::NeedMore { total } => return (used, Pause::NeedMore(total)),
@@ -240,7 +265,18 @@ impl<B: Backend> Core<B> {
     fn answer(&mut self, flow: &mut Flow, request: &Request<'_>, answer: &Answer<'_>) {
         let start = self.out.len();
         request.responder.write(&mut self.out, request.key, answer);
-        self.finish(flow, start, 0, Gate::NONE, false);
+        self.finish(flow, start, Put::DONE);
+    }
+
+    /// The event at hand is over, or a part of the turn: what was answered at once took until now.
+    pub fn event_ends(&mut self, now_us: u64) {
+        for what in What::ALL {
+            let count = std::mem::take(&mut self.answered[what as usize - 1]);
+            if count > 0 {
+                self.latencies.add(what, u64::from(count), now_us - self.at_us);
+            }
+        }
+        self.at_us = now_us;
     }
 
     fn keyed(&mut self, flow: &mut Flow, request: &Request<'_>) -> Result<(), NoRoom> {
@@ -258,17 +294,19 @@ impl<B: Backend> Core<B> {
             });
         }
         let keyed = Keyed { key, name: request.key, command: request.command, responder: request.responder };
+        let what = if keyed.only_looks() { What::Get } else { What::Write };
+        let stamp = Stamp::new(self.at_us, what);
         if home == self.number {
             let start = self.out.len();
             match self.owner.run(store, &keyed, flow.token, self.now, usize::MAX, &mut self.out) {
-                Ran::Done { gate, failed } => self.finish(flow, start, store, gate, failed),
+                Ran::Done { gate, failed } => self.finish(flow, start, Put { store, gate, failed, stamp }),
                 Ran::Later(ticket) => {
-                    let place = self.wait(flow);
+                    let place = self.wait(flow, stamp);
                     self.owner.assign(ticket, Client { home: home as u16, place, request_bytes: 0 });
                 }
             }
         } else {
-            let place = self.wait(flow);
+            let place = self.wait(flow, stamp);
             let (command, value) = keyed.split();
             let (store, name_bytes) = (store as u16, request.key.len() as u16);
             let ask = Ask::Keyed { key, store, name_bytes, command, responder: request.responder };
@@ -283,9 +321,8 @@ impl<B: Backend> Core<B> {
 
     /// An answer, or its part for one key of a line, is in the output from `start` on.
     #[inline]
-    fn finish(&mut self, flow: &mut Flow, start: usize, store: usize, gate: Gate, failed: bool) {
+    fn finish(&mut self, flow: &mut Flow, start: usize, Put { store, gate, mut failed, mut stamp }: Put) {
         let mut held = gate > Gate::NONE && gate > self.owner.durable(store);
-        let mut failed = failed;
         if held && self.owner.is_stopped(store) {
             held = false;
             // In a line of keys, silence would be taken for a miss.
@@ -295,6 +332,10 @@ impl<B: Backend> Core<B> {
                 self.out.append(&mut operate::stopped_line());
             }
         }
+        if let Some(what) = stamp.what().filter(|_| !held || flow.line.is_some()) {
+            self.answered[what as usize - 1] += 1;
+            stamp = Stamp::NONE;
+        }
         let fails_line = failed && flow.line.is_some();
         if !held && !fails_line {
             match flow.line {
@@ -303,12 +344,12 @@ impl<B: Backend> Core<B> {
                 _ => {}
             }
         }
-        self.finish_later(flow, start, held.then_some((store as u16, gate)), failed);
+        self.finish_later(flow, start, held.then_some((store as u16, gate)), failed, stamp);
     }
 
-    fn finish_later(&mut self, flow: &mut Flow, start: usize, gate: Option<(u16, Gate)>, failed: bool) {
+    fn finish_later(&mut self, flow: &mut Flow, start: usize, gate: Option<(u16, Gate)>, failed: bool, stamp: Stamp) {
         match flow.line {
-            None => flow.answers.push(&self.out[start..], gate, self.owner.pool()),
+            None => flow.answers.push(&self.out[start..], gate, stamp, self.owner.pool()),
             Some(line) => {
                 let part = self.out.split_off(start);
                 let answer = match line {
@@ -336,7 +377,7 @@ impl<B: Backend> Core<B> {
     }
 
     /// Makes room for an answer, or a part of the line's, that comes later.
-    fn wait(&mut self, flow: &mut Flow) -> Place {
+    fn wait(&mut self, flow: &mut Flow, stamp: Stamp) -> Place {
         let (answer, part) = match flow.line {
             None => (flow.answers.wait_for_one(), 0),
             Some(line) => {
@@ -347,7 +388,7 @@ impl<B: Backend> Core<B> {
                 (answer, flow.answers.wait_for_part(answer))
             }
         };
-        Place { connection: flow.token, answer, part }
+        Place { connection: flow.token, answer, part, stamp }
     }
 
     /// The line of keys is refused as a whole.
@@ -365,7 +406,7 @@ impl<B: Backend> Core<B> {
                 }
                 let start = self.out.len();
                 self.out.extend_from_slice(refusal.as_bytes());
-                self.finish(flow, start, 0, Gate::NONE, false);
+                self.finish(flow, start, Put::DONE);
             }
         }
     }
@@ -386,7 +427,8 @@ impl<B: Backend> Core<B> {
     fn ask_everyone(&mut self, flow: &mut Flow, answer: u64, ask: Ask) {
         for peer in self.peers() {
             let part = flow.answers.wait_for_part(answer);
-            self.exchange.request(peer, Place { connection: flow.token, answer, part }, ask, &[]);
+            let place = Place { connection: flow.token, answer, part, stamp: Stamp::NONE };
+            self.exchange.request(peer, place, ask, &[]);
         }
     }
 
@@ -412,7 +454,7 @@ impl<B: Backend> Core<B> {
         flow.answers.extend(answer, &self.out[start..], None, self.owner.pool());
         self.out.truncate(start);
         flow.answers.close(answer);
-        let place = Place { connection: flow.token, answer, part };
+        let place = Place { connection: flow.token, answer, part, stamp: Stamp::NONE };
         let client = Client { home: self.number as u16, place, request_bytes: 0 };
         self.owner.flush_all(client, at_unix, quiet, self.now);
         flow.flushing = true;
@@ -430,7 +472,7 @@ impl<B: Backend> Core<B> {
                 Stats::Detail(Detail::Dump) | Stats::Cachedump { .. } => {
                     let start = self.out.len();
                     self.out.extend_from_slice(lines::END.as_bytes());
-                    self.finish(flow, start, 0, Gate::NONE, false);
+                    self.finish(flow, start, Put::DONE);
                 }
                 Stats::Detail(_) => self.answer(flow, request, &Answer::Ok),
                 _ => self.answer(flow, request, &Answer::Error(lines::ERROR.trim_end())),
@@ -441,7 +483,8 @@ impl<B: Backend> Core<B> {
         if kind == report::Kind::Connections {
             let answer = flow.answers.open(Finish::Suffix(lines::END.as_bytes()));
             let part = flow.answers.wait_for_part(answer);
-            self.own_asks.push((Place { connection: flow.token, answer, part }, Ask::Connections));
+            let place = Place { connection: flow.token, answer, part, stamp: Stamp::NONE };
+            self.own_asks.push((place, Ask::Connections));
             self.ask_everyone(flow, answer, Ask::Connections);
             flow.answers.close(answer);
             return Ok(());
@@ -476,7 +519,8 @@ impl<B: Backend> Core<B> {
         }
         listing.asked = true;
         let Listing { form, from, first, .. } = *listing;
-        let place = Place { connection: flow.token, answer: flow.answers.wait_for_one(), part: LISTING };
+        let (answer, stamp) = (flow.answers.wait_for_one(), Stamp::NONE);
+        let place = Place { connection: flow.token, answer, part: LISTING, stamp };
         if home == self.number {
             let client = Client { home: home as u16, place, request_bytes: 0 };
             self.owner.list(client, store, from, first, form, self.now);
@@ -505,7 +549,7 @@ impl<B: Backend> Core<B> {
         };
         if listed.failed || listing.store == self.route.stores() {
             flow.listing = None;
-            flow.answers.push(end.as_bytes(), None, self.owner.pool());
+            flow.answers.push(end.as_bytes(), None, Stamp::NONE, self.owner.pool());
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::backend::Gates;
 use crate::clock::Now;
+use crate::samples::StoreSample;
 use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
 use crate::values::ValueWriter;
 use fawn_flash::{Engine, Reader};
@@ -288,6 +289,14 @@ impl Stores for Engines {
         figures.numbers.extend(self.steps.figures("step"));
         figures.numbers.extend(self.swaps.figures("swap"));
         figures
+    }
+
+    fn samples(&self) -> Vec<StoreSample> {
+        let sample = |engine: &Engine| {
+            let (store, traffic) = (engine.store_ref(), engine.files().traffic());
+            StoreSample { number: u64::from(store.place().0), stats: store.stats(), traffic }
+        };
+        self.stores.iter().map(sample).collect()
     }
 
     fn stop(self) -> Result<(), String> {

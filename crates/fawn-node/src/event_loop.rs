@@ -79,6 +79,8 @@ pub struct EventLoop<B: Backend> {
     all_drained_since: Option<u64>,
     /// The node must stop although operations are under way that never end.
     gave_up: bool,
+    /// How often the loop has given its figures for the admin port.
+    sampled: u64,
 }
 
 /// What a loop is made of.
@@ -111,6 +113,7 @@ impl<B: Backend> EventLoop<B> {
         }
         let (shared, clock) = (parts.shared, Clock::start());
         let counters: Arc<Counters> = Arc::clone(&shared.counters[parts.number]);
+        let latencies = Arc::clone(&shared.latencies[parts.number]);
         let loops = parts.exchange.loops();
         let bytes_limit = (shared.limits.buffered_bytes / 4 / loops).max(1);
         let sizes = Sizes { value: shared.options.max_item_bytes, large: bytes_limit / 4 };
@@ -141,6 +144,9 @@ impl<B: Backend> EventLoop<B> {
             tasks_limit: (shared.limits.requests_in_flight / loops).max(1),
             own_asks: Vec::new(),
             ahead: Ahead::default(),
+            at_us: 0,
+            answered: [0; 2],
+            latencies,
             shared,
         };
         Ok(Self {
@@ -159,6 +165,7 @@ impl<B: Backend> EventLoop<B> {
             drained: false,
             all_drained_since: None,
             gave_up: false,
+            sampled: 0,
         })
     }
 
@@ -204,7 +211,8 @@ impl<B: Backend> EventLoop<B> {
             core.exchange.wake().prepare_to_sleep();
             let stop = core.shared.is_stopping() && self.stopping_since.is_none();
             let over = self.drained && core.shared.is_drained();
-            if core.exchange.has_mail() || core.shared.has_accepted(core.number) || stop || over {
+            let asked = core.shared.samples.wanted() != self.sampled;
+            if core.exchange.has_mail() || core.shared.has_accepted(core.number) || stop || over || asked {
                 timeout = Some(timespec(0));
             }
         }
@@ -240,12 +248,16 @@ impl<B: Backend> EventLoop<B> {
     fn turn(&mut self, events: &[Event]) -> usize {
         let began = Instant::now();
         self.desk.core.now = self.clock.now();
+        let began_us = self.clock.us(began);
+        self.desk.core.at_us = began_us;
         self.desk.handshakes_left = self.desk.core.shared.limits.handshakes_a_turn;
         let mut done = 0;
         for event in events {
             self.on_event(event);
             done += 1;
-            if began.elapsed() >= TURN_BUDGET {
+            let spent = began.elapsed();
+            self.desk.core.event_ends(began_us + spent.as_micros() as u64);
+            if spent >= TURN_BUDGET {
                 break;
             }
         }
@@ -265,10 +277,13 @@ impl<B: Backend> EventLoop<B> {
         }
         let woken = self.desk.core.exchange.send();
         self.advise();
+        self.sample();
         let counters = &self.desk.core.counters;
         counters.wake_ups.add(woken as u64);
         counters.turns.add(1);
         let took_us = began.elapsed().as_micros() as u64;
+        self.desk.core.event_ends(began_us + took_us);
+        let counters = &self.desk.core.counters;
         counters.longest_turn_us.max(took_us);
         if took_us > 1000 {
             counters.turns_over_1ms.add(1);
@@ -389,6 +404,17 @@ impl<B: Backend> EventLoop<B> {
                 self.desk.service(conn);
                 self.settle(token);
             }
+        }
+    }
+
+    /// Gives the loop's figures if they are asked for.
+    fn sample(&mut self) {
+        let core = &mut self.desk.core;
+        let wanted = core.shared.samples.wanted();
+        if wanted != self.sampled {
+            self.sampled = wanted;
+            let sample = core.owner.sample(core.now);
+            core.shared.samples.give(core.number, wanted, sample);
         }
     }
 

@@ -9,6 +9,7 @@
 //! A large answer is not sent unasked: its owner says how large it is ([`Head::Wants`]), and the loop of its client when
 //! there is room for it ([`Ask::Room`]; see [`crate::room`]).
 
+use crate::latency::Stamp;
 use crate::slab::Token;
 use crate::stores::Ticket;
 use crate::wake::Wake;
@@ -35,6 +36,8 @@ pub struct Place {
     pub answer: u64,
     /// Which part of the answer.
     pub part: u32,
+    /// When it was asked for.
+    pub stamp: Stamp,
 }
 
 /// What a loop asks of another.
@@ -342,7 +345,7 @@ mod tests {
     use super::*;
 
     fn place(answer: u64) -> Place {
-        Place { connection: Token::from_u64(1 << 32), answer, part: 0 }
+        Place { connection: Token::from_u64(1 << 32), answer, part: 0, stamp: Stamp::NONE }
     }
 
     fn answer_to(request: &[u8], failed: bool) -> Head {

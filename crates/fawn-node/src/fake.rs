@@ -2,6 +2,7 @@
 
 use crate::backend::Gates;
 use crate::clock::Now;
+use crate::samples::StoreSample;
 use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, FlashError};
@@ -343,6 +344,10 @@ impl Stores for Fake {
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         vec![self.bell.as_fd()]
+    }
+
+    fn samples(&self) -> Vec<StoreSample> {
+        Vec::new()
     }
 
     fn figures(&self, _: Now) -> Figures {

@@ -24,6 +24,7 @@
 //! | `stores`, `engines`, `values` | the boundary to the datastore, and what is behind it |
 //! | `exchange`, `wake`, `shared` | between loops |
 //! | `counters`, `report`, `recency`, `advice`, `usage` | what operators and clients are told |
+//! | `latency`, `samples`, `metrics` | what the admin port tells |
 //!
 //! # Limits
 //!
@@ -48,7 +49,9 @@ mod event_loop;
 mod exchange;
 #[cfg(test)]
 mod fake;
+mod latency;
 mod listen;
+pub mod metrics;
 mod operate;
 mod options;
 mod owner;
@@ -56,6 +59,7 @@ mod recency;
 mod report;
 mod room;
 mod route;
+mod samples;
 mod server;
 mod shared;
 mod slab;

@@ -181,6 +181,16 @@ impl<'a> Keyed<'a> {
         !matches!(self.command, Command::Get | Command::MetaDebug)
     }
 
+    /// Whether it changes nothing but who was here last: what latencies of gets are told of.
+    #[inline]
+    pub fn only_looks(&self) -> bool {
+        match self.command {
+            Command::Get | Command::MetaDebug => true,
+            Command::MetaGet(get) => get.vivify.is_none() && get.recache.is_none() && get.touch.is_none(),
+            _ => false,
+        }
+    }
+
     /// Whether the answer to a hit has the value in it.
     pub fn shows_value(&self) -> bool {
         match self.command {

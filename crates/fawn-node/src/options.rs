@@ -1,5 +1,6 @@
 //! What a node is started with.
 
+use fawn_admin::Board;
 use fawn_store::Ack;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -32,6 +33,8 @@ pub struct ServeOptions {
     pub flush_enabled: bool,
     /// What hostile and broken clients may use up.
     pub limits: Limits,
+    /// Where the admin port finds what it tells.
+    pub board: Option<Board>,
 }
 
 impl ServeOptions {
@@ -50,6 +53,7 @@ impl ServeOptions {
             insecure: false,
             flush_enabled: true,
             limits: Limits::default(),
+            board: None,
         }
     }
 }

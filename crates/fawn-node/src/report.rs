@@ -7,6 +7,12 @@ use crate::stores::Figures;
 use fawn_memcache::{Stats, lines, report};
 use std::collections::BTreeMap;
 
+/// Figures of what lies at the tails of a cluster's process, where that is counted.
+pub const TAIL_ITEMS: &str = "fawn_tail_items";
+
+/// See [`TAIL_ITEMS`].
+pub const TAIL_BYTES: &str = "fawn_tail_bytes";
+
 /// The reports that need every loop's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -59,6 +65,16 @@ pub struct Merged {
 impl Merged {
     fn number(&self, name: &str) -> u64 {
         self.numbers.get(name).copied().unwrap_or(0)
+    }
+
+    /// Items: of a cluster those whose ranges have their tail in this process, so that each is counted by one.
+    fn items(&self) -> u64 {
+        self.numbers.get(TAIL_ITEMS).copied().unwrap_or_else(|| self.number("fawn_entries"))
+    }
+
+    /// Their bytes.
+    fn bytes(&self) -> u64 {
+        self.numbers.get(TAIL_BYTES).copied().unwrap_or_else(|| self.number("fawn_live_bytes"))
     }
 }
 
@@ -145,8 +161,8 @@ fn general(out: &mut Vec<u8>, figures: &Merged, shared: &Shared, now: Now) {
         ("time_in_listen_disabled_us", totals.accept_paused_us),
         ("threads", shared.counters.len() as u64),
         ("hash_bytes", figures.number("fawn_index_bytes")),
-        ("bytes", figures.number("fawn_live_bytes")),
-        ("curr_items", figures.number("fawn_entries")),
+        ("bytes", figures.bytes()),
+        ("curr_items", figures.items()),
         ("total_items", totals.total_items),
         // What cannot happen here, and monitoring asks for.
         ("evictions", 0),
@@ -174,6 +190,8 @@ fn own(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
     for (name, text) in &figures.texts {
         report::stat(out, name, text);
     }
+    let counted = if figures.numbers.contains_key(TAIL_ITEMS) { "tails of this process" } else { "all" };
+    report::stat(out, "fawn_curr_items_of", counted);
     for (name, number) in [
         ("fawn_stall_kicks", totals.stall_kicks),
         ("fawn_store_no_space", totals.store_no_space),
@@ -241,7 +259,7 @@ fn tcp_port(listen: &[String]) -> u64 {
 }
 
 fn items(out: &mut Vec<u8>, figures: &Merged) {
-    let entries = figures.number("fawn_entries");
+    let entries = figures.items();
     if entries > 0 {
         report::stat_number(out, "items:1:number", entries);
         report::stat_number(out, "items:1:evicted", 0);
@@ -252,7 +270,7 @@ fn items(out: &mut Vec<u8>, figures: &Merged) {
 fn slabs(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
     let totals = shared.totals();
     report::stat_number(out, "1:chunk_size", 0);
-    report::stat_number(out, "1:used_chunks", figures.number("fawn_entries"));
+    report::stat_number(out, "1:used_chunks", figures.items());
     report::stat_number(out, "1:get_hits", totals.get_hits);
     report::stat_number(out, "1:cmd_set", totals.cmd_set);
     report::stat_number(out, "active_slabs", 1);

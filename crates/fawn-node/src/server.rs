@@ -7,6 +7,7 @@ use crate::error::ServeError;
 use crate::event_loop::{EventLoop, Parts};
 use crate::exchange;
 use crate::listen;
+use crate::metrics::Serving;
 use crate::options::ServeOptions;
 use crate::owner::Owner;
 use crate::route::Route;
@@ -90,6 +91,10 @@ impl Running {
                 .spawn(move || event_loop.run())
                 .map_err(ServeError::system("start a thread"))?;
             running.threads.push(thread);
+        }
+        if let Some(board) = &options.board {
+            board.add(Arc::new(Serving(Arc::clone(&running.shared))));
+            board.serves();
         }
         Ok(running)
     }

@@ -3,8 +3,10 @@
 use crate::auth::Users;
 use crate::counters::{Counters, Totals};
 use crate::error::ServeError;
+use crate::latency::Latencies;
 use crate::listen::Family;
 use crate::options::{Limits, ServeOptions, TlsFiles};
+use crate::samples::Samples;
 use crate::wake::Wake;
 use fawn_tls::{Reloading, TlsError};
 use rustix::fd::OwnedFd;
@@ -58,6 +60,10 @@ pub struct Shared {
     /// By loop.
     pub counters: Vec<Arc<Counters>>,
     /// By loop.
+    pub latencies: Vec<Arc<Latencies>>,
+    /// Figures for the admin port.
+    pub samples: Samples,
+    /// By loop.
     pub wakes: Vec<Arc<Wake>>,
     /// By loop: accepted, not yet taken.
     inboxes: Vec<Mutex<Vec<Accepted>>>,
@@ -87,6 +93,8 @@ impl Shared {
             users,
             tls,
             counters: wakes.iter().map(|_| Arc::default()).collect(),
+            latencies: wakes.iter().map(|_| Arc::default()).collect(),
+            samples: Samples::new(wakes.len()),
             inboxes: wakes.iter().map(|_| Mutex::default()).collect(),
             wakes,
             options,
@@ -120,6 +128,7 @@ impl Shared {
     /// Sets all counters to 0. A count made meanwhile may be lost.
     pub fn reset_counters(&self) {
         self.counters.iter().for_each(|counters| counters.reset());
+        self.latencies.iter().for_each(|latencies| latencies.reset());
     }
 
     /// Hands a connection to loop `number`.
@@ -172,7 +181,8 @@ impl Shared {
         self.drained.load(Ordering::SeqCst) == self.wakes.len()
     }
 
-    fn wake_all(&self) {
+    /// Wakes the loops that sleep.
+    pub fn wake_all(&self) {
         self.wakes.iter().for_each(|wake| {
             wake.notify();
         });

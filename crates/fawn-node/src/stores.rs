@@ -4,6 +4,7 @@
 
 use crate::backend::Gates;
 use crate::clock::Now;
+use crate::samples::StoreSample;
 use fawn_ring::Key;
 use fawn_store::flash::{FileId, FlashError};
 use fawn_store::large::Stub;
@@ -181,6 +182,9 @@ pub trait Stores: Gates {
     /// The descriptors that become readable when there is something for [`turn`](Self::turn). They are watched
     /// edge-triggered and never read.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
+
+    /// Each store's figures.
+    fn samples(&self) -> Vec<StoreSample>;
 
     /// Figures for `stats`, of all stores together.
     fn figures(&self, now: Now) -> Figures;

@@ -8,6 +8,7 @@ use hashbrown::HashTable;
 use crate::api::Gate;
 use crate::arena::Arena;
 use crate::record::{Kind, Record};
+use crate::store::Stretch;
 
 /// Bytes that precede each record in the arena: its key position and its gate.
 const ENTRY_HEADER_BYTES: usize = Key::LEN + 8;
@@ -156,6 +157,23 @@ impl OpenSegment {
         self.arena.len() - self.superseded
     }
 
+    /// Live keys in `parts`, and the bytes of their records: told from `most` of the keys that are here, or from all.
+    pub fn held_in(&self, parts: &[Stretch], most: usize) -> (f64, f64) {
+        let (mut entries, mut bytes) = (0, 0);
+        // Their order has nothing to do with where they lie in the key space.
+        for handle in self.newest.iter().take(most) {
+            let entry = self.entry(*handle);
+            let record = entry.record();
+            let is_live = record.kind != Kind::Delete && record.seq > self.flushed;
+            if is_live && parts.iter().any(|part| part.keys.contains(&entry.key) && record.seq > part.flushed) {
+                entries += 1;
+                bytes += entry.bytes.len();
+            }
+        }
+        let scale = (self.keys() as f64 / most as f64).max(1.0);
+        (entries as f64 * scale, bytes as f64 * scale)
+    }
+
     /// DRAM held: the arena's whole capacity and the index.
     pub fn allocated(&self) -> usize {
         self.arena.capacity() + self.index_bytes()
@@ -286,6 +304,7 @@ fn entry_at(arena: &[u8], offset: u32) -> Entry<'_> {
 mod tests {
     use super::*;
     use crate::record::Marks;
+    use fawn_ring::Interval;
     use fawn_ring::Secret;
 
     fn record<'a>(key: &'a [u8], value: &'a [u8], seq: u64) -> Record<'a> {
@@ -321,6 +340,26 @@ mod tests {
         let keys: Vec<Key> = open.sorted().iter().map(|handle| open.entry(*handle).key).collect();
         assert!(keys.windows(2).all(|pair| pair[0] < pair[1]));
         assert_eq!(open.all().count(), 300);
+    }
+
+    #[test]
+    fn live_keys_of_a_stretch_are_counted_or_told_from_some() {
+        let mut segment = OpenSegment::new(1 << 20);
+        for n in 0..1000u64 {
+            let mut position = [0; Key::LEN];
+            position[..8].copy_from_slice(&n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
+            segment.append(&Key(position), Gate(1), &record(&n.to_le_bytes(), b"value", n + 1));
+        }
+        let halves: Vec<Stretch> =
+            Interval::ALL.divide(2).into_iter().map(|keys| Stretch { keys, flushed: 0 }).collect();
+        let count = |parts: &[Stretch], most| segment.held_in(parts, most).0.round() as i64;
+        assert_eq!(count(&halves, 1000), 1000);
+        let lower = count(&halves[..1], 5000);
+        assert_eq!(lower + count(&halves[1..], 5000), 1000);
+        let told = count(&halves[..1], 250);
+        assert!((told - lower).abs() < 150, "{told} for {lower}");
+        let flushed = [Stretch { flushed: 990, ..halves[0] }, Stretch { flushed: 1000, ..halves[1] }];
+        assert!((1..=10).contains(&count(&flushed, 5000)), "ten are left, and some of them are in the lower half");
     }
 
     #[test]

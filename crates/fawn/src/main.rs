@@ -10,6 +10,7 @@
 //! | `serve` | one store, alone |
 //! | `node` | processes of a cluster |
 //! | `whole` | a whole cluster in one process |
+//! | `observe` | logs, and the admin port |
 //! | `cluster` | managers, members that leave, settings, the status |
 //! | `store_command` | a store at rest: check, stats, dump |
 //! | `certs` | a cluster's certificates |
@@ -33,6 +34,7 @@ mod dump;
 mod keys;
 mod load;
 mod node;
+mod observe;
 mod progress;
 mod records;
 mod serve;

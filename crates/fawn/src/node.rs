@@ -11,9 +11,10 @@ use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_tls::Material;
 
 use crate::Outcome;
+use crate::observe::ObserveArguments;
 use crate::serve::{
-    ClientsArguments, LEAST_MEMORY_A_THREAD, cores, default_memory, log_to_standard_error, machine_memory,
-    parse_listen, parse_threads, refuse_file,
+    ClientsArguments, LEAST_MEMORY_A_THREAD, cores, default_memory, machine_memory, parse_listen, parse_threads,
+    refuse_file,
 };
 use crate::values::Size;
 
@@ -51,6 +52,8 @@ pub struct MemberArguments {
     /// Listen beyond the loopback without TLS and authentication
     #[arg(long)]
     pub insecure: bool,
+    #[command(flatten)]
+    pub observe: ObserveArguments,
     #[command(flatten)]
     pub clients: ClientsArguments,
 }
@@ -98,23 +101,28 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<Outcome> {
         options.is_front = false;
         (options.serve.listen, options.serve.unix) = (Vec::new(), None);
     }
-    serve("node", &options)
+    serve("node", options, &member.observe)
 }
 
 /// Runs a front-end until a signal asks to stop.
 pub fn run_frontend(arguments: &FrontendArguments) -> anyhow::Result<Outcome> {
-    serve("frontend", &options(&arguments.member, Path::new("."))?)
+    serve("frontend", options(&arguments.member, Path::new("."))?, &arguments.member.observe)
 }
 
-fn serve(what: &str, options: &ClusterOptions) -> anyhow::Result<Outcome> {
-    log_to_standard_error();
-    serve_members(std::slice::from_ref(options), |clients, cluster| {
+fn serve(what: &str, mut options: ClusterOptions, observe: &ObserveArguments) -> anyhow::Result<Outcome> {
+    observe.log();
+    let admin = observe.open(options.serve.insecure)?;
+    options.serve.board = admin.as_ref().map(|admin| admin.board.clone());
+    serve_members(std::slice::from_ref(&options), |clients, cluster| {
         let mut out = std::io::stdout().lock();
         for address in clients {
             // Nobody may be listening; that is no reason to stop.
             let _ = writeln!(out, "fawn: serving memcached on {address}");
         }
         let _ = writeln!(out, "fawn: {what} {} ready on {}", options.name, cluster.join(", "));
+        if let Some(admin) = &admin {
+            admin.tell(&mut out);
+        }
         let _ = out.flush();
     })?;
     Ok(Outcome::Done)

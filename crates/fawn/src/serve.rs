@@ -1,6 +1,6 @@
 //! `fawn serve`: one node.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,9 @@ use anyhow::bail;
 use clap::Args;
 use fawn_node::{Limits, ServeOptions, TlsFiles, UnixOptions};
 use fawn_store::Ack;
-use tracing_subscriber::EnvFilter;
 
 use crate::Outcome;
-use crate::tell::Log;
+use crate::observe::ObserveArguments;
 use crate::values::{AckMode, FileMode, Size, Span};
 
 /// How memcached clients are served.
@@ -84,6 +83,8 @@ pub struct ServeArguments {
     /// Listen beyond the loopback without authentication or TLS
     #[arg(long)]
     pub insecure: bool,
+    #[command(flatten)]
+    pub observe: ObserveArguments,
 }
 
 /// The largest value that the formats allow.
@@ -159,21 +160,26 @@ impl ServeArguments {
 /// Serves until a signal asks to stop.
 pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
     refuse_file(&arguments.dir)?;
-    log_to_standard_error();
+    arguments.observe.log();
     if let Some(memory) = arguments.memory.filter(|memory| memory.bytes > machine_memory()) {
         let machine = Size { bytes: machine_memory() };
         tracing::warn!(
             "--memory {memory} is more than the machine's {machine}: it will swap, or be killed, when it fills"
         );
     }
+    let admin = arguments.observe.open(arguments.insecure)?;
     if let Some(nodes) = arguments.nodes {
-        return crate::whole::run(arguments, nodes);
+        return crate::whole::run(arguments, nodes, admin.as_ref());
     }
-    fawn_node::serve(&options(arguments), |addresses| {
+    let board = admin.as_ref().map(|admin| admin.board.clone());
+    fawn_node::serve(&ServeOptions { board, ..options(arguments) }, |addresses| {
         let mut out = std::io::stdout().lock();
         for address in addresses {
             // Nobody may be listening; that is no reason to stop.
             let _ = writeln!(out, "fawn: serving memcached on {address}");
+        }
+        if let Some(admin) = &admin {
+            admin.tell(&mut out);
         }
         let _ = out.flush();
     })?;
@@ -238,14 +244,4 @@ pub fn refuse_file(dir: &Path) -> anyhow::Result<()> {
         Some(file) => bail!("{} is a file; --dir needs a directory, or the name of one to be made", file.display()),
         None => Ok(()),
     }
-}
-
-/// What an operator should know. Consensus tells each of its steps; managers tell what comes of them.
-const LOG: &str = "info,openraft=off";
-
-/// Logs to standard error, whether anybody reads it or not: as `FAWN_LOG` says (`debug`, `fawn_node=trace`, …), else what an operator should know.
-pub fn log_to_standard_error() {
-    let filter = EnvFilter::try_from_env("FAWN_LOG").unwrap_or_else(|_| EnvFilter::new(LOG));
-    let terminal = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Log).with_ansi(terminal).init();
 }

@@ -13,11 +13,13 @@ use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_store::Ack;
 
 use crate::Outcome;
+use crate::observe::Admin;
 use crate::serve::{ServeArguments, options};
 
 /// Serves until a signal asks to stop.
-pub fn run(arguments: &ServeArguments, nodes: u8) -> anyhow::Result<Outcome> {
-    let serve = options(arguments);
+pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyhow::Result<Outcome> {
+    let board = admin.map(|admin| admin.board.clone());
+    let serve = ServeOptions { board: board.clone(), ..options(arguments) };
     if serve.ack != Ack::Durable {
         bail!("--nodes answers writes when they are durable on all replicas: leave --ack out");
     }
@@ -26,7 +28,7 @@ pub fn run(arguments: &ServeArguments, nodes: u8) -> anyhow::Result<Outcome> {
     }
     let (replicas, first_nodes) = (u32::from(arguments.replicas), u32::from(nodes));
     let settings = Settings { replicas, first_nodes, rules: Rules::default(), leases: Leases::default() };
-    let manager = fawn_manager::start(Options { settings, ..Options::new(&serve.dir.join("manager")) })?;
+    let manager = fawn_manager::start(Options { settings, board, ..Options::new(&serve.dir.join("manager")) })?;
     let manager = Arc::new(manager);
     let members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &manager)).collect();
     serve_members(&members, |clients, _| {
@@ -34,6 +36,9 @@ pub fn run(arguments: &ServeArguments, nodes: u8) -> anyhow::Result<Outcome> {
         for address in clients {
             // Nobody may be listening; that is no reason to stop.
             let _ = writeln!(out, "fawn: serving memcached on {address}");
+        }
+        if let Some(admin) = admin {
+            admin.tell(&mut out);
         }
         let _ = out.flush();
     })?;

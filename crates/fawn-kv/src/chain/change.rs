@@ -249,6 +249,7 @@ impl Replica {
         let goes_on = after == chain.after || (chain.is_weak() && after.seq < chain.first);
         assert!(goes_on || early, "a chain goes on where the one before ended: {after:?} for {chain:?}");
         let answers = chain.answerer() == self.me;
+        self.tally.activations += 1;
         self.phase = Phase::Active(Active {
             since_us: context.now_us,
             place,

@@ -1,11 +1,16 @@
 //! How a member does, for its operator.
 
 use super::follow::Copying;
-use super::replica::{Active, Phase, Replica};
+use super::replica::{Active, Phase, Replica, Tally};
 use crate::status::{CopyFigures, RangeFigures, Role};
 use fawn_ring::{Interval, Key};
 
 impl Replica {
+    /// What has happened to it.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
     /// How it does.
     pub fn figures(&self) -> RangeFigures {
         let role = match &self.phase {

@@ -277,7 +277,9 @@ impl Replica {
             copying.began = Some(meta);
         }
         copying.from = part.next;
-        copying.bytes += part.kept.iter().map(|kept| kept.bytes() as u64).sum::<u64>();
+        let came = part.kept.iter().map(|kept| kept.bytes() as u64).sum::<u64>();
+        copying.bytes += came;
+        self.tally.copied_bytes += came;
         copying.forgotten = copying.forgotten.max(part.forgotten);
         context.store.install(range, &part.kept);
         let bytes = part.kept.iter().map(Kept::bytes).sum();

@@ -31,4 +31,4 @@ mod unsynced;
 
 pub use fence::Fences;
 pub use pace::Pace;
-pub use replica::{Context, Lease, Now, Replica, Timing};
+pub use replica::{Context, Lease, Now, Replica, Tally, Timing};

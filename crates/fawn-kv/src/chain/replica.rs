@@ -209,6 +209,32 @@ pub(super) enum Phase {
     Levelling(Levelling),
 }
 
+/// What has happened to parts in ranges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Chains that have become active with them.
+    pub activations: u64,
+    /// Bytes that they have copied from others.
+    pub copied_bytes: u64,
+}
+
+impl Tally {
+    /// Adds what has happened to another.
+    pub fn add(&mut self, other: Self) {
+        self.activations += other.activations;
+        self.copied_bytes += other.copied_bytes;
+    }
+
+    /// What of it is not in another.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self {
+            activations: self.activations.saturating_sub(other.activations),
+            copied_bytes: self.copied_bytes.saturating_sub(other.copied_bytes),
+        }
+    }
+}
+
 /// One node's part in the chain of one range.
 #[derive(Debug)]
 pub struct Replica {
@@ -250,6 +276,7 @@ pub struct Replica {
     /// Records that are not durable yet.
     unsynced: Unsynced,
     synced: Seq,
+    pub(super) tally: Tally,
 }
 
 impl Replica {
@@ -283,6 +310,7 @@ impl Replica {
             asked: BTreeMap::new(),
             unsynced: Unsynced::default(),
             synced: Seq(0),
+            tally: Tally::default(),
         };
         for entry in entries.into_iter().filter(|_| !forgets) {
             replica.note(Logged::new(Arc::new(entry), secret));

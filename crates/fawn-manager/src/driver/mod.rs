@@ -6,7 +6,7 @@
 //! * This file: the loop, and how the manager is told what is decided and whether it leads.
 //! * [`propose`]: what waits to be decided, and questions whether this member leads still.
 //! * [`peers`]: what is said over links. [`enrol`]: processes that want to be members. [`operate`]: operators' questions.
-//!   [`members`]: who is in the group of managers.
+//!   [`members`]: who is in the group of managers. [`report`]: what the admin port tells.
 //!
 //! **Leading.** The manager is told that it leads once this member has heard a majority after it was elected, and has
 //! applied all that was decided before; that it does not as soon as consensus says so. What it proposes is bound to the term
@@ -18,6 +18,7 @@ mod members;
 mod operate;
 mod peers;
 mod propose;
+pub mod report;
 
 use crate::clock::now_us;
 use crate::consensus::network::Heard;
@@ -34,6 +35,7 @@ use fawn_kv::message::Message;
 use fawn_kv::status::SeatFigures;
 use openraft::{ServerState, StoredMembership};
 use propose::{Proposals, Questions};
+use report::Report;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,6 +115,9 @@ pub struct Driver {
     questions: Questions,
     /// Since when the group has been between the two steps of a change, as far as this leader has seen.
     changes_since_us: Option<u64>,
+    /// Chains that were activated, since it started.
+    epoch_changes: u64,
+    reports: watch::Sender<Option<Report>>,
     tasks: mpsc::UnboundedSender<Event>,
     events: mpsc::UnboundedReceiver<Event>,
 }
@@ -125,6 +130,7 @@ impl Driver {
         dialler: Arc<Dialler>,
         cluster: watch::Sender<Option<ClusterId>>,
         heard: Heard,
+        reports: watch::Sender<Option<Report>>,
     ) -> Self {
         let (tasks, events) = mpsc::unbounded_channel();
         Self {
@@ -147,6 +153,8 @@ impl Driver {
             proposals: Proposals::default(),
             questions: Questions::default(),
             changes_since_us: None,
+            epoch_changes: 0,
+            reports,
             tasks,
             events,
         }
@@ -178,6 +186,7 @@ impl Driver {
                     if now_us >= ticked_us + period.as_micros() as u64 {
                         ticked_us = now_us;
                         self.tick();
+                        self.report();
                     }
                 }
                 Some(event) = links.recv() => self.link(event),
@@ -224,6 +233,7 @@ impl Driver {
             }
             Decision::Command(bytes) => match Command::decode(bytes) {
                 Ok(command) => {
+                    self.epoch_changes += u64::from(matches!(command, Command::Activate { .. }));
                     self.with_manager(|manager, now_us, effects| manager.committed(now_us, &command, effects));
                 }
                 // The log's machine has read it before.

@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A manager that has not answered for so long is not heard.
-const HEARD: Duration = Duration::from_secs(2);
+pub(super) const HEARD: Duration = Duration::from_secs(2);
 
 /// The node of a seat.
-fn node_of(seat: SeatId) -> NodeId {
+pub(super) fn node_of(seat: SeatId) -> NodeId {
     NodeId(u64::from(seat.0))
 }
 
@@ -204,7 +204,7 @@ impl Driver {
         }
     }
 
-    fn managers(&self) -> Vec<ManagerStatus> {
+    pub(super) fn managers(&self) -> Vec<ManagerStatus> {
         let metrics = self.group.metrics().borrow().clone();
         let membership = metrics.membership_config.membership();
         // While the group changes, whoever is to vote counts once it does without the group that was before.

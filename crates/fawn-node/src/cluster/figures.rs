@@ -1,12 +1,18 @@
 //! What a seat tells the managers, and what `stats` shows of it.
 
-use super::seat::Seat;
+use super::ranges::Ranges;
+use super::seat::{Seat, time};
 use crate::clock::Now;
 use crate::engines;
+use crate::report;
+use crate::samples::{NodeSample, Sample, SeatSample, StoreSample};
 use crate::stores::Figures;
 use fawn_kv::chain;
+use fawn_kv::inbox::Lane;
 use fawn_kv::link::Control;
+use fawn_kv::node::Node;
 use fawn_kv::status::{LinkFigures, RangeFigures, Role, SeatFigures};
+use fawn_store::{Held, Stretch};
 
 /// Between two reports to the managers.
 const REPORT_MS: u64 = 1000;
@@ -20,6 +26,32 @@ impl Seat {
         self.told_ms = now.ms;
         let figures = self.seat_figures(at);
         self.links.tell_leader(&Control::Figures(figures));
+    }
+
+    /// Its figures for the admin port.
+    pub(super) fn take_sample(&mut self, now: Now) -> Sample {
+        let at = time(now);
+        let figures = self.seat_figures(at);
+        let node = self.node.as_ref().map(|node| NodeSample {
+            is_member: node.member().is_some(),
+            tally: node.tally(),
+            chain: self.inbox.waiting(Lane::Chain),
+            clients: self.inbox.waiting(Lane::Client),
+        });
+        let store = self.node.as_ref().map(|node| StoreSample {
+            number: u64::from(self.id.0),
+            stats: node.store().flash().store().stats(),
+            traffic: node.store().traffic(),
+        });
+        let seat = SeatSample {
+            figures,
+            member: self.links.member().to_owned(),
+            front: self.front.as_ref().map(|front| (*front.counts(), front.in_flight())),
+            node,
+            managers: self.links.managers(),
+            leaderless_ms: if self.links.has_leader() { 0 } else { now.ms.saturating_sub(self.led_ms) },
+        };
+        Sample { stores: store.into_iter().collect(), seat: Some(seat) }
     }
 
     fn seat_figures(&mut self, at: chain::Now) -> SeatFigures {
@@ -51,6 +83,20 @@ impl Seat {
     }
 }
 
+/// What a node has of the ranges whose tail it is, about: so each item of a cluster is counted once.
+fn at_tails(node: &Node<Ranges>) -> Held {
+    let (mut tails, mut all) = (Vec::new(), Vec::new());
+    for (_, replica) in node.replicas() {
+        let keys = replica.keys();
+        all.push(keys);
+        if matches!(replica.figures().role, Role::Tail | Role::Alone) {
+            let parts = replica.meta().alive.flushed(&keys);
+            tails.extend(parts.map(|(keys, flushed)| Stretch { keys, flushed }));
+        }
+    }
+    node.store().flash().store().held_in(&tails, &all)
+}
+
 /// Figures of a seat for `stats`.
 pub(super) fn of(seat: &Seat, _: Now) -> Figures {
     let mut figures = Figures::default();
@@ -69,6 +115,11 @@ pub(super) fn of(seat: &Seat, _: Now) -> Figures {
             figures.numbers.push((name.to_owned(), number));
         }
     }
+    let tails = seat.node.as_ref().map(at_tails).unwrap_or_default();
+    figures.numbers.extend([
+        (report::TAIL_ITEMS.to_owned(), tails.entries.round() as u64),
+        (report::TAIL_BYTES.to_owned(), tails.bytes.round() as u64),
+    ]);
     if let Some(node) = &seat.node {
         engines::add(&mut figures, &node.store().flash().store().stats());
         let ranges: Vec<RangeFigures> = node.replicas().map(|(_, replica)| replica.figures()).collect();

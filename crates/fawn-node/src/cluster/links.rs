@@ -41,6 +41,9 @@ const REDIAL_MS: (u64, u64) = (50, 1000);
 /// Connections that have yet to say who they are, at most.
 const STRANGERS: usize = 256;
 
+/// Why the second connection between two is refused.
+const ALREADY: &str = "there is a connection already";
+
 /// Something that has come.
 #[derive(Debug)]
 pub enum Came {
@@ -177,6 +180,16 @@ impl Links {
     /// Whether a manager that leads is connected.
     pub fn has_leader(&self) -> bool {
         self.leader().is_some()
+    }
+
+    /// Managers that are connected.
+    pub fn managers(&self) -> usize {
+        self.managers.len()
+    }
+
+    /// The member that this seat is of.
+    pub fn member(&self) -> &str {
+        self.roster.member_of(self.me).map_or("", |(name, _)| name)
     }
 
     fn leader(&self) -> Option<Token> {
@@ -442,6 +455,11 @@ impl Links {
                 _ => self.greeted(token, &greeting),
             },
             (State::Calling, Frame::Control(Control::Greeted(greeted))) => self.answered(token, &greeted),
+            (State::Calling, Frame::Control(Control::Refused { why })) if why == ALREADY => {
+                // Both have called: the other's call stands.
+                tracing::debug!("{} refuses this seat: {why}", named(link.party));
+                false
+            }
             (State::Calling, Frame::Control(Control::Refused { why })) => {
                 tracing::warn!("{} refuses this seat: {why}", named(link.party));
                 false
@@ -537,7 +555,7 @@ impl Links {
                 if self.me < seat {
                     // If it is dead, this finds out.
                     self.say(mine, &Control::Alive);
-                    return self.refuse(token, "there is a connection already".to_owned());
+                    return self.refuse(token, ALREADY.to_owned());
                 }
                 self.close(mine);
             }

@@ -140,6 +140,9 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
 /// Has a member let in.
 fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<Admitted<'a>, ServeError> {
     let (listener, address) = listen_for_others(options)?;
+    if let Some(board) = &options.serve.board {
+        board.waits_for("it waits for the managers to let it in");
+    }
     let secure = options.certificates.as_ref().map(Reloading::links).transpose().map_err(refused)?.map(Arc::new);
     let mut directory = options.is_node.then(|| open_directory(options)).transpose()?;
     let seats = directory.as_ref().map_or(options.serve.threads.get(), MemberDirectory::stores);

@@ -1,6 +1,6 @@
 //! The datastore of a seat's node on real flash: the ranges' store, the threads that work for it, and its cold reads.
 
-use fawn_flash::{Engine, Files, Polled, Reader, ReaderOptions, Tended};
+use fawn_flash::{Engine, Files, Polled, Reader, ReaderOptions, Tended, Traffic};
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
@@ -111,6 +111,11 @@ impl Ranges {
     fn store(&mut self) -> &mut FlashStore {
         self.asked = true;
         &mut self.engine.store().0
+    }
+
+    /// What was asked of the device.
+    pub fn traffic(&self) -> Traffic {
+        self.engine.files().traffic()
     }
 
     /// Why it has stopped, if it has.

@@ -15,6 +15,7 @@ use crate::backend::{Backend, Gates, Given, WATCHED};
 use crate::clock::Now;
 use crate::operate::Keyed;
 use crate::owner::{Client, Done, Listed, Ran};
+use crate::samples::Sample;
 use crate::slab::Token;
 use crate::stores::{Figures, Ticket, Turn};
 use fawn_kv::chain;
@@ -84,7 +85,7 @@ pub struct Seed {
 pub struct Seat {
     pub(super) id: SeatId,
     pub(super) node: Option<Node<Ranges>>,
-    inbox: Inbox,
+    pub(super) inbox: Inbox,
     pub(super) front: Option<Front>,
     pub(super) links: Links,
     pub(super) requests: Requests,
@@ -96,6 +97,8 @@ pub struct Seat {
     out: Vec<(Address, Message)>,
     ticked_ms: u64,
     pub(super) told_ms: u64,
+    /// When it was last connected to a manager that leads.
+    pub(super) led_ms: u64,
     durable: fawn_kv::store::Gate,
     reads_ready: bool,
     failed: bool,
@@ -227,6 +230,9 @@ impl Seat {
                 self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
             }
             self.links.tick(now.ms);
+            if self.links.has_leader() {
+                self.led_ms = now.ms;
+            }
             self.report(now, at);
         }
     }
@@ -339,6 +345,7 @@ impl Backend for Seat {
             out: Vec::new(),
             ticked_ms: 0,
             told_ms: 0,
+            led_ms: 0,
             durable: fawn_kv::store::Gate(0),
             reads_ready: false,
             failed: false,
@@ -477,6 +484,10 @@ impl Backend for Seat {
 
     fn figures(&self, now: Now) -> Figures {
         super::figures::of(self, now)
+    }
+
+    fn sample(&mut self, now: Now) -> Sample {
+        self.take_sample(now)
     }
 
     fn stop(self) -> Result<(), String> {

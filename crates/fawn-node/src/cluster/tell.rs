@@ -1,6 +1,6 @@
 //! What a front-end has answered, as a memcached client is told it.
 
-use crate::counters::Counters;
+use crate::counters::{Counter, Counters};
 use crate::operate::{self, Keyed, count, hit_of, ttl};
 use crate::recency::Recency;
 use fawn_kv::entry::{Kept, Version};
@@ -40,6 +40,9 @@ pub fn answer(keyed: &Keyed<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &m
         Answer::Found(kept) => found(keyed, kept.as_ref(), tools, out),
         Answer::Done { outcome, position, shown, .. } => {
             count(keyed, Some(outcome), tools.counters);
+            if made_an_item(outcome) {
+                tools.counters.total_items.add(1);
+            }
             let cas = position.seq.0;
             match (outcome, shown) {
                 (Outcome::Hit(hit), shown) if !hit.created => {
@@ -68,7 +71,27 @@ pub fn answer(keyed: &Keyed<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &m
             keyed.write(out, &memcache::Answer::TooLarge);
             Told::Answered { failed: true }
         }
-        other => fail(keyed, reason(other), out),
+        other => {
+            refusal(other, tools.counters).add(1);
+            fail(keyed, reason(other), out)
+        }
+    }
+}
+
+/// Whether memcached would count it as another item.
+fn made_an_item(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Stored { .. } | Outcome::Number(_))
+}
+
+/// What counts operations that get no answer, or an error.
+fn refusal<'c>(answer: &Answer, counters: &'c Counters) -> &'c Counter {
+    match answer {
+        Answer::Busy => &counters.refused_busy,
+        Answer::Full => &counters.store_no_space,
+        Answer::Unreadable => &counters.unreadable,
+        Answer::Unknown { .. } => &counters.outcome_unknown,
+        Answer::TimedOut => &counters.timed_out,
+        _ => &counters.unavailable,
     }
 }
 

@@ -154,6 +154,7 @@ impl<B: Backend> EventLoop<B> {
     /// Puts an answer that has come in its place. It was granted room for `granted` bytes.
     pub(super) fn fill(&mut self, place: Place, bytes: Vec<u8>, failed: bool, granted: u32) {
         self.desk.core.granted_bytes -= granted as usize;
+        self.desk.core.latencies.answered(place.stamp, 1, self.desk.core.at_us);
         let Some(conn) = self.connections.get_mut(place.connection) else { return };
         // Until the connection's books are brought up to date.
         conn.charged.1 += granted as usize;

@@ -71,7 +71,10 @@ pub(super) fn refused<R>(keyed: &Keyed<'_>, refusal: &Refusal, counters: &Counte
             counters.store_too_large.add(1);
             Answer::TooLarge
         }
-        Refusal::Stopped(_) | Refusal::FlushedApart => return stopped(keyed, out),
+        Refusal::Stopped(_) | Refusal::FlushedApart => {
+            counters.unavailable.add(1);
+            return stopped(keyed, out);
+        }
     };
     keyed.write(out, &answer);
     Step::Done { gate: Gate::NONE, failed: true }
@@ -104,6 +107,7 @@ pub const UNREADABLE: &str = "SERVER_ERROR the item cannot be read from flash, s
 pub fn unreadable<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
     tracing::error!("an item cannot be read: {why}");
     counters.flash_read_errors.add(1);
+    counters.unreadable.add(1);
     keyed.write(out, &Answer::Error(UNREADABLE));
     Step::Done { gate: Gate::NONE, failed: true }
 }
@@ -114,6 +118,7 @@ pub fn unwritable<R>(keyed: &Keyed<'_>, error: &FlashError, counters: &Counters,
         return refused(keyed, &Refusal::NoSpace, counters, out);
     }
     tracing::error!("a large value cannot be written: {error}");
+    counters.unreadable.add(1);
     keyed.write(out, &Answer::Error("SERVER_ERROR the value cannot be written to flash, see the server's log"));
     Step::Done { gate: Gate::NONE, failed: true }
 }
@@ -179,7 +184,8 @@ pub fn count(keyed: &Keyed<'_>, outcome: Option<&Outcome>, counters: &Counters) 
                 (Mode::Cas, Outcome::Stored { .. }) => counters.cas_hits.add(1),
                 (Mode::Cas, Outcome::NotFound) => counters.cas_misses.add(1),
                 (Mode::Cas, _) => counters.cas_badval.add(1),
-                _ => {}
+                (_, Outcome::Stored { .. }) => counters.set_hits.add(1),
+                _ => counters.set_misses.add(1),
             }
         }
         Command::Touch(_) => {

@@ -5,6 +5,7 @@ use crate::answers::Pool;
 use crate::backend::{Backend, Given, WATCHED};
 use crate::clock::Now;
 use crate::operate::Keyed;
+use crate::samples::Sample;
 use crate::slab::Token;
 use crate::stores::{Figures, Reads, Stores, Ticket, Turn};
 use fawn_memcache::Dump;
@@ -133,6 +134,10 @@ impl<S: Stores> Backend for Owner<S> {
 
     fn figures(&self, now: Now) -> Figures {
         self.stores.figures(now)
+    }
+
+    fn sample(&mut self, _: Now) -> Sample {
+        Sample { stores: self.stores.samples(), seat: None }
     }
 
     fn stop(self) -> Result<(), String> {

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Key, Secret};
 
-pub use stats::Stats;
+pub use stats::{Held, Stats, Stretch};
 
 use self::slices::Slices;
 use self::views::Views;

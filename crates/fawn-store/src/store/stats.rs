@@ -2,6 +2,29 @@
 
 use super::Store;
 use crate::open_segment::OpenSegment;
+use crate::page::PAGE_BYTES;
+use fawn_ring::{Interval, Key};
+
+/// So many entries of a buffer are looked at to tell how many lie in some stretches of keys.
+const LOOKED_AT: usize = 4096;
+
+/// A stretch of keys that is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The keys.
+    pub keys: Interval,
+    /// What is numbered up to here is gone.
+    pub flushed: u64,
+}
+
+/// What lies in some stretches of keys, about: see [`Store::held_in`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Held {
+    /// Live keys.
+    pub entries: f64,
+    /// Bytes of their records.
+    pub bytes: f64,
+}
 
 /// Counters of the event-loop half, since opening.
 #[derive(Debug, Default)]
@@ -92,6 +115,10 @@ pub struct Stats {
     pub batches: u64,
     /// Empty batches beside these, written when the log was idle.
     pub marks: u64,
+    /// Size of the commit log.
+    pub log_bytes: u64,
+    /// Of these, bytes that recovery would read.
+    pub log_used_bytes: u64,
     /// Seals installed.
     pub seals: u64,
     /// Merges installed.
@@ -123,6 +150,43 @@ impl Store {
     #[inline]
     pub fn merges(&self) -> u64 {
         self.counters.merges
+    }
+
+    /// What lies in `parts`, of all that lies in `all`, beyond which the store has nothing: counted where little is buffered,
+    /// else taken for a share of what is there, as keys are evenly spread. Overwrites that are not resolved yet count as in
+    /// [`Stats::entries`].
+    pub fn held_in(&self, parts: &[Stretch], all: &[Interval]) -> Held {
+        let mut held = Held::default();
+        for part in parts {
+            let sealed = self.sealed_in(part, all);
+            held.entries += sealed.entries;
+            held.bytes += sealed.bytes;
+        }
+        let buffers = std::iter::once(&self.open).chain(self.frozen.iter().map(|frozen| &*frozen.segment));
+        for buffer in buffers {
+            let (entries, bytes) = buffer.held_in(parts, LOOKED_AT);
+            held.entries += entries;
+            held.bytes += bytes;
+        }
+        held
+    }
+
+    fn sealed_in(&self, part: &Stretch, all: &[Interval]) -> Held {
+        let (mut entries, mut bytes) = (0.0, 0.0);
+        for slice in self.slices.iter() {
+            let share = share(&slice.interval.low, &slice.interval.high, &part.keys, all);
+            let live = slice.table.as_ref().map_or(0, |table| table.len() as u64).saturating_sub(slice.stale);
+            entries += share * live as f64;
+            bytes += share * slice.bytes.saturating_sub(slice.garbage()) as f64;
+        }
+        for footer in self.segments.iter().flatten().map(|view| &view.footer) {
+            let gone = footer.numbered_up_to(part.flushed).max(footer.deletes);
+            let share = share(&footer.low, &footer.high, &part.keys, all);
+            entries -= share * gone as f64;
+            bytes -=
+                share * footer.bytes as f64 * footer.numbered_up_to(part.flushed) as f64 / footer.records.max(1) as f64;
+        }
+        Held { entries: entries.max(0.0), bytes: bytes.max(0.0) }
     }
 
     /// The store's figures.
@@ -160,7 +224,7 @@ impl Store {
                 .segments
                 .iter()
                 .flatten()
-                .map(|view| view.footer.total_pages() * crate::page::PAGE_BYTES as u64)
+                .map(|view| view.footer.total_pages() * PAGE_BYTES as u64)
                 .sum(),
             lookups: counters.lookups,
             reads: counters.reads,
@@ -171,6 +235,8 @@ impl Store {
             superseded: counters.superseded,
             batches: counters.batches,
             marks: counters.marks,
+            log_bytes: self.log.ring_pages() * PAGE_BYTES as u64,
+            log_used_bytes: (self.log.position().page - self.log.tail()) * PAGE_BYTES as u64,
             seals: counters.seals,
             merges: counters.merges,
             merge_failures: counters.merge_failures,
@@ -180,5 +246,30 @@ impl Store {
             device_bytes: self.space.map_or(0, |space| space.total),
             device_free_bytes: self.space.map_or(0, |space| space.free),
         }
+    }
+}
+
+/// Of what lies from `low` to `high` and in `all`, the share that lies in `keys`.
+fn share(low: &Key, high: &Key, keys: &Interval, all: &[Interval]) -> f64 {
+    let width = |part: &Interval| {
+        let (low, high) = (part.low.max(*low), part.high.min(*high));
+        if low > high { 0.0 } else { (high.prefix() - low.prefix()) as f64 + 1.0 }
+    };
+    let (part, whole) = (width(keys), all.iter().map(width).sum::<f64>());
+    if whole > 0.0 { (part / whole).min(1.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_of_what_is_held_and_not_of_all_keys() {
+        let parts = Interval::ALL.divide(4);
+        let percent =
+            |keys: &Interval, all: &[Interval]| (share(&Key::MIN, &Key::MAX, keys, all) * 100.0).round() as u32;
+        assert_eq!((percent(&parts[0], &parts), percent(&parts[0], &parts[..2]), percent(&parts[0], &[])), (25, 50, 0));
+        let of_upper = |keys: &Interval| (share(&parts[3].low, &parts[3].high, keys, &parts) * 100.0).round() as u32;
+        assert_eq!((of_upper(&parts[0]), of_upper(&parts[3])), (0, 100));
     }
 }

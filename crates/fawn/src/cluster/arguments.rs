@@ -7,6 +7,7 @@ use fawn_kv::ids::Ack;
 use fawn_tls::Material;
 
 use crate::node::RunArguments;
+use crate::observe::ObserveArguments;
 use crate::values::Span;
 
 /// Where managers listen by default.
@@ -117,6 +118,8 @@ pub struct RunManagerArguments {
     /// Listen beyond the loopback without TLS
     #[arg(long)]
     pub insecure: bool,
+    #[command(flatten)]
+    pub observe: ObserveArguments,
 }
 
 /// What is below `fawn manager`.

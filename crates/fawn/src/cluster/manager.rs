@@ -17,7 +17,6 @@ use super::arguments::{
     RunManagerArguments,
 };
 use crate::Outcome;
-use crate::serve::log_to_standard_error;
 use crate::tell::tell;
 
 /// Name of the files of whoever looks after a cluster.
@@ -100,17 +99,25 @@ fn options(arguments: &RunManagerArguments) -> Options {
 
 /// Runs until a signal asks to stop.
 fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
-    log_to_standard_error();
+    arguments.observe.log();
+    let admin = arguments.observe.open(arguments.insecure)?;
+    let board = admin.as_ref().map(|admin| admin.board.clone());
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
         signal_hook::flag::register(signal, stop.clone()).context("cannot wait for signals")?;
     }
-    let running = start(options(arguments))?;
+    let running = start(Options { board, ..options(arguments) })?;
     if let Some(address) = running.address() {
         let mut out = std::io::stdout().lock();
         // Nobody may be listening; that is no reason to stop.
         let _ = writeln!(out, "fawn: manager {} ready on {address}", running.id().0);
+        if let Some(admin) = &admin {
+            admin.tell(&mut out);
+        }
         let _ = out.flush();
+    }
+    if let Some(admin) = &admin {
+        admin.board.serves();
     }
     while !stop.load(Ordering::Relaxed) && running.is_running() {
         std::thread::sleep(Duration::from_millis(50));

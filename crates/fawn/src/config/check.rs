@@ -18,7 +18,7 @@ use crate::Outcome;
 use crate::command::Fawn;
 
 /// Variables that are no flags: the file of `--config`, and what is logged.
-const OTHERS: &[&str] = &["FAWN_CONFIG", "FAWN_LOG"];
+const OTHERS: &[&str] = &["FAWN_CONFIG"];
 
 /// Checks a file, if there is one, and the environment.
 pub fn run(path: Option<&PathBuf>, json: bool) -> anyhow::Result<Outcome> {

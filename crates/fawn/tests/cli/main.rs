@@ -14,6 +14,7 @@ mod fake;
 mod keys;
 mod load;
 mod manager;
+mod observe;
 mod packages;
 mod pipes;
 mod readme;

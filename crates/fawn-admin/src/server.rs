@@ -1,0 +1,263 @@
+//! The port: a little HTTP in a thread of its own, with bounds on what anyone can make it hold.
+
+use crate::board::Board;
+use crate::process;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
+
+/// Connections at a time; others wait to be accepted.
+const CONNECTIONS: usize = 16;
+
+/// Bytes and number of a request's headers, at most.
+const HEADER_BYTES: usize = 16 << 10;
+const HEADERS: usize = 64;
+
+/// A connection that sends no whole header for so long is closed.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Every connection is closed after this: whoever takes its answers slowly holds nothing for longer.
+const CONNECTION_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// After a failure to accept.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What there is.
+const INDEX: &str = "/metrics  what this process has done and how it does, as Prometheus reads it\n\
+                     /health   whether it serves: 200, or 503 and why not\n";
+
+/// Why there is no admin port.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// The address.
+    #[error("cannot listen on {address}: {error}; choose another with --admin ADDR:PORT")]
+    Listen {
+        /// As given.
+        address: String,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Listening to the world.
+    #[error(
+        "{0} can be reached from other machines, and the admin port has neither TLS nor authentication; listen on \
+         127.0.0.1, or pass --insecure if the network is trusted"
+    )]
+    Exposed(SocketAddr),
+    /// The system has no more of something.
+    #[error("cannot run the admin port: {0}")]
+    System(#[from] io::Error),
+}
+
+/// An admin port that answers until it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Listens on `HOST:PORT`, port 0 taking a free one, and answers what `board` has.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    pub fn start(listen: &str, insecure: bool, board: Board) -> Result<Self, AdminError> {
+        let failed = |error| AdminError::Listen { address: listen.to_owned(), error };
+        let addresses: Vec<SocketAddr> = listen.to_socket_addrs().map_err(failed)?.collect();
+        if let Some(open) = addresses.iter().find(|address| !address.ip().is_loopback() && !insecure) {
+            return Err(AdminError::Exposed(*open));
+        }
+        let listener = TcpListener::bind(&addresses[..]).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        listener.set_nonblocking(true)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = watch::channel(false);
+        let thread = std::thread::Builder::new().name("fawn-admin".to_owned()).spawn(move || {
+            if let Err(error) = runtime.block_on(serve(listener, board, stopped)) {
+                tracing::error!("the admin port is gone: {error}");
+            }
+        })?;
+        tracing::info!("metrics and health are on http://{address}/");
+        Ok(Self { address, stop, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn serve(listener: TcpListener, board: Board, mut stopped: watch::Receiver<bool>) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let next = async {
+            // Nobody closes the semaphore.
+            let permit = room.clone().acquire_owned().await.map_err(io::Error::other)?;
+            listener.accept().await.map(|(stream, _)| (permit, stream))
+        };
+        let (permit, stream) = tokio::select! {
+            accepted = next => match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::debug!("the admin port cannot accept: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            },
+            _ = stopped.changed() => return Ok(()),
+        };
+        let board = board.clone();
+        tokio::spawn(async move {
+            let service = service_fn(move |request| {
+                let answer = answer(&request, &board);
+                async move { Ok::<_, Infallible>(answer) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIMEOUT)
+                .max_buf_size(HEADER_BYTES)
+                .max_headers(HEADERS)
+                .serve_connection(TokioIo::new(stream), service);
+            if let Ok(Err(error)) = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await {
+                tracing::debug!("a connection of the admin port is closed: {error}");
+            }
+            drop(permit);
+        });
+    }
+}
+
+/// The answer to a request.
+fn answer(request: &Request<Incoming>, board: &Board) -> Response<Full<Bytes>> {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let mut refusal =
+            response(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET and HEAD are answered\n".to_owned());
+        refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return refusal;
+    }
+    match request.uri().path() {
+        "/" => response(StatusCode::OK, PLAIN, INDEX.to_owned()),
+        "/metrics" => {
+            let mut page = board.measure();
+            process::measure(&mut page, board.troubles().is_empty());
+            response(StatusCode::OK, METRICS, page.text())
+        }
+        "/health" => {
+            let troubles = board.troubles();
+            let status = if troubles.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+            let told = serde_json::json!({"healthy": troubles.is_empty(), "reasons": troubles});
+            response(status, JSON, format!("{told}\n"))
+        }
+        _ => response(StatusCode::NOT_FOUND, PLAIN, format!("there is nothing here, but\n{INDEX}")),
+    }
+}
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+const JSON: &str = "application/json";
+
+fn response(status: StatusCode, kind: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    fn server() -> (Server, Board) {
+        let board = Board::new();
+        (Server::start("127.0.0.1:0", false, board.clone()).unwrap(), board)
+    }
+
+    /// What comes for these bytes until the connection is closed.
+    fn say(server: &Server, bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.write_all(bytes).unwrap();
+        let mut told = Vec::new();
+        // It may be closed before all was taken.
+        let _ = stream.read_to_end(&mut told);
+        String::from_utf8(told).unwrap()
+    }
+
+    fn get(server: &Server, path: &str) -> String {
+        say(server, format!("GET {path} HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").as_bytes())
+    }
+
+    #[test]
+    fn each_path_is_answered_as_what_it_is() {
+        let (server, board) = server();
+        let health = get(&server, "/health");
+        assert!(health.starts_with("HTTP/1.1 503 "), "{health}");
+        assert!(health.ends_with("{\"healthy\":false,\"reasons\":[\"it starts\"]}\n"), "{health}");
+        assert!(get(&server, "/metrics").contains("\nfawn_healthy 0\n"));
+        board.serves();
+        let health = get(&server, "/health");
+        assert!(health.starts_with("HTTP/1.1 200 ") && health.ends_with("{\"healthy\":true,\"reasons\":[]}\n"));
+        let metrics = get(&server, "/metrics");
+        assert!(metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
+        assert!(metrics.contains("\nfawn_healthy 1\n") && metrics.contains("\n# TYPE fawn_build_info gauge\n"));
+        assert!(get(&server, "/").contains("/metrics"));
+        assert!(get(&server, "/else").starts_with("HTTP/1.1 404 "));
+        let post =
+            say(&server, b"POST /health HTTP/1.1\r\nhost: here\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        assert!(post.starts_with("HTTP/1.1 405 ") && post.contains("allow: GET, HEAD"), "{post}");
+    }
+
+    #[test]
+    fn headers_that_are_too_long_are_refused() {
+        let (server, _) = server();
+        let long = format!("GET / HTTP/1.1\r\nhost: here\r\nx: {}\r\n\r\n", "y".repeat(2 * HEADER_BYTES));
+        let told = say(&server, long.as_bytes());
+        assert!(!told.contains("200 OK"), "{told}");
+        assert!(get(&server, "/").starts_with("HTTP/1.1 200 "), "others are served");
+    }
+
+    #[test]
+    fn whoever_says_nothing_takes_no_more_than_there_is_room_for() {
+        let (server, _) = server();
+        let silent: Vec<_> = (0..CONNECTIONS - 1).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
+        assert!(get(&server, "/").starts_with("HTTP/1.1 200 "));
+        drop(silent);
+    }
+
+    #[test]
+    fn other_machines_are_listened_to_only_where_that_is_said() {
+        let error = Server::start("0.0.0.0:0", false, Board::new()).unwrap_err().to_string();
+        assert!(error.contains("can be reached from other machines") && error.contains("--insecure"), "{error}");
+        assert!(Server::start("0.0.0.0:0", true, Board::new()).is_ok());
+    }
+
+    #[test]
+    fn a_port_in_use_is_named() {
+        let (server, _) = server();
+        let address = server.address().to_string();
+        let error = Server::start(&address, false, Board::new()).unwrap_err().to_string();
+        assert!(error.contains(&address) && error.contains("--admin"), "{error}");
+    }
+}

@@ -1,0 +1,141 @@
+//! What a manager tells on its admin port: consensus, and the cluster if it leads.
+
+use crate::driver::report::{ClusterReport, Report};
+use fawn_admin::{Page, Source};
+use std::time::Duration;
+use tokio::sync::watch;
+
+fawn_admin::families! {
+    LEADS = Gauge "fawn_manager_leader" [] "Whether this manager leads.";
+    KNOWS = Gauge "fawn_manager_knows_leader" [] "Whether this manager knows of one that leads.";
+    TERM = Gauge "fawn_manager_term" [] "Term of the managers' consensus.";
+    LOG = Gauge "fawn_manager_log_index" [] "Number of the last entry of the manager's log.";
+    APPLIED = Gauge "fawn_manager_applied_index" [] "Number of the last entry that the manager has applied.";
+    GROUP = Gauge "fawn_manager_group_members" ["role"] "Managers of the group, by whether they vote.";
+    EPOCHS = Counter "fawn_manager_epoch_changes_total" [] "Chains that the managers have activated since this one started.";
+    MANAGERS_ALIVE = Gauge "fawn_cluster_managers_alive" [] "Managers that the leader has heard lately; told by the leader alone, as all of the cluster.";
+    MEMBERS = Gauge "fawn_cluster_members" [] "Members of the cluster.";
+    MEMBERS_ALIVE = Gauge "fawn_cluster_members_alive" [] "Members that were heard lately.";
+    MEMBER_UP = Gauge "fawn_cluster_member_up" ["member"] "Whether a member was heard lately.";
+    MEMBER_DRAINING = Gauge "fawn_cluster_member_draining" ["member"] "Whether a member is to leave.";
+    MEMBER_TROUBLE = Gauge "fawn_cluster_member_trouble" ["member"] "Whether a member takes no part; fawn status says why.";
+    RANGES = Gauge "fawn_cluster_ranges" [] "Ranges.";
+    RANGES_SHORT = Gauge "fawn_cluster_ranges_short" [] "Ranges with fewer replicas than they should have.";
+    RANGES_LEARNED = Gauge "fawn_cluster_ranges_copied" [] "Ranges that somebody copies.";
+    RANGES_CHANGING = Gauge "fawn_cluster_ranges_changing" [] "Ranges whose chain is being changed.";
+    RANGE_LAG = Gauge "fawn_cluster_range_lag_records" ["range"] "Records of the longest log of a range that not all of its members know to be committed.";
+    WEDGES_UNOWNED = Gauge "fawn_cluster_wedges_unowned" [] "Wedges without an owner.";
+    SETTLED = Gauge "fawn_cluster_settled" [] "Whether all who live are where they should be.";
+}
+
+/// A report that is older was left by a manager that does not get on.
+const OLD: Duration = Duration::from_secs(3);
+
+/// A manager that runs.
+pub struct Managing(pub watch::Receiver<Option<Report>>);
+
+impl Source for Managing {
+    fn measure(&self, page: &mut Page) {
+        if let Some(report) = &*self.0.borrow() {
+            measure(report, page);
+        }
+    }
+
+    fn troubles(&self) -> Vec<String> {
+        let report = self.0.borrow();
+        let trouble = report.as_ref().map_or(Some("it has yet to begin"), trouble);
+        trouble.map(|why| format!("manager: {why}")).into_iter().collect()
+    }
+}
+
+fn measure(report: &Report, page: &mut Page) {
+    page.put(&LEADS, &[], report.leads);
+    page.put(&KNOWS, &[], report.knows_leader);
+    for (family, value) in [
+        (&TERM, report.term),
+        (&LOG, report.log_index),
+        (&APPLIED, report.applied_index),
+        (&EPOCHS, report.epoch_changes),
+    ] {
+        page.put(family, &[], value);
+    }
+    page.put(&GROUP, &["voter"], report.voters);
+    page.put(&GROUP, &["learner"], report.managers.saturating_sub(report.voters));
+    if let Some(cluster) = &report.cluster {
+        measure_cluster(cluster, page);
+    }
+}
+
+fn measure_cluster(cluster: &ClusterReport, page: &mut Page) {
+    let alive = cluster.members.iter().filter(|member| member.is_alive).count() as u64;
+    for (family, value) in [
+        (&MANAGERS_ALIVE, cluster.managers_alive),
+        (&MEMBERS, cluster.members.len() as u64),
+        (&MEMBERS_ALIVE, alive),
+        (&RANGES, cluster.ranges),
+        (&RANGES_SHORT, cluster.short),
+        (&RANGES_LEARNED, cluster.learned),
+        (&RANGES_CHANGING, cluster.changing),
+        (&WEDGES_UNOWNED, cluster.unowned),
+    ] {
+        page.put(family, &[], value);
+    }
+    page.put(&SETTLED, &[], cluster.is_settled);
+    for member in &cluster.members {
+        page.put(&MEMBER_UP, &[&member.name], member.is_alive);
+        page.put(&MEMBER_DRAINING, &[&member.name], member.is_draining);
+        page.put(&MEMBER_TROUBLE, &[&member.name], member.is_in_trouble);
+    }
+    for (range, lag) in &cluster.lags {
+        page.put(&RANGE_LAG, &[&range.to_string()], *lag);
+    }
+}
+
+/// Why a manager does not serve as it should.
+fn trouble(report: &Report) -> Option<&'static str> {
+    if report.at.elapsed() > OLD {
+        Some("it does not get on")
+    } else if !report.knows_leader {
+        Some("it knows of no manager that leads")
+    } else if !report.has_majority {
+        Some("it led, and has lost contact with most of the others")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    fn report() -> Report {
+        Report {
+            at: Instant::now(),
+            leads: false,
+            knows_leader: true,
+            has_majority: true,
+            term: 3,
+            log_index: 20,
+            applied_index: 19,
+            managers: 3,
+            voters: 3,
+            epoch_changes: 0,
+            cluster: None,
+        }
+    }
+
+    #[test]
+    fn a_manager_without_leader_or_majority_is_in_trouble() {
+        let of = |change: fn(&mut Report)| {
+            let mut report = report();
+            change(&mut report);
+            Managing(watch::channel(Some(report)).1).troubles().join("; ")
+        };
+        assert_eq!(of(|_| {}), "");
+        assert!(of(|report| report.knows_leader = false).starts_with("manager: it knows of no manager"));
+        assert!(of(|report| report.has_majority = false).contains("lost contact"));
+        assert!(of(|report| report.at -= 2 * OLD).contains("does not get on"));
+        assert!(Managing(watch::channel(None).1).troubles()[0].contains("yet to begin"));
+    }
+}

@@ -1,0 +1,117 @@
+//! What operators see of a process that runs: its log, and its admin port.
+
+use std::io::{IsTerminal, Write};
+
+use clap::{Args, ValueEnum};
+use fawn_admin::{Board, Server};
+use tracing_subscriber::EnvFilter;
+
+use crate::serve::parse_listen;
+use crate::tell::Log;
+
+/// What operators see of it.
+#[derive(Clone, Debug, Args)]
+pub struct ObserveArguments {
+    /// Tell metrics (/metrics) and whether it serves (/health) over HTTP on this address; port 0 takes a free port
+    /// [default: nowhere]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
+    pub admin: Option<String>,
+    /// What to log: error, warn, info, debug or trace; or by part of the program, such as `warn,fawn_node=debug`
+    #[arg(long, value_name = "LEVEL", env = "FAWN_LOG", default_value = "info", value_parser = parse_level)]
+    pub log_level: String,
+    /// How to write the log: for people, or a JSON object a line
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    // The flag's help says it in a line. Lines for people, in colours on a terminal.
+    Text,
+    // A JSON object a line.
+    Json,
+}
+
+/// What may be logged.
+const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
+
+/// Parses `--log-level`. A word that is no level would be taken for a part of the program.
+fn parse_level(text: &str) -> Result<String, String> {
+    let is_known = |part: &str| part.contains(['=', '[']) || LEVELS.contains(&part.to_ascii_lowercase().as_str());
+    if let Some(unknown) = text.split(',').find(|part| !part.is_empty() && !is_known(part)) {
+        return Err(format!("'{unknown}' is no level; choose {}, or PART=LEVEL", LEVELS.join(", ")));
+    }
+    EnvFilter::try_new(text).map_err(|error| error.to_string())?;
+    Ok(text.to_owned())
+}
+
+/// The whole filter. Consensus tells each of its steps, and managers tell what comes of them: what it says is told from
+/// warnings on, unless it is asked for.
+fn filter(level: &str) -> String {
+    let level = if level.is_empty() { "info" } else { level };
+    let quiet = if matches!(level.to_ascii_lowercase().as_str(), "off" | "error") { level } else { "warn" };
+    if level.contains("openraft") { level.to_owned() } else { format!("{level},openraft={quiet}") }
+}
+
+/// An admin port that is there as long as this.
+pub struct Admin {
+    server: Server,
+    /// What it tells.
+    pub board: Board,
+}
+
+impl Admin {
+    /// Tells on standard output where it is.
+    pub fn tell(&self, out: &mut impl Write) {
+        // Nobody may be listening; that is no reason to stop.
+        let _ = writeln!(out, "fawn: metrics and health on http://{}/", self.server.address());
+    }
+}
+
+impl ObserveArguments {
+    /// Begins to log to standard error, whether anybody reads it or not.
+    pub fn log(&self) {
+        let terminal = std::io::stderr().is_terminal();
+        let coloured = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let log =
+            tracing_subscriber::fmt().with_env_filter(EnvFilter::new(filter(&self.log_level))).with_writer(|| Log);
+        match self.log_format {
+            LogFormat::Text => log.with_ansi(coloured).init(),
+            LogFormat::Json => log.json().flatten_event(true).init(),
+        }
+    }
+
+    /// Opens the admin port, if there is to be one.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(&self, insecure: bool) -> anyhow::Result<Option<Admin>> {
+        let Some(listen) = &self.admin else { return Ok(None) };
+        let board = Board::new();
+        Ok(Some(Admin { server: Server::start(listen, insecure, board.clone())?, board }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused() {
+        for good in ["", "info", "WARN", "warn,fawn_node=debug", "off", "info,openraft=trace"] {
+            assert_eq!(parse_level(good).as_deref(), Ok(good));
+        }
+        let error = parse_level("verbose").unwrap_err();
+        assert!(error.contains("'verbose'") && error.contains("debug"), "{error}");
+        assert!(parse_level("fawn_node=loud").is_err());
+    }
+
+    #[test]
+    fn consensus_is_quiet_unless_it_is_asked_for() {
+        assert_eq!(filter("info"), "info,openraft=warn");
+        assert_eq!(filter(""), "info,openraft=warn");
+        assert_eq!(filter("error"), "error,openraft=error");
+        assert_eq!(filter("debug,openraft=info"), "debug,openraft=info");
+    }
+}
