@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-store", &["fawn-ring"]),
     ("fawn-kv", &["fawn-ring", "fawn-store"]),
     ("fawn-flash", &["fawn-ring", "fawn-store"]),
+    ("fawn-client", &["fawn-kv", "fawn-ring", "fawn-tls"]),
     ("fawn-manager", &["fawn-kv", "fawn-ring", "fawn-tls"]),
     ("fawn-node", &["fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"]),
     ("fawn-sim", &["fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store"]),
