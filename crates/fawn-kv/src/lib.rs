@@ -10,6 +10,7 @@
 //! * [`node`]: a node with its parts, its life and its lease; `inherit`: splits and merges there; [`inbox`]: what waits for
 //!   it. [`manager`]: who decides.
 //! * [`front`]: front-ends: wedges of the key space, each with one owner, which caches them.
+//! * [`client`]: a program that asks front-ends itself, each key's own, and tries again until it is answered.
 //! * [`link`]: frames and greetings between processes. [`roster`]: who is in a cluster, by name. [`status`]: what operators
 //!   ask.
 //! * [`store`]: what the protocol needs of the datastore. [`planted`]: bugs for the simulator to find.
@@ -18,6 +19,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod chain;
+pub mod client;
 pub mod entry;
 pub mod front;
 pub mod ids;

@@ -76,7 +76,8 @@ impl fmt::Debug for Key {
 }
 
 /// The secret hash key of a cluster, or of one stand-alone store. It is chosen at random when the directory is made,
-/// lives in its manifest, and never changes afterwards. Never printed; sent to members of its cluster alone.
+/// lives in its manifest, and never changes afterwards. Never printed; sent to members of its cluster,
+/// and to clients that the managers let in, alone.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret(pub [u8; 32]);
 

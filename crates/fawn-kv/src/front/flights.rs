@@ -46,10 +46,10 @@ pub(super) enum Work {
 
 /// What an answer is to: a request, and which try of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tag {
-    pub(super) flight: u64,
+pub(crate) struct Tag {
+    pub(crate) flight: u64,
     /// Less than [`MOST_TRIES`].
-    pub(super) number: u32,
+    pub(crate) number: u32,
 }
 
 /// Tries that are told apart, and one more that stands for all others.
@@ -57,7 +57,7 @@ const MOST_TRIES: u32 = u64::BITS;
 
 impl Tag {
     /// What it says on the wire.
-    pub(super) fn of(tag: u64) -> Self {
+    pub(crate) fn of(tag: u64) -> Self {
         Self { flight: tag / u64::from(MOST_TRIES), number: (tag % u64::from(MOST_TRIES)) as u32 }
     }
 }
@@ -70,7 +70,7 @@ impl From<Tag> for u64 {
 
 /// The tries of a request.
 #[derive(Debug, Default)]
-pub(super) struct Tries {
+pub(crate) struct Tries {
     begun: u32,
     /// Those that may have been carried out, or may be yet: a bit each.
     open: u64,
@@ -80,7 +80,7 @@ pub(super) struct Tries {
 
 impl Tries {
     /// The number of the next try, which so many may carry out, of whom one answers.
-    pub(super) fn begin(&mut self, writers: usize) -> u32 {
+    pub(crate) fn begin(&mut self, writers: usize) -> u32 {
         let last = MOST_TRIES - 1;
         // What becomes of a try that others may carry out as well, its refusal does not say.
         let number = if writers > 1 { last } else { self.begun.min(last) };
@@ -90,7 +90,7 @@ impl Tries {
     }
 
     /// A try was answered. If that is a refusal, nothing was done by it, nor will be.
-    pub(super) fn answered(&mut self, number: u32, answer: &Answer) {
+    pub(crate) fn answered(&mut self, number: u32, answer: &Answer) {
         self.refusal = match answer {
             Answer::NotMine | Answer::Busy | Answer::Fenced | Answer::AskAgain => None,
             Answer::TooFew | Answer::Full | Answer::Unreadable => Some(answer.clone()),
@@ -102,7 +102,7 @@ impl Tries {
     }
 
     /// What is said of these at the deadline: a refusal if each try was refused; if not, that nobody knows.
-    pub(super) fn last_word<'a>(mut tries: impl Iterator<Item = &'a Self> + Clone) -> Answer {
+    pub(crate) fn last_word<'a>(mut tries: impl Iterator<Item = &'a Self> + Clone) -> Answer {
         if !tries.clone().all(Self::is_refused) {
             return Answer::TimedOut;
         }
@@ -110,7 +110,7 @@ impl Tries {
     }
 
     /// Whether nothing was done, nor will be.
-    pub(super) fn is_refused(&self) -> bool {
+    pub(crate) fn is_refused(&self) -> bool {
         self.open == 0 || planted(Bug::RefusedThoughSent)
     }
 }

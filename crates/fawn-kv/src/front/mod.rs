@@ -15,13 +15,13 @@
 
 mod answers;
 mod cache;
-mod flights;
+pub(crate) mod flights;
 mod flush;
 mod life;
 mod machine;
 mod many;
-mod routes;
-mod session;
+pub(crate) mod routes;
+pub(crate) mod session;
 #[cfg(test)]
 mod tests;
 mod wedge;

@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 
 /// What the manager has said.
 #[derive(Debug, Default)]
-pub(super) struct Routes {
+pub(crate) struct Routes {
     map: Map,
     wedges: Vec<Wedge>,
 }
 
 impl Routes {
     /// Takes what is newer; `changes` are those after one number and up to another, of the manager's.
-    pub(super) fn learn(&mut self, changes: (u64, u64), chains: Vec<(RangeId, Chain)>, wedges: &[Wedge]) {
+    pub(crate) fn learn(&mut self, changes: (u64, u64), chains: Vec<(RangeId, Chain)>, wedges: &[Wedge]) {
         self.map.learn_changes(changes, chains);
         self.wedges.extend(wedges.iter().skip(self.wedges.len()));
         for (known, wedge) in self.wedges.iter_mut().zip(wedges) {
@@ -26,32 +26,32 @@ impl Routes {
     }
 
     /// As of which change chains are known.
-    pub(super) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.map.number()
     }
 
     /// The wedge of a position; `None` before anything is known.
-    pub(super) fn wedge_at(&self, place: &Key) -> Option<(WedgeId, &Wedge)> {
+    pub(crate) fn wedge_at(&self, place: &Key) -> Option<(WedgeId, &Wedge)> {
         wedge_at(&self.wedges, place)
     }
 
     /// All wedges.
-    pub(super) fn wedges(&self) -> impl Iterator<Item = (WedgeId, &Wedge)> {
+    pub(crate) fn wedges(&self) -> impl Iterator<Item = (WedgeId, &Wedge)> {
         numbered(&self.wedges)
     }
 
     /// A wedge.
-    pub(super) fn wedge(&self, wedge: WedgeId) -> Option<&Wedge> {
+    pub(crate) fn wedge(&self, wedge: WedgeId) -> Option<&Wedge> {
         self.wedges.get(wedge.0 as usize)
     }
 
     /// The range of a position and its chain, if it has one.
-    pub(super) fn range_at(&self, place: &Key) -> Option<(RangeId, &Chain)> {
+    pub(crate) fn range_at(&self, place: &Key) -> Option<(RangeId, &Chain)> {
         self.map.lookup(place)
     }
 
     /// The parts of `keys` that lie in ranges that have a chain.
-    pub(super) fn parts(&self, keys: &Interval) -> impl Iterator<Item = (RangeId, &Chain, Interval)> {
+    pub(crate) fn parts(&self, keys: &Interval) -> impl Iterator<Item = (RangeId, &Chain, Interval)> {
         let keys = *keys;
         self.map.overlapping(keys).map(move |(range, chain)| {
             let (low, high) = (chain.keys.low.max(keys.low), chain.keys.high.min(keys.high));
@@ -60,7 +60,7 @@ impl Routes {
     }
 
     /// Nodes that are in any chain.
-    pub(super) fn nodes(&self) -> usize {
+    pub(crate) fn nodes(&self) -> usize {
         let members = self.map.overlapping(Interval::ALL).flat_map(|(_, chain)| &chain.members);
         members.map(|member| member.node).collect::<BTreeSet<_>>().len()
     }

@@ -10,7 +10,7 @@ use crate::ids::{RangeId, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sessions that a front-end has, at most: of more ranges than that, some share one.
-pub(super) const SESSIONS: u32 = 256;
+pub(crate) const SESSIONS: u32 = 256;
 
 /// One session.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ struct Session {
 
 /// All sessions of a front-end.
 #[derive(Debug)]
-pub(super) struct Sessions {
+pub(crate) struct Sessions {
     /// The lower half of the first one's names; the others follow. Nobody else has any of them.
     low: u32,
     /// By what is added to it.
@@ -34,13 +34,13 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    pub(super) fn new(low: u32) -> Self {
+    pub(crate) fn new(low: u32) -> Self {
         Self { low, by: BTreeMap::new() }
     }
 
     /// Names a request on keys of a range, or on those of many; `idle_s` is how long ranges remember sessions that are not
     /// used.
-    pub(super) fn number(&mut self, range: Option<RangeId>, unix: u32, idle_s: u32) -> RequestId {
+    pub(crate) fn number(&mut self, range: Option<RangeId>, unix: u32, idle_s: u32) -> RequestId {
         let at = range.map_or(0, |range| 1 + range.0 % (SESSIONS - 1));
         let low = self.low.wrapping_add(at);
         let session = self.by.entry(at).or_default();
@@ -53,7 +53,7 @@ impl Sessions {
     }
 
     /// A range whose time is `time` has forgotten the session.
-    pub(super) fn forgotten(&mut self, name: u64, time: u32) {
+    pub(crate) fn forgotten(&mut self, name: u64, time: u32) {
         let low = name as u32;
         if let Some(session) = self.of(name).filter(|session| session.name == name) {
             session.begin(session.began.map_or(time, |began| time.max(began.saturating_add(1))), low);
@@ -61,13 +61,13 @@ impl Sessions {
     }
 
     /// Up to here all of a session's requests are answered.
-    pub(super) fn answered(&self, name: u64) -> u64 {
+    pub(crate) fn answered(&self, name: u64) -> u64 {
         let session = self.by.get(&self.place(name)).expect("a request has a session");
         session.open.first().map_or(session.last, |open| *open - 1)
     }
 
     /// A request is answered, or given up.
-    pub(super) fn ended(&mut self, id: RequestId) {
+    pub(crate) fn ended(&mut self, id: RequestId) {
         if let Some(session) = self.of(id.session) {
             session.open.remove(&id.number);
         }

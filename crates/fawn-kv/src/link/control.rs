@@ -217,4 +217,8 @@ pub enum Control {
     },
     /// Nothing: the other side lives.
     Alive,
+    /// To a manager, from a client: where do keys lie? Not answered before the first member has enrolled.
+    AskSecret,
+    /// To a client.
+    Secret(Secret),
 }

@@ -67,6 +67,12 @@ impl Driver {
                     peer.outbox.say(&Control::Roster(self.facts.roster.clone()));
                 }
             }
+            (Control::AskSecret, Party::Client(_)) => {
+                // It asks again until the first member has brought it.
+                if let Some(secret) = self.facts.secret {
+                    peer.outbox.say(&Control::Secret(secret));
+                }
+            }
             (Control::Enrol { who, cluster, secret }, Party::Newcomer) => {
                 self.newcomer(Newcomer { link, who, cluster, secret });
             }

@@ -56,6 +56,8 @@ pub struct Link {
     sent: usize,
     /// When bytes came last, in milliseconds.
     pub heard_ms: u64,
+    /// Since when part of a frame has been there, in milliseconds.
+    part_since_ms: Option<u64>,
     /// When it began, in milliseconds.
     pub began_ms: u64,
     /// What epoll watches for.
@@ -79,6 +81,7 @@ impl Link {
             cipher: Vec::new(),
             sent: 0,
             heard_ms: now_ms,
+            part_since_ms: None,
             began_ms: now_ms,
             interest: EventFlags::empty(),
             dirty: false,
@@ -101,15 +104,22 @@ impl Link {
         &self.socket
     }
 
-    /// Both know each other from here on.
-    pub fn stands(&mut self, party: Party) {
+    /// Both know each other from here on. A client says nothing longer than `longest` bytes.
+    pub fn stands(&mut self, party: Party, longest: usize) {
         self.state = State::Up;
         self.party = Some(party);
-        self.frames = if matches!(party, Party::Seat(_) | Party::Manager(_)) {
-            Frames::trusted()
-        } else {
-            Frames { most: frame::MOST_BYTES }
-        };
+        let is_client = matches!(party, Party::Client(_));
+        self.frames = if is_client { Frames { most: longest } } else { Frames::trusted() };
+    }
+
+    /// Bytes of a frame that is not whole yet.
+    pub fn part_bytes(&self) -> usize {
+        self.input.len()
+    }
+
+    /// Since when there has been one.
+    pub fn part_since_ms(&self) -> Option<u64> {
+        self.part_since_ms
     }
 
     /// Bytes that are not sent yet.
@@ -157,6 +167,11 @@ impl Link {
             Err(_) => return Ok(Received::Over),
         };
         self.heard_ms = now_ms;
+        let mut frames = 0;
+        let mut take = |frame, bytes| {
+            frames += 1;
+            take(frame, bytes);
+        };
         let (filled, mut over) = (count == buffer.len(), false);
         if let Some(secure) = &mut self.secure {
             let received = secure.receive(&buffer[..count], &mut self.input);
@@ -175,6 +190,11 @@ impl Link {
         }
         if self.input.is_empty() && self.input.capacity() > KEEP_BYTES {
             self.input = Vec::new();
+        }
+        if self.input.is_empty() {
+            self.part_since_ms = None;
+        } else if frames > 0 || self.part_since_ms.is_none() {
+            self.part_since_ms = Some(now_ms);
         }
         let is_left = self.state != State::Up && !self.input.is_empty();
         Ok(if filled || is_left { Received::More } else { Received::Drained })
@@ -263,7 +283,7 @@ mod tests {
         let (frames, received) = receive(&mut link);
         assert_eq!(frames, [Frame::Control(greeted)]);
         assert!(matches!(received, Received::More), "the rest is asked for at once");
-        link.stands(party);
+        link.stands(party, 0);
         assert_eq!(receive(&mut link).0, [Frame::Message { to, from, message: long }]);
     }
 }

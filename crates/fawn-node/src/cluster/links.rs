@@ -3,6 +3,9 @@
 //! Whoever has something to say calls. Of two connections between a pair of seats, in one lane, the one stays that the
 //! lower number called. What cannot be sent is dropped: everything that is said in a cluster is said again.
 
+mod checks;
+
+use super::clients::{self, MOST_UNTAKEN_BYTES};
 use super::dial::dial;
 use super::link::{Link, Received, State};
 use super::member::Connect;
@@ -124,6 +127,8 @@ pub struct Links {
     buffer: Vec<u8>,
     dirty: Vec<Token>,
     came: VecDeque<Came>,
+    /// The longest frame of a client.
+    longest_frame: usize,
     /// Clients and front-ends are not read from.
     paused: bool,
     traffic: HashMap<SeatId, Traffic>,
@@ -134,7 +139,7 @@ pub struct Links {
 impl Links {
     /// The connections of seat `me` of a cluster, none yet, watched in `epoll`. `seeds` say where managers are.
     pub fn new(
-        (me, cluster): (SeatId, ClusterId),
+        (me, cluster, most_value_bytes): (SeatId, ClusterId, usize),
         roster: Roster,
         seeds: Seeds,
         siblings: Siblings,
@@ -160,6 +165,7 @@ impl Links {
             buffer: vec![0; BUFFER_BYTES],
             dirty: Vec::new(),
             came: VecDeque::new(),
+            longest_frame: clients::longest_frame(most_value_bytes),
             paused: false,
             traffic: HashMap::new(),
             now_ms: 0,
@@ -293,16 +299,6 @@ impl Links {
         Some(link.secured(Secure::calling(&secure.current().client, name).ok()?))
     }
 
-    /// Whether whoever has called is who it says.
-    fn is_shown(&self, link: &Link, party: Party) -> bool {
-        let Some(identity) = link.identity() else { return self.secure.is_none() };
-        match party {
-            Party::Seat(seat) => self.roster.member_of(seat).is_some_and(|(name, _)| identity.is_member(name)),
-            Party::Client(_) => true,
-            Party::Manager(_) | Party::Newcomer | Party::Operator => false,
-        }
-    }
-
     /// Connects to the manager of this process.
     fn call_here(&mut self, connect: &Connect) {
         let now_ms = self.now_ms;
@@ -366,6 +362,9 @@ impl Links {
         let Some(link) = self.all.get_mut(token) else { return };
         let mut wanted = EventFlags::empty();
         let asks = link.lane == Lane::Client && matches!(link.party, Some(Party::Seat(_) | Party::Client(_)));
+        let is_client = matches!(link.party, Some(Party::Client(_)));
+        // A client that does not take its answers asks no more.
+        let paused = paused || (is_client && link.waiting_bytes() > MOST_UNTAKEN_BYTES);
         if !(paused && asks && link.state == State::Up) {
             wanted |= EventFlags::IN;
         }
@@ -466,7 +465,8 @@ impl Links {
             }
             (State::Up, Frame::Message { to, from, message }) => {
                 let Some(party) = link.party else { return false };
-                if party.may_speak_as(from) && message.may_come_from(from) {
+                let is_meant = !matches!(party, Party::Client(_)) || clients::may_say(self.me, to, &message);
+                if is_meant && party.may_speak_as(from) && message.may_come_from(from) {
                     self.came.push_back(Came::Message(to, from, message, bytes));
                 }
                 true
@@ -567,34 +567,12 @@ impl Links {
         self.strangers -= 1;
         let version = message::VERSION;
         let greeted = Greeted { version, cluster: Some(self.cluster), from: Party::Seat(self.me), you };
+        let longest = self.longest_frame;
         let Some(link) = self.all.get_mut(token) else { return false };
         link.lane = key.1;
-        link.stands(you);
+        link.stands(you, longest);
         self.say(token, &Control::Greeted(greeted));
         true
-    }
-
-    fn check(&self, greeting: &Greeting) -> Result<(), String> {
-        if greeting.magic != control::MAGIC {
-            return Err("this is the cluster port of a FAWN node: memcached clients use its --listen address".into());
-        }
-        if !(greeting.lowest..=greeting.highest).contains(&message::VERSION) {
-            let (own, from, to) = (message::VERSION, greeting.lowest, greeting.highest);
-            return Err(format!(
-                "this side speaks version {own}, and you speak {from} to {to}: run releases that overlap"
-            ));
-        }
-        if greeting.cluster.is_some_and(|cluster| cluster != self.cluster) {
-            return Err(format!("this is cluster {}, and you are of another", self.cluster));
-        }
-        if greeting.to.is_some_and(|to| to != Party::Seat(self.me)) {
-            return Err("somebody else was called: the roster may have changed".into());
-        }
-        match greeting.from {
-            Party::Seat(seat) if seat == self.me => Err("this is the seat itself".into()),
-            Party::Seat(_) | Party::Client(_) => Ok(()),
-            Party::Manager(_) | Party::Newcomer | Party::Operator => Err("managers answer that, not nodes".into()),
-        }
     }
 
     fn refuse(&mut self, token: Token, why: String) -> bool {
@@ -615,7 +593,7 @@ impl Links {
         if link.party.is_some_and(|party| party != greeted.from) {
             return false;
         }
-        link.stands(greeted.from);
+        link.stands(greeted.from, self.longest_frame);
         for target in self.targets.values_mut().filter(|target| target.link == Some(token)) {
             target.failures = 0;
         }
@@ -667,13 +645,7 @@ impl Links {
             return;
         }
         self.swept_ms = now_ms;
-        let late = |link: &Link| link.state != State::Up && now_ms > link.began_ms + GREETING_MS;
-        for at in 0..self.all.slots() {
-            if let Some(token) = self.all.at(at).filter(|token| self.all.get_mut(*token).is_some_and(|link| late(link)))
-            {
-                self.close(token);
-            }
-        }
+        self.sweep();
         let addresses: Vec<String> = match self.seeds.clone() {
             Seeds::Here(connect) => return self.call_here(&connect),
             Seeds::At(seeds) if self.roster.managers.is_empty() => seeds,
@@ -685,24 +657,6 @@ impl Links {
                 self.call(&called, &address, None, Lane::Client);
             }
         }
-    }
-
-    /// Every seat that there is, or was, a connection to: whether it stands, bytes that wait, and what was counted.
-    pub fn figures(&mut self) -> Vec<(SeatId, bool, usize, Traffic)> {
-        let mut figures: BTreeMap<SeatId, (bool, usize)> = BTreeMap::new();
-        for at in 0..self.all.slots() {
-            let Some(link) = self.all.at(at).and_then(|token| self.all.get_mut(token)) else { continue };
-            if let Some(Party::Seat(seat)) = link.party {
-                let (is_up, waiting) = figures.entry(seat).or_default();
-                *is_up |= link.state == State::Up;
-                *waiting += link.waiting_bytes();
-            }
-        }
-        for seat in self.traffic.keys() {
-            figures.entry(*seat).or_default();
-        }
-        let traffic = |seat| self.traffic.get(&seat).copied().unwrap_or_default();
-        figures.into_iter().map(|(seat, (is_up, waiting))| (seat, is_up, waiting, traffic(seat))).collect()
     }
 }
 

@@ -84,11 +84,25 @@ pub fn serve_members(members: &[ClusterOptions], ready: impl FnOnce(&[String], &
 /// A process of a cluster that runs.
 pub struct Process {
     /// Its loops.
-    pub running: Running,
+    pub(crate) running: Running,
     /// To be held until they have stopped.
-    pub directories: Vec<MemberDirectory>,
+    directories: Vec<MemberDirectory>,
     /// Where other processes reach each member.
     pub addresses: Vec<String>,
+}
+
+impl Process {
+    /// Stops it, and waits until it has.
+    ///
+    /// # Errors
+    /// What has stopped it before.
+    pub fn stop(self) -> Result<(), ServeError> {
+        let Self { running, directories, .. } = self;
+        running.stopper()();
+        let stopped = running.wait();
+        drop(directories);
+        stopped
+    }
 }
 
 /// A member that was let in.

@@ -6,8 +6,9 @@
 //! * `member`: starting a process: its directory, its enrolment, its seats. `enrol`: asking a manager to be let in.
 //! * `seat`: one event loop's part. `requests`, `tell`: commands of memcached clients, and what they are answered.
 //! * `ranges`: the store of a seat's node. `figures`: what is told of it.
-//! * `links`, `link`, `dial`: connections to other processes. `siblings`: between seats of this one.
+//! * `links`, `link`, `dial`: connections to other processes; `clients`: what those may do that are no memcached's. `siblings`: between seats of this one.
 
+mod clients;
 mod dial;
 mod enrol;
 mod figures;
@@ -22,4 +23,4 @@ mod tell;
 #[cfg(test)]
 mod tests;
 
-pub use member::{ClusterOptions, Connect, serve_members};
+pub use member::{ClusterOptions, Connect, Process, serve_members, start};

@@ -330,7 +330,7 @@ impl Backend for Seat {
         if let Some(listener) = &listener {
             epoll::add(&*given.epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         }
-        let links = Links::new((seat, cluster), roster, managers, siblings, secure, given.epoll);
+        let links = Links::new((seat, cluster, given.sizes.value), roster, managers, siblings, secure, given.epoll);
         Ok(Self {
             id: seat,
             node,

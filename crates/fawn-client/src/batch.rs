@@ -1,0 +1,94 @@
+//! Many operations at once.
+
+use crate::client::{Asked, Client};
+use crate::error::Error;
+use crate::value::{Item, Value};
+use fawn_kv::client::{Ended, Want};
+use fawn_kv::operation::{Delete, Mode, Operation, Outcome};
+
+/// What came of one operation of a [`Batch`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// A get has found this.
+    Got(Option<Value>),
+    /// A value was put; this names its version.
+    Put(u64),
+    /// Whether there was something to delete.
+    Deleted(bool),
+}
+
+/// Operations that are carried out side by side: there is no order among them, also not among those on one key, and each ends
+/// for itself.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    all: Vec<(Vec<u8>, Want)>,
+}
+
+impl Batch {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many they are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// And a get.
+    #[must_use]
+    pub fn get(self, key: impl AsRef<[u8]>) -> Self {
+        self.and(key.as_ref(), Want::Get)
+    }
+
+    /// And a put.
+    #[must_use]
+    pub fn put<'a>(self, key: impl AsRef<[u8]>, item: impl Into<Item<'a>>) -> Self {
+        self.and(key.as_ref(), Want::Write(item.into().store(Mode::Set, None)))
+    }
+
+    /// And a delete.
+    #[must_use]
+    pub fn delete(self, key: impl AsRef<[u8]>) -> Self {
+        self.and(key.as_ref(), Want::Write(Operation::Delete(Delete::default()).encode()))
+    }
+
+    fn and(mut self, key: &[u8], want: Want) -> Self {
+        self.all.push((key.to_vec(), want));
+        self
+    }
+
+    /// Carries all of them out; what came of each, in their order.
+    pub(crate) async fn run(self, client: &Client) -> Vec<Result<Done, Error>> {
+        let mut asked: Vec<Result<Asked, Error>> = Vec::with_capacity(self.all.len());
+        for (key, want) in self.all {
+            asked.push(client.begin(key, want).await);
+        }
+        let mut done = Vec::with_capacity(asked.len());
+        for asked in asked {
+            let ended = match asked {
+                Ok(asked) => asked.ended().await,
+                Err(error) => Err(error),
+            };
+            done.push(ended.and_then(of));
+        }
+        done
+    }
+}
+
+fn of(ended: Ended) -> Result<Done, Error> {
+    match ended {
+        Ended::Found(kept) => Ok(Done::Got(kept.and_then(Value::of))),
+        Ended::Done { outcome: Outcome::Stored { cas, .. }, position, .. } => {
+            Ok(Done::Put(cas.resolve(position.seq.0)))
+        }
+        Ended::Done { outcome: Outcome::Deleted, .. } => Ok(Done::Deleted(true)),
+        Ended::Done { outcome: Outcome::NotFound, .. } => Ok(Done::Deleted(false)),
+        _ => Err(Error::Malformed),
+    }
+}

@@ -1,0 +1,155 @@
+//! The same for programs without an asynchronous runtime: each call waits for its answer. A thread of the client's own owns the
+//! connections; many threads may ask through one client.
+
+use crate::batch::{Batch, Done};
+use crate::error::{ConnectError, Error};
+use crate::options::Options;
+use crate::value::{Item, Swap, Value};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+/// The thread with the connections, which ends with the last client.
+#[derive(Debug)]
+struct Thread {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A client whose calls wait. Clones share its connections. Not to be called from asynchronous code, where it panics: there
+/// is [`crate::Client`].
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: crate::Client,
+    handle: Handle,
+    _thread: std::sync::Arc<Thread>,
+}
+
+impl Client {
+    /// Connects to a cluster.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub fn connect(options: Options) -> Result<Self, ConnectError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let body = move || {
+            let _ = runtime.block_on(stopped);
+        };
+        let thread = std::thread::Builder::new().name("fawn-client".to_owned()).spawn(body)?;
+        let thread = std::sync::Arc::new(Thread { stop: Some(stop), thread: Some(thread) });
+        let inner = handle.block_on(crate::Client::connect(options))?;
+        Ok(Self { inner, handle, _thread: thread })
+    }
+
+    /// As [`crate::Client::get`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
+        self.handle.block_on(self.inner.get(key))
+    }
+
+    /// As [`crate::Client::get_many`].
+    ///
+    /// # Errors
+    /// [`Error`], of the first that has none.
+    pub fn get_many<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Value>>, Error> {
+        self.handle.block_on(self.inner.get_many(keys))
+    }
+
+    /// As [`crate::Client::put`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn put<'a>(&self, key: impl AsRef<[u8]>, item: impl Into<Item<'a>>) -> Result<u64, Error> {
+        self.handle.block_on(self.inner.put(key, item))
+    }
+
+    /// As [`crate::Client::add`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn add<'a>(&self, key: impl AsRef<[u8]>, item: impl Into<Item<'a>>) -> Result<Option<u64>, Error> {
+        self.handle.block_on(self.inner.add(key, item))
+    }
+
+    /// As [`crate::Client::replace`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn replace<'a>(&self, key: impl AsRef<[u8]>, item: impl Into<Item<'a>>) -> Result<Option<u64>, Error> {
+        self.handle.block_on(self.inner.replace(key, item))
+    }
+
+    /// As [`crate::Client::cas`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn cas<'a>(&self, key: impl AsRef<[u8]>, item: impl Into<Item<'a>>, cas: u64) -> Result<Swap, Error> {
+        self.handle.block_on(self.inner.cas(key, item, cas))
+    }
+
+    /// As [`crate::Client::append`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<Option<u64>, Error> {
+        self.handle.block_on(self.inner.append(key, bytes))
+    }
+
+    /// As [`crate::Client::prepend`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn prepend(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<Option<u64>, Error> {
+        self.handle.block_on(self.inner.prepend(key, bytes))
+    }
+
+    /// As [`crate::Client::increment`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn increment(&self, key: impl AsRef<[u8]>, by: u64) -> Result<Option<u64>, Error> {
+        self.handle.block_on(self.inner.increment(key, by))
+    }
+
+    /// As [`crate::Client::decrement`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn decrement(&self, key: impl AsRef<[u8]>, by: u64) -> Result<Option<u64>, Error> {
+        self.handle.block_on(self.inner.decrement(key, by))
+    }
+
+    /// As [`crate::Client::touch`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn touch(&self, key: impl AsRef<[u8]>, expires_in: Option<Duration>) -> Result<bool, Error> {
+        self.handle.block_on(self.inner.touch(key, expires_in))
+    }
+
+    /// As [`crate::Client::delete`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        self.handle.block_on(self.inner.delete(key))
+    }
+
+    /// As [`crate::Client::run`].
+    pub fn run(&self, batch: Batch) -> Vec<Result<Done, Error>> {
+        self.handle.block_on(self.inner.run(batch))
+    }
+}

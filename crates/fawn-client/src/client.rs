@@ -1,0 +1,256 @@
+//! What can be asked of a cluster.
+
+use crate::batch::{Batch, Done};
+use crate::driver::{Driver, Request};
+use crate::error::{ConnectError, Error};
+use crate::links::Dialler;
+use crate::options::Options;
+use crate::value::{Item, Swap, Value, unix_in};
+use fawn_kv::client::{Ended, Want};
+use fawn_kv::operation::{Arithmetic, Delete, Mode, Operation, Outcome};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// The longest key, in bytes.
+const MOST_KEY_BYTES: usize = 65_535;
+
+/// What the driver may take, after a deadline, to say that it has passed.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// A client of a cluster. Clones share its connections, and what is allowed to be under way at a time.
+///
+/// A future that is dropped has asked all the same: its write may be carried out.
+#[derive(Clone, Debug)]
+pub struct Client {
+    requests: mpsc::UnboundedSender<Request>,
+    room: Arc<Semaphore>,
+    bytes: Arc<Semaphore>,
+    most_bytes: usize,
+    timeout: Duration,
+}
+
+/// An operation that is under way.
+pub(crate) struct Asked {
+    answer: oneshot::Receiver<Ended>,
+    deadline: Instant,
+    is_get: bool,
+}
+
+impl Asked {
+    /// Waits until it has ended: with [`Ended::Found`] or [`Ended::Done`], if with any.
+    pub(crate) async fn ended(self) -> Result<Ended, Error> {
+        let unknown = if self.is_get { Error::TimedOut } else { Error::Unknown };
+        match timeout_at(self.deadline + SLACK, self.answer).await {
+            Ok(Ok(Ended::Refused(answer))) => Err(Error::refused(&answer)),
+            Ok(Ok(Ended::Unreached)) => Err(Error::Unreached),
+            Ok(Ok(Ended::Unknown) | Err(_)) | Err(_) => Err(unknown),
+            Ok(Ok(ended)) => Ok(ended),
+        }
+    }
+}
+
+impl Client {
+    /// Connects to a cluster: it is there when this returns, and has told where keys lie. Needs tokio's time and I/O; the
+    /// connections are a task's, which ends with the last clone.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub async fn connect(options: Options) -> Result<Self, ConnectError> {
+        if options.addresses.is_empty() {
+            return Err(ConnectError::Nobody);
+        }
+        let dialler = Dialler::new(options.certificates.as_ref())?;
+        let (requests, inbox) = mpsc::unbounded_channel();
+        let most_bytes = options.in_flight_bytes.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        let client = Self {
+            requests,
+            room: Arc::new(Semaphore::new(options.in_flight.clamp(1, Semaphore::MAX_PERMITS))),
+            bytes: Arc::new(Semaphore::new(most_bytes)),
+            most_bytes,
+            timeout: options.timeout,
+        };
+        let mut driver = Driver::new(options.addresses, dialler);
+        let connected = timeout(options.connect_timeout, driver.connect()).await;
+        if connected.is_err() {
+            return Err(ConnectError::NoAnswer { time: options.connect_timeout, last: driver.last_failure() });
+        }
+        tokio::spawn(driver.run(inbox));
+        Ok(client)
+    }
+
+    /// Has something asked as soon as there is room; it is under way when this returns.
+    pub(crate) async fn begin(&self, key: Vec<u8>, want: Want) -> Result<Asked, Error> {
+        if key.is_empty() || key.len() > MOST_KEY_BYTES {
+            return Err(Error::Key(key.len()));
+        }
+        let (deadline, is_get) = (Instant::now() + self.timeout, want == Want::Get);
+        let bytes = key.len() + if let Want::Write(operation) = &want { operation.len() } else { 0 };
+        // What is larger than all that is allowed waits until it is alone.
+        let bytes = bytes.min(self.most_bytes) as u32;
+        let room = async {
+            let bytes = self.bytes.clone().acquire_many_owned(bytes).await.ok()?;
+            Some((bytes, self.room.clone().acquire_owned().await.ok()?))
+        };
+        let Ok(Some(room)) = timeout_at(deadline, room).await else { return Err(Error::Busy) };
+        let (done, answer) = oneshot::channel();
+        let request = Request { key, want, deadline, done, room };
+        // Nobody takes it only when the runtime ends.
+        self.requests.send(request).map_err(|_| Error::Unreached)?;
+        Ok(Asked { answer, deadline, is_get })
+    }
+
+    async fn write(&self, key: impl AsRef<[u8]>, operation: Vec<u8>) -> Result<(Outcome, u64), Error> {
+        let asked = self.begin(key.as_ref().to_vec(), Want::Write(operation)).await?;
+        match asked.ended().await? {
+            Ended::Done { outcome, position, .. } => Ok((outcome, position.seq.0)),
+            _ => Err(Error::Malformed),
+        }
+    }
+
+    /// What is there; `None`: nothing.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
+        match self.begin(key.as_ref().to_vec(), Want::Get).await?.ended().await? {
+            Ended::Found(kept) => Ok(kept.and_then(Value::of)),
+            _ => Err(Error::Malformed),
+        }
+    }
+
+    /// What is there of many keys, in their order: each as of some time between the question and the answer, not all as of
+    /// the same. [`run`](Self::run) tells what was found where not all could be got.
+    ///
+    /// # Errors
+    /// [`Error`], of the first that has none.
+    pub async fn get_many<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Value>>, Error> {
+        let batch = keys.into_iter().fold(Batch::new(), Batch::get);
+        let got = batch.run(self).await.into_iter();
+        got.map(|done| if let Done::Got(value) = done? { Ok(value) } else { Err(Error::Malformed) }).collect()
+    }
+
+    /// Carries many operations out side by side; what came of each, in their order.
+    pub async fn run(&self, batch: Batch) -> Vec<Result<Done, Error>> {
+        batch.run(self).await
+    }
+
+    /// Puts a value, whatever is there. Returns what names its version.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn put<'a>(&self, key: impl AsRef<[u8]>, item: impl Into<Item<'a>>) -> Result<u64, Error> {
+        let stored = self.store(key, item.into().store(Mode::Set, None)).await?;
+        stored.ok_or(Error::Malformed)
+    }
+
+    /// Puts a value if nothing is there; `None`: something is.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn add<'a>(&self, key: impl AsRef<[u8]>, item: impl Into<Item<'a>>) -> Result<Option<u64>, Error> {
+        self.store(key, item.into().store(Mode::Add, None)).await
+    }
+
+    /// Puts a value if something is there; `None`: nothing is.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn replace<'a>(&self, key: impl AsRef<[u8]>, item: impl Into<Item<'a>>) -> Result<Option<u64>, Error> {
+        self.store(key, item.into().store(Mode::Replace, None)).await
+    }
+
+    /// Puts a value if the version that is there is the one that was [got](Value::cas), or put.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn cas<'a>(&self, key: impl AsRef<[u8]>, item: impl Into<Item<'a>>, cas: u64) -> Result<Swap, Error> {
+        match self.write(key, item.into().store(Mode::Cas, Some(cas))).await? {
+            (Outcome::Stored { cas, .. }, seq) => Ok(Swap::Stored(cas.resolve(seq))),
+            (Outcome::Exists, _) => Ok(Swap::Changed),
+            (Outcome::NotFound, _) => Ok(Swap::NotFound),
+            _ => Err(Error::Malformed),
+        }
+    }
+
+    /// Adds bytes after the value that is there; `None`: none is, or it would become longer than the cluster takes.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<Option<u64>, Error> {
+        self.store(key, Item::new(&bytes).store(Mode::Append { vivify: None }, None)).await
+    }
+
+    /// Adds bytes before the value that is there; `None`: as [`append`](Self::append).
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn prepend(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<Option<u64>, Error> {
+        self.store(key, Item::new(&bytes).store(Mode::Prepend { vivify: None }, None)).await
+    }
+
+    async fn store(&self, key: impl AsRef<[u8]>, operation: Vec<u8>) -> Result<Option<u64>, Error> {
+        match self.write(key, operation).await? {
+            (Outcome::Stored { cas, .. }, seq) => Ok(Some(cas.resolve(seq))),
+            (Outcome::NotStored | Outcome::NotFound, _) => Ok(None),
+            _ => Err(Error::Malformed),
+        }
+    }
+
+    /// Counts the number that is there up, as decimal digits of at most 64 bits, and returns it; it wraps round. `None`:
+    /// nothing is there; [`add`](Self::add) makes a counter.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::NotANumber`] if something else is there.
+    pub async fn increment(&self, key: impl AsRef<[u8]>, by: u64) -> Result<Option<u64>, Error> {
+        self.count(key, by, false).await
+    }
+
+    /// Counts the number that is there down, but never below 0, and returns it; `None`: nothing is there.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::NotANumber`] if something else is there.
+    pub async fn decrement(&self, key: impl AsRef<[u8]>, by: u64) -> Result<Option<u64>, Error> {
+        self.count(key, by, true).await
+    }
+
+    async fn count(&self, key: impl AsRef<[u8]>, delta: u64, decrement: bool) -> Result<Option<u64>, Error> {
+        let (vivify, touch, compare, new_cas) = (None, None, None, None);
+        let count = Arithmetic { decrement, delta, initial: 0, vivify, touch, compare, new_cas };
+        match self.write(key, Operation::Arithmetic(count).encode()).await? {
+            (Outcome::Number(number), _) => Ok(Some(number.value)),
+            (Outcome::NotFound, _) => Ok(None),
+            (Outcome::NonNumeric, _) => Err(Error::NotANumber),
+            _ => Err(Error::Malformed),
+        }
+    }
+
+    /// Has what is there expire after so long, or never; whether something is.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn touch(&self, key: impl AsRef<[u8]>, expires_in: Option<Duration>) -> Result<bool, Error> {
+        let expiry = expires_in.map_or(0, unix_in);
+        match self.write(key, Operation::Touch { expiry }.encode()).await? {
+            (Outcome::Touched, _) => Ok(true),
+            (Outcome::NotFound, _) => Ok(false),
+            _ => Err(Error::Malformed),
+        }
+    }
+
+    /// Deletes what is there; whether something was.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
+        match self.write(key, Operation::Delete(Delete::default()).encode()).await? {
+            (Outcome::Deleted, _) => Ok(true),
+            (Outcome::NotFound, _) => Ok(false),
+            _ => Err(Error::Malformed),
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The task that owns a client's connections: requests in, answers out. Whom to ask, and when again, `fawn_kv::client` decides.
+
+use crate::links::{Dialler, Event, Link, LinkId, Whom};
+use crate::lookout::Lookout;
+use fawn_kv::chain::Now;
+use fawn_kv::client::{Client as Machine, Ended, Limits, Want, set_asker};
+use fawn_kv::ids::{Address, ClusterId, FrontId};
+use fawn_kv::link::{Control, Frame, Party, SeatId, frame};
+use fawn_kv::message::Message;
+use fawn_ring::Secret;
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+
+/// Events that wait for the driver, at most: then connections are not read.
+const MOST_EVENTS: usize = 64;
+
+/// Requests that are taken on in one turn.
+const REQUESTS_A_TURN: usize = 1024;
+
+/// While it connects, the driver looks so often what is to be done.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Something that is asked.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) key: Vec<u8>,
+    pub(crate) want: Want,
+    pub(crate) deadline: Instant,
+    pub(crate) done: oneshot::Sender<Ended>,
+    /// What it takes of what is allowed to be under way.
+    pub(crate) room: (OwnedSemaphorePermit, OwnedSemaphorePermit),
+}
+
+/// A connection to a seat.
+#[derive(Debug)]
+struct Peer {
+    link: Link,
+    /// What it calls this client; `None`: it has yet to say.
+    me: Option<u32>,
+    /// Until then.
+    held: Vec<Message>,
+    output: Vec<u8>,
+}
+
+impl Peer {
+    fn put(&mut self, seat: SeatId, mut message: Message) {
+        let Some(me) = self.me.map(Address::Client) else { return self.held.push(message) };
+        set_asker(&mut message, me);
+        frame::put_message(&mut self.output, seat.front(), me, &message);
+    }
+}
+
+/// The task.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    dialler: Arc<Dialler>,
+    report: mpsc::Sender<(LinkId, Event)>,
+    events: mpsc::Receiver<(LinkId, Event)>,
+    links: u64,
+    cluster: Option<ClusterId>,
+    lookout: Lookout,
+    machine: Option<Machine>,
+    peers: BTreeMap<SeatId, Peer>,
+    by_link: HashMap<LinkId, SeatId>,
+    waiting: HashMap<u64, (oneshot::Sender<Ended>, (OwnedSemaphorePermit, OwnedSemaphorePermit))>,
+    out: Vec<(Address, Message)>,
+    began: Instant,
+    last_failure: String,
+}
+
+impl Driver {
+    /// One of a cluster that is found at these addresses.
+    pub(crate) fn new(addresses: Vec<String>, dialler: Dialler) -> Self {
+        let (report, events) = mpsc::channel(MOST_EVENTS);
+        Self {
+            dialler: Arc::new(dialler),
+            report,
+            events,
+            links: 0,
+            cluster: None,
+            lookout: Lookout::new(addresses),
+            machine: None,
+            peers: BTreeMap::new(),
+            by_link: HashMap::new(),
+            waiting: HashMap::new(),
+            out: Vec::new(),
+            began: Instant::now(),
+            last_failure: "nobody has answered".to_owned(),
+        }
+    }
+
+    /// Why the last connection was over.
+    pub(crate) fn last_failure(self) -> String {
+        self.last_failure
+    }
+
+    /// Finds the cluster: where keys lie, and whom to ask.
+    pub(crate) async fn connect(&mut self) {
+        while self.machine.is_none() || self.fronts().next().is_none() {
+            self.lookout.ask_for_the_rest(self.machine.is_some());
+            self.settle();
+            tokio::select! {
+                Some(event) = self.events.recv() => self.hear(event),
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+        self.learn_fronts();
+    }
+
+    /// Asks what is requested until nobody can request anything any more.
+    pub(crate) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Request>) {
+        let mut requests = Vec::new();
+        loop {
+            self.settle();
+            let due = self.due();
+            tokio::select! {
+                count = inbox.recv_many(&mut requests, REQUESTS_A_TURN) => if count == 0 { return },
+                Some(event) = self.events.recv() => self.hear(event),
+                () = sleep_until(due) => {}
+            }
+            for _ in 0..MOST_EVENTS {
+                let Ok(event) = self.events.try_recv() else { break };
+                self.hear(event);
+            }
+            for request in requests.drain(..) {
+                self.take_on(request);
+            }
+        }
+    }
+
+    fn now(&self) -> Now {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Now { us: self.began.elapsed().as_micros() as u64 + 1, unix: unix.min(u32::MAX.into()) as u32 }
+    }
+
+    /// When there is something to do next.
+    fn due(&self) -> Instant {
+        let machine = self.machine.as_ref().and_then(Machine::due_us);
+        let machine = machine.map(|due_us| self.began + Duration::from_micros(due_us));
+        machine.map_or(self.lookout.due(), |due| due.min(self.lookout.due()))
+    }
+
+    fn take_on(&mut self, Request { key, want, deadline, done, room }: Request) {
+        let now = self.now();
+        let Some(machine) = &mut self.machine else { return };
+        let deadline_us = deadline.saturating_duration_since(self.began).as_micros() as u64;
+        let ticket = machine.ask(now, key, want, deadline_us, &mut self.out);
+        self.waiting.insert(ticket, (done, room));
+    }
+
+    /// Does what is due, and sends and tells what there is.
+    fn settle(&mut self) {
+        let (dialler, report, links) = (&self.dialler, &self.report, &mut self.links);
+        self.lookout.look(self.cluster, |whom| call(links, dialler, whom, report));
+        let now = self.now();
+        if let Some(machine) = &mut self.machine {
+            machine.tick(now, &mut self.out);
+        }
+        for (to, message) in std::mem::take(&mut self.out) {
+            self.send(to, message, now);
+        }
+        while let Some((ticket, ended)) = self.machine.as_mut().and_then(Machine::next_ended) {
+            if let Some((done, _)) = self.waiting.remove(&ticket) {
+                // Whoever asked may have gone.
+                let _ = done.send(ended);
+            }
+        }
+        self.lookout.flush();
+        for Peer { link, output, .. } in self.peers.values_mut() {
+            link.outbox().take_from(output);
+        }
+    }
+
+    fn send(&mut self, to: Address, mut message: Message, now: Now) {
+        match SeatId::of(to) {
+            Some(seat) => self.send_to_seat(seat, message, now),
+            None => {
+                if let Some((output, me)) = self.lookout.output() {
+                    set_asker(&mut message, Address::Client(me));
+                    frame::put_message(output, Address::Manager, Address::Client(me), &message);
+                }
+            }
+        }
+    }
+
+    fn send_to_seat(&mut self, seat: SeatId, message: Message, now: Now) {
+        if !self.peers.contains_key(&seat) {
+            let Some((name, member)) = self.lookout.roster.member_of(seat) else {
+                return self.lost(seat, now);
+            };
+            let (address, member, cluster) = (member.said.address.clone(), Some(name.to_owned()), self.cluster);
+            let whom = Whom { address, member, seat: Some(seat), cluster };
+            let link = call(&mut self.links, &self.dialler, whom, &self.report);
+            self.by_link.insert(link.id, seat);
+            self.peers.insert(seat, Peer { link, me: None, held: Vec::new(), output: Vec::new() });
+        }
+        if let Some(peer) = self.peers.get_mut(&seat) {
+            peer.put(seat, message);
+        }
+    }
+
+    fn lost(&mut self, seat: SeatId, now: Now) {
+        if let Some(peer) = self.peers.remove(&seat) {
+            self.by_link.remove(&peer.link.id);
+        }
+        if let Some(machine) = &mut self.machine {
+            machine.lost(FrontId(seat.0), now);
+        }
+    }
+
+    fn hear(&mut self, (id, event): (LinkId, Event)) {
+        let is_kept = self.lookout.has(id);
+        let seat = self.by_link.get(&id).copied();
+        if !is_kept && seat.is_none() {
+            // Of a connection that was left.
+            return;
+        }
+        match event {
+            Event::Up(greeted) => {
+                self.cluster = self.cluster.or(greeted.cluster);
+                match seat {
+                    Some(seat) => self.up(seat, greeted.you),
+                    None => self.lookout.up(greeted.from, greeted.you),
+                }
+            }
+            Event::Heard(frames) => {
+                let now = self.now();
+                for frame in frames {
+                    self.heard(frame, is_kept, now);
+                }
+            }
+            Event::Over(why) => {
+                tracing::debug!("a connection is over: {why}");
+                self.last_failure = why;
+                match seat {
+                    Some(seat) => self.lost(seat, self.now()),
+                    None => self.lookout.leave(),
+                }
+            }
+        }
+    }
+
+    fn up(&mut self, seat: SeatId, you: Party) {
+        let Some(peer) = self.peers.get_mut(&seat) else { return };
+        peer.me = Some(if let Party::Client(me) = you { me } else { 0 });
+        for message in std::mem::take(&mut peer.held) {
+            peer.put(seat, message);
+        }
+    }
+
+    fn heard(&mut self, frame: Frame, is_kept: bool, now: Now) {
+        match frame {
+            Frame::Message { message: message @ Message::View { .. }, .. } if is_kept => {
+                self.lookout.answered();
+                self.receive(message, now);
+            }
+            Frame::Message { message: message @ Message::Reply { .. }, .. } if !is_kept => self.receive(message, now),
+            Frame::Control(Control::Leads { leader, .. }) if is_kept => self.lookout.leads(leader),
+            Frame::Control(Control::Roster(roster)) if is_kept && self.lookout.heard(&roster) => self.learn_fronts(),
+            Frame::Control(Control::Secret(secret)) if is_kept && self.machine.is_none() => self.begin(secret),
+            // A later release may say what this one does not know.
+            _ => {}
+        }
+    }
+
+    fn receive(&mut self, message: Message, now: Now) {
+        if let Some(machine) = &mut self.machine {
+            machine.receive(now, message, &mut self.out);
+        }
+    }
+
+    fn begin(&mut self, secret: Secret) {
+        let mut low = [0; 4];
+        if let Err(error) = getrandom(&mut low, GetRandomFlags::empty()) {
+            self.last_failure = format!("the system has no random numbers: {error}");
+            return;
+        }
+        // Each connection has another name for this client, which takes the place of this one.
+        let me = Address::Client(0);
+        self.machine = Some(Machine::new(me, u32::from_le_bytes(low), Limits::default(), secret));
+    }
+
+    /// The front-ends that the roster has.
+    fn fronts(&self) -> impl Iterator<Item = FrontId> {
+        let serving = self.lookout.roster.members.values().filter(|member| member.said.is_front);
+        serving.flat_map(fawn_kv::roster::Member::seats).map(|seat| FrontId(seat.0))
+    }
+
+    /// The roster has changed: who has gone, or moved, is not asked there any more.
+    fn learn_fronts(&mut self) {
+        let fronts: Vec<FrontId> = self.fronts().collect();
+        let now = self.now();
+        let gone: Vec<SeatId> = self.peers.keys().copied().filter(|seat| !fronts.contains(&FrontId(seat.0))).collect();
+        for seat in gone {
+            self.lost(seat, now);
+        }
+        if let Some(machine) = &mut self.machine {
+            machine.set_fronts(fronts);
+        }
+    }
+}
+
+fn call(links: &mut u64, dialler: &Arc<Dialler>, whom: Whom, report: &mpsc::Sender<(LinkId, Event)>) -> Link {
+    *links += 1;
+    Link::call(LinkId(*links), Arc::clone(dialler), whom, report.clone())
+}

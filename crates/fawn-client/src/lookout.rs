@@ -1,0 +1,180 @@
+//! Finding the manager that leads, and who is in the cluster: whom to call next, and what is to be said there.
+//!
+//! One connection is kept, to the manager that leads as far as is known: it alone answers who owns what. Any other, and any member,
+//! says who the managers are.
+
+use crate::links::{Link, LinkId, Whom};
+use fawn_kv::ids::ClusterId;
+use fawn_kv::link::{Control, ManagerId, Party, frame};
+use fawn_kv::roster::Roster;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Between two calls.
+const REDIAL: Duration = Duration::from_millis(100);
+
+/// What has not been told is asked for again.
+const ASK: Duration = Duration::from_millis(200);
+
+/// A manager that does not answer for so long is left for another.
+const SILENT: Duration = Duration::from_secs(2);
+
+/// The connection that is kept.
+#[derive(Debug)]
+struct Kept {
+    link: Link,
+    /// Who is at the other end; `None`: it has yet to say.
+    party: Option<Party>,
+    /// What it calls this client.
+    me: u32,
+    output: Vec<u8>,
+    /// Since when it owes an answer.
+    owes_since: Option<Instant>,
+    /// When it was last asked for what has not been told.
+    asked: Option<Instant>,
+}
+
+/// Who is looked out for.
+#[derive(Debug)]
+pub(crate) struct Lookout {
+    /// Where the cluster was said to be.
+    seeds: Vec<String>,
+    /// Those tried so far.
+    tried: usize,
+    /// The leader's address, to be tried first.
+    hint: Option<String>,
+    leader: Option<ManagerId>,
+    kept: Option<Kept>,
+    again: Instant,
+    pub(crate) roster: Roster,
+}
+
+impl Lookout {
+    pub(crate) fn new(seeds: Vec<String>) -> Self {
+        let (roster, again) = (Roster::default(), Instant::now());
+        Self { seeds, tried: 0, hint: None, leader: None, kept: None, again, roster }
+    }
+
+    /// Whether this is the connection that is kept.
+    pub(crate) fn has(&self, id: LinkId) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.link.id == id)
+    }
+
+    /// When there is something to do next.
+    pub(crate) fn due(&self) -> Instant {
+        match &self.kept {
+            None => self.again,
+            Some(Kept { owes_since: Some(since), .. }) => *since + SILENT,
+            Some(_) => Instant::now() + SILENT,
+        }
+    }
+
+    /// Whom to call, if it is time to; `call` does.
+    pub(crate) fn look(&mut self, cluster: Option<ClusterId>, call: impl FnOnce(Whom) -> Link) {
+        let now = Instant::now();
+        if self.kept.as_ref().and_then(|kept| kept.owes_since).is_some_and(|since| now >= since + SILENT) {
+            self.leave();
+        }
+        if self.kept.is_some() || now < self.again {
+            return;
+        }
+        let managers = self.roster.managers.values().cloned();
+        let all: Vec<String> = managers.chain(self.seeds.iter().cloned()).collect();
+        let next = self.hint.take().or_else(|| all.get(self.tried % all.len().max(1)).cloned());
+        let Some(next) = next else { return };
+        self.tried = self.tried.wrapping_add(1);
+        self.again = now + REDIAL;
+        let (member, address) = match next.split_once('=') {
+            Some((member, address)) => (Some(member.to_owned()), address.to_owned()),
+            None => (None, next),
+        };
+        let link = call(Whom { address, member, seat: None, cluster });
+        let (party, me, output, owes_since, asked) = (None, 0, Vec::new(), None, None);
+        self.kept = Some(Kept { link, party, me, output, owes_since, asked });
+    }
+
+    /// The connection stands.
+    pub(crate) fn up(&mut self, party: Party, you: Party) {
+        let Some(kept) = &mut self.kept else { return };
+        kept.party = Some(party);
+        kept.me = if let Party::Client(me) = you { me } else { 0 };
+        frame::put_control(&mut kept.output, &Control::AskRoster { known: self.roster.number });
+        self.follow();
+    }
+
+    /// The connection is over, or is to be another.
+    pub(crate) fn leave(&mut self) {
+        self.kept = None;
+        self.leader = None;
+    }
+
+    /// Who leads.
+    pub(crate) fn leads(&mut self, leader: Option<ManagerId>) {
+        self.leader = leader;
+        self.follow();
+    }
+
+    /// Who is in the cluster; whether that is news.
+    pub(crate) fn heard(&mut self, roster: &Roster) -> bool {
+        let is_news = roster.number > self.roster.number;
+        if is_news {
+            self.roster = roster.clone();
+        }
+        self.follow();
+        is_news
+    }
+
+    /// Goes to the manager that leads, if another one is connected, or a member.
+    fn follow(&mut self) {
+        let Some(party) = self.kept.as_ref().and_then(|kept| kept.party) else { return };
+        let to = match (party, self.leader) {
+            (Party::Manager(here), Some(leader)) if here != leader => self.roster.managers.get(&leader),
+            (Party::Seat(_), _) => self.roster.managers.values().next(),
+            _ => None,
+        };
+        if let Some(address) = to.cloned() {
+            self.hint = Some(address);
+            self.leave();
+        }
+    }
+
+    /// Asks where keys lie, until that is told, and who there is if nobody is known.
+    pub(crate) fn ask_for_the_rest(&mut self, has_secret: bool) {
+        let now = Instant::now();
+        let Some(kept) = &mut self.kept else { return };
+        if kept.party.is_none() || kept.asked.is_some_and(|asked| now < asked + ASK) {
+            return;
+        }
+        kept.asked = Some(now);
+        frame::put_control(&mut kept.output, &Control::AskRoster { known: self.roster.number });
+        if !has_secret {
+            frame::put_control(&mut kept.output, &Control::AskSecret);
+        }
+    }
+
+    /// Where a question for the manager that leads is put, and what that calls this client, if there is one.
+    pub(crate) fn output(&mut self) -> Option<(&mut Vec<u8>, u32)> {
+        let leader = self.leader;
+        let kept = self.kept.as_mut()?;
+        let leads = matches!((kept.party, leader), (Some(Party::Manager(here)), Some(leader)) if here == leader);
+        if !leads {
+            return None;
+        }
+        kept.owes_since.get_or_insert_with(Instant::now);
+        Some((&mut kept.output, kept.me))
+    }
+
+    /// The manager has answered.
+    pub(crate) fn answered(&mut self) {
+        if let Some(kept) = &mut self.kept {
+            kept.owes_since = None;
+        }
+    }
+
+    /// Sends what there is to say.
+    pub(crate) fn flush(&mut self) {
+        if let Some(Kept { link, output, .. }) = &mut self.kept {
+            link.outbox().take_from(output);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Every call, once each way that it can end.
+
+use crate::cluster::{Cluster, run};
+use fawn_client::{Batch, Done, Error, Item, Options, Swap, blocking};
+use std::time::Duration;
+
+#[test]
+fn every_call_says_what_came_of_it() {
+    let cluster = Cluster::start(2);
+    run(async {
+        let client = cluster.client().await;
+        assert_eq!(client.get("k").await.unwrap(), None);
+        assert_eq!(client.replace("k", "v").await.unwrap(), None);
+        assert_eq!(client.append("k", "v").await.unwrap(), None);
+        assert_eq!(client.cas("k", "v", 7).await.unwrap(), Swap::NotFound);
+        assert_eq!(client.increment("k", 1).await.unwrap(), None);
+        assert!(!client.delete("k").await.unwrap() && !client.touch("k", None).await.unwrap());
+
+        let first = client.put("k", Item::new("one").flags(7)).await.unwrap();
+        let got = client.get("k").await.unwrap().unwrap();
+        assert_eq!((&got.bytes[..], got.flags, got.cas, got.expiry), (&b"one"[..], 7, first, None));
+        assert_eq!(client.add("k", "other").await.unwrap(), None);
+        let Swap::Stored(second) = client.cas("k", "two", first).await.unwrap() else { panic!("it is that version") };
+        assert_eq!(client.cas("k", "three", first).await.unwrap(), Swap::Changed);
+        assert!(second > first);
+        client.append("k", ">").await.unwrap().unwrap();
+        client.prepend("k", "<").await.unwrap().unwrap();
+        assert_eq!(client.get("k").await.unwrap().unwrap().bytes, b"<two>");
+        assert_eq!(client.increment("k", 1).await, Err(Error::NotANumber));
+        client.replace("k", "41").await.unwrap().unwrap();
+        assert_eq!(client.increment("k", 2).await.unwrap(), Some(43));
+        assert_eq!(client.decrement("k", 50).await.unwrap(), Some(0));
+        assert!(client.touch("k", Some(Duration::from_secs(1000))).await.unwrap());
+        assert!(client.get("k").await.unwrap().unwrap().expiry.is_some());
+        assert!(client.delete("k").await.unwrap());
+        client.put("k", Item::new("gone").expires_at(1)).await.unwrap();
+        assert_eq!(client.get("k").await.unwrap(), None, "an expiry that is over deletes");
+    });
+}
+
+#[test]
+fn what_is_empty_is_there_and_what_cannot_be_a_key_or_a_value_is_refused() {
+    let cluster = Cluster::start(1);
+    run(async {
+        let client = cluster.client().await;
+        client.put("empty", "").await.unwrap();
+        assert_eq!(client.get("empty").await.unwrap().unwrap().bytes, b"");
+        assert_eq!(client.get("nothing").await.unwrap(), None);
+        assert_eq!(client.put("", "v").await, Err(Error::Key(0)));
+        assert_eq!(client.get(vec![b'k'; 65_536]).await, Err(Error::Key(65_536)));
+        let long = vec![b'k'; 65_535];
+        client.put(&long, "v").await.unwrap();
+        assert_eq!(client.get(&long).await.unwrap().unwrap().bytes, b"v");
+    });
+}
+
+#[test]
+fn batches_are_carried_out_side_by_side_within_what_is_allowed_at_a_time() {
+    let cluster = Cluster::start(3);
+    run(async {
+        let options = Options { in_flight: 16, in_flight_bytes: 4000, ..cluster.options() };
+        let client = fawn_client::Client::connect(options).await.unwrap();
+        let value = vec![b'v'; 1000];
+        let puts = (0..500).fold(Batch::new(), |batch, n| batch.put(format!("key{n}"), &value));
+        let done = client.run(puts).await;
+        assert!(done.len() == 500 && done.iter().all(|done| matches!(done, Ok(Done::Put(_)))), "{done:?}");
+        let got = client.get_many((0..501).map(|n| format!("key{n}"))).await.unwrap();
+        assert!(got[..500].iter().all(|got| got.as_ref().is_some_and(|got| got.bytes == value)));
+        assert_eq!(got[500], None);
+        let mixed = Batch::new().delete("key0").delete("none").get("key1").put("", "v");
+        let done = client.run(mixed).await;
+        assert_eq!((&done[0], &done[1]), (&Ok(Done::Deleted(true)), &Ok(Done::Deleted(false))));
+        assert!(matches!(&done[2], Ok(Done::Got(Some(_)))) && done[3] == Err(Error::Key(0)));
+    });
+}
+
+#[test]
+fn a_blocking_client_is_shared_by_threads_and_found_by_a_members_address() {
+    let cluster = Cluster::start(2);
+    let options = Options { addresses: vec![cluster.address_of("b")], ..cluster.options() };
+    let client = blocking::Client::connect(options).unwrap();
+    client.put("counter", "0").unwrap();
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let client = client.clone();
+            std::thread::spawn(move || {
+                for _ in 0..25 {
+                    client.increment("counter", 1).unwrap().unwrap();
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(client.get("counter").unwrap().unwrap().bytes, b"100");
+    let done = client.run(Batch::new().put("a", "1").get("b"));
+    assert!(matches!(done[..], [Ok(Done::Put(_)), Ok(Done::Got(None))]), "{done:?}");
+    assert_eq!(client.get_many(["a", "b"]).unwrap()[1], None);
+    assert!(client.add("a", "2").unwrap().is_none() && client.delete("a").unwrap());
+}

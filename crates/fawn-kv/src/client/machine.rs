@@ -1,0 +1,299 @@
+//! The machine: what a program wants, whom that is asked of, and what became of it.
+
+use super::flights::{Flight, Flights};
+use crate::chain::{Now, Timing};
+use crate::entry::{Kept, Shown};
+use crate::front::flights::{Tag, Tries};
+use crate::front::routes::Routes;
+use crate::front::session::Sessions;
+use crate::ids::{Address, Asker, FrontId, Position, RequestId};
+use crate::message::{Answer, Message};
+use crate::operation::Outcome;
+use fawn_ring::{Key, Secret};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// When a client asks again, in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// After what is not answered was asked, at first and at most: each time twice as long.
+    pub retry_us: (u64, u64),
+    /// After it was refused, the same.
+    pub refused_us: (u64, u64),
+    /// A front-end that could not be reached is left alone for so long, where there are others.
+    pub avoid_us: u64,
+    /// Who owns what is asked again after this, while anything is asked at all: a front-end says nothing of it when it passes
+    /// on what is another's.
+    pub view_us: u64,
+    /// Ranges remember sessions that are not used for so many seconds.
+    pub session_idle_s: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            retry_us: (200_000, 1_600_000),
+            refused_us: (10_000, 500_000),
+            avoid_us: 300_000,
+            view_us: 1_000_000,
+            session_idle_s: Timing::default().session_idle_s,
+        }
+    }
+}
+
+/// Between two questions who owns what.
+const ASK_VIEW_US: u64 = 50_000;
+
+/// While nobody is known who could be asked.
+const NOBODY_US: u64 = 20_000;
+
+/// What a program wants of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// To see it.
+    Get,
+    /// To have an [`Operation`](crate::operation::Operation) carried out, once: its encoding.
+    Write(Vec<u8>),
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// A get has found this.
+    Found(Option<Kept>),
+    /// The operation was carried out, once.
+    Done {
+        /// What it came to.
+        outcome: Outcome,
+        /// The record's place.
+        position: Position,
+        /// Where the outcome shows an item: what it shows, if that is still known.
+        shown: Option<Shown>,
+    },
+    /// It was refused, at every try: nothing was done.
+    Refused(Answer),
+    /// Nobody could be asked: nothing was done.
+    Unreached,
+    /// There was no answer in time: an operation may have been carried out, or may be yet.
+    Unknown,
+}
+
+/// A client.
+#[derive(Debug)]
+pub struct Client {
+    me: Address,
+    limits: Limits,
+    secret: Secret,
+    routes: Routes,
+    sessions: Sessions,
+    /// Who there is.
+    fronts: BTreeSet<FrontId>,
+    /// Who is left alone, until when.
+    avoided: BTreeMap<FrontId, u64>,
+    flights: Flights,
+    tickets: u64,
+    ended: VecDeque<(u64, Ended)>,
+    asked_view_us: Option<u64>,
+}
+
+impl Client {
+    /// One that answers go to as `me`. `low`, and the 255 numbers after it, is the lower half of no session that anybody else
+    /// begins within the same second: it is drawn at random.
+    pub fn new(me: Address, low: u32, limits: Limits, secret: Secret) -> Self {
+        Self {
+            me,
+            limits,
+            secret,
+            routes: Routes::default(),
+            sessions: Sessions::new(low),
+            fronts: BTreeSet::new(),
+            avoided: BTreeMap::new(),
+            flights: Flights::default(),
+            tickets: 0,
+            ended: VecDeque::new(),
+            asked_view_us: None,
+        }
+    }
+
+    /// Requests in flight.
+    pub fn in_flight(&self) -> usize {
+        self.flights.len()
+    }
+
+    /// When [`tick`](Self::tick) has something to do next.
+    pub fn due_us(&self) -> Option<u64> {
+        self.flights.next_due_us()
+    }
+
+    /// The next request that has ended, by the ticket that [`ask`](Self::ask) gave it.
+    pub fn next_ended(&mut self) -> Option<(u64, Ended)> {
+        self.ended.pop_front()
+    }
+
+    /// These front-ends are there, and no others.
+    pub fn set_fronts(&mut self, fronts: impl IntoIterator<Item = FrontId>) {
+        self.fronts = fronts.into_iter().collect();
+        self.avoided.retain(|front, _| self.fronts.contains(front));
+    }
+
+    /// A front-end cannot be reached, or not any more: what was asked of it is asked again.
+    pub fn lost(&mut self, front: FrontId, now: Now) {
+        self.avoided.insert(front, now.us + self.limits.avoid_us);
+        for ticket in self.flights.asked_of(front) {
+            self.flights.set_due(ticket, now.us);
+        }
+    }
+
+    /// Something is wanted of a key until a deadline; the ticket comes back with what became of it.
+    pub fn ask(
+        &mut self,
+        now: Now,
+        key: Vec<u8>,
+        want: Want,
+        deadline_us: u64,
+        out: &mut Vec<(Address, Message)>,
+    ) -> u64 {
+        if self.asked_view_us.is_none_or(|asked| now.us >= asked + self.limits.view_us) {
+            self.ask_view(now.us, out);
+        }
+        self.tickets += 1;
+        let (ticket, place) = (self.tickets, self.secret.position(&key));
+        let id = match want {
+            Want::Get => RequestId { session: 0, number: ticket },
+            Want::Write(_) => {
+                let range = self.routes.range_at(&place).map(|(range, _)| range);
+                self.sessions.number(range, now.unix, self.limits.session_idle_s)
+            }
+        };
+        let times = (now.us, deadline_us.max(now.us), self.limits.retry_us.0);
+        self.flights.insert(ticket, Flight::new(id, place, key, want, times));
+        self.send(ticket, now.us, out);
+        ticket
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
+        while let Some(ticket) = self.flights.next_due(now.us) {
+            let flight = self.flights.get(ticket).expect("what is due is in flight");
+            if now.us >= flight.deadline_us {
+                self.give_up(ticket);
+            } else {
+                self.ask_view(now.us, out);
+                self.send(ticket, now.us, out);
+            }
+        }
+    }
+
+    /// A message has come.
+    pub fn receive(&mut self, now: Now, message: Message, out: &mut Vec<(Address, Message)>) {
+        match message {
+            Message::View { since, number, chains, wedges } => self.routes.learn((since, number), chains, &wedges),
+            Message::Reply { id, tag, answer, .. } => self.answered(id, Tag::of(tag), answer, now, out),
+            _ => {}
+        }
+    }
+
+    /// Asks who owns what, not too often.
+    fn ask_view(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
+        if self.asked_view_us.is_none_or(|asked| now_us >= asked + ASK_VIEW_US) {
+            self.asked_view_us = Some(now_us);
+            out.push((Address::Manager, Message::AskView { asker: self.me, known: self.routes.number() }));
+        }
+    }
+
+    /// Whom to ask for a key: the owner of its wedge, or another who passes it on. Each try goes to another of those.
+    fn whom(&mut self, place: &Key, tried: u32, now_us: u64) -> Option<FrontId> {
+        self.avoided.retain(|_, until_us| now_us < *until_us);
+        let owner = self.routes.wedge_at(place).and_then(|(_, wedge)| wedge.owner).map(|owner| owner.front);
+        let owner = owner.filter(|owner| self.fronts.contains(owner));
+        let is_good = |front: &FrontId| !self.avoided.contains_key(front);
+        if let Some(owner) = owner.filter(is_good) {
+            return Some(owner);
+        }
+        let others: Vec<FrontId> = self.fronts.iter().copied().filter(is_good).collect();
+        let at = (place.prefix() as usize).wrapping_add(tried as usize);
+        // If nobody can be reached, the owner is as good as anybody.
+        others.get(at % others.len().max(1)).copied().or(owner).or_else(|| self.fronts.first().copied())
+    }
+
+    fn send(&mut self, ticket: u64, now_us: u64, out: &mut Vec<(Address, Message)>) {
+        let flight = self.flights.get(ticket).expect("what is sent is in flight");
+        let (place, tried) = (flight.place, flight.tried);
+        let Some(front) = self.whom(&place, tried, now_us) else {
+            return self.flights.set_due(ticket, now_us + NOBODY_US);
+        };
+        let flight = self.flights.get_mut(ticket).expect("it was just seen");
+        let number = flight.tries.begin(1);
+        let asker = Asker { address: self.me, tag: Tag { flight: ticket, number }.into() };
+        let (answered, operation) = match &flight.want {
+            Want::Get => (None, None),
+            Want::Write(operation) => (Some(self.sessions.answered(flight.id.session)), Some(operation.clone())),
+        };
+        let (id, key) = (flight.id, flight.key.clone());
+        let ask = Message::Ask { id, answered, asker, forwarded: false, key, operation, continuation: None };
+        out.push((Address::Front(front), ask));
+        flight.tried += 1;
+        flight.to = Some(front);
+        let wait_us = flight.wait_us;
+        flight.wait_us = (2 * wait_us).min(self.limits.retry_us.1);
+        self.flights.set_due(ticket, now_us + wait_us);
+    }
+
+    fn answered(
+        &mut self,
+        id: RequestId,
+        Tag { flight: ticket, number }: Tag,
+        answer: Answer,
+        now: Now,
+        out: &mut Vec<(Address, Message)>,
+    ) {
+        // To a try of what has ended.
+        let Some(flight) = self.flights.get_mut(ticket).filter(|flight| flight.id == id) else { return };
+        flight.tries.answered(number, &answer);
+        let (is_get, is_refused, tried) = (flight.is_get(), flight.tries.is_refused(), flight.tried);
+        match answer {
+            Answer::Found(kept) if is_get => self.end(ticket, Ended::Found(kept)),
+            Answer::Done { outcome, position, shown, .. } if !is_get => {
+                self.end(ticket, Ended::Done { outcome, position, shown });
+            }
+            Answer::Unknown { time } if !is_get => {
+                self.sessions.forgotten(id.session, time);
+                self.end(ticket, Ended::Unknown);
+            }
+            Answer::Malformed | Answer::TooLarge => self.end(ticket, Ended::Refused(answer)),
+            // The front-end has tried again and again before it said so.
+            Answer::TooFew | Answer::Full | Answer::Unreadable if is_refused => {
+                self.end(ticket, Ended::Refused(answer));
+            }
+            Answer::NotMine | Answer::AskAgain | Answer::Fenced | Answer::Busy => {
+                self.ask_view(now.us, out);
+                let (least, most) = self.limits.refused_us;
+                let wait_us = most.min(least << tried.min(16));
+                self.flights.set_due(ticket, now.us + wait_us);
+            }
+            // Nobody knows yet: the next try may tell.
+            _ => {
+                self.ask_view(now.us, out);
+                self.flights.set_due(ticket, now.us + self.limits.refused_us.0);
+            }
+        }
+    }
+
+    /// The deadline of a request has come.
+    fn give_up(&mut self, ticket: u64) {
+        let flight = self.flights.get(ticket).expect("what is given up is in flight");
+        let ended = match Tries::last_word(std::iter::once(&flight.tries)) {
+            _ if flight.tried == 0 => Ended::Unreached,
+            Answer::TimedOut => Ended::Unknown,
+            refusal => Ended::Refused(refusal),
+        };
+        self.end(ticket, ended);
+    }
+
+    fn end(&mut self, ticket: u64, ended: Ended) {
+        let flight = self.flights.remove(ticket).expect("what ends is in flight");
+        if !flight.is_get() {
+            self.sessions.ended(flight.id);
+        }
+        self.ended.push_back((ticket, ended));
+    }
+}

@@ -1,0 +1,30 @@
+//! What a program does that asks front-ends itself, without memcached's protocol: it knows who owns which wedge, asks each
+//! key's owner, and tries again under one name until it is answered or its deadline has come.
+//!
+//! It asks the owner and not the chain behind it, also to get: a front-end shows what it has cached without asking
+//! anybody, which is right only as long as nobody sees a newer version past it.
+//!
+//! # Layout
+//!
+//! * [`Client`]: the machine: wants in, messages out. `flights`: what was asked and is not answered.
+
+mod flights;
+mod machine;
+#[cfg(test)]
+mod tests;
+
+pub use machine::{Client, Ended, Limits, Want};
+
+use crate::ids::Address;
+use crate::message::Message;
+
+/// Puts the name in that whoever is called has given the client.
+pub fn set_asker(message: &mut Message, name: Address) {
+    match message {
+        Message::Ask { asker, .. } | Message::AskMany { asker, .. } | Message::AskFlush { asker, .. } => {
+            asker.address = name;
+        }
+        Message::AskView { asker, .. } => *asker = name,
+        _ => {}
+    }
+}

@@ -1,0 +1,200 @@
+//! What a client asks whom, and what it makes of the answers.
+
+use super::{Client, Ended, Limits, Want};
+use crate::chain::Now;
+use crate::ids::{Address, FrontId, FrontMember, Incarnation, Position, RequestId, WedgeEpoch};
+use crate::manager::Wedge;
+use crate::message::{Answer, Message};
+use crate::operation::{Cas, Operation, Outcome, Store};
+use fawn_ring::{Interval, Secret};
+
+const ME: Address = Address::Client(9);
+const DEADLINE_US: u64 = 3_000_000;
+
+/// What was asked of a front-end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Asked {
+    of: u32,
+    id: RequestId,
+    answered: Option<u64>,
+    tag: u64,
+}
+
+struct Bench {
+    client: Client,
+    now: Now,
+    out: Vec<(Address, Message)>,
+}
+
+impl Bench {
+    /// A client of front-ends 1 to 3.
+    fn new() -> Self {
+        let mut client = Client::new(ME, 77, Limits::default(), Secret([1; 32]));
+        client.set_fronts((1..=3).map(FrontId));
+        Self { client, now: Now { us: 1_000_000, unix: 1000 }, out: Vec::new() }
+    }
+
+    /// Front-end `owner` has the only wedge, since this epoch.
+    fn owned_by(&mut self, owner: u32, epoch: u64) {
+        let owner = FrontMember { front: FrontId(owner), incarnation: Incarnation(1) };
+        let wedge = Wedge { keys: Interval::ALL, epoch: WedgeEpoch(epoch), owner: Some(owner), released: false };
+        let view = Message::View { since: 0, number: epoch, chains: Vec::new(), wedges: vec![wedge] };
+        self.client.receive(self.now, view, &mut self.out);
+    }
+
+    fn put(&mut self, key: &str) -> u64 {
+        let want = Want::Write(Operation::Store(Store::set(b"v")).encode());
+        self.client.ask(self.now, key.into(), want, self.now.us + DEADLINE_US, &mut self.out)
+    }
+
+    fn get(&mut self, key: &str) -> u64 {
+        self.client.ask(self.now, key.into(), Want::Get, self.now.us + DEADLINE_US, &mut self.out)
+    }
+
+    fn pass(&mut self, us: u64) {
+        self.now.us += us;
+        self.client.tick(self.now, &mut self.out);
+    }
+
+    fn answer(&mut self, asked: &Asked, answer: Answer) {
+        let reply = Message::Reply { id: asked.id, tag: asked.tag, continuation: None, until: 0, answer };
+        self.client.receive(self.now, reply, &mut self.out);
+    }
+
+    fn asked(&mut self) -> Vec<Asked> {
+        let asked = self.out.drain(..).filter_map(|(to, message)| match (to, message) {
+            (Address::Front(FrontId(of)), Message::Ask { id, answered, asker, forwarded: false, .. }) => {
+                assert_eq!(asker.address, ME);
+                Some(Asked { of, id, answered, tag: asker.tag })
+            }
+            (Address::Manager, Message::AskView { .. }) => None,
+            other => panic!("{other:?}"),
+        });
+        asked.collect()
+    }
+
+    fn ended(&mut self) -> Vec<(u64, Ended)> {
+        std::iter::from_fn(|| self.client.next_ended()).collect()
+    }
+}
+
+fn done() -> Answer {
+    let outcome = Outcome::Stored { cas: Cas::Appended, size: 1 };
+    Answer::Done { outcome, position: Position::default(), again: false, shown: None }
+}
+
+#[test]
+fn the_owner_of_a_keys_wedge_is_asked_and_another_only_while_that_one_cannot_be_reached() {
+    let mut bench = Bench::new();
+    bench.owned_by(2, 1);
+    let ticket = bench.put("k");
+    let first = bench.asked().remove(0);
+    assert_eq!(first.of, 2);
+    bench.client.lost(FrontId(2), bench.now);
+    bench.pass(0);
+    let second = bench.asked().remove(0);
+    assert_ne!(second.of, 2);
+    assert_eq!((second.id, second.tag == first.tag), (first.id, false), "the same request, another try");
+    bench.owned_by(3, 2);
+    bench.pass(500_000);
+    assert_eq!(bench.asked().remove(0).of, 3, "the new owner");
+    bench.answer(&second, done());
+    assert!(matches!(bench.ended()[..], [(of, Ended::Done { .. })] if of == ticket), "an answer to any try will do");
+    bench.answer(&first, done());
+    assert_eq!(bench.ended(), [], "it is answered once");
+}
+
+#[test]
+fn before_anything_is_known_of_wedges_anybody_is_asked_and_nobody_while_there_is_none() {
+    let mut bench = Bench::new();
+    bench.client.set_fronts([]);
+    let ticket = bench.get("k");
+    assert_eq!(bench.asked(), []);
+    bench.pass(DEADLINE_US);
+    assert_eq!(bench.ended(), [(ticket, Ended::Unreached)]);
+    let ticket = bench.get("k");
+    bench.client.set_fronts([FrontId(1)]);
+    bench.pass(100_000);
+    let asked = bench.asked().remove(0);
+    assert_eq!(asked.of, 1);
+    bench.answer(&asked, Answer::Found(None));
+    assert_eq!(bench.ended(), [(ticket, Ended::Found(None))]);
+}
+
+#[test]
+fn what_is_refused_at_every_try_was_not_done_and_what_one_try_left_open_nobody_knows() {
+    let mut bench = Bench::new();
+    bench.owned_by(1, 1);
+    let [refused, open] = ["a", "b"].map(|key| bench.put(key));
+    let mut last = [None, None];
+    for round in 0..2000 {
+        for asked in bench.asked() {
+            let at = usize::from(asked.id.number == 2);
+            if at == 0 || round > 0 {
+                bench.answer(&asked, Answer::Busy);
+            }
+            last[at] = Some(asked);
+        }
+        bench.pass(2000);
+    }
+    assert_eq!(bench.ended(), [(refused, Ended::Refused(Answer::Busy)), (open, Ended::Unknown)]);
+    assert_eq!(bench.client.in_flight(), 0);
+    assert!(last.iter().flatten().all(|asked| asked.answered == Some(0)), "they are the first of their session");
+}
+
+#[test]
+fn a_front_end_that_has_tried_in_vain_is_believed_only_if_no_other_try_is_open() {
+    let mut bench = Bench::new();
+    bench.owned_by(1, 1);
+    let ticket = bench.put("a");
+    let asked = bench.asked().remove(0);
+    bench.answer(&asked, Answer::Full);
+    assert_eq!(bench.ended(), [(ticket, Ended::Refused(Answer::Full))]);
+    bench.put("b");
+    let first = bench.asked().remove(0);
+    bench.pass(300_000);
+    let second = bench.asked().remove(0);
+    bench.answer(&second, Answer::Full);
+    assert_eq!(bench.ended(), [], "the first may have been carried out");
+    bench.answer(&first, Answer::Full);
+    assert_eq!(bench.ended().len(), 1);
+}
+
+#[test]
+fn sessions_say_how_far_all_is_answered_and_one_that_was_forgotten_goes_on_under_another_name() {
+    let mut bench = Bench::new();
+    bench.owned_by(1, 1);
+    let tickets = [bench.put("a"), bench.put("b"), bench.put("c")];
+    let asked = bench.asked();
+    bench.answer(&asked[0], done());
+    bench.answer(&asked[2], done());
+    bench.put("d");
+    assert_eq!(bench.asked()[0].answered, Some(1), "the second is open");
+    bench.answer(&asked[1], Answer::Unknown { time: 5000 });
+    assert_eq!(bench.ended()[2], (tickets[1], Ended::Unknown));
+    bench.put("e");
+    let next = &bench.asked()[0];
+    assert_eq!(next.id.session >> 32, 5000);
+    assert_eq!(next.id.number, 5, "no number comes twice");
+}
+
+#[test]
+fn who_owns_what_is_asked_now_and_then_and_whenever_somebody_says_ask_again() {
+    let mut bench = Bench::new();
+    let views = |bench: &mut Bench| {
+        let count = bench.out.iter().filter(|(to, _)| *to == Address::Manager).count();
+        bench.out.retain(|(to, _)| *to != Address::Manager);
+        count
+    };
+    bench.get("a");
+    assert_eq!(views(&mut bench), 1);
+    bench.now.us += 500_000;
+    bench.get("b");
+    assert_eq!(views(&mut bench), 0);
+    let asked = bench.asked().remove(1);
+    bench.answer(&asked, Answer::AskAgain);
+    assert_eq!(views(&mut bench), 1);
+    bench.now.us += 1_000_000;
+    bench.get("c");
+    assert_eq!(views(&mut bench), 1);
+}

@@ -1,0 +1,107 @@
+//! What clients may do that speak to front-ends themselves, and how much of the seat they may use up.
+//!
+//! A client is given a number by each seat that it calls. So whatever is to answer it has to be of that seat: it may ask the
+//! front-end here, which answers it itself, and nobody else; nor may an answer come to it past that front-end, as one with
+//! a continuation would from the front-end of another seat.
+
+use super::link::Link;
+use fawn_kv::ids::Address;
+use fawn_kv::link::{Party, SeatId};
+use fawn_kv::message::Message;
+
+/// Clients of a seat at a time.
+pub const MOST_CLIENTS: usize = 4096;
+
+/// A client to which more than this waits to be sent is not read from.
+pub const MOST_UNTAKEN_BYTES: usize = 1 << 20;
+
+/// What all clients of a seat together hold: of frames that have not come whole, and of answers that they have not taken.
+const MOST_HELD_BYTES: usize = 256 << 20;
+
+/// A frame has to come whole within this.
+const FRAME_MS: u64 = 30_000;
+
+/// What a frame takes beside a value: the longest key, and all around it.
+const AROUND_BYTES: usize = 128 << 10;
+
+/// The longest frame of a client, where values have so many bytes at most.
+pub fn longest_frame(most_value_bytes: usize) -> usize {
+    (most_value_bytes + AROUND_BYTES).max(1 << 20)
+}
+
+/// Whether a client may say this to whom it says it.
+pub fn may_say(seat: SeatId, to: Address, message: &Message) -> bool {
+    let is_question = match message {
+        Message::Ask { continuation, .. } => continuation.is_none(),
+        Message::AskMany { .. } | Message::AskFlush { .. } => true,
+        _ => false,
+    };
+    is_question && to == seat.front()
+}
+
+/// What clients hold: looked at now and then.
+#[derive(Debug, Default)]
+pub struct Held {
+    bytes: usize,
+    /// Of whoever holds most.
+    most: Option<(usize, usize)>,
+}
+
+impl Held {
+    /// Looks at the connection in a place; whether it has to be closed: part of a frame has been there for too long.
+    pub fn look(&mut self, at: usize, link: &Link, now_ms: u64) -> bool {
+        if !matches!(link.party, Some(Party::Client(_))) {
+            return false;
+        }
+        let bytes = link.waiting_bytes() + link.part_bytes();
+        self.bytes += bytes;
+        if self.most.is_none_or(|(most, _)| bytes > most) {
+            self.most = Some((bytes, at));
+        }
+        link.part_since_ms().is_some_and(|since| now_ms > since + FRAME_MS)
+    }
+
+    /// The place of the one that has to go, so that there is room again.
+    pub fn excess(&self) -> Option<usize> {
+        self.most.filter(|_| self.bytes > MOST_HELD_BYTES).map(|(_, at)| at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::link::State;
+    use super::*;
+    use fawn_kv::ids::{Asker, NodeId, RequestId};
+    use fawn_kv::inbox::Lane;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_client_may_ask_the_front_end_that_it_has_called_and_nobody_else() {
+        let (id, asker) = (RequestId { session: 1, number: 1 }, Asker { address: Address::Client(1), tag: 1 });
+        let ask = |continuation| {
+            let (key, operation) = (b"k".to_vec(), None);
+            Message::Ask { id, answered: None, asker, forwarded: false, key, operation, continuation }
+        };
+        assert!(may_say(SeatId(3), Address::Front(fawn_kv::ids::FrontId(3)), &ask(None)));
+        assert!(!may_say(SeatId(3), Address::Front(fawn_kv::ids::FrontId(3)), &ask(Some(vec![1]))));
+        assert!(!may_say(SeatId(3), Address::Front(fawn_kv::ids::FrontId(4)), &ask(None)));
+        assert!(!may_say(SeatId(3), Address::Node(NodeId(3)), &ask(None)));
+        assert!(!may_say(SeatId(3), Address::Node(NodeId(3)), &Message::Ping));
+    }
+
+    #[test]
+    fn of_clients_that_hold_too_much_the_one_that_holds_most_goes() {
+        let link = |party, bytes| {
+            let (ours, _) = UnixStream::pair().unwrap();
+            let mut link = Link::new(ours.into(), State::Up, Some(party), Lane::Client, 0);
+            link.output().resize(bytes, 0);
+            link
+        };
+        let mut held = Held::default();
+        assert!(!held.look(0, &link(Party::Client(1), MOST_HELD_BYTES / 2), 0));
+        held.look(1, &link(Party::Seat(SeatId(1)), 2 * MOST_HELD_BYTES), 0);
+        assert_eq!(held.excess(), None, "another seat is no client");
+        held.look(2, &link(Party::Client(2), MOST_HELD_BYTES / 2 + 1), 0);
+        assert_eq!(held.excess(), Some(2));
+    }
+}

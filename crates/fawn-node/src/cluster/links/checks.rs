@@ -1,0 +1,82 @@
+//! Who may call, who has to go, and what is told of connections.
+
+use super::super::clients::{Held, MOST_CLIENTS};
+use super::super::link::{Link, State};
+use super::{GREETING_MS, Links, Traffic};
+use fawn_kv::link::{Greeting, Party, SeatId, control};
+use fawn_kv::message;
+use std::collections::BTreeMap;
+
+impl Links {
+    /// Whether whoever has called is who it says.
+    pub(super) fn is_shown(&self, link: &Link, party: Party) -> bool {
+        let Some(identity) = link.identity() else { return self.secure.is_none() };
+        match party {
+            Party::Seat(seat) => self.roster.member_of(seat).is_some_and(|(name, _)| identity.is_member(name)),
+            Party::Client(_) => true,
+            Party::Manager(_) | Party::Newcomer | Party::Operator => false,
+        }
+    }
+
+    /// Whether somebody may call; `Err`: why not.
+    pub(super) fn check(&self, greeting: &Greeting) -> Result<(), String> {
+        if greeting.magic != control::MAGIC {
+            return Err("this is the cluster port of a FAWN node: memcached clients use its --listen address".into());
+        }
+        if !(greeting.lowest..=greeting.highest).contains(&message::VERSION) {
+            let (own, from, to) = (message::VERSION, greeting.lowest, greeting.highest);
+            return Err(format!(
+                "this side speaks version {own}, and you speak {from} to {to}: run releases that overlap"
+            ));
+        }
+        if greeting.cluster.is_some_and(|cluster| cluster != self.cluster) {
+            return Err(format!("this is cluster {}, and you are of another", self.cluster));
+        }
+        if greeting.to.is_some_and(|to| to != Party::Seat(self.me)) {
+            return Err("somebody else was called: the roster may have changed".into());
+        }
+        match greeting.from {
+            Party::Client(_) if self.by_caller.len() >= MOST_CLIENTS => {
+                Err(format!("{MOST_CLIENTS} clients are connected: use fewer, or call another"))
+            }
+            Party::Seat(seat) if seat == self.me => Err("this is the seat itself".into()),
+            Party::Seat(_) | Party::Client(_) => Ok(()),
+            Party::Manager(_) | Party::Newcomer | Party::Operator => Err("managers answer that, not nodes".into()),
+        }
+    }
+
+    /// Hangs up on who does not say who it is, and on clients that hold too much.
+    pub(super) fn sweep(&mut self) {
+        let now_ms = self.now_ms;
+        let late = |link: &Link| link.state != State::Up && now_ms > link.began_ms + GREETING_MS;
+        let mut held = Held::default();
+        for at in 0..self.all.slots() {
+            let Some(token) = self.all.at(at) else { continue };
+            let Some(link) = self.all.at_token(token) else { continue };
+            if late(link) || held.look(at, link, now_ms) {
+                self.close(token);
+            }
+        }
+        if let Some(token) = held.excess().and_then(|at| self.all.at(at)) {
+            self.close(token);
+        }
+    }
+
+    /// Every seat that there is, or was, a connection to: whether it stands, bytes that wait, and what was counted.
+    pub fn figures(&mut self) -> Vec<(SeatId, bool, usize, Traffic)> {
+        let mut figures: BTreeMap<SeatId, (bool, usize)> = BTreeMap::new();
+        for at in 0..self.all.slots() {
+            let Some(link) = self.all.at(at).and_then(|token| self.all.get_mut(token)) else { continue };
+            if let Some(Party::Seat(seat)) = link.party {
+                let (is_up, waiting) = figures.entry(seat).or_default();
+                *is_up |= link.state == State::Up;
+                *waiting += link.waiting_bytes();
+            }
+        }
+        for seat in self.traffic.keys() {
+            figures.entry(*seat).or_default();
+        }
+        let traffic = |seat| self.traffic.get(&seat).copied().unwrap_or_default();
+        figures.into_iter().map(|(seat, (is_up, waiting))| (seat, is_up, waiting, traffic(seat))).collect()
+    }
+}
