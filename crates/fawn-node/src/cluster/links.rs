@@ -413,9 +413,17 @@ impl Links {
         let (mut buffer, now_ms) = (std::mem::take(&mut self.buffer), self.now_ms);
         let mut goes_on = true;
         for _ in 0..RECEIVES {
-            let Some(link) = self.all.get_mut(token) else { break };
+            let (me, came, Some(link)) = (self.me, &mut self.came, self.all.get_mut(token)) else { break };
+            let known = link.party.filter(|_| link.state == State::Up);
             let mut frames = Vec::new();
-            let received = link.receive(&mut buffer, now_ms, |frame, bytes| frames.push((frame, bytes)));
+            let received = link.receive(&mut buffer, now_ms, |frame, bytes| match (known, frame) {
+                (Some(party), Frame::Message { to, from, message }) => {
+                    if may_say((me, party), (to, from), &message) {
+                        came.push_back(Came::Message(to, from, message, bytes));
+                    }
+                }
+                (_, frame) => frames.push((frame, bytes)),
+            });
             let mut frames = frames.into_iter();
             goes_on = frames.by_ref().all(|(frame, bytes)| self.take(token, frame, bytes));
             if let Some((seat, mut handed)) = self.handed.take() {
@@ -465,8 +473,7 @@ impl Links {
             }
             (State::Up, Frame::Message { to, from, message }) => {
                 let Some(party) = link.party else { return false };
-                let is_meant = !matches!(party, Party::Client(_)) || clients::may_say(self.me, to, &message);
-                if is_meant && party.may_speak_as(from) && message.may_come_from(from) {
+                if may_say((self.me, party), (to, from), &message) {
                     self.came.push_back(Came::Message(to, from, message, bytes));
                 }
                 true
@@ -658,6 +665,12 @@ impl Links {
             }
         }
     }
+}
+
+/// Whether a party may say this to seat `me`, in somebody's name.
+fn may_say((me, party): (SeatId, Party), (to, from): (Address, Address), message: &Message) -> bool {
+    let is_meant = !matches!(party, Party::Client(_)) || clients::may_say(me, to, message);
+    is_meant && party.may_speak_as(from) && message.may_come_from(from)
 }
 
 fn named(party: Option<Party>) -> String {
