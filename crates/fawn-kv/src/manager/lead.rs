@@ -169,6 +169,10 @@ impl Manager {
         if let (Some(_), Command::Register { node, .. } | Command::Stand { node, .. }) = (&did, command) {
             self.place(*node);
         }
+        if let (Some(_), Command::Stand { node, standing: Standing::Gone, .. }) = (&did, command) {
+            // What was heard before must not bring it back.
+            self.heard.remove(node);
+        }
         if !self.leads() {
             return;
         }

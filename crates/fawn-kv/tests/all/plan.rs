@@ -439,3 +439,25 @@ fn managers_without_a_cluster_begin_none_with_a_node_of_another() {
     let welcome = Message::Welcome { cluster: CLUSTER, nonce: 1, incarnation: Incarnation(1) };
     assert_eq!(effects.send.last(), Some(&(Address::Node(NodeId(1)), welcome)));
 }
+
+#[test]
+fn a_node_that_was_removed_a_moment_after_it_was_heard_does_not_come_back_by_itself() {
+    let nodes: Vec<NewNode> = (1..=4).map(|name| NewNode { name, domain: None, virtual_ids: 2 }).collect();
+    let mut bench = Bench::new(3, &nodes);
+    let node = NodeId(4);
+    let stand = |bench: &mut Bench, standing| {
+        let incarnation = bench.member(node).incarnation;
+        bench.work(Effects { propose: vec![Command::Stand { node, incarnation, standing }], ..Effects::default() });
+    };
+    stand(&mut bench, Standing::Draining);
+    bench.settle();
+    // It is stopped, and removed at once.
+    bench.nodes.remove(&node);
+    stand(&mut bench, Standing::Gone);
+    bench.settle();
+    assert_eq!(bench.manager.state().nodes[&node].standing, Standing::Gone);
+    // One that lives after all is heard, and stays.
+    bench.nodes.insert(node, BTreeMap::new());
+    bench.settle();
+    assert_eq!(bench.manager.state().nodes[&node].standing, Standing::Member);
+}
