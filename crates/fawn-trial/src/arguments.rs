@@ -21,6 +21,10 @@ pub struct Arguments {
     /// Only these faults, apart by commas; all if not said, none for "none"
     #[arg(long, value_name = "FAULT,…", value_parser = kinds)]
     pub faults: Option<Kinds>,
+    /// Instead: kill so many nodes, one after the other, and tell for how long keys were out of reach. Every key has a
+    /// client that reads it and one that writes it, 20 times a second, and nothing is killed before every range is whole
+    #[arg(long, value_name = "N", conflicts_with_all = ["faults", "minutes", "plan"])]
+    pub kills: Option<u32>,
     /// What to run: a cluster of processes, or one `fawn serve`
     #[arg(long, value_name = "SHAPE", default_value = "cluster")]
     pub shape: Shape,
@@ -123,5 +127,7 @@ mod tests {
         assert!(parse("trial --faults none").unwrap().faults.unwrap().0.is_empty());
         assert!(parse("trial --faults fire").unwrap_err().to_string().contains("write none, or some of kill"));
         assert!(parse("trial --minutes 0").is_err());
+        assert_eq!(parse("trial --kills 5").unwrap().kills, Some(5));
+        assert!(parse("trial --kills 5 --faults pause").is_err());
     }
 }

@@ -10,6 +10,7 @@ use crate::fault::Kind;
 use crate::net::weather::Weather;
 use crate::net::{Host, State};
 use crate::plan::Planned;
+use crate::status::Pace;
 
 /// What is broken.
 #[derive(Debug)]
@@ -57,6 +58,9 @@ const READY: Duration = Duration::from_mins(1);
 
 /// A node that is drained has nothing left within this time.
 const DRAINED: Duration = Duration::from_mins(2);
+
+/// Every range is whole within this time after one process was stopped and started.
+const WHOLE: Duration = Duration::from_mins(1);
 
 /// How often it is looked whether something has come about.
 const LOOK: Duration = Duration::from_millis(200);
@@ -216,8 +220,26 @@ fn rolling(cluster: &mut Cluster) -> anyhow::Result<Came> {
         cluster.stop(at)?;
         cluster.start(at)?;
         cluster.await_ready(at, READY)?;
+        await_whole(cluster)?;
     }
     Ok(Came::Broken("everything is stopped and started, one after the other".to_owned(), Broken::Nothing))
+}
+
+/// Waits as an operator would before the next process is stopped.
+fn await_whole(cluster: &Cluster) -> anyhow::Result<()> {
+    if cluster.members.iter().any(|member| member.role == Role::Single) {
+        return Ok(());
+    }
+    let (deadline, replicas) = (Instant::now() + WHOLE, usize::from(cluster.sizes().replicas));
+    loop {
+        let complaint = match cluster.status() {
+            Ok(status) => status.complaint(replicas, Pace::Busy),
+            Err(error) => Some(format!("{error:#}")),
+        };
+        let Some(complaint) = complaint else { return Ok(()) };
+        ensure!(Instant::now() < deadline, "not whole {} s after one was restarted: {complaint}", WHOLE.as_secs());
+        std::thread::sleep(LOOK);
+    }
 }
 
 fn nodes(cluster: &Cluster) -> usize {

@@ -26,7 +26,7 @@ pub enum Kind {
     DiskFull,
     /// Every process is killed at once, and all are started again.
     RestartAll,
-    /// Every process is asked to stop and started again, one after the other.
+    /// Every process is asked to stop and started again, one after the other, each once every range is whole.
     Rolling,
     /// The leading manager is killed.
     Leader,

@@ -12,7 +12,8 @@
 //! * [`cluster`], [`process`]: the processes. [`net`]: hosts and the network between them. [`disk`]: small disks.
 //!   [`enclosure`]: namespaces around everything.
 //! * [`load`]: clients, and what is wrong with what they are told. [`outage`]: for how long keys were out of reach.
-//! * [`status`], [`verify`]: the end. [`monitor`]: memory and descriptors meanwhile.
+//! * [`timeline`]: where the time goes after a kill. [`logs`]: what processes complain of.
+//! * [`status`], [`verify`]: the end. [`monitor`]: memory, threads and descriptors meanwhile.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -23,6 +24,7 @@ pub mod disk;
 pub mod enclosure;
 pub mod fault;
 pub mod load;
+pub mod logs;
 pub mod monitor;
 pub mod net;
 pub mod outage;
@@ -30,5 +32,6 @@ pub mod plan;
 pub mod process;
 pub mod report;
 pub mod status;
+pub mod timeline;
 pub mod trial;
 pub mod verify;

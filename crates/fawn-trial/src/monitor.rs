@@ -22,7 +22,9 @@ const WARM: usize = 5;
 struct Sample {
     pid: u32,
     rss_kib: u64,
-    descriptors: u64,
+    sockets: u64,
+    files: u64,
+    threads: u64,
 }
 
 /// Watches processes.
@@ -41,8 +43,12 @@ pub struct Usage {
     pub lives: usize,
     /// Medians of the first and the last third of the time, and the most, in KiB.
     pub rss_kib: [u64; 3],
-    /// The same of open files and sockets.
-    pub descriptors: [u64; 3],
+    /// The same of open sockets, …
+    pub sockets: [u64; 3],
+    /// … of all other open files, among them those of the store, …
+    pub files: [u64; 3],
+    /// … and of threads.
+    pub threads: [u64; 3],
 }
 
 impl Monitor {
@@ -86,8 +92,13 @@ fn watch(watched: &Watched, stop: &AtomicBool) -> BTreeMap<String, Vec<Sample>> 
 fn look(pid: u32) -> Option<Sample> {
     let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
-    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count() as u64;
-    Some(Sample { pid, rss_kib: pages * rustix::param::page_size() as u64 / 1024, descriptors })
+    let (mut sockets, mut files) = (0, 0);
+    for descriptor in std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten() {
+        let to = std::fs::read_link(descriptor.path()).unwrap_or_default();
+        if to.to_string_lossy().starts_with("socket:") { sockets += 1 } else { files += 1 }
+    }
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.count() as u64;
+    Some(Sample { pid, rss_kib: pages * rustix::param::page_size() as u64 / 1024, sockets, files, threads })
 }
 
 fn usage(name: String, samples: &[Sample]) -> Option<Usage> {
@@ -109,8 +120,9 @@ fn usage(name: String, samples: &[Sample]) -> Option<Usage> {
         let most = warm.iter().map(figure).max()?;
         Some([median(first, figure)?, median(last, figure)?, most])
     };
-    let (rss_kib, descriptors) = (figures(|sample| sample.rss_kib)?, figures(|sample| sample.descriptors)?);
-    Some(Usage { name, lives, rss_kib, descriptors })
+    let (rss_kib, threads) = (figures(|sample| sample.rss_kib)?, figures(|sample| sample.threads)?);
+    let (sockets, files) = (figures(|sample| sample.sockets)?, figures(|sample| sample.files)?);
+    Some(Usage { name, lives, rss_kib, sockets, files, threads })
 }
 
 fn median(samples: &[Sample], figure: fn(&Sample) -> u64) -> Option<u64> {
@@ -126,17 +138,17 @@ mod tests {
     #[test]
     fn this_process_has_memory_and_files() {
         let sample = look(std::process::id()).unwrap();
-        assert!(sample.rss_kib > 100 && sample.descriptors >= 3, "{sample:?}");
+        assert!(sample.rss_kib > 100 && sample.files >= 3 && sample.threads >= 1, "{sample:?}");
     }
 
     #[test]
     fn growth_shows_and_a_restart_does_not_count_as_shrinking() {
-        let sample = |pid, rss_kib| Sample { pid, rss_kib, descriptors: 10 };
+        let sample = |pid, rss_kib| Sample { pid, rss_kib, sockets: 10, files: 11, threads: 2 };
         let mut samples: Vec<Sample> = (0..30).map(|at| sample(1, 1000 + at * 10)).collect();
         samples.extend((0..5).map(|_| sample(2, 1)));
         let usage = usage("n1".to_owned(), &samples).unwrap();
         assert_eq!(usage.lives, 2);
         assert!(usage.rss_kib[0] < usage.rss_kib[1] && usage.rss_kib[2] == 1290, "{usage:?}");
-        assert_eq!(usage.descriptors, [10, 10, 10]);
+        assert_eq!((usage.sockets, usage.files, usage.threads), ([10; 3], [11; 3], [2; 3]));
     }
 }

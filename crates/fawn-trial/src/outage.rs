@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::fault::Kind;
 use crate::load::key::{Side, Stall};
 use crate::load::ledger::KeyStall;
+use crate::timeline::Times;
 
 /// A fault that has been.
 #[derive(Clone, Debug, Serialize)]
@@ -84,15 +85,9 @@ fn longest(fault: &Happened, stalls: &[KeyStall], side: Side) -> Vec<u64> {
     longest.into_values().collect()
 }
 
-fn distribution(mut times: Vec<u64>, of: usize) -> Distribution {
-    times.sort_unstable();
-    let at = |percent: usize| times.get((times.len() * percent / 100).min(times.len().saturating_sub(1)));
-    Distribution {
-        affected_permille: (times.len() * 1000 / of.max(1)) as u64,
-        p50_ms: at(50).copied().unwrap_or_default(),
-        p90_ms: at(90).copied().unwrap_or_default(),
-        max_ms: times.last().copied().unwrap_or_default(),
-    }
+fn distribution(times: Vec<u64>, of: usize) -> Distribution {
+    let Times { count, p50_ms, p90_ms, max_ms } = Times::of(times);
+    Distribution { affected_permille: (count * 1000 / of.max(1)) as u64, p50_ms, p90_ms, max_ms }
 }
 
 #[cfg(test)]

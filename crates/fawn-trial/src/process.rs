@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::timeline::LOG;
+
 /// A process. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Process {
@@ -32,7 +34,7 @@ impl Process {
         let from = output.metadata()?.len();
         command.stdin(Stdio::null()).stdout(output).stderr(open("err")?);
         // Ctrl-C is for the trial, which then ends its processes in its own way.
-        let child = command.process_group(0).env("RUST_BACKTRACE", "1").spawn()?;
+        let child = command.process_group(0).env("RUST_BACKTRACE", "1").env("FAWN_LOG", LOG).spawn()?;
         Ok(Self { child, output: logs.join(format!("{name}.out")), from })
     }
 

@@ -6,8 +6,10 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::fault::Kind;
+use crate::logs::Said;
 use crate::monitor::Usage;
 use crate::outage::{Distribution, Happened, Outages};
+use crate::timeline::{Phases, Times};
 
 /// What came of a trial.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -28,12 +30,16 @@ pub struct Report {
     pub skipped: Vec<String>,
     /// By kind of fault, for how long keys were out of reach.
     pub outages: BTreeMap<Kind, Outages>,
+    /// Where the time went, if nodes were killed for that.
+    pub phases: Option<Phases>,
     /// Milliseconds from the end of faults until every range was whole again.
     pub settled_ms: Vec<u64>,
     /// Packets that the relay passed on, lost and doubled.
     pub packets: [u64; 3],
     /// What processes took.
     pub usage: Vec<Usage>,
+    /// What they warned of, the most frequent first.
+    pub complaints: Vec<Said>,
     /// What clients saw and nothing explains: lost, stale or damaged.
     pub violations: Vec<Violation>,
     /// Everything else that must not be: processes that ended, ranges that were not level, keys that could not be read.
@@ -122,10 +128,7 @@ impl fmt::Display for Report {
         if passed + lost > 0 {
             writeln!(f, "weather     {passed} packets passed on, {lost} lost, {doubled} doubled")?;
         }
-        writeln!(f, "\nprocess   lives   memory KiB: early    late    most   descriptors: early late most")?;
-        for Usage { name, lives, rss_kib: [early, late, most], descriptors: [first, last, top] } in &self.usage {
-            writeln!(f, "{name:9} {lives:5} {early:19} {late:7} {most:7} {first:20} {last:4} {top:4}")?;
-        }
+        self.write_usage(f)?;
         for violation in &self.violations {
             writeln!(f, "\nVIOLATION of {}: {}", violation.key, violation.what)?;
             writeln!(f, "every operation on it (begin and end in us):")?;
@@ -150,6 +153,20 @@ impl fmt::Display for Report {
 }
 
 impl Report {
+    fn write_usage(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nearly, late and most")?;
+        writeln!(f, "process   lives   memory (KiB)              sockets          other files      threads")?;
+        let three = |[early, late, most]: [u64; 3]| format!("{early:4} {late:4} {most:4}");
+        for Usage { name, lives, rss_kib: [early, late, most], sockets, files, threads } in &self.usage {
+            write!(f, "{name:9} {lives:5} {early:8} {late:7} {most:7}   {}   ", three(*sockets))?;
+            writeln!(f, "{}   {}", three(*files), three(*threads))?;
+        }
+        for Said { times, what } in &self.complaints {
+            writeln!(f, "said {times} times: {what}")?;
+        }
+        Ok(())
+    }
+
     fn write_outages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nlongest time that a key was out of reach, over 100 ms, in ms")?;
         writeln!(f, "fault        times   gets: keys    p50    p90    max   puts: keys    p50    p90    max")?;
@@ -159,6 +176,13 @@ impl Report {
         };
         for (kind, Outages { faults, gets, puts }) in &self.outages {
             writeln!(f, "{kind:11} {faults:6} {} {}", side(*gets), side(*puts))?;
+        }
+        if let Some(Phases { noticed, left_out, planned }) = self.phases {
+            writeln!(f, "where the time went, in ms             times    p50    p90    max")?;
+            let phases = [("noticed", noticed), ("left out of chains", left_out), ("changes without a wait", planned)];
+            for (what, Times { count, p50_ms, p90_ms, max_ms }) in phases {
+                writeln!(f, "  {what:33} {count:8} {p50_ms:6} {p90_ms:6} {max_ms:6}")?;
+            }
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! A trial from beginning to end.
 
+mod kills;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-use crate::arguments::{Arguments, Shape};
+use crate::arguments::{Arguments, Shape, Sizes};
 use crate::breakage::{Broken, Came, inject, mend, obstacle};
 use crate::cluster::Cluster;
 use crate::fault::Kind;
 use crate::load::ledger::{Counts, Ledger};
-use crate::load::{Load, Manner};
+use crate::load::{Choice, Load, Manner};
+use crate::logs::complaints;
 use crate::monitor::Monitor;
 use crate::net::Network;
 use crate::outage::{Happened, by_kind};
@@ -47,6 +50,10 @@ const TELL: Duration = Duration::from_secs(5);
 
 /// Violations whose history is told.
 const TOLD: usize = 5;
+
+/// Keys that clients ask for while nodes are killed, two clients each, and operations a second.
+const KILL_KEYS: u16 = 48;
+const KILL_RATE: u32 = 1920;
 
 /// A fault in force.
 struct InForce {
@@ -89,7 +96,14 @@ pub fn run(
 ) -> anyhow::Result<Report> {
     ensure!(fawn.exists(), "{} is not there: build it with cargo build, or give another with --fawn", fawn.display());
     let hosts = if network.is_loopback() { "the loopback" } else { "network namespaces" };
-    let (shape, sizes) = (arguments.shape, arguments.sizes);
+    let shape = arguments.shape;
+    let (sizes, choice) = match arguments.kills {
+        None => (arguments.sizes, Choice::Any),
+        Some(_) => {
+            (Sizes { clients: KILL_KEYS * 2, keys: KILL_KEYS.into(), rate: KILL_RATE, ..arguments.sizes }, Choice::Own)
+        }
+    };
+    ensure!(arguments.kills.is_none() || shape == Shape::Cluster, "--kills wants --shape cluster");
     let mut cluster = Cluster::new(network, shape, sizes, (fawn, dir, &arguments.ack))?;
     cluster.start_all(START)?;
     let ledger = Arc::new(Ledger::new(sizes.keys, &dir.join("operations.txt"))?);
@@ -98,9 +112,12 @@ pub fn run(
     let took = trial.level(Pace::Busy, START).context("the cluster does not become whole")?;
     tell(&format!("ready after another {:.1} s", took.as_secs_f64()));
     let monitor = Monitor::start(&trial.cluster.network.processes)?;
-    let manner = Manner { clients: sizes.clients, rate: sizes.rate, patience: PATIENCE, seed };
+    let manner = Manner { clients: sizes.clients, rate: sizes.rate, choice, patience: PATIENCE, seed };
     let load = Load::start(&trial.ledger, &trial.cluster.fronts(), &manner)?;
-    let broke = trial.break_things(seed);
+    let broke = match arguments.kills {
+        None => trial.break_things(seed),
+        Some(kills) => trial.kill_nodes(seed, kills),
+    };
     if broke.is_ok() {
         trial.wait(Instant::now() + AFTER)?;
     }
@@ -277,10 +294,18 @@ impl Trial<'_> {
             self.fail(what);
         }
         self.ledger.finish();
+        match complaints(&self.cluster.logs()) {
+            Ok((said, panics)) => {
+                self.report.complaints = said;
+                panics.into_iter().for_each(|panic| self.fail(panic));
+            }
+            Err(error) => self.fail(format!("the logs cannot be read: {error}")),
+        }
+        let keys = self.cluster.sizes().keys as usize;
         let mut report = self.report;
         report.is_stopped = self.stop.load(Ordering::Relaxed);
         report.packets = self.cluster.network.packets();
-        sum_up(&mut report, &self.ledger, self.arguments.sizes.keys as usize);
+        sum_up(&mut report, &self.ledger, keys);
         report
     }
 }

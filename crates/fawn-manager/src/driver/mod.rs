@@ -234,6 +234,9 @@ impl Driver {
             Decision::Command(bytes) => match Command::decode(bytes) {
                 Ok(command) => {
                     self.epoch_changes += u64::from(matches!(command, Command::Activate { .. }));
+                    if self.leads() {
+                        tell(&command);
+                    }
                     self.with_manager(|manager, now_us, effects| manager.committed(now_us, &command, effects));
                 }
                 // The log's machine has read it before.
@@ -470,4 +473,18 @@ async fn find_out(group: Group, term: u64, tasks: mpsc::UnboundedSender<Event>) 
         tokio::time::sleep(TICK).await;
     }
     let _ = tasks.send(Event::Led { term });
+}
+
+/// Says what becomes of a chain: whoever asks where the time went reads it in the log.
+fn tell(command: &Command) {
+    match command {
+        Command::Begin { range, attempt, target, .. } => {
+            let nodes: Vec<String> = target.iter().map(|member| member.node.0.to_string()).collect();
+            tracing::debug!("range {}: attempt {} begins, to have nodes {}", range.0, attempt.0, nodes.join(", "));
+        }
+        Command::Activate { range, attempt, .. } => {
+            tracing::debug!("range {}: attempt {} is active", range.0, attempt.0);
+        }
+        _ => {}
+    }
 }

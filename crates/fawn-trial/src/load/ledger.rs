@@ -128,6 +128,11 @@ impl Ledger {
             let mut others = (0..LOOKED_AT).map(|_| random.below(self.keys.len() as u64) as usize);
             place = others.find(is_wanting).unwrap_or(place);
         }
+        (place, self.at(place))
+    }
+
+    /// The key in use at a place; another one if the last is worn.
+    pub fn at(&self, place: usize) -> Shared {
         let mut key = lock(&self.keys[place]);
         if lock(&key).is_worn() {
             let worn = std::mem::replace(&mut *key, self.new_key(place));
@@ -135,7 +140,7 @@ impl Ledger {
                 lock(&self.retired).push(worn);
             }
         }
-        (place, Arc::clone(&key))
+        Arc::clone(&key)
     }
 
     /// A key that was left alone, if there is one.

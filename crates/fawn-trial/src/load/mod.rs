@@ -23,6 +23,16 @@ use fawn_sim::random::Random;
 
 use ledger::Ledger;
 
+/// Which keys a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Any of them.
+    Any,
+    /// One, which is another client's, too: of each pair the one reads and the other writes. So what is out of reach keeps
+    /// nobody from asking for the rest.
+    Own,
+}
+
 /// How clients behave.
 #[derive(Clone, Debug)]
 pub struct Manner {
@@ -30,6 +40,8 @@ pub struct Manner {
     pub clients: u16,
     /// Operations a second of all clients together, at most.
     pub rate: u32,
+    /// What they ask for.
+    pub choice: Choice,
     /// A client gives up after so long.
     pub patience: Duration,
     /// Everything that clients choose follows from it.
@@ -54,10 +66,11 @@ impl Load {
         let client = |number: u16| {
             let (ledger, stop, manner) = (Arc::clone(ledger), Arc::clone(&stop), manner.clone());
             let (fronts, random) = (fronts.to_vec(), random.fork());
+            let own = (manner.choice == Choice::Own).then_some(number);
             let name = format!("client {number}");
             std::thread::Builder::new()
                 .name(name)
-                .spawn(move || worker::Client::new(&ledger, fronts, &manner, random).run(&stop))
+                .spawn(move || worker::Client::new(&ledger, fronts, &manner, own, random).run(&stop))
         };
         let clients: std::io::Result<Vec<JoinHandle<()>>> = (0..manner.clients).map(client).collect();
         Ok(Self { stop, clients: clients? })

@@ -9,7 +9,8 @@ use fawn_sim::random::Random;
 
 use super::Manner;
 use super::connection::Connection;
-use super::ledger::Ledger;
+use super::key::{Side, TrialKey};
+use super::ledger::{Ledger, Shared};
 use super::words::{Dialect, request};
 
 /// Operations on a connection until another front-end is asked.
@@ -30,14 +31,23 @@ pub struct Client<'a> {
     /// The front-end that is asked.
     front: usize,
     left: u32,
+    /// The place of the only key that it asks for, and what it asks.
+    own: Option<(usize, Side)>,
 }
 
 impl<'a> Client<'a> {
-    /// A client of some front-ends.
-    pub fn new(ledger: &'a Ledger, fronts: Vec<SocketAddr>, manner: &Manner, mut random: Random) -> Self {
+    /// A client of some front-ends; with a number, of one key.
+    pub fn new(
+        ledger: &'a Ledger,
+        fronts: Vec<SocketAddr>,
+        manner: &Manner,
+        own: Option<u16>,
+        mut random: Random,
+    ) -> Self {
+        let own = own.map(|number| (usize::from(number / 2), if number % 2 == 0 { Side::Get } else { Side::Put }));
         let pace = Duration::from_secs_f64(f64::from(manner.clients) / f64::from(manner.rate));
         let front = random.below(fronts.len() as u64) as usize;
-        Self { ledger, fronts, random, patience: manner.patience, pace, connection: None, front, left: 0 }
+        Self { ledger, fronts, random, patience: manner.patience, pace, connection: None, front, left: 0, own }
     }
 
     /// Asks until it is to stop.
@@ -69,24 +79,44 @@ impl<'a> Client<'a> {
         Connection::open(self.fronts[self.front], self.patience).ok()
     }
 
+    /// What to ask for: a key that was left alone has no place.
+    fn pick(&mut self) -> (Option<usize>, Shared) {
+        if let Some((place, _)) = self.own {
+            return (Some(place), self.ledger.at(place));
+        }
+        let retired = if self.random.chance(1, 20) { self.ledger.pick_retired(&mut self.random) } else { None };
+        if let Some(key) = retired {
+            return (None, key);
+        }
+        let (place, key) = self.ledger.pick(&mut self.random);
+        (Some(place), key)
+    }
+
     /// One operation; gives the connection back if it can still be used.
     fn operate(&mut self, mut connection: Connection) -> Option<Connection> {
-        let retired = if self.random.chance(1, 20) { self.ledger.pick_retired(&mut self.random) } else { None };
-        let is_retired = retired.is_some();
-        let (place, key) = if let Some(key) = retired {
-            (None, key)
-        } else {
-            let (place, key) = self.ledger.pick(&mut self.random);
-            (Some(place), key)
-        };
+        let (place, key) = self.pick();
         let unique = self.ledger.unique();
-        let random = &mut self.random;
-        let draw = |key: &super::key::TrialKey| if is_retired { KvOperation::Get } else { key.draw(random, unique) };
+        let (own, random) = (self.own, &mut self.random);
+        let draw = |key: &TrialKey| match (place, own) {
+            (None, _) | (_, Some((_, Side::Get))) => KvOperation::Get,
+            (_, Some((_, Side::Put))) => draw_put(key, random, unique),
+            (_, None) => key.draw(random, unique),
+        };
         let (ticket, name, kind) = self.ledger.begin(&key, draw);
         let dialect =
             if self.random.chance(1, 2) || needs_meta(&ticket.operation) { Dialect::Meta } else { Dialect::Text };
         let reply = connection.call(&request(kind, dialect, &name, &ticket.operation, ticket.id), self.patience);
         self.ledger.end(&key, place, &ticket, &reply).then_some(connection)
+    }
+}
+
+/// Something that writes.
+fn draw_put(key: &TrialKey, random: &mut Random, unique: u64) -> KvOperation {
+    loop {
+        let operation = key.draw(random, unique);
+        if operation != KvOperation::Get {
+            return operation;
+        }
     }
 }
 
