@@ -78,7 +78,10 @@ impl Bench {
             self.work(next);
         }
         for (to, message) in effects.send {
-            if let Address::Node(node) = to {
+            // Whoever has stopped obeys nobody.
+            if let Address::Node(node) = to
+                && self.nodes.contains_key(&node)
+            {
                 self.obey(self.member(node), message);
             }
         }
