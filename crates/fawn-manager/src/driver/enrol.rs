@@ -91,7 +91,7 @@ impl Driver {
                 None => Event::Enrolled { link, name },
                 Some(error) => Event::NotEnrolled {
                     link,
-                    why: format!("the managers cannot decide on {name} now ({error}): try again"),
+                    why: format!("the managers cannot decide on {name} now, who asks again: {error}"),
                 },
             };
             let _ = tasks.send(event);
@@ -148,9 +148,11 @@ impl Driver {
         })
     }
 
-    /// What a newcomer has waited for is not decided.
-    pub(super) fn not_enrolled(&mut self, link: LinkId, why: String) {
-        self.refuse(link, why);
+    /// What a newcomer has waited for is not decided: it asks again, whoever leads by then. A refusal would be for good.
+    pub(super) fn not_enrolled(&mut self, link: LinkId, why: &str) {
+        tracing::info!("{why}");
+        self.table.say(link, &self.leads_control());
+        self.table.close(link);
     }
 
     /// What a newcomer has waited for is decided.
@@ -166,7 +168,7 @@ impl Driver {
                 roster: self.facts.roster.clone(),
             }),
             // Another was quicker, or another leads.
-            _ => return self.refuse(link, format!("the managers have not taken {name}: try again")),
+            _ => return self.not_enrolled(link, &format!("the managers have not taken {name}, who asks again")),
         };
         self.table.say(link, &control);
     }
