@@ -77,7 +77,7 @@ pub fn read(logs: &Path) -> io::Result<Vec<Step>> {
     for entry in std::fs::read_dir(logs)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name.starts_with('m') && name.ends_with(".err") {
+        if name.starts_with('m') && path.extension().is_some_and(|end| end == "err") {
             steps.extend(std::fs::read_to_string(&path)?.lines().filter_map(step));
         }
     }
