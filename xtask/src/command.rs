@@ -134,11 +134,14 @@ pub struct PorcupineArguments {
 
 /// What to try: `fawn-trial` has the arguments.
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true, override_usage = "cargo xtask trial [--release] [ARGUMENTS]")]
+#[command(disable_help_flag = true, override_usage = "cargo xtask trial [--release] [--upgrade] [ARGUMENTS]")]
 pub struct TrialArguments {
     /// Build everything with optimisations, which takes longer
     #[arg(long)]
     pub release: bool,
+    /// Build the release before this one as well, and begin with that: see --from
+    #[arg(long)]
+    pub upgrade: bool,
     /// Of the trial: --help tells them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub rest: Vec<OsString>,

@@ -4,7 +4,7 @@
 //!
 //! * [`operation`]: what a client can ask of one key, and what the head of its chain makes of it.
 //! * [`ids`], [`entry`], [`message`]: names and numbers, records, what is said and its bytes; `speaker`: who may say
-//!   what; `versioned`: bytes with a version.
+//!   what; `wire`, `versioned`: bytes with a version; [`version`]: which of them who speaks.
 //! * [`chain`]: one node's part in the chain of one range. [`sessions`]: what was carried out already. [`meta`]: all that a
 //!   range remembers beside its keys. [`steps`]: what is so for whole stretches of keys. [`map`]: what everybody routes by.
 //! * [`node`]: a node with its parts, its life and its lease; `inherit`: splits and merges there; [`inbox`]: what waits for
@@ -40,4 +40,6 @@ mod speaker;
 pub mod status;
 pub mod steps;
 pub mod store;
+pub mod version;
 mod versioned;
+mod wire;

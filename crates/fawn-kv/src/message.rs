@@ -1,7 +1,8 @@
 //! What nodes, the manager and clients say to each other, and its bytes.
 //!
 //! A message is one version byte and then [postcard](https://postcard.jamesmunns.com/wire-format)'s encoding of
-//! [`Message`], whose variants are numbered in the order in which they stand here. `docs/wire.md` gives every byte.
+//! [`Message`], whose variants are numbered in the order in which they stand here: new ones go to the end, and belong to
+//! the next [version](crate::version). `docs/wire.md` gives every byte.
 
 use crate::entry::{Entry, Kept, Shown};
 use crate::ids::{
@@ -12,13 +13,12 @@ use crate::manager::Wedge;
 use crate::meta::Meta;
 use crate::operation::Outcome;
 use crate::store::Plain;
-use crate::versioned::{self, Refused};
 use fawn_ring::{DomainId, Interval, Key, MachineId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The version byte.
-pub const VERSION: u8 = 3;
+pub use crate::version::{NEWEST, OLDEST};
+pub use crate::wire::WireError;
 
 /// What a client is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -596,6 +596,18 @@ pub enum Message {
         /// The cluster.
         cluster: ClusterId,
     },
+    /// From a node that is about to stop: it answers nothing any more, so that nobody need wait for its lease.
+    Farewell {
+        /// The cluster that it lived in.
+        cluster: ClusterId,
+        /// The life that is over.
+        member: Member,
+    },
+    /// The same from a front-end.
+    FrontFarewell {
+        /// The life that is over.
+        member: FrontMember,
+    },
 }
 
 /// What a front-end that remembers nothing of a get is told with its answer.
@@ -630,17 +642,6 @@ pub struct Records {
     pub last: Position,
 }
 
-/// Bytes that are no message.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WireError {
-    /// Another version.
-    #[error("the message is of version {0}, and this node speaks version {VERSION}: run the same release on all nodes")]
-    Version(u8),
-    /// The bytes make no sense.
-    #[error("the bytes are no message: {0}")]
-    Malformed(String),
-}
-
 impl Message {
     /// The range that the message is about, and for those from the manager the life of the node that it is for.
     pub fn about(&self) -> Option<(RangeId, Option<Incarnation>)> {
@@ -670,21 +671,5 @@ impl Message {
         let (last, others) = chain.writers().split_last().expect("an active chain has members");
         out.extend(others.iter().map(|to| (Address::Node(to.node), self.clone())));
         out.push((Address::Node(last.node), self));
-    }
-
-    /// The message's bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        versioned::encode(VERSION, self)
-    }
-
-    /// The message that `bytes` are. Memory is bounded by their number.
-    ///
-    /// # Errors
-    /// [`WireError`].
-    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
-        versioned::decode(VERSION, bytes).map_err(|refused| match refused {
-            Refused::Version(version) => WireError::Version(version),
-            Refused::Malformed(why) => WireError::Malformed(why),
-        })
     }
 }

@@ -206,6 +206,15 @@ impl<S: RangeStore> Node<S> {
         }
     }
 
+    /// Ends this life, and says so: the node answers nothing from here on.
+    pub fn farewell(mut self, out: &mut Vec<(Address, Message)>) -> S {
+        if let Some((member, cluster)) = self.member().zip(self.store.cluster()) {
+            out.push((Address::Manager, Message::Farewell { cluster, member }));
+        }
+        self.incarnation = None;
+        self.store
+    }
+
     /// Whether the store has failed: the node says nothing any more, as if it had crashed. Whoever runs it ends it.
     pub fn has_failed(&self) -> bool {
         self.store.has_failed()

@@ -89,6 +89,7 @@ paths! {
     DamagedLeft: "a chain goes on without a member whose copy is damaged",
     LeaseRefused: "a lease is refused to a node that has yet to seal",
     LeaseRefusedBehind: "a lease is refused to a node that believes in a chain that is over",
+    LifeEnded: "a node that stops says so",
 }
 
 /// How many there are.

@@ -41,6 +41,7 @@ impl Message {
             | Self::Fetch { learner: member, .. }
             | Self::Fetched { from: member, .. }
             | Self::Heartbeat { member, .. }
+            | Self::Farewell { member, .. }
             | Self::Prepared { member, .. }
             | Self::Sealed { member, .. }
             | Self::Level { member, .. } => is_node(member.node),
@@ -48,7 +49,7 @@ impl Message {
 
             Self::Fence { front, .. } => *front == from && matches!(from, Address::Front(_)),
             Self::FrontHello { front, .. } => is_front(*front),
-            Self::FrontHeartbeat { member, .. } => is_front(member.front),
+            Self::FrontHeartbeat { member, .. } | Self::FrontFarewell { member } => is_front(member.front),
 
             Self::Welcome { .. }
             | Self::Superseded { .. }

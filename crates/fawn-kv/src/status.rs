@@ -173,6 +173,9 @@ pub struct Status {
     pub wedges: Vec<WedgeStatus>,
     /// All who live are where they should be.
     pub is_settled: bool,
+    /// The cluster's version, for whoever was answered: managers tell it beside the answer, whose bytes are as they ever were.
+    #[serde(skip)]
+    pub version: Option<u8>,
 }
 
 /// Settings that an operator changes; the others stay.

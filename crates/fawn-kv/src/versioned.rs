@@ -1,6 +1,7 @@
 //! Bytes of what is sent or kept: a version, and then the value in postcard's encoding, up to the last byte.
 
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 /// Why bytes are not what they are taken for.
 #[derive(Debug)]
@@ -22,14 +23,22 @@ pub(crate) fn encode_into(mut buffer: Vec<u8>, version: u8, value: &impl Seriali
     postcard::to_extend(value, buffer).expect("what can be encoded at all can be into memory")
 }
 
-/// The value that `bytes` are. Memory is bounded by their number.
+/// The value that `bytes` are, of this very version. Memory is bounded by their number.
 pub(crate) fn decode<'de, T: Deserialize<'de>>(version: u8, bytes: &'de [u8]) -> Result<T, Refused> {
-    let (&first, rest) = bytes.split_first().ok_or_else(|| Refused::Malformed("there are none".into()))?;
-    if first != version {
-        return Err(Refused::Version(first));
+    decode_of(version..=version, bytes).map(|(_, value)| value)
+}
+
+/// The value that `bytes` are, and the version that they say, which is one of these.
+pub(crate) fn decode_of<'de, T: Deserialize<'de>>(
+    versions: RangeInclusive<u8>,
+    bytes: &'de [u8],
+) -> Result<(u8, T), Refused> {
+    let (&version, rest) = bytes.split_first().ok_or_else(|| Refused::Malformed("there are none".into()))?;
+    if !versions.contains(&version) {
+        return Err(Refused::Version(version));
     }
     match postcard::take_from_bytes(rest) {
-        Ok((value, [])) => Ok(value),
+        Ok((value, [])) => Ok((version, value)),
         Ok((_, more)) => Err(Refused::Malformed(format!("{} bytes too many", more.len()))),
         Err(error) => Err(Refused::Malformed(error.to_string())),
     }

@@ -7,6 +7,7 @@ use fawn_kv::chain::Timing;
 use fawn_kv::ids::ClusterId;
 use fawn_kv::manager::{Command, KeptError, Manager, Settings, State, Waits};
 use fawn_kv::roster::{Change, Roster};
+use fawn_kv::version::OLDEST;
 use fawn_ring::Secret;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,8 @@ pub enum Decision {
         /// Whether chains wait for all who were in them.
         waits: Waits,
     },
+    /// Everybody speaks this version, and whoever does not is no longer let in: the cluster's. Since version 4.
+    Version(u8),
 }
 
 impl Decision {
@@ -66,7 +69,7 @@ impl Begun {
 }
 
 /// What is decided beside the protocol's state.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// What the cluster began with; `None`: it has yet to begin.
     pub begun: Option<Begun>,
@@ -74,6 +77,14 @@ pub struct Facts {
     pub secret: Option<Secret>,
     /// Who is in it.
     pub roster: Roster,
+    /// The cluster's version.
+    pub version: u8,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self { begun: None, secret: None, roster: Roster::default(), version: OLDEST }
+    }
 }
 
 impl Facts {
@@ -95,6 +106,11 @@ impl Facts {
                 is_first
             }
             Decision::Roster(change) => self.roster.apply(change),
+            Decision::Version(version) => {
+                let is_newer = *version > self.version;
+                self.version = self.version.max(*version);
+                is_newer
+            }
             Decision::Command(_) | Decision::Recovered { .. } => false,
         }
     }
@@ -109,7 +125,7 @@ pub struct Decided {
     pub state: Option<State>,
 }
 
-/// [`Decided`] as it is kept.
+/// [`Decided`] as it is kept. The cluster's version follows, once it is above the first.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     begun: Option<Begun>,
@@ -148,9 +164,11 @@ impl Decided {
 
     /// Its bytes, without a checksum.
     pub fn encode(&self) -> Vec<u8> {
-        let Facts { begun, secret, roster } = self.facts.clone();
+        let Facts { begun, secret, roster, version } = self.facts.clone();
         let kept = Kept { begun, secret, roster, state: self.state.as_ref().map(State::encode) };
-        postcard::to_allocvec(&kept).expect("what can be encoded at all can be into memory")
+        let bytes = postcard::to_allocvec(&kept).expect("what can be encoded at all can be into memory");
+        // Version 3 had no more, and reads no more.
+        if version > OLDEST { [bytes, vec![version]].concat() } else { bytes }
     }
 
     /// What [`encode`](Self::encode) made the bytes of.
@@ -159,8 +177,13 @@ impl Decided {
     /// Another version, or bytes that make no sense.
     pub fn decode(bytes: &[u8]) -> Result<Self, KeptError> {
         let malformed = |error: postcard::Error| KeptError::Malformed(error.to_string());
-        let Kept { begun, secret, roster, state } = postcard::from_bytes(bytes).map_err(malformed)?;
+        let (Kept { begun, secret, roster, state }, rest) = postcard::take_from_bytes(bytes).map_err(malformed)?;
+        let version = match rest {
+            [] => OLDEST,
+            [version] => *version,
+            _ => return Err(KeptError::Malformed(format!("{} bytes too many", rest.len()))),
+        };
         let state = state.map(|state| State::decode(&state)).transpose()?;
-        Ok(Self { facts: Facts { begun, secret, roster }, state })
+        Ok(Self { facts: Facts { begun, secret, roster, version }, state })
     }
 }

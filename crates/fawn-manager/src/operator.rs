@@ -5,6 +5,7 @@ use crate::links::stream::{Tls, read_frame};
 use fawn_kv::link::frame::put_control;
 use fawn_kv::link::{Control, Frame, Frames, Party};
 use fawn_kv::status::{Answer, Question};
+use fawn_kv::version::OLDEST;
 use std::io;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
@@ -96,11 +97,17 @@ pub async fn ask_at(dialler: &Dialler, address: &str, question: &Question) -> io
     let mut frame = Vec::new();
     put_control(&mut frame, &Control::Ask { number: 1, question: question.clone() });
     link.stream.write_all(&frame).await?;
+    let mut version = None;
     loop {
-        if let Frame::Control(Control::Answer { answer, .. }) =
-            read_frame(&mut link.stream, &mut link.rest, Frames::trusted()).await?
-        {
-            return Ok(answer);
+        match read_frame(&mut link.stream, &mut link.rest, Frames::trusted()).await? {
+            Frame::Control(Control::Speaks { version: said }) => version = Some(said),
+            Frame::Control(Control::Answer { answer: Answer::Status(mut status), .. }) => {
+                // One that does not say it speaks nothing newer.
+                status.version = version.or(Some(OLDEST));
+                return Ok(Answer::Status(status));
+            }
+            Frame::Control(Control::Answer { answer, .. }) => return Ok(answer),
+            _ => {}
         }
     }
 }

@@ -2,15 +2,22 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 1 | version |
+//! | 1 | version: that of the oldest release that reads it |
 //! | 4 | CRC-32C of the rest, little-endian |
 //! | … | the value |
 
+use fawn_kv::version;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Version of everything that is sealed.
-pub const VERSION: u8 = 1;
+/// Version of what every release reads.
+pub const OLDEST: u8 = 1;
+
+/// Version of what only those read that know of the cluster's version.
+pub const VERSIONED: u8 = 2;
+
+/// The newest version that this release reads.
+const NEWEST: u8 = if version::NEWEST < version::FAREWELLS { OLDEST } else { VERSIONED };
 
 const HEADER_BYTES: usize = 5;
 
@@ -19,7 +26,7 @@ const HEADER_BYTES: usize = 5;
 pub enum SealedError {
     /// Another version.
     #[error(
-        "what managers keep is of version {0}, and this one reads version {VERSION}: run the release that wrote it, or upgrade this one"
+        "what managers keep is of version {0}, and this one reads versions up to {NEWEST}: run the release that wrote it, or upgrade this one"
     )]
     Version(u8),
     /// They were changed, or are not whole.
@@ -30,9 +37,14 @@ pub enum SealedError {
     Malformed(String),
 }
 
-/// The bytes of a value.
+/// The bytes of a value that every release reads.
 pub fn seal(value: &impl Serialize) -> Vec<u8> {
-    let head = vec![VERSION, 0, 0, 0, 0];
+    seal_as(OLDEST, value)
+}
+
+/// The bytes of a value that came with a version.
+pub fn seal_as(version: u8, value: &impl Serialize) -> Vec<u8> {
+    let head = vec![version, 0, 0, 0, 0];
     let mut bytes = postcard::to_extend(value, head).expect("what can be encoded at all can be into memory");
     let checksum = crc32c::crc32c(&bytes[HEADER_BYTES..]);
     bytes[1..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
@@ -45,7 +57,7 @@ pub fn seal(value: &impl Serialize) -> Vec<u8> {
 /// [`SealedError`].
 pub fn open<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, SealedError> {
     let (head, rest) = bytes.split_at_checked(HEADER_BYTES).ok_or(SealedError::Checksum)?;
-    if head[0] != VERSION {
+    if !(OLDEST..=NEWEST).contains(&head[0]) {
         return Err(SealedError::Version(head[0]));
     }
     let said = u32::from_le_bytes(head[1..].try_into().expect("four bytes"));
@@ -76,5 +88,12 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(open::<(u64, Vec<String>)>(&bytes[..length]).is_err(), "{length} bytes");
         }
+    }
+
+    #[test]
+    fn what_a_newer_release_sealed_is_refused_in_words() {
+        let said = open::<u64>(&seal_as(NEWEST + 1, &7u64)).unwrap_err().to_string();
+        assert!(said.contains("upgrade this one"), "{said}");
+        assert_eq!(open::<u64>(&seal_as(OLDEST, &7u64)), Ok(7));
     }
 }

@@ -34,6 +34,10 @@ pub struct Arguments {
     /// The fawn command [default: the one beside this program]
     #[arg(long, value_name = "FILE")]
     pub fawn: Option<PathBuf>,
+    /// Begin with this fawn command, of an older release, but for one node: whoever is killed comes back upgraded, joins so, or
+    /// is at last restarted for it; then everybody has to speak a newer version
+    #[arg(long, value_name = "FILE", conflicts_with = "kills")]
+    pub from: Option<PathBuf>,
     /// Directory of logs and data, which must not exist; removed after a good run, if it was not named
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,

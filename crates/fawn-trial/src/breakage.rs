@@ -218,6 +218,7 @@ fn restart_all(cluster: &mut Cluster, hold: Duration) -> anyhow::Result<Came> {
 fn rolling(cluster: &mut Cluster) -> anyhow::Result<Came> {
     for at in 0..cluster.members.len() {
         cluster.stop(at)?;
+        cluster.members[at].is_upgraded = true;
         cluster.start(at)?;
         cluster.await_ready(at, READY)?;
         await_whole(cluster)?;
@@ -299,7 +300,10 @@ pub fn mend(cluster: &mut Cluster, broken: &Broken) -> anyhow::Result<()> {
         Broken::Down(names) => {
             let places: Vec<usize> = names.iter().filter_map(|name| place(cluster, name)).collect();
             ensure!(places.len() == names.len(), "who was killed has left");
-            places.into_iter().try_for_each(|at| cluster.start(at))
+            places.into_iter().try_for_each(|at| {
+                cluster.members[at].is_upgraded = true;
+                cluster.start(at)
+            })
         }
         Broken::Paused(name) => {
             if let Some(at) = place(cluster, name) {

@@ -52,6 +52,8 @@ pub struct Member {
     pub condition: Condition,
     /// Its directory's disk is small, and can be filled.
     pub has_small_disk: bool,
+    /// It runs the release that is on trial, or will when it is started next.
+    pub is_upgraded: bool,
     process: Option<Process>,
 }
 
@@ -63,6 +65,8 @@ pub struct Cluster {
     /// All of them; those that have left are gone.
     pub members: Vec<Member>,
     fawn: PathBuf,
+    /// What members run that are not upgraded.
+    from: Option<PathBuf>,
     dir: PathBuf,
     ack: String,
     sizes: Sizes,
@@ -89,7 +93,7 @@ impl Cluster {
     ) -> anyhow::Result<Self> {
         let (fawn, dir, ack) = (fawn.to_owned(), dir.to_owned(), ack.to_owned());
         std::fs::create_dir(dir.join("logs"))?;
-        let mut cluster = Self { network, members: Vec::new(), fawn, dir, ack, sizes, nodes: 0 };
+        let mut cluster = Self { network, members: Vec::new(), fawn, from: None, dir, ack, sizes, nodes: 0 };
         if shape == Shape::Single {
             cluster.add("s1", Role::Single)?;
             return Ok(cluster);
@@ -124,8 +128,24 @@ impl Cluster {
         // On the machine's own mounts it would outlive a trial that is killed.
         let has_small_disk = may_be_small && !self.network.is_loopback() && disk::mount(&dir);
         let name = name.to_owned();
-        self.members.push(Member { name, role, host, condition: Condition::Down, has_small_disk, process: None });
+        self.members.push(Member {
+            name,
+            role,
+            host,
+            condition: Condition::Down,
+            has_small_disk,
+            is_upgraded: true,
+            process: None,
+        });
         Ok(self.members.len() - 1)
+    }
+
+    /// All members but the first node begin with an older release.
+    pub fn begin_with(&mut self, from: &Path) {
+        self.from = Some(from.to_owned());
+        for member in &mut self.members {
+            member.is_upgraded = member.name == "n1";
+        }
     }
 
     /// How large everything is to be.
@@ -179,7 +199,8 @@ impl Cluster {
             Role::Node | Role::Front => Some(Port::Cluster),
             Role::Single => None,
         };
-        let mut command = self.network.command(&member.host, &self.fawn);
+        let program = self.from.as_ref().filter(|_| !member.is_upgraded).unwrap_or(&self.fawn);
+        let mut command = self.network.command(&member.host, program);
         match member.role {
             Role::Manager => {
                 command.args(["manager", "--listen", &own(Port::Manager), "--peers", &managers]);

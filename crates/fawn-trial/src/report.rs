@@ -34,6 +34,8 @@ pub struct Report {
     pub phases: Option<Phases>,
     /// Milliseconds from the end of faults until every range was whole again.
     pub settled_ms: Vec<u64>,
+    /// The version that everybody spoke before and after the upgrade, if there was one, as far as managers said.
+    pub upgraded: Option<[Option<u8>; 2]>,
     /// Packets that the relay passed on, lost and doubled.
     pub packets: [u64; 3],
     /// What processes took.
@@ -123,6 +125,10 @@ impl fmt::Display for Report {
                 sorted.len(),
                 sorted[sorted.len() / 2]
             )?;
+        }
+        if let Some(versions) = self.upgraded {
+            let [before, after] = versions.map(|version| version.map_or("none said".to_owned(), |it| it.to_string()));
+            writeln!(f, "version     {before} before the upgrade, {after} after it")?;
         }
         let [passed, lost, doubled] = self.packets;
         if passed + lost > 0 {

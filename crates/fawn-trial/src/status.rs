@@ -9,6 +9,8 @@ use serde::Deserialize;
 pub struct Status {
     /// All who live are where they should be.
     pub settled: bool,
+    /// What everybody speaks, if the managers say.
+    pub version: Option<u8>,
     /// Who decides.
     pub managers: Vec<Manager>,
     /// Who takes part.

@@ -1,6 +1,7 @@
 //! A trial from beginning to end.
 
 mod kills;
+mod upgrade;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,6 +106,10 @@ pub fn run(
     };
     ensure!(arguments.kills.is_none() || shape == Shape::Cluster, "--kills wants --shape cluster");
     let mut cluster = Cluster::new(network, shape, sizes, (fawn, dir, &arguments.ack))?;
+    if let Some(from) = &arguments.from {
+        ensure!(from.exists() && shape == Shape::Cluster, "--from wants a fawn command, and --shape cluster");
+        cluster.begin_with(from);
+    }
     cluster.start_all(START)?;
     let ledger = Arc::new(Ledger::new(sizes.keys, &dir.join("operations.txt"))?);
     let report = Report { seed, hosts: hosts.to_owned(), ..Report::default() };
@@ -133,6 +138,7 @@ impl Trial<'_> {
     /// Faults, one after the other, until the time is over.
     fn break_things(&mut self, seed: u64) -> anyhow::Result<()> {
         let begin = Instant::now();
+        let before = self.arguments.from.as_ref().and_then(|_| self.version());
         let kinds = self.kinds();
         // What takes longer than planned puts off what follows.
         let mut late = Duration::ZERO;
@@ -157,7 +163,8 @@ impl Trial<'_> {
         while !self.is_over(begin) {
             self.wait((Instant::now() + TICK).min(begin + self.arguments.minutes))?;
         }
-        self.wait_for_mended()
+        self.wait_for_mended()?;
+        if self.arguments.from.is_some() { self.upgrade_the_rest(before) } else { Ok(()) }
     }
 
     fn is_over(&self, begin: Instant) -> bool {
@@ -297,7 +304,9 @@ impl Trial<'_> {
         match complaints(&self.cluster.logs()) {
             Ok((said, panics)) => {
                 self.report.complaints = said;
-                panics.into_iter().for_each(|panic| self.fail(panic));
+                for panic in panics {
+                    self.fail(panic);
+                }
             }
             Err(error) => self.fail(format!("the logs cannot be read: {error}")),
         }

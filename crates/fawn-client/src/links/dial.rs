@@ -4,7 +4,7 @@ use fawn_kv::ids::ClusterId;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Party, SeatId, frame};
-use fawn_kv::message::VERSION;
+use fawn_kv::version::Spoken;
 use fawn_tls::{Links, Material, Reloading, Role, TlsError, server_name_for};
 use rustix::net::sockopt;
 use std::fmt;
@@ -86,7 +86,8 @@ impl Dialler {
             None => Box::new(stream),
         };
         let mut bytes = Vec::new();
-        let (magic, lowest, highest, lane) = (MAGIC, VERSION, VERSION, Lane::Client);
+        let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
+        let (magic, lane) = (MAGIC, Lane::Client);
         let (cluster, from, to) = (whom.cluster, Party::Client(0), whom.seat.map(Party::Seat));
         let greeting = Greeting { magic, lowest, highest, cluster, from, to, lane };
         frame::put_control(&mut bytes, &Control::Greeting(greeting));
@@ -106,7 +107,9 @@ impl Dialler {
         match first {
             Frame::Control(Control::Greeted(greeted)) => match (greeted.from, whom.seat) {
                 (from, Some(seat)) if from != Party::Seat(seat) => Err(refused(format!("{from} answers for {seat:?}"))),
-                _ if greeted.version != VERSION => Err(refused("it speaks another version".to_owned())),
+                _ if !(lowest..=highest).contains(&greeted.version) => {
+                    Err(refused("it speaks another version".to_owned()))
+                }
                 _ => Ok((stream, greeted, bytes)),
             },
             Frame::Control(Control::Refused { why }) => Err(refused(why)),

@@ -61,6 +61,14 @@ impl Front {
         self.send_fences(now_us, out);
     }
 
+    /// Ends this life, and says so: the front-end asks and answers nothing from here on.
+    pub fn farewell(self, out: &mut Vec<(Address, Message)>) {
+        if let Some(incarnation) = self.life.incarnation {
+            let member = FrontMember { front: self.id, incarnation };
+            out.push((Address::Manager, Message::FrontFarewell { member }));
+        }
+    }
+
     /// Asks who is in which chain and who owns what, not too often.
     pub(super) fn ask_view(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
         if self.life.asked_view_us.is_none_or(|asked| now_us >= asked + self.timing.resend_us) {

@@ -4,6 +4,7 @@ use crate::ids::{Address, ClusterId, FrontId, NodeId};
 use crate::inbox::Lane;
 use crate::roster::{Enrolment, Roster};
 use crate::status::{Answer, Question, SeatFigures};
+use crate::version::Spoken;
 use fawn_ring::{DomainId, MachineId, Secret};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -85,7 +86,7 @@ pub fn lane(to: Address, from: Address) -> Lane {
     }
 }
 
-/// The first that is said, by whoever called. It can be read by every version.
+/// The first that is said, by whoever called. It can be read by every version, and so can its answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Greeting {
     /// [`MAGIC`].
@@ -102,6 +103,13 @@ pub struct Greeting {
     pub to: Option<Party>,
     /// Which of the connections between the two it is to be.
     pub lane: Lane,
+}
+
+impl Greeting {
+    /// What the caller speaks.
+    pub fn spoken(&self) -> Spoken {
+        Spoken { oldest: self.lowest, newest: self.highest }
+    }
 }
 
 /// Begins every greeting.
@@ -144,7 +152,8 @@ impl fmt::Debug for Enrolled {
     }
 }
 
-/// What is said over a link outside the protocol. A later release may add variants and fields at the end.
+/// What is said over a link outside the protocol. A later version adds variants at the end, and says none of them to
+/// whoever speaks an older one alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Control {
     /// The first that is said.
@@ -221,4 +230,9 @@ pub enum Control {
     AskSecret,
     /// To a client.
     Secret(Secret),
+    /// From a manager, at once and with every change: the cluster's version. Not to one that speaks version 3 alone.
+    Speaks {
+        /// Everybody speaks it.
+        version: u8,
+    },
 }

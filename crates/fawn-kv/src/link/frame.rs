@@ -9,7 +9,7 @@
 
 use super::control::Control;
 use crate::ids::Address;
-use crate::message::{self, Message, WireError};
+use crate::message::{Message, WireError};
 use serde::Serialize;
 
 /// Bytes before the body.
@@ -62,7 +62,7 @@ pub fn put_message(out: &mut Vec<u8>, to: Address, from: Address, message: &Mess
     put(out, |out| {
         out.push(MESSAGE);
         extend(out, &(to, from));
-        out.push(message::VERSION);
+        out.push(message.since());
         extend(out, message);
     });
 }

@@ -82,6 +82,8 @@ pub struct Manager {
     pub(super) fronts: Fronts,
     /// Nodes that have keys of no cluster, while no range was made.
     pub(super) offers: BTreeMap<NodeId, Offered>,
+    /// The cluster's.
+    pub(super) version: u8,
 }
 
 impl Manager {
@@ -116,6 +118,7 @@ impl Manager {
             worse: BTreeSet::new(),
             fronts: Fronts::default(),
             offers: BTreeMap::new(),
+            version: crate::version::OLDEST,
         }
     }
 
@@ -190,6 +193,10 @@ impl Manager {
                 self.show_view(Address::Front(owner.front), self.state.changes, effects);
             }
             (Command::Stand { .. } | Command::Set(_) | Command::Form, Some(_)) => self.unsettle_all(),
+            (Command::End { member }, Some(_)) => {
+                self.ended(*member);
+                self.unsettle_all();
+            }
             (Command::Adopt { .. }, Some(_)) => {
                 self.adopted(effects);
                 self.unsettle_all();
@@ -324,6 +331,11 @@ impl Manager {
                 if self.state.nodes.get(&node).is_some_and(|known| known.incarnation > incarnation) =>
             {
                 effects.send.push((Address::Node(node), Message::Superseded { incarnation }));
+            }
+            Message::Farewell { cluster, member }
+                if self.state.cluster == Some(cluster) && self.state.lives(member) =>
+            {
+                self.farewell(member, effects);
             }
             Message::Prepared { member, range, attempt } if self.state.lives(member) => {
                 if let Some(drive) = self.drives.get_mut(&range).filter(|drive| drive.attempt == attempt) {

@@ -12,6 +12,7 @@
 
 mod adopt;
 mod drive;
+mod farewell;
 mod foresee;
 mod lead;
 mod lease;
@@ -28,7 +29,7 @@ pub use recovered::Waits;
 pub use settings::{
     Leases, MOST_LEASE_US, MOST_REPLICAS, MOST_VIRTUAL_IDS, Settings, SettingsError, check_virtual_ids,
 };
-pub use snapshot::{KeptError, VERSION};
+pub use snapshot::{KeptError, NEWEST, VERSION};
 pub use state::{Command, Into, Over, Pending, Range, Registered, Standing, State};
 pub use wedges::{Wedge, Wedges};
 pub(crate) use wedges::{numbered, wedge_at};

@@ -1,22 +1,26 @@
 //! The bytes of what managers keep: commands in their log, and the state that those lead to, from which a manager goes on
-//! without the commands before it. Both begin with a version; the rest is as on the wire (docs/wire.md, "How things are
-//! written").
+//! without the commands before it. Both begin with a version, a command with the one that brought it, so that what an older
+//! release can read does not depend on who wrote it; the rest is as on the wire (docs/wire.md, "How things are written").
 
 use super::lead::Manager;
 use super::state::{Command, State};
 use crate::chain::Timing;
 use crate::ids::ClusterId;
+use crate::version;
 use crate::versioned::{self, Refused};
 
-/// Version of the bytes of commands and states.
+/// Version of the bytes of states, and of commands that there always were.
 pub const VERSION: u8 = 2;
+
+/// The newest version of the bytes of commands.
+pub const NEWEST: u8 = if version::NEWEST < version::FAREWELLS { 2 } else { 3 };
 
 /// Bytes that are no command and no state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeptError {
     /// Another version.
     #[error(
-        "the managers' log is of version {0}, and this manager reads version {VERSION}: run the release that wrote it"
+        "the managers' log is of version {0}, and this manager reads versions up to {NEWEST}: run the release that wrote it, or a newer one"
     )]
     Version(u8),
     /// The bytes make no sense.
@@ -25,9 +29,14 @@ pub enum KeptError {
 }
 
 impl Command {
+    /// The version that brought it.
+    fn since(&self) -> u8 {
+        if matches!(self, Self::End { .. }) { 3 } else { VERSION }
+    }
+
     /// The command's bytes.
     pub fn encode(&self) -> Vec<u8> {
-        versioned::encode(VERSION, self)
+        versioned::encode(self.since(), self)
     }
 
     /// The command that `bytes` are.
@@ -35,7 +44,11 @@ impl Command {
     /// # Errors
     /// [`KeptError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, KeptError> {
-        Ok(versioned::decode(VERSION, bytes)?)
+        let (version, command) = versioned::decode_of::<Self>(VERSION..=NEWEST, bytes)?;
+        if command.since() != version {
+            return Err(KeptError::Malformed(format!("version {version} did not bring the command")));
+        }
+        Ok(command)
     }
 }
 

@@ -163,6 +163,11 @@ pub enum Command {
         /// Those stores, in the order of their keys, which do not overlap.
         ranges: Vec<Adopted>,
     },
+    /// A node has stopped, and said so: its life is over, and the next one has yet to begin. Since version 4.
+    End {
+        /// The life.
+        member: Member,
+    },
 }
 
 /// An attempt under way.
@@ -330,6 +335,12 @@ impl State {
             Command::Stand { node, incarnation, standing } => {
                 let node = self.nodes.get_mut(node).filter(|node| node.incarnation == *incarnation)?;
                 node.standing = *standing;
+                Some(Did::default())
+            }
+            Command::End { member } => {
+                let node = self.nodes.get_mut(&member.node).filter(|node| node.incarnation == member.incarnation)?;
+                // Nobody has this life, nor will anybody be given it: not even to a hello of the last one that comes late.
+                (node.incarnation, node.nonce) = (node.incarnation.next(), !node.nonce);
                 Some(Did::default())
             }
             Command::Set(settings) => {

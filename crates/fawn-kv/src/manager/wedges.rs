@@ -136,6 +136,12 @@ impl Manager {
                 }
                 effects.confirm.push(question);
             }
+            // It owns nothing any more: its wedges are released, and its leases are no longer waited for.
+            Message::FrontFarewell { member } if self.state.wedges.lives(member) => {
+                self.fronts.heard.remove(&member.front);
+                self.fronts.asked.retain(|_, (asker, _)| *asker != member);
+                self.fronts.leases.retain(|(_, owner), _| *owner != member);
+            }
             Message::FrontHeartbeat { member: FrontMember { front, incarnation }, .. }
                 if self.state.wedges.fronts.get(&front).is_some_and(|(known, _)| *known > incarnation) =>
             {

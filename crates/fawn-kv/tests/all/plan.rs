@@ -3,7 +3,8 @@
 use fawn_kv::chain::Timing;
 use fawn_kv::ids::{Address, ClusterId, Epoch, Incarnation, Member, NodeId, Position, RangeId, Rules};
 use fawn_kv::manager::{Command, Effects, Into, Leases, Manager, Range, Settings, Standing};
-use fawn_kv::message::{Health, Message, Report};
+use fawn_kv::message::{Health, Message, NEWEST, OLDEST, Report};
+use fawn_kv::version::FAREWELLS;
 use fawn_ring::{DomainId, Interval, Key, MachineId, Ring};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -463,4 +464,46 @@ fn a_node_that_was_removed_a_moment_after_it_was_heard_does_not_come_back_by_its
     bench.nodes.insert(node, BTreeMap::new());
     bench.settle();
     assert_eq!(bench.manager.state().nodes[&node].standing, Standing::Member);
+}
+
+#[test]
+fn a_node_that_says_farewell_is_out_of_its_chains_before_it_is_missed() {
+    for version in [OLDEST, NEWEST] {
+        let nodes: Vec<NewNode> = (1..=4).map(|name| NewNode { name, domain: None, virtual_ids: 1 }).collect();
+        let mut bench = Bench::new(3, &nodes);
+        bench.manager.everybody_speaks(version);
+        // No new leader waits for leases that it has not granted.
+        bench.now_us += 5_000_000;
+        bench.settle();
+        let (node, member) = (NodeId(2), bench.member(NodeId(2)));
+        let chains =
+            |bench: &Bench| bench.ranges().values().filter(|(_, range)| nodes_of(range).contains(&node)).count();
+        assert!(chains(&bench) > 0);
+        bench.nodes.remove(&node);
+        bench.hear(Message::Farewell { cluster: CLUSTER, member });
+        let since_us = bench.now_us;
+        while bench.now_us < since_us + 500_000 {
+            bench.now_us += 50_000;
+            bench.nodes.keys().copied().collect::<Vec<_>>().into_iter().for_each(|node| bench.beat(node, Vec::new()));
+            let effects = tick(&mut bench);
+            bench.work(effects);
+        }
+        if version < FAREWELLS {
+            assert!(chains(&bench) > 0, "managers that do not know the command miss it like any other");
+            assert_eq!(bench.member(node), member);
+            continue;
+        }
+        assert_eq!(chains(&bench), 0);
+        assert_ne!(bench.member(node), member, "the life is over, for every manager");
+        assert_eq!(
+            bench.manager.state().nodes[&node].standing,
+            Standing::Member,
+            "and its places are kept for the next"
+        );
+        // What its last life said comes late, and so does a hello of it.
+        bench.hear(Message::Farewell { cluster: CLUSTER, member });
+        bench.start(&nodes[1]);
+        bench.settle();
+        assert!(chains(&bench) > 0, "it is back");
+    }
 }

@@ -5,9 +5,10 @@
 
 use super::kept::{KeptEntry, KeptId, KeptMeta, KeptVote};
 use super::types::{Entry, LogId, SnapshotMeta, StorageError, Types, Vote};
+use crate::decided::Decision;
 use crate::sealed;
 use openraft::storage::{LogFlushed, RaftLogStorage};
-use openraft::{LogState, OptionalSend, RaftLogReader};
+use openraft::{EntryPayload, LogState, OptionalSend, RaftLogReader};
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -237,7 +238,7 @@ fn put_fact<T: Serialize>(
 
 fn put_entries(entries: Vec<Entry>) -> impl FnOnce(&WriteTransaction) -> Result<(), KeepError> {
     let sealed: Vec<(u64, Vec<u8>)> =
-        entries.into_iter().map(|entry| (entry.log_id.index, sealed::seal(&KeptEntry::from(entry)))).collect();
+        entries.into_iter().map(|entry| (entry.log_id.index, seal_entry(entry))).collect();
     move |begun| {
         let mut table = begun.open_table(ENTRIES)?;
         for (index, bytes) in sealed {
@@ -318,4 +319,13 @@ impl RaftLogStorage<Types> for LogStore {
         self.write(Durability::Immediate, cut).await;
         Ok(())
     }
+}
+
+/// An older release has to say that it does not know a decision, not that the entry is damaged.
+fn seal_entry(entry: Entry) -> Vec<u8> {
+    let is_versioned = match &entry.payload {
+        EntryPayload::Normal(proposal) => proposal.decisions.iter().any(|one| matches!(one, Decision::Version(_))),
+        EntryPayload::Blank | EntryPayload::Membership(_) => false,
+    };
+    sealed::seal_as(if is_versioned { sealed::VERSIONED } else { sealed::OLDEST }, &KeptEntry::from(entry))
 }

@@ -6,6 +6,7 @@ use super::log::{KeepError, KeptSnapshot, LogStore, give_up};
 use super::types::{Entry, LogId, Outcome, SnapshotMeta, StorageError, StoredMembership, Types};
 use crate::decided::{Decided, Decision};
 use crate::sealed;
+use fawn_kv::version::OLDEST;
 use openraft::storage::{RaftStateMachine, Snapshot};
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, StorageIOError};
 use std::io::Cursor;
@@ -43,7 +44,8 @@ pub enum SnapshotError {
 
 /// The bytes of a snapshot.
 pub fn encode(decided: &Decided) -> Vec<u8> {
-    sealed::seal(&decided.encode())
+    let is_plain = decided.facts.version == OLDEST;
+    sealed::seal_as(if is_plain { sealed::OLDEST } else { sealed::VERSIONED }, &decided.encode())
 }
 
 /// What a snapshot is of.

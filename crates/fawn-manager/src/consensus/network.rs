@@ -43,18 +43,30 @@ struct Call {
 /// The links to all others, by member and address.
 type Lines = Arc<Mutex<BTreeMap<(u64, String), mpsc::Sender<Call>>>>;
 
-/// When each of the others has answered last.
+/// When each of the others has answered last, and what it speaks.
 #[derive(Clone, Debug, Default)]
-pub struct Heard(Arc<Mutex<BTreeMap<u64, Instant>>>);
+pub struct Heard {
+    at: Arc<Mutex<BTreeMap<u64, Instant>>>,
+    versions: Arc<Mutex<BTreeMap<u64, u8>>>,
+}
 
 impl Heard {
     fn note(&self, member: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(member, Instant::now());
+        self.at.lock().unwrap_or_else(PoisonError::into_inner).insert(member, Instant::now());
+    }
+
+    fn greeted(&self, member: u64, version: u8) {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner).insert(member, version);
+    }
+
+    /// The newest version that a member speaks as this one does, as of when it was called last.
+    pub fn version_of(&self, member: u64) -> Option<u8> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner).get(&member).copied()
     }
 
     /// Whether a member has answered within this time.
     pub fn is_within(&self, member: u64, time: Duration) -> bool {
-        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = self.at.lock().unwrap_or_else(PoisonError::into_inner);
         heard.get(&member).is_some_and(|at| at.elapsed() < time)
     }
 }
@@ -87,7 +99,8 @@ impl RaftNetworkFactory<Types> for Network {
         lines.retain(|_, line| !line.is_closed());
         let line = lines.entry((target, node.addr.clone())).or_insert_with(|| {
             let (line, calls) = mpsc::channel(MOST_CALLS);
-            tokio::spawn(keep_line(self.dialler.clone(), ManagerId(target), node.addr.clone(), calls));
+            let heard = self.heard.clone();
+            tokio::spawn(keep_line(self.dialler.clone(), ManagerId(target), node.addr.clone(), calls, heard));
             line
         });
         Client { target, line: line.clone(), heard: self.heard.clone() }
@@ -95,10 +108,17 @@ impl RaftNetworkFactory<Types> for Network {
 }
 
 /// Has a link while there is somebody who may call.
-async fn keep_line(dialler: Arc<Dialler>, target: ManagerId, address: String, mut calls: mpsc::Receiver<Call>) {
+async fn keep_line(
+    dialler: Arc<Dialler>,
+    target: ManagerId,
+    address: String,
+    mut calls: mpsc::Receiver<Call>,
+    heard: Heard,
+) {
     while let Some(first) = calls.recv().await {
         let ended = async {
             let link = dialler.dial(&address, Some(Party::Manager(target))).await?;
+            heard.greeted(target.0, link.greeted.version);
             converse(link, first, &mut calls).await
         };
         if let Err(error) = ended.await {

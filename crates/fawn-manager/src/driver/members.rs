@@ -62,8 +62,9 @@ impl Driver {
     /// Takes another manager into the group, in place of one that had its address.
     pub(super) fn add_manager(&self, link: LinkId, number: u64, address: String) {
         let (group, dialler, tasks) = (self.group.clone(), self.dialler.clone(), self.tasks.clone());
+        let version = self.facts.version;
         tokio::spawn(async move {
-            let answer = match add(&group, &dialler, &address).await {
+            let answer = match add(&group, &dialler, &address, version).await {
                 Ok(()) => Answer::Done,
                 Err(why) => Answer::Refused(why),
             };
@@ -98,9 +99,14 @@ fn members(group: &Group) -> (BTreeSet<u64>, Vec<(u64, String)>) {
     (membership.voter_ids().collect(), nodes)
 }
 
-async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str) -> Result<(), String> {
+async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) -> Result<(), String> {
     let link = dialler.dial(address, None).await;
     let greeted = link.map_err(|error| format!("no manager answers at {address}: {error}"))?.greeted;
+    if greeted.version < least {
+        return Err(format!(
+            "everybody in this cluster speaks version {least}, and the manager at {address} does not: upgrade it"
+        ));
+    }
     let Party::Manager(ManagerId(id)) = greeted.from else {
         return Err(format!("at {address} is {}, and no manager", greeted.from));
     };

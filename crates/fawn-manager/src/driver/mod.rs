@@ -7,6 +7,7 @@
 //! * [`propose`]: what waits to be decided, and questions whether this member leads still.
 //! * [`peers`]: what is said over links. [`enrol`]: processes that want to be members. [`operate`]: operators' questions.
 //!   [`members`]: who is in the group of managers. [`report`]: what the admin port tells.
+//!   [`versions`]: what everybody speaks.
 //!
 //! **Leading.** The manager is told that it leads once this member has heard a majority after it was elected, and has
 //! applied all that was decided before; that it does not as soon as consensus says so. What it proposes is bound to the term
@@ -19,6 +20,7 @@ mod operate;
 mod peers;
 mod propose;
 pub mod report;
+mod versions;
 
 use crate::clock::now_us;
 use crate::consensus::network::Heard;
@@ -33,6 +35,7 @@ use fawn_kv::link::{Control, ManagerId, SeatId};
 use fawn_kv::manager::{Command, Effects, Manager, Settings};
 use fawn_kv::message::Message;
 use fawn_kv::status::SeatFigures;
+use fawn_kv::version::OLDEST;
 use openraft::{ServerState, StoredMembership};
 use propose::{Proposals, Questions};
 use report::Report;
@@ -211,6 +214,9 @@ impl Driver {
                     .state
                     .zip(self.facts.begun)
                     .map(|(state, begun)| Manager::restored(self.timing, state, begun.cluster));
+                if self.facts.version > OLDEST {
+                    self.version_changed();
+                }
                 self.roster_changed();
                 self.cluster_known();
             }
@@ -225,6 +231,7 @@ impl Driver {
                 tracing::info!("the cluster begins: {}", begun.cluster);
                 let mut manager = begun.manager(self.timing);
                 manager.committed(now_us(), &begun.found(), &mut Effects::default());
+                manager.everybody_speaks(self.facts.version);
                 self.manager = Some(manager);
                 self.cluster_known();
                 if self.leads() {
@@ -246,13 +253,16 @@ impl Driver {
                 if let Some((manager, begun)) = self.manager.take().zip(self.facts.begun) {
                     let mut state = manager.state().clone();
                     state.recovered(*lost, *waits);
-                    self.manager = Some(Manager::restored(self.timing, state, begun.cluster));
+                    let mut manager = Manager::restored(self.timing, state, begun.cluster);
+                    manager.everybody_speaks(self.facts.version);
+                    self.manager = Some(manager);
                     if self.leads() {
                         self.with_manager(|manager, now_us, _| manager.lead(now_us, true));
                     }
                 }
             }
-            Decision::Begin(_) | Decision::Secret(_) | Decision::Roster(_) => {}
+            Decision::Version(_) if did => self.version_changed(),
+            Decision::Begin(_) | Decision::Secret(_) | Decision::Roster(_) | Decision::Version(_) => {}
         }
         if self.facts.roster.number != before {
             self.roster_changed();
@@ -340,7 +350,7 @@ impl Driver {
             Event::Wrote { term } if self.led == Some(term) => self.proposals.written(),
             Event::Checked { .. } | Event::Wrote { .. } => {}
             Event::Enrolled { link, name } => self.enrolled(link, &name),
-            Event::NotEnrolled { link, why } => self.not_enrolled(link, why),
+            Event::NotEnrolled { link, why } => self.not_enrolled(link, &why),
             Event::Say { link, control } => self.table.say(link, &control),
         }
     }
@@ -381,6 +391,7 @@ impl Driver {
         if self.leads() {
             self.with_manager(Manager::tick);
             self.align_roster();
+            self.look_at_versions();
             self.finish_change(now_us());
         }
     }

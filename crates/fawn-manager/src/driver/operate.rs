@@ -201,6 +201,7 @@ impl Driver {
             ranges: ranges.collect(),
             wedges: wedges.collect(),
             is_settled: manager.is_settled(),
+            version: None,
         }
     }
 

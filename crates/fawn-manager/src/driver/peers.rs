@@ -6,21 +6,27 @@ use crate::clock::now_us;
 use crate::links::listen::LinkEvent;
 use crate::links::table::{LinkId, Peer, may_be};
 use fawn_kv::link::{Control, Greeted, Greeting, Party};
-use fawn_kv::message::VERSION;
 use fawn_tls::Identity;
+
+/// Whether a party takes no part in what is decided: it may be older than the cluster.
+pub(super) fn is_outside(party: Party) -> bool {
+    matches!(party, Party::Operator | Party::Client(_))
+}
 
 impl Driver {
     /// Something has come over a link.
     pub(super) fn link(&mut self, event: LinkEvent) {
         match event {
-            LinkEvent::Called { link, greeting, identity, outbox, answer } => {
+            LinkEvent::Called { link, greeting, version, identity, outbox, answer } => {
                 let admitted = self.admit(&greeting, identity.as_ref());
                 if let Ok(you) = admitted {
                     let cluster = self.facts.begun.map(|begun| begun.cluster);
                     let from = Party::Manager(self.me.id);
-                    outbox.say(&Control::Greeted(Greeted { version: VERSION, cluster, from, you }));
+                    outbox.say(&Control::Greeted(Greeted { version, cluster, from, you }));
                     outbox.say(&self.leads_control());
-                    self.table.add(link, Peer { party: you, outbox, identity, hears_roster: false });
+                    let peer = Peer { party: you, version, outbox, identity, hears_roster: false };
+                    peer.tell_version(self.facts.version);
+                    self.table.add(link, peer);
                 }
                 // Whoever has called may have gone already: then it is closed at once.
                 let _ = answer.send(admitted);
@@ -36,6 +42,13 @@ impl Driver {
         let from = greeting.from;
         if let Some(to) = greeting.to.filter(|to| *to != Party::Manager(self.me.id)) {
             return Err(format!("{to} is called, and this is manager {}: look at its address", self.me.id.0));
+        }
+        let least = self.facts.version;
+        if greeting.highest < least && !is_outside(from) {
+            return Err(format!(
+                "everybody in this cluster speaks version {least}, and {from} speaks no version above {}: upgrade it",
+                greeting.highest
+            ));
         }
         let ours = self.facts.begun.map(|begun| begun.cluster);
         if let (Some(ours), Some(theirs)) = (ours, greeting.cluster)

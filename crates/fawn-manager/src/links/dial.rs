@@ -7,7 +7,7 @@ use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::put_control;
 use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Party};
-use fawn_kv::message::VERSION;
+use fawn_kv::version::Spoken;
 use std::io;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -58,7 +58,8 @@ impl Dialler {
             None => plain(stream).stream,
         };
         let cluster = *self.cluster.borrow();
-        let (magic, lowest, highest, lane) = (MAGIC, VERSION, VERSION, Lane::Chain);
+        let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
+        let (magic, lane) = (MAGIC, Lane::Chain);
         let greeting = Greeting { magic, lowest, highest, cluster, from: self.from, to, lane };
         let mut frame = Vec::new();
         put_control(&mut frame, &Control::Greeting(greeting));

@@ -7,7 +7,8 @@ use fawn_kv::ids::Address;
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::MOST_BYTES;
 use fawn_kv::link::{Control, Frame, Frames, Greeting, Party};
-use fawn_kv::message::{Message, VERSION};
+use fawn_kv::message::Message;
+use fawn_kv::version::Spoken;
 use fawn_tls::Identity;
 use std::io;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub enum LinkEvent {
         link: LinkId,
         /// What was said.
         greeting: Greeting,
+        /// The newest version that both sides speak.
+        version: u8,
         /// What the certificate says.
         identity: Option<Identity>,
         /// What is to be sent.
@@ -193,15 +196,16 @@ impl Listener {
         if greeting.magic != MAGIC {
             return Err("the greeting is none of FAWN's".to_owned());
         }
-        if !(greeting.lowest..=greeting.highest).contains(&VERSION) {
+        let Some(version) = Spoken::OWN.common(greeting.spoken()) else {
+            let Spoken { oldest, newest } = Spoken::OWN;
             return Err(format!(
-                "this manager speaks version {VERSION}, and {} speaks {} to {}: run releases that have one in common",
+                "this manager speaks versions {oldest} to {newest}, and {} speaks {} to {}: run releases that have one in common",
                 greeting.from, greeting.lowest, greeting.highest
             ));
-        }
+        };
         let (answer, answered) = oneshot::channel();
         let outbox = outbox.clone();
-        let called = LinkEvent::Called { link, greeting, identity, outbox, answer };
+        let called = LinkEvent::Called { link, greeting, version, identity, outbox, answer };
         let stops = || "this manager stops".to_owned();
         self.events.send(called).await.map_err(|_| stops())?;
         answered.await.map_err(|_| stops())?

@@ -77,6 +77,8 @@ impl Outbox {
 pub struct Peer {
     /// Who it is.
     pub party: Party,
+    /// The newest version that both sides speak.
+    pub version: u8,
     /// What waits for it.
     pub outbox: Outbox,
     /// Who its certificate says that it is; `None`: nobody has to show one.
@@ -148,13 +150,19 @@ impl Table {
         self.seats.contains_key(&seat)
     }
 
+    /// The newest version that a seat speaks as this side does, if it is connected.
+    pub fn version_of(&self, seat: SeatId) -> Option<u8> {
+        self.seats.get(&seat).and_then(|link| self.peers.get(link)).map(|peer| peer.version)
+    }
+
     /// Sends a message, if there is a link to whom it is for.
     pub fn send(&self, to: Address, message: &Message) {
         let link = match to {
             Address::Client(client) => self.clients.get(&client),
             _ => SeatId::of(to).and_then(|seat| self.seats.get(&seat)),
         };
-        if let Some(peer) = link.and_then(|link| self.peers.get(link)) {
+        let peer = link.and_then(|link| self.peers.get(link));
+        if let Some(peer) = peer.filter(|peer| message.since() <= peer.version) {
             peer.outbox.send(to, message);
         }
     }
@@ -184,10 +192,11 @@ pub fn may_be(identity: Option<&Identity>, party: Party, roster: &Roster) -> boo
 mod tests {
     use super::*;
     use fawn_kv::ids::NodeId;
+    use fawn_kv::version::NEWEST;
 
     fn peer(party: Party) -> (Peer, Outbox) {
         let outbox = Outbox::default();
-        (Peer { party, outbox: outbox.clone(), identity: None, hears_roster: false }, outbox)
+        (Peer { party, version: NEWEST, outbox: outbox.clone(), identity: None, hears_roster: false }, outbox)
     }
 
     #[test]

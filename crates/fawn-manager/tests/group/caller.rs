@@ -5,7 +5,7 @@ use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::{put_control, put_message};
 use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Party, SeatId};
-use fawn_kv::message::{Message, VERSION};
+use fawn_kv::message::{Message, NEWEST, OLDEST};
 use fawn_kv::roster::Enrolment;
 use fawn_kv::status::{Answer, Question, Status};
 use std::io::{ErrorKind, Read, Write};
@@ -41,7 +41,7 @@ pub struct Caller {
 
 pub fn greeting(from: Party) -> Greeting {
     let (magic, lane) = (MAGIC, Lane::Chain);
-    Greeting { magic, lowest: VERSION, highest: VERSION, cluster: None, from, to: None, lane }
+    Greeting { magic, lowest: OLDEST, highest: NEWEST, cluster: None, from, to: None, lane }
 }
 
 impl Caller {

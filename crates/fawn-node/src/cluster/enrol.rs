@@ -5,8 +5,8 @@ use fawn_kv::ids::ClusterId;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::{self, Enrolled};
 use fawn_kv::link::{Control, Frame, Frames, Greeting, Party, frame};
-use fawn_kv::message;
 use fawn_kv::roster::Enrolment;
+use fawn_kv::version::Spoken;
 use fawn_ring::Secret;
 use fawn_tls::{Reloading, Role, server_name_for};
 use rustls::{ClientConnection, StreamOwned};
@@ -114,7 +114,7 @@ fn ask(
     deadline: Instant,
 ) -> io::Result<Said> {
     let (from, magic) = (Party::Newcomer, control::MAGIC);
-    let (lowest, highest) = (message::VERSION, message::VERSION);
+    let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
     let mut out = Vec::new();
     let greeting = Greeting { magic, lowest, highest, cluster, from, to: None, lane: Lane::Client };
     frame::put_control(&mut out, &Control::Greeting(greeting));

@@ -3,6 +3,7 @@
 use crate::tls::Secure;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::{Control, Frame, FrameError, Frames, Party, frame};
+use fawn_kv::version::OLDEST;
 use fawn_tls::Identity;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
@@ -46,6 +47,8 @@ pub struct Link {
     pub party: Option<Party>,
     /// What goes over it, if it is one of two.
     pub lane: Lane,
+    /// The newest version that both sides speak, once they know each other.
+    pub version: u8,
     secure: Option<Box<Secure>>,
     frames: Frames,
     input: Vec<u8>,
@@ -74,6 +77,7 @@ impl Link {
             state,
             party,
             lane,
+            version: OLDEST,
             secure: None,
             frames: Frames::default(),
             input: Vec::new(),
@@ -104,9 +108,10 @@ impl Link {
         &self.socket
     }
 
-    /// Both know each other from here on. A client says nothing longer than `longest` bytes.
-    pub fn stands(&mut self, party: Party, longest: usize) {
+    /// Both know each other from here on, and what both speak. A client says nothing longer than `longest` bytes.
+    pub fn stands(&mut self, party: Party, version: u8, longest: usize) {
         self.state = State::Up;
+        self.version = version;
         self.party = Some(party);
         let is_client = matches!(party, Party::Client(_));
         self.frames = if is_client { Frames { most: longest } } else { Frames::trusted() };
@@ -254,7 +259,7 @@ mod tests {
     use super::*;
     use fawn_kv::ids::{Address, Asker, NodeId, RequestId};
     use fawn_kv::link::{Greeted, SeatId};
-    use fawn_kv::message::{Message, VERSION};
+    use fawn_kv::message::{Message, NEWEST};
     use std::io::Write as _;
     use std::os::unix::net::UnixStream;
 
@@ -272,7 +277,7 @@ mod tests {
         let mut link = Link::new(ours.into(), State::Calling, Some(party), Lane::Chain, 0);
         let mut bytes = Vec::new();
         let greeted =
-            Control::Greeted(Greeted { version: VERSION, cluster: None, from: party, you: Party::Seat(SeatId(1)) });
+            Control::Greeted(Greeted { version: NEWEST, cluster: None, from: party, you: Party::Seat(SeatId(1)) });
         frame::put_control(&mut bytes, &greeted);
         let [from, to] = [1, 2].map(|node| Address::Node(NodeId(node)));
         let asker = Asker { address: from, tag: 1 };
@@ -283,7 +288,7 @@ mod tests {
         let (frames, received) = receive(&mut link);
         assert_eq!(frames, [Frame::Control(greeted)]);
         assert!(matches!(received, Received::More), "the rest is asked for at once");
-        link.stands(party, 0);
+        link.stands(party, NEWEST, 0);
         assert_eq!(receive(&mut link).0, [Frame::Message { to, from, message: long }]);
     }
 }

@@ -16,8 +16,9 @@ use crate::tls::Secure;
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::{Control, Frame, Greeted, Greeting, ManagerId, Party, SeatId, control, frame};
-use fawn_kv::message::{self, Message};
+use fawn_kv::message::Message;
 use fawn_kv::roster::Roster;
+use fawn_kv::version::Spoken;
 use fawn_tls::{Reloading, Role, server_name_for};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
@@ -223,6 +224,9 @@ impl Links {
         };
         let Some(token) = token else { return };
         let Some(link) = self.all.get_mut(token) else { return };
+        if message.since() > link.version {
+            return;
+        }
         if link.waiting_bytes() >= MOST_WAITING_BYTES {
             if let Some(seat) = SeatId::of(to) {
                 self.traffic.entry(seat).or_default().dropped += 1;
@@ -322,8 +326,8 @@ impl Links {
     fn greet(&self, link: &mut Link) {
         link.say(&Control::Greeting(Greeting {
             magic: control::MAGIC,
-            lowest: message::VERSION,
-            highest: message::VERSION,
+            lowest: Spoken::OWN.oldest,
+            highest: Spoken::OWN.newest,
             cluster: Some(self.cluster),
             from: Party::Seat(self.me),
             to: link.party,
@@ -505,7 +509,8 @@ impl Links {
                 }
                 self.roster = roster;
             }
-            (Party::Manager(_), Control::Leads { .. } | Control::Roster(_)) | (_, Control::Alive) => {}
+            (Party::Manager(_), Control::Leads { .. } | Control::Roster(_) | Control::Speaks { .. })
+            | (_, Control::Alive) => {}
             (party, Control::AskRoster { known }) => {
                 if self.roster.number > known && matches!(party, Party::Client(_) | Party::Seat(_)) {
                     let roster = Control::Roster(self.roster.clone());
@@ -541,9 +546,10 @@ impl Links {
 
     /// Somebody has said who it is; whether the connection goes on.
     fn greeted(&mut self, token: Token, greeting: &Greeting) -> bool {
-        if let Err(why) = self.check(greeting) {
-            return self.refuse(token, why);
-        }
+        let version = match self.check(greeting) {
+            Ok(version) => version,
+            Err(why) => return self.refuse(token, why),
+        };
         let shown = self.all.at_token(token).is_some_and(|link| self.is_shown(link, greeting.from));
         if !shown {
             let why = format!("the certificate is not that of {}, as far as is known here", greeting.from);
@@ -572,12 +578,11 @@ impl Links {
             self.close_only(old);
         }
         self.strangers -= 1;
-        let version = message::VERSION;
         let greeted = Greeted { version, cluster: Some(self.cluster), from: Party::Seat(self.me), you };
         let longest = self.longest_frame;
         let Some(link) = self.all.get_mut(token) else { return false };
         link.lane = key.1;
-        link.stands(you, longest);
+        link.stands(you, version, longest);
         self.say(token, &Control::Greeted(greeted));
         true
     }
@@ -593,14 +598,16 @@ impl Links {
     /// Whoever was called has answered; whether the connection goes on.
     fn answered(&mut self, token: Token, greeted: &Greeted) -> bool {
         let Some(link) = self.all.get_mut(token) else { return false };
-        if greeted.version != message::VERSION || greeted.cluster.is_some_and(|cluster| cluster != self.cluster) {
+        let Spoken { oldest, newest } = Spoken::OWN;
+        let is_spoken = (oldest..=newest).contains(&greeted.version);
+        if !is_spoken || greeted.cluster.is_some_and(|cluster| cluster != self.cluster) {
             tracing::warn!("{} is of another cluster or version", greeted.from);
             return false;
         }
         if link.party.is_some_and(|party| party != greeted.from) {
             return false;
         }
-        link.stands(greeted.from, self.longest_frame);
+        link.stands(greeted.from, greeted.version, self.longest_frame);
         for target in self.targets.values_mut().filter(|target| target.link == Some(token)) {
             target.failures = 0;
         }

@@ -490,10 +490,18 @@ impl Backend for Seat {
         self.take_sample(now)
     }
 
-    fn stop(self) -> Result<(), String> {
-        match self.node {
-            Some(node) => node.into_store().close().map_err(|error| error.to_string()),
-            None => Ok(()),
+    fn stop(mut self) -> Result<(), String> {
+        // Nobody is answered any more. Whoever is told so need not wait until it has noticed.
+        let (me, mut out) = (self.id, Vec::new());
+        let store = self.node.take().map(|node| node.farewell(&mut out));
+        let of_node = out.len();
+        if let Some(front) = self.front.take() {
+            front.farewell(&mut out);
         }
+        for (at, (to, message)) in out.into_iter().enumerate() {
+            self.links.send(to, if at < of_node { me.node() } else { me.front() }, message, self.ticked_ms);
+        }
+        self.links.flush();
+        store.map_or(Ok(()), |store| store.close().map_err(|error| error.to_string()))
     }
 }

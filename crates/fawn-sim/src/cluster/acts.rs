@@ -284,7 +284,12 @@ impl World {
         let Some(node) = self.places[number].node.take() else { return };
         self.spares_members = false;
         self.places[number].inbox = inbox();
-        let (random, store) = (Random::new(dice), node.into_store());
+        let (random, mut said) = (Random::new(dice), Vec::new());
+        // One of eight is asked to stop, and says so. What it has written and not synced is in doubt all the same.
+        let store = if dice >> 61 == 7 && !wiped { node.farewell(&mut said) } else { node.into_store() };
+        for (to, message) in said {
+            self.send(Party::Node(number), to, &message);
+        }
         self.places[number].left = Some(if wiped {
             (NodeStore::new(random, self.plan.on_flash), BTreeMap::new())
         } else {

@@ -95,6 +95,14 @@ impl World {
     pub(super) fn crash_front(&mut self, number: usize, for_us: u64) {
         let Some(front) = self.fronts[number].front.take() else { return };
         self.summary.fronts.add(front.counts());
+        // One of eight is asked to stop, and says so.
+        if for_us % 8 == 7 {
+            let mut said = Vec::new();
+            front.farewell(&mut said);
+            for (to, message) in said {
+                self.send(Party::Front(number), to, &message);
+            }
+        }
         self.after(for_us, Event::FrontRestart(number));
     }
 

@@ -69,6 +69,8 @@ names! {
     Offer: "offer",
     Adopt: "adopt",
     Occupied: "occupied",
+    Farewell: "farewell",
+    FrontFarewell: "front-farewell",
 }
 
 /// The kind of messages that a word names: one of [`MESSAGES`], or [`ORDERS`].
@@ -170,6 +172,8 @@ pub fn line(message: &Message) -> String {
         | Message::FrontSuperseded { incarnation } => {
             format!("life {}", incarnation.0)
         }
+        Message::Farewell { member: who, .. } => member(*who),
+        Message::FrontFarewell { member } => format!("life {}", member.incarnation.0),
         Message::Heartbeat { member: who, silent, .. } => {
             let silent: Vec<String> = silent.iter().map(|node| format!(" no n{}", node.0)).collect();
             format!("{}{}", member(*who), silent.concat())

@@ -3,6 +3,7 @@
 use fawn_kv::chain::Timing;
 use fawn_kv::ids::ClusterId;
 use fawn_kv::manager::{Command, Manager, Settings, State};
+use fawn_kv::version::NEWEST;
 
 /// Managers over one agreed log, as a consensus library would run them.
 #[derive(Debug)]
@@ -27,7 +28,9 @@ impl Managers {
     pub fn new(count: usize, timing: Timing, settings: Settings, wedges: u32) -> Self {
         let begin = |number| {
             let manager = Manager::new(timing, settings, draw(number));
-            manager.expect("a plan's settings are checked").with_wedges(wedges)
+            let mut manager = manager.expect("a plan's settings are checked").with_wedges(wedges);
+            manager.everybody_speaks(NEWEST);
+            manager
         };
         Self {
             members: (0..count).map(begin).collect(),
@@ -45,6 +48,7 @@ impl Managers {
         let kept = self.members[number].state().encode();
         let state = State::decode(&kept).expect("what was encoded can be decoded");
         self.members[number] = Manager::restored(self.timing, state, draw(number));
+        self.members[number].everybody_speaks(NEWEST);
         if self.leader == Some(number) {
             self.leader = None;
         }

@@ -1,6 +1,6 @@
 //! What managers keep: a command of their log, and the state.
 
-use fawn_kv::manager::{Command, State, VERSION};
+use fawn_kv::manager::{Command, NEWEST, State, VERSION};
 
 use super::generate::generate;
 use super::messages::{most_bytes_there_and_back, pool, reads_back, set_version};
@@ -26,7 +26,8 @@ impl Target for Managers {
     }
 
     fn mend(&self, random: &mut Random, input: &mut Input) {
-        set_version(random, input, VERSION);
+        let version = if random.chance(7, 8) { VERSION } else { NEWEST };
+        set_version(random, input, version);
     }
 
     fn most_bytes(&self, input: &Input) -> u64 {

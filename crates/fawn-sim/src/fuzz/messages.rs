@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use fawn_kv::message::{Message, VERSION};
+use fawn_kv::message::{Message, NEWEST, OLDEST};
 use fawn_kv::operation::{Item, Operation, evaluate};
 
 use super::generate::generate;
@@ -31,11 +31,16 @@ pub(super) fn set_version(random: &mut Random, input: &mut Input, right: u8) {
     }
 }
 
+/// One of those that there are: nearly everything came with the oldest.
+fn a_version(random: &mut Random) -> u8 {
+    if random.chance(7, 8) { OLDEST } else { NEWEST }
+}
+
 /// The same of an input each part of which is a message.
 pub(super) fn set_versions(random: &mut Random, input: &mut Input) {
     for version in input.iter_mut().filter_map(|part| part.first_mut()) {
         if !random.chance(1, 16) {
-            *version = VERSION;
+            *version = a_version(random);
         }
     }
 }
@@ -77,7 +82,8 @@ impl Target for Messages {
     }
 
     fn mend(&self, random: &mut Random, input: &mut Input) {
-        set_version(random, input, VERSION);
+        let version = a_version(random);
+        set_version(random, input, version);
     }
 
     fn most_bytes(&self, input: &Input) -> u64 {

@@ -1,9 +1,12 @@
 //! The bytes of messages.
 
 use fawn_kv::entry::{Asked, Change, Entry, Shown, Version};
-use fawn_kv::ids::{Address, Asker, Epoch, FrontId, Incarnation, Position, RangeId, RequestId, Seq, WedgeEpoch};
-use fawn_kv::message::{Message, VERSION, WireError};
+use fawn_kv::ids::{
+    Address, Asker, Epoch, FrontId, FrontMember, Incarnation, Position, RangeId, RequestId, Seq, WedgeEpoch,
+};
+use fawn_kv::message::{Message, NEWEST, OLDEST, WireError};
 use fawn_kv::operation::Outcome;
+use fawn_kv::version::FAREWELLS;
 use fawn_ring::{Interval, Key};
 use fawn_sim::random::Random;
 use std::sync::Arc;
@@ -40,8 +43,25 @@ fn what_is_encoded_is_decoded_and_nothing_shorter_or_longer_is() {
 #[test]
 fn another_version_is_refused_by_name() {
     let mut bytes = feed().encode();
-    bytes[0] = VERSION + 1;
-    assert_eq!(Message::decode(&bytes), Err(WireError::Version(VERSION + 1)));
+    for version in [OLDEST - 1, NEWEST + 1] {
+        bytes[0] = version;
+        assert_eq!(Message::decode(&bytes), Err(WireError::Version(version)));
+    }
+}
+
+#[test]
+fn a_message_says_the_version_that_brought_it_and_no_other() {
+    let member = FrontMember { front: FrontId(1), incarnation: Incarnation(2) };
+    let farewell = Message::FrontFarewell { member };
+    for (message, version) in [(feed(), OLDEST), (farewell, FAREWELLS)] {
+        let mut bytes = message.encode();
+        assert_eq!(bytes[0], version);
+        assert_eq!(Message::decode(&bytes), Ok(message));
+        for other in (OLDEST..=NEWEST).filter(|other| *other != version) {
+            bytes[0] = other;
+            assert!(matches!(Message::decode(&bytes), Err(WireError::Malformed(_))), "as of {other}");
+        }
+    }
 }
 
 #[test]
@@ -64,7 +84,7 @@ fn bytes_that_make_no_sense_are_refused() {
         let mut bytes = if random.chance(1, 2) { whole.clone() } else { vec![0; random.below(60) as usize + 1] };
         if bytes.len() < 60 {
             random.fill(&mut bytes);
-            bytes[0] = VERSION;
+            bytes[0] = OLDEST;
         }
         for _ in 0..=random.below(4) {
             let at = random.below(bytes.len() as u64) as usize;

@@ -6,7 +6,7 @@ use std::path::Path;
 use fawn_kv::entry::{Asked, Change, Entry, Version};
 use fawn_kv::ids::{Address, Asker, Epoch, FrontId, Incarnation, Position, RangeId, RequestId, Seq};
 use fawn_kv::manager::Command;
-use fawn_kv::message::{Message, VERSION};
+use fawn_kv::message::{Message, NEWEST, OLDEST};
 use fawn_kv::operation::{Cas, Operation, Outcome};
 
 use crate::schema::Schema;
@@ -72,7 +72,8 @@ fn every_message_and_type_stands_in_the_document_with_its_number_and_its_fields_
         }
         assert_eq!(described.len(), variants.len(), "{name} has no other variants");
     }
-    assert!(document.contains(&format!("The version is {VERSION}.")), "the document is about version {VERSION}");
+    let versions = format!("Versions {OLDEST} to {NEWEST} are spoken.");
+    assert!(document.contains(&versions), "the document says: {versions}");
 }
 
 /// The message of the document's example.

@@ -279,6 +279,7 @@ fn json(status: &Status) -> Value {
     json!({
         "cluster": status.cluster.map(|cluster| cluster.to_string()),
         "settled": status.is_settled,
+        "version": status.version,
         "term": status.term,
         "settings": {
             "replicas": status.settings.replicas,

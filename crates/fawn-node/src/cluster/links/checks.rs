@@ -4,7 +4,7 @@ use super::super::clients::{Held, MOST_CLIENTS};
 use super::super::link::{Link, State};
 use super::{GREETING_MS, Links, Traffic};
 use fawn_kv::link::{Greeting, Party, SeatId, control};
-use fawn_kv::message;
+use fawn_kv::version::Spoken;
 use std::collections::BTreeMap;
 
 impl Links {
@@ -18,17 +18,17 @@ impl Links {
         }
     }
 
-    /// Whether somebody may call; `Err`: why not.
-    pub(super) fn check(&self, greeting: &Greeting) -> Result<(), String> {
+    /// What both sides speak if somebody may call; `Err`: why not.
+    pub(super) fn check(&self, greeting: &Greeting) -> Result<u8, String> {
         if greeting.magic != control::MAGIC {
             return Err("this is the cluster port of a FAWN node: memcached clients use its --listen address".into());
         }
-        if !(greeting.lowest..=greeting.highest).contains(&message::VERSION) {
-            let (own, from, to) = (message::VERSION, greeting.lowest, greeting.highest);
+        let Some(version) = Spoken::OWN.common(greeting.spoken()) else {
+            let (Spoken { oldest, newest }, from, to) = (Spoken::OWN, greeting.lowest, greeting.highest);
             return Err(format!(
-                "this side speaks version {own}, and you speak {from} to {to}: run releases that overlap"
+                "this side speaks versions {oldest} to {newest}, and you speak {from} to {to}: run releases that overlap"
             ));
-        }
+        };
         if greeting.cluster.is_some_and(|cluster| cluster != self.cluster) {
             return Err(format!("this is cluster {}, and you are of another", self.cluster));
         }
@@ -40,7 +40,7 @@ impl Links {
                 Err(format!("{MOST_CLIENTS} clients are connected: use fewer, or call another"))
             }
             Party::Seat(seat) if seat == self.me => Err("this is the seat itself".into()),
-            Party::Seat(_) | Party::Client(_) => Ok(()),
+            Party::Seat(_) | Party::Client(_) => Ok(version),
             Party::Manager(_) | Party::Newcomer | Party::Operator => Err("managers answer that, not nodes".into()),
         }
     }

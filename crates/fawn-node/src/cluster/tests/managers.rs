@@ -152,7 +152,7 @@ impl Driver {
             Control::Greeting(greeting) => {
                 assert_eq!(greeting.magic, control::MAGIC);
                 self.links.get_mut(&number).unwrap().party = Some(greeting.from);
-                let (version, from) = (message::VERSION, Party::Manager(ManagerId(1)));
+                let (version, from) = (message::NEWEST, Party::Manager(ManagerId(1)));
                 let greeted = Greeted { version, cluster: Some(CLUSTER), from, you: greeting.from };
                 self.say(number, &Control::Greeted(greeted));
                 self.say(number, &Control::Leads { term: 1, leader: Some(ManagerId(1)) });

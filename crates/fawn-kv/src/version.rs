@@ -1,0 +1,54 @@
+//! Versions of what is said in a cluster, so that its processes can be upgraded one by one
+//! ([decision 14](../../../docs/decisions/0014-versions.md)).
+//!
+//! A version is a number, and a release speaks several in a row. A newer one adds kinds of messages and of what managers
+//! decide, and changes none that there are.
+//!
+//! * Over a *link* both sides say what the newest allows that both speak.
+//! * What is not for one link alone, such as what managers decide, comes into use once the managers have decided that
+//!   everybody speaks the version that brought it: the *cluster's version*. It only grows, and from then on releases that do
+//!   not speak it are refused.
+
+/// The oldest version that this release speaks.
+pub const OLDEST: u8 = 3;
+
+/// The newest. Built with `previous-version`, this is the release before, as far as others can tell.
+pub const NEWEST: u8 = if cfg!(feature = "previous-version") { 3 } else { 4 };
+
+/// Since this version members that stop say so, and managers decide that a life is over.
+pub const FAREWELLS: u8 = 4;
+
+/// Versions that somebody speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spoken {
+    /// The oldest.
+    pub oldest: u8,
+    /// The newest.
+    pub newest: u8,
+}
+
+impl Spoken {
+    /// What this release speaks.
+    pub const OWN: Self = Self { oldest: OLDEST, newest: NEWEST };
+
+    /// The newest version that both speak, if there is one.
+    pub fn common(self, other: Self) -> Option<u8> {
+        let newest = self.newest.min(other.newest);
+        (newest >= self.oldest.max(other.oldest)).then_some(newest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_speak_the_newest_that_both_know() {
+        let spoken = |oldest, newest| Spoken { oldest, newest };
+        assert_eq!(spoken(3, 5).common(spoken(3, 4)), Some(4));
+        assert_eq!(spoken(3, 4).common(spoken(4, 9)), Some(4));
+        assert_eq!(spoken(3, 4).common(spoken(5, 9)), None, "the one has forgotten what the other has yet to learn");
+        assert_eq!(spoken(5, 9).common(spoken(3, 4)), None);
+        assert_eq!(Spoken::OWN.common(Spoken::OWN), Some(NEWEST));
+    }
+}
