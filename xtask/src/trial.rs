@@ -15,19 +15,21 @@ use crate::process::{become_cargo_run, cargo, root};
 pub fn run_task(arguments: &TrialArguments) -> anyhow::Result<()> {
     let release: &[&str] = if arguments.release { &["--release"] } else { &[] };
     let build = [&["build", "--quiet", "--package", "fawn"], release].concat();
-    cargo(&build, &[])?;
     let mut rest = arguments.rest.clone();
     if arguments.upgrade {
         rest.splice(0..0, [OsString::from("--from"), previous(&build, arguments.release)?.into_os_string()]);
     }
+    cargo(&build, &[])?;
     become_cargo_run(&[&["--package", "fawn-trial"], release].concat(), &rest)
 }
 
-/// Builds what is to others as the release before this one, in a directory of its own.
+/// Builds what is to others as the release before this one, and keeps it beside the command, which is built next: what both
+/// depend on is built once.
 fn previous(build: &[&str], is_release: bool) -> anyhow::Result<PathBuf> {
     let target = PathBuf::from(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| root().join("target").into()));
-    let target = root().join(target).join("previous");
-    let dir = target.to_str().context("the target directory's name is no text")?;
-    cargo(&[build, &["--features", "previous-version", "--target-dir", dir]].concat(), &[])?;
-    Ok(target.join(if is_release { "release" } else { "debug" }).join("fawn"))
+    let built = root().join(target).join(if is_release { "release" } else { "debug" });
+    cargo(&[build, &["--features", "previous-version"]].concat(), &[])?;
+    let previous = built.join("fawn-previous");
+    std::fs::copy(built.join("fawn"), &previous).with_context(|| format!("{} cannot be kept", previous.display()))?;
+    Ok(previous)
 }
