@@ -8,7 +8,8 @@
 //! * `foresee`: what would change if nodes left.
 //! * `adopt`: how the first ranges come to be what a plain directory holds.
 //! * `snapshot`: the bytes of both, as managers keep them.
-//! * [`Wedges`]: which front-end owns which wedge of the key space, and how it passes to another.
+//! * [`Wedges`]: which front-end owns which wedge of the key space, and how it passes to another; `near`: one that is near its
+//!   keys.
 
 mod adopt;
 mod drive;
@@ -16,6 +17,7 @@ mod farewell;
 mod foresee;
 mod lead;
 mod lease;
+mod near;
 mod plan;
 mod recovered;
 mod settings;

@@ -109,6 +109,8 @@ pub(super) struct Fronts {
     leases: BTreeMap<(WedgeId, FrontMember), u64>,
     /// When something was last proposed.
     proposed_us: Option<u64>,
+    /// Since when nothing was to be done.
+    pub(super) calm_since_us: Option<u64>,
 }
 
 impl Manager {
@@ -169,7 +171,7 @@ impl Manager {
     }
 
     /// The front-ends that live, with the number of wedges that each owns.
-    fn loads(&self, now_us: u64) -> BTreeMap<FrontMember, usize> {
+    pub(super) fn loads(&self, now_us: u64) -> BTreeMap<FrontMember, usize> {
         let heard = self.fronts.heard.values();
         let alive =
             heard.filter(|(member, at_us)| self.state.wedges.lives(*member) && now_us < at_us + self.timing.dead_us);
@@ -185,6 +187,7 @@ impl Manager {
         }
         let mut loads = self.loads(now_us);
         let (mut proposals, mut settled) = (Vec::new(), true);
+        let share = self.state.wedges.wedges().len().div_ceil(loads.len().max(1));
         for (id, wedge) in numbered(self.state.wedges.wedges()) {
             let Wedge { epoch, owner, released, .. } = *wedge;
             match owner {
@@ -197,16 +200,21 @@ impl Manager {
                 Some(owner) if !self.has_no_lease_on(id, owner, now_us) => settled = false,
                 _ => {
                     settled = false;
-                    let Some((owner, load)) = loads.iter_mut().min_by_key(|(member, load)| (**load, **member)) else {
-                        continue;
-                    };
-                    *load += 1;
-                    proposals.push(Command::WedgeGrant { wedge: id, epoch: epoch.next(), owner: *owner });
+                    let near = self.nearest(&wedge.keys, &loads).filter(|near| loads[near] < share);
+                    let least = || loads.iter().min_by_key(|(member, load)| (**load, **member));
+                    let Some(owner) = near.or_else(|| least().map(|(owner, _)| *owner)) else { continue };
+                    *loads.entry(owner).or_default() += 1;
+                    proposals.push(Command::WedgeGrant { wedge: id, epoch: epoch.next(), owner });
                 }
             }
         }
         if settled {
-            proposals = self.even_out(loads);
+            proposals = self.even_out(loads.clone());
+        }
+        if settled && proposals.is_empty() {
+            proposals = self.draw_near_when_calm(&loads, now_us);
+        } else {
+            self.fronts.calm_since_us = None;
         }
         if !proposals.is_empty() {
             self.fronts.proposed_us = Some(now_us);
@@ -214,10 +222,16 @@ impl Manager {
         }
     }
 
-    /// Takes wedges from those who own most, as long as somebody owns fewer by two or more; the others stay where they are.
+    /// Takes wedges from those who own most, as long as somebody owns fewer by two or more; the others stay where they are,
+    /// rather those that are near their keys.
     fn even_out(&self, mut loads: BTreeMap<FrontMember, usize>) -> Vec<Command> {
+        if loads.values().max().is_none_or(|most| loads.values().all(|load| most <= &(load + 1))) {
+            return Vec::new();
+        }
         let mut releases = Vec::new();
-        for (wedge, Wedge { epoch, owner, .. }) in numbered(self.state.wedges.wedges()).rev() {
+        let mut wedges: Vec<(WedgeId, &Wedge)> = numbered(self.state.wedges.wedges()).rev().collect();
+        wedges.sort_by_key(|(_, wedge)| wedge.owner.is_some() && wedge.owner == self.nearest(&wedge.keys, &loads));
+        for (wedge, Wedge { epoch, owner, .. }) in wedges {
             let Some((least, fewest)) = loads.iter().min_by_key(|(member, load)| (**load, **member)) else { break };
             let (least, fewest) = (*least, *fewest);
             let Some(load) = owner.and_then(|owner| loads.get_mut(&owner)).filter(|load| **load > fewest + 1) else {
@@ -247,7 +261,7 @@ pub(crate) fn wedge_at<'a>(wedges: &'a [Wedge], place: &Key) -> Option<(WedgeId,
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::chain::Timing;
     use crate::ids::{Attempt, ClusterId, Member, NodeId, Position, RangeId, Rules, Seq};
@@ -258,18 +272,19 @@ mod tests {
     const SECOND: u64 = 1_000_000;
 
     /// A leader whose proposals are agreed on at once, and who is confirmed at once.
-    struct Bench {
-        manager: Manager,
+    pub(in super::super) struct Bench {
+        pub(in super::super) manager: Manager,
+        pub(in super::super) now_us: u64,
         sent: Vec<(Address, Message)>,
         beats: u64,
     }
 
     impl Bench {
-        fn new(count: u32) -> Self {
+        pub(in super::super) fn new(count: u32) -> Self {
             let settings = Settings { replicas: 1, first_nodes: 1, rules: Rules::default(), leases: Leases::default() };
             let mut manager = Manager::new(Timing::default(), settings, ClusterId([1; 16])).unwrap().with_wedges(count);
             manager.lead(0, true);
-            Self { manager, sent: Vec::new(), beats: 0 }
+            Self { manager, now_us: 0, sent: Vec::new(), beats: 0 }
         }
 
         fn work(&mut self, now_us: u64, mut effects: Effects) {
@@ -293,7 +308,7 @@ mod tests {
             self.work(now_us, effects);
         }
 
-        fn start(&mut self, now_us: u64, front: u32, nonce: u64) {
+        pub(in super::super) fn start(&mut self, now_us: u64, front: u32, nonce: u64) {
             self.hear(now_us, Message::FrontHello { front: FrontId(front), nonce });
         }
 
@@ -302,8 +317,14 @@ mod tests {
             FrontMember { front: FrontId(front), incarnation }
         }
 
-        fn run(&mut self, from_us: u64, to_us: u64, alive: &[u32]) {
+        /// These commands are agreed on.
+        pub(in super::super) fn decide(&mut self, propose: Vec<Command>) {
+            self.work(self.now_us, Effects { propose, ..Effects::default() });
+        }
+
+        pub(in super::super) fn run(&mut self, from_us: u64, to_us: u64, alive: &[u32]) {
             for now_us in (from_us..to_us).step_by(100_000) {
+                self.now_us = now_us;
                 for front in alive {
                     self.beats += 1;
                     let message = Message::FrontHeartbeat { member: self.member(*front), nonce: self.beats };
@@ -315,7 +336,7 @@ mod tests {
             }
         }
 
-        fn owners(&self) -> Vec<Option<u32>> {
+        pub(in super::super) fn owners(&self) -> Vec<Option<u32>> {
             let wedges = self.manager.state().wedges.wedges();
             wedges.iter().map(|wedge| wedge.owner.map(|owner| owner.front.0)).collect()
         }

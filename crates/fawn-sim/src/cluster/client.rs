@@ -1,11 +1,12 @@
 //! Clients: each asks one thing at a time, tries again until it is answered or gives up, and remembers what it saw.
 //!
 //! In a cluster with front-ends a client asks one of them, and another one when it is not answered. Some clients keep a
-//! session, and try everything again until it is answered. The others do as memcached's do: what was sent and may change
-//! something is never sent again.
+//! session, and try everything again until it is answered; half of these leave that to what `fawn-client` runs on (`smart`). The
+//! others do as memcached's do: what was sent and may change something is never sent again.
 
 use std::collections::BTreeMap;
 
+use fawn_kv::client::Want;
 use fawn_kv::entry::{Kept, Shown};
 use fawn_kv::ids::{Address, Asker, Consistency, FrontId, RangeId, RequestId, WedgeEpoch};
 use fawn_kv::map::Map;
@@ -14,6 +15,7 @@ use fawn_kv::operation::{Arithmetic, Cas, Delete, MetaGet, Mode, Operation, Outc
 use fawn_ring::{Interval, Key};
 
 use super::script::Script;
+use super::smart::{Became, Smart};
 use super::store::SECRET;
 use crate::history::{KvOperation, KvOutcome};
 use crate::random::Random;
@@ -103,6 +105,8 @@ pub struct Client {
     /// Values that it has made up.
     values: u64,
     map: Map,
+    /// What asks of single keys in its place.
+    smart: Option<Smart>,
     /// What it waits for.
     pub asking: Option<Asking>,
     /// The last version that it saw of each key, for compare-and-swap.
@@ -122,16 +126,20 @@ pub enum Ended {
 }
 
 impl Client {
-    /// Client `number`, whose session nobody else has. Of a front-end that is `read_only` nothing but gets is asked.
-    pub fn new(number: u32, script: &Script, read_only: Option<u32>, mut random: Random) -> Self {
+    /// Client `number`, whose session nobody else has. Of a front-end that is `read_only` nothing but gets is asked. Ranges
+    /// remember sessions for `idle_s` seconds.
+    pub fn new(number: u32, script: &Script, (read_only, idle_s): (Option<u32>, u32), mut random: Random) -> Self {
         let (fronts, rules) = (script.plan.fronts, script.plan.rules);
         let front = random.below(u64::from(fronts.max(1))) as u32;
+        let (keeps_session, stays) = (fronts == 0 || random.chance(1, 2), read_only == Some(front));
+        // What is told of fixed scripts shows each try of a client's own.
+        let is_smart = fronts > 0 && keeps_session && !stays && number.is_multiple_of(2) && !script.plan.fixed;
         Self {
             number,
             session: 0,
-            keeps_session: fronts == 0 || random.chance(1, 2),
+            keeps_session,
             reads: random.chance(1, if fronts > 0 { 2 } else { 4 }),
-            stays: read_only == Some(front),
+            stays,
             // In a weak cluster nobody can tell by when all members have carried such a flush out.
             delays: rules.consistency == Consistency::Chain,
             patient: script.acts.is_empty(),
@@ -143,6 +151,7 @@ impl Client {
             next: 1,
             values: 0,
             map: Map::default(),
+            smart: is_smart.then(|| Smart::new(number, fronts, idle_s)),
             asking: None,
             seen: BTreeMap::new(),
             random,
@@ -158,6 +167,7 @@ impl Client {
 
     /// Begins an operation on a key of `keys`, or on all of a range. The checker is told of it.
     pub fn begin(&mut self, keys: u64, now_us: u64, unix: u32) -> &Asking {
+        self.tell_unix(unix);
         if self.session == 0 {
             self.begin_session(unix);
         }
@@ -263,6 +273,7 @@ impl Client {
 
     /// Begins this operation on a key.
     pub fn begin_with(&mut self, key: u64, operation: KvOperation, now_us: u64, unix: u32) -> &Asking {
+        self.tell_unix(unix);
         if self.session == 0 {
             self.begin_session(unix);
         }
@@ -287,7 +298,13 @@ impl Client {
         let asking = self.asking.as_ref()?;
         let (once, tried) = (self.asks_once(asking), asking.tried_us > 0);
         if now_us >= asking.began_us + if once { GIVE_UP_ONCE_US } else { asking.give_up_us } {
+            if let Some(smart) = &mut self.smart {
+                smart.give_up();
+            }
             return self.asking.take().map(Ended::GivenUp);
+        }
+        if self.smart.is_some() && matches!(asking.about, About::Key(_)) {
+            return self.tick_smart(now_us, out);
         }
         if tried && (once || now_us < asking.tried_us + TRY_US) {
             return None;
@@ -303,6 +320,38 @@ impl Client {
             out.push(self.ask_view());
         }
         self.ask_chain(now_us, out)
+    }
+
+    fn tell_unix(&mut self, unix: u32) {
+        if let Some(smart) = &mut self.smart {
+            smart.tell_unix(unix);
+        }
+    }
+
+    /// Has it asked, or asked once more where nothing was done.
+    fn tick_smart(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) -> Option<Ended> {
+        let (asking, smart) = (self.asking.as_mut()?, self.smart.as_mut()?);
+        if !smart.is_asking() {
+            let About::Key(key) = asking.about else { unreachable!("single keys alone are asked of so") };
+            let want = encode(asking).map_or(Want::Get, Want::Write);
+            asking.tried_us = now_us.max(1);
+            smart.ask(now_us, name(key), want, out);
+            return None;
+        }
+        let lost = self.random.chance(1, 500).then(|| FrontId(self.random.below(self.fronts) as u32));
+        let became = smart.tick(now_us, lost, out)?;
+        self.became(became, 0)
+    }
+
+    fn became(&mut self, became: Became, unix: u32) -> Option<Ended> {
+        match became {
+            Became::Nothing => None,
+            Became::Unknown => self.asking.take().map(Ended::GivenUp),
+            Became::Answered(answer) => {
+                let asking = self.asking.take()?;
+                self.replied(asking, 0, answer, unix)
+            }
+        }
     }
 
     /// Its next operation is the first of a session.
@@ -388,6 +437,13 @@ impl Client {
 
     /// A message has come.
     pub fn receive(&mut self, message: Message, unix: u32) -> Option<Ended> {
+        if let Some(smart) = &mut self.smart {
+            smart.tell_unix(unix);
+            if smart.is_asking() || matches!(message, Message::View { .. }) {
+                let became = smart.receive(message)?;
+                return self.became(became, unix);
+            }
+        }
         match message {
             Message::View { since, number, chains, .. } => {
                 self.map.learn_changes((since, number), chains);

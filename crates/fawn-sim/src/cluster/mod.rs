@@ -44,6 +44,7 @@ mod scale;
 mod script;
 mod settings;
 pub mod shrink;
+mod smart;
 mod store;
 mod telling;
 mod weak;

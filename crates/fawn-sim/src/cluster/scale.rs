@@ -22,6 +22,8 @@ use super::world::{BEGIN_UNIX, Party, World};
 const LOOK_US: u64 = 100_000;
 /// What is not at rest after this never will be.
 const LIMIT_US: u64 = 300_000_000;
+/// By then wedges have come as near their keys as they may: that is not to count with the next change.
+const NEAR_US: u64 = 60_000_000;
 /// Keys that are loaded in a millisecond.
 const LOADED_AT_ONCE: u64 = 16;
 /// Front-ends, through which all clients ask.
@@ -287,6 +289,7 @@ impl Cluster {
                 return Err(format!("it never falls quiet: {}", self.world.why_not_quiet()));
             }
         }
+        self.run_until(self.world.now_us + NEAR_US)?;
         self.world.healing = false;
         Ok(work)
     }

@@ -157,7 +157,8 @@ impl World {
             .collect();
         let fronts = (0..plan.fronts).map(|number| FrontPlace::new(number, &mut random)).collect();
         let read_only = (plan.fronts > 1 && random.chance(1, 3)).then_some(0);
-        let clients = (0..plan.clients).map(|number| Client::new(number, script, read_only, random.fork()));
+        let idle_s = timing.session_idle_s;
+        let clients = (0..plan.clients).map(|number| Client::new(number, script, (read_only, idle_s), random.fork()));
         let clients = clients.collect();
         let checkers = (0..plan.keys).map(|_| Some(Checker::new())).collect();
         let mut world = Self {
@@ -600,7 +601,9 @@ impl World {
             Message::Ask { id, .. }
             | Message::Request { id, .. }
             | Message::AskFlush { id, .. }
-            | Message::Flush { id, .. } => super::fronts::is_own_session(id.session),
+            | Message::Flush { id, .. } => {
+                super::fronts::is_own_session(id.session) || super::smart::is_smart_session(id.session)
+            }
             _ => false,
         };
         for to in receivers {

@@ -1,0 +1,117 @@
+//! Clients that know who owns what: what `fawn-client` runs on (`fawn_kv::client`) asks for them, in the place of the simulated
+//! client's own tries.
+//!
+//! What it says was refused is asked for once more, as another request: if anything had been done all the same, it would be done
+//! twice, and the checkers would see it.
+
+use super::fronts::is_own_session;
+use super::store::SECRET;
+use fawn_kv::chain::Now;
+use fawn_kv::client::{Client, Ended, Limits, Want};
+use fawn_kv::ids::{Address, FrontId};
+use fawn_kv::message::{Answer, Message};
+
+/// Of the names of their sessions, and of no others but front-ends' own, the lower half has this bit.
+const SESSIONS: u64 = 1 << 30;
+
+/// A request is given up after this, and perhaps asked for once more.
+const DEADLINE_US: u64 = 6_000_000;
+
+/// Whether a session is of such a client: it asks over connections, which lose, but do not double.
+pub(super) fn is_smart_session(session: u64) -> bool {
+    session & SESSIONS != 0 && !is_own_session(session)
+}
+
+/// What became of what was asked.
+#[derive(Debug)]
+pub(super) enum Became {
+    /// It is answered.
+    Answered(Answer),
+    /// Nothing was done.
+    Nothing,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// One client's machine.
+#[derive(Debug)]
+pub(super) struct Smart {
+    machine: Client,
+    /// What it waits for.
+    ticket: Option<u64>,
+    /// As of when it was last told the time.
+    now: Now,
+    /// What it has to say with the next tick.
+    held: Vec<(Address, Message)>,
+}
+
+impl Smart {
+    /// That of client `number`, in a cluster with so many front-ends, whose ranges remember sessions for so long.
+    pub(super) fn new(number: u32, fronts: u32, session_idle_s: u32) -> Self {
+        let low = SESSIONS as u32 | number << 8;
+        let mut machine =
+            Client::new(Address::Client(number), low, Limits { session_idle_s, ..Limits::default() }, SECRET);
+        machine.set_fronts((0..fronts).map(FrontId));
+        Self { machine, ticket: None, now: Now { us: 0, unix: 0 }, held: Vec::new() }
+    }
+
+    /// Whether it waits for anything.
+    pub(super) fn is_asking(&self) -> bool {
+        self.ticket.is_some()
+    }
+
+    /// What the clock of the day says.
+    pub(super) fn tell_unix(&mut self, unix: u32) {
+        self.now.unix = unix;
+    }
+
+    /// Asks for something.
+    pub(super) fn ask(&mut self, now_us: u64, key: Vec<u8>, want: Want, out: &mut Vec<(Address, Message)>) {
+        self.now.us = now_us;
+        self.ticket = Some(self.machine.ask(self.now, key, want, now_us + DEADLINE_US, out));
+    }
+
+    /// Nobody waits for it any more.
+    pub(super) fn give_up(&mut self) {
+        self.ticket = None;
+    }
+
+    /// Time has passed; a front-end may seem to be gone.
+    pub(super) fn tick(
+        &mut self,
+        now_us: u64,
+        lost: Option<FrontId>,
+        out: &mut Vec<(Address, Message)>,
+    ) -> Option<Became> {
+        self.now.us = now_us;
+        out.append(&mut self.held);
+        if let Some(front) = lost {
+            self.machine.lost(front, self.now);
+        }
+        self.machine.tick(self.now, out);
+        self.became()
+    }
+
+    /// A message has come.
+    pub(super) fn receive(&mut self, message: Message) -> Option<Became> {
+        self.machine.receive(self.now, message, &mut self.held);
+        self.became()
+    }
+
+    fn became(&mut self) -> Option<Became> {
+        while let Some((ticket, ended)) = self.machine.next_ended() {
+            if self.ticket == Some(ticket) {
+                self.ticket = None;
+                return Some(match ended {
+                    Ended::Found(kept) => Became::Answered(Answer::Found(kept)),
+                    Ended::Done { outcome, position, shown } => {
+                        Became::Answered(Answer::Done { outcome, position, again: false, shown })
+                    }
+                    Ended::Refused(_) | Ended::Unreached => Became::Nothing,
+                    Ended::Unknown => Became::Unknown,
+                });
+            }
+        }
+        None
+    }
+}
