@@ -206,13 +206,13 @@ impl<S: RangeStore> Node<S> {
         }
     }
 
-    /// Ends this life, and says so: the node answers nothing from here on.
-    pub fn farewell(mut self, out: &mut Vec<(Address, Message)>) -> S {
+    /// Says that this life is over. From here on the node must answer nothing: all that is left to do is to take its
+    /// [store](Self::into_store).
+    pub fn farewell(&mut self, out: &mut Vec<(Address, Message)>) {
         if let Some((member, cluster)) = self.member().zip(self.store.cluster()) {
             out.push((Address::Manager, Message::Farewell { cluster, member }));
         }
-        self.incarnation = None;
-        self.store
+        (self.incarnation, self.lease) = (None, Lease::default());
     }
 
     /// Whether the store has failed: the node says nothing any more, as if it had crashed. Whoever runs it ends it.

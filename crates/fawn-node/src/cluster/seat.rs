@@ -493,7 +493,9 @@ impl Backend for Seat {
     fn stop(mut self) -> Result<(), String> {
         // Nobody is answered any more. Whoever is told so need not wait until it has noticed.
         let (me, mut out) = (self.id, Vec::new());
-        let store = self.node.take().map(|node| node.farewell(&mut out));
+        if let Some(node) = &mut self.node {
+            node.farewell(&mut out);
+        }
         let of_node = out.len();
         if let Some(front) = self.front.take() {
             front.farewell(&mut out);
@@ -502,6 +504,9 @@ impl Backend for Seat {
             self.links.send(to, if at < of_node { me.node() } else { me.front() }, message, self.ticked_ms);
         }
         self.links.flush();
-        store.map_or(Ok(()), |store| store.close().map_err(|error| error.to_string()))
+        match self.node {
+            Some(node) => node.into_store().close().map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
     }
 }

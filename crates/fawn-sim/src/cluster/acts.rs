@@ -147,7 +147,13 @@ impl World {
             self.summary.faults[kind] += 1;
         }
         match act {
-            Act::Crash { node, for_us, dice } => self.crash(*node, false, *for_us, *dice),
+            Act::Crash { node, for_us, dice } => {
+                // One of eight is asked to stop, and says so. What it has written and not synced is in doubt all the same.
+                if dice >> 61 == 7 {
+                    self.say_farewell(*node);
+                }
+                self.crash(*node, false, *for_us, *dice);
+            }
             Act::CrashAt { node, kind, for_us, dice } => self.places[*node].crash_at = Some((kind, *for_us, *dice)),
             Act::Lag { for_us } => self.lag_until_us = self.now_us + for_us,
             Act::PowerFailure { dice } => {
@@ -280,16 +286,21 @@ impl World {
         self.after(1000, Event::Propose { term, command: Box::new(command) });
     }
 
+    fn say_farewell(&mut self, number: usize) {
+        let mut said = Vec::new();
+        if let Some(node) = &mut self.places[number].node {
+            node.farewell(&mut said);
+        }
+        for (to, message) in said {
+            self.send(Party::Node(number), to, &message);
+        }
+    }
+
     pub(super) fn crash(&mut self, number: usize, wiped: bool, for_us: u64, dice: u64) {
         let Some(node) = self.places[number].node.take() else { return };
         self.spares_members = false;
         self.places[number].inbox = inbox();
-        let (random, mut said) = (Random::new(dice), Vec::new());
-        // One of eight is asked to stop, and says so. What it has written and not synced is in doubt all the same.
-        let store = if dice >> 61 == 7 && !wiped { node.farewell(&mut said) } else { node.into_store() };
-        for (to, message) in said {
-            self.send(Party::Node(number), to, &message);
-        }
+        let (random, store) = (Random::new(dice), node.into_store());
         self.places[number].left = Some(if wiped {
             (NodeStore::new(random, self.plan.on_flash), BTreeMap::new())
         } else {
