@@ -2,7 +2,10 @@
 
 use crate::ids::{Address, Asker, Position, RequestId, WedgeEpoch};
 use crate::operation::Outcome;
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+use std::sync::Arc;
 
 /// What a client asked, and what it is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,4 +164,30 @@ impl Kept {
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.key.len() + self.version.as_ref().map_or(0, |version| version.value.len())
     }
+}
+
+/// Most records for which room is made before they come.
+const ROOM: usize = 64;
+
+/// Decodes records so that they can be shared. (Serde's own way to do so is by way of a `Box`.)
+pub(crate) fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Arc<Entry>>, D::Error> {
+    struct Records;
+
+    impl<'de> Visitor<'de> for Records {
+        type Value = Vec<Arc<Entry>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("records")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut records: A) -> Result<Self::Value, A::Error> {
+            let mut shared = Vec::with_capacity(records.size_hint().unwrap_or(0).min(ROOM));
+            while let Some(record) = records.next_element()? {
+                shared.push(Arc::new(record));
+            }
+            Ok(shared)
+        }
+    }
+
+    deserializer.deserialize_seq(Records)
 }

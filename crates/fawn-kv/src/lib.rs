@@ -31,6 +31,7 @@ pub mod map;
 pub mod message;
 pub mod meta;
 pub mod node;
+mod numbered;
 pub mod operation;
 pub mod paths;
 pub mod planted;

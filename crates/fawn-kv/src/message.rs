@@ -181,6 +181,7 @@ pub enum Message {
         /// The receiver's life.
         to: Incarnation,
         /// Records in order, without gaps; perhaps none.
+        #[serde(deserialize_with = "crate::entry::shared")]
         entries: Vec<Arc<Entry>>,
         /// Every member up to the sender has synced the log up to here.
         mark: Seq,
@@ -637,6 +638,7 @@ pub struct Records {
     /// The end of what both have in common: whatever the learner has after it goes.
     pub common: Position,
     /// What follows.
+    #[serde(deserialize_with = "crate::entry::shared")]
     pub entries: Vec<Arc<Entry>>,
     /// The end of the sender's log, or of what is committed when the learner only follows.
     pub last: Position,

@@ -27,6 +27,7 @@ mod tests;
 
 pub use evaluate::evaluate;
 
+use crate::versioned::append;
 use serde::{Deserialize, Serialize};
 
 /// What a client asks of one key. Expiries are absolute Unix seconds, 0 for never; one at or before now deletes.
@@ -62,8 +63,9 @@ impl Operation<'_> {
     /// The operation's bytes, as messages carry them.
     pub fn encode(&self) -> Vec<u8> {
         let value = if let Self::Store(store) = self { store.value.len() } else { 0 };
-        let bytes = Vec::with_capacity(value + FIXED_BYTES);
-        postcard::to_extend(self, bytes).expect("what can be encoded at all can be into memory")
+        let mut bytes = Vec::with_capacity(value + FIXED_BYTES);
+        append(&mut bytes, self);
+        bytes
     }
 
     /// Whether the operation reads and (but for one case) appends nothing, so that a replica may evaluate it. The

@@ -2,6 +2,7 @@
 
 use crate::entry::{Asked, Change, Entry};
 use crate::ids::{Position, RequestId};
+use crate::numbered::Numbered;
 use crate::operation::Outcome;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
@@ -73,7 +74,7 @@ struct Session {
     /// Up to this number all are answered.
     answered: u64,
     /// Those above it that were carried out, each by itself: not only the highest.
-    done: BTreeMap<u64, (Position, Outcome)>,
+    done: Numbered<(Position, Outcome)>,
     /// Unix second of its last record.
     used: u32,
 }
@@ -96,9 +97,7 @@ impl Session {
 
     /// Forgets requests that are answered. Whoever asks says which are: any number may be.
     fn forget_answered(&mut self) {
-        while let Some(first) = self.done.first_entry().filter(|first| *first.key() <= self.answered) {
-            first.remove();
-        }
+        self.done.remove_up_to(self.answered);
     }
 }
 
@@ -150,7 +149,7 @@ impl Sessions {
             None if self.is_too_early(id.session, time, bounds) => Known::NoRoom,
             // What makes room is always taken.
             Some(Session { done, .. }) if is_full || done.len() >= bounds.unanswered => {
-                let makes_room = done.first_key_value().is_some_and(|(first, _)| *first <= answered);
+                let makes_room = done.first().is_some_and(|first| first <= answered);
                 if makes_room { Known::New } else { Known::TooMany }
             }
             _ => Known::New,
@@ -163,7 +162,7 @@ impl Sessions {
             let expired = self.is_before_horizon(id.session) && !planted(Bug::ExpiredExecutes);
             return if expired { Known::Expired } else { new(None) };
         };
-        match session.done.get(&id.number) {
+        match session.done.get(id.number) {
             Some((position, outcome)) => Known::Done(*position, *outcome),
             None if id.number <= session.answered => Known::Answered,
             None => new(Some(session)),
@@ -225,7 +224,7 @@ impl Sessions {
             }
         }
         if planted(Bug::OnlyTheHighest) {
-            session.done = session.done.split_off(&id.number);
+            session.done.remove_up_to(id.number.saturating_sub(1));
         }
         self.note(entry, id, outcome);
         if flushes {

@@ -1,5 +1,6 @@
 //! Bytes of what is sent or kept: a version, and then the value in postcard's encoding, up to the last byte.
 
+use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
@@ -20,7 +21,36 @@ pub(crate) fn encode(version: u8, value: &impl Serialize) -> Vec<u8> {
 /// The same, after what is in a buffer.
 pub(crate) fn encode_into(mut buffer: Vec<u8>, version: u8, value: &impl Serialize) -> Vec<u8> {
     buffer.push(version);
-    postcard::to_extend(value, buffer).expect("what can be encoded at all can be into memory")
+    append(&mut buffer, value);
+    buffer
+}
+
+/// Appends a value in postcard's encoding.
+pub(crate) fn append(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    postcard::serialize_with_flavor(value, Appended(out)).expect("what can be encoded at all can be into memory");
+}
+
+/// The end of some bytes. What postcard has for it appends one by one.
+struct Appended<'a>(&'a mut Vec<u8>);
+
+impl Flavor for Appended<'_> {
+    type Output = ();
+
+    #[inline]
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    #[inline]
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
 }
 
 /// The value that `bytes` are, of this very version. Memory is bounded by their number.

@@ -1,13 +1,29 @@
 //! Positions in the 160-bit key space and the keyed hash that makes them.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::hash::Hasher;
 
 use serde::{Deserialize, Serialize};
 
 /// A position in the 160-bit key space, as 20 big-endian bytes, so that byte order is ring order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Key(pub [u8; 20]);
+
+/// As their bytes are, eight of them at once.
+impl Ord for Key {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.prefix().cmp(&other.prefix()).then_with(|| self.0[8..].cmp(&other.0[8..]))
+    }
+}
+
+impl PartialOrd for Key {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Key {
     /// Bytes of a position.
@@ -132,6 +148,19 @@ mod tests {
         let mut keys: Vec<Key> = (0..1000u32).map(|n| secret.position(&n.to_le_bytes())).collect();
         keys.sort_unstable();
         assert!(keys.windows(2).all(|pair| pair[0].prefix() <= pair[1].prefix()));
+    }
+
+    #[test]
+    fn keys_are_ordered_as_their_bytes_are() {
+        let secret = Secret([7; 32]);
+        let mut keys = vec![Key::MIN, Key::MAX];
+        for n in 0..30_u32 {
+            let key = secret.position(&n.to_le_bytes());
+            keys.extend([Key::lowest_with_prefix(key.prefix()), key, Key::highest_with_prefix(key.prefix())]);
+        }
+        for (a, b) in keys.iter().flat_map(|a| keys.iter().map(move |b| (a, b))) {
+            assert_eq!(a.cmp(b), a.0.cmp(&b.0));
+        }
     }
 
     #[test]

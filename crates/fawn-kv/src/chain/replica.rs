@@ -272,7 +272,7 @@ pub struct Replica {
     /// The newest record of each key in the suffix, by where it lies.
     pub(super) newest: HashMap<Key, Seq, BuildHasherDefault<KeyHasher>>,
     /// The requests that the suffix answers, and the last record of each.
-    pub(super) asked: BTreeMap<RequestId, Seq>,
+    pub(super) asked: HashMap<RequestId, Seq, BuildHasherDefault<KeyHasher>>,
     /// Records that are not durable yet.
     unsynced: Unsynced,
     synced: Seq,
@@ -307,7 +307,7 @@ impl Replica {
             meta,
             suffix: Stretch::default(),
             newest: HashMap::default(),
-            asked: BTreeMap::new(),
+            asked: HashMap::default(),
             unsynced: Unsynced::default(),
             synced: Seq(0),
             tally: Tally::default(),

@@ -12,12 +12,15 @@ use std::sync::Arc;
 pub(super) struct Logged {
     pub(super) entry: Arc<Entry>,
     pub(super) lies: Key,
+    /// Of the record, so that it need not be looked at when it goes.
+    bytes: usize,
 }
 
 impl Logged {
     pub(super) fn new(entry: Arc<Entry>, secret: &Secret) -> Self {
         let lies = if entry.key.is_empty() { Key::MIN } else { secret.position(&entry.key) };
-        Self { entry, lies }
+        let bytes = entry.bytes();
+        Self { entry, lies, bytes }
     }
 }
 
@@ -43,19 +46,19 @@ impl Stretch {
     }
 
     pub(super) fn push_back(&mut self, entry: Logged) {
-        self.bytes += entry.bytes();
+        self.bytes += entry.bytes;
         self.entries.push_back(entry);
     }
 
     pub(super) fn pop_front_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<Logged> {
         let entry = self.entries.pop_front_if(|entry| goes(entry))?;
-        self.bytes -= entry.bytes();
+        self.bytes -= entry.bytes;
         Some(entry)
     }
 
     pub(super) fn pop_back_if(&mut self, goes: impl FnOnce(&Entry) -> bool) -> Option<Logged> {
         let entry = self.entries.pop_back_if(|entry| goes(entry))?;
-        self.bytes -= entry.bytes();
+        self.bytes -= entry.bytes;
         Some(entry)
     }
 
@@ -86,7 +89,7 @@ pub(super) fn batch<'a>(records: impl Iterator<Item = &'a Logged>, most: usize, 
     let mut bytes = 0;
     let fits = |entry: &&Logged| {
         let is_first = bytes == 0;
-        bytes += entry.bytes();
+        bytes += entry.bytes;
         is_first || bytes <= most_bytes
     };
     records.take(most).take_while(fits).map(|logged| Arc::clone(&logged.entry)).collect()

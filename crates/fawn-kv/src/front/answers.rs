@@ -72,36 +72,37 @@ impl Front {
         let flight = self.flights.get(tag).expect("what is answered is in flight");
         let (place, key) = (flight.place, flight.key.clone());
         let known = kept.cloned().unwrap_or(Kept { key, position: Position::default(), version: None });
-        let newest = self.see(&place, &known.key, age(&known));
+        let newest = self.see(&place, self.cache.age(&place, &known.key), age(&known));
         self.fill(tag, place, (known, until), newest, now_us);
     }
 
     /// An operation was carried out.
     fn done(&mut self, tag: u64, (outcome, position, again): (Outcome, Position, bool), until: u32, now: Now) {
         let flight = self.flights.get(tag).expect("what is answered is in flight");
-        let (place, key) = (flight.place, flight.key.clone());
+        let place = flight.place;
         let Work::Write { operation, .. } = &flight.work else { unreachable!("a get is not carried out") };
         // What is written takes the place of what is cached, or asked for meanwhile. Else nobody is known to want it.
-        let cached = self.cache.age(&place, &key).is_some() || self.flights.is_shared(&place);
+        let known = self.cache.age(&place, &flight.key);
+        let cached = known.is_some() || self.flights.is_shared(&place);
         let made = made(operation, outcome, now.unix, cached);
         if matches!(made, Made::Something) {
             // It shows something of the key as of `position`, but not what is there.
             return self.spoil(&place);
         }
         let gone = matches!(made, Made::Nothing);
-        let newest = self.see(&place, &key, (position, gone));
+        let newest = self.see(&place, known, (position, gone));
         if cached && (!again || planted(Bug::RetryFills)) {
             let version = if let Made::Version(version) = made { Some(version) } else { None };
+            let key = self.flights.get(tag).expect("what is answered is in flight").key.clone();
             self.fill(tag, place, (Kept { key, position, version }, until), newest, now.us);
         }
     }
 
     /// A version of a key was seen: what is older goes. Returns the newest that was seen before, while anything of the
-    /// key was in flight.
-    fn see(&mut self, place: &Key, key: &[u8], age: Age) -> Age {
-        let newest = self.flights.newest(place);
-        self.flights.seen(place, age);
-        if self.cache.age(place, key).is_some_and(|cached| cached < age) {
+    /// key was in flight. `cached` is the one in the cache.
+    fn see(&mut self, place: &Key, cached: Option<Age>, age: Age) -> Age {
+        let newest = self.flights.seen(place, age);
+        if cached.is_some_and(|cached| cached < age) {
             self.cache.remove(place);
         }
         newest
@@ -149,7 +150,7 @@ impl Front {
         let answer = if let Answer::Found(kept) = answer {
             if let Some(kept) = &kept {
                 let place = self.position(&kept.key);
-                self.see(&place, &kept.key, age(kept));
+                self.see(&place, self.cache.age(&place, &kept.key), age(kept));
             }
             Answer::Found(kept)
         } else {

@@ -6,6 +6,7 @@
 use crate::entry::Kept;
 use crate::ids::{Asker, Position, RequestId, WedgeEpoch};
 use crate::message::Answer;
+use crate::numbered::Numbered;
 use crate::planted::{Bug, planted};
 use fawn_ring::{Key, KeyHasher};
 use smallvec::{SmallVec, smallvec};
@@ -161,6 +162,11 @@ impl Flight {
         matches!(self.work, Work::Get)
     }
 
+    /// Whether it writes in somebody else's session.
+    fn is_named(&self) -> bool {
+        matches!(self.work, Work::Write { answered: Some(_), .. })
+    }
+
     /// Bytes that it holds, about.
     fn bytes(&self) -> usize {
         let operation = if let Work::Write { operation, .. } = &self.work { operation.len() } else { 0 };
@@ -177,10 +183,12 @@ struct OfKey {
 /// All requests in flight.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
-    by_tag: BTreeMap<u64, Flight>,
+    by_tag: Numbered<Box<Flight>>,
     by_key: HashMap<Key, OfKey, BuildHasherDefault<KeyHasher>>,
-    /// Those that write.
+    /// Writes that others have named.
     by_id: BTreeMap<RequestId, u64>,
+    /// Nothing is due before this, in microseconds.
+    quiet_until_us: u64,
     bytes: usize,
 }
 
@@ -193,22 +201,41 @@ impl Flights {
         self.bytes
     }
 
-    /// Those for which something is due.
-    pub(super) fn due(&self, is_due: impl Fn(&Flight) -> bool) -> Vec<u64> {
-        self.by_tag.iter().filter(|(_, flight)| is_due(flight)).map(|(tag, _)| *tag).collect()
+    /// Those for which something is due: they were not sent, or not answered within `retry_us`, or their deadline has come.
+    pub(super) fn due(&mut self, now_us: u64, retry_us: u64, deadline_us: u64) -> Vec<u64> {
+        if now_us < self.quiet_until_us {
+            return Vec::new();
+        }
+        let (mut due, mut next_us) = (Vec::new(), now_us + retry_us.min(deadline_us));
+        for (tag, flight) in self.by_tag.iter() {
+            let at_us = flight.sent_us.map_or(0, |sent| sent + retry_us).min(flight.began_us + deadline_us);
+            if at_us <= now_us {
+                due.push(tag);
+            } else {
+                next_us = next_us.min(at_us);
+            }
+        }
+        self.quiet_until_us = if due.is_empty() { next_us } else { 0 };
+        due
+    }
+
+    /// Something may be due sooner than was thought.
+    pub(super) fn look_soon(&mut self) {
+        self.quiet_until_us = 0;
     }
 
     pub(super) fn get(&self, tag: u64) -> Option<&Flight> {
-        self.by_tag.get(&tag)
+        self.by_tag.get(tag).map(|flight| &**flight)
     }
 
     pub(super) fn get_mut(&mut self, tag: u64) -> Option<&mut Flight> {
-        self.by_tag.get_mut(&tag)
+        self.by_tag.get_mut(tag).map(|flight| &mut **flight)
     }
 
-    /// The write of this name.
+    /// The write that another has given this name.
     pub(super) fn write(&mut self, id: RequestId) -> Option<&mut Flight> {
-        self.by_tag.get_mut(self.by_id.get(&id)?)
+        let tag = *self.by_id.get(&id)?;
+        self.get_mut(tag)
     }
 
     /// Begins a request; `cached` is the version of its key that is in the cache.
@@ -216,23 +243,23 @@ impl Flights {
         let of_key = self.by_key.entry(flight.place).or_default();
         of_key.tags.push(tag);
         of_key.newest = of_key.newest.max(cached.unwrap_or_default());
-        if !flight.is_get() {
+        if flight.is_named() {
             self.by_id.insert(flight.id, tag);
         }
         self.bytes += flight.bytes();
-        let before = self.by_tag.insert(tag, flight);
+        let before = self.by_tag.insert(tag, Box::new(flight));
         assert!(before.is_none(), "a tag is given once");
     }
 
     /// Ends a request, answered or not.
-    pub(super) fn remove(&mut self, tag: u64) -> Option<Flight> {
-        let flight = self.by_tag.remove(&tag)?;
+    pub(super) fn remove(&mut self, tag: u64) -> Option<Box<Flight>> {
+        let flight = self.by_tag.remove(tag)?;
         let of_key = self.by_key.get_mut(&flight.place).expect("a key with a flight is known");
         of_key.tags.retain(|other| *other != tag);
         if of_key.tags.is_empty() {
             self.by_key.remove(&flight.place);
         }
-        if !flight.is_get() {
+        if flight.is_named() {
             self.by_id.remove(&flight.id);
         }
         self.bytes -= flight.bytes();
@@ -241,7 +268,7 @@ impl Flights {
 
     /// The request is sent to its chain as of this epoch.
     pub(super) fn sent(&mut self, tag: u64, epoch: WedgeEpoch) {
-        let flight = self.by_tag.get_mut(&tag).expect("what is sent is in flight");
+        let flight = self.by_tag.get_mut(tag).expect("what is sent is in flight");
         if flight.sent_us.is_none() {
             flight.newest = self.by_key[&flight.place].newest;
         } else if flight.epoch != Some(epoch) {
@@ -251,34 +278,30 @@ impl Flights {
         flight.epoch = Some(epoch);
     }
 
-    /// The newest version that was seen of a key, while anything of it is in flight.
-    pub(super) fn newest(&self, place: &Key) -> Age {
-        self.by_key.get(place).map_or_else(Age::default, |of_key| of_key.newest)
-    }
-
     /// Whether more than one request for a key is in flight.
     pub(super) fn is_shared(&self, place: &Key) -> bool {
         self.by_key.get(place).is_some_and(|of_key| of_key.tags.len() > 1)
     }
 
-    /// A version was seen.
-    pub(super) fn seen(&mut self, place: &Key, age: Age) {
-        if let Some(of_key) = self.by_key.get_mut(place) {
-            of_key.newest = of_key.newest.max(age);
-        }
+    /// A version was seen; the newest that was before, while anything of the key is in flight.
+    pub(super) fn seen(&mut self, place: &Key, age: Age) -> Age {
+        let Some(of_key) = self.by_key.get_mut(place) else { return Age::default() };
+        let before = of_key.newest;
+        of_key.newest = before.max(age);
+        before
     }
 
     /// Something was seen of a key, nobody knows of which version: no answer that is under way is known to be the newest.
     pub(super) fn spoil(&mut self, place: &Key) {
         for tag in self.by_key.get(place).into_iter().flat_map(|of_key| &of_key.tags) {
-            let flight = self.by_tag.get_mut(tag).expect("the tags of a key are in flight");
+            let flight = self.by_tag.get_mut(*tag).expect("the tags of a key are in flight");
             flight.fills = false;
         }
     }
 
     /// All that is in flight of some keys is unfit for the cache.
     pub(super) fn spoil_all(&mut self, keys: &fawn_ring::Interval) {
-        for flight in self.by_tag.values_mut().filter(|flight| keys.contains(&flight.place)) {
+        for (_, flight) in self.by_tag.iter_mut().filter(|(_, flight)| keys.contains(&flight.place)) {
             flight.fills = false;
         }
     }
@@ -290,7 +313,7 @@ impl Flights {
         let fits = |flight: &Flight| {
             flight.is_get() && flight.epoch == Some(epoch) && (old || (flight.fills && flight.newest == of_key.newest))
         };
-        let tag = of_key.tags.iter().rev().find(|tag| self.by_tag.get(tag).is_some_and(fits))?;
-        self.by_tag.get_mut(tag)
+        let tag = *of_key.tags.iter().rev().find(|tag| self.get(**tag).is_some_and(fits))?;
+        self.get_mut(tag)
     }
 }

@@ -193,8 +193,7 @@ impl Front {
         let mut unanswered = self.tick_flushes(now_us, out);
         let Limits { retry_us, deadline_us, .. } = self.limits;
         let is_over = |flight: &Flight| now_us >= flight.began_us + deadline_us;
-        let is_late = |flight: &Flight| flight.sent_us.is_none_or(|sent| now_us >= sent + retry_us);
-        for tag in self.flights.due(|flight| is_over(flight) || is_late(flight)) {
+        for tag in self.flights.due(now_us, retry_us, deadline_us) {
             let flight = self.flights.get(tag).expect("nothing has ended since");
             if is_over(flight) {
                 self.give_up(tag, out);
@@ -295,6 +294,9 @@ impl Front {
         flight.forwarded = forwarded;
         self.flights.insert(tag, flight, cached);
         self.send(tag, now.us, out);
+        if self.flights.get(tag).is_some_and(|flight| flight.sent_us.is_none()) {
+            self.flights.look_soon();
+        }
     }
 
     pub(super) fn refuse(&mut self, waiter: Waiter, out: &mut Vec<(Address, Message)>) {

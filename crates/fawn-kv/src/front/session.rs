@@ -7,7 +7,8 @@
 //! and then; numbers go on, so that none comes twice under one name.
 
 use crate::ids::{RangeId, RequestId};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::numbered::Numbered;
+use std::collections::BTreeMap;
 
 /// Sessions that a front-end has, at most: of more ranges than that, some share one.
 pub(crate) const SESSIONS: u32 = 256;
@@ -21,7 +22,7 @@ struct Session {
     /// Numbers so far.
     last: u64,
     /// Numbers that are not answered.
-    open: BTreeSet<u64>,
+    open: Numbered<()>,
 }
 
 /// All sessions of a front-end.
@@ -48,7 +49,7 @@ impl Sessions {
             session.begin(unix, low);
         }
         session.last += 1;
-        session.open.insert(session.last);
+        session.open.insert(session.last, ());
         RequestId { session: session.name, number: session.last }
     }
 
@@ -63,13 +64,13 @@ impl Sessions {
     /// Up to here all of a session's requests are answered.
     pub(crate) fn answered(&self, name: u64) -> u64 {
         let session = self.by.get(&self.place(name)).expect("a request has a session");
-        session.open.first().map_or(session.last, |open| *open - 1)
+        session.open.first().map_or(session.last, |open| open - 1)
     }
 
     /// A request is answered, or given up.
     pub(crate) fn ended(&mut self, id: RequestId) {
         if let Some(session) = self.of(id.session) {
-            session.open.remove(&id.number);
+            session.open.remove(id.number);
         }
     }
 

@@ -10,7 +10,7 @@
 use super::control::Control;
 use crate::ids::Address;
 use crate::message::{Message, WireError};
-use serde::Serialize;
+use crate::versioned::append;
 
 /// Bytes before the body.
 pub const HEADER_BYTES: usize = 8;
@@ -61,9 +61,9 @@ pub enum FrameError {
 pub fn put_message(out: &mut Vec<u8>, to: Address, from: Address, message: &Message) {
     put(out, |out| {
         out.push(MESSAGE);
-        extend(out, &(to, from));
+        append(out, &(to, from));
         out.push(message.since());
-        extend(out, message);
+        append(out, message);
     });
 }
 
@@ -71,7 +71,7 @@ pub fn put_message(out: &mut Vec<u8>, to: Address, from: Address, message: &Mess
 pub fn put_control(out: &mut Vec<u8>, control: &Control) {
     put(out, |out| {
         out.push(CONTROL);
-        extend(out, control);
+        append(out, control);
     });
 }
 
@@ -83,10 +83,6 @@ fn put(out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let length = u32::try_from(body.len()).expect("a frame is shorter than 4 GiB");
     header[..4].copy_from_slice(&length.to_le_bytes());
     header[4..].copy_from_slice(&crc32c::crc32c(body).to_le_bytes());
-}
-
-fn extend(out: &mut Vec<u8>, value: &impl Serialize) {
-    *out = postcard::to_extend(value, std::mem::take(out)).expect("what can be encoded at all can be into memory");
 }
 
 /// Takes frames off bytes as they come.

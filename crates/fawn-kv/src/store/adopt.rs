@@ -111,6 +111,7 @@ impl FlashStore {
         self.images.cluster = Some(cluster);
         let image = Image::of(adopted.clone(), end.seq, &self.store);
         self.images.ranges.insert(range, image);
+        self.reserve = None;
         let Some(gate) = self.checkpoint() else {
             self.images.cluster = None;
             self.images.ranges.clear();

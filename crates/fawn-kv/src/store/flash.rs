@@ -62,6 +62,8 @@ pub struct FlashStore {
     waiting: VecDeque<(u64, Vec<u8>)>,
     /// Room for the bytes of the next.
     scratch: Vec<u8>,
+    /// Bytes of a checkpoint of all that is carried out or waits, at most; `None`: to be counted.
+    pub(super) reserve: Option<usize>,
     /// Writes so far.
     pub(super) written: Gate,
     /// Writes in the log that are not durable yet: how many there were so far, and the log's gate.
@@ -112,6 +114,7 @@ impl FlashStore {
             plain: None,
             waiting: VecDeque::new(),
             scratch: Vec::new(),
+            reserve: None,
             times: (Gate(0), BTreeMap::new()),
             written: Gate(0),
             logged: VecDeque::new(),
@@ -227,7 +230,9 @@ impl FlashStore {
         self.written.0 += 1;
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
-        self.waiting.push_back((instance_of(range), write.encode_into(scratch, self.images.committed(range))));
+        let bytes = write.encode_into(scratch, self.images.committed(range));
+        self.reserve = self.reserve.map(|reserve| reserve + grows(&bytes));
+        self.waiting.push_back((instance_of(range), bytes));
         // Not before it is carried out: a checkpoint behind it holds it.
         self.drain();
         let applied = self.images.apply(&mut self.store, range, write);
@@ -250,18 +255,29 @@ impl FlashStore {
 
     fn log_what_fits(&mut self) {
         while let Some((instance, bytes)) = self.waiting.front() {
-            // The write becomes part of the checkpoint.
-            let reserve = self.images.checkpoint_bytes() + bytes.len() + size_of::<Entry>();
+            let (is_counted, reserve) = match self.reserve {
+                Some(reserve) => (false, reserve),
+                None => {
+                    let waits: usize = self.waiting.iter().map(|(_, bytes)| grows(bytes)).sum();
+                    (true, *self.reserve.insert(self.images.checkpoint_bytes() + waits))
+                }
+            };
             match self.store.log_range(*instance, bytes, reserve) {
                 Ok(gate) => {
                     let (_, bytes) = self.waiting.pop_front().expect("it was just there");
                     if bytes.capacity() <= KEEP_BYTES {
                         self.scratch = bytes;
                     }
-                    self.logged.push_back((Gate(self.written.0 - self.waiting.len() as u64), gate));
+                    let written = Gate(self.written.0 - self.waiting.len() as u64);
+                    match self.logged.back_mut() {
+                        Some((last, same)) if *same == gate => *last = written,
+                        _ => self.logged.push_back((written, gate)),
+                    }
                 }
                 Err(Refusal::Busy | Refusal::NoSpace) if self.failed.is_none() => {
-                    if self.images.count_again() {
+                    // What was committed since takes less.
+                    if !is_counted || self.images.count_again() {
+                        self.reserve = None;
                         continue;
                     }
                     if !self.store.wants_checkpoint(true) || self.checkpoint().is_none() {
@@ -286,6 +302,7 @@ impl FlashStore {
         let states: Vec<_> =
             self.images.cluster.map(join).into_iter().chain(self.images.ranges.iter().map(state)).collect();
         self.images.count_again();
+        self.reserve = None;
         self.store.checkpoint(&states).ok()
     }
 
@@ -303,6 +320,11 @@ impl FlashStore {
 
 /// No range has this name: it stands for the whole store.
 const OF_ALL: RangeId = RangeId(0);
+
+/// By how much a write makes a checkpoint longer, at most, of which it becomes part.
+fn grows(write: &[u8]) -> usize {
+    write.len() + size_of::<Entry>()
+}
 
 /// The log's number of a range; 0 means all.
 fn instance_of(range: RangeId) -> u64 {

@@ -14,6 +14,7 @@ use super::write::Write;
 use crate::entry::{Change, Entry, FLUSHED_BYTES};
 use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::meta::Meta;
+use crate::versioned::append;
 
 /// Bytes of a checkpoint for the cluster, and for a range beside its metadata and its log: its entry's header, keys, attempt,
 /// lengths.
@@ -286,5 +287,7 @@ fn without(keys: Interval, other: Interval) -> impl Iterator<Item = Interval> {
 
 /// Bytes of the metadata in a checkpoint.
 fn bytes_of(meta: &Meta) -> usize {
-    postcard::to_extend(meta, Vec::new()).expect("metadata has an encoding, and memory takes it").len()
+    let mut bytes = Vec::new();
+    append(&mut bytes, meta);
+    bytes.len()
 }
