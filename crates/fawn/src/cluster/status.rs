@@ -81,6 +81,11 @@ impl<'a> Had<'a> {
         self.seats.iter().filter_map(|seat| seat.figures.as_ref()).map(of).sum()
     }
 
+    /// Bytes that are free where it keeps its data: its stores share a device.
+    fn free_bytes(&self) -> u64 {
+        self.seats.iter().filter_map(|seat| seat.figures.as_ref()).map(|figures| figures.free_bytes).max().unwrap_or(0)
+    }
+
     /// What it is, in a word, and whether that is as it should be.
     fn state(&self) -> (String, Color) {
         let has = |standing| self.seats.iter().any(|seat| seat.standing == Some(standing));
@@ -132,10 +137,40 @@ fn ack(status: &Status) -> &'static str {
     }
 }
 
+/// What is not as it should be, apart from what moves: a sentence's part each.
+fn lacks(status: &Status) -> Vec<String> {
+    let unheard = status.managers.iter().filter(|manager| manager.lag.is_none());
+    let mut lacks: Vec<String> = unheard.map(|manager| format!("manager {} is not heard", manager.id.0)).collect();
+    for (name, member) in &status.roster.members {
+        if let (state, Color::Red) = Had::of(status, member).state() {
+            lacks.push(format!("{name} is {state}").replace(" is trouble", " has trouble"));
+        }
+    }
+    let replicas = status.settings.replicas;
+    let short = short_ranges(status);
+    if short > 0 {
+        lacks.push(format!("{short} of {} ranges have fewer than {replicas} replicas", status.ranges.len()));
+    }
+    let unowned = status.wedges.iter().filter(|wedge| wedge.owner.is_none()).count();
+    if unowned > 0 {
+        lacks.push(format!("{unowned} of {} wedges have no owner", status.wedges.len()));
+    }
+    lacks
+}
+
+/// Ranges whose chains are shorter than they are to be.
+fn short_ranges(status: &Status) -> usize {
+    status.ranges.iter().filter(|range| range.chain.members.len() < status.settings.replicas as usize).count()
+}
+
 /// The status as people read it.
 fn text(status: &Status, with_ranges: bool) -> String {
     let cluster = status.cluster.map_or_else(|| "none yet".to_owned(), |cluster| cluster.to_string());
-    let settled = if status.is_settled { "all is as it should be" } else { "something moves" };
+    let mut lacks = lacks(status);
+    if !status.is_settled {
+        lacks.push("something moves".to_owned());
+    }
+    let settled = if lacks.is_empty() { "all is as it should be".to_owned() } else { lacks.join("; ") };
     let (replicas, least) = (status.settings.replicas, status.settings.rules.min_write_replicas);
     let mut told = vec![format!(
         "cluster {cluster}: {settled}\nreplicas {replicas}, writes need {least}, acknowledged when {}\n\n",
@@ -143,7 +178,7 @@ fn text(status: &Status, with_ranges: bool) -> String {
     )];
     told.push(format!("{}\n\n", managers(status)));
     told.push(format!("{}\n", members(status)));
-    let short = status.ranges.iter().filter(|range| range.chain.members.len() < replicas as usize).count();
+    let short = short_ranges(status);
     let changing = status.ranges.iter().filter(|range| range.is_changing).count();
     let learned = status.ranges.iter().filter(|range| range.learner.is_some()).count();
     let (ranges, owned) = (status.ranges.len(), status.wedges.iter().filter(|wedge| wedge.owner.is_some()).count());
@@ -215,7 +250,7 @@ fn members(status: &Status) -> Table {
             Cell::new(lease.map_or_else(|| "-".to_owned(), |ms| format!("{ms} ms"))),
             Cell::new(had.sum(|figures| u64::from(figures.wedges))),
             Cell::new(size(had.sum(|figures| figures.live_bytes))),
-            Cell::new(size(had.sum(|figures| figures.free_bytes))),
+            Cell::new(size(had.free_bytes())),
             Cell::new(had.sum(|figures| figures.items)),
             Cell::new(format!("{}/{}", links(true), links(false))),
         ]);
@@ -279,6 +314,7 @@ fn json(status: &Status) -> Value {
     json!({
         "cluster": status.cluster.map(|cluster| cluster.to_string()),
         "settled": status.is_settled,
+        "lacks": lacks(status),
         "version": status.version,
         "term": status.term,
         "settings": {

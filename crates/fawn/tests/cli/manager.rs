@@ -53,6 +53,11 @@ fn a_manager_begins_a_cluster_and_keeps_what_it_was_told() {
     let manager = Manager::start(dir.path(), &["--replicas", "2"]);
     let before = manager.status();
     assert_eq!(before["settings"]["replicas"], 2);
+    let lacks = before["lacks"].as_array().unwrap();
+    assert!(
+        lacks.iter().any(|what| what.as_str().unwrap().contains("fewer than 2 replicas")),
+        "there is no node: {lacks:?}"
+    );
     let set = |arguments: &[&str]| {
         let mut all = vec!["cluster", "set", "--manager", &manager.address];
         all.extend(arguments);
