@@ -13,6 +13,7 @@ use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_store::Ack;
 
 use crate::Outcome;
+use crate::node::COPY_BYTES_PER_S;
 use crate::observe::Admin;
 use crate::serve::{ServeArguments, options};
 
@@ -68,6 +69,7 @@ fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &Arc<fawn_manage
         is_node: true,
         is_front: true,
         cache_bytes: 64 << 20,
+        copy_bytes_per_s: COPY_BYTES_PER_S,
         certificates: None,
     }
 }

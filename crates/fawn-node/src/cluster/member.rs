@@ -57,6 +57,8 @@ pub struct ClusterOptions {
     pub is_front: bool,
     /// Bytes of values that its front-end caches.
     pub cache_bytes: u64,
+    /// Bytes a second that its nodes copy from others, all together.
+    pub copy_bytes_per_s: u64,
     /// Certificate, key and authority with which it talks to others; `None`: nothing is protected.
     pub certificates: Option<Material>,
 }
@@ -293,7 +295,9 @@ fn open_node(
         virtual_ids: options.virtual_ids,
         secret: enrolled.secret,
     };
-    Ok(Node::new(identity, nonce()?, Timing::default(), ranges, recovered))
+    let copy_bytes_per_s = options.copy_bytes_per_s / options.serve.threads.get() as u64;
+    let timing = Timing { copy_bytes_per_s, ..Timing::default() };
+    Ok(Node::new(identity, nonce()?, timing, ranges, recovered))
 }
 
 fn open_front(options: &ClusterOptions, enrolled: &Enrolled, seat: SeatId) -> Result<Front, ServeError> {

@@ -67,6 +67,7 @@ impl Cluster {
             is_node: true,
             is_front: true,
             cache_bytes: 1 << 20,
+            copy_bytes_per_s: 128 << 20,
             certificates: None,
         }
     }
