@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fawn_kv::chain::{Lease, Replica, Timing};
-use fawn_kv::entry::{Change, Entry};
+use fawn_kv::entry::{Change, Entry, Version};
 use fawn_kv::ids::{Ack, Chain, Consistency, Epoch, Member, NodeId, Position, RangeId, Rules, Seq};
 use fawn_kv::node::Node;
 use fawn_kv::store::RangeStore;
@@ -22,6 +22,8 @@ pub struct Invariants {
     committed: BTreeMap<(RangeId, NodeId, Seq), (u64, Epoch)>,
     /// The newest chain that each node was active in.
     active: BTreeMap<(NodeId, RangeId), Epoch>,
+    /// What was committed of each key, by position; `None`: it was deleted.
+    versions: BTreeMap<Vec<u8>, BTreeMap<Position, Option<Version>>>,
     /// What each node has committed since this is watched.
     has: Option<BTreeSet<Had>>,
     chains: BTreeMap<(RangeId, Epoch), Chain>,
@@ -157,12 +159,29 @@ impl Invariants {
                         "{me:?} commits another record than was committed before: {entry:?} in {range:?}"
                     ));
                 }
+                if is_new && self.weak.is_none() {
+                    self.note_version(entry);
+                }
                 if let (Some(has), Change::Value(version)) = (&mut self.has, &entry.change) {
                     has.insert((me.node, entry.key.clone(), version.value.clone()));
                 }
             }
         }
         Ok(changed)
+    }
+
+    fn note_version(&mut self, entry: &Entry) {
+        let version = match &entry.change {
+            Change::Value(version) => Some(version.clone()),
+            Change::Delete => None,
+            _ => return,
+        };
+        self.versions.entry(entry.key.clone()).or_default().insert(entry.position, version);
+    }
+
+    /// What was committed of each key so far, by position.
+    pub fn versions(&self) -> &BTreeMap<Vec<u8>, BTreeMap<Position, Option<Version>>> {
+        &self.versions
     }
 
     /// What was committed of a range, and not synced, is lost. Its numbers are not given out again.
