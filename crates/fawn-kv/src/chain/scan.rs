@@ -63,7 +63,9 @@ impl Replica {
             // What is left of a weak range says nothing: its positions mean nothing to anybody else.
             _ => self.follows.is_some(),
         };
-        if !has_all || self.damaged || silent {
+        // Nobody else has what a sole member has: it shows what it can read.
+        let others_have = self.damaged && self.chain().is_none_or(|chain| chain.members.len() > 1);
+        if !has_all || others_have || silent {
             return Err(Found::NotMine);
         }
         if least == Position::default() && !planted(Bug::ScanOfAnyMember) {

@@ -207,7 +207,7 @@ impl Scanner {
                 stretch.began.get_or_insert(at);
                 stretch.least = stretch.least.max(upto);
                 stretch.from = next;
-                self.came(kept);
+                self.say(What::Part(kept));
                 if self.limits.once || planted(Bug::ScanNotFollowed) {
                     self.end_if_passed();
                 }
@@ -216,7 +216,7 @@ impl Scanner {
                 stretch.began = Some(upto);
                 let least = stretch.least;
                 stretch.least = least.max(upto);
-                self.came(kept);
+                self.say(What::Records(kept));
                 match ended {
                     Some(alive) if upto >= least => self.over(upto, *alive),
                     // It knows of less than was seen: it will know of more.
@@ -232,9 +232,9 @@ impl Scanner {
 }
 
 impl Scanner {
-    fn came(&mut self, kept: Vec<crate::entry::Kept>) {
+    fn say(&mut self, what: What) {
         let bookmark = self.bookmark.clone();
-        self.events.push_back(Event { what: What::Came(kept), bookmark });
+        self.events.push_back(Event { what, bookmark });
     }
 
     /// Whether what a member shows goes with nothing of what has come: in a weak range each has a log of its own.
@@ -250,16 +250,14 @@ impl Scanner {
         let Some(stretch) = self.bookmark.stretches.last_mut() else { return };
         let (keys, passes) = (stretch.keys, stretch.passes + 1);
         *stretch = Stretch { passes, ..Stretch::new(keys) };
-        let bookmark = self.bookmark.clone();
-        self.events.push_back(Event { what: What::Anew(keys), bookmark });
+        self.say(What::Anew(keys));
     }
 
     fn over(&mut self, at: Position, alive: crate::meta::Alive) {
         let Some(Stretch { keys, passes, .. }) = self.bookmark.stretches.pop() else { return };
         let range = self.map.lookup(&keys.low).map(|(range, _)| range).unwrap_or_default();
         let cut = Box::new(Cut { keys, range, at, passes, alive });
-        let bookmark = self.bookmark.clone();
-        self.events.push_back(Event { what: What::Over(cut), bookmark });
+        self.say(What::Over(cut));
     }
 
     /// Where one pass is all, it is over with that.

@@ -44,8 +44,10 @@ pub struct Event {
 /// What has come of a stretch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Versions of its keys; those without one say that the key is gone. Of a pass they come in the order of positions.
-    Came(Vec<Kept>),
+    /// A part of a pass, in the order of positions; versions that are not there say that the key is gone.
+    Part(Vec<Kept>),
+    /// What was committed meanwhile, in its order; as above.
+    Records(Vec<Kept>),
     /// All that has come of these keys is of no use: they begin anew.
     Anew(Interval),
     /// It is over.
