@@ -23,7 +23,7 @@ use fawn_kv::front::Front;
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::{Inbox, Lane};
 use fawn_kv::link::SeatId;
-use fawn_kv::message::Message;
+use fawn_kv::message::{Found, Message};
 use fawn_kv::node::Node;
 use fawn_kv::roster::Roster;
 use fawn_kv::store::Answer as Read;
@@ -309,7 +309,8 @@ fn weight(message: &Message) -> usize {
             Message::Request { key, operation, .. } => key.len() + operation.len(),
             Message::Ask { key, operation, .. } => key.len() + operation.as_ref().map_or(0, Vec::len),
             Message::Feed { entries, .. } => entries.iter().map(|entry| entry.bytes()).sum(),
-            Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::entry::Kept::bytes).sum(),
+            Message::Scanned { found: Found::Part { kept, .. } | Found::Records { kept, .. }, .. }
+            | Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::entry::Kept::bytes).sum(),
             _ => 0,
         }
 }
