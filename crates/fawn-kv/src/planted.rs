@@ -107,7 +107,6 @@ bugs! {
     ScanNotFollowed: "a dump lacks what is committed while it is made",
     ScanKeepsDeleted: "what is deleted while a dump is made comes back in it",
     ScanOfAnyMember: "a dump is of whatever a member knows that has no lease",
-    ScanForgetsDeleted: "what is too old for a dump to be brought up to date is, and keeps what was deleted",
     WeakPutsToOwnerOnly: "of a weak chain only the owner is sent puts",
     WeakCopyNotWhole: "a copy of a weak chain goes on from another member, or from a log of its own",
     WeakAnyEpoch: "a member of a weak chain takes what was not sent to all its members",

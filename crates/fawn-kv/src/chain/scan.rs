@@ -121,7 +121,7 @@ impl Replica {
 
     /// Whether it is forgotten here what has gone since, or the log does not go on from there.
     fn lacks_gone<S: RangeStore>(&self, since: Position, context: &Context<'_, S>) -> bool {
-        let forgotten = since.seq < context.store.forgotten(self.range) && !planted(Bug::ScanForgetsDeleted);
+        let forgotten = since.seq < context.store.forgotten(self.range);
         since != Position::default() && (forgotten || !self.goes_on_from(since))
     }
 
@@ -200,3 +200,6 @@ fn kept_by(entry: &Entry) -> Option<Kept> {
     };
     Some(Kept { key: entry.key.clone(), position: entry.position, version })
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,9 +134,9 @@ impl World {
             }
             // What a store had before it was part of a cluster is not known here.
             let Some(expected) = versions.range(..=cut.at).next_back() else { continue };
-            // Nor is what a member committed as its range came to its end, in the same step.
-            let is_known = |came: &&Kept| came.position <= *expected.0 || versions.contains_key(&came.position);
-            if came.is_some_and(|came| !is_known(&came)) {
+            // Nor is whether what was written as its range came to its end was committed, which is done in the same step.
+            let written = self.invariants.written(key).and_then(|written| written.range(..=cut.at).next_back());
+            if written.is_some_and(|written| written > expected.0) {
                 continue;
             }
             check_key(cut, key, came, expected).map_err(|why| format!("a dump of {cut:?}: {text} {why}"))?;

@@ -24,6 +24,10 @@ pub struct Invariants {
     active: BTreeMap<(NodeId, RangeId), Epoch>,
     /// What was committed of each key, by position; `None`: it was deleted.
     versions: BTreeMap<Vec<u8>, BTreeMap<Position, Option<Version>>>,
+    /// Where each key was written that may not be committed yet: as its range comes to its end, it is unseen.
+    written: BTreeMap<Vec<u8>, BTreeSet<Position>>,
+    /// Up to where each log was looked at for that.
+    noted: BTreeMap<(NodeId, RangeId), Position>,
     /// What each node has committed since this is watched.
     has: Option<BTreeSet<Had>>,
     chains: BTreeMap<(RangeId, Epoch), Chain>,
@@ -109,6 +113,7 @@ impl Invariants {
             if self.weak.is_some() {
                 self.look_at_own_log(me, range, replica)?;
             }
+            self.note_written(me.node, range, replica);
             let log = self.log_of(me.node);
             let before = self.seen.insert((me.node, range), (me, epoch, committed));
             if before.is_none_or(|(member, ..)| member != me) {
@@ -177,6 +182,24 @@ impl Invariants {
             _ => return,
         };
         self.versions.entry(entry.key.clone()).or_default().insert(entry.position, version);
+    }
+
+    fn note_written(&mut self, node: NodeId, range: RangeId, replica: &Replica) {
+        let last = replica.last();
+        let before = self.noted.insert((node, range), last).unwrap_or_default();
+        if before == last || self.weak.is_some() {
+            return;
+        }
+        for entry in replica.entries().rev().take_while(|entry| entry.position > before.min(replica.committed())) {
+            if !entry.key.is_empty() {
+                self.written.entry(entry.key.clone()).or_default().insert(entry.position);
+            }
+        }
+    }
+
+    /// Where a key was written, committed or not.
+    pub fn written(&self, key: &[u8]) -> Option<&BTreeSet<Position>> {
+        self.written.get(key)
     }
 
     /// What was committed of each key so far, by position.

@@ -182,6 +182,7 @@ impl Dumping {
         while let Some(Event { what, bookmark }) = dump.next()? {
             let placed =
                 |kept: Vec<Kept>| kept.into_iter().map(|kept| (dump.place(&kept.key), kept)).collect::<Vec<_>>();
+            let ends = matches!(what, What::Over(_));
             match what {
                 What::Part(kept) => self.spool.add_part(placed(kept).into_iter()).with_context(no_spool)?,
                 What::Records(kept) => self.spool.add_records(placed(kept).into_iter()).with_context(no_spool)?,
@@ -191,7 +192,7 @@ impl Dumping {
             let low = bookmark.stretches.last().map(|stretch| stretch.from.unwrap_or(stretch.keys.high));
             self.state.bookmark = bookmark;
             self.show_progress(low.or(self.state.bookmark.rest));
-            if !self.paths.is_stream && self.saved.elapsed() >= SAVE_EVERY {
+            if !self.paths.is_stream && (ends || self.saved.elapsed() >= SAVE_EVERY) {
                 self.save()?;
             }
         }
@@ -219,7 +220,7 @@ impl Dumping {
             state.cut += u64::from(!format.carries_all_of(&record));
             Ok(())
         })?;
-        let (low, high) = (cut.keys.low.to_string(), cut.keys.high.to_string());
+        let (low, high) = (format!("{:?}", cut.keys.low), format!("{:?}", cut.keys.high));
         let (range, epoch, seq) = (cut.range.0, cut.at.epoch.0, cut.at.seq.0);
         let records = state.records - before;
         state.done.push(Done { low, high, range, epoch, seq, time: cut.alive.time, passes: cut.passes, records });
