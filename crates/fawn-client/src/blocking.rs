@@ -5,6 +5,7 @@ use crate::batch::{Batch, Done};
 use crate::error::{ConnectError, Error};
 use crate::options::Options;
 use crate::value::{Item, Swap, Value};
+use fawn_kv::ids::ClusterId;
 use fawn_kv::scan::{Bookmark, Event};
 use fawn_ring::Key;
 use std::time::Duration;
@@ -148,6 +149,11 @@ impl Client {
     /// [`Error`].
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.handle.block_on(self.inner.delete(key))
+    }
+
+    /// As [`crate::Client::cluster`].
+    pub fn cluster(&self) -> Option<ClusterId> {
+        self.inner.cluster()
     }
 
     /// As [`crate::Client::dump`].

@@ -8,6 +8,7 @@ use crate::links::Dialler;
 use crate::options::Options;
 use crate::value::{Item, Swap, Value, unix_in};
 use fawn_kv::client::{Ended, Want};
+use fawn_kv::ids::ClusterId;
 use fawn_kv::operation::{Arithmetic, Delete, Mode, Operation, Outcome};
 use fawn_kv::scan::Bookmark;
 use fawn_ring::Secret;
@@ -33,6 +34,7 @@ pub struct Client {
     most_bytes: usize,
     timeout: Duration,
     secret: Secret,
+    cluster: Option<ClusterId>,
     taken: Arc<Notify>,
 }
 
@@ -76,10 +78,11 @@ impl Client {
         let Some(secret) = connected.ok().and_then(|()| driver.secret()) else {
             return Err(ConnectError::NoAnswer { time: options.connect_timeout, last: driver.last_failure() });
         };
-        let taken = driver.taken();
+        let (taken, cluster) = (driver.taken(), driver.cluster());
         tokio::spawn(driver.run(inbox));
-        Ok(Self { taken, requests, room, bytes, most_bytes, timeout: options.timeout, secret })
+        Ok(Self { taken, cluster, requests, room, bytes, most_bytes, timeout: options.timeout, secret })
     }
+
     /// Has something asked as soon as there is room; it is under way when this returns.
     pub(crate) async fn begin(&self, key: Vec<u8>, want: Want) -> Result<Asked, Error> {
         if key.is_empty() || key.len() > MOST_KEY_BYTES {
@@ -107,6 +110,11 @@ impl Client {
             Ended::Done { outcome, position, .. } => Ok((outcome, position.seq.0)),
             _ => Err(Error::Malformed),
         }
+    }
+
+    /// Which cluster it is of, if that was told.
+    pub fn cluster(&self) -> Option<ClusterId> {
+        self.cluster
     }
 
     /// All that there is, range by range, each exactly as one record left it: see [`Dump`]. `bookmark` is where another dump

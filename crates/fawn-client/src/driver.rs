@@ -125,6 +125,11 @@ impl Driver {
         self.secret.clone()
     }
 
+    /// Which cluster it is of, if that was told.
+    pub(crate) fn cluster(&self) -> Option<ClusterId> {
+        self.cluster
+    }
+
     /// Is to be told when an event of a dump was taken.
     pub(crate) fn taken(&self) -> Arc<Notify> {
         self.dumps.taken()

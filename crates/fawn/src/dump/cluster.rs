@@ -54,8 +54,8 @@ struct Done {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct State {
     version: u32,
-    /// By its managers, as they were named.
-    managers: Vec<String>,
+    /// Of which it is.
+    cluster: Option<String>,
     format: String,
     bookmark: Bookmark,
     runs: Runs,
@@ -104,7 +104,7 @@ pub fn run(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
     let mut options = Options::new(arguments.managers.clone());
     options.certificates = arguments.certs.material(OPERATOR);
     let client = Client::connect(options)?;
-    let mut dumping = Dumping::begin(arguments, format)?;
+    let mut dumping = Dumping::begin(arguments, format, &client)?;
     let mut report = Report::start();
     let worked = dumping.work(&client);
     dumping.progress.finish();
@@ -151,11 +151,11 @@ struct Dumping {
 
 impl Dumping {
     /// Begins, or goes on where another one was interrupted.
-    fn begin(arguments: &DumpArguments, format: Format) -> anyhow::Result<Self> {
+    fn begin(arguments: &DumpArguments, format: Format, client: &Client) -> anyhow::Result<Self> {
         let paths = Paths::of(&arguments.file);
         let fresh = State {
             version: VERSION,
-            managers: arguments.managers.clone(),
+            cluster: client.cluster().map(|cluster| cluster.to_string()),
             format: format!("{format:?}"),
             bookmark: Bookmark::new(Interval::ALL),
             runs: Runs::default(),
@@ -262,6 +262,9 @@ fn find(path: &Path, fresh: &State) -> anyhow::Result<Option<State>> {
         .with_context(|| format!("{} is not of this version of fawn dump; {anew}", path.display()))?;
     if state.version != fresh.version || state.format != fresh.format {
         bail!("{} is of a dump of another format; {anew}", path.display());
+    }
+    if state.cluster != fresh.cluster {
+        bail!("{} is of a dump of another cluster; {anew}", path.display());
     }
     Ok(Some(state))
 }

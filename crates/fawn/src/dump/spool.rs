@@ -162,6 +162,7 @@ impl Spool {
             heads.extend(run.place().map(|place| Reverse((place, number))));
         }
         let mut newest: Option<(Key, Kept)> = None;
+        let mut give = |(lies, kept): (Key, Kept)| if cut.shows(&kept, &lies) { give(kept) } else { Ok(()) };
         while let Some(Reverse((_, number))) = heads.pop() {
             let Some((lies, kept)) = runs[number].take()? else { continue };
             heads.extend(runs[number].place().map(|place| Reverse((place, number))));
@@ -171,19 +172,10 @@ impl Spool {
                         *known = kept;
                     }
                 }
-                other => {
-                    if let Some((lies, kept)) = other.replace((lies, kept)).filter(|(lies, kept)| cut.shows(kept, lies))
-                    {
-                        let _ = lies;
-                        give(kept)?;
-                    }
-                }
+                other => other.replace((lies, kept)).map_or(Ok(()), &mut give)?,
             }
         }
-        match newest.filter(|(lies, kept)| cut.shows(kept, lies)) {
-            Some((_, kept)) => give(kept),
-            None => Ok(()),
-        }
+        newest.map_or(Ok(()), give)
     }
 }
 
@@ -238,5 +230,83 @@ impl Run {
                 return Ok(());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fawn_kv::entry::Version;
+    use fawn_kv::ids::{Epoch, Position, RangeId, Seq};
+    use fawn_kv::meta::Alive;
+
+    fn kept(place: u64, seq: u64, is_there: bool) -> (Key, Kept) {
+        let value = seq.to_string().into_bytes();
+        let version = Version { value, flags: 0, expiry: 0, stale: false, won: false, client_cas: None };
+        let position = Position { epoch: Epoch(1), seq: Seq(seq) };
+        let key = place.to_string().into_bytes();
+        (Key::lowest_with_prefix(place), Kept { key, position, version: is_there.then_some(version) })
+    }
+
+    fn keys(low: u64, high: u64) -> Interval {
+        Interval::new(Key::lowest_with_prefix(low), Key::highest_with_prefix(high))
+    }
+
+    fn merged(spool: &mut Spool, path: &Path, keys: Interval) -> Vec<(String, u64)> {
+        let at = Position { epoch: Epoch(1), seq: Seq(99) };
+        let cut = Cut { keys, range: RangeId(1), at, passes: 1, alive: Alive::default() };
+        let mut all = Vec::new();
+        let give = |kept: Kept| {
+            all.push((String::from_utf8(kept.key).unwrap(), kept.position.seq.0));
+            Ok(())
+        };
+        spool.merge(path, &cut, give).unwrap();
+        all
+    }
+
+    #[test]
+    fn of_each_key_the_newest_comes_once_in_the_order_of_positions() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("spool");
+        let mut spool = Spool::open(&path, Runs::default()).unwrap();
+        spool.add_part([kept(1, 1, true), kept(2, 2, true)].into_iter()).unwrap();
+        spool.add_part([kept(3, 9, true), kept(5, 4, true)].into_iter()).unwrap();
+        // Another pass, with what was deleted.
+        spool.add_part([kept(2, 11, false), kept(4, 12, true)].into_iter()).unwrap();
+        spool.add_records([kept(5, 14, true), kept(1, 15, true), kept(5, 16, true)].into_iter()).unwrap();
+        let told = |all: &[(&str, u64)]| all.iter().map(|(key, seq)| ((*key).to_owned(), *seq)).collect::<Vec<_>>();
+        assert_eq!(merged(&mut spool, &path, keys(0, 4)), told(&[("1", 15), ("3", 9), ("4", 12)]));
+        assert_eq!(merged(&mut spool, &path, keys(5, 9)), told(&[("5", 16)]), "what was split off comes later");
+    }
+
+    #[test]
+    fn what_began_anew_does_not_come() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("spool");
+        let mut spool = Spool::open(&path, Runs::default()).unwrap();
+        spool.add_part([kept(1, 1, true), kept(7, 2, true)].into_iter()).unwrap();
+        spool.begin_anew(keys(0, 4)).unwrap();
+        spool.add_part([kept(2, 3, true)].into_iter()).unwrap();
+        assert_eq!(merged(&mut spool, &path, keys(0, 4)), [("2".to_owned(), 3)]);
+        assert_eq!(merged(&mut spool, &path, keys(5, 9)), [("7".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn what_was_saved_is_there_again_and_nothing_after_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("spool");
+        let mut spool = Spool::open(&path, Runs::default()).unwrap();
+        spool.add_part([kept(1, 1, true)].into_iter()).unwrap();
+        spool.add_records([kept(3, 2, true)].into_iter()).unwrap();
+        let runs = spool.save().unwrap().clone();
+        spool.add_part([kept(2, 3, true)].into_iter()).unwrap();
+        drop(spool);
+        let mut spool = Spool::open(&path, runs.clone()).unwrap();
+        spool.add_part([kept(4, 4, true)].into_iter()).unwrap();
+        let all = merged(&mut spool, &path, keys(0, 9));
+        assert_eq!(all, [("1".to_owned(), 1), ("3".to_owned(), 2), ("4".to_owned(), 4)]);
+        spool.clear().unwrap();
+        assert_eq!(merged(&mut spool, &path, keys(0, 9)), []);
+        assert!(Spool::open(&path, runs).is_err(), "a file that lacks what was written is refused");
     }
 }

@@ -109,8 +109,11 @@ impl Cluster {
     }
 }
 
+/// The lines of a file, sorted: ranges of clusters differ, and with them the order.
 fn lines_of(path: &Path) -> Vec<String> {
-    std::fs::read_to_string(path).unwrap().lines().map(ToOwned::to_owned).collect()
+    let mut lines: Vec<String> = std::fs::read_to_string(path).unwrap().lines().map(ToOwned::to_owned).collect();
+    lines.sort();
+    lines
 }
 
 /// The records by their keys; none is there twice.
