@@ -175,12 +175,12 @@ pub struct Dump<'a> {
 }
 
 impl Dump<'_> {
-    /// As [`crate::Dump::next`].
+    /// As [`crate::Dump::next_event`].
     ///
     /// # Errors
     /// [`Error::Stalled`].
-    pub fn next(&mut self) -> Result<Option<Event>, Error> {
-        self.handle.block_on(self.inner.next())
+    pub fn next_event(&mut self) -> Result<Option<Event>, Error> {
+        self.handle.block_on(self.inner.next_event())
     }
 
     /// As [`crate::Dump::place`].

@@ -120,7 +120,7 @@ impl Client {
     /// All that there is, range by range, each exactly as one record left it: see [`Dump`]. `bookmark` is where another dump
     /// of the cluster came to; `None`: from the beginning.
     pub fn dump(&self, bookmark: Option<Bookmark>) -> Dump {
-        let (begun, dump) = Dump::begin(bookmark, self.secret.clone(), Arc::clone(&self.taken));
+        let (begun, dump) = Dump::begin(bookmark, self.secret, Arc::clone(&self.taken));
         // Nobody takes it only when the runtime ends: the dump says so.
         let _ = self.requests.send(Task::Dump(begun));
         dump

@@ -122,7 +122,7 @@ impl Driver {
 
     /// Where keys lie, once it has connected.
     pub(crate) fn secret(&self) -> Option<Secret> {
-        self.secret.clone()
+        self.secret
     }
 
     /// Which cluster it is of, if that was told.
@@ -333,7 +333,7 @@ impl Driver {
         }
         // Each connection has another name for this client, which takes the place of this one.
         let me = Address::Client(0);
-        self.machine = Some(Machine::new(me, u32::from_le_bytes(low), Limits::default(), secret.clone()));
+        self.machine = Some(Machine::new(me, u32::from_le_bytes(low), Limits::default(), secret));
         self.secret = Some(secret);
     }
 

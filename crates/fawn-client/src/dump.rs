@@ -16,7 +16,7 @@ use tokio::time::timeout;
 const EVENTS: usize = 2;
 
 /// A dump of which nothing has come for so long has stalled.
-const STALLED: Duration = Duration::from_secs(60);
+const STALLED: Duration = Duration::from_mins(1);
 
 /// Why nothing has come for a while.
 type Trouble = Arc<Mutex<&'static str>>;
@@ -62,7 +62,7 @@ impl Dump {
     ///
     /// # Errors
     /// [`Error::Stalled`]: nothing comes for a minute. It may be asked for again, and goes on when it can.
-    pub async fn next(&mut self) -> Result<Option<Event>, Error> {
+    pub async fn next_event(&mut self) -> Result<Option<Event>, Error> {
         if self.is_over {
             return Ok(None);
         }

@@ -117,11 +117,11 @@ fn a_dump_has_all_that_there_is_once_and_goes_on_from_its_bookmarks() {
     // Each dump is left after one event.
     loop {
         let mut dump = client.dump(bookmark.clone());
-        let Some(event) = dump.next().unwrap() else { break };
+        let Some(event) = dump.next_event().unwrap() else { break };
         bookmark = Some(event.bookmark);
         match event.what {
             What::Part(kept) | What::Records(kept) => {
-                came.extend(kept.into_iter().map(|kept| (kept.key.clone(), kept)))
+                came.extend(kept.into_iter().map(|kept| (kept.key.clone(), kept)));
             }
             What::Anew(_) => panic!("nothing has gone wrong"),
             What::Over(cut) => {

@@ -179,7 +179,7 @@ impl Dumping {
         let mut dump = client.dump(Some(self.state.bookmark.clone()));
         let path = self.paths.spool.clone();
         let no_spool = || cannot_write(&path);
-        while let Some(Event { what, bookmark }) = dump.next()? {
+        while let Some(Event { what, bookmark }) = dump.next_event()? {
             let placed =
                 |kept: Vec<Kept>| kept.into_iter().map(|kept| (dump.place(&kept.key), kept)).collect::<Vec<_>>();
             let ends = matches!(what, What::Over(_));

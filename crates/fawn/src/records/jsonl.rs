@@ -44,7 +44,7 @@ pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
 pub fn push(out: &mut Vec<u8>, record: &Record) {
     let (mut key, key_base64) = spell(&record.key);
     let Record { flags, exptime, cas, .. } = *record;
-    let mut line = Line { flags, exptime, cas, key_base64, ..Line::default() };
+    let mut line = Line { key_base64, flags, exptime, cas, ..Line::default() };
     if key.is_some() && !crate::client::is_plain_key(&record.key) {
         line.key_base64 = Some(STANDARD.encode(&record.key).into());
         key = None;

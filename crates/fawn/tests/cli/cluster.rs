@@ -138,7 +138,8 @@ fn check_ranges(told: &Value, records: usize) {
 }
 
 fn numbered(count: usize) -> String {
-    (0..count).map(|n| format!("{{\"key\":\"k{n}\",\"value\":\"{n:0>100}\"}}\n")).collect()
+    let lines: Vec<String> = (0..count).map(|n| format!("{{\"key\":\"k{n}\",\"value\":\"{n:0>100}\"}}")).collect();
+    lines.join("\n")
 }
 
 #[test]
