@@ -18,14 +18,17 @@
 //! # Layout
 //!
 //! * [`Scanner`]: the machine. [`Bookmark`]: where it goes on later, or in another process.
+//!   [`Sought`], [`Found`]: what is asked of members, and answered.
 
 mod bookmark;
 mod machine;
+mod said;
 #[cfg(test)]
 mod tests;
 
 pub use bookmark::{Bookmark, Stretch};
 pub use machine::{Limits, Scanner};
+pub use said::{Found, Sought};
 
 use crate::entry::Kept;
 use crate::ids::{Position, RangeId};
