@@ -17,6 +17,7 @@ use fawn_ring::{DomainId, Interval, Key, MachineId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+pub use crate::ids::Health;
 pub use crate::scan::{Found, Sought};
 pub use crate::version::{NEWEST, OLDEST};
 pub use crate::wire::WireError;
@@ -86,18 +87,6 @@ pub struct Report {
     pub epoch: Epoch,
     /// What is wrong with the node's copy.
     pub health: Health,
-}
-
-/// How a node's copy of a range is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Health {
-    /// Nothing is wrong with it.
-    #[default]
-    Sound,
-    /// The node has no room for more values.
-    Full,
-    /// Part of it could not be read from flash.
-    Damaged,
 }
 
 /// One message.

@@ -216,7 +216,9 @@ impl Scanner {
                 stretch.began = Some(upto);
                 let least = stretch.least;
                 stretch.least = least.max(upto);
-                self.say(What::Records(kept));
+                if !kept.is_empty() {
+                    self.say(What::Records(kept));
+                }
                 match ended {
                     Some(alive) if upto >= least => self.over(upto, *alive),
                     // It knows of less than was seen: it will know of more.
