@@ -36,6 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "fawn",
         &[
             "fawn-admin",
+            "fawn-client",
             "fawn-flash",
             "fawn-kv",
             "fawn-manager",

@@ -31,6 +31,7 @@ pub fn table(sum: &Summary, violated: usize, course: &Course) -> String {
             fronts.stateless,
             format!("{} multi-gets, {} timed out, {} busy", fronts.many, fronts.timed_out, fronts.busy),
         ),
+        ("dumps", sum.dumps, format!("of {} stretches of keys", sum.stretches)),
     ];
     let mut text = String::new();
     let mut line = |line: String| writeln!(text, "{}", line.trim_end()).expect("a string takes whatever is written");

@@ -5,6 +5,9 @@ use crate::batch::{Batch, Done};
 use crate::error::{ConnectError, Error};
 use crate::options::Options;
 use crate::value::{Item, Swap, Value};
+use fawn_kv::ids::ClusterId;
+use fawn_kv::scan::{Bookmark, Event};
+use fawn_ring::Key;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -148,8 +151,40 @@ impl Client {
         self.handle.block_on(self.inner.delete(key))
     }
 
+    /// As [`crate::Client::cluster`].
+    pub fn cluster(&self) -> Option<ClusterId> {
+        self.inner.cluster()
+    }
+
+    /// As [`crate::Client::dump`].
+    pub fn dump(&self, bookmark: Option<Bookmark>) -> Dump<'_> {
+        Dump { inner: self.inner.dump(bookmark), handle: &self.handle }
+    }
+
     /// As [`crate::Client::run`].
     pub fn run(&self, batch: Batch) -> Vec<Result<Done, Error>> {
         self.handle.block_on(self.inner.run(batch))
+    }
+}
+
+/// As [`crate::Dump`].
+#[derive(Debug)]
+pub struct Dump<'a> {
+    inner: crate::Dump,
+    handle: &'a Handle,
+}
+
+impl Dump<'_> {
+    /// As [`crate::Dump::next_event`].
+    ///
+    /// # Errors
+    /// [`Error::Stalled`].
+    pub fn next_event(&mut self) -> Result<Option<Event>, Error> {
+        self.handle.block_on(self.inner.next_event())
+    }
+
+    /// As [`crate::Dump::place`].
+    pub fn place(&self, key: &[u8]) -> Key {
+        self.inner.place(key)
     }
 }

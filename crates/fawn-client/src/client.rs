@@ -1,16 +1,20 @@
 //! What can be asked of a cluster.
 
 use crate::batch::{Batch, Done};
-use crate::driver::{Driver, Request};
+use crate::driver::{Driver, Request, Task};
+use crate::dump::Dump;
 use crate::error::{ConnectError, Error};
 use crate::links::Dialler;
 use crate::options::Options;
 use crate::value::{Item, Swap, Value, unix_in};
 use fawn_kv::client::{Ended, Want};
+use fawn_kv::ids::ClusterId;
 use fawn_kv::operation::{Arithmetic, Delete, Mode, Operation, Outcome};
+use fawn_kv::scan::Bookmark;
+use fawn_ring::Secret;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// The longest key, in bytes.
@@ -24,11 +28,14 @@ const SLACK: Duration = Duration::from_secs(1);
 /// A future that is dropped has asked all the same: its write may be carried out.
 #[derive(Clone, Debug)]
 pub struct Client {
-    requests: mpsc::UnboundedSender<Request>,
+    requests: mpsc::UnboundedSender<Task>,
     room: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
     most_bytes: usize,
     timeout: Duration,
+    secret: Secret,
+    cluster: Option<ClusterId>,
+    taken: Arc<Notify>,
 }
 
 /// An operation that is under way.
@@ -64,20 +71,16 @@ impl Client {
         let dialler = Dialler::new(options.certificates.as_ref())?;
         let (requests, inbox) = mpsc::unbounded_channel();
         let most_bytes = options.in_flight_bytes.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
-        let client = Self {
-            requests,
-            room: Arc::new(Semaphore::new(options.in_flight.clamp(1, Semaphore::MAX_PERMITS))),
-            bytes: Arc::new(Semaphore::new(most_bytes)),
-            most_bytes,
-            timeout: options.timeout,
-        };
+        let room = Arc::new(Semaphore::new(options.in_flight.clamp(1, Semaphore::MAX_PERMITS)));
+        let bytes = Arc::new(Semaphore::new(most_bytes));
         let mut driver = Driver::new(options.addresses, dialler);
         let connected = timeout(options.connect_timeout, driver.connect()).await;
-        if connected.is_err() {
+        let Some(secret) = connected.ok().and_then(|()| driver.secret()) else {
             return Err(ConnectError::NoAnswer { time: options.connect_timeout, last: driver.last_failure() });
-        }
+        };
+        let (taken, cluster) = (driver.taken(), driver.cluster());
         tokio::spawn(driver.run(inbox));
-        Ok(client)
+        Ok(Self { taken, cluster, requests, room, bytes, most_bytes, timeout: options.timeout, secret })
     }
 
     /// Has something asked as soon as there is room; it is under way when this returns.
@@ -97,7 +100,7 @@ impl Client {
         let (done, answer) = oneshot::channel();
         let request = Request { key, want, deadline, done, room };
         // Nobody takes it only when the runtime ends.
-        self.requests.send(request).map_err(|_| Error::Unreached)?;
+        self.requests.send(Task::Request(request)).map_err(|_| Error::Unreached)?;
         Ok(Asked { answer, deadline, is_get })
     }
 
@@ -107,6 +110,20 @@ impl Client {
             Ended::Done { outcome, position, .. } => Ok((outcome, position.seq.0)),
             _ => Err(Error::Malformed),
         }
+    }
+
+    /// Which cluster it is of, if that was told.
+    pub fn cluster(&self) -> Option<ClusterId> {
+        self.cluster
+    }
+
+    /// All that there is, range by range, each exactly as one record left it: see [`Dump`]. `bookmark` is where another dump
+    /// of the cluster came to; `None`: from the beginning.
+    pub fn dump(&self, bookmark: Option<Bookmark>) -> Dump {
+        let (begun, dump) = Dump::begin(bookmark, self.secret, Arc::clone(&self.taken));
+        // Nobody takes it only when the runtime ends: the dump says so.
+        let _ = self.requests.send(Task::Dump(begun));
+        dump
     }
 
     /// What is there; `None`: nothing.

@@ -1,10 +1,11 @@
 //! The task that owns a client's connections: requests in, answers out. Whom to ask, and when again, `fawn_kv::client` decides.
 
+use crate::dump::{Begun, Dumps};
 use crate::links::{Dialler, Event, Link, LinkId, Whom};
 use crate::lookout::Lookout;
 use fawn_kv::chain::Now;
 use fawn_kv::client::{Client as Machine, Ended, Limits, Want, set_asker};
-use fawn_kv::ids::{Address, ClusterId, FrontId};
+use fawn_kv::ids::{Address, ClusterId, FrontId, NodeId};
 use fawn_kv::link::{Control, Frame, Party, SeatId, frame};
 use fawn_kv::message::Message;
 use fawn_ring::Secret;
@@ -12,7 +13,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 /// Events that wait for the driver, at most: then connections are not read.
@@ -23,6 +24,15 @@ const REQUESTS_A_TURN: usize = 1024;
 
 /// While it connects, the driver looks so often what is to be done.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// What the driver is asked for.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// Something of a key.
+    Request(Request),
+    /// All that there is.
+    Dump(Begun),
+}
 
 /// Something that is asked.
 #[derive(Debug)]
@@ -39,18 +49,26 @@ pub(crate) struct Request {
 #[derive(Debug)]
 struct Peer {
     link: Link,
-    /// What it calls this client; `None`: it has yet to say.
-    me: Option<u32>,
+    /// What it calls this client, and the version that is spoken; `None`: it has yet to say.
+    me: Option<(u32, u8)>,
     /// Until then.
-    held: Vec<Message>,
+    held: Vec<(Address, Message)>,
     output: Vec<u8>,
 }
 
 impl Peer {
-    fn put(&mut self, seat: SeatId, mut message: Message) {
-        let Some(me) = self.me.map(Address::Client) else { return self.held.push(message) };
-        set_asker(&mut message, me);
-        frame::put_message(&mut self.output, seat.front(), me, &message);
+    /// Says something; whether the other side can read it.
+    fn put(&mut self, to: Address, mut message: Message) -> bool {
+        let Some((me, version)) = self.me else {
+            self.held.push((to, message));
+            return true;
+        };
+        let (me, is_read) = (Address::Client(me), message.since() <= version);
+        if is_read {
+            set_asker(&mut message, me);
+            frame::put_message(&mut self.output, to, me, &message);
+        }
+        is_read
     }
 }
 
@@ -64,9 +82,11 @@ pub(crate) struct Driver {
     cluster: Option<ClusterId>,
     lookout: Lookout,
     machine: Option<Machine>,
+    secret: Option<Secret>,
     peers: BTreeMap<SeatId, Peer>,
     by_link: HashMap<LinkId, SeatId>,
     waiting: HashMap<u64, (oneshot::Sender<Ended>, (OwnedSemaphorePermit, OwnedSemaphorePermit))>,
+    dumps: Dumps,
     out: Vec<(Address, Message)>,
     began: Instant,
     last_failure: String,
@@ -84,9 +104,11 @@ impl Driver {
             cluster: None,
             lookout: Lookout::new(addresses),
             machine: None,
+            secret: None,
             peers: BTreeMap::new(),
             by_link: HashMap::new(),
             waiting: HashMap::new(),
+            dumps: Dumps::default(),
             out: Vec::new(),
             began: Instant::now(),
             last_failure: "nobody has answered".to_owned(),
@@ -96,6 +118,21 @@ impl Driver {
     /// Why the last connection was over.
     pub(crate) fn last_failure(self) -> String {
         self.last_failure
+    }
+
+    /// Where keys lie, once it has connected.
+    pub(crate) fn secret(&self) -> Option<Secret> {
+        self.secret
+    }
+
+    /// Which cluster it is of, if that was told.
+    pub(crate) fn cluster(&self) -> Option<ClusterId> {
+        self.cluster
+    }
+
+    /// Is to be told when an event of a dump was taken.
+    pub(crate) fn taken(&self) -> Arc<Notify> {
+        self.dumps.taken()
     }
 
     /// Finds the cluster: where keys lie, and whom to ask.
@@ -112,22 +149,27 @@ impl Driver {
     }
 
     /// Asks what is requested until nobody can request anything any more.
-    pub(crate) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Request>) {
+    pub(crate) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Task>) {
         let mut requests = Vec::new();
         loop {
             self.settle();
             let due = self.due();
+            let taken = self.dumps.taken();
             tokio::select! {
                 count = inbox.recv_many(&mut requests, REQUESTS_A_TURN) => if count == 0 { return },
                 Some(event) = self.events.recv() => self.hear(event),
+                () = taken.notified() => {}
                 () = sleep_until(due) => {}
             }
             for _ in 0..MOST_EVENTS {
                 let Ok(event) = self.events.try_recv() else { break };
                 self.hear(event);
             }
-            for request in requests.drain(..) {
-                self.take_on(request);
+            for task in requests.drain(..) {
+                match task {
+                    Task::Request(request) => self.take_on(request),
+                    Task::Dump(begun) => self.dumps.begin(begun),
+                }
             }
         }
     }
@@ -139,7 +181,7 @@ impl Driver {
 
     /// When there is something to do next.
     fn due(&self) -> Instant {
-        let machine = self.machine.as_ref().and_then(Machine::due_us);
+        let machine = self.machine.as_ref().and_then(Machine::due_us).into_iter().chain(self.dumps.due_us()).min();
         let machine = machine.map(|due_us| self.began + Duration::from_micros(due_us));
         machine.map_or(self.lookout.due(), |due| due.min(self.lookout.due()))
     }
@@ -160,6 +202,7 @@ impl Driver {
         if let Some(machine) = &mut self.machine {
             machine.tick(now, &mut self.out);
         }
+        self.dumps.tick(now, &mut self.out);
         for (to, message) in std::mem::take(&mut self.out) {
             self.send(to, message, now);
         }
@@ -177,7 +220,7 @@ impl Driver {
 
     fn send(&mut self, to: Address, mut message: Message, now: Now) {
         match SeatId::of(to) {
-            Some(seat) => self.send_to_seat(seat, message, now),
+            Some(seat) => self.send_to_seat(seat, to, message, now),
             None => {
                 if let Some((output, me)) = self.lookout.output() {
                     set_asker(&mut message, Address::Client(me));
@@ -187,7 +230,7 @@ impl Driver {
         }
     }
 
-    fn send_to_seat(&mut self, seat: SeatId, message: Message, now: Now) {
+    fn send_to_seat(&mut self, seat: SeatId, to: Address, message: Message, now: Now) {
         if !self.peers.contains_key(&seat) {
             let Some((name, member)) = self.lookout.roster.member_of(seat) else {
                 return self.lost(seat, now);
@@ -198,8 +241,8 @@ impl Driver {
             self.by_link.insert(link.id, seat);
             self.peers.insert(seat, Peer { link, me: None, held: Vec::new(), output: Vec::new() });
         }
-        if let Some(peer) = self.peers.get_mut(&seat) {
-            peer.put(seat, message);
+        if self.peers.get_mut(&seat).is_some_and(|peer| !peer.put(to, message)) {
+            self.dumps.too_old();
         }
     }
 
@@ -210,6 +253,7 @@ impl Driver {
         if let Some(machine) = &mut self.machine {
             machine.lost(FrontId(seat.0), now);
         }
+        self.dumps.lost(NodeId(u64::from(seat.0)), now);
     }
 
     fn hear(&mut self, (id, event): (LinkId, Event)) {
@@ -223,7 +267,7 @@ impl Driver {
             Event::Up(greeted) => {
                 self.cluster = self.cluster.or(greeted.cluster);
                 match seat {
-                    Some(seat) => self.up(seat, greeted.you),
+                    Some(seat) => self.up(seat, greeted.you, greeted.version),
                     None => self.lookout.up(greeted.from, greeted.you),
                 }
             }
@@ -244,11 +288,15 @@ impl Driver {
         }
     }
 
-    fn up(&mut self, seat: SeatId, you: Party) {
+    fn up(&mut self, seat: SeatId, you: Party, version: u8) {
         let Some(peer) = self.peers.get_mut(&seat) else { return };
-        peer.me = Some(if let Party::Client(me) = you { me } else { 0 });
-        for message in std::mem::take(&mut peer.held) {
-            peer.put(seat, message);
+        peer.me = Some((if let Party::Client(me) = you { me } else { 0 }, version));
+        let mut all_read = true;
+        for (to, message) in std::mem::take(&mut peer.held) {
+            all_read &= peer.put(to, message);
+        }
+        if !all_read {
+            self.dumps.too_old();
         }
     }
 
@@ -256,9 +304,13 @@ impl Driver {
         match frame {
             Frame::Message { message: message @ Message::View { .. }, .. } if is_kept => {
                 self.lookout.answered();
+                self.dumps.receive(&message, now);
                 self.receive(message, now);
             }
             Frame::Message { message: message @ Message::Reply { .. }, .. } if !is_kept => self.receive(message, now),
+            Frame::Message { message: message @ Message::Scanned { .. }, .. } if !is_kept => {
+                self.dumps.receive(&message, now);
+            }
             Frame::Control(Control::Leads { leader, .. }) if is_kept => self.lookout.leads(leader),
             Frame::Control(Control::Roster(roster)) if is_kept && self.lookout.heard(&roster) => self.learn_fronts(),
             Frame::Control(Control::Secret(secret)) if is_kept && self.machine.is_none() => self.begin(secret),
@@ -282,6 +334,7 @@ impl Driver {
         // Each connection has another name for this client, which takes the place of this one.
         let me = Address::Client(0);
         self.machine = Some(Machine::new(me, u32::from_le_bytes(low), Limits::default(), secret));
+        self.secret = Some(secret);
     }
 
     /// The front-ends that the roster has.
@@ -294,7 +347,8 @@ impl Driver {
     fn learn_fronts(&mut self) {
         let fronts: Vec<FrontId> = self.fronts().collect();
         let now = self.now();
-        let gone: Vec<SeatId> = self.peers.keys().copied().filter(|seat| !fronts.contains(&FrontId(seat.0))).collect();
+        let is_gone = |seat: &SeatId| self.lookout.roster.member_of(*seat).is_none();
+        let gone: Vec<SeatId> = self.peers.keys().copied().filter(is_gone).collect();
         for seat in gone {
             self.lost(seat, now);
         }

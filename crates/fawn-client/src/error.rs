@@ -50,6 +50,14 @@ pub enum Error {
     /// Nothing was done: nobody could be asked in time.
     #[error("nobody who has the key could be asked in time")]
     Unreached,
+    /// A dump does not go on. It may be taken up again later, from its last bookmark.
+    #[error("nobody who has the next keys has shown them for {seconds} s: {why}")]
+    Stalled {
+        /// Seconds that nothing has come.
+        seconds: u64,
+        /// Why the last try came to nothing.
+        why: &'static str,
+    },
     /// A get has no answer in time.
     #[error("there was no answer in time")]
     TimedOut,

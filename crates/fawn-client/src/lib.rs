@@ -22,7 +22,7 @@
 //!
 //! # Layout
 //!
-//! * [`Client`]: what can be asked; [`Batch`]: many at once; [`blocking`]: the same without a runtime.
+//! * [`Client`]: what can be asked; [`Batch`]: many at once; [`Dump`]: all that there is; [`blocking`]: the same without a runtime.
 //! * [`Options`], [`Error`], [`ConnectError`]; [`Value`], [`Item`], [`Swap`].
 //! * `driver`: the task that owns the connections and the machine (`fawn_kv::client`) that decides whom to ask. `lookout`: finding
 //!   managers. `links`: connections.
@@ -33,6 +33,7 @@ mod batch;
 pub mod blocking;
 mod client;
 mod driver;
+mod dump;
 mod error;
 mod links;
 mod lookout;
@@ -41,7 +42,9 @@ mod value;
 
 pub use batch::{Batch, Done};
 pub use client::Client;
+pub use dump::Dump;
 pub use error::{ConnectError, Error};
+pub use fawn_kv::scan::{Bookmark, Cut, Event, What};
 pub use fawn_tls::Material;
 pub use options::Options;
 pub use value::{Item, Swap, Value};

@@ -57,6 +57,18 @@ number! {
     Seq(u64)
 }
 
+/// How a node's copy of a range is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Health {
+    /// Nothing is wrong with it.
+    #[default]
+    Sound,
+    /// The node has no room for more values.
+    Full,
+    /// Part of it could not be read from flash.
+    Damaged,
+}
+
 impl Attempt {
     /// The one before this.
     #[must_use]

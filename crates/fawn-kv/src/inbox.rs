@@ -23,7 +23,7 @@ impl Lane {
     /// That of a message to a node. A get that another member passes on came to that one in the clients' lane.
     pub fn of(from: Address, message: &Message) -> Self {
         match message {
-            Message::Request { .. } | Message::Flush { .. } | Message::Get { .. }
+            Message::Request { .. } | Message::Flush { .. } | Message::Get { .. } | Message::Scan { .. }
                 if !matches!(from, Address::Node(_)) =>
             {
                 Self::Client

@@ -11,6 +11,7 @@
 //!   it. [`manager`]: who decides.
 //! * [`front`]: front-ends: wedges of the key space, each with one owner, which caches them.
 //! * [`client`]: a program that asks front-ends itself, each key's own, and tries again until it is answered.
+//! * [`scan`]: a program that reads all that is in ranges, each as of one record.
 //! * [`link`]: frames and greetings between processes. [`roster`]: who is in a cluster, by name. [`status`]: what operators
 //!   ask.
 //! * [`store`]: what the protocol needs of the datastore. [`planted`]: bugs for the simulator to find.
@@ -36,6 +37,7 @@ pub mod operation;
 pub mod paths;
 pub mod planted;
 pub mod roster;
+pub mod scan;
 pub mod sessions;
 mod speaker;
 pub mod status;

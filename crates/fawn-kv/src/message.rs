@@ -17,6 +17,8 @@ use fawn_ring::{DomainId, Interval, Key, MachineId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+pub use crate::ids::Health;
+pub use crate::scan::{Found, Sought};
 pub use crate::version::{NEWEST, OLDEST};
 pub use crate::wire::WireError;
 
@@ -85,18 +87,6 @@ pub struct Report {
     pub epoch: Epoch,
     /// What is wrong with the node's copy.
     pub health: Health,
-}
-
-/// How a node's copy of a range is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Health {
-    /// Nothing is wrong with it.
-    #[default]
-    Sound,
-    /// The node has no room for more values.
-    Full,
-    /// Part of it could not be read from flash.
-    Damaged,
 }
 
 /// One message.
@@ -609,6 +599,33 @@ pub enum Message {
         /// The life that is over.
         member: FrontMember,
     },
+    /// To a member: show what is in a range, a part at a time, to one who is no member.
+    Scan {
+        /// The range.
+        range: RangeId,
+        /// Names the question.
+        id: RequestId,
+        /// Who is to be answered.
+        asker: Asker,
+        /// Keys of the range, from where the part begins.
+        keys: Interval,
+        /// The newest position that the asker has seen there: who knows of less does not answer, nor who does not go on
+        /// from it. The lowest: it has seen nothing, and is to see whatever was acknowledged before it asks.
+        least: Position,
+        /// What.
+        sought: Sought,
+    },
+    /// To whoever asked.
+    Scanned {
+        /// What it asked.
+        id: RequestId,
+        /// See [`Asker::tag`].
+        tag: u64,
+        /// Who answers.
+        from: Member,
+        /// What it has.
+        found: Found,
+    },
 }
 
 /// What a front-end that remembers nothing of a get is told with its answer.
@@ -659,6 +676,7 @@ impl Message {
             | Self::Copy { range, .. }
             | Self::CopyPart { range, .. }
             | Self::Fetch { range, .. }
+            | Self::Scan { range, .. }
             | Self::Fetched { range, .. } => Some((*range, None)),
             Self::Learn { range, incarnation, .. }
             | Self::Prepare { range, incarnation, .. }

@@ -88,6 +88,12 @@ impl Alive {
         if awaits { self.flushes.at(&place()).due } else { 0 }
     }
 
+    /// What decides which versions of these keys can be seen, and nothing else.
+    #[must_use]
+    pub fn shown_of(&self, keys: Interval) -> Self {
+        Self { time: self.time, flushes: self.flushes.cut(&keys), fences: Fences::default() }
+    }
+
     fn cut(&self, keys: Interval) -> Self {
         Self { time: self.time, flushes: self.flushes.cut(&keys), fences: self.fences.clone() }
     }

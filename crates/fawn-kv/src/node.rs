@@ -4,7 +4,7 @@ use crate::chain::{Context, Lease, Now, Pace, Replica, Tally, Timing};
 use crate::entry::Kept;
 use crate::ids::{Address, Asker, Attempt, Chain, ClusterId, Epoch, Incarnation, Member, NodeId, RangeId, RequestId};
 use crate::inherit::inherit;
-use crate::message::{Answer, Continuation, Message};
+use crate::message::{Answer, Continuation, Found, Message};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::store::{Part, RangeStore, Recovered, Ticket};
@@ -297,6 +297,9 @@ impl<S: RangeStore> Node<S> {
                     return not_mine(id, asker, None, out);
                 }
                 Message::Get { asker, id, continuation, .. } => return not_mine(id, asker, continuation, out),
+                Message::Scan { asker: Asker { address, tag }, id, .. } => {
+                    return out.push((address, Message::Scanned { id, tag, from: me, found: Found::NotMine }));
+                }
                 _ => return,
             };
             // Of two ranges that overlap one is over. If it is the one that is here, its end will be told; if it is this one,

@@ -27,6 +27,7 @@ impl Message {
                 asks(asker.address) && wedge.is_some() == matches!(from, Address::Front(_))
             }
             Self::AskView { asker, .. } => asks(*asker),
+            Self::Scan { asker, .. } => asks(asker.address),
             Self::Reply { .. } => matches!(from, Address::Node(_) | Address::Front(_)),
 
             Self::Feed { .. }
@@ -38,6 +39,7 @@ impl Message {
             | Self::FenceHolds { .. } => matches!(from, Address::Node(_)),
             Self::Copy { learner: member, .. }
             | Self::CopyPart { from: member, .. }
+            | Self::Scanned { from: member, .. }
             | Self::Fetch { learner: member, .. }
             | Self::Fetched { from: member, .. }
             | Self::Heartbeat { member, .. }
@@ -99,6 +101,22 @@ mod tests {
         };
         assert_eq!(speakers(&level(3)), [NODE]);
         assert_eq!(speakers(&level(4)), []);
+    }
+
+    #[test]
+    fn whoever_is_no_member_asks_for_what_is_in_a_range_for_itself() {
+        let scan = |address| Message::Scan {
+            range: RangeId(1),
+            id: RequestId { session: 0, number: 1 },
+            asker: Asker { address, tag: 1 },
+            keys: fawn_ring::Interval::ALL,
+            least: crate::ids::Position::default(),
+            sought: crate::message::Sought::Records { after: crate::ids::Position::default() },
+        };
+        assert_eq!(speakers(&scan(CLIENT)), [CLIENT]);
+        assert_eq!(speakers(&scan(FRONT)), [FRONT]);
+        assert_eq!(speakers(&scan(Address::Client(4))), []);
+        assert_eq!(speakers(&scan(NODE)), [], "members copy");
     }
 
     #[test]

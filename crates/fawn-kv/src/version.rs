@@ -13,10 +13,13 @@
 pub const OLDEST: u8 = 3;
 
 /// The newest. Built with `previous-version`, this is the release before, as far as others can tell.
-pub const NEWEST: u8 = if cfg!(feature = "previous-version") { 3 } else { 4 };
+pub const NEWEST: u8 = if cfg!(feature = "previous-version") { 3 } else { 5 };
 
 /// Since this version members that stop say so, and managers decide that a life is over.
 pub const FAREWELLS: u8 = 4;
+
+/// Since this version members show what is in a range to those who are no members.
+pub const SCANS: u8 = 5;
 
 /// Versions that somebody speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

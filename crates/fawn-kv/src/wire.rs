@@ -3,7 +3,7 @@
 //! So whoever speaks an older version reads all that is as old, from whomever it comes.
 
 use crate::message::Message;
-use crate::version::{FAREWELLS, NEWEST, OLDEST};
+use crate::version::{FAREWELLS, NEWEST, OLDEST, SCANS};
 use crate::versioned::{self, Refused};
 
 /// Bytes that are no message.
@@ -24,6 +24,7 @@ impl Message {
     pub fn since(&self) -> u8 {
         match self {
             Self::Farewell { .. } | Self::FrontFarewell { .. } => FAREWELLS,
+            Self::Scan { .. } | Self::Scanned { .. } => SCANS,
             _ => OLDEST,
         }
     }

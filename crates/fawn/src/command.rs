@@ -206,14 +206,26 @@ pub struct LoadArguments {
 /// Arguments of `fawn dump`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE is written as FILE.part and renamed when it is complete. Records that are written, changed or deleted meanwhile \
-may or may not be in it. jsonl carries flags and expiry; tsv does not.")]
+FILE is written as FILE.part and renamed when it is complete. jsonl carries flags and expiry; tsv does not.
+
+Of a server, records that are written, changed or deleted meanwhile may or may not be in it. Of a cluster (--manager) \
+each range is in it as one record of its log left it, and whatever was acknowledged before it began; the summary says \
+which that were. jsonl carries cas numbers, too. A dump of a cluster that was interrupted goes on where it was when the \
+same command is run again: FILE.fawn-dump says how far it came, and FILE.spool has what is not sorted yet.")]
 pub struct DumpArguments {
     /// Server: HOST:PORT, or the path of a Unix socket
     #[arg(long, value_name = "ADDR", env = "FAWN_SERVER", default_value = "127.0.0.1:11211")]
     pub from: Address,
     #[command(flatten)]
     pub connect: ConnectArguments,
+    /// Dump the cluster of these managers, as its nodes have it: ADDR:PORT,ADDR:PORT
+    #[arg(long = "manager", value_name = "ADDR", value_delimiter = ',')]
+    pub managers: Vec<String>,
+    #[command(flatten)]
+    pub certs: crate::cluster::CertsArguments,
+    /// Begin a dump of a cluster anew, whatever an interrupted one has left
+    #[arg(long, hide_env = true)]
+    pub restart: bool,
     /// How to write the records [default: by the file's name, else jsonl]
     #[arg(long)]
     pub format: Option<Format>,

@@ -55,7 +55,7 @@ pub fn set(arguments: &SetArguments) -> anyhow::Result<Outcome> {
         Some(span) => unix_now().saturating_add(span.0.as_secs_f64().ceil() as u32).max(1),
         None => 0,
     };
-    let record = Record { key: arguments.key.as_bytes().to_vec(), value, flags: arguments.flags, exptime };
+    let record = Record { key: arguments.key.as_bytes().to_vec(), value, flags: arguments.flags, exptime, cas: 0 };
     let mut connection = Connection::open(&arguments.server.endpoint())?;
     let mut request = Vec::new();
     push_set(&mut request, &record);
@@ -100,7 +100,7 @@ fn record_of(key: &str, flags: &[u8], data: &[u8]) -> Record {
         Err(_) => 0,
     };
     let client_flags = flag(flags, b'f').unwrap_or(0) as u32;
-    Record { key: key.as_bytes().to_vec(), value: data.to_vec(), flags: client_flags, exptime }
+    Record { key: key.as_bytes().to_vec(), value: data.to_vec(), flags: client_flags, exptime, cas: 0 }
 }
 
 /// An answer that the command did not ask for.

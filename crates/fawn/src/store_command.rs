@@ -263,7 +263,7 @@ fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
             for pair in db.scan_items() {
                 let (key, item) = pair?;
                 let (flags, exptime) = (item.extras.flags, item.extras.expiry);
-                print(&Record { key, value: item.value, flags, exptime })?;
+                print(&Record { key, value: item.value, flags, exptime, cas: 0 })?;
             }
             db.close()?;
         }

@@ -1,7 +1,9 @@
 //! Every call, once each way that it can end.
 
 use crate::cluster::{Cluster, run};
-use fawn_client::{Batch, Done, Error, Item, Options, Swap, blocking};
+use fawn_client::{Batch, Done, Error, Item, Options, Swap, What, blocking};
+use fawn_kv::entry::Kept;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 #[test]
@@ -98,4 +100,43 @@ fn a_blocking_client_is_shared_by_threads_and_found_by_a_members_address() {
     assert!(matches!(done[..], [Ok(Done::Put(_)), Ok(Done::Got(None))]), "{done:?}");
     assert_eq!(client.get_many(["a", "b"]).unwrap()[1], None);
     assert!(client.add("a", "2").unwrap().is_none() && client.delete("a").unwrap());
+}
+
+#[test]
+fn a_dump_has_all_that_there_is_once_and_goes_on_from_its_bookmarks() {
+    let cluster = Cluster::start(2);
+    let client = blocking::Client::connect(cluster.options()).unwrap();
+    for n in 0..400 {
+        client.put(format!("key{n}"), Item::new(&n.to_string()).flags(n)).unwrap();
+    }
+    for n in 0..50 {
+        assert!(client.delete(format!("key{n}")).unwrap());
+    }
+    let (mut came, mut there) = (BTreeMap::<Vec<u8>, Kept>::new(), BTreeMap::new());
+    let (mut bookmark, mut stretches) = (None, 0);
+    // Each dump is left after one event.
+    loop {
+        let mut dump = client.dump(bookmark.clone());
+        let Some(event) = dump.next_event().unwrap() else { break };
+        bookmark = Some(event.bookmark);
+        match event.what {
+            What::Part(kept) | What::Records(kept) => {
+                came.extend(kept.into_iter().map(|kept| (kept.key.clone(), kept)));
+            }
+            What::Anew(_) => panic!("nothing has gone wrong"),
+            What::Over(cut) => {
+                stretches += 1;
+                for kept in came.values().filter(|kept| cut.shows(kept, &dump.place(&kept.key))) {
+                    let version = kept.version.clone().unwrap();
+                    assert!(cut.keys.contains(&dump.place(&kept.key)) && kept.position <= cut.at);
+                    assert!(there.insert(kept.key.clone(), (version.value, version.flags)).is_none(), "it was there");
+                }
+                came.clear();
+            }
+        }
+    }
+    let expected = (50..400_u32).map(|n| (format!("key{n}").into_bytes(), (n.to_string().into_bytes(), n)));
+    assert_eq!(there, expected.collect());
+    assert!(stretches > 2, "there is a range for each place on the ring");
+    assert!(bookmark.unwrap().is_over());
 }

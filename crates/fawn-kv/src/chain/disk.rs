@@ -55,6 +55,7 @@ impl Replica {
         took(Path::Unreadable);
         self.damage();
         self.copies.remove(&ticket);
+        self.cannot_scan(ticket, context);
         let Phase::Active(active) = &mut self.phase else { return };
         if let Some(get) = active.gets.take_read(ticket) {
             answer(get, Answer::Unreadable, context);

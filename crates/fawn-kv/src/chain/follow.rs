@@ -231,6 +231,9 @@ impl Replica {
 
     /// A part that somebody waits for was read.
     pub fn scanned<S: RangeStore>(&mut self, ticket: Ticket, part: Part, context: &mut Context<'_, S>) {
+        if let Some(scanning) = self.scans.remove(&ticket) {
+            return self.show_part(scanning, part, context);
+        }
         if let Some((wanted, as_of)) = self.copies.remove(&ticket) {
             self.send_part(wanted, part, as_of, context);
         }
@@ -341,7 +344,7 @@ impl Replica {
 
     /// Whether this log is known to go on from one that was committed up to `other`. It does not where members lost what
     /// they had not synced, and the chain went on from before it.
-    fn goes_on_from(&self, other: Position) -> bool {
+    pub(super) fn goes_on_from(&self, other: Position) -> bool {
         if other == Position::default() || planted(Bug::LostIsKept) {
             return true;
         }

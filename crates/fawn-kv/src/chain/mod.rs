@@ -11,7 +11,7 @@
 //! * `fence`: who is refused because a wedge has another owner.
 //! * `head`: requests. `tail`: gets, leases and barriers.
 //! * `figures`: how it does. `stretch`: records in memory, `unsynced`: those that are not durable.
-//! * `change`: seal, equalise, activate. `follow`: copies and catching up.
+//! * `scan`: what those see of a range who are no members. `change`: seal, equalise, activate. `follow`: copies and catching up.
 
 mod change;
 mod disk;
@@ -23,6 +23,7 @@ mod follow;
 mod head;
 mod pace;
 mod replica;
+mod scan;
 mod stretch;
 mod tail;
 #[cfg(test)]

@@ -18,9 +18,14 @@ impl Pace {
         self.paid_us = self.paid_us.max(now_us).saturating_add(costs_us);
     }
 
+    /// How long until more may be asked for.
+    pub(super) fn due_in_us(&self, now_us: u64) -> u64 {
+        self.paid_us.saturating_sub(now_us.saturating_add(SLACK_US))
+    }
+
     /// Whether more may be asked for.
     pub(super) fn is_due(&self, now_us: u64) -> bool {
-        self.paid_us <= now_us.saturating_add(SLACK_US)
+        self.due_in_us(now_us) == 0
     }
 }
 

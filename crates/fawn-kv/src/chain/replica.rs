@@ -5,6 +5,7 @@ use super::fence::Fences;
 use super::follow::{CopyPart, Copying, Learning, Reading, Wanted};
 use super::head::Queue;
 use super::pace::Pace;
+use super::scan::{Question, Scanning};
 use super::stretch::{Logged, Stretch};
 use super::tail::Gets;
 use super::unsynced::Unsynced;
@@ -261,6 +262,8 @@ pub struct Replica {
     pub(super) follows: Option<(Member, Attempt)>,
     /// Those that copy from here, by the scan that they wait for.
     pub(super) copies: BTreeMap<Ticket, Reading>,
+    /// Those who are no members and read from here, by the scan that they wait for.
+    pub(super) scans: BTreeMap<Ticket, Scanning>,
     /// The newest committed records, without gaps.
     pub(super) history: Stretch,
     /// What is committed.
@@ -302,6 +305,7 @@ impl Replica {
             copying: None,
             follows: None,
             copies: BTreeMap::new(),
+            scans: BTreeMap::new(),
             history: Stretch::default(),
             ahead: meta.alive.clone(),
             meta,
@@ -335,6 +339,7 @@ impl Replica {
     pub fn stand_down(&mut self) {
         (self.phase, self.promised, self.follows, self.prepared) = (Phase::Idle, Attempt(0), None, None);
         self.copies.clear();
+        self.scans.clear();
     }
 
     /// It is part of another life.
@@ -552,6 +557,7 @@ impl Replica {
         self.asked.clear();
         self.unsynced = Unsynced::default();
         self.copies.clear();
+        self.scans.clear();
     }
 
     /// Everything that `meta` says was committed is here.
@@ -612,6 +618,9 @@ impl Replica {
             }
             Message::Fetched { attempt, to, from, records, .. } if to == self.me.incarnation => {
                 self.take_records(attempt, from, records, context);
+            }
+            Message::Scan { id, asker, keys, least, sought, .. } => {
+                self.scan(Question { id, asker, keys, least }, sought, context);
             }
             Message::Learn { source, over, consistency, .. } => self.learn(source, over, consistency, context),
             Message::Prepare { attempt, .. } => self.prepare(attempt, context),

@@ -21,7 +21,10 @@ use crate::message::Message;
 /// Puts the name in that whoever is called has given the client.
 pub fn set_asker(message: &mut Message, name: Address) {
     match message {
-        Message::Ask { asker, .. } | Message::AskMany { asker, .. } | Message::AskFlush { asker, .. } => {
+        Message::Ask { asker, .. }
+        | Message::Scan { asker, .. }
+        | Message::AskMany { asker, .. }
+        | Message::AskFlush { asker, .. } => {
             asker.address = name;
         }
         Message::AskView { asker, .. } => *asker = name,

@@ -255,12 +255,11 @@ impl FlashStore {
 
     fn log_what_fits(&mut self) {
         while let Some((instance, bytes)) = self.waiting.front() {
-            let (is_counted, reserve) = match self.reserve {
-                Some(reserve) => (false, reserve),
-                None => {
-                    let waits: usize = self.waiting.iter().map(|(_, bytes)| grows(bytes)).sum();
-                    (true, *self.reserve.insert(self.images.checkpoint_bytes() + waits))
-                }
+            let (is_counted, reserve) = if let Some(reserve) = self.reserve {
+                (false, reserve)
+            } else {
+                let waits: usize = self.waiting.iter().map(|(_, bytes)| grows(bytes)).sum();
+                (true, *self.reserve.insert(self.images.checkpoint_bytes() + waits))
             };
             match self.store.log_range(*instance, bytes, reserve) {
                 Ok(gate) => {

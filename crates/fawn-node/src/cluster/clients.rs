@@ -1,7 +1,7 @@
 //! What clients may do that speak to front-ends themselves, and how much of the seat they may use up.
 //!
 //! A client is given a number by each seat that it calls. So whatever is to answer it has to be of that seat: it may ask the
-//! front-end here, which answers it itself, and nobody else; nor may an answer come to it past that front-end, as one with
+//! front-end here, which answers it itself, and the node here what it has of a range, and nobody else; nor may an answer come to it past that front-end, as one with
 //! a continuation would from the front-end of another seat.
 
 use super::link::Link;
@@ -31,12 +31,12 @@ pub fn longest_frame(most_value_bytes: usize) -> usize {
 
 /// Whether a client may say this to whom it says it.
 pub fn may_say(seat: SeatId, to: Address, message: &Message) -> bool {
-    let is_question = match message {
-        Message::Ask { continuation, .. } => continuation.is_none(),
-        Message::AskMany { .. } | Message::AskFlush { .. } => true,
+    match message {
+        Message::Ask { continuation, .. } => continuation.is_none() && to == seat.front(),
+        Message::AskMany { .. } | Message::AskFlush { .. } => to == seat.front(),
+        Message::Scan { .. } => to == seat.node(),
         _ => false,
-    };
-    is_question && to == seat.front()
+    }
 }
 
 /// What clients hold: looked at now and then.

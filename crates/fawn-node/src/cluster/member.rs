@@ -256,6 +256,7 @@ fn seeds(
             node,
             front,
             listener: listener.take(),
+            lists: mailboxes.first().is_some_and(|(first, _)| first == seat),
             mailbox: Arc::clone(mailbox),
             siblings: Siblings::new(*seat, mailboxes),
         });

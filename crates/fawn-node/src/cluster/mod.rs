@@ -5,6 +5,7 @@
 //!
 //! * `member`: starting a process: its directory, its enrolment, its seats. `enrol`: asking a manager to be let in.
 //! * `seat`: one event loop's part. `requests`, `tell`: commands of memcached clients, and what they are answered.
+//!   `listings`: all keys.
 //! * `ranges`: the store of a seat's node. `figures`: what is told of it.
 //! * `links`, `link`, `dial`: connections to other processes; `clients`: what those may do that are no memcached's. `siblings`: between seats of this one.
 
@@ -14,6 +15,7 @@ mod enrol;
 mod figures;
 mod link;
 mod links;
+mod listings;
 mod member;
 mod ranges;
 mod requests;

@@ -7,6 +7,7 @@
 use super::dial::prepare;
 use super::link::{Link, State};
 use super::links::{Came, Links, Seeds};
+use super::listings::Listings;
 use super::ranges::Ranges;
 use super::requests::{Begun, LOCAL, Requests};
 use super::siblings::{Mail, Mailbox, Siblings};
@@ -23,7 +24,7 @@ use fawn_kv::front::Front;
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::{Inbox, Lane};
 use fawn_kv::link::SeatId;
-use fawn_kv::message::Message;
+use fawn_kv::message::{Found, Message};
 use fawn_kv::node::Node;
 use fawn_kv::roster::Roster;
 use fawn_kv::store::Answer as Read;
@@ -75,6 +76,8 @@ pub struct Seed {
     pub front: Option<Front>,
     /// Where others call; of the first seat of a process.
     pub listener: Option<OwnedFd>,
+    /// It lists the keys of the cluster to the process's clients, of whom each asks all seats: one does.
+    pub lists: bool,
     /// Its mailbox, and those of all seats of the process.
     pub mailbox: Arc<Mailbox>,
     /// See `mailbox`.
@@ -92,6 +95,8 @@ pub struct Seat {
     pool: Pool,
     mailbox: Arc<Mailbox>,
     listener: Option<OwnedFd>,
+    lists: bool,
+    listings: Listings,
     /// What was said and is not delivered, with who said it.
     said: VecDeque<(Address, Address, Message)>,
     out: Vec<(Address, Message)>,
@@ -168,7 +173,9 @@ impl Seat {
         } else if to == self.id.front()
             && let Some(front) = &mut self.front
         {
-            front.receive(at, message, &mut self.out);
+            if !self.listings.receive(&message, at, &mut self.out) {
+                front.receive(at, message, &mut self.out);
+            }
             let me = self.id.front();
             self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
         } else if to == LOCAL {
@@ -226,6 +233,7 @@ impl Seat {
             self.ticked_ms = now.ms;
             if let Some(front) = &mut self.front {
                 front.tick(at, &mut self.out);
+                self.listings.tick(at, &mut self.out);
                 let me = self.id.front();
                 self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
             }
@@ -242,7 +250,7 @@ impl Seat {
             node.member().is_none()
                 || node.replicas().any(|(_, replica)| replica.chain().is_none() || replica.last() > replica.committed())
         });
-        node || !self.requests.is_empty() || !self.inbox.is_empty()
+        node || !self.listings.is_empty() || !self.requests.is_empty() || !self.inbox.is_empty()
     }
 
     /// Hands the node what its store has read.
@@ -299,6 +307,11 @@ impl Seat {
     fn settle(&mut self, now: Now) {
         self.take_in(now);
         self.run_on(now);
+        if !self.listings.is_empty() {
+            for done in self.listings.take_done(time(now)) {
+                self.requests.deliver(done);
+            }
+        }
     }
 }
 
@@ -309,7 +322,8 @@ fn weight(message: &Message) -> usize {
             Message::Request { key, operation, .. } => key.len() + operation.len(),
             Message::Ask { key, operation, .. } => key.len() + operation.as_ref().map_or(0, Vec::len),
             Message::Feed { entries, .. } => entries.iter().map(|entry| entry.bytes()).sum(),
-            Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::entry::Kept::bytes).sum(),
+            Message::Scanned { found: Found::Part { kept, .. } | Found::Records { kept, .. }, .. }
+            | Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::entry::Kept::bytes).sum(),
             _ => 0,
         }
 }
@@ -319,7 +333,7 @@ impl Backend for Seat {
     type Gates = Never;
 
     fn make(seed: Seed, given: Given<'_>) -> Result<Self, Errno> {
-        let Seed { seat, cluster, roster, managers, secure, node, front, listener, mailbox, siblings } = seed;
+        let Seed { seat, cluster, roster, managers, secure, node, front, listener, lists, mailbox, siblings } = seed;
         let edge = EventFlags::IN | EventFlags::ET;
         epoll::add(&*given.epoll, mailbox.event(), EventData::new_u64(MAILBOX), edge)?;
         if let Some(node) = &node {
@@ -341,6 +355,8 @@ impl Backend for Seat {
             pool: Pool::default(),
             mailbox,
             listener,
+            lists,
+            listings: Listings::new(seat.front()),
             said: VecDeque::new(),
             out: Vec::new(),
             ticked_ms: 0,
@@ -416,9 +432,14 @@ impl Backend for Seat {
         self.said.push_back((self.id.front(), LOCAL, message));
     }
 
-    fn list(&mut self, client: Client, _: usize, _: Key, _: bool, _: Dump, _: Now) {
-        let bytes = Listed { next: None, failed: true }.encode();
-        self.requests.deliver(Done::of(client, bytes));
+    fn list(&mut self, client: Client, _: usize, from: Key, _: bool, form: Dump, now: Now) {
+        if !self.lists {
+            let bytes = Listed { next: None, failed: false }.encode();
+            return self.requests.deliver(Done::of(client, bytes));
+        }
+        self.listings.begin(client, from, form, time(now), &mut self.out);
+        let me = self.id.front();
+        self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
     }
 
     fn on_event(&mut self, data: u64, flags: EventFlags, now: Now) {

@@ -88,10 +88,13 @@ impl World {
                 self.front_step(number, |front, now, out| front.receive(now, message, out));
                 Ok(())
             }
-            Party::Client(number) => match self.clients[number].receive(message, unix) {
-                Some(ended) => self.ended(number, ended),
-                None => Ok(()),
-            },
+            Party::Client(number) => {
+                self.tell_dump(number, &message);
+                match self.clients[number].receive(message, unix) {
+                    Some(ended) => self.ended(number, ended),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fawn_kv::chain::{Lease, Replica, Timing};
-use fawn_kv::entry::{Change, Entry};
+use fawn_kv::entry::{Change, Entry, Version};
 use fawn_kv::ids::{Ack, Chain, Consistency, Epoch, Member, NodeId, Position, RangeId, Rules, Seq};
 use fawn_kv::node::Node;
 use fawn_kv::store::RangeStore;
@@ -22,6 +22,12 @@ pub struct Invariants {
     committed: BTreeMap<(RangeId, NodeId, Seq), (u64, Epoch)>,
     /// The newest chain that each node was active in.
     active: BTreeMap<(NodeId, RangeId), Epoch>,
+    /// What was committed of each key, by position; `None`: it was deleted.
+    versions: BTreeMap<Vec<u8>, BTreeMap<Position, Option<Version>>>,
+    /// Where each key was written that may not be committed yet: as its range comes to its end, it is unseen.
+    written: BTreeMap<Vec<u8>, BTreeSet<Position>>,
+    /// Up to where each log was looked at for that.
+    noted: BTreeMap<(NodeId, RangeId), Position>,
     /// What each node has committed since this is watched.
     has: Option<BTreeSet<Had>>,
     chains: BTreeMap<(RangeId, Epoch), Chain>,
@@ -107,6 +113,7 @@ impl Invariants {
             if self.weak.is_some() {
                 self.look_at_own_log(me, range, replica)?;
             }
+            self.note_written(me.node, range, replica);
             let log = self.log_of(me.node);
             let before = self.seen.insert((me.node, range), (me, epoch, committed));
             if before.is_none_or(|(member, ..)| member != me) {
@@ -157,12 +164,47 @@ impl Invariants {
                         "{me:?} commits another record than was committed before: {entry:?} in {range:?}"
                     ));
                 }
+                if is_new && self.weak.is_none() {
+                    self.note_version(entry);
+                }
                 if let (Some(has), Change::Value(version)) = (&mut self.has, &entry.change) {
                     has.insert((me.node, entry.key.clone(), version.value.clone()));
                 }
             }
         }
         Ok(changed)
+    }
+
+    fn note_version(&mut self, entry: &Entry) {
+        let version = match &entry.change {
+            Change::Value(version) => Some(version.clone()),
+            Change::Delete => None,
+            _ => return,
+        };
+        self.versions.entry(entry.key.clone()).or_default().insert(entry.position, version);
+    }
+
+    fn note_written(&mut self, node: NodeId, range: RangeId, replica: &Replica) {
+        let last = replica.last();
+        let before = self.noted.insert((node, range), last).unwrap_or_default();
+        if before == last || self.weak.is_some() {
+            return;
+        }
+        for entry in replica.entries().rev().take_while(|entry| entry.position > before.min(replica.committed())) {
+            if !entry.key.is_empty() {
+                self.written.entry(entry.key.clone()).or_default().insert(entry.position);
+            }
+        }
+    }
+
+    /// Where a key was written, committed or not.
+    pub fn written(&self, key: &[u8]) -> Option<&BTreeSet<Position>> {
+        self.written.get(key)
+    }
+
+    /// What was committed of each key so far, by position.
+    pub fn versions(&self) -> &BTreeMap<Vec<u8>, BTreeMap<Position, Option<Version>>> {
+        &self.versions
     }
 
     /// What was committed of a range, and not synced, is lost. Its numbers are not given out again.

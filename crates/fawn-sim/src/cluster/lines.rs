@@ -1,8 +1,8 @@
 //! Messages in one readable line each.
 
-use fawn_kv::entry::{Change, Entry};
+use fawn_kv::entry::{Change, Entry, Kept};
 use fawn_kv::ids::{Chain, Incarnation, Member, Position};
-use fawn_kv::message::{Answer, Given, Message};
+use fawn_kv::message::{Answer, Found, Given, Message, Sought};
 use fawn_kv::operation::Operation;
 use std::sync::Arc;
 
@@ -71,6 +71,8 @@ names! {
     Occupied: "occupied",
     Farewell: "farewell",
     FrontFarewell: "front-farewell",
+    Scan: "scan",
+    Scanned: "scanned",
 }
 
 /// The kind of messages that a word names: one of [`MESSAGES`], or [`ORDERS`].
@@ -136,10 +138,8 @@ pub fn line(message: &Message) -> String {
         Message::BarrierAt { epoch, number, seq, .. } => format!("e{} barrier {number} is {}", epoch.0, seq.0),
         Message::Copy { learner, since, .. } => format!("to {} since {}", member(*learner), since.seq.0),
         Message::CopyPart { since, kept, at, next, .. } => {
-            let keys: Vec<String> =
-                kept.iter().map(|kept| format!("{}@{}", text(&kept.key), kept.position.seq.0)).collect();
             let end = if next.is_none() { "end" } else { "more" };
-            format!("since {} [{}] {end} as of {}", since.seq.0, keys.join(" "), place(*at))
+            format!("since {} [{}] {end} as of {}", since.seq.0, kept_line(kept), place(*at))
         }
         Message::Fetch { learner, committed, attempt, .. } => {
             let attempt = attempt.map_or_else(|| "to follow".into(), |attempt| format!("for a{}", attempt.0));
@@ -206,9 +206,37 @@ pub fn line(message: &Message) -> String {
         }
         Message::AskMany { id, keys, .. } => format!("#{} {} keys", id.number, keys.len()),
         Message::FrontLease { wedges, .. } => format!("{} wedges", wedges.len()),
+        Message::Scan { least, sought, .. } => sought_line(*least, sought),
+        Message::Scanned { found, .. } => found_line(found),
         Message::View { number, chains, .. } => format!("{number}: {} chains", chains.len()),
     };
     format!("{name}{about} {rest}").trim_end().to_owned()
+}
+
+fn sought_line(least: Position, sought: &Sought) -> String {
+    match sought {
+        Sought::Part { since, .. } => format!("part since {} seen {}", place(*since), place(least)),
+        Sought::Records { after } => format!("records after {} seen {}", place(*after), place(least)),
+    }
+}
+
+fn found_line(found: &Found) -> String {
+    match found {
+        Found::Part { kept, next, at, upto } => {
+            let end = if next.is_none() { "end" } else { "more" };
+            format!("[{}] {end} as of {} to {}", kept_line(kept), place(*at), place(*upto))
+        }
+        Found::Records { kept, upto, ended } => {
+            let end = if ended.is_some() { "end" } else { "more" };
+            format!("[{}] {end} to {}", kept_line(kept), place(*upto))
+        }
+        other => format!("{other:?}").to_lowercase(),
+    }
+}
+
+fn kept_line(kept: &[Kept]) -> String {
+    let keys: Vec<String> = kept.iter().map(|kept| format!("{}@{}", text(&kept.key), kept.position.seq.0)).collect();
+    keys.join(" ")
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -13,7 +13,8 @@
 //!   small. `reading`, `words`, `settings`, `act_text`: its text. `lines`: messages to read, `telling`: of a run.
 //!   [`Coverage`]: which paths were taken.
 //! * `courses`: seeds about one corner of the protocol. `rest`: what must hold of the whole, `copies`: of planned changes,
-//!   `weak`: of a weak cluster. `client`, `workload`: what is asked, and checked. `fronts`: front-ends.
+//!   `weak`: of a weak cluster. `client`, `workload`: what is asked, and checked. `dumps`: all of it, read at once.
+//!   `fronts`: front-ends.
 //! * `managers`: the agreed log. `plain`: what the first nodes find. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
 //!   simulated flash.
 //! * [`Cluster`]: large clusters without faults, and what their changes cost. [`pauses()`]: how long changes stop writes.
@@ -25,6 +26,7 @@ mod client;
 mod copies;
 mod courses;
 mod coverage;
+mod dumps;
 mod events;
 mod faults;
 mod flash_store;

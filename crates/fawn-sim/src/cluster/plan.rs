@@ -181,6 +181,10 @@ pub struct Summary {
     pub fences: u64,
     /// Flushes with a delay that were judged when they were due.
     pub flushes_came_due: u64,
+    /// Dumps that came to their end, and stretches of keys that they were judged in.
+    pub dumps: u64,
+    /// See `dumps`.
+    pub stretches: u64,
     /// Simulated time, in microseconds.
     pub simulated_us: u64,
     /// Of everything that happened, in its order.
@@ -203,6 +207,8 @@ impl Summary {
         self.fenced += other.fenced;
         self.fences += other.fences;
         self.flushes_came_due += other.flushes_came_due;
+        self.dumps += other.dumps;
+        self.stretches += other.stretches;
         self.simulated_us += other.simulated_us;
         self.trace ^= other.trace;
         self.coverage.add(&other.coverage);

@@ -28,6 +28,9 @@ impl World {
         if let Some(client) = self.clients.iter().find(|client| client.asking.is_some()) {
             return format!("client {} waits for {:?}", client.number, client.asking);
         }
+        if let Some(dump) = &self.dump {
+            return format!("a dump is under way: {dump:?}");
+        }
         self.why_not_settled(true)
     }
 

@@ -25,6 +25,7 @@ impl World {
         for (to, message) in out {
             self.send(Party::Client(number), to, &message);
         }
+        self.tick_dump(number)?;
         let delay = self.delay(500, 15_000);
         self.after(delay, Event::ClientTick(number));
         match ended {

@@ -15,6 +15,7 @@ use fawn_ring::Key;
 use super::acts::Act;
 use super::client::{Client, position};
 use super::coverage::Coverage;
+use super::dumps::Dumping;
 use super::events::{Event, Read, Timed};
 use super::flushes::Later;
 use super::fronts::{FrontPlace, wedges};
@@ -80,6 +81,8 @@ pub(super) struct World {
     pub(super) given_up: BTreeSet<u64>,
     /// Flushes that are not due yet.
     pub(super) later: Vec<Later>,
+    /// Somebody dumps the cluster.
+    pub(super) dump: Option<Dumping>,
     /// Nobody knows what became of a flush.
     pub(super) flush_in_doubt: bool,
     pub(super) invariants: Invariants,
@@ -180,6 +183,7 @@ impl World {
             next_operation: 0,
             given_up: BTreeSet::new(),
             later: Vec::new(),
+            dump: None,
             flush_in_doubt: false,
             invariants: Invariants::of(plan.rules, &timing),
             weak: (plan.rules.consistency == Consistency::Weak).then(|| Weak::new(plan.keys)),
@@ -242,7 +246,7 @@ impl World {
     }
 
     /// True in `parts` of `whole` cases; never where delays are fixed.
-    fn chance(&mut self, parts: u64, whole: u64) -> bool {
+    pub(super) fn chance(&mut self, parts: u64, whole: u64) -> bool {
         !self.plan.fixed && self.random.chance(parts, whole)
     }
 

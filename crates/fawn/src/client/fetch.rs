@@ -112,7 +112,13 @@ impl Answers<Listed> for Collector {
                 let exptime = expiry(flag(flags, b't').unwrap_or(-1), listed.exptime, unix_now());
                 let client_flags = flag(flags, b'f').unwrap_or(0) as u32;
                 self.bytes += data.len() + listed.key.len();
-                self.records.push(Record { key: listed.key, value: data.to_vec(), flags: client_flags, exptime });
+                self.records.push(Record {
+                    key: listed.key,
+                    value: data.to_vec(),
+                    flags: client_flags,
+                    exptime,
+                    cas: 0,
+                });
             }
             Reply::Miss | Reply::NotFound => {
                 self.vanished.0.fetch_add(1, Ordering::Relaxed);

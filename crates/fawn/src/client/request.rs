@@ -79,6 +79,9 @@ pub fn push_set(out: &mut Vec<u8>, record: &Record) {
             let _ = write!(out, " T{unix}");
         }
     }
+    if record.cas != 0 {
+        let _ = write!(out, " E{}", record.cas);
+    }
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(&record.value);
     out.extend_from_slice(b"\r\n");
@@ -117,7 +120,7 @@ mod tests {
 
     fn set(key: &[u8], flags: u32, exptime: u32) -> String {
         let mut out = Vec::new();
-        push_set(&mut out, &Record { key: key.to_vec(), value: b"v".to_vec(), flags, exptime });
+        push_set(&mut out, &Record { key: key.to_vec(), value: b"v".to_vec(), flags, exptime, cas: 0 });
         String::from_utf8(out).unwrap()
     }
 

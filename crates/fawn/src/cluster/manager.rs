@@ -20,7 +20,7 @@ use crate::Outcome;
 use crate::tell::tell;
 
 /// Name of the files of whoever looks after a cluster.
-const OPERATOR: &str = "operator";
+pub const OPERATOR: &str = "operator";
 
 /// To be brought up to date may take a new manager a while.
 const ADDED: Duration = Duration::from_mins(1);

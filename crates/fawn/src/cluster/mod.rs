@@ -11,3 +11,6 @@ pub mod manager;
 pub mod member;
 pub mod settings;
 pub mod status;
+
+pub use arguments::CertsArguments;
+pub use manager::OPERATOR;

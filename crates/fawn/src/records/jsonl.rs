@@ -25,12 +25,14 @@ struct Line<'a> {
     flags: u32,
     #[serde(default, skip_serializing_if = "is_zero")]
     exptime: u32,
+    #[serde(default, skip_serializing_if = "is_none")]
+    cas: u64,
 }
 
 /// Parses one line. A key in base64 may hold any bytes.
 pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
     let line: Line<'_> = serde_json::from_slice(line)?;
-    (record.flags, record.exptime) = (line.flags, line.exptime);
+    (record.flags, record.exptime, record.cas) = (line.flags, line.exptime, line.cas);
     let meant = if line.key_base64.is_some() { Binary::Take } else { Binary::Refuse };
     fill(&mut record.key, "key", line.key, line.key_base64)?;
     fill(&mut record.value, "value", line.value, line.value_base64)?;
@@ -41,7 +43,8 @@ pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
 /// that it loads without further ado.
 pub fn push(out: &mut Vec<u8>, record: &Record) {
     let (mut key, key_base64) = spell(&record.key);
-    let mut line = Line { flags: record.flags, exptime: record.exptime, key_base64, ..Line::default() };
+    let Record { flags, exptime, cas, .. } = *record;
+    let mut line = Line { key_base64, flags, exptime, cas, ..Line::default() };
     if key.is_some() && !crate::client::is_plain_key(&record.key) {
         line.key_base64 = Some(STANDARD.encode(&record.key).into());
         key = None;
@@ -83,6 +86,11 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_none(cas: &u64) -> bool {
+    *cas == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,7 +102,7 @@ mod tests {
     #[test]
     fn a_line_says_no_more_than_it_must() {
         let mut out = Vec::new();
-        push(&mut out, &Record { key: b"k".to_vec(), value: b"a\"b\n".to_vec(), flags: 0, exptime: 0 });
+        push(&mut out, &Record { key: b"k".to_vec(), value: b"a\"b\n".to_vec(), flags: 0, exptime: 0, cas: 0 });
         assert_eq!(String::from_utf8(out).unwrap(), "{\"key\":\"k\",\"value\":\"a\\\"b\\n\"}\n");
     }
 

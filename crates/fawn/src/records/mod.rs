@@ -19,6 +19,8 @@ pub struct Record {
     pub flags: u32,
     /// Unix second of expiry; 0 for never.
     pub exptime: u32,
+    /// What names its version; 0: whatever the server gives it.
+    pub cas: u64,
 }
 
 /// Why a line is no record.
@@ -89,7 +91,7 @@ mod tests {
     fn awkward() -> Vec<Record> {
         let all_bytes: Vec<u8> = (0..=255).collect();
         let values: [&[u8]; 6] = [b"", b"plain", b"a\tb\nc\rd\\e", b"\r", "caf\u{e9} \u{1f98c}".as_bytes(), &all_bytes];
-        let record = |value: &&[u8]| Record { key: b"k".to_vec(), value: value.to_vec(), flags: 0, exptime: 0 };
+        let record = |value: &&[u8]| Record { key: b"k".to_vec(), value: value.to_vec(), flags: 0, exptime: 0, cas: 0 };
         let mut records: Vec<_> = values.iter().map(record).collect();
         let keys: [&[u8]; 3] = [b"two words", b"\xff\xfe", "caf\u{e9}".as_bytes()];
         let plain = records[1].clone();
@@ -105,7 +107,7 @@ mod tests {
                 format.push(&mut line, &record);
                 assert_eq!(line.pop(), Some(b'\n'));
                 assert!(!line.contains(&b'\n') && !line.contains(&b'\r'), "one record is one line");
-                let mut read = Record { flags: 9, exptime: 9, key: vec![9], value: vec![9] };
+                let mut read = Record { flags: 9, exptime: 9, cas: 9, key: vec![9], value: vec![9] };
                 format.parse(&line, Binary::Take, &mut read).unwrap();
                 assert_eq!(read, record, "{format:?} {}", String::from_utf8_lossy(&line));
             }
@@ -113,8 +115,9 @@ mod tests {
     }
 
     #[test]
-    fn json_carries_flags_and_expiry_and_tsv_says_that_it_does_not() {
-        let record = Record { key: b"k".to_vec(), value: b"v".to_vec(), flags: u32::MAX, exptime: 1_900_000_000 };
+    fn json_carries_flags_expiry_and_cas_and_tsv_says_that_it_does_not() {
+        let (key, value) = (b"k".to_vec(), b"v".to_vec());
+        let record = Record { key, value, flags: u32::MAX, exptime: 1_900_000_000, cas: u64::MAX };
         let mut line = Vec::new();
         Format::Jsonl.push(&mut line, &record);
         let mut read = Record::default();

@@ -6,7 +6,7 @@ use crate::client::Binary;
 /// Parses one line.
 pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
     let tab = memchr::memchr(b'\t', line).ok_or(BadLine::NoTab)?;
-    (record.flags, record.exptime) = (0, 0);
+    (record.flags, record.exptime, record.cas) = (0, 0, 0);
     unescape(&line[..tab], &mut record.key).map_err(|at| BadLine::Escape(at + 1))?;
     unescape(&line[tab + 1..], &mut record.value).map_err(|at| BadLine::Escape(tab + 1 + at + 1))?;
     Ok(Binary::Refuse)

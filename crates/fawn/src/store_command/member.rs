@@ -199,7 +199,7 @@ impl Open<Store> {
                 records = &records[used..];
                 if record.kind == Kind::Value {
                     let (key, value) = (record.key.to_vec(), record.value.to_vec());
-                    each(Record { key, value, flags: record.client_flags, exptime: record.expiry })?;
+                    each(Record { key, value, flags: record.client_flags, exptime: record.expiry, cas: 0 })?;
                 }
             }
             parts.extend(part.next.map(|low| Interval::new(low, keys.high)));
@@ -232,6 +232,7 @@ impl Open<FlashStore> {
                         value: version.value,
                         flags: version.flags,
                         exptime: version.expiry,
+                        cas: 0,
                     })?;
                 }
             }
@@ -286,7 +287,7 @@ mod tests {
             if n % 5 == 0 {
                 db.delete(&key).unwrap();
             } else {
-                expected.push(Record { key, value, flags: n, exptime: 0 });
+                expected.push(Record { key, value, flags: n, exptime: 0, cas: 0 });
             }
         }
         db.close().unwrap();

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod certs;
+mod cluster;
 mod config;
 mod copy;
 mod dump;

@@ -83,6 +83,12 @@ pub(in crate::chain) struct Plain {
     pub(in crate::chain) unix: u32,
     /// Microseconds, if later than 1.
     pub(in crate::chain) us: u64,
+    /// The node has no lease.
+    pub(in crate::chain) leaseless: bool,
+    /// See [`RangeStore::forgotten`].
+    pub(in crate::chain) forgotten: Seq,
+    /// How fast the node copies.
+    pub(in crate::chain) pace: crate::chain::Pace,
     /// Who waits for lookups.
     pub(in crate::chain) tickets: (BTreeMap<Ticket, RangeId>, Ticket),
 }
@@ -131,8 +137,11 @@ impl RangeStore for Plain {
     fn lookup(&mut self, _: RangeId, key: &[u8], _: Ticket) -> Lookup {
         if self.waits { Lookup::Later } else { Lookup::Known(self.kept.get(key).cloned()) }
     }
-    fn scan(&mut self, _: RangeId, _: Option<Key>, _: Seq, _: Position, _: Ticket) -> Scan {
-        Scan::Known(Part::default())
+    fn scan(&mut self, _: RangeId, from: Option<Key>, since: Seq, _: Position, _: Ticket) -> Scan {
+        let is_in = |kept: &&Kept| kept.position.seq > since && Some(SECRET.position(&kept.key)) >= from;
+        let mut kept: Vec<Kept> = self.kept.values().filter(is_in).cloned().collect();
+        kept.sort_by_key(|kept| SECRET.position(&kept.key));
+        Scan::Known(Part { kept, next: None })
     }
     fn longest_record(&self) -> usize {
         1 << 10
@@ -147,14 +156,14 @@ impl RangeStore for Plain {
         false
     }
     fn forgotten(&self, _: RangeId) -> Seq {
-        Seq(0)
+        self.forgotten
     }
     fn durable(&self) -> Gate {
         Gate(0)
     }
 }
 
-const SECRET: Secret = Secret([1; 32]);
+pub(in crate::chain) const SECRET: Secret = Secret([1; 32]);
 
 /// Where the key of the tests' requests lies, by the top of it.
 fn key_prefix() -> u64 {
@@ -190,14 +199,14 @@ pub(in crate::chain) fn step_with<T>(
     step: impl FnOnce(&mut Replica, &mut Context<'_, Plain>) -> T,
 ) -> (T, Vec<Message>) {
     let (mut out, mut tickets) = (Vec::new(), std::mem::take(&mut store.tickets));
-    let mut pace = crate::chain::Pace::default();
-    let lease = Lease { asked_us: 1, until_us: u64::MAX };
+    let mut pace = std::mem::take(&mut store.pace);
+    let lease = Lease { asked_us: 1, until_us: if store.leaseless { 0 } else { u64::MAX } };
     let (timing, now_us) = (store.timing, store.us.max(1));
     let (unix, secret) = (store.unix.max(1), &SECRET);
     let mut context =
         Context { now_us, unix, secret, lease, timing, store, out: &mut out, tickets: &mut tickets, pace: &mut pace };
     let did = step(replica, &mut context);
-    store.tickets = tickets;
+    (store.tickets, store.pace) = (tickets, pace);
     (did, out.into_iter().map(|(_, message)| message).collect())
 }
 

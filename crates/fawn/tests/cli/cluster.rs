@@ -1,0 +1,262 @@
+//! `fawn dump` and `fawn load` of a cluster of several processes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::server::{assert_same_lines, fawn, fawn_command, say, wait_for};
+
+/// A process, killed when dropped.
+struct Process {
+    child: Child,
+    /// The end of the first line that it has said.
+    address: String,
+}
+
+impl Process {
+    fn start(arguments: &[&str], before: &str) -> Self {
+        let mut child = fawn_command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let address = lines.find_map(|line| Some(line.split_once(before)?.1.to_owned()));
+        Self { child, address: address.expect("it says where it is") }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A manager and nodes.
+struct Cluster {
+    dir: tempfile::TempDir,
+    manager: Process,
+    nodes: BTreeMap<String, Process>,
+}
+
+impl Cluster {
+    fn start(nodes: usize, replicas: usize) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (own, replicas) = (dir.path().join("m"), replicas.to_string());
+        let own = own.to_str().unwrap();
+        let manager = ["manager", "--dir", own, "--listen", "127.0.0.1:0", "--replicas", &replicas];
+        let manager = Process::start(&manager, " ready on ");
+        let mut cluster = Self { dir, manager, nodes: BTreeMap::new() };
+        for number in 1..=nodes {
+            cluster.start_node(&format!("n{number}"));
+        }
+        wait_for("a cluster that is at rest", || {
+            let status = cluster.status();
+            let all = status["members"].as_array().is_some_and(|members| members.len() == nodes);
+            (all && status["settled"] == true && !status["ranges"].as_array()?.is_empty()).then_some(())
+        });
+        wait_for("a write", || (say(cluster.clients(), "set w 0 0 1\r\nx", "\r\n") == "STORED\r\n").then_some(()));
+        assert_eq!(say(cluster.clients(), "delete w", "\r\n"), "DELETED\r\n");
+        cluster
+    }
+
+    fn start_node(&mut self, name: &str) {
+        let dir = self.dir.path().join(name);
+        let fixed = ["node", "--name", name, "--dir", dir.to_str().unwrap(), "--memory", "64M", "--threads", "1"];
+        let (any, managers) = ("127.0.0.1:0", &self.manager.address);
+        let more = ["--virtual-ids", "2", "--listen", any, "--cluster-listen", any, "--manager", managers];
+        let node = Process::start(&[&fixed[..], &more].concat(), "serving memcached on ");
+        self.nodes.insert(name.to_owned(), node);
+    }
+
+    fn status(&self) -> Value {
+        let run = fawn(&["status", "--manager", &self.manager.address, "--json"]);
+        serde_json::from_str(&run.stdout).unwrap_or_default()
+    }
+
+    /// Where memcached clients are served.
+    fn clients(&self) -> &str {
+        &self.nodes["n1"].address
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn load(&self, lines: &str) {
+        let path = self.file("in.jsonl");
+        std::fs::write(&path, lines).unwrap();
+        let run = fawn(&["load", "--no-resume", "--to", self.clients(), path.to_str().unwrap()]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+
+    fn dump_command<'a>(&'a self, path: &'a Path) -> Vec<&'a str> {
+        vec!["dump", "--json", "--manager", &self.manager.address, path.to_str().unwrap()]
+    }
+
+    /// What a dump says, and the records in its file.
+    fn dump(&self, name: &str) -> (Value, Vec<String>) {
+        let path = self.file(name);
+        let run = fawn(&self.dump_command(&path));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        (serde_json::from_str(&run.stdout).unwrap(), lines_of(&path))
+    }
+}
+
+/// The lines of a file, sorted: ranges of clusters differ, and with them the order.
+fn lines_of(path: &Path) -> Vec<String> {
+    let mut lines: Vec<String> = std::fs::read_to_string(path).unwrap().lines().map(ToOwned::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// The records by their keys; none is there twice.
+fn by_key(lines: &[String]) -> BTreeMap<String, Value> {
+    let records = lines.iter().map(|line| {
+        let record: Value = serde_json::from_str(line).unwrap();
+        (record["key"].as_str().unwrap().to_owned(), record)
+    });
+    let by_key: BTreeMap<String, Value> = records.collect();
+    assert_eq!(by_key.len(), lines.len(), "each key is there once");
+    by_key
+}
+
+/// What the summary says of ranges is about all keys and all records.
+fn check_ranges(told: &Value, records: usize) {
+    let ranges = told["ranges"].as_array().unwrap();
+    assert_eq!(ranges[0]["low"], "0".repeat(40).as_str());
+    assert_eq!(ranges[ranges.len() - 1]["high"], "f".repeat(40).as_str());
+    assert!(ranges.iter().all(|range| range["seq"].as_u64().unwrap() > 0 && range["epoch"].as_u64().unwrap() > 0));
+    let sum: u64 = ranges.iter().map(|range| range["records"].as_u64().unwrap()).sum();
+    assert_eq!((sum, told["records"].as_u64().unwrap()), (records as u64, records as u64));
+}
+
+fn numbered(count: usize) -> String {
+    let lines: Vec<String> = (0..count).map(|n| format!("{{\"key\":\"k{n}\",\"value\":\"{n:0>100}\"}}")).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn a_dump_of_a_cluster_carries_flags_expiry_and_cas_into_another_and_back() {
+    let (first, second) = (Cluster::start(1, 1), Cluster::start(1, 1));
+    let line = |n: u32| {
+        let exptime = n % 2 * 1_999_000_000;
+        format!("{{\"key\":\"k{n}\",\"value\":\"v{n}\\n\\u0001é\",\"flags\":{n},\"exptime\":{exptime}}}\n")
+    };
+    first.load(&(0..2000).map(line).collect::<String>());
+    for n in 0..100 {
+        assert_eq!(say(first.clients(), &format!("delete k{n}"), "\r\n"), "DELETED\r\n");
+    }
+    assert_eq!(say(first.clients(), "ms k200 1 E77\r\nx", "\r\n"), "HD\r\n");
+    assert_eq!(say(first.clients(), "set k201 0 -1 1\r\nx", "\r\n"), "STORED\r\n");
+    let (told, was) = first.dump("out.jsonl");
+    check_ranges(&told, 1899);
+    assert!(!first.file("out.jsonl.part").exists() && !first.file("out.jsonl.spool").exists());
+    assert!(!first.file("out.jsonl.fawn-dump").exists());
+    let records = by_key(&was);
+    assert_eq!((&records["k200"]["cas"], &records["k200"]["value"]), (&77.into(), &"x".into()));
+    assert_eq!((&records["k301"]["flags"], &records["k301"]["exptime"]), (&301.into(), &1_999_000_000.into()));
+    assert!(!records.contains_key("k50") && !records.contains_key("k201"));
+    second.load(&std::fs::read_to_string(first.file("out.jsonl")).unwrap());
+    assert_same_lines(&second.dump("again.jsonl").1, &was);
+}
+
+#[test]
+fn a_dump_under_load_while_a_node_is_killed_lacks_nothing_that_was_there_before() {
+    let mut cluster = Cluster::start(3, 3);
+    cluster.load(&numbered(20_000));
+    let (stop, written) = (AtomicBool::new(false), AtomicU32::new(0));
+    let address = cluster.clients().to_owned();
+    // Each round puts its number into all of these.
+    let put = |round: u32| {
+        for n in 0..50 {
+            let line = format!("set hot{n} 0 0 6\r\n{round:06}");
+            wait_for("a write", || (say(&address, &line, "\r\n") == "STORED\r\n").then_some(()));
+        }
+    };
+    put(0);
+    let path = cluster.file("out.jsonl");
+    let (floor, rounds) = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut round = 1;
+            while !stop.load(Ordering::SeqCst) {
+                put(round);
+                written.store(round, Ordering::SeqCst);
+                round += 1;
+            }
+            round
+        });
+        let killed = cluster.nodes.remove("n3").unwrap();
+        wait_for("some rounds", || (written.load(Ordering::SeqCst) > 2).then_some(()));
+        let floor = written.load(Ordering::SeqCst);
+        let mut dump = fawn_command(&cluster.dump_command(&path)).stdout(Stdio::piped()).spawn().unwrap();
+        drop(killed);
+        let status = dump.wait().unwrap();
+        stop.store(true, Ordering::SeqCst);
+        assert!(status.success());
+        (floor, writer.join().unwrap())
+    });
+    let records = by_key(&lines_of(&path));
+    let plain: BTreeSet<&String> = records.keys().filter(|key| key.starts_with('k')).collect();
+    assert_eq!((plain.len(), records.len()), (20_000, 20_050));
+    for (key, record) in records.iter().filter(|(key, _)| key.starts_with("hot")) {
+        let round: u32 = record["value"].as_str().unwrap().parse().unwrap();
+        assert!((floor..rounds).contains(&round), "{key}: {round} of {floor} to {rounds}");
+    }
+    // What is written after a dump is in the next one.
+    put(999_999);
+    let records = by_key(&cluster.dump("next.jsonl").1);
+    assert!(records.iter().all(|(key, record)| !key.starts_with("hot") || record["value"] == "999999"));
+}
+
+#[test]
+fn a_dump_that_was_killed_goes_on_where_it_was() {
+    let cluster = Cluster::start(2, 1);
+    cluster.load(&numbered(5000));
+    // Whoever has the first keys goes on; the dump has to wait for the other.
+    let status = cluster.status();
+    let ranges = status["ranges"].as_array().unwrap();
+    let lowest = ranges.iter().min_by_key(|range| range["low"].as_str().unwrap().to_owned()).unwrap();
+    let other = if lowest["chain"][0] == "n1" { "n2" } else { "n1" };
+    cluster.nodes[other].signal(Signal::STOP);
+    let path = cluster.file("out.jsonl");
+    let mut dump = fawn_command(&cluster.dump_command(&path)).stdout(Stdio::null()).spawn().unwrap();
+    let state = cluster.file("out.jsonl.fawn-dump");
+    let before = wait_for("the first range in the file", || {
+        let state: Value = serde_json::from_slice(&std::fs::read(&state).ok()?).ok()?;
+        state["done"].as_array().filter(|done| !done.is_empty()).cloned()
+    });
+    dump.kill().unwrap();
+    dump.wait().unwrap();
+    assert!(!path.exists() && cluster.file("out.jsonl.part").exists());
+    cluster.nodes[other].signal(Signal::CONT);
+    let (told, lines) = cluster.dump("out.jsonl");
+    check_ranges(&told, 5000);
+    assert_eq!(by_key(&lines).len(), 5000);
+    assert_eq!(told["ranges"][0], before[0], "what was in the file stays as it was");
+    assert!(!state.exists());
+}
+
+#[test]
+fn front_ends_list_the_keys_of_all_ranges() {
+    let cluster = Cluster::start(2, 2);
+    cluster.load(&numbered(3000));
+    assert_eq!(say(cluster.clients(), "delete k7", "\r\n"), "DELETED\r\n");
+    for node in cluster.nodes.values() {
+        let listed = say(&node.address, "lru_crawler metadump all", "END\r\n");
+        let keys: BTreeSet<&str> = listed.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert!(listed.ends_with("END\r\n"));
+        assert_eq!(listed.lines().filter(|line| line.starts_with("key=")).count(), 2999);
+        assert!(keys.contains("key=k8") && !keys.contains("key=k7"));
+    }
+    let path = cluster.file("listed.jsonl");
+    let run = fawn(&["dump", "--from", cluster.clients(), path.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(by_key(&lines_of(&path)).len(), 2999);
+}
