@@ -35,6 +35,7 @@ pub(crate) fn inherit<S: RangeStore>(
         (true, ..) => Path::MergeInherited,
         (false, ..) => Path::MergeNotInherited,
     });
+    let paused_us = parents.iter().filter_map(|(parent, _)| parent.paused_us()).min();
     let mut ranges: Vec<(RangeId, Recovered)> = Vec::new();
     for (range, chain) in chains.iter().filter(|_| usable) {
         let meta = match &parents[..] {
@@ -51,7 +52,7 @@ pub(crate) fn inherit<S: RangeStore>(
     }
     context.store.inherit(over, &ranges);
     for (range, recovered) in ranges {
-        let mut replica = Replica::inherited(me, attempt, range, recovered, context.secret);
+        let mut replica = Replica::inherited(me, attempt, range, (recovered, paused_us), context.secret);
         if damaged {
             replica.damage();
         }

@@ -185,7 +185,8 @@ impl Report {
         }
         if let Some(Phases { noticed, left_out, planned }) = self.phases {
             writeln!(f, "where the time went, in ms             times    p50    p90    max")?;
-            let phases = [("noticed", noticed), ("left out of chains", left_out), ("changes without a wait", planned)];
+            let phases =
+                [("noticed", noticed), ("left out of chains", left_out), ("closed by planned changes", planned)];
             for (what, Times { count, p50_ms, p90_ms, max_ms }) in phases {
                 writeln!(f, "  {what:33} {count:8} {p50_ms:6} {p90_ms:6} {max_ms:6}")?;
             }

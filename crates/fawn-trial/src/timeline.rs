@@ -25,6 +25,8 @@ pub struct Step {
 pub enum StepKind {
     /// An attempt to change the chain begins.
     Begins,
+    /// Members are told to take nothing more until it is over.
+    Seals,
     /// The changed chain is in force.
     Active,
 }
@@ -64,7 +66,8 @@ pub struct Phases {
     pub noticed: Times,
     /// From there until the range's next chain is in force: the lease of whoever was killed, then the change itself.
     pub left_out: Times,
-    /// From begin to end of changes that wait for nobody's lease: those by which others come into the chain.
+    /// From the first seal to the end of changes that wait for nobody's lease: those by which others come into the chain. For
+    /// so long nothing is written to the range.
     pub planned: Times,
 }
 
@@ -92,6 +95,7 @@ fn step(line: &str) -> Option<Step> {
     let (range, told) = told.split_once(": attempt ")?;
     let kind = match told.split_once(' ')?.1 {
         what if what.starts_with("begins") => StepKind::Begins,
+        what if what.starts_with("seals") => StepKind::Seals,
         what if what.starts_with("is active") => StepKind::Active,
         _ => return None,
     };
@@ -119,10 +123,10 @@ pub fn phases(kills: &[u64], steps: &[Step]) -> Phases {
     for (at, kill) in kills.iter().enumerate() {
         let next = kills.get(at + 1).copied().unwrap_or(u64::MAX);
         let after = steps.iter().filter(|step| (*kill..next).contains(&step.at_us));
-        // By range: since when its chain is changing, and how often it has changed.
-        let mut ranges: BTreeMap<u32, (Option<u64>, u32)> = BTreeMap::new();
+        // By range: since when its chain is changing, and nothing is written to it, and how often it has changed.
+        let mut ranges: BTreeMap<u32, (Option<u64>, Option<u64>, u32)> = BTreeMap::new();
         for step in after {
-            let (begun, changes) = ranges.entry(step.range).or_default();
+            let (begun, sealed, changes) = ranges.entry(step.range).or_default();
             match (step.kind, *begun) {
                 (StepKind::Begins, None) => {
                     if *changes == 0 {
@@ -130,13 +134,19 @@ pub fn phases(kills: &[u64], steps: &[Step]) -> Phases {
                     }
                     *begun = Some(step.at_us);
                 }
+                (StepKind::Seals, Some(_)) => {
+                    sealed.get_or_insert(step.at_us);
+                }
                 (StepKind::Active, Some(since)) => {
-                    let times = if *changes == 0 { &mut left_out } else { &mut planned };
-                    times.push((step.at_us - since) / 1000);
-                    (*begun, *changes) = (None, *changes + 1);
+                    if *changes == 0 {
+                        left_out.push((step.at_us - since) / 1000);
+                    } else {
+                        planned.push((step.at_us - sealed.unwrap_or(since)) / 1000);
+                    }
+                    (*begun, *sealed, *changes) = (None, None, *changes + 1);
                 }
                 // An attempt that takes another's place does not begin anew what clients wait for.
-                (StepKind::Begins, Some(_)) | (StepKind::Active, None) => {}
+                (StepKind::Begins, Some(_)) | (StepKind::Seals | StepKind::Active, None) => {}
             }
         }
     }
@@ -153,6 +163,7 @@ mod tests {
         let at_us = 1_795_401_266_863_221;
         let begins = Step { at_us, range: 7, kind: StepKind::Begins };
         assert_eq!(step(&line("7: attempt 3 begins, to have nodes 1, 2")), Some(begins));
+        assert_eq!(step(&line("7: attempt 3 seals")), Some(Step { kind: StepKind::Seals, ..begins }));
         assert_eq!(step(&line("7: attempt 3 is active")), Some(Step { kind: StepKind::Active, ..begins }));
         assert_eq!(step(&line("7 is nothing of the kind")), None);
         assert_eq!(step("panicked at"), None);
@@ -172,11 +183,13 @@ mod tests {
             step(2000, 1, StepKind::Active),
             step(2100, 2, StepKind::Active),
             step(2500, 1, StepKind::Begins),
+            step(2503, 1, StepKind::Seals),
+            step(2504, 1, StepKind::Seals),
             step(2510, 1, StepKind::Active),
         ];
         let phases = phases(&[100_000, 5_000_000], &steps);
         assert_eq!(phases.noticed, Times::of(vec![1000, 1100]));
         assert_eq!(phases.left_out, Times::of(vec![900, 900]));
-        assert_eq!(phases.planned, Times::of(vec![10]));
+        assert_eq!(phases.planned, Times::of(vec![7]));
     }
 }

@@ -131,6 +131,9 @@ impl Replica {
         let levelling = matches!(&self.phase, Phase::Levelling(levelling) if levelling.attempt == attempt);
         self.promised = attempt;
         let source = source.filter(|source| *source != self.me && self.follows.is_none());
+        if matches!(self.phase, Phase::Active(_)) {
+            self.paused_us.get_or_insert(context.now_us);
+        }
         if !levelling && !self.goes_on() {
             self.phase = source.map_or(Phase::Sealed(attempt), |source| {
                 took(Path::LevelsAtOnce);
@@ -230,6 +233,7 @@ impl Replica {
             if matches!(self.phase, Phase::Active(_)) {
                 took(Path::LeftOut);
             }
+            self.paused_us = None;
             if !matches!(self.phase, Phase::Learning(_)) {
                 self.phase = Phase::Idle;
             }
@@ -250,6 +254,11 @@ impl Replica {
         assert!(goes_on || early, "a chain goes on where the one before ended: {after:?} for {chain:?}");
         let answers = chain.answerer() == self.me;
         self.tally.activations += 1;
+        // Some of those that were to be made level for the chain may ask late.
+        self.followed_us = Some(context.now_us);
+        if let Some(since) = self.paused_us.take() {
+            self.tally.pauses.record(context.now_us.saturating_sub(since));
+        }
         self.phase = Phase::Active(Active {
             since_us: context.now_us,
             place,
@@ -289,16 +298,21 @@ impl Replica {
         level
     }
 
-    /// What a range begins with that comes of one that was split, or two that were merged.
+    /// What a range begins with that comes of one that was split, or two that were merged; they stand still since `paused_us`.
     pub(crate) fn inherited(
         me: Member,
         attempt: Attempt,
         range: RangeId,
-        recovered: Recovered,
+        (recovered, paused_us): (Recovered, Option<u64>),
         secret: &Secret,
     ) -> Self {
         let mut replica = Self::new(range, me, recovered, secret);
-        replica.promised = attempt;
+        (replica.promised, replica.paused_us) = (attempt, paused_us);
         replica
+    }
+
+    /// Since when it takes and answers nothing, as its chain changes.
+    pub(crate) fn paused_us(&self) -> Option<u64> {
+        self.paused_us
     }
 }

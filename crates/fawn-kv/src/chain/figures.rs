@@ -1,7 +1,8 @@
 //! How a member does, for its operator.
 
 use super::follow::Copying;
-use super::replica::{Active, Phase, Replica, Tally};
+use super::replica::{Active, Phase, Replica};
+use super::tally::Tally;
 use crate::status::{CopyFigures, RangeFigures, Role};
 use fawn_ring::{Interval, Key};
 

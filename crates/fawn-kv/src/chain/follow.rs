@@ -195,6 +195,7 @@ impl Replica {
         if !self.is_complete() || self.meta.committed < wanted.least || wanted.learner == self.me {
             return;
         }
+        self.followed_us = Some(context.now_us);
         if self.is_too_old(wanted, context) {
             (wanted.from, wanted.since) = (None, Position::default());
         }
@@ -316,6 +317,7 @@ impl Replica {
         if !source || !self.is_complete() || learner == self.me {
             return;
         }
+        self.followed_us = Some(context.now_us);
         // Whoever is made level for a chain that is active already gets what the chain goes on from.
         let last = match (&self.phase, attempt) {
             (Phase::Active(active), Some(_)) if !self.goes_on() => active.chain.after,

@@ -10,7 +10,7 @@
 //! * `feed`: records, marks and acknowledgements between neighbours.
 //! * `fence`: who is refused because a wedge has another owner.
 //! * `head`: requests. `tail`: gets, leases and barriers.
-//! * `figures`: how it does. `stretch`: records in memory, `unsynced`: those that are not durable.
+//! * `figures`: how it does, `tally`: what has happened to it. `stretch`: records in memory, `unsynced`: those that are not durable.
 //! * `scan`: what those see of a range who are no members. `change`: seal, equalise, activate. `follow`: copies and catching up.
 
 mod change;
@@ -26,10 +26,12 @@ mod replica;
 mod scan;
 mod stretch;
 mod tail;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod unsynced;
 
 pub use fence::Fences;
 pub use pace::Pace;
-pub use replica::{Context, Lease, Now, Replica, Tally, Timing};
+pub use replica::{Context, Lease, Now, Replica, Timing};
+pub use tally::{PAUSE_BOUNDS_US, Pauses, Tally};

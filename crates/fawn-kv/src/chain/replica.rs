@@ -8,6 +8,7 @@ use super::pace::Pace;
 use super::scan::{Question, Scanning};
 use super::stretch::{Logged, Stretch};
 use super::tail::Gets;
+use super::tally::Tally;
 use super::unsynced::Unsynced;
 use crate::entry::{Asked, Change, Entry};
 use crate::ids::{Address, Asker, Attempt, Chain, Epoch, Member, Position, RangeId, RequestId, Seq};
@@ -22,6 +23,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
+/// Whoever follows a range asks for more of it within this.
+const FOLLOWED_US: u64 = 10_000_000;
+
+/// What part of the history is kept of a range that nobody follows.
+const UNFOLLOWED_SHARE: usize = 16;
+
 /// How long things may take, in microseconds, and how much is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
@@ -33,9 +40,9 @@ pub struct Timing {
     pub dead_us: u64,
     /// An attempt that has not come to its end after this is superseded.
     pub attempt_us: u64,
-    /// Committed records of a range kept in memory for those that follow, at most …
+    /// Committed records of a range kept in memory while somebody follows it, at most …
     pub history: usize,
-    /// … and bytes of them.
+    /// … and bytes of them. While nobody does, a sixteenth: memory that is used again at once stays in the processor's cache.
     pub history_bytes: usize,
     /// Records in one message, at most …
     pub batch: usize,
@@ -69,7 +76,7 @@ impl Default for Timing {
             dead_us: 1_000_000,
             attempt_us: 3_000_000,
             history: 4096,
-            history_bytes: 1 << 20,
+            history_bytes: 2 << 20,
             batch: 64,
             batch_bytes: 256 << 10,
             pending: 4096,
@@ -210,32 +217,6 @@ pub(super) enum Phase {
     Levelling(Levelling),
 }
 
-/// What has happened to parts in ranges.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Chains that have become active with them.
-    pub activations: u64,
-    /// Bytes that they have copied from others.
-    pub copied_bytes: u64,
-}
-
-impl Tally {
-    /// Adds what has happened to another.
-    pub fn add(&mut self, other: Self) {
-        self.activations += other.activations;
-        self.copied_bytes += other.copied_bytes;
-    }
-
-    /// What of it is not in another.
-    #[must_use]
-    pub fn without(self, other: Self) -> Self {
-        Self {
-            activations: self.activations.saturating_sub(other.activations),
-            copied_bytes: self.copied_bytes.saturating_sub(other.copied_bytes),
-        }
-    }
-}
-
 /// One node's part in the chain of one range.
 #[derive(Debug)]
 pub struct Replica {
@@ -279,6 +260,10 @@ pub struct Replica {
     /// Records that are not durable yet.
     unsynced: Unsynced,
     synced: Seq,
+    /// When somebody who follows the range asked for some of it last.
+    pub(super) followed_us: Option<u64>,
+    /// Since when it takes and answers nothing, as its chain changes.
+    pub(super) paused_us: Option<u64>,
     pub(super) tally: Tally,
 }
 
@@ -314,6 +299,8 @@ impl Replica {
             asked: HashMap::default(),
             unsynced: Unsynced::default(),
             synced: Seq(0),
+            followed_us: None,
+            paused_us: None,
             tally: Tally::default(),
         };
         for entry in entries.into_iter().filter(|_| !forgets) {
@@ -338,6 +325,7 @@ impl Replica {
     /// The life that it was part of is over.
     pub fn stand_down(&mut self) {
         (self.phase, self.promised, self.follows, self.prepared) = (Phase::Idle, Attempt(0), None, None);
+        self.paused_us = None;
         self.copies.clear();
         self.scans.clear();
     }
@@ -515,6 +503,7 @@ impl Replica {
 
     /// Commits up to `to`; `answers`: and tells the clients.
     pub(super) fn commit<S: RangeStore>(&mut self, to: Seq, answers: bool, context: &mut Context<'_, S>) {
+        let (history, history_bytes) = self.most_history(context);
         while let Some(entry) = self.suffix.pop_front_if(|entry| entry.position.seq <= to) {
             let position = entry.position;
             self.meta.commit(&entry);
@@ -539,11 +528,18 @@ impl Replica {
                 }
             }
             self.history.push_back(entry);
-            let Timing { history, history_bytes, .. } = context.timing;
             while self.history.len() > history || self.history.bytes() > history_bytes {
                 self.history.pop_front_if(|_| true);
             }
         }
+    }
+
+    /// Committed records that are kept in memory, and bytes of them.
+    fn most_history<S: RangeStore>(&self, context: &Context<'_, S>) -> (usize, usize) {
+        let Timing { history, history_bytes, .. } = context.timing;
+        let is_followed = self.followed_us.is_some_and(|at| context.now_us < at + FOLLOWED_US);
+        let share = if is_followed { 1 } else { UNFOLLOWED_SHARE };
+        (history / share, history_bytes / share)
     }
 
     /// Everything goes; from here on the range is not all there.

@@ -42,6 +42,7 @@ pub(super) struct Scanning {
 impl Replica {
     /// One who is no member asks what is in the range.
     pub(super) fn scan<S: RangeStore>(&mut self, question: Question, sought: Sought, context: &mut Context<'_, S>) {
+        self.followed_us = Some(context.now_us);
         let answer = match self.may_scan(&question, context) {
             Err(refusal) => Some(refusal),
             Ok(()) => match sought {

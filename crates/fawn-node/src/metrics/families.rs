@@ -82,6 +82,7 @@ fawn_admin::families! {
     FRONT_WEDGES = Gauge "fawn_front_wedges" ["seat"] "Wedges that the front-end owns.";
     NODE_LEASE = Gauge "fawn_node_lease_seconds" ["seat"] "Time for which the node may answer reads.";
     NODE_EPOCHS = Counter "fawn_node_epoch_changes_total" ["seat"] "Chains that became active with the node.";
+    NODE_PAUSE = Histogram "fawn_node_pause_seconds" ["seat"] "Time for which a range took and answered nothing on the node while its chain changed: from the seal until the node was active in the next chain.";
     NODE_COPIED = Counter "fawn_node_copied_bytes_total" ["seat"] "Bytes of copies that have come from other nodes; its rate is that of the copies.";
     INBOX_MESSAGES = Gauge "fawn_node_inbox_messages" ["seat", "lane"] "Messages that wait for the node.";
     INBOX_BYTES = Gauge "fawn_node_inbox_bytes" ["seat", "lane"] "Bytes of messages that wait for the node.";

@@ -3,6 +3,7 @@
 use super::{LEADERLESS_MS, families as all};
 use crate::samples::{NodeSample, SeatSample};
 use fawn_admin::Page;
+use fawn_kv::chain::{PAUSE_BOUNDS_US, Pauses};
 use fawn_kv::status::{RangeFigures, Role};
 
 /// Puts a seat's figures on a page.
@@ -15,6 +16,7 @@ pub fn measure(sample: &SeatSample, page: &mut Page) {
     if let Some(NodeSample { tally, chain, clients, .. }) = &sample.node {
         page.put(&all::NODE_LEASE, &[&seat], sample.figures.lease_ms as f64 / 1e3);
         page.put(&all::NODE_EPOCHS, &[&seat], tally.activations);
+        pauses(&tally.pauses, &seat, page);
         page.put(&all::NODE_COPIED, &[&seat], tally.copied_bytes);
         for (lane, (messages, bytes)) in [("chain", chain), ("client", clients)] {
             page.put(&all::INBOX_MESSAGES, &[&seat, lane], *messages);
@@ -28,6 +30,14 @@ pub fn measure(sample: &SeatSample, page: &mut Page) {
         page.put(&all::LINK_QUEUE, &[&seat, &peer], link.waiting_bytes);
         page.put(&all::LINK_DROPPED, &[&seat, &peer], link.dropped);
     }
+}
+
+fn pauses(pauses: &Pauses, seat: &str, page: &mut Page) {
+    let bounds = PAUSE_BOUNDS_US.into_iter().zip(pauses.within).scan(0, |below, (bound, within)| {
+        *below += within;
+        Some((bound as f64 / 1e6, *below))
+    });
+    page.put_histogram(&all::NODE_PAUSE, &[seat], bounds, (pauses.count, pauses.total_us as f64 / 1e6));
 }
 
 fn front(sample: &SeatSample, seat: &str, page: &mut Page) {
@@ -116,7 +126,9 @@ mod tests {
             copy: Some(CopyFigures { permille: 250, bytes: 4096 }),
         };
         let figures = SeatFigures { seat: SeatId(5), ranges: vec![range], lease_ms: 1500, ..SeatFigures::default() };
-        let node = NodeSample { is_member: true, tally: Tally::default(), chain: (1, 300), clients: (0, 0) };
+        let pauses = Pauses { count: 3, within: [0, 1, 1, 0, 0, 0, 0, 0, 0, 0], total_us: 20_006_000 };
+        let tally = Tally { pauses, ..Tally::default() };
+        let node = NodeSample { is_member: true, tally, chain: (1, 300), clients: (0, 0) };
         SeatSample { figures, member: "n1".into(), front: None, node: Some(node), managers: 1, leaderless_ms: 0 }
     }
 
@@ -133,6 +145,10 @@ mod tests {
             "fawn_range_copy_bytes{seat=\"5\",range=\"7\"} 4096",
             "fawn_range_copy_progress_ratio{seat=\"5\",range=\"7\"} 0.25",
             "fawn_node_lease_seconds{seat=\"5\"} 1.5",
+            "fawn_node_pause_seconds_bucket{seat=\"5\",le=\"0.002\"} 1",
+            "fawn_node_pause_seconds_bucket{seat=\"5\",le=\"0.01\"} 2",
+            "fawn_node_pause_seconds_bucket{seat=\"5\",le=\"+Inf\"} 3",
+            "fawn_node_pause_seconds_sum{seat=\"5\"} 20.006",
             "fawn_node_inbox_bytes{seat=\"5\",lane=\"chain\"} 300",
         ] {
             assert!(text.lines().any(|told| told == line), "{line} is in\n{text}");
