@@ -63,7 +63,7 @@ impl Member {
 pub enum Change {
     /// A process becomes a member, or comes back as one.
     Enrol(Enrolment),
-    /// A member is gone for good; its name is free.
+    /// A member is gone for good, and nobody gets its name.
     Strike {
         /// Its name.
         name: String,

@@ -21,6 +21,9 @@ pub const FAREWELLS: u8 = 4;
 /// Since this version members show what is in a range to those who are no members.
 pub const SCANS: u8 = 5;
 
+/// Since this version managers remember the names of members that were removed.
+pub const STRUCK_NAMES: u8 = 5;
+
 /// Versions that somebody speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {

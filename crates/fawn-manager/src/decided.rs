@@ -7,9 +7,10 @@ use fawn_kv::chain::Timing;
 use fawn_kv::ids::ClusterId;
 use fawn_kv::manager::{Command, KeptError, Manager, Settings, State, Waits};
 use fawn_kv::roster::{Change, Roster};
-use fawn_kv::version::OLDEST;
+use fawn_kv::version::{OLDEST, STRUCK_NAMES};
 use fawn_ring::Secret;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// One thing that is decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,11 +80,13 @@ pub struct Facts {
     pub roster: Roster,
     /// The cluster's version.
     pub version: u8,
+    /// Names of members that were removed: nobody has one of them again, whatever certificate it shows.
+    pub struck: BTreeSet<String>,
 }
 
 impl Default for Facts {
     fn default() -> Self {
-        Self { begun: None, secret: None, roster: Roster::default(), version: OLDEST }
+        Self { begun: None, secret: None, roster: Roster::default(), version: OLDEST, struck: BTreeSet::new() }
     }
 }
 
@@ -105,7 +108,17 @@ impl Facts {
                 }
                 is_first
             }
-            Decision::Roster(change) => self.roster.apply(change),
+            Decision::Roster(Change::Enrol(who)) if self.struck.contains(&who.name) => false,
+            Decision::Roster(change) => {
+                let did = self.roster.apply(change);
+                if let Change::Strike { name } = change
+                    && did
+                    && self.version >= STRUCK_NAMES
+                {
+                    self.struck.insert(name.clone());
+                }
+                did
+            }
             Decision::Version(version) => {
                 let is_newer = *version > self.version;
                 self.version = self.version.max(*version);
@@ -125,7 +138,8 @@ pub struct Decided {
     pub state: Option<State>,
 }
 
-/// [`Decided`] as it is kept. The cluster's version follows, once it is above the first.
+/// [`Decided`] as it is kept. The cluster's version follows, once it is above the first, and then the names that nobody gets
+/// again, if there are any.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     begun: Option<Begun>,
@@ -164,11 +178,17 @@ impl Decided {
 
     /// Its bytes, without a checksum.
     pub fn encode(&self) -> Vec<u8> {
-        let Facts { begun, secret, roster, version } = self.facts.clone();
+        let Facts { begun, secret, roster, version, struck } = self.facts.clone();
         let kept = Kept { begun, secret, roster, state: self.state.as_ref().map(State::encode) };
-        let bytes = postcard::to_allocvec(&kept).expect("what can be encoded at all can be into memory");
-        // Version 3 had no more, and reads no more.
-        if version > OLDEST { [bytes, vec![version]].concat() } else { bytes }
+        let mut bytes = postcard::to_allocvec(&kept).expect("what can be encoded at all can be into memory");
+        // Version 3 had no more, and reads no more; nor does version 4 know of names that nobody gets again.
+        if version > OLDEST {
+            bytes.push(version);
+        }
+        if !struck.is_empty() {
+            bytes = postcard::to_extend(&struck, bytes).expect("what can be encoded at all can be into memory");
+        }
+        bytes
     }
 
     /// What [`encode`](Self::encode) made the bytes of.
@@ -178,12 +198,15 @@ impl Decided {
     pub fn decode(bytes: &[u8]) -> Result<Self, KeptError> {
         let malformed = |error: postcard::Error| KeptError::Malformed(error.to_string());
         let (Kept { begun, secret, roster, state }, rest) = postcard::take_from_bytes(bytes).map_err(malformed)?;
-        let version = match rest {
-            [] => OLDEST,
-            [version] => *version,
-            _ => return Err(KeptError::Malformed(format!("{} bytes too many", rest.len()))),
+        let (version, rest) = rest.split_first().map_or((OLDEST, rest), |(version, rest)| (*version, rest));
+        let (struck, rest) = match rest {
+            [] => (BTreeSet::new(), rest),
+            _ => postcard::take_from_bytes(rest).map_err(malformed)?,
         };
+        if !rest.is_empty() {
+            return Err(KeptError::Malformed(format!("{} bytes too many", rest.len())));
+        }
         let state = state.map(|state| State::decode(&state)).transpose()?;
-        Ok(Self { facts: Facts { begun, secret, roster, version }, state })
+        Ok(Self { facts: Facts { begun, secret, roster, version, struck }, state })
     }
 }

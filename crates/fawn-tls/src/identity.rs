@@ -104,6 +104,14 @@ impl Identity {
         self.roles.iter().any(|role| matches!(role, Role::Member(member) if member == name))
     }
 
+    /// Whether it may know where keys are, and ask for them: a client, an operator, a manager, or a member that is one still.
+    pub fn may_ask(&self, is_member: impl Fn(&str) -> bool) -> bool {
+        self.roles.iter().any(|role| match role {
+            Role::Member(name) => is_member(name),
+            Role::Manager | Role::Operator | Role::Client => true,
+        })
+    }
+
     /// Its roles.
     pub fn roles(&self) -> impl Iterator<Item = &Role> {
         self.roles.iter()
@@ -162,6 +170,16 @@ mod tests {
             assert_eq!(name.as_ref(), role.dns_name());
         }
         assert_eq!(Role::of_dns_name("one.manager.fawn"), Some(Role::Manager));
+    }
+
+    #[test]
+    fn a_member_may_ask_as_long_as_it_is_one() {
+        let of = |role| Identity { roles: BTreeSet::from([role]) };
+        let is_member = |name: &str| name == "a";
+        for role in [Role::Client, Role::Operator, Role::Manager, Role::Member("a".into())] {
+            assert!(of(role).may_ask(is_member));
+        }
+        assert!(!of(Role::Member("b".into())).may_ask(is_member));
     }
 
     #[test]

@@ -123,6 +123,14 @@ impl Driver {
                 "the certificate is not one of {name}: make it with fawn certs, or give it its own --name"
             ));
         }
+        let was_removed = self.facts.struck.contains(name);
+        // Its directory is of this cluster, which knows of no such member.
+        let is_of_another = cluster.is_some() && !self.facts.roster.members.contains_key(name);
+        if was_removed || is_of_another {
+            return Err(format!(
+                "{name} was removed from this cluster, and nobody comes back as it: start this process with another --name and an empty --dir"
+            ));
+        }
         check_virtual_ids(who.virtual_ids).map_err(|error| error.to_string())?;
         self.facts.roster.check(who).map_err(|error| error.to_string())?;
         let member = self.facts.roster.members.get(name).filter(|member| member.said.directory != who.directory);

@@ -28,10 +28,10 @@ use crate::consensus::{Group, News, Proposal};
 use crate::decided::{Begun, Decision, Facts};
 use crate::links::dial::Dialler;
 use crate::links::listen::LinkEvent;
-use crate::links::table::{LinkId, Table};
+use crate::links::table::{LinkId, Table, may_be};
 use fawn_kv::chain::Timing;
 use fawn_kv::ids::{Address, ClusterId};
-use fawn_kv::link::{Control, ManagerId, SeatId};
+use fawn_kv::link::{Control, ManagerId, Party, SeatId};
 use fawn_kv::manager::{Command, Effects, Manager, Settings};
 use fawn_kv::message::Message;
 use fawn_kv::status::SeatFigures;
@@ -274,7 +274,7 @@ impl Driver {
         self.cluster.send_replace(self.facts.begun.map(|begun| begun.cluster));
     }
 
-    /// Whoever wants to is told of the roster; seats that are no longer in it are shown out.
+    /// Whoever wants to is told of the roster; whoever is what it says by the roster alone, and no longer is, is shown out.
     fn roster_changed(&mut self) {
         let roster = &self.facts.roster;
         let mut gone = Vec::new();
@@ -282,9 +282,12 @@ impl Driver {
             if peer.hears_roster {
                 peer.outbox.say(&Control::Roster(roster.clone()));
             }
-            if let fawn_kv::link::Party::Seat(seat) = peer.party
-                && roster.member_of(seat).is_none()
-            {
+            let is_gone = match peer.party {
+                Party::Seat(seat) => roster.member_of(seat).is_none(),
+                Party::Client(_) => !may_be(peer.identity.as_ref(), peer.party, roster),
+                _ => false,
+            };
+            if is_gone {
                 gone.push(link);
             }
         }
@@ -402,6 +405,9 @@ impl Driver {
         let mut effects = Effects::default();
         step(manager, now_us(), &mut effects);
         for (to, message) in effects.send {
+            if let Message::Seal { range, attempt, .. } = &message {
+                tracing::debug!("range {}: attempt {} seals", range.0, attempt.0);
+            }
             self.table.send(to, &message);
         }
         if self.led.is_some() {

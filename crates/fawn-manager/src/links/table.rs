@@ -181,8 +181,7 @@ pub fn may_be(identity: Option<&Identity>, party: Party, roster: &Roster) -> boo
     match party {
         Party::Manager(_) => identity.has(&Role::Manager),
         Party::Operator => identity.has(&Role::Operator),
-        // Whoever has a role may know where keys are.
-        Party::Client(_) => true,
+        Party::Client(_) => identity.may_ask(|name| roster.members.contains_key(name)),
         Party::Newcomer => identity.roles().any(|role| matches!(role, Role::Member(_))),
         Party::Seat(seat) => roster.member_of(seat).is_some_and(|(name, _)| identity.is_member(name)),
     }

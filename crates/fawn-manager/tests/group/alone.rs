@@ -8,6 +8,7 @@ use fawn_kv::manager::Standing;
 use fawn_kv::message::Message;
 use fawn_kv::roster::Enrolment;
 use fawn_kv::status::{Answer, NewSettings, Question};
+use fawn_kv::version::NEWEST;
 use fawn_manager::{ManagerError, Options, Running, start};
 use fawn_ring::Secret;
 use std::net::TcpStream;
@@ -224,6 +225,37 @@ fn who_lives_is_not_removed_and_the_last_machine_is_not_drained() {
     let stream = manager.connect().unwrap();
     let again = Caller::call(stream, greeting(Party::Seat(seat.id))).err().expect("it is in no member");
     assert!(again.contains("it was removed"), "{again}");
+}
+
+#[test]
+fn nobody_comes_back_as_a_member_that_was_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let _seat = Seat::join(|party| local(&manager, party), "a", 1);
+    let mut operator = local(&manager, Party::Operator);
+    // Everybody speaks the newest version.
+    let is_newest = |frame| matches!(frame, Frame::Control(Control::Speaks { version: NEWEST })).then_some(());
+    operator.wait(is_newest);
+    assert_eq!(operator.ask(Question::Remove { name: "a".to_owned(), force: true }), Answer::Done);
+    let cluster = operator.status().cluster;
+    let comes = |name: &str, cluster| {
+        let (link, who) = (local(&manager, Party::Newcomer), Enrolment { directory: [9; 16], ..enrolment(name, 1) });
+        link.enrol(&who, cluster, None)
+    };
+    let refused = |control| match control {
+        Control::Refused { why } => why,
+        other => panic!("{other:?}"),
+    };
+    let why = refused(comes("a", None));
+    assert!(why.contains("a was removed from this cluster") && why.contains("another --name"), "{why}");
+    let why = refused(comes("b", cluster));
+    assert!(why.contains("an empty --dir"), "the directory of a member that is gone: {why}");
+    assert!(matches!(comes("b", None), Control::Enrolled(_)));
+    drop(operator);
+    drop(manager);
+    let manager = start(Options::new(dir.path())).unwrap();
+    let (link, who) = (local(&manager, Party::Newcomer), enrolment("a", 2));
+    assert!(refused(link.enrol(&who, None, None)).contains("a was removed"), "nor after a restart");
 }
 
 #[test]

@@ -4,6 +4,8 @@ use crate::caller::{Caller, enrolment, greeting};
 use fawn_kv::ids::{ClusterId, Rules};
 use fawn_kv::link::{Control, Party};
 use fawn_kv::manager::{Command, Leases, Settings};
+use fawn_kv::roster::Change;
+use fawn_kv::version::STRUCK_NAMES;
 use fawn_manager::consensus::machine::{self, SnapshotError};
 use fawn_manager::consensus::types::{Entry, LogId, StorageError, Types};
 use fawn_manager::consensus::{LogStore, Machine};
@@ -56,6 +58,15 @@ fn decided() -> Decided {
 fn a_snapshot_that_was_changed_or_cut_is_refused() {
     let bytes = machine::encode(&decided());
     assert_eq!(machine::decode(&bytes).unwrap(), decided());
+    let mut removed = decided();
+    let steps = [
+        Decision::Version(STRUCK_NAMES),
+        Decision::Roster(Change::Enrol(enrolment("a", 1))),
+        Decision::Roster(Change::Strike { name: "a".into() }),
+    ];
+    steps.iter().for_each(|step| assert!(removed.apply(step).unwrap()));
+    assert!(!removed.apply(&steps[1]).unwrap(), "its name is gone");
+    assert_eq!(machine::decode(&machine::encode(&removed)).unwrap(), removed);
     for at in 0..bytes.len() * 8 {
         let mut bytes = bytes.clone();
         bytes[at / 8] ^= 1 << (at % 8);

@@ -508,6 +508,7 @@ impl Links {
                     target.again_ms = 0;
                 }
                 self.roster = roster;
+                self.show_out();
             }
             (Party::Manager(_), Control::Leads { .. } | Control::Roster(_) | Control::Speaks { .. })
             | (_, Control::Alive) => {}

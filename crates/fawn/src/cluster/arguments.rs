@@ -218,7 +218,7 @@ pub struct NodeArguments {
 pub enum NodeCommand {
     /// Let others have what a member has, so that it can be removed
     Drain(DrainArguments),
-    /// Forget a member that is gone for good
+    /// Forget a member that is gone for good; nobody gets its name again
     Remove(RemoveArguments),
 }
 

@@ -13,8 +13,25 @@ impl Links {
         let Some(identity) = link.identity() else { return self.secure.is_none() };
         match party {
             Party::Seat(seat) => self.roster.member_of(seat).is_some_and(|(name, _)| identity.is_member(name)),
-            Party::Client(_) => true,
+            Party::Client(_) => identity.may_ask(|name| self.roster.members.contains_key(name)),
             Party::Manager(_) | Party::Newcomer | Party::Operator => false,
+        }
+    }
+
+    /// Hangs up on those who have called and are no longer, by the roster, who they say.
+    pub(super) fn show_out(&mut self) {
+        for at in 0..self.all.slots() {
+            let Some(token) = self.all.at(at) else { continue };
+            let is_gone = self.all.at_token(token).is_some_and(|link| match link.party {
+                Some(party @ (Party::Seat(_) | Party::Client(_))) if link.state == State::Up => {
+                    let is_member = !matches!(party, Party::Seat(seat) if self.roster.member_of(seat).is_none());
+                    !is_member || !self.is_shown(link, party)
+                }
+                _ => false,
+            });
+            if is_gone {
+                self.close(token);
+            }
         }
     }
 
