@@ -9,6 +9,7 @@
 //! There is room for one directory: where ranges have been made, others are told so.
 
 use super::lead::{Effects, Manager};
+use super::settings::check_virtual_ids;
 use super::state::{Command, Did, State};
 use crate::ids::{Address, Chain, Epoch, Incarnation, Member, NodeId, Position, Seq};
 use crate::message::Message;
@@ -102,7 +103,7 @@ impl Manager {
             self.offers.insert(node, Offered { plain, at_us: now_us });
         }
         if self.state.nodes.get(&node).is_none_or(|registered| registered.nonce != nonce) {
-            if self.state.may_stand(node, machine, domain, virtual_ids) {
+            if check_virtual_ids(virtual_ids).is_ok() {
                 effects.propose.push(Command::Register { node, nonce, machine, domain, virtual_ids });
             }
         } else if is_taken {

@@ -2,7 +2,7 @@
 
 use super::adopt::{Offer, Offered};
 use super::lease::Asked;
-use super::settings::{Settings, SettingsError};
+use super::settings::{Settings, SettingsError, check_virtual_ids};
 use super::state::{Command, Did, Standing, State};
 use super::wedges::{Fronts, Wedges};
 use crate::chain::Timing;
@@ -220,12 +220,17 @@ impl Manager {
         }
     }
 
-    /// Puts a node on the ring, where it is to stand now, or takes it off.
+    /// Puts a node on the ring, where it is to stand now, or takes it off; with all others of its machine, whose domain may be
+    /// another now.
     pub(super) fn place(&mut self, id: NodeId) {
-        self.ring.remove_node(id);
-        if let Some(node) = self.state.nodes.get(&id).filter(|node| node.standing == Standing::Member) {
+        let Some(machine) = self.state.nodes.get(&id).map(|node| node.machine) else { return };
+        let of_machine = || self.state.nodes.iter().filter(|(_, node)| node.machine == machine);
+        for (node, _) in of_machine() {
+            self.ring.remove_node(*node);
+        }
+        for (id, node) in of_machine().filter(|(_, node)| node.standing == Standing::Member) {
             self.ring
-                .insert_node(&node.place(id))
+                .insert_node(&node.place(*id))
                 .expect("names of nodes give distinct places, and a machine is in one domain");
         }
     }
@@ -298,7 +303,7 @@ impl Manager {
                 }
                 if self.state.nodes.get(&node).is_some_and(|registered| registered.nonce == nonce) {
                     self.welcome(node, nonce, effects);
-                } else if self.state.may_stand(node, machine, domain, virtual_ids) {
+                } else if check_virtual_ids(virtual_ids).is_ok() {
                     effects.propose.push(Command::Register { node, nonce, machine, domain, virtual_ids });
                 }
             }

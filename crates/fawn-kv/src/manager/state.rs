@@ -372,20 +372,6 @@ impl State {
         }
     }
 
-    /// Whether the ring can take a node. A machine is in one domain: whoever says otherwise of one that others are on is
-    /// mistaken.
-    pub(super) fn may_stand(
-        &self,
-        node: NodeId,
-        machine: MachineId,
-        domain: Option<DomainId>,
-        virtual_ids: u32,
-    ) -> bool {
-        let contradicts =
-            |(id, other): (&NodeId, &Registered)| *id != node && other.machine == machine && other.domain != domain;
-        check_virtual_ids(virtual_ids).is_ok() && !self.nodes.iter().any(contradicts)
-    }
-
     fn register(
         &mut self,
         node: NodeId,
@@ -395,7 +381,7 @@ impl State {
         virtual_ids: u32,
     ) -> Option<Did> {
         let before = self.nodes.get(&node);
-        if before.is_some_and(|before| before.nonce == nonce) || !self.may_stand(node, machine, domain, virtual_ids) {
+        if before.is_some_and(|before| before.nonce == nonce) || check_virtual_ids(virtual_ids).is_err() {
             return None;
         }
         let incarnation = match before {
@@ -406,6 +392,10 @@ impl State {
         let drains = before.is_some_and(|before| before.standing == Standing::Draining);
         let standing = if drains { Standing::Draining } else { Standing::Member };
         self.nodes.insert(node, Registered { incarnation, nonce, machine, domain, virtual_ids, standing });
+        // A machine is in one domain, and has moved if one of its nodes says so.
+        for other in self.nodes.values_mut().filter(|other| other.machine == machine) {
+            other.domain = domain;
+        }
         Some(Did::default())
     }
 

@@ -328,14 +328,20 @@ fn whoever_is_away_keeps_its_places_and_what_it_has_where_nobody_could_take_them
 }
 
 #[test]
-fn a_machine_of_two_domains_is_refused() {
+fn a_machine_is_in_the_domain_that_was_said_last() {
     let mut bench = three();
     let (node, machine) = (NodeId(9), MachineId(1));
     bench.nodes.insert(node, BTreeMap::new());
-    bench.hear(Message::Hello { cluster: None, node, nonce: 1, machine, domain: Some(DomainId(4)), virtual_ids: 1 });
-    assert!(!bench.manager.state().nodes.contains_key(&node));
-    bench.hear(Message::Hello { cluster: None, node, nonce: 1, machine, domain: None, virtual_ids: 1 });
-    assert!(bench.manager.state().nodes.contains_key(&node));
+    let domains = |bench: &Bench| -> Vec<_> {
+        let nodes = bench.manager.state().nodes.values();
+        nodes.filter(|node| node.machine == machine).map(|node| node.domain).collect()
+    };
+    for (nonce, domain) in [(1, Some(DomainId(4))), (2, None), (3, Some(DomainId(5)))] {
+        bench.hear(Message::Hello { cluster: None, node, nonce, machine, domain, virtual_ids: 1 });
+        assert_eq!(domains(&bench), [domain; 2], "the node that was there before moves with it");
+    }
+    bench.settle();
+    assert!(bench.ranges().values().all(|(_, range)| range.chain.members.len() == 3));
 }
 
 #[test]
