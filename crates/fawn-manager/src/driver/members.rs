@@ -11,9 +11,13 @@ use fawn_kv::status::Answer;
 use openraft::{BasicNode, ChangeMembers};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A change of the group that takes longer was begun by a leader that is gone.
 const CHANGE_US: u64 = 1_000_000;
+
+/// Whoever is taken into the group has to have heard all that was decided within this.
+const LEARN: Duration = Duration::from_secs(60);
 
 impl Driver {
     /// The roster is to say where the members of the group are.
@@ -51,7 +55,7 @@ impl Driver {
             self.changes_since_us = Some(now_us);
             let group = self.group.clone();
             tokio::spawn(async move {
-                match change(&group, voters).await {
+                match change(&group, ChangeMembers::ReplaceAllVoters(voters)).await {
                     Ok(()) => tracing::info!("a change of the group that was left half done is at its end"),
                     Err(why) => tracing::debug!("{why}"),
                 }
@@ -85,9 +89,10 @@ impl Driver {
     }
 }
 
-/// Changes who votes, in two steps of the log, and forgets whoever is no longer in the group.
-async fn change(group: &Group, voters: BTreeSet<u64>) -> Result<(), String> {
-    let changed = group.change_membership(ChangeMembers::ReplaceAllVoters(voters), false).await;
+/// Changes who votes, in two steps of the log, and forgets whoever is no longer in the group. What is changed is said, and not
+/// what comes of it: others may have been taken in since whoever asks has looked.
+async fn change(group: &Group, change: ChangeMembers<u64, BasicNode>) -> Result<(), String> {
+    let changed = group.change_membership(change, false).await;
     changed.map(drop).map_err(|error| format!("the group of managers cannot be changed now: {error}"))
 }
 
@@ -110,7 +115,7 @@ async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) ->
     let Party::Manager(ManagerId(id)) = greeted.from else {
         return Err(format!("at {address} is {}, and no manager", greeted.from));
     };
-    let (mut voters, nodes) = members(group);
+    let (voters, nodes) = members(group);
     if voters.contains(&id) && nodes.contains(&(id, address.to_owned())) {
         return Ok(());
     }
@@ -119,24 +124,31 @@ async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) ->
             "the manager at {address} has the number {id}, which another has: start it with an empty --dir"
         ));
     }
-    let learner = group.add_learner(id, BasicNode::new(address), true).await;
-    learner.map_err(|error| format!("{address} cannot be brought up to date: {error}"))?;
-    // One that comes back with nothing has another number, and takes the place of the one that it was.
-    for (other, _) in nodes.iter().filter(|(other, at)| *other != id && at == address) {
-        voters.remove(other);
+    let learner = tokio::time::timeout(LEARN, group.add_learner(id, BasicNode::new(address), true)).await;
+    let cannot = |error: &dyn std::fmt::Display| format!("{address} cannot be brought up to date: {error}");
+    match learner {
+        Ok(learner) => drop(learner.map_err(|error| cannot(&error))?),
+        Err(_) => {
+            let _ = change(group, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await;
+            return Err(cannot(&format!("it has not heard all within {} s", LEARN.as_secs())));
+        }
     }
-    voters.insert(id);
-    change(group, voters).await
+    change(group, ChangeMembers::AddVoterIds(BTreeSet::from([id]))).await?;
+    // One that comes back with nothing has another number, and takes the place of the one that it was.
+    let (voters, nodes) = members(group);
+    let was = nodes.into_iter().filter(|(other, at)| *other != id && at == address && voters.contains(other));
+    let was: BTreeSet<u64> = was.map(|(other, _)| other).collect();
+    if was.is_empty() { Ok(()) } else { change(group, ChangeMembers::RemoveVoters(was)).await }
 }
 
 async fn remove(group: &Group, ManagerId(id): ManagerId) -> Result<(), String> {
-    let (mut voters, nodes) = members(group);
-    if !voters.remove(&id) {
+    let (voters, nodes) = members(group);
+    if !voters.contains(&id) {
         let known: Vec<String> = nodes.iter().map(|(id, address)| format!("{id} at {address}")).collect();
         return Err(format!("there is no manager {id}: there are {}", known.join(", ")));
     }
-    if voters.is_empty() {
+    if voters.len() == 1 {
         return Err("it is the only manager: add another first".to_owned());
     }
-    change(group, voters).await
+    change(group, ChangeMembers::RemoveVoters(BTreeSet::from([id]))).await
 }
