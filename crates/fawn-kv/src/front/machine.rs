@@ -27,8 +27,10 @@ pub struct Limits {
     pub bytes: usize,
     /// Who may wait for one answer.
     pub waiters: usize,
-    /// Keys of one multi-get.
+    /// Keys of one multi-get …
     pub keys: usize,
+    /// … and bytes of what they are answered: whoever is refused asks for fewer.
+    pub many_bytes: usize,
     /// Flushes under way, of all wedges or of one.
     pub flushes: usize,
     /// The cache may have this many times `N log2 N` entries …
@@ -48,6 +50,7 @@ impl Default for Limits {
             bytes: 256 << 20,
             waiters: 4096,
             keys: 1024,
+            many_bytes: 16 << 20,
             flushes: 256,
             cache_factor: 4,
             cache_bytes: 64 << 20,

@@ -62,7 +62,8 @@ impl Front {
         many.bytes += bytes;
         many.found.insert(at, kept);
         self.held_bytes += bytes;
-        if self.held_bytes > self.limits.bytes {
+        let is_too_much = many.bytes > self.limits.many_bytes && many.keys > 1;
+        if self.held_bytes > self.limits.bytes || is_too_much {
             return self.end_many(number, Answer::Busy, out);
         }
         if many.found.len() == many.keys {

@@ -15,6 +15,10 @@ pub const MOST_CLIENTS: usize = 4096;
 /// A client to which more than this waits to be sent is not read from.
 pub const MOST_UNTAKEN_BYTES: usize = 1 << 20;
 
+/// A client to which more than this waits to be sent is sent no more: it asks again for what it misses. One request may be
+/// answered with more.
+pub const MOST_WAITING_BYTES: usize = 8 << 20;
+
 /// What all clients of a seat together hold: of frames that have not come whole, and of answers that they have not taken.
 const MOST_HELD_BYTES: usize = 256 << 20;
 
@@ -43,8 +47,8 @@ pub fn may_say(seat: SeatId, to: Address, message: &Message) -> bool {
 #[derive(Debug, Default)]
 pub struct Held {
     bytes: usize,
-    /// Of whoever holds most.
-    most: Option<(usize, usize)>,
+    /// How many each holds, and its place.
+    each: Vec<(usize, usize)>,
 }
 
 impl Held {
@@ -55,15 +59,24 @@ impl Held {
         }
         let bytes = link.waiting_bytes() + link.part_bytes();
         self.bytes += bytes;
-        if self.most.is_none_or(|(most, _)| bytes > most) {
-            self.most = Some((bytes, at));
+        if bytes > 0 {
+            self.each.push((bytes, at));
         }
         link.part_since_ms().is_some_and(|since| now_ms > since + FRAME_MS)
     }
 
-    /// The place of the one that has to go, so that there is room again.
-    pub fn excess(&self) -> Option<usize> {
-        self.most.filter(|_| self.bytes > MOST_HELD_BYTES).map(|(_, at)| at)
+    /// The places of those that have to go, so that there is room again: whoever holds most goes first.
+    pub fn excess(mut self) -> Vec<usize> {
+        if self.bytes > MOST_HELD_BYTES {
+            self.each.sort_unstable_by(|one, other| other.cmp(one));
+        }
+        let mut left = self.bytes;
+        let too_much = self.each.into_iter().take_while(|(bytes, _)| {
+            let before = left;
+            left -= bytes;
+            before > MOST_HELD_BYTES
+        });
+        too_much.map(|(_, at)| at).collect()
     }
 }
 
@@ -100,8 +113,16 @@ mod tests {
         let mut held = Held::default();
         assert!(!held.look(0, &link(Party::Client(1), MOST_HELD_BYTES / 2), 0));
         held.look(1, &link(Party::Seat(SeatId(1)), 2 * MOST_HELD_BYTES), 0);
-        assert_eq!(held.excess(), None, "another seat is no client");
-        held.look(2, &link(Party::Client(2), MOST_HELD_BYTES / 2 + 1), 0);
-        assert_eq!(held.excess(), Some(2));
+        assert!(held.excess().is_empty(), "another seat is no client");
+        let mut held = Held::default();
+        for (at, bytes) in [MOST_HELD_BYTES / 4, MOST_HELD_BYTES / 2 + 1, MOST_HELD_BYTES, 0].into_iter().enumerate() {
+            held.look(at, &link(Party::Client(at as u32 + 1), bytes), 0);
+        }
+        assert_eq!(held.excess(), [2], "with what is left the bound holds");
+        let mut held = Held::default();
+        for at in 0..4 {
+            held.look(at, &link(Party::Client(1), MOST_HELD_BYTES / 2), 0);
+        }
+        assert_eq!(held.excess().len(), 2);
     }
 }

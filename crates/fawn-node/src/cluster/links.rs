@@ -105,6 +105,10 @@ pub struct Traffic {
 #[derive(Debug)]
 pub struct Links {
     me: SeatId,
+    /// The name of the member that the seat is of, and its directory.
+    member: Option<(String, [u8; 16])>,
+    /// Why it is that no longer.
+    ousted: Option<String>,
     cluster: ClusterId,
     epoll: Arc<OwnedFd>,
     /// The other seats of this process.
@@ -147,8 +151,11 @@ impl Links {
         secure: Option<Arc<Reloading<fawn_tls::Links>>>,
         epoll: Arc<OwnedFd>,
     ) -> Self {
+        let member = roster.member_of(me).map(|(name, member)| (name.to_owned(), member.said.directory));
         Self {
             me,
+            member,
+            ousted: None,
             cluster,
             epoll,
             siblings,
@@ -227,7 +234,8 @@ impl Links {
         if message.since() > link.version {
             return;
         }
-        if link.waiting_bytes() >= MOST_WAITING_BYTES {
+        let most = if matches!(to, Address::Client(_)) { clients::MOST_WAITING_BYTES } else { MOST_WAITING_BYTES };
+        if link.waiting_bytes() >= most {
             if let Some(seat) = SeatId::of(to) {
                 self.traffic.entry(seat).or_default().dropped += 1;
             }
@@ -509,6 +517,7 @@ impl Links {
                 }
                 self.roster = roster;
                 self.show_out();
+                self.ousted = self.is_ousted();
             }
             (Party::Manager(_), Control::Leads { .. } | Control::Roster(_) | Control::Speaks { .. })
             | (_, Control::Alive) => {}

@@ -1,5 +1,8 @@
 //! Commands of memcached clients on their way through a front-end and back.
 //!
+//! **Room.** A large answer to a get waits until the loop has room for it ([`crate::room`]). A few wait with their value; of the
+//! others the value goes, and is asked for again.
+//!
 //! **Order.** Commands of one connection on one key are carried out in the order in which they came: a write waits for
 //! what the connection asked of the key before, a get for its writes. Between connections there is no order to keep.
 
@@ -8,10 +11,11 @@ use crate::answers::Pool;
 use crate::clock::Now;
 use crate::counters::Counters;
 use crate::operate::{self, Keyed};
-use crate::owner::{Client, Done};
+use crate::owner::{Client, Done, UNASKED_BYTES};
 use crate::recency::Recency;
 use crate::slab::Token;
 use crate::stores::Ticket;
+use fawn_kv::entry::Kept;
 use fawn_kv::ids::{Address, Asker, RequestId};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::Operation;
@@ -49,6 +53,20 @@ enum Part {
     Flushes,
 }
 
+/// Values of answers that wait for room are kept up to so many bytes.
+const MOST_PARKED_BYTES: usize = 8 << 20;
+
+/// How a request stands with the loop that its client is of.
+#[derive(Debug)]
+enum Room {
+    /// Its answer is small, as far as is known.
+    Unasked,
+    /// It waits for room for so many bytes, maybe with its answer.
+    Asked(u32, Option<Answer>),
+    /// It was granted room for so many bytes.
+    Granted(u32),
+}
+
 /// A command that was not answered yet.
 #[derive(Debug)]
 struct Request {
@@ -65,6 +83,7 @@ struct Request {
     responder: Option<Responder>,
     part: Part,
     quiet: bool,
+    room: Room,
 }
 
 impl Request {
@@ -97,6 +116,10 @@ pub struct Requests {
     held: HashMap<(u64, Key), Hold, BuildHasherDefault<KeyHasher>>,
     bytes: usize,
     done: VecDeque<Done>,
+    /// Those that want room.
+    asks: VecDeque<Ticket>,
+    /// Of values that wait for room.
+    parked_bytes: usize,
     counters: Arc<Counters>,
     recency: Recency,
     max_value_bytes: usize,
@@ -124,6 +147,8 @@ impl Requests {
             held: HashMap::default(),
             bytes: 0,
             done: VecDeque::new(),
+            asks: VecDeque::new(),
+            parked_bytes: 0,
             counters,
             recency: Recency::default(),
             max_value_bytes,
@@ -138,7 +163,7 @@ impl Requests {
 
     /// Bytes of those under way.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.parked_bytes
     }
 
     /// The next that is answered.
@@ -173,9 +198,8 @@ impl Requests {
         };
         let (name, value_bytes) = (pool.copy(keyed.name), value.len());
         let value = if waits { value.to_vec() } else { Vec::new() };
-        let (client, responder, quiet) = (None, Some(keyed.responder), false);
-        let request =
-            Request { client, from, key: keyed.key, name, command, value, value_bytes, responder, part, quiet };
+        let (key, client, responder, quiet, room) = (keyed.key, None, Some(keyed.responder), false, Room::Unasked);
+        let request = Request { client, from, key, name, command, value, value_bytes, responder, part, quiet, room };
         let ticket = self.insert(request);
         let hold = self.held.get_mut(&(from.to_u64(), keyed.key)).expect("it was just made");
         match part {
@@ -242,6 +266,7 @@ impl Requests {
             responder: None,
             part: Part::Flushes,
             quiet,
+            room: Room::Unasked,
         };
         let ticket = self.insert(request);
         let tag = self.tag(ticket);
@@ -278,15 +303,23 @@ impl Requests {
     }
 
     /// The front-end has answered; what it is to be asked next, if anything.
-    pub fn answered(&mut self, tag: u64, answer: &Answer, now: Now, pool: &mut Pool) -> Vec<Message> {
+    pub fn answered(&mut self, tag: u64, answer: Answer, now: Now, pool: &mut Pool) -> Vec<Message> {
         let (ticket, used) = (tag as Ticket, (tag >> 32) as u32);
-        let Some((_, Some(request))) = self.slots.get(ticket as usize).filter(|(count, _)| *count == used) else {
+        let Some((_, Some(request))) = self.slots.get_mut(ticket as usize).filter(|(count, _)| *count == used) else {
             return Vec::new();
         };
+        let bytes = value_bytes(&answer);
+        if bytes > UNASKED_BYTES && matches!(request.room, Room::Unasked) && request.part == Part::Reads {
+            let keeps = self.parked_bytes + bytes <= MOST_PARKED_BYTES;
+            self.parked_bytes += if keeps { bytes } else { 0 };
+            request.room = Room::Asked(bytes as u32, keeps.then_some(answer));
+            self.asks.push_back(ticket);
+            return Vec::new();
+        }
         let mut bytes = pool.take();
         let client = request.client.expect("a request is assigned before the turn ends");
         if request.part == Part::Flushes {
-            let failed = *answer != Answer::Flushed;
+            let failed = answer != Answer::Flushed;
             if failed && !request.quiet {
                 bytes.extend_from_slice(operate::FLUSH_FAILED.as_bytes());
             }
@@ -295,16 +328,48 @@ impl Requests {
             self.end(ticket, pool);
             return Vec::new();
         }
-        match tell::answer(&request.keyed(&self.blank), answer, &mut tools!(self, now), &mut bytes) {
+        let request = &*request;
+        match tell::answer(&request.keyed(&self.blank), &answer, &mut tools!(self, now), &mut bytes) {
             tell::Told::Answered { failed } => {
                 let responder = request.responder.expect("it is no flush");
-                let done = Done::to(&responder, client, bytes, failed);
-                self.done.push_back(done);
+                let granted = if let Room::Granted(bytes) = request.room { bytes } else { 0 };
+                self.done.push_back(Done { granted, ..Done::to(&responder, client, bytes, failed) });
                 self.end(ticket, pool).into_iter().map(|next| self.go(next, now)).collect()
             }
             tell::Told::Write(operation) => {
                 pool.give(bytes);
                 vec![self.rewrite(ticket, &operation)]
+            }
+        }
+    }
+
+    /// The next that wants room for its answer, its client, and how many bytes.
+    pub fn next_ask(&mut self) -> Option<(Client, Ticket, u32)> {
+        let ticket = self.asks.pop_front()?;
+        let request = self.slots[ticket as usize].1.as_ref().expect("what asks is under way");
+        let Room::Asked(bytes, _) = request.room else { unreachable!("it was just asked for") };
+        Some((request.client.expect("a request is assigned before the turn ends"), ticket, bytes))
+    }
+
+    /// There is room for what a request asked for, or else nobody wants it any more; what the front-end is to be asked next.
+    pub fn room(&mut self, ticket: Ticket, granted: bool, now: Now, pool: &mut Pool) -> Vec<Message> {
+        let tag = self.tag(ticket);
+        let request = self.slots[ticket as usize].1.as_mut().expect("a request that asked is under way");
+        let Room::Asked(bytes, answer) = std::mem::replace(&mut request.room, Room::Granted(0)) else {
+            unreachable!("a request is told once")
+        };
+        self.parked_bytes -= if answer.is_some() { bytes as usize } else { 0 };
+        if !granted {
+            let client = request.client.expect("it was assigned");
+            self.done.push_back(Done { failed: true, ..Done::of(client, Vec::new()) });
+            return self.end(ticket, pool).into_iter().map(|next| self.go(next, now)).collect();
+        }
+        request.room = Room::Granted(bytes);
+        match answer {
+            Some(answer) => self.answered(tag, answer, now, pool),
+            None => {
+                let request = self.slots[ticket as usize].1.as_ref().expect("it was just seen");
+                vec![self.message(ticket, &request.name, None)]
             }
         }
     }
@@ -362,6 +427,12 @@ impl Requests {
         request.value = Vec::new();
         message
     }
+}
+
+/// Bytes of the value that an answer shows.
+fn value_bytes(answer: &Answer) -> usize {
+    let Answer::Found(Some(Kept { version: Some(version), .. })) = answer else { return 0 };
+    version.value.len()
 }
 
 /// Whether a command has to go to the head of its chain.

@@ -180,7 +180,7 @@ impl Seat {
             self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
         } else if to == LOCAL {
             if let Message::Reply { tag, answer, .. } = message {
-                for next in self.requests.answered(tag, &answer, now, &mut self.pool) {
+                for next in self.requests.answered(tag, answer, now, &mut self.pool) {
                     self.said.push_back((self.id.front(), LOCAL, next));
                 }
             }
@@ -201,6 +201,8 @@ impl Seat {
                 }
                 Mail::Link(handed) => self.links.take_handed(*handed, now.ms),
             }
+            // Answers go to their connection at once, which takes so many and no more.
+            self.deliver_said(now, at);
         }
         while let Some(came) = self.links.take_came() {
             match came {
@@ -211,6 +213,7 @@ impl Seat {
                     tracing::debug!("{party} says what this release does not know: {control:?}");
                 }
             }
+            self.deliver_said(now, at);
         }
     }
 
@@ -422,10 +425,14 @@ impl Backend for Seat {
     }
 
     fn next_ask(&mut self) -> Option<(Client, Ticket, u32)> {
-        None
+        self.requests.next_ask()
     }
 
-    fn room(&mut self, _: Ticket, _: bool, _: Now) {}
+    fn room(&mut self, ticket: Ticket, granted: bool, now: Now) {
+        let me = self.id.front();
+        let next = self.requests.room(ticket, granted, now, &mut self.pool);
+        self.said.extend(next.into_iter().map(|message| (me, LOCAL, message)));
+    }
 
     fn flush_all(&mut self, client: Client, at_unix: u32, quiet: bool, _: Now) {
         let message = self.requests.flush(client, at_unix, quiet);
@@ -462,6 +469,9 @@ impl Backend for Seat {
         self.take_reads(now);
         self.tick(now);
         self.settle(now);
+        if let Some(why) = self.links.take_ousted() {
+            turn.failed = Some(why);
+        }
         let paused = !self.inbox.takes_clients();
         self.links.pause(paused);
         turn.more |= !self.inbox.is_empty();

@@ -2,6 +2,7 @@
 
 mod adopting;
 mod managers;
+mod room;
 
 use super::member::{ClusterOptions, Process, start};
 use crate::options::ServeOptions;
@@ -267,4 +268,16 @@ fn a_cluster_that_stops_as_a_whole_comes_back_with_what_it_had() {
             assert_eq!(ask(&mut client, &format!("set key{n} 0 0 1\r\n{round}\r\n")), "STORED\r\n");
         }
     }
+}
+
+#[test]
+fn a_process_ends_when_another_with_another_directory_has_its_name() {
+    let cluster = Cluster::start(1, 1);
+    let mut first = cluster.node("a");
+    cluster.settles(1);
+    let mut options = cluster.options("a", 1);
+    options.serve.dir = cluster.dirs.path().join("another");
+    let _second = Cluster::member(&options);
+    let why = first.process.take().unwrap().running.wait().unwrap_err().to_string();
+    assert!(why.contains("another process, with another directory, has the name a now"), "{why}");
 }

@@ -35,6 +35,24 @@ impl Links {
         }
     }
 
+    /// Why the seat's member is no longer the one that the roster names, if so: it would go on asking to be heard, and with
+    /// another process that has its name they would end each other's lives.
+    pub(super) fn is_ousted(&self) -> Option<String> {
+        let (name, directory) = self.member.as_ref()?;
+        match self.roster.members.get(name) {
+            Some(member) if member.said.directory == *directory => None,
+            Some(_) => Some(format!("another process, with another directory, has the name {name} now")),
+            None => Some(format!(
+                "{name} is no longer a member of the cluster: start this process with another --name and an empty --dir to join again"
+            )),
+        }
+    }
+
+    /// Takes the reason why the seat's process has to end, if it has.
+    pub fn take_ousted(&mut self) -> Option<String> {
+        self.ousted.take()
+    }
+
     /// What both sides speak if somebody may call; `Err`: why not.
     pub(super) fn check(&self, greeting: &Greeting) -> Result<u8, String> {
         if greeting.magic != control::MAGIC {
@@ -74,8 +92,10 @@ impl Links {
                 self.close(token);
             }
         }
-        if let Some(token) = held.excess().and_then(|at| self.all.at(at)) {
-            self.close(token);
+        for at in held.excess() {
+            if let Some(token) = self.all.at(at) {
+                self.close(token);
+            }
         }
     }
 
