@@ -449,11 +449,17 @@ fn many_gets_are_answered_as_one() {
     assert_eq!(answers(&bench.reply(&sent[1], found("c", "3", 7))), []);
     let all = Answer::FoundMany(vec![Some(kept("a", "1", 5)), Some(kept("b", "2", 6)), Some(kept("c", "3", 7))]);
     assert_eq!(answers(&bench.reply(&sent[0], found("b", "2", 6))), [all]);
+    let Limits { keys: most, many_bytes, .. } = Limits::default();
+    // One answer has so many bytes and no more.
+    let half = "x".repeat(many_bytes / 2);
+    let out = bench.hear(Message::AskMany { id, asker, keys: vec![b"d".to_vec(), b"e".to_vec()] });
+    let sent = all_asked(&out);
+    assert_eq!(answers(&bench.reply(&sent[0], found("d", &half, 8))), []);
+    assert_eq!(answers(&bench.reply(&sent[1], found("e", &half, 9))), [Answer::Busy]);
     // An error of one is an error of all, once.
-    let out = bench.hear(Message::AskMany { id, asker, keys: vec![b"a".to_vec(), b"d".to_vec(), b"e".to_vec()] });
+    let out = bench.hear(Message::AskMany { id, asker, keys: vec![b"a".to_vec(), b"f".to_vec(), b"g".to_vec()] });
     assert_eq!(answers(&out), []);
     assert_eq!(answers(&bench.tick(Limits::default().deadline_us)), [Answer::TimedOut]);
-    let most = Limits::default().keys;
     let out = bench.hear(Message::AskMany { id, asker, keys: vec![b"a".to_vec(); most + 1] });
     assert_eq!(answers(&out), [Answer::Busy]);
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 const CHANGE_US: u64 = 1_000_000;
 
 /// Whoever is taken into the group has to have heard all that was decided within this.
-const LEARN: Duration = Duration::from_secs(60);
+const LEARN: Duration = Duration::from_mins(1);
 
 impl Driver {
     /// The roster is to say where the members of the group are.
@@ -126,13 +126,11 @@ async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) ->
     }
     let learner = tokio::time::timeout(LEARN, group.add_learner(id, BasicNode::new(address), true)).await;
     let cannot = |error: &dyn std::fmt::Display| format!("{address} cannot be brought up to date: {error}");
-    match learner {
-        Ok(learner) => drop(learner.map_err(|error| cannot(&error))?),
-        Err(_) => {
-            let _ = change(group, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await;
-            return Err(cannot(&format!("it has not heard all within {} s", LEARN.as_secs())));
-        }
-    }
+    let Ok(learner) = learner else {
+        let _ = change(group, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await;
+        return Err(cannot(&format!("it has not heard all within {} s", LEARN.as_secs())));
+    };
+    learner.map_err(|error| cannot(&error))?;
     change(group, ChangeMembers::AddVoterIds(BTreeSet::from([id]))).await?;
     // One that comes back with nothing has another number, and takes the place of the one that it was.
     let (voters, nodes) = members(group);

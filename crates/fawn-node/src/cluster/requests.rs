@@ -365,13 +365,11 @@ impl Requests {
             return self.end(ticket, pool).into_iter().map(|next| self.go(next, now)).collect();
         }
         request.room = Room::Granted(bytes);
-        match answer {
-            Some(answer) => self.answered(tag, answer, now, pool),
-            None => {
-                let request = self.slots[ticket as usize].1.as_ref().expect("it was just seen");
-                vec![self.message(ticket, &request.name, None)]
-            }
+        if let Some(answer) = answer {
+            return self.answered(tag, answer, now, pool);
         }
+        let request = self.slots[ticket as usize].1.as_ref().expect("it was just seen");
+        vec![self.message(ticket, &request.name, None)]
     }
 
     /// What only looked is to change something.
