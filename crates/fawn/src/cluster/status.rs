@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 use comfy_table::{Cell, Color, Table, presets};
 use fawn_kv::ids::Ack;
@@ -20,11 +21,30 @@ use crate::values::Size;
 /// A member that was not heard for so long is told as such.
 const SILENT_MS: u64 = 1000;
 
+/// Seats tell the managers how they do once a second.
+const REPORTED: Duration = Duration::from_millis(1100);
+
 /// Prints how a cluster does.
 pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
+    let mut before: Option<Seen> = None;
     loop {
-        let status = arguments.managers.status()?;
-        let told = if arguments.json { format!("{}\n", json(&status)) } else { text(&status, arguments.ranges) };
+        let mut seen = Seen { at: Instant::now(), status: arguments.managers.status()? };
+        if before.is_none() && copied(&seen.status).next().is_some() {
+            // How fast they are shows only in what comes.
+            std::thread::sleep(REPORTED);
+            let now = Seen { at: Instant::now(), status: arguments.managers.status()? };
+            before = Some(std::mem::replace(&mut seen, now));
+        }
+        let since = |before: &Seen| {
+            let seconds = seen.at.duration_since(before.at).as_secs_f64();
+            rates(&copied(&before.status).collect(), copied(&seen.status), seconds)
+        };
+        let rates = before.as_ref().map(since).unwrap_or_default();
+        let told = if arguments.json {
+            format!("{}\n", json(&seen.status, &rates))
+        } else {
+            text(&seen.status, &rates, arguments.ranges)
+        };
         let mut out = std::io::stdout().lock();
         if arguments.watch && !arguments.json && out.is_terminal() {
             // From the top left, and nothing of the last time.
@@ -37,8 +57,39 @@ pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
         if !arguments.watch {
             return Ok(Outcome::Done);
         }
+        before = Some(seen);
         std::thread::sleep(arguments.every.0);
     }
+}
+
+/// A status, and when it was asked for.
+struct Seen {
+    at: Instant,
+    status: Status,
+}
+
+/// Bytes a second that come to seats by copies.
+type Rates = BTreeMap<SeatId, u64>;
+
+/// A copy that comes to a seat: of which range.
+type Copy = (SeatId, u32);
+
+/// The copies that come in, and their bytes so far.
+fn copied(status: &Status) -> impl Iterator<Item = (Copy, u64)> {
+    let figures = status.seats.iter().filter_map(|seat| Some((seat.seat, seat.figures.as_ref()?)));
+    figures.flat_map(|(seat, figures)| {
+        figures.ranges.iter().filter_map(move |range| Some(((seat, range.range.0), range.copy?.bytes)))
+    })
+}
+
+fn rates(before: &BTreeMap<Copy, u64>, now: impl Iterator<Item = (Copy, u64)>, seconds: f64) -> Rates {
+    let mut rates = Rates::new();
+    for (copy, bytes) in now {
+        // One that has begun anew since counts from its beginning.
+        let came = bytes.checked_sub(before.get(&copy).copied().unwrap_or(0)).unwrap_or(bytes);
+        *rates.entry(copy.0).or_default() += (came as f64 / seconds.max(0.001)) as u64;
+    }
+    rates
 }
 
 /// A table as all of them look.
@@ -110,6 +161,11 @@ impl<'a> Had<'a> {
         (!permille.is_empty()).then(|| (permille.len(), permille.iter().sum::<u64>() / permille.len() as u64))
     }
 
+    /// Bytes a second that come by them.
+    fn rate(&self, rates: &Rates) -> u64 {
+        self.seats.iter().filter_map(|seat| rates.get(&seat.seat)).sum()
+    }
+
     /// The most records that any of its replicas has not committed, of those that the newest in the chain has.
     fn lag(&self, lasts: &BTreeMap<u32, u64>) -> u64 {
         let figures = self.seats.iter().filter_map(|seat| seat.figures.as_ref());
@@ -164,7 +220,7 @@ fn short_ranges(status: &Status) -> usize {
 }
 
 /// The status as people read it.
-fn text(status: &Status, with_ranges: bool) -> String {
+fn text(status: &Status, rates: &Rates, with_ranges: bool) -> String {
     let cluster = status.cluster.map_or_else(|| "none yet".to_owned(), |cluster| cluster.to_string());
     let mut lacks = lacks(status);
     if !status.is_settled {
@@ -177,7 +233,7 @@ fn text(status: &Status, with_ranges: bool) -> String {
         ack(status)
     )];
     told.push(format!("{}\n\n", managers(status)));
-    told.push(format!("{}\n", members(status)));
+    told.push(format!("{}\n", members(status, rates)));
     let short = short_ranges(status);
     let changing = status.ranges.iter().filter(|range| range.is_changing).count();
     let learned = status.ranges.iter().filter(|range| range.learner.is_some()).count();
@@ -216,7 +272,7 @@ fn managers(status: &Status) -> Table {
     table
 }
 
-fn members(status: &Status) -> Table {
+fn members(status: &Status, rates: &Rates) -> Table {
     let head = [
         "MEMBER",
         "STATE",
@@ -236,7 +292,11 @@ fn members(status: &Status) -> Table {
         let had = Had::of(status, member);
         let (state, colour) = had.state();
         let (head, mid, tail) = had.roles();
-        let copies = had.copies().map_or_else(|| "-".to_owned(), |(count, done)| format!("{count} at {} %", done / 10));
+        let rate = had.rate(rates);
+        let copies = had.copies().map_or_else(
+            || "-".to_owned(),
+            |(count, done)| format!("{count} at {} %, {}/s", done / 10, Size { bytes: rate }),
+        );
         let lease = had.seats.iter().filter_map(|seat| seat.figures.as_ref()).map(|figures| figures.lease_ms).min();
         let links = |up: bool| had.sum(|figures| figures.links.iter().filter(|link| link.is_up || !up).count() as u64);
         let size = |bytes| Size { bytes }.to_string();
@@ -288,12 +348,12 @@ fn ranges_table(status: &Status) -> Table {
 }
 
 /// The status as programs read it.
-fn json(status: &Status) -> Value {
+fn json(status: &Status, rates: &Rates) -> Value {
     let managers = status.managers.iter().map(|manager| {
         let (id, address, votes, lag) = (manager.id.0, &manager.address, manager.is_voter, manager.lag);
         json!({"id": id, "address": address, "votes": votes, "leads": manager.id == status.leader, "lag": lag})
     });
-    let members = status.roster.members.iter().map(|(name, member)| member_json(status, name, member));
+    let members = status.roster.members.iter().map(|(name, member)| member_json(status, rates, name, member));
     let ranges = status.ranges.iter().map(|range| {
         json!({
             "range": range.range.0,
@@ -332,7 +392,7 @@ fn json(status: &Status) -> Value {
     })
 }
 
-fn member_json(status: &Status, name: &str, member: &Member) -> Value {
+fn member_json(status: &Status, rates: &Rates, name: &str, member: &Member) -> Value {
     let had = Had::of(status, member);
     let seats = had.seats.iter().map(|seat| {
         let standing = seat.standing.map(|standing| format!("{standing:?}").to_lowercase());
@@ -355,6 +415,7 @@ fn member_json(status: &Status, name: &str, member: &Member) -> Value {
         "release": member.said.release,
         "head": head, "mid": mid, "tail": tail,
         "lag": had.lag(&lasts(status)),
+        "copy_bytes_per_s": had.rate(rates),
         "seats": seats.collect::<Vec<_>>(),
     })
 }
@@ -386,4 +447,18 @@ fn figures_json(figures: &fawn_kv::status::SeatFigures) -> Value {
         "ranges": ranges.collect::<Vec<_>>(),
         "links": links.collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_a_seats_copies_is_what_came_since() {
+        let (one, other) = (SeatId(1), SeatId(2));
+        let before = BTreeMap::from([((one, 1), 1000), ((one, 2), 5000), ((one, 3), 9000)]);
+        let now = [((one, 1), 3000), ((one, 2), 400), ((other, 1), 600)];
+        let rates = rates(&before, now.into_iter(), 2.0);
+        assert_eq!(rates, Rates::from([(one, 1000 + 200), (other, 300)]), "one that begins anew, and one that is new");
+    }
 }
