@@ -2,12 +2,15 @@
 //!
 //! # Layout
 //!
-//! * This file: of a server, by listing its keys. [`cluster`]: of a cluster. [`spool`]: what has come of a range that is not
-//!   over. [`output`]: the file.
+//! * This file: of a server, by listing its keys. [`output`]: the file.
+//! * [`cluster`]: of a cluster. [`under_way`]: what becomes of what its nodes show. [`spool`]: what has come of a range that is
+//!   not over. [`state`]: how far it is, to go on.
 
 mod cluster;
 mod output;
 mod spool;
+mod state;
+mod under_way;
 
 use std::io;
 use std::sync::mpsc::Receiver;

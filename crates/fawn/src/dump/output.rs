@@ -83,13 +83,12 @@ impl Output {
     }
 
     /// Makes the records safe under the name that was asked for.
-    pub fn finish(self) -> anyhow::Result<()> {
+    pub fn finish(&mut self) -> anyhow::Result<()> {
         match self {
-            Self::Stream(mut stream) => Ok(stream.flush()?),
+            Self::Stream(stream) => Ok(stream.flush()?),
             Self::File { file, partial, path } => {
-                let file = file.into_inner().map_err(io::IntoInnerError::into_error);
-                file.and_then(|file| file.sync_all()).with_context(|| cannot_write(&partial))?;
-                std::fs::rename(&partial, &path).with_context(|| cannot_write(&path))
+                file.flush().and_then(|()| file.get_ref().sync_all()).with_context(|| cannot_write(partial))?;
+                std::fs::rename(&*partial, &*path).with_context(|| cannot_write(path))
             }
         }
     }

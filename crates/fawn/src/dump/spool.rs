@@ -98,23 +98,30 @@ impl Spool {
         Ok(())
     }
 
-    /// Nothing of it is needed any more.
-    pub fn clear(&mut self) -> io::Result<()> {
-        self.file.flush()?;
-        self.file.get_mut().set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        (self.runs, self.open, self.length) = (Runs::default(), None, 0);
+    /// Nothing that has come so far is needed any more, once that is [saved](Self::save).
+    pub fn forget(&mut self) {
+        (self.runs, self.open, self.bytes) = (Runs::default(), None, 0);
         self.records.clear();
-        self.bytes = 0;
-        Ok(())
     }
 
     /// Writes down all that has come: the runs are what there is then.
-    pub fn save(&mut self) -> io::Result<&Runs> {
+    pub fn save(&mut self) -> io::Result<Runs> {
         self.sort()?;
         self.file.flush()?;
         self.file.get_ref().sync_data()?;
-        Ok(&self.runs)
+        Ok(self.runs.clone())
+    }
+
+    /// What was saved last is safe: the space of whatever it does not need goes back.
+    pub fn give_back(&mut self) -> io::Result<()> {
+        let is_empty = self.runs.runs.is_empty() && self.open.is_none();
+        if is_empty && self.length > 0 {
+            self.file.flush()?;
+            self.file.get_mut().set_len(0)?;
+            self.file.seek(SeekFrom::Start(0))?;
+            self.length = 0;
+        }
+        Ok(())
     }
 
     /// Ends the run under way, and makes one of the records.
@@ -234,13 +241,13 @@ impl Run {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use fawn_kv::entry::Version;
     use fawn_kv::ids::{Epoch, Position, RangeId, Seq};
     use fawn_kv::meta::Alive;
 
-    fn kept(place: u64, seq: u64, is_there: bool) -> (Key, Kept) {
+    pub fn kept(place: u64, seq: u64, is_there: bool) -> (Key, Kept) {
         let value = seq.to_string().into_bytes();
         let version = Version { value, flags: 0, expiry: 0, stale: false, won: false, client_cas: None };
         let position = Position { epoch: Epoch(1), seq: Seq(seq) };
@@ -248,19 +255,22 @@ mod tests {
         (Key::lowest_with_prefix(place), Kept { key, position, version: is_there.then_some(version) })
     }
 
-    fn keys(low: u64, high: u64) -> Interval {
+    pub fn keys(low: u64, high: u64) -> Interval {
         Interval::new(Key::lowest_with_prefix(low), Key::highest_with_prefix(high))
     }
 
-    fn merged(spool: &mut Spool, path: &Path, keys: Interval) -> Vec<(String, u64)> {
+    pub fn cut(keys: Interval) -> Cut {
         let at = Position { epoch: Epoch(1), seq: Seq(99) };
-        let cut = Cut { keys, range: RangeId(1), at, passes: 1, alive: Alive::default() };
+        Cut { keys, range: RangeId(1), at, passes: 1, alive: Alive::default() }
+    }
+
+    fn merged(spool: &mut Spool, path: &Path, keys: Interval) -> Vec<(String, u64)> {
         let mut all = Vec::new();
         let give = |kept: Kept| {
             all.push((String::from_utf8(kept.key).unwrap(), kept.position.seq.0));
             Ok(())
         };
-        spool.merge(path, &cut, give).unwrap();
+        spool.merge(path, &cut(keys), give).unwrap();
         all
     }
 
@@ -298,14 +308,17 @@ mod tests {
         let mut spool = Spool::open(&path, Runs::default()).unwrap();
         spool.add_part([kept(1, 1, true)].into_iter()).unwrap();
         spool.add_records([kept(3, 2, true)].into_iter()).unwrap();
-        let runs = spool.save().unwrap().clone();
+        let runs = spool.save().unwrap();
         spool.add_part([kept(2, 3, true)].into_iter()).unwrap();
         drop(spool);
         let mut spool = Spool::open(&path, runs.clone()).unwrap();
         spool.add_part([kept(4, 4, true)].into_iter()).unwrap();
         let all = merged(&mut spool, &path, keys(0, 9));
         assert_eq!(all, [("1".to_owned(), 1), ("3".to_owned(), 2), ("4".to_owned(), 4)]);
-        spool.clear().unwrap();
+        spool.forget();
+        assert!(Spool::open(&path, runs.clone()).is_ok(), "it is there until that is saved");
+        spool.save().unwrap();
+        spool.give_back().unwrap();
         assert_eq!(merged(&mut spool, &path, keys(0, 9)), []);
         assert!(Spool::open(&path, runs).is_err(), "a file that lacks what was written is refused");
     }

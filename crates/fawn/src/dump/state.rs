@@ -1,0 +1,137 @@
+//! How far a dump of a cluster is, and the files in which that is kept.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use fawn_client::Bookmark;
+use fawn_ring::Interval;
+use serde::{Deserialize, Serialize};
+
+use super::output::Output;
+use super::spool::Runs;
+use crate::command::Format;
+
+/// The version of the state file.
+const VERSION: u32 = 1;
+
+/// As of which record a stretch of keys is in the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Done {
+    /// The first key and the last, as hexadecimal digits.
+    pub low: String,
+    /// See `low`.
+    pub high: String,
+    pub range: u32,
+    pub epoch: u32,
+    pub seq: u64,
+    /// Unix second of the range's time.
+    pub time: u32,
+    /// Times that the range was read, the later ones for what had changed.
+    pub passes: u32,
+    pub records: u64,
+}
+
+/// How far the dump is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct State {
+    pub version: u32,
+    /// Of which it is.
+    pub cluster: Option<String>,
+    pub format: String,
+    pub bookmark: Bookmark,
+    pub runs: Runs,
+    /// Bytes of the file that are records of ranges that are over.
+    pub file_bytes: u64,
+    pub records: u64,
+    pub bytes: u64,
+    pub cut: u64,
+    pub done: Vec<Done>,
+}
+
+impl State {
+    /// Nothing has come.
+    pub fn new(format: Format, cluster: Option<String>) -> Self {
+        Self {
+            version: VERSION,
+            cluster,
+            format: format!("{format:?}"),
+            bookmark: Bookmark::new(Interval::ALL),
+            runs: Runs::default(),
+            file_bytes: 0,
+            records: 0,
+            bytes: 0,
+            cut: 0,
+            done: Vec::new(),
+        }
+    }
+
+    /// Takes the place of the one before: whenever the machine stops, one of them is there.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".new");
+        let new = PathBuf::from(name);
+        let mut file = File::create(&new)?;
+        serde_json::to_writer(&mut file, self)?;
+        file.sync_all()?;
+        std::fs::rename(&new, path)?;
+        sync_directory(path)
+    }
+}
+
+/// Makes it safe that `path` has its name.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Where a dump keeps what it needs to go on.
+pub struct Paths {
+    pub state: PathBuf,
+    pub spool: PathBuf,
+    /// Nothing goes on into a stream.
+    pub is_stream: bool,
+}
+
+impl Paths {
+    pub fn of(file: &Path) -> Self {
+        let is_stream = Output::is_stream(file);
+        let base = if is_stream {
+            std::env::temp_dir().join(format!("fawn-dump-{}", std::process::id()))
+        } else {
+            file.to_owned()
+        };
+        let with = |end: &str| {
+            let mut name = base.clone().into_os_string();
+            name.push(end);
+            PathBuf::from(name)
+        };
+        Self { state: with(".fawn-dump"), spool: with(".spool"), is_stream }
+    }
+
+    pub fn remove(&self) {
+        // What is left is of no use, and in nobody's way.
+        let _ = std::fs::remove_file(&self.state);
+        let _ = std::fs::remove_file(&self.spool);
+    }
+}
+
+/// How far an interrupted dump came, if there was one.
+pub fn find(path: &Path, fresh: &State) -> anyhow::Result<Option<State>> {
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    };
+    let anew = "begin anew with --restart";
+    let state: State = serde_json::from_slice(&text)
+        .with_context(|| format!("{} is not of this version of fawn dump; {anew}", path.display()))?;
+    if state.version != fresh.version || state.format != fresh.format {
+        bail!("{} is of a dump of another format; {anew}", path.display());
+    }
+    if state.cluster != fresh.cluster {
+        bail!("{} is of a dump of another cluster; {anew}", path.display());
+    }
+    Ok(Some(state))
+}

@@ -1,0 +1,213 @@
+//! A dump of a cluster under way: what becomes of each event, and how far it is when it is interrupted.
+//!
+//! What is saved never names what is not there any more: a state takes the place of the one before, and only then goes what
+//! that one needed.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use fawn_client::{Bookmark, Cut, Event, What};
+use fawn_kv::entry::Kept;
+use fawn_ring::Key;
+
+use super::output::{Output, cannot_write};
+use super::spool::Spool;
+use super::state::{Done, Paths, State, find};
+use crate::command::Format;
+use crate::records::Record;
+
+/// Between two saves.
+const SAVE_EVERY: Duration = Duration::from_secs(1);
+
+/// A dump under way.
+pub struct Dumping {
+    paths: Paths,
+    output: Output,
+    format: Format,
+    spool: Spool,
+    state: State,
+    saved: Instant,
+    /// A stretch was over since.
+    is_due: bool,
+}
+
+impl Dumping {
+    /// Begins one into a file, or goes on where another one was interrupted, unless it is to `restart`.
+    pub fn begin(file: &Path, format: Format, cluster: Option<String>, restart: bool) -> anyhow::Result<Self> {
+        let paths = Paths::of(file);
+        let fresh = State::new(format, cluster);
+        let found = if restart || paths.is_stream { None } else { find(&paths.state, &fresh)? };
+        let state = found.unwrap_or(fresh);
+        let output = Output::go_on(file, state.file_bytes)?;
+        let cannot = || format!("cannot go on with {}; begin anew with --restart", paths.spool.display());
+        let spool = Spool::open(&paths.spool, state.runs.clone()).with_context(cannot)?;
+        Ok(Self { paths, output, format, spool, state, saved: Instant::now(), is_due: false })
+    }
+
+    /// Where it goes on.
+    pub fn bookmark(&self) -> &Bookmark {
+        &self.state.bookmark
+    }
+
+    /// The first key of which something is still to come.
+    pub fn reached(&self) -> Option<Key> {
+        let low = self.state.bookmark.stretches.last().map(|stretch| stretch.from.unwrap_or(stretch.keys.high));
+        low.or(self.state.bookmark.rest)
+    }
+
+    /// Records in the file.
+    pub fn records(&self) -> u64 {
+        self.state.records
+    }
+
+    /// Takes what has come; `place`: where a key lies.
+    pub fn take(&mut self, event: Event, place: impl Fn(&[u8]) -> Key) -> anyhow::Result<()> {
+        let Event { what, bookmark } = event;
+        let placed = |kept: Vec<Kept>| kept.into_iter().map(|kept| (place(&kept.key), kept)).collect::<Vec<_>>();
+        let spooled = match what {
+            What::Part(kept) => self.spool.add_part(placed(kept).into_iter()),
+            What::Records(kept) => self.spool.add_records(placed(kept).into_iter()),
+            What::Anew(keys) => self.spool.begin_anew(keys),
+            What::Over(cut) => {
+                self.over(&cut)?;
+                if bookmark.stretches.is_empty() {
+                    self.spool.forget();
+                }
+                self.is_due = true;
+                Ok(())
+            }
+        };
+        spooled.with_context(|| cannot_write(&self.paths.spool))?;
+        self.state.bookmark = bookmark;
+        Ok(())
+    }
+
+    /// A stretch is over: its records go to the file.
+    fn over(&mut self, cut: &Cut) -> anyhow::Result<()> {
+        let Self { spool, state, output, format, paths, .. } = self;
+        let (mut line, before) = (Vec::new(), state.records);
+        spool.merge(&paths.spool, cut, |kept| {
+            let Some(record) = record_of(kept) else { return Ok(()) };
+            line.clear();
+            format.push(&mut line, &record);
+            output.write(&line)?;
+            state.records += 1;
+            state.bytes += (record.key.len() + record.value.len()) as u64;
+            state.file_bytes += line.len() as u64;
+            state.cut += u64::from(!format.carries_all_of(&record));
+            Ok(())
+        })?;
+        let (low, high) = (format!("{:?}", cut.keys.low), format!("{:?}", cut.keys.high));
+        let (range, epoch, seq) = (cut.range.0, cut.at.epoch.0, cut.at.seq.0);
+        let records = state.records - before;
+        state.done.push(Done { low, high, range, epoch, seq, time: cut.alive.time, passes: cut.passes, records });
+        Ok(())
+    }
+
+    /// Saves when a stretch is over, and otherwise now and then.
+    pub fn save_now_and_then(&mut self) -> anyhow::Result<()> {
+        if self.is_due || self.saved.elapsed() >= SAVE_EVERY { self.save() } else { Ok(()) }
+    }
+
+    /// Writes down how far it is.
+    pub fn save(&mut self) -> anyhow::Result<()> {
+        if !self.paths.is_stream {
+            self.output.sync()?;
+            self.state.runs = self.spool.save().with_context(|| cannot_write(&self.paths.spool))?;
+            self.state.save(&self.paths.state).with_context(|| cannot_write(&self.paths.state))?;
+        }
+        self.spool.give_back().with_context(|| cannot_write(&self.paths.spool))?;
+        (self.saved, self.is_due) = (Instant::now(), false);
+        Ok(())
+    }
+
+    /// All has come.
+    pub fn finish(mut self) -> anyhow::Result<State> {
+        self.output.finish()?;
+        self.paths.remove();
+        Ok(self.state.clone())
+    }
+}
+
+impl Drop for Dumping {
+    /// Nobody goes on with a stream.
+    fn drop(&mut self) {
+        if self.paths.is_stream {
+            self.paths.remove();
+        }
+    }
+}
+
+/// The record that a version is; none if it says that the key is gone.
+fn record_of(kept: Kept) -> Option<Record> {
+    let Kept { key, position, version } = kept;
+    let version = version?;
+    let cas = version.client_cas.unwrap_or(position.seq.0);
+    Some(Record { key, value: version.value, flags: version.flags, exptime: version.expiry, cas })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spool::tests::{cut, kept, keys};
+    use super::*;
+    use fawn_kv::scan::Stretch;
+    use std::path::PathBuf;
+
+    /// Where the keys of these tests lie.
+    fn place(key: &[u8]) -> Key {
+        Key::lowest_with_prefix(std::str::from_utf8(key).unwrap().parse().unwrap())
+    }
+
+    fn begin(file: &Path) -> Dumping {
+        Dumping::begin(file, Format::Tsv, None, false).unwrap()
+    }
+
+    /// An event of the only stretch there is.
+    fn event(dumping: &Dumping, what: What) -> Event {
+        let bookmark = dumping.bookmark();
+        let stretches = if matches!(what, What::Over(_)) { Vec::new() } else { vec![stretch()] };
+        Event { what, bookmark: Bookmark { stretches, rest: None, ..bookmark.clone() } }
+    }
+
+    fn stretch() -> Stretch {
+        let since = fawn_kv::ids::Position::default();
+        Stretch { keys: keys(0, 99), from: None, since, began: None, least: since, source: None, passes: 1 }
+    }
+
+    fn take(dumping: &mut Dumping, what: What) -> anyhow::Result<()> {
+        let event = event(dumping, what);
+        dumping.take(event, place)
+    }
+
+    fn part(places: &[u64]) -> What {
+        What::Part(places.iter().map(|place| kept(*place, *place, true).1).collect())
+    }
+
+    fn over() -> What {
+        What::Over(Box::new(cut(keys(0, 99))))
+    }
+
+    fn file() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("out.tsv");
+        (dir, file)
+    }
+
+    #[test]
+    fn a_dump_that_is_killed_before_it_has_saved_that_all_is_over_goes_on_from_the_state_before() {
+        let (_dir, file) = file();
+        let mut dumping = begin(&file);
+        take(&mut dumping, part(&[1, 2])).unwrap();
+        dumping.save().unwrap();
+        take(&mut dumping, over()).unwrap();
+        drop(dumping);
+        let mut dumping = begin(&file);
+        take(&mut dumping, over()).unwrap();
+        dumping.save().unwrap();
+        assert_eq!(std::fs::metadata(&dumping.paths.spool).unwrap().len(), 0, "what nobody needs is given back");
+        assert_eq!(dumping.finish().unwrap().records, 2);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n");
+        assert_eq!(std::fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing else is left behind");
+    }
+}
