@@ -4,10 +4,11 @@
 //!
 //! * This file: of a server, by listing its keys. [`output`]: the file.
 //! * [`cluster`]: of a cluster. [`under_way`]: what becomes of what its nodes show. [`spool`]: what has come of a range that is
-//!   not over. [`state`]: how far it is, to go on.
+//!   not over, in [`runs`]. [`state`]: how far it is, to go on.
 
 mod cluster;
 mod output;
+mod runs;
 mod spool;
 mod state;
 mod under_way;

@@ -1,55 +1,39 @@
 //! What has come of stretches of keys that are not over: sorted runs in a file, merged when a stretch is, so that of each key
 //! the newest version counts and memory is bounded however much there is.
+//!
+//! A pass over a range is one run, however often it is saved meanwhile. Runs of records are small: several become one, and so
+//! on, so that there are few to be read side by side.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use fawn_client::Cut;
 use fawn_kv::entry::Kept;
 use fawn_ring::{Interval, Key};
-use serde::{Deserialize, Serialize};
+use rustix::fs::FallocateFlags;
+
+pub use super::runs::Runs;
 
 /// Bytes of records that are sorted in memory, about.
 const SORTED_BYTES: usize = 8 << 20;
 
-/// Bytes of each run that are read at once.
-const READ_BYTES: usize = 64 << 10;
-
-/// The longest record that is believed.
-const MOST_BYTES: u32 = 160 << 20;
-
-/// Where the runs lie, and which of them count.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Runs {
-    /// Each from a byte up to another, one after the other.
-    runs: Vec<(u64, u64)>,
-    /// Of these keys only runs from a number on count: they began anew.
-    anew: Vec<(Interval, usize)>,
-}
-
-impl Runs {
-    fn end(&self) -> u64 {
-        self.runs.last().map_or(0, |(_, end)| *end)
-    }
-
-    /// The first run that counts of some keys.
-    fn first_of(&self, keys: &Interval) -> usize {
-        let began = self.anew.iter().rev().find(|(anew, _)| anew.contains(&keys.low));
-        began.map_or(0, |(_, first)| *first)
-    }
-}
+/// Bytes written at a time.
+const WRITE_BYTES: usize = 64 << 10;
 
 /// The file, and what is not in it yet.
 pub struct Spool {
-    file: BufWriter<File>,
+    file: Arc<File>,
+    writer: BufWriter<Arc<File>>,
     runs: Runs,
     /// Where the run under way began, and the last position in it.
     open: Option<(u64, Key)>,
     /// Bytes of the file.
     length: u64,
+    /// Parts of the file that nobody needs once what has come is saved.
+    free: Vec<(u64, u64)>,
     /// Records that came in another order.
     records: BTreeMap<(Key, Vec<u8>), Kept>,
     bytes: usize,
@@ -65,15 +49,16 @@ impl Spool {
         }
         file.set_len(length)?;
         file.seek(SeekFrom::Start(length))?;
-        let file = BufWriter::with_capacity(READ_BYTES, file);
-        Ok(Self { file, runs, open: None, length, records: BTreeMap::new(), bytes: 0 })
+        let file = Arc::new(file);
+        let writer = BufWriter::with_capacity(WRITE_BYTES, Arc::clone(&file));
+        Ok(Self { file, writer, runs, open: None, length, free: Vec::new(), records: BTreeMap::new(), bytes: 0 })
     }
 
     /// A part of a pass has come, in the order of positions.
     pub fn add_part(&mut self, kept: impl Iterator<Item = (Key, Kept)>) -> io::Result<()> {
         for (lies, kept) in kept {
             if self.open.is_some_and(|(_, last)| lies < last) {
-                self.close_run();
+                self.close_run()?;
             }
             let began = self.open.map_or(self.length, |(began, _)| began);
             self.put(&lies, &kept)?;
@@ -94,7 +79,7 @@ impl Spool {
     /// What has come of these keys does not count.
     pub fn begin_anew(&mut self, keys: Interval) -> io::Result<()> {
         self.sort()?;
-        self.runs.anew.push((keys, self.runs.runs.len()));
+        self.runs.begin_anew(keys);
         Ok(())
     }
 
@@ -106,137 +91,89 @@ impl Spool {
 
     /// Writes down all that has come: the runs are what there is then.
     pub fn save(&mut self) -> io::Result<Runs> {
-        self.sort()?;
-        self.file.flush()?;
-        self.file.get_ref().sync_data()?;
-        Ok(self.runs.clone())
+        if !self.records.is_empty() {
+            self.sort()?;
+        }
+        self.writer.flush()?;
+        self.file.sync_data()?;
+        let mut runs = self.runs.clone();
+        if let Some((began, _)) = self.open {
+            runs.push((began, self.length));
+        }
+        Ok(runs)
     }
 
     /// What was saved last is safe: the space of whatever it does not need goes back.
     pub fn give_back(&mut self) -> io::Result<()> {
-        let is_empty = self.runs.runs.is_empty() && self.open.is_none();
-        if is_empty && self.length > 0 {
-            self.file.flush()?;
-            self.file.get_mut().set_len(0)?;
-            self.file.seek(SeekFrom::Start(0))?;
+        let free = std::mem::take(&mut self.free);
+        if self.runs.is_empty() && self.open.is_none() && self.length > 0 {
+            self.writer.flush()?;
+            self.file.set_len(0)?;
+            (&*self.file).seek(SeekFrom::Start(0))?;
             self.length = 0;
+            return Ok(());
+        }
+        for (from, upto) in free {
+            // Where files have no holes it goes with the file.
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            let _ = rustix::fs::fallocate(&self.file, hole, from, upto - from);
         }
         Ok(())
     }
 
     /// Ends the run under way, and makes one of the records.
     fn sort(&mut self) -> io::Result<()> {
-        self.close_run();
+        self.close_run()?;
         let began = self.length;
         for ((lies, _), kept) in std::mem::take(&mut self.records) {
             self.put(&lies, &kept)?;
         }
         self.bytes = 0;
-        if self.length > began {
-            self.runs.runs.push((began, self.length));
-        }
-        Ok(())
+        self.end_run(began)
     }
 
-    fn close_run(&mut self) {
-        if let Some((began, _)) = self.open.take() {
-            self.runs.runs.push((began, self.length));
+    fn close_run(&mut self) -> io::Result<()> {
+        self.open.take().map_or(Ok(()), |(began, _)| self.end_run(began))
+    }
+
+    /// There is a run from `began` on. Several may become one.
+    fn end_run(&mut self, began: u64) -> io::Result<()> {
+        if self.length == began {
+            return Ok(());
         }
+        self.runs.push((began, self.length));
+        while let Some(which) = self.runs.to_merge() {
+            self.writer.flush()?;
+            let mut merge = self.runs.read(&self.file, which.clone(), Interval::ALL)?;
+            let began = self.length;
+            while let Some((lies, kept)) = merge.next()? {
+                self.put(&lies, &kept)?;
+            }
+            self.free.extend(self.runs.merged(&which, (began, self.length)));
+        }
+        Ok(())
     }
 
     fn put(&mut self, lies: &Key, kept: &Kept) -> io::Result<()> {
         let bytes = postcard::to_allocvec(&(lies, kept)).map_err(io::Error::other)?;
         let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
-        self.file.write_all(&length.to_le_bytes())?;
-        self.file.write_all(&bytes)?;
+        self.writer.write_all(&length.to_le_bytes())?;
+        self.writer.write_all(&bytes)?;
         self.length += 4 + u64::from(length);
         Ok(())
     }
 
     /// Gives what was there of a stretch as of its end, each key once, in the order of positions.
-    pub fn merge(
-        &mut self,
-        path: &Path,
-        cut: &Cut,
-        mut give: impl FnMut(Kept) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    pub fn merge(&mut self, cut: &Cut, mut give: impl FnMut(Kept) -> anyhow::Result<()>) -> anyhow::Result<()> {
         self.sort()?;
-        self.file.flush()?;
-        let counting = self.runs.runs.iter().skip(self.runs.first_of(&cut.keys));
-        let mut runs = counting.map(|run| Run::open(path, *run, cut.keys)).collect::<io::Result<Vec<_>>>()?;
-        let mut heads = BinaryHeap::new();
-        for (number, run) in runs.iter().enumerate() {
-            heads.extend(run.place().map(|place| Reverse((place, number))));
-        }
-        let mut newest: Option<(Key, Kept)> = None;
-        let mut give = |(lies, kept): (Key, Kept)| if cut.shows(&kept, &lies) { give(kept) } else { Ok(()) };
-        while let Some(Reverse((_, number))) = heads.pop() {
-            let Some((lies, kept)) = runs[number].take()? else { continue };
-            heads.extend(runs[number].place().map(|place| Reverse((place, number))));
-            match &mut newest {
-                Some((_, known)) if known.key == kept.key => {
-                    if kept.position > known.position {
-                        *known = kept;
-                    }
-                }
-                other => other.replace((lies, kept)).map_or(Ok(()), &mut give)?,
+        self.writer.flush()?;
+        let mut merge = self.runs.read_all(&self.file, cut.keys)?;
+        while let Some((lies, kept)) = merge.next()? {
+            if cut.shows(&kept, &lies) {
+                give(kept)?;
             }
         }
-        newest.map_or(Ok(()), give)
-    }
-}
-
-/// One run that is read.
-struct Run {
-    file: BufReader<io::Take<File>>,
-    keys: Interval,
-    next: Option<(Key, Kept)>,
-}
-
-impl Run {
-    /// What a run has of some keys.
-    fn open(path: &Path, (from, upto): (u64, u64), keys: Interval) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(from))?;
-        let file = BufReader::with_capacity(READ_BYTES, file.take(upto - from));
-        let mut run = Self { file, keys, next: None };
-        run.read_on()?;
-        Ok(run)
-    }
-
-    /// The place of the next one, and its key.
-    fn place(&self) -> Option<(Key, Vec<u8>)> {
-        self.next.as_ref().map(|(lies, kept)| (*lies, kept.key.clone()))
-    }
-
-    fn take(&mut self) -> io::Result<Option<(Key, Kept)>> {
-        let taken = self.next.take();
-        self.read_on()?;
-        Ok(taken)
-    }
-
-    fn read_on(&mut self) -> io::Result<()> {
-        loop {
-            let mut length = [0; 4];
-            match self.file.read_exact(&mut length) {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
-                read => read?,
-            }
-            let length = u32::from_le_bytes(length);
-            if length > MOST_BYTES {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a record has no such length"));
-            }
-            let mut bytes = vec![0; length as usize];
-            self.file.read_exact(&mut bytes)?;
-            let (lies, kept): (Key, Kept) = postcard::from_bytes(&bytes).map_err(io::Error::other)?;
-            if lies > self.keys.high {
-                return Ok(());
-            }
-            if lies >= self.keys.low {
-                self.next = Some((lies, kept));
-                return Ok(());
-            }
-        }
+        Ok(())
     }
 }
 
@@ -264,13 +201,13 @@ pub(super) mod tests {
         Cut { keys, range: RangeId(1), at, passes: 1, alive: Alive::default() }
     }
 
-    fn merged(spool: &mut Spool, path: &Path, keys: Interval) -> Vec<(String, u64)> {
+    fn merged(spool: &mut Spool, keys: Interval) -> Vec<(String, u64)> {
         let mut all = Vec::new();
         let give = |kept: Kept| {
             all.push((String::from_utf8(kept.key).unwrap(), kept.position.seq.0));
             Ok(())
         };
-        spool.merge(path, &cut(keys), give).unwrap();
+        spool.merge(&cut(keys), give).unwrap();
         all
     }
 
@@ -285,8 +222,8 @@ pub(super) mod tests {
         spool.add_part([kept(2, 11, false), kept(4, 12, true)].into_iter()).unwrap();
         spool.add_records([kept(5, 14, true), kept(1, 15, true), kept(5, 16, true)].into_iter()).unwrap();
         let told = |all: &[(&str, u64)]| all.iter().map(|(key, seq)| ((*key).to_owned(), *seq)).collect::<Vec<_>>();
-        assert_eq!(merged(&mut spool, &path, keys(0, 4)), told(&[("1", 15), ("3", 9), ("4", 12)]));
-        assert_eq!(merged(&mut spool, &path, keys(5, 9)), told(&[("5", 16)]), "what was split off comes later");
+        assert_eq!(merged(&mut spool, keys(0, 4)), told(&[("1", 15), ("3", 9), ("4", 12)]));
+        assert_eq!(merged(&mut spool, keys(5, 9)), told(&[("5", 16)]), "what was split off comes later");
     }
 
     #[test]
@@ -297,8 +234,8 @@ pub(super) mod tests {
         spool.add_part([kept(1, 1, true), kept(7, 2, true)].into_iter()).unwrap();
         spool.begin_anew(keys(0, 4)).unwrap();
         spool.add_part([kept(2, 3, true)].into_iter()).unwrap();
-        assert_eq!(merged(&mut spool, &path, keys(0, 4)), [("2".to_owned(), 3)]);
-        assert_eq!(merged(&mut spool, &path, keys(5, 9)), [("7".to_owned(), 2)]);
+        assert_eq!(merged(&mut spool, keys(0, 4)), [("2".to_owned(), 3)]);
+        assert_eq!(merged(&mut spool, keys(5, 9)), [("7".to_owned(), 2)]);
     }
 
     #[test]
@@ -313,13 +250,61 @@ pub(super) mod tests {
         drop(spool);
         let mut spool = Spool::open(&path, runs.clone()).unwrap();
         spool.add_part([kept(4, 4, true)].into_iter()).unwrap();
-        let all = merged(&mut spool, &path, keys(0, 9));
+        let all = merged(&mut spool, keys(0, 9));
         assert_eq!(all, [("1".to_owned(), 1), ("3".to_owned(), 2), ("4".to_owned(), 4)]);
         spool.forget();
         assert!(Spool::open(&path, runs.clone()).is_ok(), "it is there until that is saved");
         spool.save().unwrap();
         spool.give_back().unwrap();
-        assert_eq!(merged(&mut spool, &path, keys(0, 9)), []);
+        assert_eq!(merged(&mut spool, keys(0, 9)), []);
         assert!(Spool::open(&path, runs).is_err(), "a file that lacks what was written is refused");
+    }
+
+    #[test]
+    fn a_pass_is_one_run_however_often_it_is_saved() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("spool");
+        let mut spool = Spool::open(&path, Runs::default()).unwrap();
+        let mut saved = Runs::default();
+        for place in 1..=100 {
+            spool.add_part([kept(place, place, true)].into_iter()).unwrap();
+            saved = spool.save().unwrap();
+        }
+        assert_eq!(saved.len(), 1);
+        let all: Vec<u64> = merged(&mut spool, keys(0, 5000)).iter().map(|(_, seq)| *seq).collect();
+        assert_eq!(all, (1..=100).collect::<Vec<_>>());
+        let mut spool = Spool::open(&path, saved).unwrap();
+        assert_eq!(merged(&mut spool, keys(0, 5000)).len(), 100, "what was saved has all of it");
+    }
+
+    #[test]
+    fn records_that_are_saved_all_the_time_need_few_runs_and_one_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("spool");
+        let mut spool = Spool::open(&path, Runs::default()).unwrap();
+        let mut newest = BTreeMap::new();
+        for seq in 1..=500_u64 {
+            let place = seq * 7919 % 97;
+            if seq == 201 {
+                // In the middle of those that become one next.
+                spool.begin_anew(keys(0, 49)).unwrap();
+                newest.retain(|place, _| *place > 49);
+            }
+            spool.add_records([kept(place, seq, seq % 5 > 0)].into_iter()).unwrap();
+            newest.insert(place, (seq, seq % 5 > 0));
+            assert!(spool.save().unwrap().len() < 20);
+            spool.give_back().unwrap();
+        }
+        let saved = spool.save().unwrap();
+        let there = |low: u64, high: u64| {
+            let of = newest.range(low..=high).filter(|(_, (_, is_there))| *is_there);
+            of.map(|(place, (seq, _))| (place.to_string(), *seq)).collect::<Vec<_>>()
+        };
+        for mut spool in [spool, Spool::open(&path, saved).unwrap()] {
+            // It is read by the handle that it is written by.
+            let _ = std::fs::remove_file(&path);
+            assert_eq!(merged(&mut spool, keys(0, 49)), there(0, 49));
+            assert_eq!(merged(&mut spool, keys(50, 99)), there(50, 99));
+        }
     }
 }

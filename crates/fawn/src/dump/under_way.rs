@@ -85,22 +85,28 @@ impl Dumping {
 
     /// A stretch is over: its records go to the file.
     fn over(&mut self, cut: &Cut) -> anyhow::Result<()> {
-        let Self { spool, state, output, format, paths, .. } = self;
-        let (mut line, before) = (Vec::new(), state.records);
-        spool.merge(&paths.spool, cut, |kept| {
+        // What fails halfway has not happened: it comes again when the dump goes on.
+        let Self { spool, output, format, .. } = self;
+        let (mut line, mut written) = (Vec::new(), Written::default());
+        spool.merge(cut, |kept| {
             let Some(record) = record_of(kept) else { return Ok(()) };
             line.clear();
             format.push(&mut line, &record);
             output.write(&line)?;
-            state.records += 1;
-            state.bytes += (record.key.len() + record.value.len()) as u64;
-            state.file_bytes += line.len() as u64;
-            state.cut += u64::from(!format.carries_all_of(&record));
+            written.records += 1;
+            written.bytes += (record.key.len() + record.value.len()) as u64;
+            written.file_bytes += line.len() as u64;
+            written.cut += u64::from(!format.carries_all_of(&record));
             Ok(())
         })?;
+        let state = &mut self.state;
+        state.records += written.records;
+        state.bytes += written.bytes;
+        state.file_bytes += written.file_bytes;
+        state.cut += written.cut;
+        let records = written.records;
         let (low, high) = (format!("{:?}", cut.keys.low), format!("{:?}", cut.keys.high));
         let (range, epoch, seq) = (cut.range.0, cut.at.epoch.0, cut.at.seq.0);
-        let records = state.records - before;
         state.done.push(Done { low, high, range, epoch, seq, time: cut.alive.time, passes: cut.passes, records });
         Ok(())
     }
@@ -128,6 +134,15 @@ impl Dumping {
         self.paths.remove();
         Ok(self.state.clone())
     }
+}
+
+/// What has gone into the file of a stretch.
+#[derive(Default)]
+struct Written {
+    records: u64,
+    bytes: u64,
+    file_bytes: u64,
+    cut: u64,
 }
 
 impl Drop for Dumping {
@@ -209,5 +224,26 @@ mod tests {
         assert_eq!(dumping.finish().unwrap().records, 2);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n");
         assert_eq!(std::fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing else is left behind");
+    }
+
+    #[test]
+    fn records_of_a_stretch_that_cannot_be_written_as_a_whole_are_not_written_twice() {
+        let (_dir, file) = file();
+        let mut dumping = begin(&file);
+        take(&mut dumping, part(&[1, 2, 3, 4])).unwrap();
+        dumping.save().unwrap();
+        // The last of the records has no length that can be; each of them has as many bytes.
+        let spool = std::fs::read(&dumping.paths.spool).unwrap();
+        let mut damaged = spool.clone();
+        damaged[spool.len() / 4 * 3..][..4].fill(0xff);
+        std::fs::write(&dumping.paths.spool, damaged).unwrap();
+        assert!(take(&mut dumping, over()).is_err());
+        dumping.save().unwrap();
+        drop(dumping);
+        std::fs::write(Paths::of(&file).spool, spool).unwrap();
+        let mut dumping = begin(&file);
+        take(&mut dumping, over()).unwrap();
+        assert_eq!(dumping.finish().unwrap().records, 4);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n3\t3\n4\t4\n");
     }
 }
