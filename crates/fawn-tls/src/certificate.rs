@@ -69,6 +69,14 @@ pub fn date(unix: i64) -> String {
     time::OffsetDateTime::from_unix_timestamp(unix).map_or_else(|_| "never".to_owned(), |time| time.date().to_string())
 }
 
+/// A Unix time to the second: 2027-01-31 17:05:09 UTC.
+pub fn moment(unix: i64) -> String {
+    time::OffsetDateTime::from_unix_timestamp(unix).map_or_else(
+        |_| "never".to_owned(),
+        |time| format!("{} {:02}:{:02}:{:02} UTC", time.date(), time.hour(), time.minute(), time.second()),
+    )
+}
+
 /// What a certificate says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -154,6 +162,11 @@ impl Expiry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_told_to_the_second() {
+        assert_eq!(moment(1_801_415_109), "2027-01-31 17:05:09 UTC");
+    }
 
     #[test]
     fn what_ends_within_thirty_days_is_warned_of() {

@@ -16,6 +16,7 @@ use crate::cluster::OPERATOR;
 use crate::command::{DumpArguments, Format};
 use crate::load::{Report, Tally};
 use crate::progress::Progress;
+use crate::tell::tell;
 
 /// Of what the bar is a part.
 const WHOLE: u64 = 10_000;
@@ -28,6 +29,10 @@ pub fn run(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
     let client = Client::connect(options)?;
     let cluster = client.cluster().map(|cluster| cluster.to_string());
     let mut dumping = Dumping::begin(&arguments.file, format, cluster, arguments.restart)?;
+    if let Some(began) = dumping.goes_on_since() {
+        let began = fawn_tls::certificate::moment(began);
+        tell(format!("going on with the dump that began at {began}; --restart begins anew"));
+    }
     let mut report = Report::start();
     let progress = Progress::ranges(WHOLE);
     let worked = work(&mut dumping, &client, &progress);
@@ -40,6 +45,7 @@ pub fn run(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
         if arguments.file.as_os_str() == "-" { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) };
     if arguments.json {
         let mut told = serde_json::to_value(&report)?;
+        told["began"] = state.began.into();
         told["ranges"] = serde_json::to_value(&state.done)?;
         writeln!(out, "{told}")?;
     } else {

@@ -1,10 +1,11 @@
 //! Where the records of a dump go.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 /// Bytes written at a time.
 const WRITE_SIZE: usize = 256 * 1024;
@@ -24,30 +25,46 @@ impl Output {
         path.as_os_str() == "-" || std::fs::metadata(path).is_ok_and(is_special)
     }
 
-    /// Opens `path` to go on after so many bytes that were written before.
-    pub fn go_on(path: &Path, after: u64) -> anyhow::Result<Self> {
-        let output = if after == 0 { Self::create(path)? } else { Self::open_again(path)? };
-        if let Self::File { file, partial, .. } = &output {
-            let cannot = || format!("cannot go on with {}; begin anew with --restart", partial.display());
-            let mut file = file.get_ref();
-            let found = file.metadata().with_context(cannot)?.len();
-            anyhow::ensure!(
-                found >= after,
-                "{} is shorter than what was written to it; begin anew with --restart",
-                partial.display()
-            );
-            file.set_len(after).with_context(cannot)?;
-            file.seek(SeekFrom::Start(after)).with_context(cannot)?;
+    /// Opens `path`, to [go on](Self::go_on) somewhere; `-` is standard output. Nobody else writes the file meanwhile.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(io::stdout()))));
         }
+        if Self::is_stream(path) {
+            let file = OpenOptions::new().write(true).open(path).with_context(|| cannot_write(path))?;
+            return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(file))));
+        }
+        let partial = partial_of(path);
+        let file = BufWriter::with_capacity(WRITE_SIZE, lock(&partial)?);
+        Ok(Self::File { file, partial, path: path.to_owned() })
+    }
+
+    /// Opens `path` to begin there.
+    pub fn create(path: &Path) -> anyhow::Result<Self> {
+        let mut output = Self::open(path)?;
+        output.go_on(0)?;
         Ok(output)
     }
 
-    fn open_again(path: &Path) -> anyhow::Result<Self> {
-        let partial = partial_of(path);
-        let file = OpenOptions::new().write(true).open(&partial);
-        let file =
-            file.with_context(|| format!("cannot go on with {}; begin anew with --restart", partial.display()))?;
-        Ok(Self::File { file: BufWriter::with_capacity(WRITE_SIZE, file), partial, path: path.to_owned() })
+    /// Bytes that were written to the file before.
+    pub fn length(&self) -> anyhow::Result<u64> {
+        match self {
+            Self::Stream(_) => Ok(0),
+            Self::File { file, partial, .. } => {
+                Ok(file.get_ref().metadata().with_context(|| cannot_write(partial))?.len())
+            }
+        }
+    }
+
+    /// What comes next goes behind so many bytes that were written before.
+    pub fn go_on(&mut self, after: u64) -> anyhow::Result<()> {
+        let found = self.length()?;
+        let Self::File { file, partial, .. } = self else { return Ok(()) };
+        let path = partial.display();
+        anyhow::ensure!(found >= after, "{path} is shorter than what was written to it; begin anew with --restart");
+        let mut file = file.get_ref();
+        let placed = file.set_len(after).and_then(|()| file.seek(SeekFrom::Start(after)));
+        placed.map(drop).with_context(|| format!("cannot go on with {path}; begin anew with --restart"))
     }
 
     /// What was written so far is safe.
@@ -58,21 +75,6 @@ impl Output {
                 file.flush().and_then(|()| file.get_ref().sync_data()).with_context(|| cannot_write(partial))
             }
         }
-    }
-
-    /// Opens `path`; `-` is standard output.
-    pub fn create(path: &Path) -> anyhow::Result<Self> {
-        if path.as_os_str() == "-" {
-            return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(io::stdout()))));
-        }
-        if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-            let file = OpenOptions::new().write(true).open(path).with_context(|| cannot_write(path))?;
-            return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(file))));
-        }
-        let partial = partial_of(path);
-        let file = File::create(&partial).with_context(|| format!("cannot write {}", partial.display()))?;
-        let file = BufWriter::with_capacity(WRITE_SIZE, file);
-        Ok(Self::File { file, partial, path: path.to_owned() })
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
@@ -90,6 +92,28 @@ impl Output {
                 file.flush().and_then(|()| file.get_ref().sync_all()).with_context(|| cannot_write(partial))?;
                 std::fs::rename(&*partial, &*path).with_context(|| cannot_write(path))
             }
+        }
+    }
+}
+
+/// Opens a file that is not complete, for this process alone for as long as it is open.
+fn lock(partial: &Path) -> anyhow::Result<File> {
+    loop {
+        let file = OpenOptions::new().create(true).write(true).truncate(false).open(partial);
+        let file = file.with_context(|| format!("cannot write {}", partial.display()))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                bail!("another dump is writing {}: wait for it, or name another file", partial.display())
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", partial.display()));
+            }
+        }
+        let own = file.metadata().with_context(|| cannot_write(partial))?;
+        // Whoever had it may have completed it since: then it has another name, and is not to be touched.
+        if std::fs::metadata(partial).is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino())) {
+            return Ok(file);
         }
     }
 }

@@ -14,7 +14,7 @@ use super::spool::Runs;
 use crate::command::Format;
 
 /// The version of the state file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// As of which record a stretch of keys is in the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,6 +37,8 @@ pub struct Done {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
     pub version: u32,
+    /// Unix second when it began: all that was acknowledged before is in it.
+    pub began: i64,
     /// Of which it is.
     pub cluster: Option<String>,
     pub format: String,
@@ -55,6 +57,7 @@ impl State {
     pub fn new(format: Format, cluster: Option<String>) -> Self {
         Self {
             version: VERSION,
+            began: fawn_tls::certificate::now(),
             cluster,
             format: format!("{format:?}"),
             bookmark: Bookmark::new(Interval::ALL),
@@ -111,7 +114,7 @@ impl Paths {
     }
 
     pub fn remove(&self) {
-        // What is left is of no use, and in nobody's way.
+        // What is left is of no use, and in nobody's way. The state is the first to go: it needs the spool.
         let _ = std::fs::remove_file(&self.state);
         let _ = std::fs::remove_file(&self.spool);
     }
@@ -127,7 +130,10 @@ pub fn find(path: &Path, fresh: &State) -> anyhow::Result<Option<State>> {
     let anew = "begin anew with --restart";
     let state: State = serde_json::from_slice(&text)
         .with_context(|| format!("{} is not of this version of fawn dump; {anew}", path.display()))?;
-    if state.version != fresh.version || state.format != fresh.format {
+    if state.version != fresh.version {
+        bail!("{} is not of this version of fawn dump; {anew}", path.display());
+    }
+    if state.format != fresh.format {
         bail!("{} is of a dump of another format; {anew}", path.display());
     }
     if state.cluster != fresh.cluster {

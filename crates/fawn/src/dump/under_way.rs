@@ -27,6 +27,7 @@ pub struct Dumping {
     format: Format,
     spool: Spool,
     state: State,
+    goes_on: bool,
     saved: Instant,
     /// A stretch was over since.
     is_due: bool,
@@ -36,13 +37,28 @@ impl Dumping {
     /// Begins one into a file, or goes on where another one was interrupted, unless it is to `restart`.
     pub fn begin(file: &Path, format: Format, cluster: Option<String>, restart: bool) -> anyhow::Result<Self> {
         let paths = Paths::of(file);
+        // It is locked before anything is looked at: whoever wrote it may have come further since.
+        let mut output = Output::open(file)?;
         let fresh = State::new(format, cluster);
         let found = if restart || paths.is_stream { None } else { find(&paths.state, &fresh)? };
+        let written = output.length()?;
+        // One that was complete, and was stopped before its state was removed.
+        let was_complete = |state: &State| state.bookmark.is_over() && (written == 0 || written < state.file_bytes);
+        let found = found.filter(|state| !was_complete(state));
+        let goes_on = found.is_some();
+        if !goes_on {
+            paths.remove();
+        }
         let state = found.unwrap_or(fresh);
-        let output = Output::go_on(file, state.file_bytes)?;
+        output.go_on(state.file_bytes)?;
         let cannot = || format!("cannot go on with {}; begin anew with --restart", paths.spool.display());
         let spool = Spool::open(&paths.spool, state.runs.clone()).with_context(cannot)?;
-        Ok(Self { paths, output, format, spool, state, saved: Instant::now(), is_due: false })
+        Ok(Self { paths, output, format, spool, state, goes_on, saved: Instant::now(), is_due: false })
+    }
+
+    /// When the dump began that was interrupted, if this goes on with one.
+    pub fn goes_on_since(&self) -> Option<i64> {
+        self.goes_on.then_some(self.state.began)
     }
 
     /// Where it goes on.
@@ -245,5 +261,63 @@ mod tests {
         take(&mut dumping, over()).unwrap();
         assert_eq!(dumping.finish().unwrap().records, 4);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n3\t3\n4\t4\n");
+    }
+
+    #[test]
+    fn no_two_dumps_write_one_file_at_a_time() {
+        let (_dir, file) = file();
+        let mut first = begin(&file);
+        take(&mut first, part(&[1, 2])).unwrap();
+        let second = Dumping::begin(&file, Format::Tsv, None, true).err().map(|error| error.to_string());
+        assert!(second.as_ref().is_some_and(|why| why.starts_with("another dump is writing")), "{second:?}");
+        assert!(Output::create(&file).is_err(), "nor does the dump of a server");
+        take(&mut first, over()).unwrap();
+        assert_eq!(first.finish().unwrap().records, 2);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n");
+        assert_eq!(begin(&file).goes_on_since(), None);
+    }
+
+    #[test]
+    fn a_dump_that_goes_on_tells_when_it_began() {
+        let (_dir, file) = file();
+        let mut dumping = begin(&file);
+        assert_eq!(dumping.goes_on_since(), None);
+        dumping.state.began = 77;
+        dumping.save().unwrap();
+        drop(dumping);
+        assert_eq!(begin(&file).goes_on_since(), Some(77));
+        assert_eq!(Dumping::begin(&file, Format::Tsv, None, true).unwrap().goes_on_since(), None);
+        assert_eq!(begin(&file).goes_on_since(), None, "what was begun anew has left nothing of the one before");
+    }
+
+    #[test]
+    fn after_a_dump_that_was_complete_when_it_was_killed_another_begins() {
+        for places in [vec![1, 2], Vec::new()] {
+            let (_dir, file) = file();
+            let mut dumping = begin(&file);
+            take(&mut dumping, part(&places)).unwrap();
+            take(&mut dumping, over()).unwrap();
+            dumping.save().unwrap();
+            dumping.output.finish().unwrap();
+            drop(dumping);
+            let dumping = begin(&file);
+            assert_eq!((dumping.goes_on_since(), dumping.reached()), (None, Some(Key::MIN)));
+            drop(dumping);
+            assert_eq!(begin(&file).reached(), Some(Key::MIN), "also after it was killed at once");
+        }
+    }
+
+    #[test]
+    fn a_dump_that_was_over_and_has_no_name_yet_gets_it() {
+        let (_dir, file) = file();
+        let mut dumping = begin(&file);
+        take(&mut dumping, part(&[1, 2])).unwrap();
+        take(&mut dumping, over()).unwrap();
+        dumping.save().unwrap();
+        drop(dumping);
+        let dumping = begin(&file);
+        assert_eq!(dumping.reached(), None);
+        assert_eq!(dumping.finish().unwrap().records, 2);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n");
     }
 }

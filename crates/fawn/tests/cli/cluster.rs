@@ -228,17 +228,25 @@ fn a_dump_that_was_killed_goes_on_where_it_was() {
     let path = cluster.file("out.jsonl");
     let mut dump = fawn_command(&cluster.dump_command(&path)).stdout(Stdio::null()).spawn().unwrap();
     let state = cluster.file("out.jsonl.fawn-dump");
-    let before = wait_for("the first range in the file", || {
+    let (before, began) = wait_for("the first range in the file", || {
         let state: Value = serde_json::from_slice(&std::fs::read(&state).ok()?).ok()?;
-        state["done"].as_array().filter(|done| !done.is_empty()).cloned()
+        let done = state["done"].as_array().filter(|done| !done.is_empty()).cloned();
+        done.map(|done| (done, state["began"].clone()))
     });
+    let second = fawn(&cluster.dump_command(&path));
+    assert_eq!(second.code, 1);
+    assert!(second.stderr.contains("another dump is writing"), "{}", second.stderr);
     dump.kill().unwrap();
     dump.wait().unwrap();
     assert!(!path.exists() && cluster.file("out.jsonl.part").exists());
     cluster.nodes[other].signal(Signal::CONT);
-    let (told, lines) = cluster.dump("out.jsonl");
+    let run = fawn(&cluster.dump_command(&path));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.starts_with("going on with the dump that began at 20"), "{}", run.stderr);
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
     check_ranges(&told, 5000);
-    assert_eq!(by_key(&lines).len(), 5000);
+    assert_eq!(told["began"], began);
+    assert_eq!(by_key(&lines_of(&path)).len(), 5000);
     assert_eq!(told["ranges"][0], before[0], "what was in the file stays as it was");
     assert!(!state.exists());
 }
