@@ -212,7 +212,8 @@ Of a server, records that are written, changed or deleted meanwhile may or may n
 each range is in it as one record of its log left it, and whatever was acknowledged before it began; the summary says \
 which that were. jsonl carries cas numbers, too. A dump of a cluster that was interrupted goes on where it was when the \
 same command is run again, and says so: ranges that were over stay as they are in it, and it has what was acknowledged \
-before it first began. FILE.fawn-dump says how far it came, and FILE.spool has what is not sorted yet.")]
+before it first began. FILE.fawn-dump says how far it came, and FILE.spool has what is not sorted yet; \
+only you may read these two. Who may read FILE is up to your umask.")]
 pub struct DumpArguments {
     /// Server: HOST:PORT, or the path of a Unix socket
     #[arg(long, value_name = "ADDR", env = "FAWN_SERVER", default_value = "127.0.0.1:11211")]

@@ -19,10 +19,9 @@ pub enum Output {
 }
 
 impl Output {
-    /// Whether what is written to `path` is gone for good.
-    pub fn is_stream(path: &Path) -> bool {
-        let is_special = |found: std::fs::Metadata| !found.is_file() && !found.is_dir();
-        path.as_os_str() == "-" || std::fs::metadata(path).is_ok_and(is_special)
+    /// Whether what is written to it is gone for good.
+    pub fn is_stream(&self) -> bool {
+        matches!(self, Self::Stream(_))
     }
 
     /// Opens `path`, to [go on](Self::go_on) somewhere; `-` is standard output. Nobody else writes the file meanwhile.
@@ -30,7 +29,7 @@ impl Output {
         if path.as_os_str() == "-" {
             return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(io::stdout()))));
         }
-        if Self::is_stream(path) {
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
             let file = OpenOptions::new().write(true).open(path).with_context(|| cannot_write(path))?;
             return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(file))));
         }

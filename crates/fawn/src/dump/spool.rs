@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,18 +41,29 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// That at `path`, as far as these runs go; whatever comes after them goes.
+    /// That at `path`, as far as these runs go; whatever comes after them goes. Nobody else may read it: it has what a store has.
     pub fn open(path: &Path, runs: Runs) -> io::Result<Self> {
-        let mut file = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(path)?;
+        let mut options = OpenOptions::new();
+        let mut file = options.create(true).read(true).write(true).truncate(false).mode(0o600).open(path)?;
         let length = runs.end();
         if file.metadata()?.len() < length {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is shorter than what was written to it"));
         }
         file.set_len(length)?;
         file.seek(SeekFrom::Start(length))?;
+        Ok(Self::of(file, runs))
+    }
+
+    /// One that nobody goes on with: a file without a name, in the directory for such.
+    pub fn temporary() -> io::Result<Self> {
+        Ok(Self::of(tempfile::tempfile()?, Runs::default()))
+    }
+
+    fn of(file: File, runs: Runs) -> Self {
         let file = Arc::new(file);
         let writer = BufWriter::with_capacity(WRITE_BYTES, Arc::clone(&file));
-        Ok(Self { file, writer, runs, open: None, length, free: Vec::new(), records: BTreeMap::new(), bytes: 0 })
+        let length = runs.end();
+        Self { file, writer, runs, open: None, length, free: Vec::new(), records: BTreeMap::new(), bytes: 0 }
     }
 
     /// A part of a pass has come, in the order of positions.
@@ -119,6 +131,13 @@ impl Spool {
             let _ = rustix::fs::fallocate(&self.file, hole, from, upto - from);
         }
         Ok(())
+    }
+
+    /// Names that the file has.
+    #[cfg(test)]
+    pub fn links(&self) -> io::Result<u64> {
+        use std::os::unix::fs::MetadataExt as _;
+        Ok(self.file.metadata()?.nlink())
     }
 
     /// Ends the run under way, and makes one of the records.

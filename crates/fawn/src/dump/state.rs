@@ -1,7 +1,8 @@
 //! How far a dump of a cluster is, and the files in which that is kept.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -9,7 +10,6 @@ use fawn_client::Bookmark;
 use fawn_ring::Interval;
 use serde::{Deserialize, Serialize};
 
-use super::output::Output;
 use super::spool::Runs;
 use crate::command::Format;
 
@@ -75,7 +75,7 @@ impl State {
         let mut name = path.as_os_str().to_owned();
         name.push(".new");
         let new = PathBuf::from(name);
-        let mut file = File::create(&new)?;
+        let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&new)?;
         serde_json::to_writer(&mut file, self)?;
         file.sync_all()?;
         std::fs::rename(&new, path)?;
@@ -89,28 +89,21 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Where a dump keeps what it needs to go on.
+/// Where a dump into a file keeps what it needs to go on. Nothing goes on into a stream.
+#[derive(Clone, Debug)]
 pub struct Paths {
     pub state: PathBuf,
     pub spool: PathBuf,
-    /// Nothing goes on into a stream.
-    pub is_stream: bool,
 }
 
 impl Paths {
     pub fn of(file: &Path) -> Self {
-        let is_stream = Output::is_stream(file);
-        let base = if is_stream {
-            std::env::temp_dir().join(format!("fawn-dump-{}", std::process::id()))
-        } else {
-            file.to_owned()
-        };
         let with = |end: &str| {
-            let mut name = base.clone().into_os_string();
+            let mut name = file.as_os_str().to_owned();
             name.push(end);
             PathBuf::from(name)
         };
-        Self { state: with(".fawn-dump"), spool: with(".spool"), is_stream }
+        Self { state: with(".fawn-dump"), spool: with(".spool") }
     }
 
     pub fn remove(&self) {

@@ -22,7 +22,8 @@ const SAVE_EVERY: Duration = Duration::from_secs(1);
 
 /// A dump under way.
 pub struct Dumping {
-    paths: Paths,
+    /// `None`: into a stream, with which nobody goes on.
+    paths: Option<Paths>,
     output: Output,
     format: Format,
     spool: Spool,
@@ -36,23 +37,31 @@ pub struct Dumping {
 impl Dumping {
     /// Begins one into a file, or goes on where another one was interrupted, unless it is to `restart`.
     pub fn begin(file: &Path, format: Format, cluster: Option<String>, restart: bool) -> anyhow::Result<Self> {
-        let paths = Paths::of(file);
         // It is locked before anything is looked at: whoever wrote it may have come further since.
         let mut output = Output::open(file)?;
         let fresh = State::new(format, cluster);
-        let found = if restart || paths.is_stream { None } else { find(&paths.state, &fresh)? };
+        let paths = (!output.is_stream()).then(|| Paths::of(file));
+        let found = match &paths {
+            Some(paths) if !restart => find(&paths.state, &fresh)?,
+            _ => None,
+        };
         let written = output.length()?;
         // One that was complete, and was stopped before its state was removed.
         let was_complete = |state: &State| state.bookmark.is_over() && (written == 0 || written < state.file_bytes);
         let found = found.filter(|state| !was_complete(state));
         let goes_on = found.is_some();
-        if !goes_on {
-            paths.remove();
-        }
         let state = found.unwrap_or(fresh);
+        let spool = match &paths {
+            Some(paths) => {
+                if !goes_on {
+                    paths.remove();
+                }
+                let cannot = || format!("cannot go on with {}; begin anew with --restart", paths.spool.display());
+                Spool::open(&paths.spool, state.runs.clone()).with_context(cannot)?
+            }
+            None => Spool::temporary().with_context(|| cannot_write(&std::env::temp_dir()))?,
+        };
         output.go_on(state.file_bytes)?;
-        let cannot = || format!("cannot go on with {}; begin anew with --restart", paths.spool.display());
-        let spool = Spool::open(&paths.spool, state.runs.clone()).with_context(cannot)?;
         Ok(Self { paths, output, format, spool, state, goes_on, saved: Instant::now(), is_due: false })
     }
 
@@ -94,7 +103,7 @@ impl Dumping {
                 Ok(())
             }
         };
-        spooled.with_context(|| cannot_write(&self.paths.spool))?;
+        spooled.with_context(|| self.no_spool())?;
         self.state.bookmark = bookmark;
         Ok(())
     }
@@ -134,21 +143,28 @@ impl Dumping {
 
     /// Writes down how far it is.
     pub fn save(&mut self) -> anyhow::Result<()> {
-        if !self.paths.is_stream {
+        if let Some(paths) = &self.paths {
             self.output.sync()?;
-            self.state.runs = self.spool.save().with_context(|| cannot_write(&self.paths.spool))?;
-            self.state.save(&self.paths.state).with_context(|| cannot_write(&self.paths.state))?;
+            self.state.runs = self.spool.save().with_context(|| self.no_spool())?;
+            self.state.save(&paths.state).with_context(|| cannot_write(&paths.state))?;
         }
-        self.spool.give_back().with_context(|| cannot_write(&self.paths.spool))?;
+        self.spool.give_back().with_context(|| self.no_spool())?;
         (self.saved, self.is_due) = (Instant::now(), false);
         Ok(())
+    }
+
+    /// What is said where the spool cannot be written.
+    fn no_spool(&self) -> String {
+        self.paths.as_ref().map_or_else(|| cannot_write(&std::env::temp_dir()), |paths| cannot_write(&paths.spool))
     }
 
     /// All has come.
     pub fn finish(mut self) -> anyhow::Result<State> {
         self.output.finish()?;
-        self.paths.remove();
-        Ok(self.state.clone())
+        if let Some(paths) = &self.paths {
+            paths.remove();
+        }
+        Ok(self.state)
     }
 }
 
@@ -159,15 +175,6 @@ struct Written {
     bytes: u64,
     file_bytes: u64,
     cut: u64,
-}
-
-impl Drop for Dumping {
-    /// Nobody goes on with a stream.
-    fn drop(&mut self) {
-        if self.paths.is_stream {
-            self.paths.remove();
-        }
-    }
 }
 
 /// The record that a version is; none if it says that the key is gone.
@@ -236,7 +243,7 @@ mod tests {
         let mut dumping = begin(&file);
         take(&mut dumping, over()).unwrap();
         dumping.save().unwrap();
-        assert_eq!(std::fs::metadata(&dumping.paths.spool).unwrap().len(), 0, "what nobody needs is given back");
+        assert_eq!(std::fs::metadata(&Paths::of(&file).spool).unwrap().len(), 0, "what nobody needs is given back");
         assert_eq!(dumping.finish().unwrap().records, 2);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n");
         assert_eq!(std::fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing else is left behind");
@@ -249,10 +256,10 @@ mod tests {
         take(&mut dumping, part(&[1, 2, 3, 4])).unwrap();
         dumping.save().unwrap();
         // The last of the records has no length that can be; each of them has as many bytes.
-        let spool = std::fs::read(&dumping.paths.spool).unwrap();
+        let spool = std::fs::read(&Paths::of(&file).spool).unwrap();
         let mut damaged = spool.clone();
         damaged[spool.len() / 4 * 3..][..4].fill(0xff);
-        std::fs::write(&dumping.paths.spool, damaged).unwrap();
+        std::fs::write(&Paths::of(&file).spool, damaged).unwrap();
         assert!(take(&mut dumping, over()).is_err());
         dumping.save().unwrap();
         drop(dumping);
@@ -319,5 +326,25 @@ mod tests {
         assert_eq!(dumping.reached(), None);
         assert_eq!(dumping.finish().unwrap().records, 2);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n");
+    }
+
+    #[test]
+    fn what_a_dump_keeps_to_go_on_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (_dir, file) = file();
+        let mut dumping = begin(&file);
+        take(&mut dumping, part(&[1, 2])).unwrap();
+        dumping.save().unwrap();
+        let Paths { state, spool } = Paths::of(&file);
+        for path in [state, spool] {
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn a_dump_into_a_stream_keeps_nothing_that_has_a_name() {
+        let dumping = Dumping::begin(Path::new("/dev/null"), Format::Tsv, None, false).unwrap();
+        assert_eq!(dumping.spool.links().unwrap(), 0);
+        assert!(dumping.paths.is_none());
     }
 }
