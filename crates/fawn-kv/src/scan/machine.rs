@@ -64,6 +64,12 @@ impl Scanner {
         }
     }
 
+    /// Begins with what is known of chains, where otherwise it would ask for that first.
+    #[must_use]
+    pub fn knowing(self, map: Map) -> Self {
+        Self { map, ..self }
+    }
+
     /// The next thing that has come.
     pub fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()

@@ -1,22 +1,36 @@
 //! `lru_crawler metadump` of a cluster: the keys of all ranges, asked for part by part, as the client takes them.
 //!
 //! Each part is what the tail of its range had committed as it was asked: a key that is there all the while is listed once,
-//! whatever happens to its chain meanwhile, and others may or may not be.
+//! whatever happens to its chain meanwhile, and others may or may not be. Some parts are asked for at a time, others wait their
+//! turn: a connection waits for one at most.
 
 use crate::owner::{Client, Done, Listed};
 use fawn_kv::chain::Now;
 use fawn_kv::entry::{Kept, Version};
 use fawn_kv::ids::{Address, Asker};
+use fawn_kv::map::Map;
 use fawn_kv::message::Message;
 use fawn_kv::scan::{Bookmark, Limits, Scanner, What};
 use fawn_memcache::{Debug, Dump, report};
 use fawn_ring::Key;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A part that has not come within this does not come any more.
 const GIVE_UP_US: u64 = 15_000_000;
 
-/// A part of a listing that somebody waits for.
+/// Parts that are asked for at a time: each is some 256 KiB when it comes.
+const MOST: usize = 16;
+
+/// Somebody who waits until a part is asked for.
+#[derive(Debug)]
+struct Waiting {
+    client: Client,
+    from: Key,
+    form: Dump,
+    since_us: u64,
+}
+
+/// A part of a listing that was asked for.
 #[derive(Debug)]
 struct Listing {
     scanner: Scanner,
@@ -29,62 +43,106 @@ struct Listing {
 #[derive(Debug)]
 pub struct Listings {
     me: Address,
+    map: Map,
+    waiting: VecDeque<Waiting>,
     /// By the name that it is answered under.
     by_tag: BTreeMap<u64, Listing>,
     begun: u64,
+    done: Vec<Done>,
 }
 
 impl Listings {
     /// Those that are answered at an address.
     pub fn new(me: Address) -> Self {
-        Self { me, by_tag: BTreeMap::new(), begun: 0 }
+        let (waiting, by_tag) = (VecDeque::new(), BTreeMap::new());
+        Self { me, map: Map::default(), waiting, by_tag, begun: 0, done: Vec::new() }
     }
 
     /// Whether nobody waits for one.
     pub fn is_empty(&self) -> bool {
-        self.by_tag.is_empty()
+        self.by_tag.is_empty() && self.waiting.is_empty() && self.done.is_empty()
     }
 
     /// A client wants the part from a key on.
     pub fn begin(&mut self, client: Client, from: Key, form: Dump, now: Now, out: &mut Vec<(Address, Message)>) {
-        self.begun += 1;
-        let asker = Asker { address: self.me, tag: self.begun };
-        let bookmark = Bookmark { stretches: Vec::new(), rest: Some(from), last: Key::MAX };
-        let limits = Limits { events: 1, once: true, ..Limits::default() };
-        let mut scanner = Scanner::new(asker, limits, bookmark);
-        scanner.tick(now, out);
-        self.by_tag.insert(self.begun, Listing { scanner, client, form, until_us: now.us + GIVE_UP_US });
+        self.waiting.push_back(Waiting { client, from, form, since_us: now.us });
+        self.go_on(now, out);
     }
 
-    /// A message has come; whether it is for listings alone.
-    pub fn receive(&mut self, message: &Message, now: Now, out: &mut Vec<(Address, Message)>) -> bool {
-        if matches!(message, Message::View { .. } | Message::Scanned { .. }) {
-            for listing in self.by_tag.values_mut() {
-                listing.scanner.receive(now, message.clone());
-                listing.scanner.tick(now, out);
-            }
+    /// Asks for parts as far as there is room.
+    fn go_on(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
+        while self.by_tag.len() < MOST
+            && let Some(Waiting { client, from, form, .. }) = self.waiting.pop_front()
+        {
+            self.begun += 1;
+            let asker = Asker { address: self.me, tag: self.begun };
+            let bookmark = Bookmark { stretches: Vec::new(), rest: Some(from), last: Key::MAX };
+            let limits = Limits { events: 1, once: true, ..Limits::default() };
+            let mut scanner = Scanner::new(asker, limits, bookmark).knowing(self.map.clone());
+            scanner.tick(now, out);
+            self.by_tag.insert(self.begun, Listing { scanner, client, form, until_us: now.us + GIVE_UP_US });
         }
-        matches!(message, Message::Scanned { .. })
+    }
+
+    /// A message has come; it is given back unless it is for listings alone.
+    pub fn receive(&mut self, message: Message, now: Now, out: &mut Vec<(Address, Message)>) -> Option<Message> {
+        match message {
+            Message::Scanned { tag, .. } => {
+                if let Some(listing) = self.by_tag.get_mut(&tag) {
+                    listing.scanner.receive(now, message);
+                    if let Some(bytes) = listing.part() {
+                        self.end(tag, bytes);
+                        self.go_on(now, out);
+                    } else {
+                        listing.scanner.tick(now, out);
+                    }
+                }
+                None
+            }
+            Message::View { since, number, ref chains, .. } => {
+                self.map.learn_changes((since, number), chains.clone());
+                for listing in self.by_tag.values_mut() {
+                    listing.scanner.receive(now, message.clone());
+                    listing.scanner.tick(now, out);
+                }
+                Some(message)
+            }
+            _ => Some(message),
+        }
     }
 
     /// Time has passed.
     pub fn tick(&mut self, now: Now, out: &mut Vec<(Address, Message)>) {
+        let late: Vec<u64> =
+            self.by_tag.iter().filter(|(_, listing)| now.us >= listing.until_us).map(|(tag, _)| *tag).collect();
+        for tag in &late {
+            self.end(*tag, self.by_tag[tag].failure());
+        }
+        // Whoever has waited as long would wait for the same.
+        while !late.is_empty()
+            && let Some(waiting) = self.waiting.pop_front_if(|waiting| now.us >= waiting.since_us + GIVE_UP_US)
+        {
+            self.done.push(Done::of(waiting.client, failed()));
+        }
         for listing in self.by_tag.values_mut() {
             listing.scanner.tick(now, out);
         }
+        self.go_on(now, out);
+    }
+
+    fn end(&mut self, tag: u64, bytes: Vec<u8>) {
+        self.done.extend(self.by_tag.remove(&tag).map(|listing| Done::of(listing.client, bytes)));
     }
 
     /// What has come, for whom, and what will not.
-    pub fn take_done(&mut self, now: Now) -> Vec<Done> {
-        let mut done = Vec::new();
-        self.by_tag.retain(|_, listing| {
-            let answer = listing.part().or_else(|| listing.failure(now));
-            let is_under_way = answer.is_none();
-            done.extend(answer.map(|bytes| Done::of(listing.client, bytes)));
-            is_under_way
-        });
-        done
+    pub fn take_done(&mut self) -> Vec<Done> {
+        std::mem::take(&mut self.done)
     }
+}
+
+/// The answer to whoever waits in vain.
+fn failed() -> Vec<u8> {
+    Listed { next: None, failed: true }.encode()
 }
 
 impl Listing {
@@ -104,12 +162,10 @@ impl Listing {
         Some(bytes)
     }
 
-    fn failure(&self, now: Now) -> Option<Vec<u8>> {
-        (now.us >= self.until_us).then(|| {
-            let why = self.scanner.trouble().unwrap_or("nobody answers");
-            tracing::error!("keys of the cluster cannot be listed: {why}");
-            Listed { next: None, failed: true }.encode()
-        })
+    fn failure(&self) -> Vec<u8> {
+        let why = self.scanner.trouble().unwrap_or("nobody answers");
+        tracing::error!("keys of the cluster cannot be listed: {why}");
+        failed()
     }
 }
 
@@ -129,5 +185,92 @@ fn put(bytes: &mut Vec<u8>, form: Dump, key: &[u8], seq: u64, version: &Version)
             };
             report::metadump(bytes, key, &item);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::Place;
+    use crate::latency::Stamp;
+    use crate::slab::Token;
+    use fawn_kv::ids::{Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq};
+    use fawn_kv::message::Found;
+    use fawn_ring::Interval;
+    use std::collections::BTreeSet;
+
+    const NOW: Now = Now { us: 1_000_000, unix: 1 };
+    const TAIL: Member = Member { node: NodeId(3), incarnation: Incarnation(1) };
+
+    fn client(number: u64) -> Client {
+        let place = Place { connection: Token::from_u64(number), answer: 0, part: 0, stamp: Stamp::NONE };
+        Client { home: 0, place, request_bytes: 0 }
+    }
+
+    /// Those of so many clients, which all begin at once.
+    fn begun(clients: u64, out: &mut Vec<(Address, Message)>) -> Listings {
+        let mut listings = Listings::new(Address::Client(1));
+        let chain = Chain { epoch: Epoch(1), members: [TAIL].into_iter().collect(), ..Chain::none(Interval::ALL) };
+        let view = Message::View { since: 0, number: 1, chains: vec![(RangeId(1), chain)], wedges: Vec::new() };
+        assert!(listings.receive(view, NOW, out).is_some(), "others want to know of chains, too");
+        for number in 0..clients {
+            listings.begin(client(number), Key::MIN, Dump::Mgdump, NOW, out);
+        }
+        listings
+    }
+
+    /// Who is asked for what, under which name.
+    fn asked(out: &mut Vec<(Address, Message)>) -> Vec<(RequestId, u64)> {
+        let all = out.drain(..).map(|(_, message)| match message {
+            Message::Scan { id, asker, .. } => (id, asker.tag),
+            other => panic!("the chains are known: {other:?}"),
+        });
+        all.collect()
+    }
+
+    fn scanned((id, tag): (RequestId, u64)) -> Message {
+        let at = Position { epoch: Epoch(1), seq: Seq(9) };
+        Message::Scanned { id, tag, from: TAIL, found: Found::Part { kept: Vec::new(), next: None, at, upto: at } }
+    }
+
+    #[test]
+    fn however_many_list_keys_some_parts_are_asked_for_at_a_time_and_each_gets_its_own_in_turn() {
+        let mut out = Vec::new();
+        let mut listings = begun(1000, &mut out);
+        let mut under_way: VecDeque<_> = asked(&mut out).into();
+        assert_eq!(under_way.len(), MOST);
+        let tags: BTreeSet<u64> = under_way.iter().map(|(_, tag)| *tag).collect();
+        assert_eq!(tags.len(), MOST);
+        for number in 0..1000 {
+            let next = under_way.pop_front().expect("somebody is asked");
+            assert_eq!(listings.receive(scanned(next), NOW, &mut out), None);
+            let done: Vec<_> = listings.take_done().into_iter().map(|done| done.client).collect();
+            assert_eq!(done, [client(number)]);
+            under_way.extend(asked(&mut out));
+            assert!(under_way.len() <= MOST);
+        }
+        assert!(listings.is_empty());
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_dropped() {
+        let mut out = Vec::new();
+        let mut listings = begun(1, &mut out);
+        let (id, tag) = asked(&mut out)[0];
+        assert_eq!(listings.receive(scanned((id, tag + 1)), NOW, &mut out), None);
+        assert!(listings.take_done().is_empty() && !listings.is_empty());
+    }
+
+    #[test]
+    fn whoever_has_waited_as_long_as_one_that_is_given_up_is_told_so_too() {
+        let mut out = Vec::new();
+        let mut listings = begun(100, &mut out);
+        let later = Now { us: NOW.us + GIVE_UP_US, ..NOW };
+        listings.begin(client(100), Key::MIN, Dump::Mgdump, later, &mut out);
+        listings.tick(later, &mut out);
+        let done = listings.take_done();
+        assert_eq!(done.len(), 100);
+        assert!(done.iter().all(|done| Listed::decode(&done.bytes).0.failed));
+        assert!(!listings.is_empty(), "who has just come is asked for");
     }
 }

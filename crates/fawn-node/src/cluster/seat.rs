@@ -173,7 +173,7 @@ impl Seat {
         } else if to == self.id.front()
             && let Some(front) = &mut self.front
         {
-            if !self.listings.receive(&message, at, &mut self.out) {
+            if let Some(message) = self.listings.receive(message, at, &mut self.out) {
                 front.receive(at, message, &mut self.out);
             }
             let me = self.id.front();
@@ -311,7 +311,7 @@ impl Seat {
         self.take_in(now);
         self.run_on(now);
         if !self.listings.is_empty() {
-            for done in self.listings.take_done(time(now)) {
+            for done in self.listings.take_done() {
                 self.requests.deliver(done);
             }
         }
