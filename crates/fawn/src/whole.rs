@@ -1,7 +1,10 @@
 //! `fawn serve --nodes N`: a whole cluster in one process, its manager too. What its parts say to each other needs no socket.
 
+mod replicas;
+
 use std::io::Write;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -27,10 +30,16 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
     if arguments.replicas > nodes {
         bail!("--replicas {} needs as many --nodes: there are {nodes}", arguments.replicas);
     }
+    refuse_store(&serve.dir)?;
+    let managers = serve.dir.join("manager");
+    let was_there = managers.exists();
     let (replicas, first_nodes) = (u32::from(arguments.replicas), u32::from(nodes));
     let settings = Settings { replicas, first_nodes, rules: Rules::default(), leases: Leases::default() };
-    let manager = fawn_manager::start(Options { settings, board, ..Options::new(&serve.dir.join("manager")) })?;
+    let manager = fawn_manager::start(Options { settings, board, ..Options::new(&managers) })?;
     let manager = Arc::new(manager);
+    if was_there {
+        replicas::warn_if_other(&manager, replicas, serve.dir.clone());
+    }
     let members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &manager)).collect();
     serve_members(&members, |clients, _| {
         let mut out = std::io::stdout().lock();
@@ -45,6 +54,19 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
     })?;
     manager.stop();
     Ok(Outcome::Done)
+}
+
+/// Refuses a directory that holds a store itself: the cluster would lie beside it, and begin empty.
+fn refuse_store(dir: &Path) -> anyhow::Result<()> {
+    // The file that is written last when a store's directory is made.
+    if dir.join("FORMAT").exists() {
+        let dir = dir.display();
+        bail!(
+            "{dir} is the directory of one `fawn serve` or `fawn node`, and --nodes would begin an empty cluster beside what is \
+             in it: `fawn node --dir {dir}` makes it a cluster's (see README.md), or name another --dir"
+        );
+    }
+    Ok(())
 }
 
 /// One of the nodes: a share of the loops and of the memory.

@@ -23,3 +23,4 @@ mod secure;
 mod server;
 mod shell;
 mod slow;
+mod whole;

@@ -1,0 +1,77 @@
+//! A cluster keeps the settings that it began with, whatever flags say later: who gives others is told so.
+
+use std::io::{self, Read as _, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use fawn_kv::inbox::Lane;
+use fawn_kv::link::control::MAGIC;
+use fawn_kv::link::frame::put_control;
+use fawn_kv::link::{Control, Frame, Frames, Greeting, Party};
+use fawn_kv::status::{Answer, Question};
+use fawn_kv::version::Spoken;
+use fawn_manager::Running;
+
+/// A manager that is there answers within this.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Between two tries: it leads soon after it began.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Nobody waits for the warning longer.
+const TIME: Duration = Duration::from_mins(1);
+
+/// Says in the log, once the manager leads, that the cluster in `dir` has another number of replicas, if it has.
+pub fn warn_if_other(manager: &Arc<Running>, replicas: u32, dir: PathBuf) {
+    let (manager, until) = (Arc::downgrade(manager), Instant::now() + TIME);
+    std::thread::spawn(move || {
+        while Instant::now() < until {
+            match kept(&manager) {
+                Ok(Some(kept)) if kept != replicas => {
+                    let managers = dir.join("manager");
+                    let (dir, managers) = (dir.display(), managers.display());
+                    tracing::warn!(
+                        "the cluster in {dir} keeps {kept} copies of each value, and --replicas {replicas} does not change \
+                         that: stop it, start `fawn manager --dir {managers}` alone, and use `fawn cluster set --replicas \
+                         {replicas}`"
+                    );
+                    return;
+                }
+                Ok(Some(_)) => return,
+                Ok(None) | Err(_) => std::thread::sleep(PAUSE),
+            }
+        }
+    });
+}
+
+/// How many replicas the cluster has; `None`: the manager does not lead yet.
+fn kept(manager: &Weak<Running>) -> io::Result<Option<u32>> {
+    let Some(mut stream) = manager.upgrade().map(|manager| manager.connect()).transpose()? else {
+        return Err(io::ErrorKind::NotConnected.into());
+    };
+    stream.set_read_timeout(Some(ANSWER))?;
+    let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
+    let (magic, from, lane) = (MAGIC, Party::Operator, Lane::Chain);
+    let mut out = Vec::new();
+    put_control(&mut out, &Control::Greeting(Greeting { magic, lowest, highest, cluster: None, from, to: None, lane }));
+    put_control(&mut out, &Control::Ask { number: 1, question: Question::Status });
+    stream.write_all(&out)?;
+    let (mut input, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        while let Ok((frame, used)) = Frames::trusted().next(&input).map_err(io::Error::other)? {
+            input.drain(..used);
+            match frame {
+                Frame::Control(Control::Answer { answer: Answer::Status(status), .. }) => {
+                    return Ok(Some(status.settings.replicas));
+                }
+                Frame::Control(Control::Answer { .. } | Control::Refused { .. }) => return Ok(None),
+                _ => {}
+            }
+        }
+        match stream.read(&mut buffer)? {
+            0 => return Ok(None),
+            count => input.extend_from_slice(&buffer[..count]),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `fawn serve --nodes`: what it does with directories that are there already.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::server::{fawn, fawn_command, say, wait_for};
+
+/// A process whose standard error goes into a file.
+struct Process {
+    child: Child,
+    log: PathBuf,
+    /// The end of its first line; empty if it has said none.
+    address: String,
+}
+
+impl Process {
+    fn start(dir: &Path, arguments: &[&str]) -> Self {
+        let log = dir.with_extension("log");
+        let mut command = fawn_command(&[arguments, &["--listen", "127.0.0.1:0"]].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(File::create(&log).unwrap()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().rsplit_once(" on ").map(|(_, address)| address.to_owned()).unwrap_or_default();
+        Self { child, log, address }
+    }
+
+    fn serve(dir: &Path, more: &[&str]) -> Self {
+        let fixed = ["serve", "--dir", dir.to_str().unwrap(), "--memory", "64M", "--threads", "2"];
+        Self::start(dir, &[&fixed[..], more].concat())
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    fn stop(mut self) -> String {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(0), "a clean stop exits with 0: {}", self.log());
+        self.log()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Until a write goes through.
+fn takes_writes(process: &Process) {
+    wait_for("a write", || (say(&process.address, "set w 0 0 1\r\nx", "\r\n") == "STORED\r\n").then_some(()));
+}
+
+#[test]
+fn a_cluster_in_one_process_does_not_begin_beside_a_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let plain = Process::serve(&data, &[]);
+    takes_writes(&plain);
+    plain.stop();
+    let mut refused = Process::serve(&data, &["--nodes", "2"]);
+    assert_eq!(refused.address, "", "it serves nobody");
+    assert_eq!(refused.child.wait().unwrap().code(), Some(1));
+    assert!(refused.log().contains("`fawn node --dir "), "{}", refused.log());
+    assert!(!data.join("manager").exists() && !data.join("node-1").exists());
+    let plain = Process::serve(&data, &[]);
+    assert_eq!(say(&plain.address, "get w", "END\r\n"), "VALUE w 0 1\r\nx\r\nEND\r\n");
+}
+
+#[test]
+fn replicas_that_a_cluster_in_one_process_does_not_have_are_told_and_how_it_gets_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let cluster = Process::serve(&data, &["--nodes", "2", "--replicas", "1"]);
+    takes_writes(&cluster);
+    assert!(!cluster.stop().contains("copies of each value"));
+    let two = ["--nodes", "2", "--replicas", "2"];
+    let cluster = Process::serve(&data, &two);
+    let told = "keeps 1 copies of each value, and --replicas 2 does not change that";
+    wait_for("the warning", || cluster.log().contains(told).then_some(()));
+    takes_writes(&cluster);
+    assert_eq!(cluster.stop().matches(told).count(), 1);
+    // As the warning says.
+    let managers = data.join("manager");
+    let manager = Process::start(&data, &["manager", "--dir", managers.to_str().unwrap()]);
+    let set = fawn(&["cluster", "set", "--manager", &manager.address, "--replicas", "2"]);
+    assert_eq!(set.code, 0, "{}", set.stderr);
+    let status = fawn(&["status", "--manager", &manager.address, "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(status["settings"]["replicas"], 2);
+    manager.stop();
+    takes_writes(&Process::serve(&data, &two));
+}
