@@ -2,6 +2,7 @@
 
 use super::enrol::{Managers, enrol};
 use super::links::Seeds;
+use super::names::Names;
 use super::ranges::Ranges;
 use super::seat::{Seat, Seed};
 use super::siblings::{Mailbox, Siblings};
@@ -134,9 +135,9 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
                 mailboxes.push((SeatId(member.enrolled.first.0 + number), Arc::new(mailbox)));
             }
         }
-        let mut loops = Vec::new();
+        let (mut loops, names) = (Vec::new(), Arc::new(Names::default()));
         for member in &mut admitted {
-            seeds(member, &mailboxes, &mut loops)?;
+            seeds(member, &mailboxes, &names, &mut loops)?;
         }
         let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
         let Enrolled { secret, cluster, .. } = admitted[0].enrolled;
@@ -234,6 +235,7 @@ fn ask(
 fn seeds(
     member: &mut Admitted<'_>,
     mailboxes: &[(SeatId, Arc<Mailbox>)],
+    names: &Arc<Names>,
     seeds: &mut Vec<Seed>,
 ) -> Result<(), ServeError> {
     let mut listener = member.listener.take();
@@ -252,6 +254,7 @@ fn seeds(
             cluster: enrolled.cluster,
             roster: enrolled.roster.clone(),
             managers: managers.clone(),
+            names: Arc::clone(names),
             secure: member.secure.clone(),
             node,
             front,

@@ -8,6 +8,7 @@ use super::dial::prepare;
 use super::link::{Link, State};
 use super::links::{Came, Links, Seeds};
 use super::listings::Listings;
+use super::names::Names;
 use super::ranges::Ranges;
 use super::requests::{Begun, LOCAL, Requests};
 use super::siblings::{Mail, Mailbox, Siblings};
@@ -68,6 +69,8 @@ pub struct Seed {
     pub roster: Roster,
     /// Where managers are.
     pub managers: Seeds,
+    /// Where hosts are.
+    pub names: Arc<Names>,
     /// How connections are protected.
     pub secure: Option<Arc<Reloading<fawn_tls::Links>>>,
     /// Its node.
@@ -336,7 +339,8 @@ impl Backend for Seat {
     type Gates = Never;
 
     fn make(seed: Seed, given: Given<'_>) -> Result<Self, Errno> {
-        let Seed { seat, cluster, roster, managers, secure, node, front, listener, lists, mailbox, siblings } = seed;
+        let Seed { seat, cluster, roster, managers, names, secure, node, front, listener, lists, mailbox, siblings } =
+            seed;
         let edge = EventFlags::IN | EventFlags::ET;
         epoll::add(&*given.epoll, mailbox.event(), EventData::new_u64(MAILBOX), edge)?;
         if let Some(node) = &node {
@@ -347,7 +351,8 @@ impl Backend for Seat {
         if let Some(listener) = &listener {
             epoll::add(&*given.epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         }
-        let links = Links::new((seat, cluster, given.sizes.value), roster, managers, siblings, secure, given.epoll);
+        let (me, managers) = ((seat, cluster, given.sizes.value), (managers, names));
+        let links = Links::new(me, roster, managers, siblings, secure, given.epoll);
         Ok(Self {
             id: seat,
             node,
