@@ -34,6 +34,7 @@ use rustix::fd::OwnedFd;
 use rustix::net::sockopt;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+use strangers::STRANGERS;
 
 /// Bytes received at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -46,6 +47,12 @@ const MOST_WAITING_BYTES: usize = 64 << 20;
 
 /// Whoever was called and has not answered, or has called and not said who it is, is hung up on after this.
 const GREETING_MS: u64 = 3000;
+
+/// Connections to other seats, about.
+const SEATS: usize = 1024;
+
+/// Descriptors that the connections of a seat take, at most.
+pub const DESCRIPTORS: usize = clients::MOST_CLIENTS + STRANGERS + SEATS;
 
 /// Why the second connection between two is refused.
 const ALREADY: &str = "there is a connection already";

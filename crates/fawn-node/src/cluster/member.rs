@@ -1,7 +1,7 @@
 //! Starting a process of a cluster.
 
 use super::enrol::{Managers, enrol};
-use super::links::Seeds;
+use super::links::{DESCRIPTORS, Seeds};
 use super::names::Names;
 use super::ranges::Ranges;
 use super::seat::{Seat, Seed};
@@ -70,8 +70,7 @@ pub struct ClusterOptions {
 /// # Errors
 /// [`ServeError`].
 pub fn serve_members(members: &[ClusterOptions], ready: impl FnOnce(&[String], &[String])) -> Result<(), ServeError> {
-    let first = members.first().expect("a process has a member");
-    raise_descriptor_limit(first.serve.limits.connections as u64 + FILES);
+    raise_descriptor_limit(descriptors(members));
     let (sender, receiver) = std::sync::mpsc::channel();
     until_signal(
         |stop| {
@@ -82,6 +81,14 @@ pub fn serve_members(members: &[ClusterOptions], ready: impl FnOnce(&[String], &
         |clients| ready(clients, &receiver.recv().unwrap_or_default()),
     )
     .or_else(|error| if matches!(error, ServeError::Interrupted) { Ok(()) } else { Err(error) })
+}
+
+/// Descriptors that a process may need: memcached clients, other processes of the cluster, programs that ask a seat themselves, and
+/// all else.
+pub(super) fn descriptors(members: &[ClusterOptions]) -> u64 {
+    let clients = members.first().map_or(0, |first| first.serve.limits.connections);
+    let seats: usize = members.iter().map(|member| member.serve.threads.get()).sum();
+    (clients + seats * DESCRIPTORS) as u64 + FILES
 }
 
 /// A process of a cluster that runs.

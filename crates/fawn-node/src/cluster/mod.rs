@@ -7,7 +7,7 @@
 //! * `seat`: one event loop's part. `requests`, `tell`: commands of memcached clients, and what they are answered.
 //!   `listings`: all keys.
 //! * `ranges`: the store of a seat's node. `figures`: what is told of it.
-//! * `links`, `link`, `dial`: connections to other processes; `names`: where hosts are;
+//! * `links`, `link`, `dial`: connections to other processes; `listening`: the port that those call; `names`: where hosts are;
 //!   `clients`: what those may do that are no memcached's. `siblings`: between seats of this one.
 
 mod clients;
@@ -16,6 +16,7 @@ mod enrol;
 mod figures;
 mod link;
 mod links;
+mod listening;
 mod listings;
 mod member;
 mod names;
