@@ -57,6 +57,11 @@ pub enum Want {
     Get,
     /// To have an [`Operation`](crate::operation::Operation) carried out, once: its encoding.
     Write(Vec<u8>),
+    /// To have all keys gone, whichever it names.
+    Flush {
+        /// The Unix second at which they are gone; 0 for now.
+        due: u32,
+    },
 }
 
 /// What became of it.
@@ -73,6 +78,8 @@ pub enum Ended {
         /// Where the outcome shows an item: what it shows, if that is still known.
         shown: Option<Shown>,
     },
+    /// All keys are gone, or will be when that is due.
+    Flushed,
     /// It was refused, at every try: nothing was done.
     Refused(Answer),
     /// Nobody could be asked: nothing was done.
@@ -148,7 +155,7 @@ impl Client {
     pub fn unreached(&mut self, front: FrontId, unsent: &[(Address, Message)], now: Now) {
         self.reach.unreached(front, now.us, &self.limits);
         for (_, message) in unsent.iter().rev() {
-            let Message::Ask { id, asker, .. } = message else { continue };
+            let (Message::Ask { id, asker, .. } | Message::AskFlush { id, asker, .. }) = message else { continue };
             let tag = Tag::of(asker.tag);
             if let Some(flight) = self.flights.get_mut(tag.flight).filter(|flight| flight.id == *id) {
                 flight.unsent(tag.number, self.limits.retry_us.0);
@@ -177,12 +184,11 @@ impl Client {
         }
         self.tickets += 1;
         let (ticket, place) = (self.tickets, self.secret.position(&key));
+        let mut number = |range| self.sessions.number(range, now.unix, self.limits.session_idle_s);
         let id = match want {
             Want::Get => RequestId { session: 0, number: ticket },
-            Want::Write(_) => {
-                let range = self.routes.range_at(&place).map(|(range, _)| range);
-                self.sessions.number(range, now.unix, self.limits.session_idle_s)
-            }
+            Want::Write(_) => number(self.routes.range_at(&place).map(|(range, _)| range)),
+            Want::Flush { .. } => number(None),
         };
         let times = (now.us, deadline_us.max(now.us), self.limits.retry_us.0);
         self.flights.insert(ticket, Flight::new(id, place, key, want, times));
@@ -253,13 +259,23 @@ impl Client {
         let flight = self.flights.get_mut(ticket).expect("it was just seen");
         let number = flight.tries.begin(1);
         let asker = Asker { address: self.me, tag: Tag { flight: ticket, number }.into() };
-        let (answered, operation) = match &flight.want {
-            Want::Get => (None, None),
-            Want::Write(operation) => (Some(self.sessions.answered(flight.id.session)), Some(operation.clone())),
-        };
         let (id, key) = (flight.id, flight.key.clone());
-        let ask = Message::Ask { id, answered, asker, forwarded: false, key, operation, continuation: None };
-        out.push((Address::Front(front), ask));
+        let ask = |answered, operation| Message::Ask {
+            id,
+            answered,
+            asker,
+            forwarded: false,
+            key,
+            operation,
+            continuation: None,
+        };
+        let answered = || Some(self.sessions.answered(id.session));
+        let message = match &flight.want {
+            Want::Get => ask(None, None),
+            Want::Write(operation) => ask(answered(), Some(operation.clone())),
+            Want::Flush { due } => Message::AskFlush { id, answered: answered(), asker, wedge: None, due: *due },
+        };
+        out.push((Address::Front(front), message));
         flight.tried += 1;
         flight.sent += 1;
         flight.to = Some(front);
@@ -279,12 +295,14 @@ impl Client {
         // To a try of what has ended.
         let Some(flight) = self.flights.get_mut(ticket).filter(|flight| flight.id == id) else { return };
         flight.tries.answered(number, &answer);
-        let (is_get, is_refused, tried) = (flight.is_get(), flight.tries.is_refused(), flight.tried);
+        let (is_refused, tried) = (flight.tries.is_refused(), flight.tried);
+        let (is_get, is_flush) = (flight.is_get(), matches!(flight.want, Want::Flush { .. }));
         match answer {
             Answer::Found(kept) if is_get => self.end(ticket, Ended::Found(kept)),
-            Answer::Done { outcome, position, shown, .. } if !is_get => {
+            Answer::Done { outcome, position, shown, .. } if !is_get && !is_flush => {
                 self.end(ticket, Ended::Done { outcome, position, shown });
             }
+            Answer::Flushed if is_flush => self.end(ticket, Ended::Flushed),
             Answer::Unknown { time } if !is_get => {
                 self.sessions.forgotten(id.session, time);
                 self.end(ticket, Ended::Unknown);

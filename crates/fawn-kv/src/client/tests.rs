@@ -245,3 +245,35 @@ fn who_owns_what_is_asked_now_and_then_and_whenever_somebody_says_ask_again() {
     bench.get("c");
     assert_eq!(views(&mut bench), 1);
 }
+
+#[test]
+fn a_flush_is_asked_of_anybody_under_one_name_until_it_is_answered() {
+    let mut bench = Bench::new();
+    bench.owned_by(2, 1);
+    let flush = Want::Flush { due: 0 };
+    let ticket = bench.client.ask(bench.now, Vec::new(), flush, bench.now.us + DEADLINE_US, &mut bench.out);
+    let asked = |bench: &mut Bench| {
+        let flushes = bench.out.drain(..).filter_map(|(to, message)| match (to, message) {
+            (Address::Front(of), Message::AskFlush { id, answered, asker, wedge: None, due: 0 }) => {
+                Some(Asked { of: of.0, id, answered, tag: asker.tag })
+            }
+            (Address::Manager, _) => None,
+            other => panic!("{other:?}"),
+        });
+        let flushes: Vec<_> = flushes.collect();
+        let [flush] = &flushes[..] else { panic!("{flushes:?}") };
+        flush.clone()
+    };
+    let first = asked(&mut bench);
+    bench.client.lost(FrontId(first.of), bench.now);
+    bench.pass(0);
+    let second = asked(&mut bench);
+    assert_ne!((second.of, second.tag), (first.of, first.tag));
+    assert_eq!((second.id, second.answered), (first.id, Some(0)));
+    bench.answer(&second, Answer::TimedOut);
+    assert_eq!(bench.ended(), [], "it is asked for again");
+    bench.pass(50_000);
+    let third = asked(&mut bench);
+    bench.answer(&third, Answer::Flushed);
+    assert_eq!(bench.ended(), [(ticket, Ended::Flushed)]);
+}

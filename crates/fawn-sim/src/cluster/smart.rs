@@ -124,6 +124,7 @@ impl Smart {
                     Ended::Done { outcome, position, shown } => {
                         Became::Answered(Answer::Done { outcome, position, again: false, shown })
                     }
+                    Ended::Flushed => Became::Answered(Answer::Flushed),
                     Ended::Refused(_) | Ended::Unreached => Became::Nothing,
                     Ended::Unknown => Became::Unknown,
                 });
