@@ -4,7 +4,7 @@
 use crate::batch::{Batch, Done};
 use crate::error::{ConnectError, Error};
 use crate::options::Options;
-use crate::value::{Item, Swap, Value};
+use crate::value::{Item, Removal, Swap, Value};
 use fawn_kv::ids::ClusterId;
 use fawn_kv::scan::{Bookmark, Event};
 use fawn_ring::Key;
@@ -149,6 +149,22 @@ impl Client {
     /// [`Error`].
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<bool, Error> {
         self.handle.block_on(self.inner.delete(key))
+    }
+
+    /// As [`crate::Client::delete_cas`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn delete_cas(&self, key: impl AsRef<[u8]>, cas: u64) -> Result<Removal, Error> {
+        self.handle.block_on(self.inner.delete_cas(key, cas))
+    }
+
+    /// As [`crate::Client::flush_all`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn flush_all(&self) -> Result<(), Error> {
+        self.handle.block_on(self.inner.flush_all())
     }
 
     /// As [`crate::Client::cluster`].

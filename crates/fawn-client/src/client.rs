@@ -6,7 +6,7 @@ use crate::dump::Dump;
 use crate::error::{ConnectError, Error};
 use crate::links::Dialler;
 use crate::options::Options;
-use crate::value::{Item, Swap, Value, unix_in};
+use crate::value::{Item, Removal, Swap, Value, unix_in};
 use fawn_kv::client::{Ended, Want};
 use fawn_kv::ids::ClusterId;
 use fawn_kv::operation::{Arithmetic, Delete, Mode, Operation, Outcome};
@@ -46,7 +46,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Waits until it has ended: with [`Ended::Found`] or [`Ended::Done`], if with any.
+    /// Waits until it has ended: with [`Ended::Found`], [`Ended::Done`] or [`Ended::Flushed`], if with any.
     pub(crate) async fn ended(self) -> Result<Ended, Error> {
         let unknown = if self.is_get { Error::TimedOut } else { Error::Unknown };
         match timeout_at(self.deadline + SLACK, self.answer).await {
@@ -85,7 +85,8 @@ impl Client {
 
     /// Has something asked as soon as there is room; it is under way when this returns.
     pub(crate) async fn begin(&self, key: Vec<u8>, want: Want) -> Result<Asked, Error> {
-        if key.is_empty() || key.len() > MOST_KEY_BYTES {
+        let is_of_key = !matches!(want, Want::Flush { .. });
+        if is_of_key && (key.is_empty() || key.len() > MOST_KEY_BYTES) {
             return Err(Error::Key(key.len()));
         }
         let (deadline, is_get) = (Instant::now() + self.timeout, want == Want::Get);
@@ -267,6 +268,32 @@ impl Client {
         match self.write(key, Operation::Delete(Delete::default()).encode()).await? {
             (Outcome::Deleted, _) => Ok(true),
             (Outcome::NotFound, _) => Ok(false),
+            _ => Err(Error::Malformed),
+        }
+    }
+
+    /// Deletes what is there if its version is the one that was [got](Value::cas), or put.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn delete_cas(&self, key: impl AsRef<[u8]>, cas: u64) -> Result<Removal, Error> {
+        let delete = Delete { compare: Some(cas), ..Delete::default() };
+        match self.write(key, Operation::Delete(delete).encode()).await? {
+            (Outcome::Deleted, _) => Ok(Removal::Deleted),
+            (Outcome::Exists, _) => Ok(Removal::Changed),
+            (Outcome::NotFound, _) => Ok(Removal::NotFound),
+            _ => Err(Error::Malformed),
+        }
+    }
+
+    /// Deletes all that there is in the cluster, whoever put it. What is put after this has returned stays; of what is put
+    /// meanwhile some may go.
+    ///
+    /// # Errors
+    /// [`Error`]; after [`Error::Unknown`] some keys may be gone and others not, or not yet.
+    pub async fn flush_all(&self) -> Result<(), Error> {
+        match self.begin(Vec::new(), Want::Flush { due: 0 }).await?.ended().await? {
+            Ended::Flushed => Ok(()),
             _ => Err(Error::Malformed),
         }
     }

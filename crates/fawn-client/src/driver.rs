@@ -233,7 +233,7 @@ impl Driver {
     fn send_to_seat(&mut self, seat: SeatId, to: Address, message: Message, now: Now) {
         if !self.peers.contains_key(&seat) {
             let Some((name, member)) = self.lookout.roster.member_of(seat) else {
-                return self.lost(seat, now);
+                return self.unreached(seat, &[(to, message)], now);
             };
             let (address, member, cluster) = (member.said.address.clone(), Some(name.to_owned()), self.cluster);
             let whom = Whom { address, member, seat: Some(seat), cluster };
@@ -246,12 +246,24 @@ impl Driver {
         }
     }
 
+    /// A connection to a seat is over, or was never made: then what waited for it was not sent.
     fn lost(&mut self, seat: SeatId, now: Now) {
-        if let Some(peer) = self.peers.remove(&seat) {
+        let peer = self.peers.remove(&seat);
+        if let Some(peer) = &peer {
             self.by_link.remove(&peer.link.id);
+        }
+        if let Some(Peer { me: None, held, .. }) = peer {
+            return self.unreached(seat, &held, now);
         }
         if let Some(machine) = &mut self.machine {
             machine.lost(FrontId(seat.0), now);
+        }
+        self.dumps.lost(NodeId(u64::from(seat.0)), now);
+    }
+
+    fn unreached(&mut self, seat: SeatId, unsent: &[(Address, Message)], now: Now) {
+        if let Some(machine) = &mut self.machine {
+            machine.unreached(FrontId(seat.0), unsent, now);
         }
         self.dumps.lost(NodeId(u64::from(seat.0)), now);
     }

@@ -23,7 +23,7 @@
 //! # Layout
 //!
 //! * [`Client`]: what can be asked; [`Batch`]: many at once; [`Dump`]: all that there is; [`blocking`]: the same without a runtime.
-//! * [`Options`], [`Error`], [`ConnectError`]; [`Value`], [`Item`], [`Swap`].
+//! * [`Options`], [`Error`], [`ConnectError`]; [`Value`], [`Item`], [`Swap`], [`Removal`].
 //! * `driver`: the task that owns the connections and the machine (`fawn_kv::client`) that decides whom to ask. `lookout`: finding
 //!   managers. `links`: connections.
 
@@ -47,4 +47,4 @@ pub use error::{ConnectError, Error};
 pub use fawn_kv::scan::{Bookmark, Cut, Event, What};
 pub use fawn_tls::Material;
 pub use options::Options;
-pub use value::{Item, Swap, Value};
+pub use value::{Item, Removal, Swap, Value};

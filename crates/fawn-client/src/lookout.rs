@@ -16,7 +16,7 @@ const REDIAL: Duration = Duration::from_millis(100);
 /// What has not been told is asked for again.
 const ASK: Duration = Duration::from_millis(200);
 
-/// A manager that does not answer for so long is left for another.
+/// A manager that does not answer for so long, or knows of none that leads, is left for another.
 const SILENT: Duration = Duration::from_secs(2);
 
 /// The connection that is kept.
@@ -30,8 +30,18 @@ struct Kept {
     output: Vec<u8>,
     /// Since when it owes an answer.
     owes_since: Option<Instant>,
+    /// Since when it has not been with the manager that leads.
+    astray_since: Option<Instant>,
     /// When it was last asked for what has not been told.
     asked: Option<Instant>,
+}
+
+impl Kept {
+    /// When it is left for another, if nothing comes of it.
+    fn deadline(&self) -> Option<Instant> {
+        let since = [self.owes_since, self.astray_since].into_iter().flatten().min()?;
+        Some(since + SILENT)
+    }
 }
 
 /// Who is looked out for.
@@ -64,15 +74,14 @@ impl Lookout {
     pub(crate) fn due(&self) -> Instant {
         match &self.kept {
             None => self.again,
-            Some(Kept { owes_since: Some(since), .. }) => *since + SILENT,
-            Some(_) => Instant::now() + SILENT,
+            Some(kept) => kept.deadline().unwrap_or_else(|| Instant::now() + SILENT),
         }
     }
 
     /// Whom to call, if it is time to; `call` does.
     pub(crate) fn look(&mut self, cluster: Option<ClusterId>, call: impl FnOnce(Whom) -> Link) {
         let now = Instant::now();
-        if self.kept.as_ref().and_then(|kept| kept.owes_since).is_some_and(|since| now >= since + SILENT) {
+        if self.kept.as_ref().and_then(Kept::deadline).is_some_and(|deadline| now >= deadline) {
             self.leave();
         }
         if self.kept.is_some() || now < self.again {
@@ -89,8 +98,8 @@ impl Lookout {
             None => (None, next),
         };
         let link = call(Whom { address, member, seat: None, cluster });
-        let (party, me, output, owes_since, asked) = (None, 0, Vec::new(), None, None);
-        self.kept = Some(Kept { link, party, me, output, owes_since, asked });
+        let (party, me, output, owes_since, astray_since, asked) = (None, 0, Vec::new(), None, None, None);
+        self.kept = Some(Kept { link, party, me, output, owes_since, astray_since, asked });
     }
 
     /// The connection stands.
@@ -135,6 +144,10 @@ impl Lookout {
         if let Some(address) = to.cloned() {
             self.hint = Some(address);
             self.leave();
+        } else if let Some(kept) = &mut self.kept {
+            let leads = matches!((party, self.leader), (Party::Manager(here), Some(leader)) if here == leader);
+            // One that was cut off from the others, or is none of them any more, may never hear of one that leads.
+            kept.astray_since = if leads { None } else { kept.astray_since.or_else(|| Some(Instant::now())) };
         }
     }
 

@@ -89,6 +89,17 @@ pub enum Swap {
     NotFound,
 }
 
+/// What came of a [`delete_cas`](crate::Client::delete_cas).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// It was deleted.
+    Deleted,
+    /// Another version is there: it stays.
+    Changed,
+    /// Nothing is there.
+    NotFound,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

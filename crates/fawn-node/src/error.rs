@@ -15,10 +15,12 @@ pub enum ServeError {
         source: io::Error,
     },
     /// Another process listens there.
-    #[error("{address} is already in use by another process; stop it, or choose another port with --listen")]
+    #[error("{address} is already in use by another process; stop it, or choose another with {flag}")]
     InUse {
         /// The address or path.
         address: String,
+        /// The flag that says where to listen instead.
+        flag: &'static str,
     },
     /// Any other failure to listen.
     #[error("cannot listen on {address}: {source}")]

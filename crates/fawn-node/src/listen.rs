@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// Connections that may wait to be accepted.
 pub const BACKLOG: i32 = 1024;
 
+/// The flag that says where a Unix socket is.
+const UNIX: &str = "--unix";
+
 /// What came over a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -96,32 +99,32 @@ pub fn open_cluster(name: &str, insecure: bool) -> Result<(OwnedFd, String), Ser
         let (missing, missing_options) = ("TLS between the processes of the cluster is off", "--certs");
         return Err(ServeError::Exposed { address: address.to_string(), missing, missing_options });
     }
-    bind(address)
+    bind(address, "--cluster-listen")
 }
 
 fn open_tcp(address: SocketAddr) -> Result<Listener, ServeError> {
-    let (socket, name) = bind(address)?;
+    let (socket, name) = bind(address, "--listen")?;
     Ok(Listener { socket, family: Family::Tcp, name, remove: None })
 }
 
-/// A socket that listens, and its address with its real port.
-fn bind(address: SocketAddr) -> Result<(OwnedFd, String), ServeError> {
+/// A socket that listens where `flag` says, and its address with its real port.
+fn bind(address: SocketAddr, flag: &'static str) -> Result<(OwnedFd, String), ServeError> {
     let name = address.to_string();
-    let listener = TcpListener::bind(address).map_err(|source| failure(&name, source))?;
-    let real = listener.local_addr().map_err(|source| failure(&name, source))?;
-    ready(&listener, &name)?;
+    let listener = TcpListener::bind(address).map_err(|source| failure(&name, flag, source))?;
+    let real = listener.local_addr().map_err(|source| failure(&name, flag, source))?;
+    ready(&listener, &name, flag)?;
     Ok((listener.into(), real.to_string()))
 }
 
 fn open_unix(unix: &UnixOptions) -> Result<Listener, ServeError> {
     let name = unix.path.display().to_string();
     remove_stale(&unix.path, &name)?;
-    let listener = UnixListener::bind(&unix.path).map_err(|source| failure(&name, source))?;
+    let listener = UnixListener::bind(&unix.path).map_err(|source| failure(&name, UNIX, source))?;
     let remove = Some(unix.path.clone());
     let listener = Listener { socket: listener.into(), family: Family::Unix, name, remove };
     std::fs::set_permissions(&unix.path, std::fs::Permissions::from_mode(unix.mode))
-        .map_err(|source| failure(&listener.name, source))?;
-    ready(&listener.socket, &listener.name)?;
+        .map_err(|source| failure(&listener.name, UNIX, source))?;
+    ready(&listener.socket, &listener.name, UNIX)?;
     Ok(listener)
 }
 
@@ -130,22 +133,22 @@ fn remove_stale(path: &Path, name: &str) -> Result<(), ServeError> {
     match std::fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
             let what = "there is a file in its place that is not a socket";
-            Err(failure(name, Error::new(ErrorKind::AlreadyExists, what)))
+            Err(failure(name, UNIX, Error::new(ErrorKind::AlreadyExists, what)))
         }
-        Ok(_) if UnixStream::connect(path).is_ok() => Err(ServeError::InUse { address: name.into() }),
-        Ok(_) => std::fs::remove_file(path).map_err(|source| failure(name, source)),
+        Ok(_) if UnixStream::connect(path).is_ok() => Err(ServeError::InUse { address: name.into(), flag: UNIX }),
+        Ok(_) => std::fs::remove_file(path).map_err(|source| failure(name, UNIX, source)),
         Err(_) => Ok(()),
     }
 }
 
-fn ready(socket: impl AsFd, name: &str) -> Result<(), ServeError> {
-    rustix::io::ioctl_fionbio(&socket, true).map_err(|source| failure(name, source.into()))?;
-    rustix::net::listen(&socket, BACKLOG).map_err(|source| failure(name, source.into()))
+fn ready(socket: impl AsFd, name: &str, flag: &'static str) -> Result<(), ServeError> {
+    rustix::io::ioctl_fionbio(&socket, true).map_err(|source| failure(name, flag, source.into()))?;
+    rustix::net::listen(&socket, BACKLOG).map_err(|source| failure(name, flag, source.into()))
 }
 
-fn failure(name: &str, source: Error) -> ServeError {
+fn failure(name: &str, flag: &'static str, source: Error) -> ServeError {
     match source.kind() {
-        ErrorKind::AddrInUse => ServeError::InUse { address: name.into() },
+        ErrorKind::AddrInUse => ServeError::InUse { address: name.into(), flag },
         ErrorKind::PermissionDenied => ServeError::Listen {
             address: name.into(),
             source: Error::new(ErrorKind::PermissionDenied, "no permission; ports below 1024 need a privilege"),
@@ -177,7 +180,9 @@ mod tests {
         let held = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = held.local_addr().unwrap().to_string();
         let error = open_all(&options(&[&address])).unwrap_err().to_string();
-        assert!(error.contains(&address) && error.contains("already in use") && error.contains("--listen"), "{error}");
+        assert!(error.contains(&address) && error.contains("already in use") && error.contains(" --listen"), "{error}");
+        let error = open_cluster(&address, false).unwrap_err().to_string();
+        assert!(error.contains(&address) && error.ends_with("with --cluster-listen"), "{error}");
         assert!(open_all(&options(&[&taken.unwrap()])).is_ok(), "a port that was left is free again");
     }
 
@@ -207,7 +212,7 @@ mod tests {
         drop(UnixListener::bind(&path).unwrap());
         let open = open_unix(&unix).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(matches!(open_unix(&unix), Err(ServeError::InUse { .. })));
+        assert!(open_unix(&unix).unwrap_err().to_string().ends_with("with --unix"));
         drop(open);
         assert!(!path.exists(), "the socket goes with its listener");
         std::fs::write(&path, b"mine").unwrap();

@@ -1,7 +1,7 @@
 //! Every call, once each way that it can end.
 
 use crate::cluster::{Cluster, run};
-use fawn_client::{Batch, Done, Error, Item, Options, Swap, What, blocking};
+use fawn_client::{Batch, Done, Error, Item, Options, Removal, Swap, What, blocking};
 use fawn_kv::entry::Kept;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,6 +38,37 @@ fn every_call_says_what_came_of_it() {
         client.put("k", Item::new("gone").expires_at(1)).await.unwrap();
         assert_eq!(client.get("k").await.unwrap(), None, "an expiry that is over deletes");
     });
+}
+
+#[test]
+fn what_has_changed_is_not_deleted_by_the_cas_of_an_older_version() {
+    let cluster = Cluster::start(2);
+    let client = blocking::Client::connect(cluster.options()).unwrap();
+    assert_eq!(client.delete_cas("k", 7).unwrap(), Removal::NotFound);
+    let first = client.put("k", "one").unwrap();
+    let second = client.put("k", "two").unwrap();
+    assert_eq!(client.delete_cas("k", first).unwrap(), Removal::Changed);
+    assert_eq!(client.get("k").unwrap().unwrap().bytes, b"two");
+    assert_eq!(client.delete_cas("k", second).unwrap(), Removal::Deleted);
+    assert_eq!(client.get("k").unwrap(), None);
+}
+
+#[test]
+fn a_flush_leaves_nothing_of_what_was_there_and_all_that_is_put_after_it() {
+    let cluster = Cluster::start(2);
+    let client = blocking::Client::connect(cluster.options()).unwrap();
+    for n in 0..100 {
+        client.put(format!("key{n}"), "v").unwrap();
+    }
+    client.flush_all().unwrap();
+    let all = || (0..100).map(|n| format!("key{n}"));
+    assert!(client.get_many(all()).unwrap().iter().all(Option::is_none));
+    client.put("key7", "new").unwrap();
+    // Another flush is another request.
+    let other = blocking::Client::connect(cluster.options()).unwrap();
+    assert_eq!(other.get("key7").unwrap().unwrap().bytes, b"new");
+    other.flush_all().unwrap();
+    assert_eq!(client.get("key7").unwrap(), None);
 }
 
 #[test]

@@ -77,7 +77,9 @@ mod tests {
     #[test]
     fn a_pause_counts_at_the_first_bound_that_it_does_not_exceed() {
         let mut pauses = Pauses::default();
-        [900, 1_000, 1_001, 3_000_000, 20_000_000].into_iter().for_each(|us| pauses.record(us));
+        for us in [900, 1_000, 1_001, 3_000_000, 20_000_000] {
+            pauses.record(us);
+        }
         assert_eq!((pauses.count, pauses.total_us), (5, 23_002_901));
         assert_eq!(pauses.within, [2, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
         let mut twice = pauses;

@@ -17,6 +17,8 @@ pub(super) struct Flight {
     pub(super) tries: Tries,
     /// Tries so far.
     pub(super) tried: u32,
+    /// Those of them that were sent, or may yet be.
+    pub(super) sent: u32,
     /// Whom the last one went to.
     pub(super) to: Option<FrontId>,
     /// When it is tried again, at the latest at its deadline. Changed by [`Flights::set_due`] alone.
@@ -30,8 +32,15 @@ impl Flight {
     /// One that is due now.
     pub(super) fn new(id: RequestId, place: Key, key: Vec<u8>, want: Want, times: (u64, u64, u64)) -> Self {
         let (due_us, deadline_us, wait_us) = times;
-        let (tries, tried, to) = (Tries::default(), 0, None);
-        Self { id, place, key, want, tries, tried, to, due_us, deadline_us, wait_us }
+        let (tries, tried, sent, to) = (Tries::default(), 0, 0, None);
+        Self { id, place, key, want, tries, tried, sent, to, due_us, deadline_us, wait_us }
+    }
+
+    /// A try was not sent, and will not be. The next waits no longer for it; `least_us` is how long the first did.
+    pub(super) fn unsent(&mut self, number: u32, least_us: u64) {
+        self.tries.unsent(number);
+        self.sent = self.sent.saturating_sub(1);
+        self.wait_us = (self.wait_us / 2).max(least_us);
     }
 
     pub(super) fn is_get(&self) -> bool {

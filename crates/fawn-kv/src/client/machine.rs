@@ -1,6 +1,7 @@
 //! The machine: what a program wants, whom that is asked of, and what became of it.
 
 use super::flights::{Flight, Flights};
+use super::reach::Reach;
 use crate::chain::{Now, Timing};
 use crate::entry::{Kept, Shown};
 use crate::front::flights::{Tag, Tries};
@@ -10,7 +11,7 @@ use crate::ids::{Address, Asker, FrontId, Position, RequestId};
 use crate::message::{Answer, Message};
 use crate::operation::Outcome;
 use fawn_ring::{Key, Secret};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 /// When a client asks again, in microseconds.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,8 @@ pub struct Limits {
     pub refused_us: (u64, u64),
     /// A front-end that could not be reached is left alone for so long, where there are others.
     pub avoid_us: u64,
+    /// Where there are none, it is called again after this, at first and at most: each time in vain twice as long.
+    pub redial_us: (u64, u64),
     /// Who owns what is asked again after this, while anything is asked at all: a front-end says nothing of it when it passes
     /// on what is another's.
     pub view_us: u64,
@@ -34,6 +37,7 @@ impl Default for Limits {
             retry_us: (200_000, 1_600_000),
             refused_us: (10_000, 500_000),
             avoid_us: 300_000,
+            redial_us: (50_000, 1_000_000),
             view_us: 1_000_000,
             session_idle_s: Timing::default().session_idle_s,
         }
@@ -53,6 +57,11 @@ pub enum Want {
     Get,
     /// To have an [`Operation`](crate::operation::Operation) carried out, once: its encoding.
     Write(Vec<u8>),
+    /// To have all keys gone, whichever it names.
+    Flush {
+        /// The Unix second at which they are gone; 0 for now.
+        due: u32,
+    },
 }
 
 /// What became of it.
@@ -69,6 +78,8 @@ pub enum Ended {
         /// Where the outcome shows an item: what it shows, if that is still known.
         shown: Option<Shown>,
     },
+    /// All keys are gone, or will be when that is due.
+    Flushed,
     /// It was refused, at every try: nothing was done.
     Refused(Answer),
     /// Nobody could be asked: nothing was done.
@@ -87,8 +98,7 @@ pub struct Client {
     sessions: Sessions,
     /// Who there is.
     fronts: BTreeSet<FrontId>,
-    /// Who is left alone, until when.
-    avoided: BTreeMap<FrontId, u64>,
+    reach: Reach,
     flights: Flights,
     tickets: u64,
     ended: VecDeque<(u64, Ended)>,
@@ -106,7 +116,7 @@ impl Client {
             routes: Routes::default(),
             sessions: Sessions::new(low),
             fronts: BTreeSet::new(),
-            avoided: BTreeMap::new(),
+            reach: Reach::default(),
             flights: Flights::default(),
             tickets: 0,
             ended: VecDeque::new(),
@@ -132,12 +142,29 @@ impl Client {
     /// These front-ends are there, and no others.
     pub fn set_fronts(&mut self, fronts: impl IntoIterator<Item = FrontId>) {
         self.fronts = fronts.into_iter().collect();
-        self.avoided.retain(|front, _| self.fronts.contains(front));
+        self.reach.retain(&self.fronts);
     }
 
-    /// A front-end cannot be reached, or not any more: what was asked of it is asked again.
+    /// A front-end cannot be reached any more: what was asked of it may have been carried out, and is asked again.
     pub fn lost(&mut self, front: FrontId, now: Now) {
-        self.avoided.insert(front, now.us + self.limits.avoid_us);
+        self.reach.lost(front, now.us, &self.limits);
+        self.ask_others(front, now);
+    }
+
+    /// A front-end cannot be reached: of what was to be said to it this was not sent, nor will be.
+    pub fn unreached(&mut self, front: FrontId, unsent: &[(Address, Message)], now: Now) {
+        self.reach.unreached(front, now.us, &self.limits);
+        for (_, message) in unsent.iter().rev() {
+            let (Message::Ask { id, asker, .. } | Message::AskFlush { id, asker, .. }) = message else { continue };
+            let tag = Tag::of(asker.tag);
+            if let Some(flight) = self.flights.get_mut(tag.flight).filter(|flight| flight.id == *id) {
+                flight.unsent(tag.number, self.limits.retry_us.0);
+            }
+        }
+        self.ask_others(front, now);
+    }
+
+    fn ask_others(&mut self, front: FrontId, now: Now) {
         for ticket in self.flights.asked_of(front) {
             self.flights.set_due(ticket, now.us);
         }
@@ -157,12 +184,11 @@ impl Client {
         }
         self.tickets += 1;
         let (ticket, place) = (self.tickets, self.secret.position(&key));
+        let mut number = |range| self.sessions.number(range, now.unix, self.limits.session_idle_s);
         let id = match want {
             Want::Get => RequestId { session: 0, number: ticket },
-            Want::Write(_) => {
-                let range = self.routes.range_at(&place).map(|(range, _)| range);
-                self.sessions.number(range, now.unix, self.limits.session_idle_s)
-            }
+            Want::Write(_) => number(self.routes.range_at(&place).map(|(range, _)| range)),
+            Want::Flush { .. } => number(None),
         };
         let times = (now.us, deadline_us.max(now.us), self.limits.retry_us.0);
         self.flights.insert(ticket, Flight::new(id, place, key, want, times));
@@ -200,38 +226,58 @@ impl Client {
         }
     }
 
-    /// Whom to ask for a key: the owner of its wedge, or another who passes it on. Each try goes to another of those.
-    fn whom(&mut self, place: &Key, tried: u32, now_us: u64) -> Option<FrontId> {
-        self.avoided.retain(|_, until_us| now_us < *until_us);
+    /// Whom to ask for a key: the owner of its wedge, or another who passes it on; each try goes to another of those. `Err`:
+    /// nobody before then.
+    fn whom(&self, place: &Key, tried: u32, now_us: u64) -> Result<FrontId, u64> {
         let owner = self.routes.wedge_at(place).and_then(|(_, wedge)| wedge.owner).map(|owner| owner.front);
         let owner = owner.filter(|owner| self.fronts.contains(owner));
-        let is_good = |front: &FrontId| !self.avoided.contains_key(front);
+        let is_good = |front: &FrontId| self.reach.is_good(*front, now_us);
         if let Some(owner) = owner.filter(is_good) {
-            return Some(owner);
+            return Ok(owner);
         }
-        let others: Vec<FrontId> = self.fronts.iter().copied().filter(is_good).collect();
+        let mut others: Vec<FrontId> = self.fronts.iter().copied().filter(is_good).collect();
+        if others.is_empty() {
+            // If nobody can be reached, the owner is as good as anybody.
+            let may_be_called = |front: &FrontId| self.reach.may_be_called(*front, now_us);
+            if let Some(owner) = owner.filter(may_be_called) {
+                return Ok(owner);
+            }
+            others.extend(self.fronts.iter().copied().filter(may_be_called));
+        }
         let at = (place.prefix() as usize).wrapping_add(tried as usize);
-        // If nobody can be reached, the owner is as good as anybody.
-        others.get(at % others.len().max(1)).copied().or(owner).or_else(|| self.fronts.first().copied())
+        let other = others.get(at % others.len().max(1)).copied();
+        other.ok_or_else(|| self.reach.again_us(&self.fronts).unwrap_or(now_us + NOBODY_US))
     }
 
     fn send(&mut self, ticket: u64, now_us: u64, out: &mut Vec<(Address, Message)>) {
         let flight = self.flights.get(ticket).expect("what is sent is in flight");
         let (place, tried) = (flight.place, flight.tried);
-        let Some(front) = self.whom(&place, tried, now_us) else {
-            return self.flights.set_due(ticket, now_us + NOBODY_US);
+        let front = match self.whom(&place, tried, now_us) {
+            Ok(front) => front,
+            Err(due_us) => return self.flights.set_due(ticket, due_us),
         };
         let flight = self.flights.get_mut(ticket).expect("it was just seen");
         let number = flight.tries.begin(1);
         let asker = Asker { address: self.me, tag: Tag { flight: ticket, number }.into() };
-        let (answered, operation) = match &flight.want {
-            Want::Get => (None, None),
-            Want::Write(operation) => (Some(self.sessions.answered(flight.id.session)), Some(operation.clone())),
-        };
         let (id, key) = (flight.id, flight.key.clone());
-        let ask = Message::Ask { id, answered, asker, forwarded: false, key, operation, continuation: None };
-        out.push((Address::Front(front), ask));
+        let ask = |answered, operation| Message::Ask {
+            id,
+            answered,
+            asker,
+            forwarded: false,
+            key,
+            operation,
+            continuation: None,
+        };
+        let answered = || Some(self.sessions.answered(id.session));
+        let message = match &flight.want {
+            Want::Get => ask(None, None),
+            Want::Write(operation) => ask(answered(), Some(operation.clone())),
+            Want::Flush { due } => Message::AskFlush { id, answered: answered(), asker, wedge: None, due: *due },
+        };
+        out.push((Address::Front(front), message));
         flight.tried += 1;
+        flight.sent += 1;
         flight.to = Some(front);
         let wait_us = flight.wait_us;
         flight.wait_us = (2 * wait_us).min(self.limits.retry_us.1);
@@ -249,12 +295,14 @@ impl Client {
         // To a try of what has ended.
         let Some(flight) = self.flights.get_mut(ticket).filter(|flight| flight.id == id) else { return };
         flight.tries.answered(number, &answer);
-        let (is_get, is_refused, tried) = (flight.is_get(), flight.tries.is_refused(), flight.tried);
+        let (is_refused, tried) = (flight.tries.is_refused(), flight.tried);
+        let (is_get, is_flush) = (flight.is_get(), matches!(flight.want, Want::Flush { .. }));
         match answer {
             Answer::Found(kept) if is_get => self.end(ticket, Ended::Found(kept)),
-            Answer::Done { outcome, position, shown, .. } if !is_get => {
+            Answer::Done { outcome, position, shown, .. } if !is_get && !is_flush => {
                 self.end(ticket, Ended::Done { outcome, position, shown });
             }
+            Answer::Flushed if is_flush => self.end(ticket, Ended::Flushed),
             Answer::Unknown { time } if !is_get => {
                 self.sessions.forgotten(id.session, time);
                 self.end(ticket, Ended::Unknown);
@@ -282,7 +330,7 @@ impl Client {
     fn give_up(&mut self, ticket: u64) {
         let flight = self.flights.get(ticket).expect("what is given up is in flight");
         let ended = match Tries::last_word(std::iter::once(&flight.tries)) {
-            _ if flight.tried == 0 => Ended::Unreached,
+            _ if flight.sent == 0 => Ended::Unreached,
             Answer::TimedOut => Ended::Unknown,
             refusal => Ended::Refused(refusal),
         };

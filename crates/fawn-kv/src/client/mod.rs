@@ -6,10 +6,12 @@
 //!
 //! # Layout
 //!
-//! * [`Client`]: the machine: wants in, messages out. `flights`: what was asked and is not answered.
+//! * [`Client`]: the machine: wants in, messages out. `flights`: what was asked and is not answered. `reach`: who could not be
+//!   reached.
 
 mod flights;
 mod machine;
+mod reach;
 #[cfg(test)]
 mod tests;
 

@@ -104,6 +104,53 @@ fn the_owner_of_a_keys_wedge_is_asked_and_another_only_while_that_one_cannot_be_
     assert_eq!(bench.ended(), [], "it is answered once");
 }
 
+/// Has every call of a front-end be refused at once, until all has ended; how often each was called.
+fn refuse_all(bench: &mut Bench) -> [usize; 3] {
+    let mut called = [0; 3];
+    while bench.client.in_flight() > 0 {
+        let mut rounds = 0;
+        // Whatever is asked is refused within the same microsecond.
+        while let Some((to, message)) = bench.out.pop() {
+            let Address::Front(front) = to else { continue };
+            rounds += 1;
+            assert!(rounds < 100, "it asks again and again without any time passing");
+            called[front.0 as usize - 1] += 1;
+            bench.client.unreached(front, &[(to, message)], bench.now);
+            bench.pass(0);
+        }
+        let due_us = bench.client.due_us().unwrap();
+        bench.pass(due_us.saturating_sub(bench.now.us));
+    }
+    called
+}
+
+#[test]
+fn while_every_call_is_refused_it_is_called_again_ever_more_rarely_and_nothing_was_done() {
+    let mut bench = Bench::new();
+    bench.owned_by(2, 1);
+    let tickets = [bench.put("a"), bench.get("b")];
+    let called = refuse_all(&mut bench);
+    // Of 3 s: after 50, 100, 200, 400, 800 and 1000 ms, by each of the two.
+    assert!(called.iter().all(|called| *called <= 2 * 8), "{called:?}");
+    assert!(called[1] >= 5, "the owner is called again: {called:?}");
+    assert_eq!(bench.ended(), tickets.map(|ticket| (ticket, Ended::Unreached)));
+}
+
+#[test]
+fn a_try_that_was_not_sent_leaves_nothing_open_and_one_that_was_does() {
+    let mut bench = Bench::new();
+    bench.owned_by(1, 1);
+    let [refused, open] = ["a", "b"].map(|key| bench.put(key));
+    let asked = bench.asked();
+    bench.answer(&asked[0], Answer::Busy);
+    bench.client.lost(FrontId(1), bench.now);
+    bench.pass(0);
+    refuse_all(&mut bench);
+    let ended = bench.ended();
+    assert!(ended.contains(&(refused, Ended::Refused(Answer::Busy))), "{ended:?}");
+    assert!(ended.contains(&(open, Ended::Unknown)), "{ended:?}");
+}
+
 #[test]
 fn before_anything_is_known_of_wedges_anybody_is_asked_and_nobody_while_there_is_none() {
     let mut bench = Bench::new();
@@ -197,4 +244,36 @@ fn who_owns_what_is_asked_now_and_then_and_whenever_somebody_says_ask_again() {
     bench.now.us += 1_000_000;
     bench.get("c");
     assert_eq!(views(&mut bench), 1);
+}
+
+#[test]
+fn a_flush_is_asked_of_anybody_under_one_name_until_it_is_answered() {
+    let mut bench = Bench::new();
+    bench.owned_by(2, 1);
+    let flush = Want::Flush { due: 0 };
+    let ticket = bench.client.ask(bench.now, Vec::new(), flush, bench.now.us + DEADLINE_US, &mut bench.out);
+    let asked = |bench: &mut Bench| {
+        let flushes = bench.out.drain(..).filter_map(|(to, message)| match (to, message) {
+            (Address::Front(of), Message::AskFlush { id, answered, asker, wedge: None, due: 0 }) => {
+                Some(Asked { of: of.0, id, answered, tag: asker.tag })
+            }
+            (Address::Manager, _) => None,
+            other => panic!("{other:?}"),
+        });
+        let flushes: Vec<_> = flushes.collect();
+        let [flush] = &flushes[..] else { panic!("{flushes:?}") };
+        flush.clone()
+    };
+    let first = asked(&mut bench);
+    bench.client.lost(FrontId(first.of), bench.now);
+    bench.pass(0);
+    let second = asked(&mut bench);
+    assert_ne!((second.of, second.tag), (first.of, first.tag));
+    assert_eq!((second.id, second.answered), (first.id, Some(0)));
+    bench.answer(&second, Answer::TimedOut);
+    assert_eq!(bench.ended(), [], "it is asked for again");
+    bench.pass(50_000);
+    let third = asked(&mut bench);
+    bench.answer(&third, Answer::Flushed);
+    assert_eq!(bench.ended(), [(ticket, Ended::Flushed)]);
 }

@@ -102,6 +102,16 @@ impl Tries {
         }
     }
 
+    /// A try was not sent, and will not be: nothing will be done by it. If it was the last, the next may have its number.
+    pub(crate) fn unsent(&mut self, number: u32) {
+        if number < MOST_TRIES - 1 {
+            self.open &= !(1 << number);
+            if number + 1 == self.begun {
+                self.begun = number;
+            }
+        }
+    }
+
     /// What is said of these at the deadline: a refusal if each try was refused; if not, that nobody knows.
     pub(crate) fn last_word<'a>(mut tries: impl Iterator<Item = &'a Self> + Clone) -> Answer {
         if !tries.clone().all(Self::is_refused) {

@@ -64,7 +64,9 @@ fn a_snapshot_that_was_changed_or_cut_is_refused() {
         Decision::Roster(Change::Enrol(enrolment("a", 1))),
         Decision::Roster(Change::Strike { name: "a".into() }),
     ];
-    steps.iter().for_each(|step| assert!(removed.apply(step).unwrap()));
+    for step in &steps {
+        assert!(removed.apply(step).unwrap());
+    }
     assert!(!removed.apply(&steps[1]).unwrap(), "its name is gone");
     assert_eq!(machine::decode(&machine::encode(&removed)).unwrap(), removed);
     for at in 0..bytes.len() * 8 {

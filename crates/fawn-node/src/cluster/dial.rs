@@ -3,19 +3,14 @@
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// A peer that takes nothing for so long is gone.
 const USER_TIMEOUT_MS: u32 = 3000;
 
 /// Begins a connection.
-pub fn dial(address: &str) -> Option<OwnedFd> {
-    let address: SocketAddr = match address.parse() {
-        Ok(address) => address,
-        // A name is looked up where its machine is known: in a file or a cache nearby.
-        Err(_) => address.to_socket_addrs().ok()?.next()?,
-    };
+pub fn dial(address: SocketAddr) -> Option<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP)).ok()?;

@@ -98,9 +98,14 @@ pub fn enrol(
 }
 
 fn connect(address: &str) -> io::Result<TcpStream> {
-    let nobody = || io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    let address = address.to_socket_addrs()?.next().ok_or_else(nobody)?;
-    let stream = TcpStream::connect_timeout(&address, ANSWER)?;
+    let mut tried = Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
+    for address in address.to_socket_addrs()? {
+        tried = TcpStream::connect_timeout(&address, ANSWER);
+        if tried.is_ok() {
+            break;
+        }
+    }
+    let stream = tried?;
     stream.set_read_timeout(Some(ANSWER))?;
     stream.set_write_timeout(Some(ANSWER))?;
     Ok(stream)

@@ -9,6 +9,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use std::net::IpAddr;
 
 /// A buffer that is empty keeps no more than this, in bytes.
 const KEEP_BYTES: usize = 1 << 20;
@@ -63,6 +64,8 @@ pub struct Link {
     part_since_ms: Option<u64>,
     /// When it began, in milliseconds.
     pub began_ms: u64,
+    /// Where whoever has called is.
+    pub host: Option<IpAddr>,
     /// What epoll watches for.
     pub interest: EventFlags,
     /// It has something to send, and is in the list of those.
@@ -87,9 +90,16 @@ impl Link {
             heard_ms: now_ms,
             part_since_ms: None,
             began_ms: now_ms,
+            host: None,
             interest: EventFlags::empty(),
             dirty: false,
         }
+    }
+
+    /// The same, called from this host.
+    #[must_use]
+    pub fn from(self, host: Option<IpAddr>) -> Self {
+        Self { host, ..self }
     }
 
     /// The same with TLS.

@@ -2,30 +2,39 @@
 //!
 //! Whoever has something to say calls. Of two connections between a pair of seats, in one lane, the one stays that the
 //! lower number called. What cannot be sent is dropped: everything that is said in a cluster is said again.
+//!
+//! # Layout
+//!
+//! * This file: what is sent and what has come. `calls`: whom a seat calls, and when again. `strangers`: who calls a seat, before it
+//!   has said who it is. `checks`: who may call, and who has to go.
 
+mod calls;
 mod checks;
+mod strangers;
+#[cfg(test)]
+mod tests;
 
 use super::clients::{self, MOST_UNTAKEN_BYTES};
-use super::dial::dial;
 use super::link::{Link, Received, State};
 use super::member::Connect;
+use super::names::Names;
 use super::siblings::{Handed, Mail, Siblings};
 use crate::backend::WATCHED;
 use crate::slab::{Slab, Token};
-use crate::tls::Secure;
+use calls::{Called, REDIAL_MS, Target};
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::{Control, Frame, Greeted, Greeting, ManagerId, Party, SeatId, control, frame};
 use fawn_kv::message::Message;
 use fawn_kv::roster::Roster;
 use fawn_kv::version::Spoken;
-use fawn_tls::{Reloading, Role, server_name_for};
+use fawn_tls::Reloading;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-
 use std::sync::Arc;
+use strangers::STRANGERS;
 
 /// Bytes received at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -39,11 +48,11 @@ const MOST_WAITING_BYTES: usize = 64 << 20;
 /// Whoever was called and has not answered, or has called and not said who it is, is hung up on after this.
 const GREETING_MS: u64 = 3000;
 
-/// Least and most time between two calls.
-const REDIAL_MS: (u64, u64) = (50, 1000);
+/// Connections to other seats, about.
+const SEATS: usize = 1024;
 
-/// Connections that have yet to say who they are, at most.
-const STRANGERS: usize = 256;
+/// Descriptors that the connections of a seat take, at most.
+pub const DESCRIPTORS: usize = clients::MOST_CLIENTS + STRANGERS + SEATS;
 
 /// Why the second connection between two is refused.
 const ALREADY: &str = "there is a connection already";
@@ -55,25 +64,6 @@ pub enum Came {
     Message(Address, Address, Message, usize),
     /// Something else, from whom.
     Control(Party, Control),
-}
-
-/// Whom a seat calls.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Called {
-    Seat(SeatId, Lane),
-    /// By its address.
-    Manager(String),
-    /// The manager of this process.
-    Here,
-}
-
-/// One whom a seat calls, and how it went.
-#[derive(Debug, Default)]
-struct Target {
-    link: Option<Token>,
-    /// Not before this millisecond again.
-    again_ms: u64,
-    failures: u32,
 }
 
 /// Where managers are, before anything else is known.
@@ -125,6 +115,8 @@ pub struct Links {
     roster: Roster,
     /// Where managers are until the roster is known.
     seeds: Seeds,
+    /// Where those are whose addresses are names.
+    names: Arc<Names>,
     /// How connections are protected; `None`: not at all.
     secure: Option<Arc<Reloading<fawn_tls::Links>>>,
     next_client: u32,
@@ -142,11 +134,12 @@ pub struct Links {
 }
 
 impl Links {
-    /// The connections of seat `me` of a cluster, none yet, watched in `epoll`. `seeds` say where managers are.
+    /// The connections of seat `me` of a cluster, none yet, watched in `epoll`. `seeds` say where managers are,
+    /// and `names` where hosts are.
     pub fn new(
         (me, cluster, most_value_bytes): (SeatId, ClusterId, usize),
         roster: Roster,
-        seeds: Seeds,
+        (seeds, names): (Seeds, Arc<Names>),
         siblings: Siblings,
         secure: Option<Arc<Reloading<fawn_tls::Links>>>,
         epoll: Arc<OwnedFd>,
@@ -167,6 +160,7 @@ impl Links {
             managers: BTreeMap::new(),
             roster,
             seeds,
+            names,
             secure,
             next_client: 0,
             strangers: 0,
@@ -265,99 +259,6 @@ impl Links {
             link.dirty = true;
             self.dirty.push(token);
         }
-    }
-
-    /// The connection to a seat, which is called if there is none.
-    fn link_to(&mut self, seat: SeatId, lane: Lane) -> Option<Token> {
-        if let Some(token) = self.by_caller.get(&(Party::Seat(seat), lane)) {
-            return Some(*token);
-        }
-        let called = Called::Seat(seat, lane);
-        if let Some(token) = self.targets.get(&called).and_then(|target| target.link) {
-            return Some(token);
-        }
-        let address = self.roster.address_of(seat)?.to_owned();
-        self.call(&called, &address, Some(Party::Seat(seat)), lane)
-    }
-
-    /// Calls somebody, unless that was tried a moment ago.
-    fn call(&mut self, called: &Called, address: &str, party: Option<Party>, lane: Lane) -> Option<Token> {
-        let now_ms = self.now_ms;
-        let target = self.targets.entry(called.clone()).or_default();
-        if now_ms < target.again_ms {
-            return None;
-        }
-        let longest = REDIAL_MS.1.min(REDIAL_MS.0 << target.failures.min(8));
-        target.again_ms = now_ms + longest;
-        target.failures += 1;
-        let socket = dial(address)?;
-        let mut link = self.protect(Link::new(socket, State::Connecting, party, lane, now_ms))?;
-        link.interest = EventFlags::IN | EventFlags::OUT;
-        self.greet(&mut link);
-        let token = self.all.insert(link);
-        self.watch(token);
-        self.targets.get_mut(called).expect("it was just made").link = Some(token);
-        Some(token)
-    }
-
-    /// A connection that this side makes, with TLS if that is on.
-    fn protect(&self, link: Link) -> Option<Link> {
-        let Some(secure) = &self.secure else { return Some(link) };
-        let role = match link.party {
-            Some(Party::Seat(seat)) => Role::Member(self.roster.member_of(seat)?.0.to_owned()),
-            _ => Role::Manager,
-        };
-        let name = server_name_for(&role).ok()?;
-        Some(link.secured(Secure::calling(&secure.current().client, name).ok()?))
-    }
-
-    /// Connects to the manager of this process.
-    fn call_here(&mut self, connect: &Connect) {
-        let now_ms = self.now_ms;
-        let target = self.targets.entry(Called::Here).or_default();
-        if now_ms < target.again_ms || target.link.is_some() {
-            return;
-        }
-        target.again_ms = now_ms + REDIAL_MS.1;
-        let Ok(stream) = connect() else { return };
-        if stream.set_nonblocking(true).is_err() {
-            return;
-        }
-        let mut link = Link::new(stream.into(), State::Calling, None, Lane::Client, now_ms);
-        self.greet(&mut link);
-        let token = self.all.insert(link);
-        self.targets.entry(Called::Here).or_default().link = Some(token);
-        self.watch(token);
-        self.mark(token);
-    }
-
-    fn greet(&self, link: &mut Link) {
-        link.say(&Control::Greeting(Greeting {
-            magic: control::MAGIC,
-            lowest: Spoken::OWN.oldest,
-            highest: Spoken::OWN.newest,
-            cluster: Some(self.cluster),
-            from: Party::Seat(self.me),
-            to: link.party,
-            lane: link.lane,
-        }));
-    }
-
-    /// Takes a connection that somebody made, with what has been received of it.
-    pub fn accepted(&mut self, link: Link) {
-        if self.strangers >= STRANGERS {
-            return;
-        }
-        let link = match &self.secure {
-            None => link,
-            Some(secure) => match Secure::called(&secure.current().server) {
-                Ok(secure) => link.secured(secure),
-                Err(error) => return tracing::warn!("a connection cannot be protected: {error}"),
-            },
-        };
-        self.strangers += 1;
-        let token = self.all.insert(link);
-        self.watch(token);
     }
 
     fn watch(&mut self, token: Token) {

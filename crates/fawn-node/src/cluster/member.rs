@@ -1,7 +1,8 @@
 //! Starting a process of a cluster.
 
 use super::enrol::{Managers, enrol};
-use super::links::Seeds;
+use super::links::{DESCRIPTORS, Seeds};
+use super::names::Names;
 use super::ranges::Ranges;
 use super::seat::{Seat, Seed};
 use super::siblings::{Mailbox, Siblings};
@@ -69,8 +70,7 @@ pub struct ClusterOptions {
 /// # Errors
 /// [`ServeError`].
 pub fn serve_members(members: &[ClusterOptions], ready: impl FnOnce(&[String], &[String])) -> Result<(), ServeError> {
-    let first = members.first().expect("a process has a member");
-    raise_descriptor_limit(first.serve.limits.connections as u64 + FILES);
+    raise_descriptor_limit(descriptors(members));
     let (sender, receiver) = std::sync::mpsc::channel();
     until_signal(
         |stop| {
@@ -81,6 +81,14 @@ pub fn serve_members(members: &[ClusterOptions], ready: impl FnOnce(&[String], &
         |clients| ready(clients, &receiver.recv().unwrap_or_default()),
     )
     .or_else(|error| if matches!(error, ServeError::Interrupted) { Ok(()) } else { Err(error) })
+}
+
+/// Descriptors that a process may need: memcached clients, other processes of the cluster, programs that ask a seat themselves, and
+/// all else.
+pub(super) fn descriptors(members: &[ClusterOptions]) -> u64 {
+    let clients = members.first().map_or(0, |first| first.serve.limits.connections);
+    let seats: usize = members.iter().map(|member| member.serve.threads.get()).sum();
+    (clients + seats * DESCRIPTORS) as u64 + FILES
 }
 
 /// A process of a cluster that runs.
@@ -134,9 +142,9 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
                 mailboxes.push((SeatId(member.enrolled.first.0 + number), Arc::new(mailbox)));
             }
         }
-        let mut loops = Vec::new();
+        let (mut loops, names) = (Vec::new(), Arc::new(Names::default()));
         for member in &mut admitted {
-            seeds(member, &mailboxes, &mut loops)?;
+            seeds(member, &mailboxes, &names, &mut loops)?;
         }
         let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
         let Enrolled { secret, cluster, .. } = admitted[0].enrolled;
@@ -234,6 +242,7 @@ fn ask(
 fn seeds(
     member: &mut Admitted<'_>,
     mailboxes: &[(SeatId, Arc<Mailbox>)],
+    names: &Arc<Names>,
     seeds: &mut Vec<Seed>,
 ) -> Result<(), ServeError> {
     let mut listener = member.listener.take();
@@ -252,6 +261,7 @@ fn seeds(
             cluster: enrolled.cluster,
             roster: enrolled.roster.clone(),
             managers: managers.clone(),
+            names: Arc::clone(names),
             secure: member.secure.clone(),
             node,
             front,

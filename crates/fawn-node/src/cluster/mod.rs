@@ -7,7 +7,8 @@
 //! * `seat`: one event loop's part. `requests`, `tell`: commands of memcached clients, and what they are answered.
 //!   `listings`: all keys.
 //! * `ranges`: the store of a seat's node. `figures`: what is told of it.
-//! * `links`, `link`, `dial`: connections to other processes; `clients`: what those may do that are no memcached's. `siblings`: between seats of this one.
+//! * `links`, `link`, `dial`: connections to other processes; `listening`: the port that those call; `names`: where hosts are;
+//!   `clients`: what those may do that are no memcached's. `siblings`: between seats of this one.
 
 mod clients;
 mod dial;
@@ -15,8 +16,10 @@ mod enrol;
 mod figures;
 mod link;
 mod links;
+mod listening;
 mod listings;
 mod member;
+mod names;
 mod ranges;
 mod requests;
 mod seat;

@@ -7,7 +7,9 @@
 use super::dial::prepare;
 use super::link::{Link, State};
 use super::links::{Came, Links, Seeds};
+use super::listening::Listening;
 use super::listings::Listings;
+use super::names::Names;
 use super::ranges::Ranges;
 use super::requests::{Begun, LOCAL, Requests};
 use super::siblings::{Mail, Mailbox, Siblings};
@@ -35,7 +37,6 @@ use fawn_tls::Reloading;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, accept_with};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -48,9 +49,6 @@ const LISTENER: u64 = WATCHED | 3;
 
 /// Messages that a node takes in one turn: after so many its answers leave.
 const MESSAGES_A_TURN: usize = 1024;
-
-/// Connections accepted in one turn.
-const ACCEPTS_A_TURN: usize = 16;
 
 /// Between two looks at what is due, while something is under way and while nothing is.
 const TICK_MS: (u64, u64) = (10, 50);
@@ -68,6 +66,8 @@ pub struct Seed {
     pub roster: Roster,
     /// Where managers are.
     pub managers: Seeds,
+    /// Where hosts are.
+    pub names: Arc<Names>,
     /// How connections are protected.
     pub secure: Option<Arc<Reloading<fawn_tls::Links>>>,
     /// Its node.
@@ -94,7 +94,7 @@ pub struct Seat {
     pub(super) requests: Requests,
     pool: Pool,
     mailbox: Arc<Mailbox>,
-    listener: Option<OwnedFd>,
+    listener: Option<Listening>,
     lists: bool,
     listings: Listings,
     /// What was said and is not delivered, with who said it.
@@ -294,17 +294,11 @@ impl Seat {
     }
 
     fn accept(&mut self, now: Now) {
-        for _ in 0..ACCEPTS_A_TURN {
-            let Some(listener) = &self.listener else { return };
-            match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(socket) => {
-                    prepare(&socket);
-                    self.links.accepted(Link::new(socket, State::Called, None, Lane::Chain, now.ms));
-                }
-                Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO) => {}
-                Err(_) => return,
-            }
-        }
+        let Some(listener) = &mut self.listener else { return };
+        listener.accept(now.ms, |socket, host| {
+            prepare(&socket);
+            self.links.accepted(Link::new(socket, State::Called, None, Lane::Chain, now.ms).from(host));
+        });
     }
 
     fn settle(&mut self, now: Now) {
@@ -336,7 +330,8 @@ impl Backend for Seat {
     type Gates = Never;
 
     fn make(seed: Seed, given: Given<'_>) -> Result<Self, Errno> {
-        let Seed { seat, cluster, roster, managers, secure, node, front, listener, lists, mailbox, siblings } = seed;
+        let Seed { seat, cluster, roster, managers, names, secure, node, front, listener, lists, mailbox, siblings } =
+            seed;
         let edge = EventFlags::IN | EventFlags::ET;
         epoll::add(&*given.epoll, mailbox.event(), EventData::new_u64(MAILBOX), edge)?;
         if let Some(node) = &node {
@@ -344,10 +339,10 @@ impl Backend for Seat {
                 epoll::add(&*given.epoll, descriptor, EventData::new_u64(data), edge)?;
             }
         }
-        if let Some(listener) = &listener {
-            epoll::add(&*given.epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        }
-        let links = Links::new((seat, cluster, given.sizes.value), roster, managers, siblings, secure, given.epoll);
+        let listening = |socket| Listening::new(socket, Arc::clone(&given.epoll), LISTENER);
+        let listener = listener.map(listening).transpose()?;
+        let (me, managers) = ((seat, cluster, given.sizes.value), (managers, names));
+        let links = Links::new(me, roster, managers, siblings, secure, given.epoll);
         Ok(Self {
             id: seat,
             node,
@@ -477,7 +472,8 @@ impl Backend for Seat {
         turn.more |= !self.inbox.is_empty();
         let every = if self.is_busy() { TICK_MS.0 } else { TICK_MS.1 };
         let tick = self.ticked_ms + every;
-        turn.due_ms = Some(turn.due_ms.map_or(tick, |due| due.min(tick)));
+        let listens = self.listener.as_mut().and_then(|listener| listener.listen_again(now.ms));
+        turn.due_ms = [turn.due_ms, listens, Some(tick)].into_iter().flatten().min();
         turn
     }
 

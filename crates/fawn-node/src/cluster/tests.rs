@@ -6,6 +6,7 @@ mod room;
 
 use super::member::{ClusterOptions, Process, start};
 use crate::options::ServeOptions;
+use crate::server::FILES;
 use crate::tests::harness::{Client, PATIENCE, client_of, eventually};
 use fawn_kv::ids::{Incarnation, NodeId, Rules};
 use fawn_kv::manager::{Command, Standing};
@@ -280,4 +281,12 @@ fn a_process_ends_when_another_with_another_directory_has_its_name() {
     let _second = Cluster::member(&options);
     let why = first.process.take().unwrap().running.wait().unwrap_err().to_string();
     assert!(why.contains("another process, with another directory, has the name a now"), "{why}");
+}
+
+#[test]
+fn there_are_descriptors_for_every_client_of_every_seat() {
+    let cluster = Cluster::start(1, 1);
+    let mut members = ["a", "b"].map(|name| cluster.options(name, 2));
+    members[0].serve.limits.connections = 100;
+    assert!(super::member::descriptors(&members) >= 100 + 4 * super::clients::MOST_CLIENTS as u64 + FILES);
 }

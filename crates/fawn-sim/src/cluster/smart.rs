@@ -17,6 +17,9 @@ const SESSIONS: u64 = 1 << 30;
 /// A request is given up after this, and perhaps asked for once more.
 const DEADLINE_US: u64 = 6_000_000;
 
+/// A front-end that seems to be gone cannot be called for so long: longer than it is left alone.
+const AWAY_US: u64 = 700_000;
+
 /// Whether a session is of such a client: it asks over connections, which lose, but do not double.
 pub(super) fn is_smart_session(session: u64) -> bool {
     session & SESSIONS != 0 && !is_own_session(session)
@@ -43,6 +46,8 @@ pub(super) struct Smart {
     now: Now,
     /// What it has to say with the next tick.
     held: Vec<(Address, Message)>,
+    /// Who cannot be called, and until when.
+    away: Option<(FrontId, u64)>,
 }
 
 impl Smart {
@@ -52,7 +57,7 @@ impl Smart {
         let mut machine =
             Client::new(Address::Client(number), low, Limits { session_idle_s, ..Limits::default() }, SECRET);
         machine.set_fronts((0..fronts).map(FrontId));
-        Self { machine, ticket: None, now: Now { us: 0, unix: 0 }, held: Vec::new() }
+        Self { machine, ticket: None, now: Now { us: 0, unix: 0 }, held: Vec::new(), away: None }
     }
 
     /// Whether it waits for anything.
@@ -69,6 +74,7 @@ impl Smart {
     pub(super) fn ask(&mut self, now_us: u64, key: Vec<u8>, want: Want, out: &mut Vec<(Address, Message)>) {
         self.now.us = now_us;
         self.ticket = Some(self.machine.ask(self.now, key, want, now_us + DEADLINE_US, out));
+        self.keep_back(out);
     }
 
     /// Nobody waits for it any more.
@@ -87,9 +93,20 @@ impl Smart {
         out.append(&mut self.held);
         if let Some(front) = lost {
             self.machine.lost(front, self.now);
+            self.away = Some((front, now_us + AWAY_US));
         }
         self.machine.tick(self.now, out);
+        self.keep_back(out);
         self.became()
+    }
+
+    /// What is for whom cannot be called is never sent; the machine is told so.
+    fn keep_back(&mut self, out: &mut Vec<(Address, Message)>) {
+        let Some((front, _)) = self.away.filter(|(_, until_us)| self.now.us < *until_us) else { return };
+        let unsent: Vec<_> = out.extract_if(.., |(to, _)| *to == Address::Front(front)).collect();
+        if !unsent.is_empty() {
+            self.machine.unreached(front, &unsent, self.now);
+        }
     }
 
     /// A message has come.
@@ -107,6 +124,7 @@ impl Smart {
                     Ended::Done { outcome, position, shown } => {
                         Became::Answered(Answer::Done { outcome, position, again: false, shown })
                     }
+                    Ended::Flushed => Became::Answered(Answer::Flushed),
                     Ended::Refused(_) | Ended::Unreached => Became::Nothing,
                     Ended::Unknown => Became::Unknown,
                 });

@@ -16,7 +16,7 @@ fn clients_that_take_nothing_hold_nobody_up_and_little_memory() {
         (options.serve.limits.buffered_bytes, options.cache_bytes) = (BUFFERED, cache_bytes);
         let node = Cluster::member(&options);
         cluster.settles(1);
-        let shared = node.process.as_ref().unwrap().running.shared().clone();
+        let shared = node.process.as_ref().unwrap().running.shared();
         let buffered = || shared.totals().buffered_bytes;
         let keys: Vec<String> = (0..8).map(|number| format!("big{number}")).collect();
         let value = "x".repeat(VALUE_BYTES);
@@ -26,7 +26,8 @@ fn clients_that_take_nothing_hold_nobody_up_and_little_memory() {
         }
         let mut slow: Vec<_> = (0..8).map(|_| node.client()).collect();
         for client in &mut slow {
-            client.say((0..GETS).map(|n| format!("get {}\r\n", keys[n % keys.len()])).collect::<String>());
+            let gets: Vec<_> = (0..GETS).map(|n| format!("get {}\r\n", keys[n % keys.len()])).collect();
+            client.say(gets.concat());
         }
         eventually(|| buffered() > BUFFERED as u64 / 8, "answers that nobody takes");
         for round in 0..40 {

@@ -1,0 +1,102 @@
+//! A seat's connections without the seat.
+
+use super::strangers::STRANGERS;
+use super::*;
+use crate::cluster::link::{Link, State};
+use crate::tests::harness::PATIENCE;
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// Connections of seat 1, of which managers are there.
+fn links(managers: &[&str], names: Names) -> Links {
+    let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap());
+    let seeds = Seeds::At(managers.iter().map(ToString::to_string).collect());
+    let me = (SeatId(1), ClusterId([7; 16]), 1 << 20);
+    Links::new(me, Roster::default(), (seeds, Arc::new(names)), Siblings::default(), None, epoll)
+}
+
+/// What the event loop does between two ticks.
+fn turn(links: &mut Links, now_ms: u64) {
+    let (mut room, at_once) = ([const { std::mem::MaybeUninit::uninit() }; 512], rustix::time::Timespec::default());
+    let epoll = Arc::clone(&links.epoll);
+    let (events, _) = epoll::wait(&*epoll, &mut room, Some(&at_once)).unwrap();
+    for event in events {
+        links.on_event(Token::from_u64(event.data.u64() & !WATCHED), event.flags, now_ms);
+    }
+    links.flush();
+}
+
+/// Somebody calls from a host and says nothing; the other end.
+fn call(links: &mut Links, host: [u8; 4], now_ms: u64) -> UnixStream {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let link = Link::new(ours.into(), State::Called, None, Lane::Chain, now_ms);
+    links.accepted(link.from(Some(IpAddr::from(host))));
+    theirs
+}
+
+/// Whether the seat has hung up.
+fn is_over(mut caller: &UnixStream) -> bool {
+    match caller.read(&mut [0; 1]) {
+        Ok(count) => count == 0,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            false
+        }
+    }
+}
+
+#[test]
+fn a_manager_is_called_at_every_address_of_its_name() {
+    // A port that is taken, and where nobody listens.
+    let deaf = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&deaf, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let deaf_at = SocketAddr::try_from(getsockname(&deaf).unwrap()).unwrap();
+    let manager = TcpListener::bind("127.0.0.1:0").unwrap();
+    manager.set_nonblocking(true).unwrap();
+    let addresses = vec![deaf_at, manager.local_addr().unwrap()];
+    let mut links = links(&["manager.example:7000"], Names::new(move |_| Ok(addresses.clone())));
+    let (begun, mut now_ms) = (Instant::now(), 0);
+    while manager.accept().is_err() {
+        assert!(begun.elapsed() < PATIENCE, "nobody calls the second address");
+        now_ms += 100;
+        links.tick(now_ms);
+        turn(&mut links, now_ms);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn strangers_who_say_nothing_keep_nobody_out() {
+    let mut links = links(&[], Names::default());
+    let idle: Vec<_> = (0..STRANGERS as u64).map(|at| call(&mut links, [10, 0, 0, 9], at)).collect();
+    assert!(!idle.iter().any(is_over));
+    let mut client = call(&mut links, [10, 0, 0, 1], 2000);
+    assert!(is_over(&idle[0]), "it has waited longest");
+    assert!(!idle[1..].iter().any(is_over));
+    let (mut greeting, from) = (Vec::new(), Party::Client(0));
+    let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
+    let (magic, lane, cluster) = (control::MAGIC, Lane::Client, Some(links.cluster));
+    let control = Control::Greeting(Greeting { magic, lowest, highest, cluster, from, to: None, lane });
+    frame::put_control(&mut greeting, &control);
+    client.write_all(&greeting).unwrap();
+    turn(&mut links, 2000);
+    let mut answer = [0; 1024];
+    let count = client.read(&mut answer).unwrap();
+    let (answer, _) = fawn_kv::link::Frames::default().next(&answer[..count]).unwrap().unwrap();
+    assert!(matches!(answer, Frame::Control(Control::Greeted(_))), "{answer:?}");
+}
+
+#[test]
+fn the_stranger_that_goes_is_of_the_host_that_most_are_from() {
+    let mut links = links(&[], Names::default());
+    let member = call(&mut links, [10, 0, 0, 1], 0);
+    let idle: Vec<_> = (1..=2 * STRANGERS as u64).map(|at| call(&mut links, [10, 0, 0, 9], at)).collect();
+    assert!(!is_over(&member), "others have called, all of one host");
+    let (over, left) = idle.split_at(idle.len() - (STRANGERS - 1));
+    assert!(over.iter().all(is_over) && !left.iter().any(is_over), "those of the host go in their order");
+}
