@@ -14,6 +14,7 @@ mod dump;
 mod fake;
 mod keys;
 mod load;
+mod machines;
 mod manager;
 mod observe;
 mod packages;
