@@ -137,7 +137,7 @@ mod tests {
         let id = RequestId { session: 7, number };
         let asker = Asker { address: Address::Client(7), tag: number };
         let (wedge, key) = (WedgeEpoch(0), vec![b'k']);
-        Message::Get { range: RangeId(1), id, asker, wedge, key, continuation: None }
+        Message::Get { range: RangeId(1), id, asker, wedge, key, place: None, continuation: None }
     }
 
     fn is_get(message: &Message) -> bool {

@@ -110,6 +110,9 @@ pub enum Message {
         /// The key.
         #[serde(with = "serde_bytes")]
         key: Vec<u8>,
+        /// Where the key lies; only within one process.
+        #[serde(skip)]
+        place: Option<Key>,
         /// The operation, as postcard has it.
         #[serde(with = "serde_bytes")]
         operation: Vec<u8>,
@@ -145,6 +148,9 @@ pub enum Message {
         /// The key.
         #[serde(with = "serde_bytes")]
         key: Vec<u8>,
+        /// Where the key lies; only within one process.
+        #[serde(skip)]
+        place: Option<Key>,
         /// Comes back with the answer, as it is, so that the asker need remember nothing.
         continuation: Option<Continuation>,
     },
@@ -467,6 +473,9 @@ pub enum Message {
         /// The key.
         #[serde(with = "serde_bytes")]
         key: Vec<u8>,
+        /// Where the key lies; only within one process.
+        #[serde(skip)]
+        place: Option<Key>,
         /// The operation, as postcard has it; `None`: show the key.
         #[serde(with = "serde_bytes")]
         operation: Option<Vec<u8>>,

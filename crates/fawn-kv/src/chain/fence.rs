@@ -8,6 +8,7 @@
 //! and merged.
 
 use super::replica::{Context, Phase, Replica};
+use super::stretch::NO_KEY;
 use crate::entry::Change;
 use crate::ids::{Address, WedgeEpoch};
 use crate::message::Message;
@@ -77,7 +78,7 @@ impl Replica {
         }
         // If it is in the log, it is answered once it is committed.
         if !self.ahead.fences.cover(&keys, epoch) {
-            self.append_next(Vec::new(), Change::Fence { keys, epoch, front }, None, context);
+            self.append_next(NO_KEY, Change::Fence { keys, epoch, front }, None, context);
         }
     }
 }

@@ -6,7 +6,7 @@
 //! ([`Sessions::flushed`](crate::sessions::Sessions::flushed)).
 
 use super::replica::{Context, Phase, Replica};
-use super::stretch::Logged;
+use super::stretch::{Logged, NO_KEY};
 use crate::entry::{Asked, Change};
 use crate::ids::{Asker, RequestId, WedgeEpoch};
 use crate::message::Answer;
@@ -75,7 +75,7 @@ impl Replica {
                 took(Path::FlushedRest);
             }
             let asked = Asked { id, answered, asker, outcome: Outcome::Deleted, shown: None };
-            self.append_next(Vec::new(), Change::Flush { due, keys: rest }, Some(asked), context);
+            self.append_next(NO_KEY, Change::Flush { due, keys: rest }, Some(asked), context);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Requests at the head: never carried out twice, conditions judged against the newest state.
 
 use super::replica::{Active, Context, Phase, Replica, Timing};
+use super::stretch::{Logged, NO_KEY};
 use crate::entry::{Asked, Change, Entry, Kept, Shown, Version};
 use crate::ids::{Asker, Epoch, Position, RequestId, Seq, WedgeEpoch};
 use crate::message::Answer;
@@ -11,6 +12,7 @@ use crate::sessions::Known;
 use crate::store::{Lookup, RangeStore, Ticket};
 use fawn_ring::Key;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// Largest key, in bytes; the smallest has one.
 const MAX_KEY_BYTES: usize = 65_535;
@@ -268,7 +270,7 @@ impl Replica {
         if idle_since > idle {
             took(Path::SessionsMadeRoom);
         }
-        let expiry = self.append_next(Vec::new(), Change::Expire { idle_since, horizon: idle_since }, None, context);
+        let expiry = self.append_next(NO_KEY, Change::Expire { idle_since, horizon: idle_since }, None, context);
         if let Phase::Active(active) = &mut self.phase {
             active.queue.expiry = expiry;
         }
@@ -366,14 +368,14 @@ impl Replica {
             );
         }
         // A record that changes nothing must not stand for its key.
-        let key = if change == Change::Nothing { Vec::new() } else { key };
+        let key = if change == Change::Nothing { NO_KEY } else { (key, lies) };
         self.append_next(key, change, Some(Asked { id, answered, asker, outcome, shown }), context);
     }
 
-    /// Appends the chain's next record; returns its number.
+    /// Appends the chain's next record, of a key that lies there; returns its number.
     pub(super) fn append_next<S: RangeStore>(
         &mut self,
-        key: Vec<u8>,
+        (key, lies): (Vec<u8>, Key),
         change: Change,
         asked: Option<Asked>,
         context: &mut Context<'_, S>,
@@ -381,7 +383,7 @@ impl Replica {
         let (epoch, seq): (Epoch, Seq) = (self.epoch(), self.last().seq.next());
         let time = self.stamp(context);
         let entry = Entry { position: Position { epoch, seq }, time, key, change, asked };
-        self.append(entry, context);
+        self.append_logged(Logged::at(Arc::new(entry), lies), context);
         seq
     }
 

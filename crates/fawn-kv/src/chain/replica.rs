@@ -417,10 +417,13 @@ impl Replica {
 
     /// Appends a record to the log.
     pub(super) fn append<S: RangeStore>(&mut self, entry: impl Into<Arc<Entry>>, context: &mut Context<'_, S>) {
-        let entry = entry.into();
-        let gate = context.store.append(self.range, &entry);
+        self.append_logged(Logged::new(entry.into(), context.secret), context);
+    }
+
+    pub(super) fn append_logged<S: RangeStore>(&mut self, entry: Logged, context: &mut Context<'_, S>) {
+        let gate = context.store.append(self.range, &entry.entry);
         self.unsynced.push(gate, entry.position.seq, entry.bytes());
-        self.note(Logged::new(entry, context.secret));
+        self.note(entry);
     }
 
     fn note(&mut self, entry: Logged) {
@@ -581,16 +584,16 @@ impl Replica {
     /// A message from `from`; [`progress`](Self::progress) goes on with what came of it.
     pub fn take<S: RangeStore>(&mut self, from: Address, message: Message, context: &mut Context<'_, S>) {
         match message {
-            Message::Request { id, answered, asker, wedge, epoch, key, operation, .. } => {
-                let lies = context.secret.position(&key);
+            Message::Request { id, answered, asker, wedge, epoch, key, place, operation, .. } => {
+                let lies = place.unwrap_or_else(|| context.secret.position(&key));
                 let request = super::head::Request { id, answered, asker, wedge, epoch, key, lies, operation };
                 self.request(request, context);
             }
             Message::Flush { id, answered, asker, wedge, keys, due, .. } => {
                 self.flush(super::flush::Flush { id, answered, asker, wedge, keys, due }, context);
             }
-            Message::Get { id, asker, wedge, key, continuation, .. } => {
-                let lies = context.secret.position(&key);
+            Message::Get { id, asker, wedge, key, place, continuation, .. } => {
+                let lies = place.unwrap_or_else(|| context.secret.position(&key));
                 self.get(super::tail::Get { id, asker, wedge, key, lies, continuation }, context);
             }
             Message::Fence { front, keys, epoch, .. } => self.fence(front, keys, epoch, context),

@@ -7,6 +7,9 @@ use std::collections::vec_deque::Iter;
 use std::ops::Deref;
 use std::sync::Arc;
 
+/// The key of a record that is about none, and where it is said to lie.
+pub(super) const NO_KEY: (Vec<u8>, Key) = (Vec::new(), Key::MIN);
+
 /// A record, and where its key lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Logged {
@@ -18,7 +21,12 @@ pub(super) struct Logged {
 
 impl Logged {
     pub(super) fn new(entry: Arc<Entry>, secret: &Secret) -> Self {
-        let lies = if entry.key.is_empty() { Key::MIN } else { secret.position(&entry.key) };
+        let lies = if entry.key.is_empty() { NO_KEY.1 } else { secret.position(&entry.key) };
+        Self::at(entry, lies)
+    }
+
+    /// A record whose key is known to lie there.
+    pub(super) fn at(entry: Arc<Entry>, lies: Key) -> Self {
         let bytes = entry.bytes();
         Self { entry, lies, bytes }
     }

@@ -3,6 +3,7 @@
 //! Where reads are spread, any member answers for keys that nobody is writing (CRAQ, Terrace and Freedman 2009).
 
 use super::replica::{Context, Phase, Replica};
+use super::stretch::NO_KEY;
 use crate::entry::{Change, Kept, Version};
 use crate::ids::{Address, Asker, Epoch, RequestId, Seq, WedgeEpoch};
 use crate::message::{Answer, Continuation, Message};
@@ -126,7 +127,7 @@ impl Replica {
         let Phase::Active(active) = &self.phase else { unreachable!("a member is active") };
         let (range, tail) = (self.range, active.chain.tail());
         let Get { id, asker, wedge, key, continuation, .. } = get;
-        context.send(tail, Message::Get { range, id, asker, wedge, key, continuation });
+        context.send(tail, Message::Get { range, id, asker, wedge, key, place: None, continuation });
     }
 
     fn look<S: RangeStore>(&mut self, get: Get, barred: bool, context: &mut Context<'_, S>) {
@@ -221,7 +222,7 @@ impl Replica {
             (active.gets.barrier, active.gets.begun_us) = (Some(Barrier::Asked), context.now_us);
             let (head, epoch, number) = (active.chain.head(), active.chain.epoch, active.gets.number);
             if active.is_head() {
-                let seq = self.append_next(Vec::new(), Change::Nothing, None, context);
+                let seq = self.append_next(NO_KEY, Change::Nothing, None, context);
                 self.barrier_at(epoch, number, seq, context);
             } else {
                 context.send(head, Message::Barrier { range, epoch, number });
@@ -245,7 +246,7 @@ impl Replica {
             && from == Address::Node(tail.node)
             && !self.is_crowded(context)
         {
-            let seq = self.append_next(Vec::new(), Change::Nothing, None, context);
+            let seq = self.append_next(NO_KEY, Change::Nothing, None, context);
             context.send(tail, Message::BarrierAt { range: self.range, epoch, number, seq });
         }
     }

@@ -266,6 +266,7 @@ impl Client {
             asker,
             forwarded: false,
             key,
+            place: None,
             operation,
             continuation: None,
         };

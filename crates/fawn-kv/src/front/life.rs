@@ -179,7 +179,7 @@ impl Front {
         let front = Address::Front(self.id);
         let resend_us = self.timing.resend_us;
         let late = |own: &Own| own.asked_us.is_none_or(|asked| now_us >= asked + resend_us);
-        for own in self.own.values_mut().filter(|own| own.lacks(&own.keys)) {
+        for own in self.own.values_mut().filter(|own| !own.is_fenced()) {
             if !late(own) {
                 continue;
             }

@@ -118,6 +118,8 @@ pub(super) struct Ask {
     pub(super) answered: Option<u64>,
     pub(super) forwarded: bool,
     pub(super) key: Vec<u8>,
+    /// Where the key lies, if that is known.
+    pub(super) place: Option<Key>,
     pub(super) operation: Option<Vec<u8>>,
 }
 
@@ -213,8 +215,8 @@ impl Front {
     /// A message has come.
     pub fn receive(&mut self, now: Now, message: Message, out: &mut Vec<(Address, Message)>) {
         match message {
-            Message::Ask { id, answered, asker, forwarded, key, operation, continuation } => {
-                let ask = Ask { id, answered, forwarded, key, operation };
+            Message::Ask { id, answered, asker, forwarded, key, place, operation, continuation } => {
+                let ask = Ask { id, answered, forwarded, key, place, operation };
                 match continuation {
                     Some(blob) if ask.operation.is_none() => self.get_stateless(ask, asker, blob, now, out),
                     _ => self.ask(ask, Waiter::Asker(asker, id), now, out),
@@ -255,7 +257,7 @@ impl Front {
 
     /// Takes a request on, answers it from the cache, or refuses it.
     pub(super) fn ask(&mut self, ask: Ask, waiter: Waiter, now: Now, out: &mut Vec<(Address, Message)>) {
-        let place = self.secret.position(&ask.key);
+        let place = ask.place.unwrap_or_else(|| self.secret.position(&ask.key));
         if ask.forwarded && self.own_at(&place).is_none() {
             return self.deliver(waiter, Answer::AskAgain, out);
         }
@@ -281,7 +283,7 @@ impl Front {
         if full || !self.life.has_begun() {
             return self.refuse(waiter, out);
         }
-        let Ask { mut id, answered, forwarded, key, operation } = ask;
+        let Ask { mut id, answered, forwarded, key, operation, .. } = ask;
         let work = match operation {
             None => Work::Get,
             Some(operation) => {
@@ -389,18 +391,18 @@ impl Front {
         let Some((range, chain)) = self.routes.range_at(&place) else { return false };
         let flight = self.flights.get_mut(tag).expect("what is sent is in flight");
         let number = flight.tries.begin(chain.writers().len());
-        let (id, key) = (flight.id, flight.key.clone());
+        let (id, key, place) = (flight.id, flight.key.clone(), Some(place));
         let asker = Asker { address: Address::Front(self.id), tag: Tag { flight: tag, number }.into() };
         match &flight.work {
             Work::Get => {
                 let to = if flight.sent_us.is_none() { reader(chain, tag) } else { chain.answerer().node };
-                out.push((Address::Node(to), Message::Get { range, id, asker, wedge, key, continuation: None }));
+                out.push((Address::Node(to), Message::Get { range, id, asker, wedge, key, place, continuation: None }));
             }
             Work::Write { operation, answered } => {
                 let answered = answered.unwrap_or_else(|| self.sessions.answered(id.session));
                 let operation = operation.clone();
                 let epoch = chain.epoch;
-                let request = Message::Request { range, id, answered, asker, wedge, epoch, key, operation };
+                let request = Message::Request { range, id, answered, asker, wedge, epoch, key, place, operation };
                 request.to_writers(chain, out);
             }
         }
@@ -419,8 +421,8 @@ impl Front {
                 (Some(self.answered_up_to(flight.id, *answered)), Some(operation.clone()))
             }
         };
-        let (id, key) = (flight.id, flight.key.clone());
-        Message::Ask { id, answered, asker, forwarded: true, key, operation, continuation: None }
+        let (id, key, place) = (flight.id, flight.key.clone(), Some(flight.place));
+        Message::Ask { id, answered, asker, forwarded: true, key, place, operation, continuation: None }
     }
 
     /// As far as a request's session is answered; `None`: it is one of the front-end's own.
@@ -471,13 +473,23 @@ impl Front {
             (Some(own), Some((range, chain)), _) if own.is_served() => {
                 let continuation = Some(Continuation { asker, blob });
                 let mine = Asker { address: Address::Front(self.id), tag: 0 };
-                let get = Message::Get { range, id, asker: mine, wedge: own.epoch, key, continuation };
+                let place = Some(place);
+                let get = Message::Get { range, id, asker: mine, wedge: own.epoch, key, place, continuation };
                 out.push((Address::Node(chain.answerer().node), get));
             }
             (None, _, Some(owner)) => {
                 self.counts.forwards += 1;
                 let (operation, continuation) = (None, Some(blob));
-                let ask = Message::Ask { id, answered: None, asker, forwarded: true, key, operation, continuation };
+                let ask = Message::Ask {
+                    id,
+                    answered: None,
+                    asker,
+                    forwarded: true,
+                    key,
+                    place: Some(place),
+                    operation,
+                    continuation,
+                };
                 out.push((Address::Front(owner.front), ask));
             }
             _ => {

@@ -44,7 +44,7 @@ impl Front {
             // One that could not be answered has ended all.
             if self.manys.contains_key(&number) {
                 self.ask(
-                    Ask { id, answered: None, forwarded: false, key, operation: None },
+                    Ask { id, answered: None, forwarded: false, key, place: None, operation: None },
                     Waiter::Part(number, at),
                     now,
                     out,

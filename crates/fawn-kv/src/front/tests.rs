@@ -112,7 +112,16 @@ impl Bench {
         let operation = operation.map(|operation| postcard::to_allocvec(operation).unwrap());
         let answered = operation.is_some().then_some(0);
         let key = key.as_bytes().to_vec();
-        self.hear(Message::Ask { id, answered, asker, forwarded: false, key, operation, continuation: None })
+        self.hear(Message::Ask {
+            id,
+            answered,
+            asker,
+            forwarded: false,
+            key,
+            place: None,
+            operation,
+            continuation: None,
+        })
     }
 
     pub(super) fn get(&mut self, key: &str) -> Vec<(Address, Message)> {
@@ -365,8 +374,16 @@ fn what_is_anothers_goes_one_hop() {
     assert_ne!(again.tag, sent.tag, "each try has an answer of its own");
     let asker = Asker { address: Address::Client(4), tag: 1 };
     let (id, key) = (RequestId { session: 9, number: 50 }, b"k".to_vec());
-    let forwarded =
-        Message::Ask { id, answered: None, asker, forwarded: true, key, operation: None, continuation: None };
+    let forwarded = Message::Ask {
+        id,
+        answered: None,
+        asker,
+        forwarded: true,
+        key,
+        place: None,
+        operation: None,
+        continuation: None,
+    };
     assert_eq!(answers(&bench.hear(forwarded)), [Answer::AskAgain]);
 }
 
@@ -406,6 +423,7 @@ fn those_without_a_session_are_numbered_in_its_own_by_range() {
             asker,
             forwarded: false,
             key,
+            place: None,
             operation,
             continuation: None,
         });
@@ -469,8 +487,16 @@ fn of_a_get_with_a_continuation_nothing_is_remembered() {
     let mut bench = Bench::serving();
     let asker = Asker { address: Address::Client(4), tag: 8 };
     let (id, key, blob) = (RequestId { session: 9, number: 70 }, b"k".to_vec(), b"mine".to_vec());
-    let ask =
-        Message::Ask { id, answered: None, asker, forwarded: false, key, operation: None, continuation: Some(blob) };
+    let ask = Message::Ask {
+        id,
+        answered: None,
+        asker,
+        forwarded: false,
+        key,
+        place: None,
+        operation: None,
+        continuation: Some(blob),
+    };
     let out = bench.hear(ask.clone());
     let Some((Address::Node(_), Message::Get { continuation, .. })) = out.first() else { panic!("{out:?}") };
     assert_eq!(bench.front.in_flight(), 0);
@@ -558,6 +584,7 @@ fn its_own_session_gets_another_name_before_ranges_forget_it() {
             asker,
             forwarded: false,
             key,
+            place: None,
             operation,
             continuation: None,
         });

@@ -19,6 +19,8 @@ pub(super) struct Own {
     /// When fences were last asked for.
     pub(super) asked_us: Option<u64>,
     /// All of them are committed.
+    is_fenced: bool,
+    /// Requests may be sent.
     served: bool,
 }
 
@@ -26,7 +28,7 @@ impl Own {
     /// A wedge as it was just granted.
     pub(super) fn new(keys: Interval, epoch: WedgeEpoch) -> Self {
         let served = planted(Bug::ServeBeforeFences);
-        Self { keys, epoch, until_us: 0, fenced: Fences::default(), asked_us: None, served }
+        Self { keys, epoch, until_us: 0, fenced: Fences::default(), asked_us: None, is_fenced: false, served }
     }
 
     /// The lease lasts until then, if not longer.
@@ -47,8 +49,13 @@ impl Own {
     /// The fence of some of its keys is committed; whether that was the last.
     pub(super) fn fenced(&mut self, keys: &Interval) -> bool {
         self.fenced.raise(keys, self.epoch);
-        let all = self.fenced.cover(&self.keys, self.epoch);
-        all && !std::mem::replace(&mut self.served, true)
+        self.is_fenced = self.fenced.cover(&self.keys, self.epoch);
+        self.is_fenced && !std::mem::replace(&mut self.served, true)
+    }
+
+    /// Whether the fences of all its keys are known to be committed.
+    pub(super) fn is_fenced(&self) -> bool {
+        self.is_fenced
     }
 
     /// Whether the fence of some of its keys is not known to be committed.

@@ -93,7 +93,7 @@ mod tests {
         let (id, asker) = (RequestId { session: 1, number: 1 }, Asker { address: Address::Client(1), tag: 1 });
         let ask = |continuation| {
             let (key, operation) = (b"k".to_vec(), None);
-            Message::Ask { id, answered: None, asker, forwarded: false, key, operation, continuation }
+            Message::Ask { id, answered: None, asker, forwarded: false, key, place: None, operation, continuation }
         };
         assert!(may_say(SeatId(3), Address::Front(fawn_kv::ids::FrontId(3)), &ask(None)));
         assert!(!may_say(SeatId(3), Address::Front(fawn_kv::ids::FrontId(3)), &ask(Some(vec![1]))));

@@ -227,10 +227,10 @@ impl Requests {
     /// What the front-end is asked for a request.
     fn ask(&self, ticket: Ticket, keyed: &Keyed<'_>, now: Now) -> Message {
         let write = is_write(&keyed.command, now).then(|| operate::operation(&keyed.command, now.unix)).flatten();
-        self.message(ticket, keyed.name, write.as_ref())
+        self.message(ticket, (keyed.name, keyed.key), write.as_ref())
     }
 
-    fn message(&self, ticket: Ticket, name: &[u8], operation: Option<&Operation<'_>>) -> Message {
+    fn message(&self, ticket: Ticket, (name, place): (&[u8], Key), operation: Option<&Operation<'_>>) -> Message {
         let tag = self.tag(ticket);
         Message::Ask {
             id: RequestId { session: 0, number: tag },
@@ -238,6 +238,7 @@ impl Requests {
             asker: Asker { address: LOCAL, tag },
             forwarded: false,
             key: name.to_vec(),
+            place: Some(place),
             operation: operation.map(Operation::encode),
             continuation: None,
         }
@@ -369,13 +370,13 @@ impl Requests {
             return self.answered(tag, answer, now, pool);
         }
         let request = self.slots[ticket as usize].1.as_ref().expect("it was just seen");
-        vec![self.message(ticket, &request.name, None)]
+        vec![self.message(ticket, (&request.name, request.key), None)]
     }
 
     /// What only looked is to change something.
     fn rewrite(&mut self, ticket: Ticket, operation: &Operation<'static>) -> Message {
         let request = self.slots[ticket as usize].1.as_ref().expect("it is under way");
-        self.message(ticket, &request.name, Some(operation))
+        self.message(ticket, (&request.name, request.key), Some(operation))
     }
 
     /// A request is over; which of those that waited for it may begin.

@@ -390,7 +390,16 @@ impl Client {
                 let operation = encode(asking);
                 let continuation = (operation.is_none() && stateless).then(|| blob(id));
                 let answered = (self.keeps_session && operation.is_some()).then_some(id.number - 1);
-                Message::Ask { id, answered, asker, forwarded: false, key: name(key), operation, continuation }
+                Message::Ask {
+                    id,
+                    answered,
+                    asker,
+                    forwarded: false,
+                    key: name(key),
+                    place: None,
+                    operation,
+                    continuation,
+                }
             }
         };
         out.push((Address::Front(FrontId(self.front)), message));
@@ -424,11 +433,23 @@ impl Client {
             None => {
                 let spread = chain.spreads_reads() && asking.tries == 1;
                 let to = if spread { *self.random.pick(&chain.members) } else { chain.answerer() };
-                out.push((Address::Node(to.node), Message::Get { range, id, asker, wedge, key, continuation: None }));
+                out.push((
+                    Address::Node(to.node),
+                    Message::Get { range, id, asker, wedge, key, place: None, continuation: None },
+                ));
             }
             Some(operation) => {
-                let request =
-                    Message::Request { range, id, answered, asker, wedge, epoch: chain.epoch, key, operation };
+                let request = Message::Request {
+                    range,
+                    id,
+                    answered,
+                    asker,
+                    wedge,
+                    epoch: chain.epoch,
+                    key,
+                    place: None,
+                    operation,
+                };
                 request.to_writers(chain, out);
             }
         }

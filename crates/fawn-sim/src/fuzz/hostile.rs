@@ -106,13 +106,22 @@ fn message(random: &mut Random) -> Message {
     match random.below(4) {
         0 => {
             let epoch = Epoch(random.below(3) as u32);
-            Message::Request { range, id, answered, asker, wedge, epoch, key, operation }
+            Message::Request { range, id, answered, asker, wedge, epoch, key, place: None, operation }
         }
-        1 => Message::Get { range, id, asker, wedge, key, continuation: generate(random, &pool) },
+        1 => Message::Get { range, id, asker, wedge, key, place: None, continuation: generate(random, &pool) },
         2 => {
             let answered = random.chance(1, 2).then_some(answered);
             let (operation, continuation) = (random.chance(2, 3).then_some(operation), generate(random, &pool));
-            Message::Ask { id, answered, asker, forwarded: random.chance(1, 4), key, operation, continuation }
+            Message::Ask {
+                id,
+                answered,
+                asker,
+                forwarded: random.chance(1, 4),
+                key,
+                place: None,
+                operation,
+                continuation,
+            }
         }
         _ => Message::AskMany { id, asker, keys: vec![key; random.below(4) as usize] },
     }

@@ -15,12 +15,12 @@ fn request(number: u64, operation: &Operation<'_>) -> Message {
     let (id, asker) = (RequestId { session: 1 << 32, number }, Asker { address: FRONT, tag: 7 });
     let operation = postcard::to_allocvec(operation).unwrap();
     let (wedge, epoch, key) = (WedgeEpoch(0), Epoch(2), b"k".to_vec());
-    Message::Request { range: RANGE, id, answered: 0, asker, wedge, epoch, key, operation }
+    Message::Request { range: RANGE, id, answered: 0, asker, wedge, epoch, key, place: None, operation }
 }
 
 fn get() -> Message {
     let (id, asker) = (RequestId { session: 1, number: 1 }, Asker { address: FRONT, tag: 8 });
-    Message::Get { range: RANGE, id, asker, wedge: WedgeEpoch(0), key: b"k".to_vec(), continuation: None }
+    Message::Get { range: RANGE, id, asker, wedge: WedgeEpoch(0), key: b"k".to_vec(), place: None, continuation: None }
 }
 
 fn say(replica: &mut Replica, store: &mut Plain, from: Address, message: Message) -> Vec<Message> {

@@ -241,8 +241,18 @@ fn ask(replica: &mut Replica, wedge: u64) -> [Option<Answer>; 2] {
     let asker = Asker { address: FRONT, tag: 7 };
     let (range, wedge, key) = (RangeId(0), WedgeEpoch(wedge), b"k".to_vec());
     let operation = postcard::to_allocvec(&Operation::Store(Store::set(b"v"))).unwrap();
-    let put = Message::Request { range, id, answered: 0, asker, wedge, epoch: Epoch(1), key: key.clone(), operation };
-    let get = Message::Get { range, id, asker, wedge, key, continuation: None };
+    let put = Message::Request {
+        range,
+        id,
+        answered: 0,
+        asker,
+        wedge,
+        epoch: Epoch(1),
+        key: key.clone(),
+        place: None,
+        operation,
+    };
+    let get = Message::Get { range, id, asker, wedge, key, place: None, continuation: None };
     [put, get].map(|message| {
         let ((), sent) = step(replica, |replica, context| replica.receive(FRONT, message, context));
         sent.into_iter().find_map(|message| match message {
@@ -283,7 +293,8 @@ fn one_that_is_fenced_off_is_not_told_what_came_of_a_try() {
     let operation = postcard::to_allocvec(&Operation::Store(Store::set(b"v"))).unwrap();
     let mut put = |wedge: u64| {
         let (wedge, key, operation) = (WedgeEpoch(wedge), b"k".to_vec(), operation.clone());
-        let put = Message::Request { range, id, answered: 0, asker, wedge, epoch: Epoch(1), key, operation };
+        let put =
+            Message::Request { range, id, answered: 0, asker, wedge, epoch: Epoch(1), key, place: None, operation };
         let ((), sent) = step(&mut replica, |replica, context| replica.receive(FRONT, put, context));
         let fence = Message::Fence { range, front: FRONT, keys: around(), epoch: WedgeEpoch(2) };
         step(&mut replica, |replica, context| replica.receive(FRONT, fence, context));

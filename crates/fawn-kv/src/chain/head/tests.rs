@@ -43,13 +43,13 @@ impl Bench {
         let (id, asker) = (RequestId { session, number }, Asker { address: FRONT, tag: 7 });
         let operation = postcard::to_allocvec(operation).unwrap();
         let (wedge, epoch, key) = (WedgeEpoch(0), Epoch(2), b"k".to_vec());
-        self.say(Message::Request { range: RANGE, id, answered, asker, wedge, epoch, key, operation })
+        self.say(Message::Request { range: RANGE, id, answered, asker, wedge, epoch, key, place: None, operation })
     }
 
     fn get(&mut self) -> Option<Answer> {
         let (id, asker) = (RequestId { session: 1, number: 1 }, Asker { address: FRONT, tag: 8 });
         let (wedge, key) = (WedgeEpoch(0), b"k".to_vec());
-        self.say(Message::Get { range: RANGE, id, asker, wedge, key, continuation: None })
+        self.say(Message::Get { range: RANGE, id, asker, wedge, key, place: None, continuation: None })
     }
 }
 

@@ -26,7 +26,17 @@ fn write(replica: &mut Replica, store: &mut Plain, key: &[u8], operation: Operat
     let id = RequestId { session: 1 << 32, number: replica.last().seq.0 + 1 };
     let (asker, operation) = (Asker { address: FRONT, tag: 7 }, operation.encode());
     let (epoch, wedge) = (crate::ids::Epoch(2), WedgeEpoch(0));
-    let put = Message::Request { range: RANGE, id, answered: 0, asker, wedge, epoch, key: key.into(), operation };
+    let put = Message::Request {
+        range: RANGE,
+        id,
+        answered: 0,
+        asker,
+        wedge,
+        epoch,
+        key: key.into(),
+        place: None,
+        operation,
+    };
     step_with(store, replica, |replica, context| replica.receive(FRONT, put, context));
 }
 
