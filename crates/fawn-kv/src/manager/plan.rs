@@ -104,10 +104,14 @@ impl Manager {
         worse
     }
 
+    /// Whether two nodes are kept out of one chain.
+    fn is_broken(&self, one: NodeId, other: NodeId) -> bool {
+        self.broken.contains_key(&(one.min(other), one.max(other)))
+    }
+
     /// Whether a node had better not be in a chain with these.
     fn is_cut_off(&self, node: NodeId, from: &[NodeId]) -> bool {
-        self.worse.contains(&node)
-            && from.iter().any(|other| self.broken.contains_key(&(node.min(*other), node.max(*other))))
+        self.worse.contains(&node) && from.iter().any(|other| self.is_broken(node, *other))
     }
 
     /// The members of the range's chain that live, in their order.
@@ -186,9 +190,13 @@ impl Manager {
         if wanted.is_empty() {
             return false;
         }
-        let missing = wanted.iter().find(|member| range.chain.place(**member).is_none()).copied();
-        if missing.is_some() || range.learner.is_some() {
-            self.bring_in(id, missing, &alive, &wanted, now_us, effects);
+        let mut missing = wanted.iter().filter(|member| range.chain.place(**member).is_none()).peekable();
+        if missing.peek().is_some() || range.learner.is_some() {
+            let is_complete = missing.peek().is_none();
+            let missing = missing.find(|member| self.chain_with(**member, &alive, &wanted).is_some()).copied();
+            if missing.is_some() || is_complete {
+                self.bring_in(id, missing, &alive, &wanted, now_us, effects);
+            }
             return false;
         }
         if range.chain.members != wanted {
@@ -227,6 +235,25 @@ impl Manager {
         }
     }
 
+    /// The chain of those who live and one more, head first. Whoever the ring does not want makes room for it, or for others
+    /// from whom it is cut off: if it stayed, the next step would be to leave out one of the two. `None`: the chain would
+    /// be a shorter one.
+    fn chain_with(&self, learner: Member, alive: &[Member], wanted: &[Member]) -> Option<Vec<Member>> {
+        let rank = |member: &Member| wanted.iter().position(|other| other == member).unwrap_or(usize::MAX);
+        let mut chain = alive.to_vec();
+        chain.push(learner);
+        chain.sort_by_key(rank);
+        let is_cut_off = |member: &Member| wanted.iter().any(|other| self.is_broken(member.node, other.node));
+        chain.retain(|member| wanted.contains(member) || !is_cut_off(member));
+        let replicas = (self.state.settings.replicas as usize).max(1);
+        chain.truncate(replicas);
+        let fits = chain.len() >= alive.len().min(replicas);
+        if !fits {
+            took(Path::LinkAvoided);
+        }
+        fits.then_some(chain)
+    }
+
     /// Has a missing member learn the range, and takes it in once it lacks nothing.
     fn bring_in(
         &mut self,
@@ -238,19 +265,15 @@ impl Manager {
         effects: &mut Effects,
     ) {
         let range = &self.state.ranges[&id];
-        let learner = range.learner.filter(|learner| self.is_alive(*learner, now_us));
+        let learner = range.learner.filter(|learner| self.is_alive(*learner, now_us) && wanted.contains(learner));
+        let with = learner.and_then(|learner| Some((learner, self.chain_with(learner, alive, wanted)?)));
         let source = self.source_of(id, alive, wanted).expect("an active chain has members");
-        match (learner, missing) {
-            (Some(learner), Some(_)) if wanted.contains(&learner) && self.is_caught_up(id, learner) => {
-                let rank = |member: &Member| wanted.iter().position(|other| other == member).unwrap_or(usize::MAX);
-                let mut target = alive.to_vec();
-                target.push(learner);
-                target.sort_by_key(rank);
-                target.truncate((self.state.settings.replicas as usize).max(1));
+        match (with, missing) {
+            (Some((learner, target)), Some(_)) if self.is_caught_up(id, learner) => {
                 let source = if planted(Bug::LearnerAsSource) { learner } else { source };
                 self.begin(id, target, Some(source), Into::Itself, now_us, effects);
             }
-            (Some(learner), Some(_)) if wanted.contains(&learner) => {
+            (Some((learner, _)), Some(_)) => {
                 let (incarnation, over, keys) = (learner.incarnation, range.attempt, range.chain.keys);
                 let consistency = range.chain.rules.consistency;
                 let message = Message::Learn { incarnation, range: id, keys, source, over, consistency };
