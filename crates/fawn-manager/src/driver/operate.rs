@@ -117,6 +117,10 @@ impl Driver {
 
     /// A member is gone for good.
     fn remove(&self, name: &str, force: bool) -> Result<Vec<Decision>, String> {
+        if self.facts.struck.contains(name) {
+            // Whoever asked did not hear that it was done, and asks again.
+            return Ok(Vec::new());
+        }
         let (member, state) = (self.member(name)?, self.state()?);
         if !force && self.is_heard(member.seats()) {
             return Err(format!(

@@ -237,6 +237,7 @@ fn nobody_comes_back_as_a_member_that_was_removed() {
     let is_newest = |frame| matches!(frame, Frame::Control(Control::Speaks { version: NEWEST })).then_some(());
     operator.wait(is_newest);
     assert_eq!(operator.ask(Question::Remove { name: "a".to_owned(), force: true }), Answer::Done);
+    assert_eq!(operator.ask(Question::Remove { name: "a".to_owned(), force: false }), Answer::Done, "it is");
     let cluster = operator.status().cluster;
     let comes = |name: &str, cluster| {
         let (link, who) = (local(&manager, Party::Newcomer), Enrolment { directory: [9; 16], ..enrolment(name, 1) });
