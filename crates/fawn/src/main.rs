@@ -17,6 +17,7 @@
 //! | `client` | a blocking, pipelined memcached client |
 //! | `records` | the file formats of `load` and `dump` |
 //! | `load`, `dump`, `keys` | the commands that are clients |
+//! | `checksum` | whether a file is as an interrupted load or dump left it |
 //! | `tell` | standard error and output without a reader |
 //!
 //! Exit codes: 0 when everything asked for was done, 1 when something failed or was not found, 2 when the command line
@@ -26,6 +27,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
 mod certs;
+mod checksum;
 mod client;
 mod cluster;
 mod command;

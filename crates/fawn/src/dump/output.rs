@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use super::state::Paths;
+use crate::checksum;
+
 /// Bytes written at a time.
 const WRITE_SIZE: usize = 256 * 1024;
 
@@ -38,9 +41,13 @@ impl Output {
         Ok(Self::File { file, partial, path: path.to_owned() })
     }
 
-    /// Opens `path` to begin there.
+    /// Opens `path` to begin there. What an interrupted dump of a cluster has left to go on with goes first: it would take
+    /// what is written now for its own.
     pub fn create(path: &Path) -> anyhow::Result<Self> {
         let mut output = Self::open(path)?;
+        if !output.is_stream() {
+            Paths::of(path).remove()?;
+        }
         output.go_on(0)?;
         Ok(output)
     }
@@ -55,12 +62,20 @@ impl Output {
         }
     }
 
+    /// Of the bytes [before](checksum::before) a place of the file.
+    pub fn checksum(&self, offset: u64) -> anyhow::Result<u32> {
+        match self {
+            Self::Stream(_) => Ok(0),
+            Self::File { file, partial, .. } => {
+                checksum::before(file.get_ref(), offset).with_context(|| format!("cannot read {}", partial.display()))
+            }
+        }
+    }
+
     /// What comes next goes behind so many bytes that were written before.
     pub fn go_on(&mut self, after: u64) -> anyhow::Result<()> {
-        let found = self.length()?;
         let Self::File { file, partial, .. } = self else { return Ok(()) };
         let path = partial.display();
-        anyhow::ensure!(found >= after, "{path} is shorter than what was written to it; begin anew with --restart");
         let mut file = file.get_ref();
         let placed = file.set_len(after).and_then(|()| file.seek(SeekFrom::Start(after)));
         placed.map(drop).with_context(|| format!("cannot go on with {path}; begin anew with --restart"))
@@ -98,7 +113,7 @@ impl Output {
 /// Opens a file that is not complete, for this process alone for as long as it is open.
 fn lock(partial: &Path) -> anyhow::Result<File> {
     loop {
-        let file = OpenOptions::new().create(true).write(true).truncate(false).open(partial);
+        let file = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(partial);
         let file = file.with_context(|| format!("cannot write {}", partial.display()))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -118,7 +133,7 @@ fn lock(partial: &Path) -> anyhow::Result<File> {
 }
 
 /// The name of a file that is not complete.
-fn partial_of(path: &Path) -> PathBuf {
+pub fn partial_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     PathBuf::from(name)

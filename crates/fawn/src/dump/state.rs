@@ -14,7 +14,7 @@ use super::spool::Runs;
 use crate::command::Format;
 
 /// The version of the state file.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// As of which record a stretch of keys is in the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,6 +46,8 @@ pub struct State {
     pub runs: Runs,
     /// Bytes of the file that are records of ranges that are over.
     pub file_bytes: u64,
+    /// Of the last of them: others may have written to the file since.
+    pub crc32c: u32,
     pub records: u64,
     pub bytes: u64,
     pub cut: u64,
@@ -63,6 +65,7 @@ impl State {
             bookmark: Bookmark::new(Interval::ALL),
             runs: Runs::default(),
             file_bytes: 0,
+            crc32c: 0,
             records: 0,
             bytes: 0,
             cut: 0,
@@ -106,10 +109,18 @@ impl Paths {
         Self { state: with(".fawn-dump"), spool: with(".spool") }
     }
 
-    pub fn remove(&self) {
-        // What is left is of no use, and in nobody's way. The state is the first to go: it needs the spool.
-        let _ = std::fs::remove_file(&self.state);
-        let _ = std::fs::remove_file(&self.spool);
+    /// Removes them, so that they do not come back when the machine stops.
+    pub fn remove(&self) -> anyhow::Result<()> {
+        // The state is the first to go: it needs the spool.
+        for path in [&self.state, &self.spool] {
+            let removed = match std::fs::remove_file(path) {
+                Ok(()) => sync_directory(path),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                Err(error) => Err(error),
+            };
+            removed.with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+        Ok(())
     }
 }
 

@@ -6,12 +6,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use fawn_client::{Bookmark, Cut, Event, What};
 use fawn_kv::entry::Kept;
 use fawn_ring::Key;
 
-use super::output::{Output, cannot_write};
+use super::output::{Output, cannot_write, partial_of};
 use super::spool::Spool;
 use super::state::{Done, Paths, State, find};
 use crate::command::Format;
@@ -49,12 +49,17 @@ impl Dumping {
         // One that was complete, and was stopped before its state was removed.
         let was_complete = |state: &State| state.bookmark.is_over() && (written == 0 || written < state.file_bytes);
         let found = found.filter(|state| !was_complete(state));
+        if let Some(state) = &found
+            && output.checksum(state.file_bytes).ok() != Some(state.crc32c)
+        {
+            bail!("{} is not as the interrupted dump left it; begin anew with --restart", partial_of(file).display());
+        }
         let goes_on = found.is_some();
         let state = found.unwrap_or(fresh);
         let spool = match &paths {
             Some(paths) => {
                 if !goes_on {
-                    paths.remove();
+                    paths.remove()?;
                 }
                 let cannot = || format!("cannot go on with {}; begin anew with --restart", paths.spool.display());
                 Spool::open(&paths.spool, state.runs.clone()).with_context(cannot)?
@@ -145,6 +150,7 @@ impl Dumping {
     pub fn save(&mut self) -> anyhow::Result<()> {
         if let Some(paths) = &self.paths {
             self.output.sync()?;
+            self.state.crc32c = self.output.checksum(self.state.file_bytes)?;
             self.state.runs = self.spool.save().with_context(|| self.no_spool())?;
             self.state.save(&paths.state).with_context(|| cannot_write(&paths.state))?;
         }
@@ -162,7 +168,7 @@ impl Dumping {
     pub fn finish(mut self) -> anyhow::Result<State> {
         self.output.finish()?;
         if let Some(paths) = &self.paths {
-            paths.remove();
+            paths.remove()?;
         }
         Ok(self.state)
     }
@@ -282,6 +288,48 @@ mod tests {
         assert_eq!(first.finish().unwrap().records, 2);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n");
         assert_eq!(begin(&file).goes_on_since(), None);
+    }
+
+    /// One that was stopped when two records were in the file.
+    fn interrupted(file: &Path) {
+        let mut dumping = begin(file);
+        take(&mut dumping, part(&[1, 2])).unwrap();
+        let bookmark = dumping.bookmark().clone();
+        take(&mut dumping, over()).unwrap();
+        // There is more of which nothing has come.
+        dumping.state.bookmark = Bookmark { rest: Some(Key::MIN), ..bookmark };
+        dumping.save().unwrap();
+    }
+
+    #[test]
+    fn no_dump_of_a_cluster_goes_on_in_what_the_dump_of_a_server_has_begun() {
+        let (_dir, file) = file();
+        interrupted(&file);
+        let mut of_server = Output::create(&file).unwrap();
+        of_server.write(b"of\tanother\n").unwrap();
+        of_server.sync().unwrap();
+        drop(of_server);
+        let dumping = begin(&file);
+        assert_eq!((dumping.goes_on_since(), dumping.output.length().unwrap()), (None, 0));
+        drop(dumping);
+        interrupted(&file);
+        Output::create(&file).unwrap().finish().unwrap();
+        assert_eq!(std::fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing else is left behind");
+    }
+
+    #[test]
+    fn a_file_that_has_changed_since_the_dump_was_interrupted_is_not_gone_on_with() {
+        for changed in [&b"1\t1\n2\t3\n and more"[..], b"1\t1\n"] {
+            let (_dir, file) = file();
+            interrupted(&file);
+            std::fs::write(partial_of(&file), changed).unwrap();
+            let refused = Dumping::begin(&file, Format::Tsv, None, false).err().map(|error| error.to_string());
+            assert!(refused.as_ref().is_some_and(|why| why.contains("begin anew with --restart")), "{refused:?}");
+            assert_eq!(Dumping::begin(&file, Format::Tsv, None, true).unwrap().records(), 0);
+        }
+        let (_dir, file) = file();
+        interrupted(&file);
+        assert_eq!(begin(&file).records(), 2, "one that has not changed is");
     }
 
     #[test]

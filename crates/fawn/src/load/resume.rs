@@ -4,16 +4,14 @@
 //! and holds a checksum of the input's bytes before the place, so that a state is never used for something else.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::ledger::Place;
+use crate::checksum;
 use crate::command::Format;
-
-/// Bytes before the place that are checked.
-const CHECKED: u64 = 4096;
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -72,7 +70,7 @@ struct State {
     format: String,
     #[serde(flatten)]
     place: Place,
-    /// CRC-32C of up to [`CHECKED`] bytes before the place.
+    /// Of the bytes [before](checksum::before) the place.
     crc32c: u32,
 }
 
@@ -122,7 +120,7 @@ impl Resume {
             return Err(ResumeError::Other { path: path(), other: format!("of {}", state.format) });
         }
         let offset = state.place.offset;
-        match self.checksum(offset) {
+        match checksum::before(&self.input, offset) {
             Ok(crc32c) if crc32c == state.crc32c => Ok(state.place),
             _ => Err(ResumeError::Changed { offset }),
         }
@@ -156,7 +154,7 @@ impl Resume {
 
     fn write(&mut self, place: Place) -> io::Result<()> {
         let (to, format) = (self.to.clone(), format!("{:?}", self.format));
-        let state = State { version: VERSION, to, format, place, crc32c: self.checksum(place.offset)? };
+        let state = State { version: VERSION, to, format, place, crc32c: checksum::before(&self.input, place.offset)? };
         let mut name = self.path.as_os_str().to_owned();
         name.push(".new");
         let new = PathBuf::from(name);
@@ -165,15 +163,6 @@ impl Resume {
         file.write_all(b"\n")?;
         file.sync_data()?;
         std::fs::rename(new, &self.path)
-    }
-
-    /// CRC-32C of the input's bytes just before `offset`.
-    fn checksum(&mut self, offset: u64) -> io::Result<u32> {
-        let start = offset.saturating_sub(CHECKED);
-        let mut bytes = vec![0; (offset - start) as usize];
-        self.input.seek(SeekFrom::Start(start))?;
-        self.input.read_exact(&mut bytes)?;
-        Ok(crc32c::crc32c(&bytes))
     }
 }
 
