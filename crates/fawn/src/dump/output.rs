@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::state::Paths;
+use super::state::{Paths, sync_directory};
 use crate::checksum;
 
 /// Bytes written at a time.
@@ -52,16 +52,6 @@ impl Output {
         Ok(output)
     }
 
-    /// Bytes that were written to the file before.
-    pub fn length(&self) -> anyhow::Result<u64> {
-        match self {
-            Self::Stream(_) => Ok(0),
-            Self::File { file, partial, .. } => {
-                Ok(file.get_ref().metadata().with_context(|| cannot_write(partial))?.len())
-            }
-        }
-    }
-
     /// Of the bytes [before](checksum::before) a place of the file.
     pub fn checksum(&self, offset: u64) -> anyhow::Result<u32> {
         match self {
@@ -86,7 +76,7 @@ impl Output {
         match self {
             Self::Stream(stream) => Ok(stream.flush()?),
             Self::File { file, partial, .. } => {
-                file.flush().and_then(|()| file.get_ref().sync_data()).with_context(|| cannot_write(partial))
+                file.flush().and_then(|()| file.get_ref().sync_all()).with_context(|| cannot_write(partial))
             }
         }
     }
@@ -98,15 +88,16 @@ impl Output {
         }
     }
 
-    /// Makes the records safe under the name that was asked for.
+    /// Makes the records safe under the name that was asked for. Once they have it, others may begin in the place of this
+    /// one.
     pub fn finish(&mut self) -> anyhow::Result<()> {
-        match self {
-            Self::Stream(stream) => Ok(stream.flush()?),
-            Self::File { file, partial, path } => {
-                file.flush().and_then(|()| file.get_ref().sync_all()).with_context(|| cannot_write(partial))?;
-                std::fs::rename(&*partial, &*path).with_context(|| cannot_write(path))
-            }
-        }
+        self.sync()?;
+        let Self::File { partial, path, .. } = self else { return Ok(()) };
+        std::fs::rename(&*partial, &*path).with_context(|| {
+            let (partial, path) = (partial.display(), path.display());
+            format!("all records are in {partial}, which cannot be renamed to {path}: do that yourself")
+        })?;
+        sync_directory(path).with_context(|| cannot_write(path))
     }
 }
 

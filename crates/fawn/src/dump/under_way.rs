@@ -45,10 +45,6 @@ impl Dumping {
             Some(paths) if !restart => find(&paths.state, &fresh)?,
             _ => None,
         };
-        let written = output.length()?;
-        // One that was complete, and was stopped before its state was removed.
-        let was_complete = |state: &State| state.bookmark.is_over() && (written == 0 || written < state.file_bytes);
-        let found = found.filter(|state| !was_complete(state));
         if let Some(state) = &found
             && output.checksum(state.file_bytes).ok() != Some(state.crc32c)
         {
@@ -166,10 +162,12 @@ impl Dumping {
 
     /// All has come.
     pub fn finish(mut self) -> anyhow::Result<State> {
-        self.output.finish()?;
+        self.output.sync()?;
+        // Before the file has its name: from then on another dump may begin, with a state and a spool of its own.
         if let Some(paths) = &self.paths {
             paths.remove()?;
         }
+        self.output.finish()?;
         Ok(self.state)
     }
 }
@@ -309,9 +307,8 @@ mod tests {
         of_server.write(b"of\tanother\n").unwrap();
         of_server.sync().unwrap();
         drop(of_server);
-        let dumping = begin(&file);
-        assert_eq!((dumping.goes_on_since(), dumping.output.length().unwrap()), (None, 0));
-        drop(dumping);
+        assert_eq!(begin(&file).goes_on_since(), None);
+        assert_eq!(std::fs::read_to_string(partial_of(&file)).unwrap(), "");
         interrupted(&file);
         Output::create(&file).unwrap().finish().unwrap();
         assert_eq!(std::fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing else is left behind");
@@ -346,20 +343,18 @@ mod tests {
     }
 
     #[test]
-    fn after_a_dump_that_was_complete_when_it_was_killed_another_begins() {
-        for places in [vec![1, 2], Vec::new()] {
-            let (_dir, file) = file();
-            let mut dumping = begin(&file);
-            take(&mut dumping, part(&places)).unwrap();
-            take(&mut dumping, over()).unwrap();
-            dumping.save().unwrap();
-            dumping.output.finish().unwrap();
-            drop(dumping);
-            let dumping = begin(&file);
-            assert_eq!((dumping.goes_on_since(), dumping.reached()), (None, Some(Key::MIN)));
-            drop(dumping);
-            assert_eq!(begin(&file).reached(), Some(Key::MIN), "also after it was killed at once");
-        }
+    fn what_a_dump_keeps_to_go_on_is_gone_before_its_file_has_its_name_and_another_may_begin() {
+        let (dir, file) = file();
+        let mut dumping = begin(&file);
+        take(&mut dumping, part(&[1, 2])).unwrap();
+        take(&mut dumping, over()).unwrap();
+        dumping.save().unwrap();
+        // So it does not get it.
+        std::fs::create_dir(&file).unwrap();
+        let why = dumping.finish().unwrap_err().to_string();
+        assert!(why.starts_with("all records are in ") && why.contains("out.tsv.part"), "{why}");
+        assert_eq!(std::fs::read_to_string(partial_of(&file)).unwrap(), "1\t1\n2\t2\n");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "neither state nor spool");
     }
 
     #[test]
