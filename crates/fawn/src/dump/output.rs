@@ -1,6 +1,6 @@
 //! Where the records of a dump go.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,11 @@ impl Output {
         if path.as_os_str() == "-" {
             return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(io::stdout()))));
         }
-        if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let found = std::fs::metadata(path);
+        if found.as_ref().is_ok_and(Metadata::is_dir) {
+            bail!("{} is a directory: name a file in it", path.display());
+        }
+        if found.is_ok_and(|found| !found.is_file()) {
             let file = OpenOptions::new().write(true).open(path).with_context(|| cannot_write(path))?;
             return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(file))));
         }

@@ -98,6 +98,17 @@ fn a_reader_that_has_enough_is_no_error(kind: Kind) {
 }
 
 #[test]
+fn a_directory_for_a_file_is_refused_before_anything_is_dumped() {
+    let Some(server) = Server::start(Kind::Fawn) else { return };
+    let directory = server.dir().join("backups");
+    std::fs::create_dir(&directory).unwrap();
+    let run = fawn(&["dump", "--from", &server.address, directory.to_str().unwrap()]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.ends_with("backups is a directory: name a file in it\n"), "{}", run.stderr);
+    assert!(!server.dir().join("backups.part").exists());
+}
+
+#[test]
 fn a_server_that_does_not_list_its_keys_is_an_error_that_says_so() {
     let Some(server) = Server::memcached(&["-o", "no_lru_crawler"]) else { return };
     let run = fawn(&["dump", "--from", &server.address, "-"]);
