@@ -33,6 +33,9 @@ pub struct Fawn {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// What is typed: arguments of the command that are neither from the environment nor from a file.
+    #[arg(skip)]
+    pub typed: Vec<String>,
 }
 
 /// The subcommands.
@@ -79,9 +82,10 @@ impl Command {
     ///
     /// # Errors
     /// What is wrong with the flags together.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self, typed: &[String]) -> Result<(), String> {
         match self {
             Self::Serve(arguments) => arguments.check(),
+            Self::Dump(arguments) => arguments.check(typed),
             _ => Ok(()),
         }
     }
@@ -206,7 +210,8 @@ pub struct LoadArguments {
 /// Arguments of `fawn dump`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE is written as FILE.part and renamed when it is complete. jsonl carries flags and expiry; tsv does not.
+FILE is written as FILE.part and renamed when it is complete. --from or --manager, whichever is typed, counts whatever \
+is configured; where both are configured and none is typed, --manager does. jsonl carries flags and expiry; tsv does not.
 
 Of a server, records that are written, changed or deleted meanwhile may or may not be in it. Of a cluster (--manager) \
 each range is in it as one record of its log left it, and whatever was acknowledged before it began; the summary says \
@@ -240,6 +245,38 @@ pub struct DumpArguments {
     /// File to write; - is standard output
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// Arguments of `fawn dump` that are for servers alone.
+const OF_SERVERS: &[&str] = &["tls_ca", "tls_name", "user", "password_file", "timeout", "connections"];
+
+/// Those that are for clusters alone.
+const OF_CLUSTERS: &[&str] = &["restart", "certs"];
+
+impl DumpArguments {
+    /// Whether a cluster is meant, not a server: what is typed counts before what is configured.
+    pub fn is_of_cluster(&self, typed: &[String]) -> bool {
+        !self.managers.is_empty() && !typed.iter().any(|id| id == "from")
+    }
+
+    fn check(&self, typed: &[String]) -> Result<(), String> {
+        let is_typed = |id: &&&str| typed.iter().any(|typed| typed == **id);
+        if ["from", "managers"].iter().all(|id| is_typed(&id)) {
+            return Err("--from is for the dump of a server, --manager for that of a cluster: give one of them".into());
+        }
+        let (others, why) = if self.is_of_cluster(typed) {
+            (
+                OF_SERVERS,
+                "is for the dump of a server, and managers are given or configured: name the server with --from",
+            )
+        } else {
+            (OF_CLUSTERS, "is for the dump of a cluster: give --manager, too, and no --from")
+        };
+        match others.iter().find(is_typed) {
+            Some(id) => Err(format!("--{} {why}", id.replace('_', "-"))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Arguments of `fawn get`.

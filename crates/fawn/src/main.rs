@@ -92,7 +92,7 @@ fn main() -> ExitCode {
 
 /// Runs the command.
 fn carry_out(fawn: &Fawn) -> anyhow::Result<Outcome> {
-    fawn.command.check().map_err(|what| Fawn::command().error(UsageKind::ValueValidation, what))?;
+    fawn.command.check(&fawn.typed).map_err(|what| Fawn::command().error(UsageKind::ValueValidation, what))?;
     match &fawn.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Node(arguments) => match &arguments.command {
@@ -101,7 +101,7 @@ fn carry_out(fawn: &Fawn) -> anyhow::Result<Outcome> {
         },
         Command::Frontend(arguments) => node::run_frontend(arguments),
         Command::Load(arguments) => load::run(arguments),
-        Command::Dump(arguments) => dump::run(arguments),
+        Command::Dump(arguments) => dump::run(arguments, arguments.is_of_cluster(&fawn.typed)),
         Command::Get(arguments) => keys::get(arguments),
         Command::Set(arguments) => keys::set(arguments),
         Command::Delete(arguments) => keys::delete(arguments),

@@ -123,7 +123,7 @@ fn together(root: &Command, section: &Section, set: &[Setting<'_>]) -> Vec<Probl
     let all: Vec<&Setting<'_>> = set.iter().collect();
     let whole = |what: String| Problem { at: set[0].from.clone(), what: format!("[{}] {what}", section.name) };
     match attempt(root, section, &all) {
-        Ok(fawn) => fawn.command.check().err().map(whole).into_iter().collect(),
+        Ok(fawn) => fawn.command.check(&fawn.typed).err().map(whole).into_iter().collect(),
         Err(error) if error.kind() == ErrorKind::ArgumentConflict => {
             let names = [strings(&error, ContextKind::InvalidArg), strings(&error, ContextKind::PriorArg)].concat();
             let mut both: Vec<&Setting<'_>> = set.iter().filter(|setting| names.contains(&setting.flag.long)).collect();

@@ -34,20 +34,22 @@ pub fn parse(line: Vec<OsString>, environment: &Environment) -> Result<Fawn, Ref
     let (mut line, given_off) = without_switches_off(line, &sections);
     // Once to see what is given, whatever else may be wrong. What is wrong is told by the second time.
     let matches = root.clone().ignore_errors(true).try_get_matches_from(&line).map_err(usage)?;
-    let mut set = Vec::new();
+    let (mut set, mut typed) = (Vec::new(), Vec::new());
     if let Some((section, given)) = section_of(&matches, &sections) {
         let file = given.get_one::<PathBuf>("config").map(|path| file::read(path, &sections)).unwrap_or_default();
         if !file.problems.is_empty() {
             return Err(Refused::Problems(file.problems));
         }
         set = unless_given(section, given, &given_off, environment, &file)?;
+        let is_typed = |id: &&clap::Id| given.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+        typed = given.ids().filter(is_typed).map(ToString::to_string).collect();
         let end = line.iter().position(|argument| argument == "--").unwrap_or(line.len());
         let more: Vec<OsString> = set.iter().flat_map(Setting::arguments).collect();
         line.splice(end..end, more);
     }
     let parsed =
         without_variables(root).try_get_matches_from(line).and_then(|matches| Fawn::from_arg_matches(&matches));
-    parsed.map_err(|error| {
+    parsed.map(|fawn| Fawn { typed, ..fawn }).map_err(|error| {
         let notes = notes(&error, &set);
         Refused::Usage(error, notes)
     })

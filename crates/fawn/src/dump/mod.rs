@@ -26,8 +26,8 @@ use crate::progress::Progress;
 use crate::records::Record;
 
 /// Runs `fawn dump`.
-pub fn run(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
-    if arguments.managers.is_empty() { of_server(arguments) } else { cluster::run(arguments) }
+pub fn run(arguments: &DumpArguments, is_of_cluster: bool) -> anyhow::Result<Outcome> {
+    if is_of_cluster { cluster::run(arguments) } else { of_server(arguments) }
 }
 
 fn of_server(arguments: &DumpArguments) -> anyhow::Result<Outcome> {

@@ -98,6 +98,37 @@ fn a_reader_that_has_enough_is_no_error(kind: Kind) {
 }
 
 #[test]
+fn the_server_that_is_typed_is_dumped_whatever_managers_are_configured() {
+    let Some(server) = Server::start(Kind::Fawn) else { return };
+    fawn(&["set", "--to", &server.address, "k", "v"]);
+    let mut command = fawn_command(&["dump", "--from", &server.address, "--format", "tsv", "-"]);
+    let output = command.env("FAWN_MANAGER", "127.0.0.1:1").output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "k\tv\n");
+}
+
+#[test]
+fn what_is_not_for_the_dump_that_is_meant_is_refused_if_it_is_typed() {
+    let told = |line: &str, variables: &[(&str, &str)]| {
+        let mut command = fawn_command(&["dump"]);
+        let output = command.args(line.split(' ')).envs(variables.iter().copied()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let nobody = [("FAWN_SERVER", "127.0.0.1:1"), ("FAWN_CONNECTIONS", "2")];
+    for (line, says) in [
+        ("--from 127.0.0.1:1 --manager 127.0.0.1:1 x", "--manager for that of a cluster: give one of them"),
+        ("--restart x", "--restart is for the dump of a cluster: give --manager"),
+        ("--from 127.0.0.1:1 --certs c x", "--certs is for the dump of a cluster"),
+        ("--manager 127.0.0.1:1 --password-file f --user u x", "--user is for the dump of a server"),
+        ("--manager 127.0.0.1:1 --connections 3 x", "name the server with --from"),
+    ] {
+        let (code, told) = told(line, &nobody);
+        assert_eq!((code, told.contains(says)), (Some(2), true), "{line}: {told}");
+    }
+    let (code, told) = told("--timeout 9s x", &[("FAWN_MANAGER", "127.0.0.1:1")]);
+    assert_eq!((code, told.contains("--timeout is for the dump of a server")), (Some(2), true), "{told}");
+}
+
+#[test]
 fn a_directory_for_a_file_is_refused_before_anything_is_dumped() {
     let Some(server) = Server::start(Kind::Fawn) else { return };
     let directory = server.dir().join("backups");
