@@ -171,6 +171,7 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
     if let Some(nodes) = arguments.nodes {
         return crate::whole::run(arguments, nodes, admin.as_ref());
     }
+    crate::whole::refuse_cluster(&arguments.dir)?;
     let board = admin.as_ref().map(|admin| admin.board.clone());
     fawn_node::serve(&ServeOptions { board, ..options(arguments) }, |addresses| {
         let mut out = std::io::stdout().lock();

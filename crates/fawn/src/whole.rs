@@ -31,6 +31,7 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
         bail!("--replicas {} needs as many --nodes: there are {nodes}", arguments.replicas);
     }
     refuse_store(&serve.dir)?;
+    refuse_fewer(&serve.dir, nodes)?;
     let managers = serve.dir.join("manager");
     let was_there = managers.exists();
     let (replicas, first_nodes) = (u32::from(arguments.replicas), u32::from(nodes));
@@ -69,9 +70,44 @@ fn refuse_store(dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Refuses to leave nodes out: what they alone have would be out of reach.
+fn refuse_fewer(dir: &Path, nodes: u8) -> anyhow::Result<()> {
+    match nodes_in(dir) {
+        Some(there) if there > nodes => {
+            let dir = dir.display();
+            bail!("the cluster in {dir} has {there} nodes, and each has keys of its own: give --nodes {there}")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How many nodes the cluster in a directory has; `None`: there is none.
+fn nodes_in(dir: &Path) -> Option<u8> {
+    let is_there = |number: &u8| dir.join(name_of(*number)).exists();
+    (1..=u8::MAX).rev().find(is_there).filter(|_| dir.join("manager").exists())
+}
+
+/// Refuses the directory of a cluster for a store alone.
+pub fn refuse_cluster(dir: &Path) -> anyhow::Result<()> {
+    match nodes_in(dir) {
+        Some(nodes) => {
+            bail!(
+                "{} is the directory of a cluster in one process: give --nodes {nodes}, or another --dir",
+                dir.display()
+            )
+        }
+        None => Ok(()),
+    }
+}
+
+/// What a node is called, and its directory.
+fn name_of(number: u8) -> String {
+    format!("node-{number}")
+}
+
 /// One of the nodes: a share of the loops and of the memory.
 fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &Arc<fawn_manager::Running>) -> ClusterOptions {
-    let name = format!("node-{number}");
+    let name = name_of(number);
     let manager = Arc::clone(manager);
     ClusterOptions {
         serve: ServeOptions {

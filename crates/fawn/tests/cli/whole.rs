@@ -42,6 +42,13 @@ impl Process {
         assert_eq!(self.child.wait().unwrap().code(), Some(0), "a clean stop exits with 0: {}", self.log());
         self.log()
     }
+
+    /// Waits until it has given up, before it served; its log.
+    fn refused(mut self) -> String {
+        assert_eq!(self.address, "", "it serves nobody");
+        assert_eq!(self.child.wait().unwrap().code(), Some(1));
+        self.log()
+    }
 }
 
 impl Drop for Process {
@@ -63,13 +70,28 @@ fn a_cluster_in_one_process_does_not_begin_beside_a_store() {
     let plain = Process::serve(&data, &[]);
     takes_writes(&plain);
     plain.stop();
-    let mut refused = Process::serve(&data, &["--nodes", "2"]);
-    assert_eq!(refused.address, "", "it serves nobody");
-    assert_eq!(refused.child.wait().unwrap().code(), Some(1));
-    assert!(refused.log().contains("`fawn node --dir "), "{}", refused.log());
+    let told = Process::serve(&data, &["--nodes", "2"]).refused();
+    assert!(told.contains("`fawn node --dir "), "{told}");
     assert!(!data.join("manager").exists() && !data.join("node-1").exists());
     let plain = Process::serve(&data, &[]);
     assert_eq!(say(&plain.address, "get w", "END\r\n"), "VALUE w 0 1\r\nx\r\nEND\r\n");
+}
+
+#[test]
+fn a_cluster_in_one_process_is_started_with_all_of_its_nodes_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let cluster = Process::serve(&data, &["--nodes", "2"]);
+    takes_writes(&cluster);
+    cluster.stop();
+    let told = Process::serve(&data, &["--nodes", "1"]).refused();
+    assert!(told.contains("has 2 nodes, and each has keys of its own: give --nodes 2"), "{told}");
+    let told = Process::serve(&data, &[]).refused();
+    assert!(told.contains("is the directory of a cluster in one process: give --nodes 2"), "{told}");
+    let cluster = Process::serve(&data, &["--nodes", "2"]);
+    wait_for("what was written", || {
+        say(&cluster.address, "get w", "\r\n").starts_with("VALUE w 0 1\r\n").then_some(())
+    });
 }
 
 #[test]
