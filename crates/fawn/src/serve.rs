@@ -12,6 +12,7 @@ use fawn_store::Ack;
 use crate::Outcome;
 use crate::observe::ObserveArguments;
 use crate::values::{AckMode, FileMode, Size, Span};
+use crate::whole;
 
 /// How memcached clients are served.
 #[derive(Debug, Args)]
@@ -138,7 +139,8 @@ impl ServeArguments {
 
     /// The least that `--memory` may be.
     fn least_memory(&self) -> Size {
-        Size { bytes: LEAST_MEMORY_A_THREAD * self.threads().get() as u64 }
+        let of_nodes = |nodes| whole::threads_of_each(self.threads(), nodes).get() * usize::from(nodes);
+        Size { bytes: LEAST_MEMORY_A_THREAD * self.nodes.map_or(self.threads().get(), of_nodes) as u64 }
     }
 
     /// Refuses what each flag alone cannot know.
@@ -150,7 +152,8 @@ impl ServeArguments {
         match self.memory {
             Some(memory) if memory < least => {
                 let threads = self.threads();
-                Err(format!("--memory {memory} is too small: --threads {threads} needs at least {least}"))
+                let nodes = self.nodes.map(|nodes| format!(" with --nodes {nodes}")).unwrap_or_default();
+                Err(format!("--memory {memory} is too small: --threads {threads}{nodes} needs at least {least}"))
             }
             _ => Ok(()),
         }
@@ -169,9 +172,9 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
     }
     let admin = arguments.observe.open(arguments.insecure)?;
     if let Some(nodes) = arguments.nodes {
-        return crate::whole::run(arguments, nodes, admin.as_ref());
+        return whole::run(arguments, nodes, admin.as_ref());
     }
-    crate::whole::refuse_cluster(&arguments.dir)?;
+    whole::refuse_cluster(&arguments.dir)?;
     let board = admin.as_ref().map(|admin| admin.board.clone());
     fawn_node::serve(&ServeOptions { board, ..options(arguments) }, |addresses| {
         let mut out = std::io::stdout().lock();

@@ -105,6 +105,14 @@ fn name_of(number: u8) -> String {
     format!("node-{number}")
 }
 
+/// DRAM for cached values of all front-ends together: as much as that of one process of a cluster has.
+const CACHE_BYTES: u64 = 64 << 20;
+
+/// Event loops of each of so many nodes.
+pub fn threads_of_each(threads: NonZeroUsize, nodes: u8) -> NonZeroUsize {
+    NonZeroUsize::new(threads.get() / usize::from(nodes)).unwrap_or(NonZeroUsize::MIN)
+}
+
 /// One of the nodes: a share of the loops and of the memory.
 fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &Arc<fawn_manager::Running>) -> ClusterOptions {
     let name = name_of(number);
@@ -112,7 +120,7 @@ fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &Arc<fawn_manage
     ClusterOptions {
         serve: ServeOptions {
             dir: serve.dir.join(&name),
-            threads: NonZeroUsize::new(serve.threads.get() / usize::from(nodes)).unwrap_or(NonZeroUsize::MIN),
+            threads: threads_of_each(serve.threads, nodes),
             memory_bytes: serve.memory_bytes / u64::from(nodes),
             ..serve.clone()
         },
@@ -126,8 +134,28 @@ fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &Arc<fawn_manage
         virtual_ids: 4,
         is_node: true,
         is_front: true,
-        cache_bytes: 64 << 20,
+        cache_bytes: CACHE_BYTES / u64::from(nodes),
         copy_bytes_per_s: COPY_BYTES_PER_S,
         certificates: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_nodes_together_have_the_memory_of_one_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let manager = Arc::new(fawn_manager::start(Options::new(dir.path())).unwrap());
+        let serve = ServeOptions { memory_bytes: 96 << 20, ..ServeOptions::new(dir.path()) };
+        for nodes in [1, 3, 16] {
+            let members = (1..=nodes).map(|number| member(&serve, nodes, number, &manager));
+            let (memory, cache) = members.fold((0, 0), |(memory, cache), member| {
+                (memory + member.serve.memory_bytes, cache + member.cache_bytes)
+            });
+            assert!(memory <= serve.memory_bytes && cache <= CACHE_BYTES, "{nodes} nodes: {memory} and {cache}");
+        }
+        manager.stop();
     }
 }

@@ -23,6 +23,10 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
     for (arguments, says) in [
         (&["--memory", "0"][..], "needs at least"),
         (&["--memory", "1K", "--threads", "1"], "--memory 1 KiB is too small: --threads 1 needs at least 8 MiB"),
+        (
+            &["--memory", "64M", "--threads", "1", "--nodes", "16"],
+            "--memory 64 MiB is too small: --threads 1 with --nodes 16 needs at least 128 MiB",
+        ),
         (&["--max-connections", "0"], "1.."),
         (&["--threads", "1000000"], most.as_str()),
         (&["--threads", "0"], most.as_str()),
