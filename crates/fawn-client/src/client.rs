@@ -20,6 +20,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// The longest key, in bytes.
 const MOST_KEY_BYTES: usize = 65_535;
 
+/// No operation takes longer, whatever [`Options::timeout`] says: the clock's end is beyond that.
+const LONGEST: Duration = Duration::from_hours(30 * 365 * 24);
+
 /// What the driver may take, after a deadline, to say that it has passed.
 const SLACK: Duration = Duration::from_secs(1);
 
@@ -80,7 +83,8 @@ impl Client {
         };
         let (taken, cluster) = (driver.taken(), driver.cluster());
         tokio::spawn(driver.run(inbox));
-        Ok(Self { taken, cluster, requests, room, bytes, most_bytes, timeout: options.timeout, secret })
+        let timeout = options.timeout.min(LONGEST);
+        Ok(Self { requests, room, bytes, most_bytes, timeout, secret, cluster, taken })
     }
 
     /// Has something asked as soon as there is room; it is under way when this returns.

@@ -132,6 +132,17 @@ fn what_nobody_answers_ends_in_time_and_says_whether_anything_may_be_done() {
 }
 
 #[test]
+fn who_says_that_an_operation_may_take_for_ever_is_served() {
+    let cluster = Cluster::start(1);
+    run(async {
+        let (timeout, connect_timeout) = (Duration::MAX, Duration::MAX);
+        let client = Client::connect(Options { timeout, connect_timeout, ..cluster.options() }).await.unwrap();
+        client.put("k", "v").await.unwrap();
+        assert_eq!(client.get("k").await.unwrap().unwrap().bytes, b"v");
+    });
+}
+
+#[test]
 fn connecting_ends_in_time_and_says_why() {
     run(async {
         let connect = |address: String| async move {
