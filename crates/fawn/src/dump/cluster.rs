@@ -39,7 +39,7 @@ pub fn run(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
     progress.finish();
     worked?;
     let state = dumping.finish()?;
-    report.cut = state.cut;
+    (report.cut, report.long_keys) = (state.cut, state.long_keys);
     report.finish(&Tally { loaded: state.records, bytes: state.bytes, ..Tally::default() });
     let mut out: Box<dyn Write> =
         if arguments.file.as_os_str() == "-" { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) };

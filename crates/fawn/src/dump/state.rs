@@ -51,6 +51,7 @@ pub struct State {
     pub records: u64,
     pub bytes: u64,
     pub cut: u64,
+    pub long_keys: u64,
     pub done: Vec<Done>,
 }
 
@@ -69,6 +70,7 @@ impl State {
             records: 0,
             bytes: 0,
             cut: 0,
+            long_keys: 0,
             done: Vec::new(),
         }
     }

@@ -123,6 +123,7 @@ impl Dumping {
             written.bytes += (record.key.len() + record.value.len()) as u64;
             written.file_bytes += line.len() as u64;
             written.cut += u64::from(!format.carries_all_of(&record));
+            written.long_keys += u64::from(!record.is_loadable());
             Ok(())
         })?;
         let state = &mut self.state;
@@ -130,6 +131,7 @@ impl Dumping {
         state.bytes += written.bytes;
         state.file_bytes += written.file_bytes;
         state.cut += written.cut;
+        state.long_keys += written.long_keys;
         let records = written.records;
         let (low, high) = (format!("{:?}", cut.keys.low), format!("{:?}", cut.keys.high));
         let (range, epoch, seq) = (cut.range.0, cut.at.epoch.0, cut.at.seq.0);
@@ -179,6 +181,7 @@ struct Written {
     bytes: u64,
     file_bytes: u64,
     cut: u64,
+    long_keys: u64,
 }
 
 /// The record that a version is; none if it says that the key is gone.
@@ -369,6 +372,20 @@ mod tests {
         assert_eq!(dumping.reached(), None);
         assert_eq!(dumping.finish().unwrap().records, 2);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n");
+    }
+
+    #[test]
+    fn keys_that_no_load_takes_are_written_and_counted() {
+        let (_dir, file) = file();
+        let mut dumping = begin(&file);
+        let with_key = |place: u64, key: Vec<u8>| Kept { key, ..kept(place, place, true).1 };
+        let records = vec![with_key(1, vec![b'1'; 250]), with_key(2, vec![b'1'; 251])];
+        let event = event(&dumping, What::Part(records));
+        dumping.take(event, |key| Key::lowest_with_prefix(key.len() as u64 - 200)).unwrap();
+        take(&mut dumping, over()).unwrap();
+        let done = dumping.finish().unwrap();
+        assert_eq!((done.records, done.long_keys), (2, 1));
+        assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2);
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub struct Report {
     pub vanished: u64,
     /// Records whose flags or expiry the format cannot carry.
     pub cut: u64,
+    /// Records, among those dumped, with keys that are too long to be loaded.
+    pub long_keys: u64,
     /// Records that an interrupted load had moved before.
     pub loaded_before: u64,
     #[serde(skip)]
@@ -79,6 +81,7 @@ impl Report {
             expired: 0,
             vanished: 0,
             cut: 0,
+            long_keys: 0,
             loaded_before: 0,
             started: Instant::now(),
         }
@@ -109,6 +112,7 @@ impl Report {
             (self.expired, "expired before"),
             (self.vanished, "gone since they were listed"),
             (self.cut, "lost flags or expiry, which tsv cannot carry"),
+            (self.long_keys, "with keys that are too long for `fawn load`"),
         ];
         for (count, what) in details.iter().filter(|(count, _)| *count > 0) {
             write!(out, "; {} {what}", HumanCount(*count))?;

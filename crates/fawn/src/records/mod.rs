@@ -11,7 +11,7 @@ use crate::command::Format;
 /// One key with its value, as a file carries it from server to server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Key, 1 to 250 bytes.
+    /// Key, 1 to 250 bytes where it is to be loaded.
     pub key: Vec<u8>,
     /// Value, any bytes.
     pub value: Vec<u8>,
@@ -21,6 +21,13 @@ pub struct Record {
     pub exptime: u32,
     /// What names its version; 0: whatever the server gives it.
     pub cas: u64,
+}
+
+impl Record {
+    /// Whether it can be loaded: programs with `fawn-client` write keys that are too long for memcached's protocol.
+    pub fn is_loadable(&self) -> bool {
+        check_key(&self.key, Binary::Take).is_ok()
+    }
 }
 
 /// Why a line is no record.
