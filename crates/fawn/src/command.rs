@@ -164,8 +164,9 @@ pub enum OnError {
 #[command(after_help = "\
 A line is one record. Blank lines are ignored.
   tsv    key TAB value; in both, \\t \\n \\r \\\\ and \\xHH stand for the byte they name
-  jsonl  {\"key\": \"a\", \"value\": \"b\", \"flags\": 0, \"exptime\": 1900000000}
-         key_base64 and value_base64 carry bytes that are not UTF-8; exptime is in Unix seconds, 0 for never
+  jsonl  {\"key\": \"a\", \"value\": \"b\", \"flags\": 0, \"exptime\": 1900000000, \"cas\": 7}
+         key_base64 and value_base64 carry bytes that are not UTF-8; exptime is in Unix seconds, 0 for never; a record with
+         cas gets this number, any other one that the server chooses
 
 Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may hold any bytes, and with
 --binary-keys so may every key; such keys travel base64-encoded (meta protocol, flag b) and are at most 186 bytes.
@@ -218,7 +219,8 @@ each range is in it as one record of its log left it, and whatever was acknowled
 which that were. jsonl carries cas numbers, too. A dump of a cluster that was interrupted goes on where it was when the \
 same command is run again, and says so: ranges that were over stay as they are in it, and it has what was acknowledged \
 before it first began. FILE.fawn-dump says how far it came, and FILE.spool has what is not sorted yet; \
-only you may read these two. Who may read FILE is up to your umask.")]
+only you may read these two. Who may read FILE is up to your umask. A dump of a cluster to - or a pipe keeps what is not \
+sorted yet, ranges as a whole, in a file without a name in TMPDIR (/tmp): where that is memory, name a directory on a disk.")]
 pub struct DumpArguments {
     /// Server: HOST:PORT, or the path of a Unix socket
     #[arg(long, value_name = "ADDR", env = "FAWN_SERVER", default_value = "127.0.0.1:11211")]

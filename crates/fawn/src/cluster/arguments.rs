@@ -71,7 +71,8 @@ A group of one begins by itself. To begin with several, start each with the same
 add one later, start it with an empty --dir and --join. A manager whose directory is lost comes back the same way: it \
 takes the place of the one that had its address.
 
-The settings below count when the cluster begins; later ones are set with `fawn cluster set`."
+--replicas, --ack, --min-write-replicas and --spread-reads count when the cluster begins; later `fawn cluster set` changes \
+them."
 )]
 pub struct ManagerArguments {
     #[command(subcommand)]
