@@ -75,7 +75,7 @@ fn the_cluster_on_three_machines_does_what_the_readme_says() {
     let mut script = format!("HERE={}\n{MACHINES}", here.path().display());
     // Made on the first machine, and copied to where each belongs.
     for command in certificates {
-        write!(script, "on 1 '{command}' > $HERE/made\n").unwrap();
+        writeln!(script, "on 1 '{command}' > $HERE/made").unwrap();
     }
     script.push_str(
         "grep ' to 10\\.0\\.0\\.[23]$' $HERE/made | while read -r line; do n=${line##*.}; mkdir -p $HERE/home$n/certs; \
@@ -83,14 +83,14 @@ fn the_cluster_on_three_machines_does_what_the_readme_says() {
     );
     for command in processes {
         if command.starts_with("fawn status") {
-            write!(script, "STATUS='{command}'\n").unwrap();
+            writeln!(script, "STATUS='{command}'").unwrap();
             continue;
         }
         let listens = command.split("listen 10.0.0.").nth(1).expect("a process listens on a machine");
         let number = &listens[..1];
         let name = command.split(" --name ").nth(1).and_then(|rest| rest.split(' ').next()).expect("it has a name");
-        write!(script, "on {number} '{command}' > $HERE/{name}.log 2>&1 &\n").unwrap();
-        write!(script, "for try in $(seq 100); do grep -q . $HERE/{name}.log && break; sleep 0.1; done\n").unwrap();
+        writeln!(script, "on {number} '{command}' > $HERE/{name}.log 2>&1 &").unwrap();
+        writeln!(script, "for try in $(seq 100); do grep -q . $HERE/{name}.log && break; sleep 0.1; done").unwrap();
     }
     script.push_str(TRIED);
     let path = here.path().join("script");
