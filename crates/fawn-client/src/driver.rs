@@ -239,6 +239,9 @@ impl Driver {
             let whom = Whom { address, member, seat: Some(seat), cluster };
             let link = call(&mut self.links, &self.dialler, whom, &self.report);
             self.by_link.insert(link.id, seat);
+            if let Some(machine) = &mut self.machine {
+                machine.called(FrontId(seat.0), now);
+            }
             self.peers.insert(seat, Peer { link, me: None, held: Vec::new(), output: Vec::new() });
         }
         if self.peers.get_mut(&seat).is_some_and(|peer| !peer.put(to, message)) {
@@ -303,6 +306,9 @@ impl Driver {
     fn up(&mut self, seat: SeatId, you: Party, version: u8) {
         let Some(peer) = self.peers.get_mut(&seat) else { return };
         peer.me = Some((if let Party::Client(me) = you { me } else { 0 }, version));
+        if let Some(machine) = &mut self.machine {
+            machine.up(FrontId(seat.0));
+        }
         let mut all_read = true;
         for (to, message) in std::mem::take(&mut peer.held) {
             all_read &= peer.put(to, message);

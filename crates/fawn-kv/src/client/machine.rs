@@ -145,6 +145,16 @@ impl Client {
         self.reach.retain(&self.fronts);
     }
 
+    /// A front-end is being called, to ask it what was to be asked of it.
+    pub fn called(&mut self, front: FrontId, now: Now) {
+        self.reach.called(front, now.us, &self.limits);
+    }
+
+    /// A front-end has answered the call.
+    pub fn up(&mut self, front: FrontId) {
+        self.reach.up(front);
+    }
+
     /// A front-end cannot be reached any more: what was asked of it may have been carried out, and is asked again.
     pub fn lost(&mut self, front: FrontId, now: Now) {
         self.reach.lost(front, now.us, &self.limits);

@@ -1,7 +1,8 @@
 //! Which front-ends could not be reached lately: who is left alone while others can be asked, and who is not called at all yet.
 //!
 //! A call that is refused is refused within microseconds. Without a pause whoever has nobody else would call again at once, and
-//! do nothing else.
+//! do nothing else. One that nobody answers takes seconds: what waits for it is asked of others meanwhile, and of one that was
+//! called in vain before, only what made the call waits for it.
 
 use super::machine::Limits;
 use crate::ids::FrontId;
@@ -22,12 +23,27 @@ struct Away {
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     away: BTreeMap<FrontId, Away>,
+    /// Those that are being called, and from when on others are better.
+    called: BTreeMap<FrontId, u64>,
 }
 
 impl Reach {
     /// These are there, and no others.
     pub(super) fn retain(&mut self, fronts: &BTreeSet<FrontId>) {
         self.away.retain(|front, _| fronts.contains(front));
+        self.called.retain(|front, _| fronts.contains(front));
+    }
+
+    /// It is being called.
+    pub(super) fn called(&mut self, front: FrontId, now_us: u64, limits: &Limits) {
+        let patience_us = if self.away.contains_key(&front) { 0 } else { limits.retry_us.0 };
+        self.called.insert(front, now_us + patience_us);
+    }
+
+    /// It has answered the call: nothing is known against it.
+    pub(super) fn up(&mut self, front: FrontId) {
+        self.called.remove(&front);
+        self.away.remove(&front);
     }
 
     /// A connection that stood is over.
@@ -42,6 +58,7 @@ impl Reach {
     }
 
     fn set(&mut self, front: FrontId, failures: u32, now_us: u64, limits: &Limits) {
+        self.called.remove(&front);
         let (least, most) = limits.redial_us;
         // What went wrong long ago says nothing of the next call.
         self.away.retain(|_, away| now_us < away.until_us + most);
@@ -52,7 +69,8 @@ impl Reach {
 
     /// Whether nothing is known against it.
     pub(super) fn is_good(&self, front: FrontId, now_us: u64) -> bool {
-        self.away.get(&front).is_none_or(|away| now_us >= away.until_us)
+        let is_slow = self.called.get(&front).is_some_and(|slow_us| now_us >= *slow_us);
+        !is_slow && self.away.get(&front).is_none_or(|away| now_us >= away.until_us)
     }
 
     /// Whether it may be called, if there is nobody better.

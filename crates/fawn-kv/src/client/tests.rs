@@ -104,6 +104,34 @@ fn the_owner_of_a_keys_wedge_is_asked_and_another_only_while_that_one_cannot_be_
     assert_eq!(bench.ended(), [], "it is answered once");
 }
 
+#[test]
+fn what_waits_for_a_call_that_nobody_answers_is_asked_of_another() {
+    let mut bench = Bench::new();
+    bench.owned_by(2, 1);
+    let first = bench.put("k");
+    bench.client.called(FrontId(2), bench.now);
+    bench.get("l");
+    assert_eq!(bench.asked().iter().map(|asked| asked.of).collect::<Vec<_>>(), [2, 2], "it may answer yet");
+    bench.pass(200_000);
+    let again = bench.asked();
+    assert!(again.len() == 2 && again.iter().all(|asked| asked.of != 2), "{again:?}");
+    bench.answer(&again[0], done());
+    assert_eq!(bench.ended()[0].0, first);
+    // The call has come to nothing, and so does the next one, for which nobody waits but who made it.
+    bench.client.unreached(FrontId(2), &[], bench.now);
+    bench.pass(1_000_000);
+    bench.out.clear();
+    bench.get("m");
+    bench.client.called(FrontId(2), bench.now);
+    bench.get("n");
+    let asked = bench.asked();
+    assert!(asked[0].of == 2 && asked[1].of != 2, "{asked:?}");
+    // It answers: it is the owner again.
+    bench.client.up(FrontId(2));
+    bench.get("o");
+    assert_eq!(bench.asked()[0].of, 2);
+}
+
 /// Has every call of a front-end be refused at once, until all has ended; how often each was called.
 fn refuse_all(bench: &mut Bench) -> [usize; 3] {
     let mut called = [0; 3];
