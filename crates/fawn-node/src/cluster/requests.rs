@@ -15,7 +15,6 @@ use crate::owner::{Client, Done, UNASKED_BYTES};
 use crate::recency::Recency;
 use crate::slab::Token;
 use crate::stores::Ticket;
-use fawn_kv::entry::Kept;
 use fawn_kv::ids::{Address, Asker, RequestId};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::Operation;
@@ -430,8 +429,10 @@ impl Requests {
 
 /// Bytes of the value that an answer shows.
 fn value_bytes(answer: &Answer) -> usize {
-    let Answer::Found(Some(Kept { version: Some(version), .. })) = answer else { return 0 };
-    version.value.len()
+    match answer {
+        Answer::Found(Some(kept)) => kept.version.as_ref().map_or(0, |version| version.value.len()),
+        _ => 0,
+    }
 }
 
 /// Whether a command has to go to the head of its chain.
