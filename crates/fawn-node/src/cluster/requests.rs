@@ -1,10 +1,14 @@
 //! Commands of memcached clients on their way through a front-end and back.
 //!
 //! **Room.** A large answer to a get waits until the loop has room for it ([`crate::room`]). A few wait with their value; of the
-//! others the value goes, and is asked for again.
+//! others the value goes, and is asked for again. A write that shows what is there (`gat`) is told it once. A few are sent
+//! before anybody knows how large that is, and wait for room with it; all others look first, and are sent once there is room.
 //!
 //! **Order.** Commands of one connection on one key are carried out in the order in which they came: a write waits for
 //! what the connection asked of the key before, a get for its writes. Between connections there is no order to keep.
+
+#[cfg(test)]
+mod tests;
 
 use super::tell;
 use crate::answers::Pool;
@@ -55,6 +59,9 @@ enum Part {
 /// Values of answers that wait for room are kept up to so many bytes.
 const MOST_PARKED_BYTES: usize = 8 << 20;
 
+/// Values that writes show which were sent before anybody knew how large these are: so many bytes at most.
+const MOST_UNSEEN_BYTES: usize = 32 << 20;
+
 /// How a request stands with the loop that its client is of.
 #[derive(Debug)]
 enum Room {
@@ -64,6 +71,8 @@ enum Room {
     Asked(u32, Option<Answer>),
     /// It was granted room for so many bytes.
     Granted(u32),
+    /// Nobody wants its answer any more.
+    Unwanted,
 }
 
 /// A command that was not answered yet.
@@ -83,6 +92,8 @@ struct Request {
     part: Part,
     quiet: bool,
     room: Room,
+    /// It is a write that was sent before anybody knew how large what it shows is.
+    unseen: bool,
 }
 
 impl Request {
@@ -119,6 +130,8 @@ pub struct Requests {
     asks: VecDeque<Ticket>,
     /// Of values that wait for room.
     parked_bytes: usize,
+    /// Writes that were sent before anybody knew how large what they show is.
+    unseen: usize,
     counters: Arc<Counters>,
     recency: Recency,
     max_value_bytes: usize,
@@ -148,6 +161,7 @@ impl Requests {
             done: VecDeque::new(),
             asks: VecDeque::new(),
             parked_bytes: 0,
+            unseen: 0,
             counters,
             recency: Recency::default(),
             max_value_bytes,
@@ -197,8 +211,20 @@ impl Requests {
         };
         let (name, value_bytes) = (pool.copy(keyed.name), value.len());
         let value = if waits { value.to_vec() } else { Vec::new() };
-        let (key, client, responder, quiet, room) = (keyed.key, None, Some(keyed.responder), false, Room::Unasked);
-        let request = Request { client, from, key, name, command, value, value_bytes, responder, part, quiet, room };
+        let request = Request {
+            client: None,
+            from,
+            key: keyed.key,
+            name,
+            command,
+            value,
+            value_bytes,
+            responder: Some(keyed.responder),
+            part,
+            quiet: false,
+            room: Room::Unasked,
+            unseen: false,
+        };
         let ticket = self.insert(request);
         let hold = self.held.get_mut(&(from.to_u64(), keyed.key)).expect("it was just made");
         match part {
@@ -209,7 +235,10 @@ impl Requests {
             Part::Writes => hold.writes += 1,
             _ => hold.reads += 1,
         }
-        Begun::Ask(ticket, Box::new(self.ask(ticket, keyed, now)))
+        let looks = self.looks_first(ticket);
+        let message =
+            if looks { self.message(ticket, (keyed.name, keyed.key), None) } else { self.ask(ticket, keyed, now) };
+        Begun::Ask(ticket, Box::new(message))
     }
 
     fn insert(&mut self, request: Request) -> Ticket {
@@ -221,6 +250,17 @@ impl Requests {
         });
         self.slots[ticket as usize].1 = Some(request);
         ticket
+    }
+
+    /// Whether a request that begins is a write which has to know how large a value it shows before it is sent.
+    fn looks_first(&mut self, ticket: Ticket) -> bool {
+        let request = self.slots[ticket as usize].1.as_mut().expect("what begins is under way");
+        if request.part != Part::Writes || !request.keyed(&self.blank).shows_value() {
+            return false;
+        }
+        request.unseen = (self.unseen + 1) * self.max_value_bytes <= MOST_UNSEEN_BYTES;
+        self.unseen += usize::from(request.unseen);
+        !request.unseen
     }
 
     /// What the front-end is asked for a request.
@@ -267,11 +307,17 @@ impl Requests {
             part: Part::Flushes,
             quiet,
             room: Room::Unasked,
+            unseen: false,
         };
         let ticket = self.insert(request);
         let tag = self.tag(ticket);
         let (id, asker) = (RequestId { session: 0, number: tag }, Asker { address: LOCAL, tag });
         Message::AskFlush { id, answered: None, asker, wedge: None, due }
+    }
+
+    /// Whether a command only looks.
+    pub fn only_looks(&self, ticket: Ticket) -> bool {
+        self.slots[ticket as usize].1.as_ref().is_some_and(|request| request.part == Part::Reads)
     }
 
     /// The front-end has answered a command that was just begun: the answer is written to `out`, and the command is over;
@@ -308,27 +354,29 @@ impl Requests {
         let Some((_, Some(request))) = self.slots.get_mut(ticket as usize).filter(|(count, _)| *count == used) else {
             return Vec::new();
         };
-        let bytes = value_bytes(&answer);
-        if bytes > UNASKED_BYTES && matches!(request.room, Room::Unasked) && request.part == Part::Reads {
-            let keeps = self.parked_bytes + bytes <= MOST_PARKED_BYTES;
-            self.parked_bytes += if keeps { bytes } else { 0 };
-            request.room = Room::Asked(bytes as u32, keeps.then_some(answer));
+        if request.part == Part::Flushes {
+            self.flushed(ticket, answer == Answer::Flushed, pool);
+            return Vec::new();
+        }
+        let shown = if request.keyed(&self.blank).shows_value() { value_bytes(&answer) } else { 0 };
+        let looked = matches!(answer, Answer::Found(_)) && is_write(&request.command, now);
+        if shown > UNASKED_BYTES && matches!(request.room, Room::Unasked) {
+            // What a write was told nobody tells again.
+            let told = !matches!(answer, Answer::Found(_));
+            let keeps = told || (!looked && self.parked_bytes + shown <= MOST_PARKED_BYTES);
+            self.parked_bytes += if keeps { shown } else { 0 };
+            request.room = Room::Asked(shown as u32, keeps.then_some(answer));
             self.asks.push_back(ticket);
             return Vec::new();
         }
-        let mut bytes = pool.take();
-        let client = request.client.expect("a request is assigned before the turn ends");
-        if request.part == Part::Flushes {
-            let failed = answer != Answer::Flushed;
-            if failed && !request.quiet {
-                bytes.extend_from_slice(operate::FLUSH_FAILED.as_bytes());
-            }
-            let silent = request.quiet;
-            self.done.push_back(Done { failed, silent, ..Done::of(client, bytes) });
-            self.end(ticket, pool);
-            return Vec::new();
+        let request = self.slots[ticket as usize].1.as_ref().expect("it was just seen");
+        if looked {
+            return vec![self.ask(ticket, &request.keyed(&self.blank), now)];
         }
-        let request = &*request;
+        if matches!(request.room, Room::Unwanted) {
+            return self.forget(ticket, now, pool);
+        }
+        let (client, mut bytes) = (request.client.expect("a request is assigned before the turn ends"), pool.take());
         match tell::answer(&request.keyed(&self.blank), &answer, &mut tools!(self, now), &mut bytes) {
             tell::Told::Answered { failed } => {
                 let responder = request.responder.expect("it is no flush");
@@ -343,6 +391,26 @@ impl Requests {
         }
     }
 
+    /// A flush is answered.
+    fn flushed(&mut self, ticket: Ticket, done: bool, pool: &mut Pool) {
+        let request = self.slots[ticket as usize].1.as_ref().expect("what is answered is under way");
+        let (client, silent) = (request.client.expect("a request is assigned before the turn ends"), request.quiet);
+        let mut bytes = pool.take();
+        if !done && !silent {
+            bytes.extend_from_slice(operate::FLUSH_FAILED.as_bytes());
+        }
+        self.done.push_back(Done { failed: !done, silent, ..Done::of(client, bytes) });
+        self.end(ticket, pool);
+    }
+
+    /// Nobody wants the answer to a request; what the front-end is to be asked next.
+    fn forget(&mut self, ticket: Ticket, now: Now, pool: &mut Pool) -> Vec<Message> {
+        let request = self.slots[ticket as usize].1.as_ref().expect("what is forgotten is under way");
+        let client = request.client.expect("a request is assigned before the turn ends");
+        self.done.push_back(Done { failed: true, ..Done::of(client, Vec::new()) });
+        self.end(ticket, pool).into_iter().map(|next| self.go(next, now)).collect()
+    }
+
     /// The next that wants room for its answer, its client, and how many bytes.
     pub fn next_ask(&mut self) -> Option<(Client, Ticket, u32)> {
         let ticket = self.asks.pop_front()?;
@@ -355,21 +423,21 @@ impl Requests {
     pub fn room(&mut self, ticket: Ticket, granted: bool, now: Now, pool: &mut Pool) -> Vec<Message> {
         let tag = self.tag(ticket);
         let request = self.slots[ticket as usize].1.as_mut().expect("a request that asked is under way");
-        let Room::Asked(bytes, answer) = std::mem::replace(&mut request.room, Room::Granted(0)) else {
+        let Room::Asked(bytes, answer) = std::mem::replace(&mut request.room, Room::Unwanted) else {
             unreachable!("a request is told once")
         };
         self.parked_bytes -= if answer.is_some() { bytes as usize } else { 0 };
-        if !granted {
-            let client = request.client.expect("it was assigned");
-            self.done.push_back(Done { failed: true, ..Done::of(client, Vec::new()) });
-            return self.end(ticket, pool).into_iter().map(|next| self.go(next, now)).collect();
+        if granted {
+            request.room = Room::Granted(bytes);
+            if let Some(answer) = answer {
+                return self.answered(tag, answer, now, pool);
+            }
+        } else if answer.is_some() || !is_write(&request.command, now) {
+            return self.forget(ticket, now, pool);
         }
-        request.room = Room::Granted(bytes);
-        if let Some(answer) = answer {
-            return self.answered(tag, answer, now, pool);
-        }
+        // What changes something is done, though nobody may hear of it.
         let request = self.slots[ticket as usize].1.as_ref().expect("it was just seen");
-        vec![self.message(ticket, (&request.name, request.key), None)]
+        vec![self.ask(ticket, &request.keyed(&self.blank), now)]
     }
 
     /// What only looked is to change something.
@@ -386,6 +454,7 @@ impl Requests {
         self.free.push(ticket);
         self.bytes -= request.bytes();
         self.counters.waiting.sub(1);
+        self.unseen -= usize::from(request.unseen);
         let (at, part) = ((request.from.to_u64(), request.key), request.part);
         pool.give(request.name);
         let Some(hold) = self.held.get_mut(&at).filter(|_| part != Part::Flushes) else { return Vec::new() };
@@ -418,8 +487,13 @@ impl Requests {
 
     /// One that waited begins.
     fn go(&mut self, ticket: Ticket, now: Now) -> Message {
+        let looks = self.looks_first(ticket);
         let request = self.slots[ticket as usize].1.as_ref().expect("what waited is under way");
-        let message = self.ask(ticket, &request.keyed(&self.blank), now);
+        let message = if looks {
+            self.message(ticket, (&request.name, request.key), None)
+        } else {
+            self.ask(ticket, &request.keyed(&self.blank), now)
+        };
         let request = self.slots[ticket as usize].1.as_mut().expect("it was just seen");
         self.bytes -= request.value.len();
         request.value = Vec::new();
@@ -427,10 +501,11 @@ impl Requests {
     }
 }
 
-/// Bytes of the value that an answer shows.
+/// Bytes of the value that an answer may show.
 fn value_bytes(answer: &Answer) -> usize {
     match answer {
         Answer::Found(Some(kept)) => kept.version.as_ref().map_or(0, |version| version.value.len()),
+        Answer::Done { shown: Some(shown), .. } => shown.value.len(),
         _ => 0,
     }
 }
