@@ -5,7 +5,8 @@
 //! before anybody knows how large that is, and wait for room with it; all others look first, and are sent once there is room.
 //!
 //! **Order.** Commands of one connection on one key are carried out in the order in which they came: a write waits for
-//! what the connection asked of the key before, a get for its writes. Between connections there is no order to keep.
+//! what the connection asked of the key before, a get for its writes, and for gets before it that look again. Between
+//! connections there is no order to keep.
 
 #[cfg(test)]
 mod tests;
@@ -24,8 +25,9 @@ use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::Operation;
 use fawn_memcache::{Command, Responder};
 use fawn_ring::{Key, KeyHasher};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Whom a front-end answers that is asked by the clients of its own loop.
@@ -50,7 +52,7 @@ enum Part {
     Queued,
     /// It looks.
     Reads,
-    /// It changes something.
+    /// It changes something, or looks again: those after it wait.
     Writes,
     /// It is about all keys.
     Flushes,
@@ -107,6 +109,17 @@ impl Request {
     fn bytes(&self) -> usize {
         self.name.len() + self.value.len()
     }
+
+    /// Its place among what its connection has asked, once it is assigned.
+    fn place(&self) -> Option<(u64, u32)> {
+        self.client.map(|client| (client.place.answer, client.place.part))
+    }
+
+    /// Where those are found that its connection has asked of its key before it.
+    fn before(&self) -> Range<(u64, Key, (u64, u32))> {
+        let from = self.from.to_u64();
+        (from, self.key, (0, 0))..(from, self.key, self.place().unwrap_or_default())
+    }
 }
 
 /// What one connection has asked of one key and not heard of yet.
@@ -124,6 +137,8 @@ pub struct Requests {
     slots: Vec<(u32, Option<Request>)>,
     free: Vec<Ticket>,
     held: HashMap<(u64, Key), Hold, BuildHasherDefault<KeyHasher>>,
+    /// Gets that look again, by connection and key, and their places in the connection.
+    again: BTreeSet<(u64, Key, (u64, u32))>,
     bytes: usize,
     done: VecDeque<Done>,
     /// Those that want room.
@@ -157,6 +172,7 @@ impl Requests {
             slots: Vec::new(),
             free: Vec::new(),
             held: HashMap::default(),
+            again: BTreeSet::new(),
             bytes: 0,
             done: VecDeque::new(),
             asks: VecDeque::new(),
@@ -358,15 +374,23 @@ impl Requests {
             self.flushed(ticket, answer == Answer::Flushed, pool);
             return Vec::new();
         }
+        let is_found = matches!(answer, Answer::Found(_));
+        let is_read = is_found && request.part == Part::Reads && matches!(request.room, Room::Unasked);
+        if is_read && self.again.range(request.before()).next().is_some() {
+            self.wait(ticket);
+            return Vec::new();
+        }
         let shown = if request.keyed(&self.blank).shows_value() { value_bytes(&answer) } else { 0 };
-        let looked = matches!(answer, Answer::Found(_)) && is_write(&request.command, now);
+        let looked = is_found && is_write(&request.command, now);
         if shown > UNASKED_BYTES && matches!(request.room, Room::Unasked) {
             // What a write was told nobody tells again.
-            let told = !matches!(answer, Answer::Found(_));
-            let keeps = told || (!looked && self.parked_bytes + shown <= MOST_PARKED_BYTES);
+            let keeps = !is_found || (!looked && self.parked_bytes + shown <= MOST_PARKED_BYTES);
             self.parked_bytes += if keeps { shown } else { 0 };
             request.room = Room::Asked(shown as u32, keeps.then_some(answer));
             self.asks.push_back(ticket);
+            if !keeps {
+                self.hold(ticket);
+            }
             return Vec::new();
         }
         let request = self.slots[ticket as usize].1.as_ref().expect("it was just seen");
@@ -389,6 +413,29 @@ impl Requests {
                 vec![self.rewrite(ticket, &operation)]
             }
         }
+    }
+
+    /// A get is to look again: what it will see, gets after it must not have seen less of.
+    fn hold(&mut self, ticket: Ticket) {
+        let request = self.slots[ticket as usize].1.as_mut().expect("what looks again is under way");
+        if request.part == Part::Reads {
+            request.part = Part::Writes;
+            let (from, key) = (request.from.to_u64(), request.key);
+            self.again.extend(request.place().map(|place| (from, key, place)));
+            let hold = self.held.get_mut(&(from, key)).expect("who reads has its part in a key");
+            (hold.reads, hold.writes) = (hold.reads - 1, hold.writes + 1);
+        }
+    }
+
+    /// A get is answered while one before it is to look again: it has to look after that.
+    fn wait(&mut self, ticket: Ticket) {
+        let request = self.slots[ticket as usize].1.as_mut().expect("what waits is under way");
+        request.part = Part::Queued;
+        let (place, at) = (request.place(), (request.from.to_u64(), request.key));
+        let hold = self.held.get_mut(&at).expect("who reads has its part in a key");
+        hold.reads -= 1;
+        let place_of = |ticket: &Ticket| self.slots[*ticket as usize].1.as_ref().and_then(Request::place);
+        hold.queue.insert(hold.queue.partition_point(|other| place_of(other) < place), ticket);
     }
 
     /// A flush is answered.
@@ -455,12 +502,15 @@ impl Requests {
         self.bytes -= request.bytes();
         self.counters.waiting.sub(1);
         self.unseen -= usize::from(request.unseen);
-        let (at, part) = ((request.from.to_u64(), request.key), request.part);
+        let (at, part, place) = ((request.from.to_u64(), request.key), request.part, request.place());
         pool.give(request.name);
         let Some(hold) = self.held.get_mut(&at).filter(|_| part != Part::Flushes) else { return Vec::new() };
         match part {
             Part::Writes => hold.writes -= 1,
             _ => hold.reads -= 1,
+        }
+        if let Some(place) = place.filter(|_| !self.again.is_empty()) {
+            self.again.remove(&(at.0, at.1, place));
         }
         let mut next = Vec::new();
         while let Some(first) = hold.queue.front().copied() {

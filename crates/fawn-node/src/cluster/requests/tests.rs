@@ -197,3 +197,35 @@ fn a_write_whose_client_is_gone_is_carried_out_and_its_value_goes() {
     assert!(bench.done().iter().all(|(_, bytes, granted)| (*bytes, *granted) == (0, 0)));
     assert!(bench.requests.is_empty() && bench.requests.bytes() == 0);
 }
+
+#[test]
+fn gets_wait_for_one_before_them_that_is_to_look_again() {
+    let (mut bench, kept) = (Bench::new(), MOST_PARKED_BYTES / LARGE);
+    for n in 0..kept {
+        let sent = bench.say(&format!("get other{n}\r\n"));
+        bench.answer(sent[0], found(LARGE));
+    }
+    let first = kept as u64;
+    let sent = bench.say("get k\r\nget k\r\nget k\r\n");
+    assert_eq!(sent.len(), 3, "they go beside each other");
+    assert_eq!(bench.answer(sent[1], found(LARGE)), [], "its value is not kept");
+    bench.answer(sent[0], found(10));
+    assert_eq!(bench.done().len(), 1, "what was asked before does not wait");
+    assert_eq!(bench.say("get k\r\nget k\r\nset k 0 0 1\r\nx\r\n"), []);
+    assert_eq!(bench.answer(sent[2], found(10)), []);
+    assert_eq!(bench.done(), [], "that may be older than what is seen by looking again");
+    let (_, ticket) = bench.wanted().into_iter().find(|(n, _)| *n == first + 1).expect("it wants room");
+    let again = bench.room(ticket, true);
+    assert_eq!(again, [Asked { tag: sent[1].tag, writes: false }]);
+    let next = bench.answer(again[0], found(LARGE));
+    assert_eq!(bench.done()[0].0, first + 1);
+    assert_eq!((next.len(), next[0].tag), (3, sent[2].tag), "gets in their order, and not the set");
+    let mut last = Vec::new();
+    for asked in next {
+        assert!(!asked.writes && last.is_empty());
+        last = bench.answer(asked, found(20));
+    }
+    assert_eq!(bench.done().iter().map(|done| done.0).collect::<Vec<_>>(), [first + 2, first + 3, first + 4]);
+    assert!(matches!(last[..], [Asked { writes: true, .. }]));
+    assert!(bench.requests.again.is_empty());
+}
