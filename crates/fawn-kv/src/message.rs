@@ -37,10 +37,10 @@ pub enum Answer {
         /// more, as the key has changed since.
         shown: Option<Shown>,
     },
-    /// What a get found: the newest committed version.
-    Found(Option<Kept>),
+    /// What a get found: the newest committed version. All who wait for one answer share it.
+    Found(Option<Arc<Kept>>),
     /// What the gets of [`Message::AskMany`] found, in the order of the keys.
-    FoundMany(Vec<Option<Kept>>),
+    FoundMany(Vec<Option<Arc<Kept>>>),
     /// Ask elsewhere: this node is not (or no longer) the one to ask.
     NotMine,
     /// The session has said that this request was answered, or it has expired: nobody knows what came of it. Whoever

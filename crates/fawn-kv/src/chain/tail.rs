@@ -12,6 +12,7 @@ use crate::planted::{Bug, planted};
 use crate::store::{Lookup, RangeStore, Ticket};
 use fawn_ring::Key;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A get.
 #[derive(Debug)]
@@ -196,7 +197,7 @@ impl Replica {
                     "whoever answers a get has a lease or a barrier"
                 );
                 let until = self.meta.alive.flush_due(|| get.lies);
-                answer_until(get, Answer::Found(kept.map(|(kept, _)| kept)), until, context);
+                answer_until(get, Answer::Found(kept.map(|(kept, _)| Arc::new(kept))), until, context);
             }
         }
     }

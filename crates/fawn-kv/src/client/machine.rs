@@ -12,6 +12,7 @@ use crate::message::{Answer, Message};
 use crate::operation::Outcome;
 use fawn_ring::{Key, Secret};
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// When a client asks again, in microseconds.
 #[derive(Clone, Copy, Debug)]
@@ -309,7 +310,7 @@ impl Client {
         let (is_refused, tried) = (flight.tries.is_refused(), flight.tried);
         let (is_get, is_flush) = (flight.is_get(), matches!(flight.want, Want::Flush { .. }));
         match answer {
-            Answer::Found(kept) if is_get => self.end(ticket, Ended::Found(kept)),
+            Answer::Found(kept) if is_get => self.end(ticket, Ended::Found(kept.map(Arc::unwrap_or_clone))),
             Answer::Done { outcome, position, shown, .. } if !is_get && !is_flush => {
                 self.end(ticket, Ended::Done { outcome, position, shown });
             }

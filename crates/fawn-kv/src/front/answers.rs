@@ -9,6 +9,7 @@ use crate::message::{Answer, Continuation, Message};
 use crate::operation::{Append, Decision, Mode, NewValue, Operation, Outcome, Store, evaluate};
 use crate::planted::{Bug, planted};
 use fawn_ring::Key;
+use std::sync::Arc;
 
 impl Front {
     /// A chain, or another front-end, has answered.
@@ -68,10 +69,11 @@ impl Front {
     }
 
     /// A tail has shown a key.
-    fn found(&mut self, tag: u64, kept: Option<&Kept>, until: u32, now_us: u64) {
+    fn found(&mut self, tag: u64, kept: Option<&Arc<Kept>>, until: u32, now_us: u64) {
         let flight = self.flights.get(tag).expect("what is answered is in flight");
         let (place, key) = (flight.place, flight.key.clone());
-        let known = kept.cloned().unwrap_or(Kept { key, position: Position::default(), version: None });
+        let known =
+            kept.cloned().unwrap_or_else(|| Arc::new(Kept { key, position: Position::default(), version: None }));
         let newest = self.see(&place, self.cache.age(&place, &known.key), age(&known));
         self.fill(tag, place, (known, until), newest, now_us);
     }
@@ -94,7 +96,7 @@ impl Front {
         if cached && (!again || planted(Bug::RetryFills)) {
             let version = if let Made::Version(version) = made { Some(version) } else { None };
             let key = self.flights.get(tag).expect("what is answered is in flight").key.clone();
-            self.fill(tag, place, (Kept { key, position, version }, until), newest, now.us);
+            self.fill(tag, place, (Arc::new(Kept { key, position, version }), until), newest, now.us);
         }
     }
 
@@ -115,7 +117,7 @@ impl Front {
     }
 
     /// The answer of a request as the newest version of its key, if it is, to be shown before the Unix second `until`.
-    fn fill(&mut self, tag: u64, place: Key, (kept, until): (Kept, u32), newest: Age, now_us: u64) {
+    fn fill(&mut self, tag: u64, place: Key, (kept, until): (Arc<Kept>, u32), newest: Age, now_us: u64) {
         let flight = self.flights.get(tag).expect("what is answered is in flight");
         let Some(own) = self.own_at(&place).filter(|own| flight.epoch == Some(own.epoch) && own.is_served()) else {
             return;
@@ -128,7 +130,7 @@ impl Front {
     }
 
     /// As a planted bug does.
-    fn fill_late(&mut self, kept: Kept) {
+    fn fill_late(&mut self, kept: Arc<Kept>) {
         let place = self.position(&kept.key);
         let older = self.cache.age(&place, &kept.key).is_none_or(|cached| cached < age(&kept));
         if let Some(epoch) = self.own_at(&place).map(|own| own.epoch)

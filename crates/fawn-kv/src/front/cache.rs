@@ -10,6 +10,7 @@ use crate::ids::WedgeEpoch;
 use fawn_ring::{Interval, Key, KeyHasher};
 use quick_cache::unsync::{Cache as QuickCache, DefaultLifecycle};
 use std::hash::BuildHasherDefault;
+use std::sync::Arc;
 
 /// An entry counts once for each so many bytes that it has begun, so that one number bounds both entries and bytes.
 const UNIT_BYTES: u64 = 4096;
@@ -25,7 +26,7 @@ pub fn entries_for(nodes: usize, factor: u32) -> u64 {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    kept: Kept,
+    kept: Arc<Kept>,
     /// Unix second from when on it may not be shown; 0: none.
     until: u32,
     epoch: WedgeEpoch,
@@ -68,13 +69,13 @@ impl Cache {
     }
 
     /// What is known of a key in a wedge epoch, and from which Unix second on it may not be shown; 0: none.
-    pub fn get(&mut self, place: &Key, key: &[u8], epoch: WedgeEpoch) -> Option<(&Kept, u32)> {
+    pub fn get(&mut self, place: &Key, key: &[u8], epoch: WedgeEpoch) -> Option<(&Arc<Kept>, u32)> {
         let entry = self.entries.get(place)?;
         (entry.kept.key == key && entry.epoch == epoch).then_some((&entry.kept, entry.until))
     }
 
     /// The same in whatever epoch, as a planted bug has it.
-    pub(super) fn get_of_any_epoch(&mut self, place: &Key, key: &[u8]) -> Option<(&Kept, u32)> {
+    pub(super) fn get_of_any_epoch(&mut self, place: &Key, key: &[u8]) -> Option<(&Arc<Kept>, u32)> {
         let entry = self.entries.get(place).filter(|entry| entry.kept.key == key)?;
         Some((&entry.kept, entry.until))
     }
@@ -87,7 +88,7 @@ impl Cache {
     /// Takes a version that may be shown before the Unix second `until`, or always (0), in the place of another one that
     /// may be here. One that is too large to be cached is not, nor is
     /// the other one any more.
-    pub fn fill(&mut self, place: Key, kept: Kept, until: u32, epoch: WedgeEpoch) {
+    pub fn fill(&mut self, place: Key, kept: Arc<Kept>, until: u32, epoch: WedgeEpoch) {
         if units(&kept) * 8 > self.entries.capacity().max(8) {
             self.remove(&place);
         } else {
@@ -129,11 +130,11 @@ mod tests {
         Key::lowest_with_prefix(number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    fn kept(number: u64, bytes: usize) -> Kept {
+    fn kept(number: u64, bytes: usize) -> Arc<Kept> {
         let value = vec![7; bytes];
         let version = Version { value, flags: 0, expiry: 0, stale: false, won: false, client_cas: None };
         let position = Position { epoch: Epoch(1), seq: Seq(number) };
-        Kept { key: number.to_be_bytes().to_vec(), position, version: Some(version) }
+        Arc::new(Kept { key: number.to_be_bytes().to_vec(), position, version: Some(version) })
     }
 
     #[test]

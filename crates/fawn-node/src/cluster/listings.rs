@@ -21,6 +21,9 @@ const GIVE_UP_US: u64 = 15_000_000;
 /// Parts that are asked for at a time: each is some 256 KiB when it comes.
 const MOST: usize = 16;
 
+/// Those who wait until a part is asked for, at most: what others want fails at once.
+const MOST_WAITING: usize = 1024;
+
 /// Somebody who waits until a part is asked for.
 #[derive(Debug)]
 struct Waiting {
@@ -65,6 +68,10 @@ impl Listings {
 
     /// A client wants the part from a key on.
     pub fn begin(&mut self, client: Client, from: Key, form: Dump, now: Now, out: &mut Vec<(Address, Message)>) {
+        if self.waiting.len() >= MOST_WAITING {
+            self.done.push(Done::of(client, failed()));
+            return;
+        }
         self.waiting.push_back(Waiting { client, from, form, since_us: now.us });
         self.go_on(now, out);
     }
@@ -118,10 +125,8 @@ impl Listings {
         for tag in &late {
             self.end(*tag, self.by_tag[tag].failure());
         }
-        // Whoever has waited as long would wait for the same.
-        while !late.is_empty()
-            && let Some(waiting) = self.waiting.pop_front_if(|waiting| now.us >= waiting.since_us + GIVE_UP_US)
-        {
+        // Whoever has waited as long waits for what is as late, or for too many others, or is gone.
+        while let Some(waiting) = self.waiting.pop_front_if(|waiting| now.us >= waiting.since_us + GIVE_UP_US) {
             self.done.push(Done::of(waiting.client, failed()));
         }
         for listing in self.by_tag.values_mut() {
@@ -259,6 +264,32 @@ mod tests {
         let (id, tag) = asked(&mut out)[0];
         assert_eq!(listings.receive(scanned((id, tag + 1)), NOW, &mut out), None);
         assert!(listings.take_done().is_empty() && !listings.is_empty());
+    }
+
+    #[test]
+    fn beyond_those_who_may_wait_listings_fail_at_once() {
+        let mut out = Vec::new();
+        let mut listings = begun((MOST + MOST_WAITING) as u64, &mut out);
+        assert_eq!(listings.take_done().len(), 0);
+        listings.begin(client(5000), Key::MIN, Dump::Mgdump, NOW, &mut out);
+        let done = listings.take_done();
+        assert!(done.len() == 1 && done[0].client == client(5000) && Listed::decode(&done[0].bytes).0.failed);
+        assert_eq!(asked(&mut out).len(), MOST);
+    }
+
+    #[test]
+    fn nobody_waits_for_ever_behind_others_whose_parts_come() {
+        let mut out = Vec::new();
+        let mut listings = begun(100, &mut out);
+        let later = Now { us: NOW.us + GIVE_UP_US - 1, ..NOW };
+        for next in asked(&mut out) {
+            assert_eq!(listings.receive(scanned(next), later, &mut out), None);
+        }
+        assert_eq!(listings.take_done().len(), MOST);
+        listings.tick(Now { us: later.us + 1, ..NOW }, &mut out);
+        let done = listings.take_done();
+        assert_eq!(done.len(), 100 - 2 * MOST, "those that are not asked for");
+        assert!(done.iter().all(|done| Listed::decode(&done.bytes).0.failed));
     }
 
     #[test]

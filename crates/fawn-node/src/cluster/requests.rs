@@ -1,10 +1,15 @@
 //! Commands of memcached clients on their way through a front-end and back.
 //!
 //! **Room.** A large answer to a get waits until the loop has room for it ([`crate::room`]). A few wait with their value; of the
-//! others the value goes, and is asked for again.
+//! others the value goes, and is asked for again. A write that shows what is there (`gat`) is told it once. A few are sent
+//! before anybody knows how large that is, and wait for room with it; all others look first, and are sent once there is room.
 //!
 //! **Order.** Commands of one connection on one key are carried out in the order in which they came: a write waits for
-//! what the connection asked of the key before, a get for its writes. Between connections there is no order to keep.
+//! what the connection asked of the key before, a get for its writes, and for gets before it that look again. Between
+//! connections there is no order to keep.
+
+#[cfg(test)]
+mod tests;
 
 use super::tell;
 use crate::answers::Pool;
@@ -15,14 +20,14 @@ use crate::owner::{Client, Done, UNASKED_BYTES};
 use crate::recency::Recency;
 use crate::slab::Token;
 use crate::stores::Ticket;
-use fawn_kv::entry::Kept;
 use fawn_kv::ids::{Address, Asker, RequestId};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::Operation;
 use fawn_memcache::{Command, Responder};
 use fawn_ring::{Key, KeyHasher};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Whom a front-end answers that is asked by the clients of its own loop.
@@ -47,7 +52,7 @@ enum Part {
     Queued,
     /// It looks.
     Reads,
-    /// It changes something.
+    /// It changes something, or looks again: those after it wait.
     Writes,
     /// It is about all keys.
     Flushes,
@@ -55,6 +60,9 @@ enum Part {
 
 /// Values of answers that wait for room are kept up to so many bytes.
 const MOST_PARKED_BYTES: usize = 8 << 20;
+
+/// Values that writes show which were sent before anybody knew how large these are: so many bytes at most.
+const MOST_UNSEEN_BYTES: usize = 32 << 20;
 
 /// How a request stands with the loop that its client is of.
 #[derive(Debug)]
@@ -65,6 +73,8 @@ enum Room {
     Asked(u32, Option<Answer>),
     /// It was granted room for so many bytes.
     Granted(u32),
+    /// Nobody wants its answer any more.
+    Unwanted,
 }
 
 /// A command that was not answered yet.
@@ -84,6 +94,8 @@ struct Request {
     part: Part,
     quiet: bool,
     room: Room,
+    /// It is a write that was sent before anybody knew how large what it shows is.
+    unseen: bool,
 }
 
 impl Request {
@@ -96,6 +108,17 @@ impl Request {
 
     fn bytes(&self) -> usize {
         self.name.len() + self.value.len()
+    }
+
+    /// Its place among what its connection has asked, once it is assigned.
+    fn place(&self) -> Option<(u64, u32)> {
+        self.client.map(|client| (client.place.answer, client.place.part))
+    }
+
+    /// Where those are found that its connection has asked of its key before it.
+    fn before(&self) -> Range<(u64, Key, (u64, u32))> {
+        let from = self.from.to_u64();
+        (from, self.key, (0, 0))..(from, self.key, self.place().unwrap_or_default())
     }
 }
 
@@ -114,12 +137,16 @@ pub struct Requests {
     slots: Vec<(u32, Option<Request>)>,
     free: Vec<Ticket>,
     held: HashMap<(u64, Key), Hold, BuildHasherDefault<KeyHasher>>,
+    /// Gets that look again, by connection and key, and their places in the connection.
+    again: BTreeSet<(u64, Key, (u64, u32))>,
     bytes: usize,
     done: VecDeque<Done>,
     /// Those that want room.
     asks: VecDeque<Ticket>,
     /// Of values that wait for room.
     parked_bytes: usize,
+    /// Writes that were sent before anybody knew how large what they show is.
+    unseen: usize,
     counters: Arc<Counters>,
     recency: Recency,
     max_value_bytes: usize,
@@ -145,10 +172,12 @@ impl Requests {
             slots: Vec::new(),
             free: Vec::new(),
             held: HashMap::default(),
+            again: BTreeSet::new(),
             bytes: 0,
             done: VecDeque::new(),
             asks: VecDeque::new(),
             parked_bytes: 0,
+            unseen: 0,
             counters,
             recency: Recency::default(),
             max_value_bytes,
@@ -198,8 +227,20 @@ impl Requests {
         };
         let (name, value_bytes) = (pool.copy(keyed.name), value.len());
         let value = if waits { value.to_vec() } else { Vec::new() };
-        let (key, client, responder, quiet, room) = (keyed.key, None, Some(keyed.responder), false, Room::Unasked);
-        let request = Request { client, from, key, name, command, value, value_bytes, responder, part, quiet, room };
+        let request = Request {
+            client: None,
+            from,
+            key: keyed.key,
+            name,
+            command,
+            value,
+            value_bytes,
+            responder: Some(keyed.responder),
+            part,
+            quiet: false,
+            room: Room::Unasked,
+            unseen: false,
+        };
         let ticket = self.insert(request);
         let hold = self.held.get_mut(&(from.to_u64(), keyed.key)).expect("it was just made");
         match part {
@@ -210,7 +251,10 @@ impl Requests {
             Part::Writes => hold.writes += 1,
             _ => hold.reads += 1,
         }
-        Begun::Ask(ticket, Box::new(self.ask(ticket, keyed, now)))
+        let looks = self.looks_first(ticket);
+        let message =
+            if looks { self.message(ticket, (keyed.name, keyed.key), None) } else { self.ask(ticket, keyed, now) };
+        Begun::Ask(ticket, Box::new(message))
     }
 
     fn insert(&mut self, request: Request) -> Ticket {
@@ -222,6 +266,17 @@ impl Requests {
         });
         self.slots[ticket as usize].1 = Some(request);
         ticket
+    }
+
+    /// Whether a request that begins is a write which has to know how large a value it shows before it is sent.
+    fn looks_first(&mut self, ticket: Ticket) -> bool {
+        let request = self.slots[ticket as usize].1.as_mut().expect("what begins is under way");
+        if request.part != Part::Writes || !request.keyed(&self.blank).shows_value() {
+            return false;
+        }
+        request.unseen = (self.unseen + 1) * self.max_value_bytes <= MOST_UNSEEN_BYTES;
+        self.unseen += usize::from(request.unseen);
+        !request.unseen
     }
 
     /// What the front-end is asked for a request.
@@ -268,11 +323,17 @@ impl Requests {
             part: Part::Flushes,
             quiet,
             room: Room::Unasked,
+            unseen: false,
         };
         let ticket = self.insert(request);
         let tag = self.tag(ticket);
         let (id, asker) = (RequestId { session: 0, number: tag }, Asker { address: LOCAL, tag });
         Message::AskFlush { id, answered: None, asker, wedge: None, due }
+    }
+
+    /// Whether a command only looks.
+    pub fn only_looks(&self, ticket: Ticket) -> bool {
+        self.slots[ticket as usize].1.as_ref().is_some_and(|request| request.part == Part::Reads)
     }
 
     /// The front-end has answered a command that was just begun: the answer is written to `out`, and the command is over;
@@ -309,27 +370,37 @@ impl Requests {
         let Some((_, Some(request))) = self.slots.get_mut(ticket as usize).filter(|(count, _)| *count == used) else {
             return Vec::new();
         };
-        let bytes = value_bytes(&answer);
-        if bytes > UNASKED_BYTES && matches!(request.room, Room::Unasked) && request.part == Part::Reads {
-            let keeps = self.parked_bytes + bytes <= MOST_PARKED_BYTES;
-            self.parked_bytes += if keeps { bytes } else { 0 };
-            request.room = Room::Asked(bytes as u32, keeps.then_some(answer));
-            self.asks.push_back(ticket);
-            return Vec::new();
-        }
-        let mut bytes = pool.take();
-        let client = request.client.expect("a request is assigned before the turn ends");
         if request.part == Part::Flushes {
-            let failed = answer != Answer::Flushed;
-            if failed && !request.quiet {
-                bytes.extend_from_slice(operate::FLUSH_FAILED.as_bytes());
-            }
-            let silent = request.quiet;
-            self.done.push_back(Done { failed, silent, ..Done::of(client, bytes) });
-            self.end(ticket, pool);
+            self.flushed(ticket, answer == Answer::Flushed, pool);
             return Vec::new();
         }
-        let request = &*request;
+        let is_found = matches!(answer, Answer::Found(_));
+        let is_read = is_found && request.part == Part::Reads && matches!(request.room, Room::Unasked);
+        if is_read && self.again.range(request.before()).next().is_some() {
+            self.wait(ticket);
+            return Vec::new();
+        }
+        let shown = if request.keyed(&self.blank).shows_value() { value_bytes(&answer) } else { 0 };
+        let looked = is_found && is_write(&request.command, now);
+        if shown > UNASKED_BYTES && matches!(request.room, Room::Unasked) {
+            // What a write was told nobody tells again.
+            let keeps = !is_found || (!looked && self.parked_bytes + shown <= MOST_PARKED_BYTES);
+            self.parked_bytes += if keeps { shown } else { 0 };
+            request.room = Room::Asked(shown as u32, keeps.then_some(answer));
+            self.asks.push_back(ticket);
+            if !keeps {
+                self.hold(ticket);
+            }
+            return Vec::new();
+        }
+        let request = self.slots[ticket as usize].1.as_ref().expect("it was just seen");
+        if looked {
+            return vec![self.ask(ticket, &request.keyed(&self.blank), now)];
+        }
+        if matches!(request.room, Room::Unwanted) {
+            return self.forget(ticket, now, pool);
+        }
+        let (client, mut bytes) = (request.client.expect("a request is assigned before the turn ends"), pool.take());
         match tell::answer(&request.keyed(&self.blank), &answer, &mut tools!(self, now), &mut bytes) {
             tell::Told::Answered { failed } => {
                 let responder = request.responder.expect("it is no flush");
@@ -344,6 +415,49 @@ impl Requests {
         }
     }
 
+    /// A get is to look again: what it will see, gets after it must not have seen less of.
+    fn hold(&mut self, ticket: Ticket) {
+        let request = self.slots[ticket as usize].1.as_mut().expect("what looks again is under way");
+        if request.part == Part::Reads {
+            request.part = Part::Writes;
+            let (from, key) = (request.from.to_u64(), request.key);
+            self.again.extend(request.place().map(|place| (from, key, place)));
+            let hold = self.held.get_mut(&(from, key)).expect("who reads has its part in a key");
+            (hold.reads, hold.writes) = (hold.reads - 1, hold.writes + 1);
+        }
+    }
+
+    /// A get is answered while one before it is to look again: it has to look after that.
+    fn wait(&mut self, ticket: Ticket) {
+        let request = self.slots[ticket as usize].1.as_mut().expect("what waits is under way");
+        request.part = Part::Queued;
+        let (place, at) = (request.place(), (request.from.to_u64(), request.key));
+        let hold = self.held.get_mut(&at).expect("who reads has its part in a key");
+        hold.reads -= 1;
+        let place_of = |ticket: &Ticket| self.slots[*ticket as usize].1.as_ref().and_then(Request::place);
+        hold.queue.insert(hold.queue.partition_point(|other| place_of(other) < place), ticket);
+    }
+
+    /// A flush is answered.
+    fn flushed(&mut self, ticket: Ticket, done: bool, pool: &mut Pool) {
+        let request = self.slots[ticket as usize].1.as_ref().expect("what is answered is under way");
+        let (client, silent) = (request.client.expect("a request is assigned before the turn ends"), request.quiet);
+        let mut bytes = pool.take();
+        if !done && !silent {
+            bytes.extend_from_slice(operate::FLUSH_FAILED.as_bytes());
+        }
+        self.done.push_back(Done { failed: !done, silent, ..Done::of(client, bytes) });
+        self.end(ticket, pool);
+    }
+
+    /// Nobody wants the answer to a request; what the front-end is to be asked next.
+    fn forget(&mut self, ticket: Ticket, now: Now, pool: &mut Pool) -> Vec<Message> {
+        let request = self.slots[ticket as usize].1.as_ref().expect("what is forgotten is under way");
+        let client = request.client.expect("a request is assigned before the turn ends");
+        self.done.push_back(Done { failed: true, ..Done::of(client, Vec::new()) });
+        self.end(ticket, pool).into_iter().map(|next| self.go(next, now)).collect()
+    }
+
     /// The next that wants room for its answer, its client, and how many bytes.
     pub fn next_ask(&mut self) -> Option<(Client, Ticket, u32)> {
         let ticket = self.asks.pop_front()?;
@@ -356,21 +470,21 @@ impl Requests {
     pub fn room(&mut self, ticket: Ticket, granted: bool, now: Now, pool: &mut Pool) -> Vec<Message> {
         let tag = self.tag(ticket);
         let request = self.slots[ticket as usize].1.as_mut().expect("a request that asked is under way");
-        let Room::Asked(bytes, answer) = std::mem::replace(&mut request.room, Room::Granted(0)) else {
+        let Room::Asked(bytes, answer) = std::mem::replace(&mut request.room, Room::Unwanted) else {
             unreachable!("a request is told once")
         };
         self.parked_bytes -= if answer.is_some() { bytes as usize } else { 0 };
-        if !granted {
-            let client = request.client.expect("it was assigned");
-            self.done.push_back(Done { failed: true, ..Done::of(client, Vec::new()) });
-            return self.end(ticket, pool).into_iter().map(|next| self.go(next, now)).collect();
+        if granted {
+            request.room = Room::Granted(bytes);
+            if let Some(answer) = answer {
+                return self.answered(tag, answer, now, pool);
+            }
+        } else if answer.is_some() || !is_write(&request.command, now) {
+            return self.forget(ticket, now, pool);
         }
-        request.room = Room::Granted(bytes);
-        if let Some(answer) = answer {
-            return self.answered(tag, answer, now, pool);
-        }
+        // What changes something is done, though nobody may hear of it.
         let request = self.slots[ticket as usize].1.as_ref().expect("it was just seen");
-        vec![self.message(ticket, (&request.name, request.key), None)]
+        vec![self.ask(ticket, &request.keyed(&self.blank), now)]
     }
 
     /// What only looked is to change something.
@@ -387,12 +501,16 @@ impl Requests {
         self.free.push(ticket);
         self.bytes -= request.bytes();
         self.counters.waiting.sub(1);
-        let (at, part) = ((request.from.to_u64(), request.key), request.part);
+        self.unseen -= usize::from(request.unseen);
+        let (at, part, place) = ((request.from.to_u64(), request.key), request.part, request.place());
         pool.give(request.name);
         let Some(hold) = self.held.get_mut(&at).filter(|_| part != Part::Flushes) else { return Vec::new() };
         match part {
             Part::Writes => hold.writes -= 1,
             _ => hold.reads -= 1,
+        }
+        if let Some(place) = place.filter(|_| !self.again.is_empty()) {
+            self.again.remove(&(at.0, at.1, place));
         }
         let mut next = Vec::new();
         while let Some(first) = hold.queue.front().copied() {
@@ -419,8 +537,13 @@ impl Requests {
 
     /// One that waited begins.
     fn go(&mut self, ticket: Ticket, now: Now) -> Message {
+        let looks = self.looks_first(ticket);
         let request = self.slots[ticket as usize].1.as_ref().expect("what waited is under way");
-        let message = self.ask(ticket, &request.keyed(&self.blank), now);
+        let message = if looks {
+            self.message(ticket, (&request.name, request.key), None)
+        } else {
+            self.ask(ticket, &request.keyed(&self.blank), now)
+        };
         let request = self.slots[ticket as usize].1.as_mut().expect("it was just seen");
         self.bytes -= request.value.len();
         request.value = Vec::new();
@@ -428,10 +551,13 @@ impl Requests {
     }
 }
 
-/// Bytes of the value that an answer shows.
+/// Bytes of the value that an answer may show.
 fn value_bytes(answer: &Answer) -> usize {
-    let Answer::Found(Some(Kept { version: Some(version), .. })) = answer else { return 0 };
-    version.value.len()
+    match answer {
+        Answer::Found(Some(kept)) => kept.version.as_ref().map_or(0, |version| version.value.len()),
+        Answer::Done { shown: Some(shown), .. } => shown.value.len(),
+        _ => 0,
+    }
 }
 
 /// Whether a command has to go to the head of its chain.

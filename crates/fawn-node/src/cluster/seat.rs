@@ -395,7 +395,8 @@ impl Backend for Seat {
         let Some(front) = &mut self.front else { return Ran::Later(ticket) };
         let (at, me) = (time(now), self.id.front());
         front.receive(at, *message, &mut self.out);
-        if let [(LOCAL, Message::Reply { .. })] = self.out[..]
+        if self.requests.only_looks(ticket)
+            && let [(LOCAL, Message::Reply { .. })] = self.out[..]
             && let Some((_, Message::Reply { answer, .. })) = self.out.pop()
         {
             match self.requests.answer_now(ticket, &answer, now, &mut self.pool, out) {

@@ -37,7 +37,7 @@ const ANSWERED: Told = Told::Answered { failed: false };
 /// Writes the answer to a command.
 pub fn answer(keyed: &Keyed<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> Told {
     match answer {
-        Answer::Found(kept) => found(keyed, kept.as_ref(), tools, out),
+        Answer::Found(kept) => found(keyed, kept.as_deref(), tools, out),
         Answer::Done { outcome, position, shown, .. } => {
             count(keyed, Some(outcome), tools.counters);
             if made_an_item(outcome) {

@@ -489,8 +489,8 @@ impl Client {
             Answer::Done { outcome, position, shown, .. } => {
                 vec![outcome_of(asking.operation, outcome, position.seq.0, shown)]
             }
-            Answer::Found(kept) => vec![found(kept)],
-            Answer::FoundMany(kept) => kept.into_iter().map(found).collect(),
+            Answer::Found(kept) => vec![found(kept.as_deref())],
+            Answer::FoundMany(kept) => kept.iter().map(|kept| found(kept.as_deref())).collect(),
             Answer::Unknown { time } => {
                 self.begin_session(unix.max(time));
                 return Some(Ended::GivenUp(asking));
@@ -602,8 +602,8 @@ fn count(decrement: bool, delta: u64, initial: Option<u64>) -> Operation<'static
     })
 }
 
-fn found(kept: Option<Kept>) -> KvOutcome {
-    match kept.and_then(|kept| Some((kept.version?, kept.position))) {
+fn found(kept: Option<&Kept>) -> KvOutcome {
+    match kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position))) {
         None => KvOutcome::Miss,
         Some((version, position)) => KvOutcome::Hit {
             value: number(&version.value),

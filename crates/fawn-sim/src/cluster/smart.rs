@@ -10,6 +10,7 @@ use fawn_kv::chain::Now;
 use fawn_kv::client::{Client, Ended, Limits, Want};
 use fawn_kv::ids::{Address, FrontId};
 use fawn_kv::message::{Answer, Message};
+use std::sync::Arc;
 
 /// Of the names of their sessions, and of no others but front-ends' own, the lower half has this bit.
 const SESSIONS: u64 = 1 << 30;
@@ -120,7 +121,7 @@ impl Smart {
             if self.ticket == Some(ticket) {
                 self.ticket = None;
                 return Some(match ended {
-                    Ended::Found(kept) => Became::Answered(Answer::Found(kept)),
+                    Ended::Found(kept) => Became::Answered(Answer::Found(kept.map(Arc::new))),
                     Ended::Done { outcome, position, shown } => {
                         Became::Answered(Answer::Done { outcome, position, again: false, shown })
                     }
