@@ -116,7 +116,7 @@ pub struct Driver {
     heard: Heard,
     proposals: Proposals,
     questions: Questions,
-    /// Since when the group has been between the two steps of a change, as far as this leader has seen.
+    /// Since when a change of the group has been half done, as far as this leader has seen.
     changes_since_us: Option<u64>,
     /// Chains that were activated, since it started.
     epoch_changes: u64,

@@ -5,8 +5,12 @@ use fawn_kv::ids::Incarnation;
 use fawn_kv::link::{Control, ManagerId, Party};
 use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, NewSettings, Question, Status};
+use fawn_manager::consensus::kept::KeptVote;
+use fawn_manager::consensus::types::{Entry, LogId};
 use fawn_manager::directory;
 use fawn_manager::{Operator, Options, Running, recover, start};
+use openraft::{BasicNode, CommittedLeaderId, EntryPayload, Membership};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -220,6 +224,43 @@ fn a_manager_that_has_lost_its_directory_takes_the_place_of_the_one_that_it_was(
         let managers = group.status().managers;
         managers.len() == 3 && managers.iter().all(|one| one.is_voter && one.id != before)
     });
+}
+
+#[test]
+fn a_replacement_whose_second_step_did_not_happen_is_brought_to_its_end() {
+    let mut group = Group::start(3, 3, 1000);
+    let voters: BTreeMap<u64, BasicNode> =
+        group.status().managers.into_iter().map(|one| (one.id.0, BasicNode::new(one.address))).collect();
+    (0..3).for_each(|place| group.stop(place));
+    // Two that were replaced still vote: with five, all three that there are have to agree.
+    let mut nodes = voters.clone();
+    for (ghost, id) in group.addresses[1..].iter().zip(1..) {
+        nodes.insert(id, BasicNode::new(ghost));
+    }
+    let stores: Vec<_> =
+        (0..3).map(|place| directory::open(&group.dir.path().join(place.to_string())).unwrap()).collect();
+    let ends = stores.iter().map(|store| store.last().unwrap().unwrap());
+    let last = ends.max_by_key(|last| (last.leader_id.term, last.index)).unwrap();
+    let term = last.leader_id.term + 1;
+    let members = Membership::new(vec![nodes.keys().copied().collect()], nodes);
+    for store in &stores {
+        let mut entries = stores.iter().map(|store| store.all().unwrap()).max_by_key(Vec::len).unwrap();
+        let log_id = LogId::new(CommittedLeaderId::new(term, 0), last.index + 1);
+        entries.push(Entry { log_id, payload: EntryPayload::Membership(members.clone()) });
+        store.rewrite(KeptVote { term, voted_for: None, is_leader: false }, entries).unwrap();
+    }
+    drop(stores);
+    (0..3).for_each(|place| group.run(place, &[], &[]));
+    until("those that were replaced are gone", || {
+        let left: BTreeSet<u64> = group.status().managers.iter().map(|one| one.id.0).collect();
+        left.iter().eq(voters.keys())
+    });
+    until("the roster knows", || group.status().roster.managers.len() == 3);
+    (0..3).for_each(|place| group.stop(place));
+    let entries = directory::open(&group.dir.path().join("0")).unwrap().all().unwrap();
+    let begun =
+        entries.iter().filter(|entry| matches!(&entry.payload, EntryPayload::Membership(all) if *all == members));
+    assert_eq!(begun.count(), 1, "all of them have voted");
 }
 
 #[test]
