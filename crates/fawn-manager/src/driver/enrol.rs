@@ -32,6 +32,13 @@ pub struct Newcomer {
 }
 
 impl Driver {
+/// What whoever has the name of a member that was removed is told.
+pub(super) fn was_removed(name: &str) -> String {
+    format!(
+        "{name} was removed from this cluster, and nobody comes back as it: start this process with another --name and an empty --dir"
+    )
+}
+
     /// A newcomer asks.
     pub(super) fn newcomer(&mut self, newcomer: Newcomer) {
         if self.newcomers.len() < MOST_WAITING {
@@ -123,12 +130,13 @@ impl Driver {
                 "the certificate is not one of {name}: make it with fawn certs, or give it its own --name"
             ));
         }
-        let was_removed = self.facts.struck.contains(name);
-        // Its directory is of this cluster, which knows of no such member.
-        let is_of_another = cluster.is_some() && !self.facts.roster.members.contains_key(name);
-        if was_removed || is_of_another {
+        if self.facts.struck.contains(name) {
+            return Err(was_removed(name));
+        }
+        // Its directory is of this cluster, and has a seat that only it may have.
+        if cluster.is_some() && !self.facts.roster.members.contains_key(name) {
             return Err(format!(
-                "{name} was removed from this cluster, and nobody comes back as it: start this process with another --name and an empty --dir"
+                "{name} is no longer a member of this cluster: it was removed, or the managers that knew it are lost (fawn manager recover). Start this process with another --name and another --dir, and keep this one until nothing is missing: it may have what nobody else has"
             ));
         }
         check_virtual_ids(who.virtual_ids).map_err(|error| error.to_string())?;

@@ -2,9 +2,10 @@
 
 use crate::caller::{Caller, LONG, Seat, enrolment, until};
 use fawn_kv::ids::Incarnation;
-use fawn_kv::link::{Control, ManagerId, Party};
+use fawn_kv::link::{Control, Frame, ManagerId, Party};
 use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, NewSettings, Question, Status};
+use fawn_kv::version::NEWEST;
 use fawn_manager::consensus::kept::KeptVote;
 use fawn_manager::consensus::types::{Entry, LogId};
 use fawn_manager::directory;
@@ -289,6 +290,28 @@ fn one_that_is_left_goes_on_alone_and_takes_others_in() {
     group.run(3, &[], &[address]);
     until("another is in the group", || group.status().managers.iter().filter(|one| one.is_voter).count() == 2);
     until("the roster has no other", || group.status().roster.managers.len() == 2);
+}
+
+#[test]
+fn a_member_that_lost_managers_had_taken_is_told_to_keep_what_it_has_and_nobody_gets_its_seat() {
+    let mut group = Group::start(1, 1, 1000);
+    let seat = Seat::join(|party| group.dial_leader(party), "a", 1);
+    group
+        .dial_leader(Party::Operator)
+        .wait(|frame| matches!(frame, Frame::Control(Control::Speaks { version: NEWEST })).then_some(()));
+    let before = group.status().roster;
+    group.stop(0);
+    recover(&group.dir.path().join("0"), Waits::ForAll).unwrap();
+    group.run(0, &[], &[]);
+    let cluster = Some(seat.enrolled.cluster);
+    // What the lost managers have taken after that.
+    let said = group.dial_leader(Party::Newcomer).enrol(&enrolment("b", 2), cluster, None);
+    let Control::Refused { why } = said else { panic!("it has a seat that nobody knows: {said:?}") };
+    assert!(why.contains("fawn manager recover") && why.contains("keep this one"), "{why}");
+    assert!(!why.contains("empty"), "{why}");
+    let later = Seat::join(|party| group.dial_leader(party), "c", 3);
+    assert!(later.id.0 > seat.id.0 + 1000, "{:?}", later.id);
+    assert!(group.status().roster.number > before.number + 1000);
 }
 
 #[test]
