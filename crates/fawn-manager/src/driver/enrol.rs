@@ -11,6 +11,7 @@ use fawn_kv::link::control::Enrolled;
 use fawn_kv::manager::check_virtual_ids;
 use fawn_kv::roster::{Change, Enrolment};
 use fawn_ring::Secret;
+use fawn_tls::Identity;
 
 /// A member that was heard within this lives: no other directory gets its name.
 const ALIVE_US: u64 = 5_000_000;
@@ -31,13 +32,18 @@ pub struct Newcomer {
     pub secret: Option<Secret>,
 }
 
-impl Driver {
 /// What whoever has the name of a member that was removed is told.
 pub(super) fn was_removed(name: &str) -> String {
     format!(
         "{name} was removed from this cluster, and nobody comes back as it: start this process with another --name and an empty --dir"
     )
 }
+
+impl Driver {
+    /// The member that was removed whose certificate this is, if it is one's.
+    pub(super) fn struck_of(&self, identity: &Identity) -> Option<&str> {
+        self.facts.struck.iter().map(String::as_str).find(|name| identity.is_member(name))
+    }
 
     /// A newcomer asks.
     pub(super) fn newcomer(&mut self, newcomer: Newcomer) {
@@ -49,6 +55,8 @@ pub(super) fn was_removed(name: &str) -> String {
 
     /// Newcomers are taken by whoever leads; while nobody does, they wait.
     pub(super) fn look_at_newcomers(&mut self) {
+        // Whoever has gone asks again; nobody knows any more what its certificate said.
+        self.newcomers.retain(|newcomer| self.table.has(newcomer.link));
         if self.newcomers.is_empty() {
             return;
         }

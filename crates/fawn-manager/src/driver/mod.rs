@@ -284,7 +284,7 @@ impl Driver {
             }
             let is_gone = match peer.party {
                 Party::Seat(seat) => roster.member_of(seat).is_none(),
-                Party::Client(_) => !may_be(peer.identity.as_ref(), peer.party, roster),
+                Party::Client(_) | Party::Newcomer => !may_be(peer.identity.as_ref(), peer.party, &self.facts),
                 _ => false,
             };
             if is_gone {

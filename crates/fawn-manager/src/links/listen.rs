@@ -31,7 +31,10 @@ const ALIVE: Duration = Duration::from_secs(10);
 /// A peer that takes nothing for so long is gone.
 const STALLED: Duration = Duration::from_secs(10);
 
-/// Connections at a time.
+/// One that wants to be a member is told within this, or asks again over another connection.
+const NEWCOMER: Duration = Duration::from_secs(12);
+
+/// Connections of those who have said who they are, at a time.
 const MOST_CONNECTIONS: usize = 4096;
 
 /// The longest frame of one that is no manager: a heartbeat of a node with very many ranges is far shorter.
@@ -169,6 +172,10 @@ impl Listener {
                     Ok(())
                 }
             }
+                Ok(Party::Newcomer) => {
+                    let told = self.go_on(link, Party::Newcomer, &mut reads, buffer, &outbox);
+                    timeout(NEWCOMER, told).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+                }
         };
         tokio::pin!(writer, reader);
         let ended = tokio::select! {

@@ -323,6 +323,23 @@ fn what_is_no_manager_cannot_be_recovered_and_what_runs_neither() {
 }
 
 #[test]
+fn a_newcomer_that_has_gone_is_not_enrolled_later() {
+    let mut group = Group::start(3, 3, 1000);
+    let leader = group.leader();
+    (0..3).filter(|place| *place != leader).for_each(|place| group.stop(place));
+    let address = group.addresses[leader].clone();
+    let mut operator = Caller::dial(&address, Party::Operator);
+    until("nobody leads", || matches!(operator.ask(Question::Status), Answer::NotLeader { .. }));
+    let mut newcomer = Caller::dial(&address, Party::Newcomer);
+    newcomer.say(&Control::Enrol { who: enrolment("a", 1), cluster: None, secret: None });
+    assert!(newcomer.hear(Duration::from_millis(200)).is_some(), "who leads, as far as is known");
+    drop(newcomer);
+    (0..3).filter(|place| *place != leader).for_each(|place| group.run(place, &[], &[]));
+    Seat::join(|party| group.dial_leader(party), "b", 2);
+    assert!(!group.status().roster.members.contains_key("a"));
+}
+
+#[test]
 fn a_newcomer_that_asks_the_wrong_one_is_told_who_leads() {
     let group = Group::start(3, 3, 1000);
     let leader = group.leader();
