@@ -19,6 +19,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod answer;
 pub mod chain;
 pub mod client;
 pub mod entry;

@@ -179,6 +179,13 @@ impl Roster {
         did
     }
 
+    /// Goes on without changes that are lost, of which there may have been so many: whoever has heard of some takes what comes now
+    /// for newer, and nobody gets a seat that one of them may have given away.
+    pub fn recovered(&mut self, lost: u32) {
+        self.number += u64::from(lost);
+        self.seats = self.seats.saturating_add(lost);
+    }
+
     fn enrol(&mut self, asked: &Enrolment) -> bool {
         if self.members.get(&asked.name).is_some_and(|known| known.said == *asked) {
             return false;
@@ -240,6 +247,19 @@ mod tests {
         assert_eq!((firsts, roster.number), (vec![1, 5], 5));
         assert_eq!(roster.member_of(SeatId(6)).map(|(name, _)| name), Some("b"));
         assert_eq!(roster.address_of(SeatId(3)), None);
+    }
+
+    #[test]
+    fn what_a_lost_change_may_have_given_away_nobody_gets() {
+        let mut roster = Roster::default();
+        roster.apply(&Change::Enrol(asked("a", 1)));
+        let mut lost = roster.clone();
+        lost.apply(&Change::Enrol(asked("b", 2)));
+        roster.recovered(1000);
+        roster.apply(&Change::Enrol(asked("c", 3)));
+        assert!(lost.members["b"].seats().all(|seat| roster.member_of(seat).is_none()), "b lives, and nobody is it");
+        assert!(roster.number > lost.number, "whoever has heard of b hears that it is no member");
+        assert_eq!(roster.members["a"], lost.members["a"]);
     }
 
     #[test]

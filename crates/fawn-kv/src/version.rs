@@ -24,6 +24,9 @@ pub const SCANS: u8 = 5;
 /// Since this version managers remember the names of members that were removed.
 pub const STRUCK_NAMES: u8 = 5;
 
+/// Since this version managers that go on without lost decisions skip what those may have numbered in the roster, too.
+pub const SKIPPED_SEATS: u8 = 5;
+
 /// Versions that somebody speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {

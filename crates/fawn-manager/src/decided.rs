@@ -7,7 +7,7 @@ use fawn_kv::chain::Timing;
 use fawn_kv::ids::ClusterId;
 use fawn_kv::manager::{Command, KeptError, Manager, Settings, State, Waits};
 use fawn_kv::roster::{Change, Roster};
-use fawn_kv::version::{OLDEST, STRUCK_NAMES};
+use fawn_kv::version::{OLDEST, SKIPPED_SEATS, STRUCK_NAMES};
 use fawn_ring::Secret;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -124,7 +124,13 @@ impl Facts {
                 self.version = self.version.max(*version);
                 is_newer
             }
-            Decision::Command(_) | Decision::Recovered { .. } => false,
+            Decision::Recovered { lost, .. } => {
+                if self.version >= SKIPPED_SEATS {
+                    self.roster.recovered(*lost);
+                }
+                false
+            }
+            Decision::Command(_) => false,
         }
     }
 }

@@ -7,12 +7,12 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use fawn_kv::ids::Rules;
 use fawn_kv::manager::{Leases, Settings};
 use fawn_manager::Options;
-use fawn_node::ServeOptions;
 use fawn_node::cluster::{ClusterOptions, serve_members};
+use fawn_node::{ServeError, ServeOptions};
 use fawn_store::Ack;
 
 use crate::Outcome;
@@ -52,7 +52,8 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
             admin.tell(&mut out);
         }
         let _ = out.flush();
-    })?;
+    })
+    .map_err(|error| refused(error, &serve.dir))?;
     manager.stop();
     Ok(Outcome::Done)
 }
@@ -111,6 +112,17 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// Event loops of each of so many nodes.
 pub fn threads_of_each(threads: NonZeroUsize, nodes: u8) -> NonZeroUsize {
     NonZeroUsize::new(threads.get() / usize::from(nodes)).unwrap_or(NonZeroUsize::MIN)
+}
+
+/// What to do where the manager in `dir` does not let all of the nodes in: one that was removed is not, whatever it has.
+fn refused(error: ServeError, dir: &Path) -> anyhow::Error {
+    let ServeError::Refused(why) = error else { return error.into() };
+    let dir = dir.display();
+    anyhow!(
+        "the manager in {dir} refuses a node: {why}. The nodes that are left serve without it: if it is the last, move its \
+         directory away and give fewer --nodes; or else start `fawn manager --dir {dir}/manager`, and for each \
+         `fawn node --name NAME --dir {dir}/NAME --manager ADDR:PORT`"
+    )
 }
 
 /// One of the nodes: a share of the loops and of the memory.

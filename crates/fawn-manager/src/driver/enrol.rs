@@ -11,6 +11,7 @@ use fawn_kv::link::control::Enrolled;
 use fawn_kv::manager::check_virtual_ids;
 use fawn_kv::roster::{Change, Enrolment};
 use fawn_ring::Secret;
+use fawn_tls::Identity;
 
 /// A member that was heard within this lives: no other directory gets its name.
 const ALIVE_US: u64 = 5_000_000;
@@ -31,7 +32,19 @@ pub struct Newcomer {
     pub secret: Option<Secret>,
 }
 
+/// What whoever has the name of a member that was removed is told.
+pub(super) fn was_removed(name: &str) -> String {
+    format!(
+        "{name} was removed from this cluster, and nobody comes back as it: start this process with another --name and an empty --dir"
+    )
+}
+
 impl Driver {
+    /// The member that was removed whose certificate this is, if it is one's.
+    pub(super) fn struck_of(&self, identity: &Identity) -> Option<&str> {
+        self.facts.struck.iter().map(String::as_str).find(|name| identity.is_member(name))
+    }
+
     /// A newcomer asks.
     pub(super) fn newcomer(&mut self, newcomer: Newcomer) {
         if self.newcomers.len() < MOST_WAITING {
@@ -42,6 +55,8 @@ impl Driver {
 
     /// Newcomers are taken by whoever leads; while nobody does, they wait.
     pub(super) fn look_at_newcomers(&mut self) {
+        // Whoever has gone asks again; nobody knows any more what its certificate said.
+        self.newcomers.retain(|newcomer| self.table.has(newcomer.link));
         if self.newcomers.is_empty() {
             return;
         }
@@ -123,12 +138,13 @@ impl Driver {
                 "the certificate is not one of {name}: make it with fawn certs, or give it its own --name"
             ));
         }
-        let was_removed = self.facts.struck.contains(name);
-        // Its directory is of this cluster, which knows of no such member.
-        let is_of_another = cluster.is_some() && !self.facts.roster.members.contains_key(name);
-        if was_removed || is_of_another {
+        if self.facts.struck.contains(name) {
+            return Err(was_removed(name));
+        }
+        // Its directory is of this cluster, and has a seat that only it may have.
+        if cluster.is_some() && !self.facts.roster.members.contains_key(name) {
             return Err(format!(
-                "{name} was removed from this cluster, and nobody comes back as it: start this process with another --name and an empty --dir"
+                "{name} is no longer a member of this cluster: it was removed, or the managers that knew it are lost (fawn manager recover). Start this process with another --name and another --dir, and keep this one until nothing is missing: it may have what nobody else has"
             ));
         }
         check_virtual_ids(who.virtual_ids).map_err(|error| error.to_string())?;

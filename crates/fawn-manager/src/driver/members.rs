@@ -1,5 +1,6 @@
 //! Who is in the group of managers, and where the roster says that they are.
 
+use super::operate::HEARD;
 use super::{Driver, Event};
 use crate::consensus::Group;
 use crate::decided::Decision;
@@ -8,7 +9,7 @@ use crate::links::table::LinkId;
 use fawn_kv::link::{Control, ManagerId, Party};
 use fawn_kv::roster::Change;
 use fawn_kv::status::Answer;
-use openraft::{BasicNode, ChangeMembers};
+use openraft::{BasicNode, ChangeMembers, Membership};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,19 +44,18 @@ impl Driver {
         }
     }
 
-    /// A change of the group has two steps. A leader that was gone between them leaves the second to the next.
+    /// Goes on with what a leader that is gone has left half done.
     pub(super) fn finish_change(&mut self, now_us: u64) {
         let members = self.group_members();
-        let voters = match &members.membership().get_joint_config()[..] {
-            [_, .., voters] if self.leads() => voters.clone(),
-            _ => return self.changes_since_us = None,
-        };
+        let is_there = |id: u64| id == self.me.id.0 || self.heard.is_within(id, HEARD);
+        let left = if self.leads() { left_undone(members.membership(), is_there) } else { None };
+        let Some(left) = left else { return self.changes_since_us = None };
         let since_us = *self.changes_since_us.get_or_insert(now_us);
         if now_us >= since_us + CHANGE_US {
             self.changes_since_us = Some(now_us);
             let group = self.group.clone();
             tokio::spawn(async move {
-                match change(&group, ChangeMembers::ReplaceAllVoters(voters)).await {
+                match change(&group, left).await {
                     Ok(()) => tracing::info!("a change of the group that was left half done is at its end"),
                     Err(why) => tracing::debug!("{why}"),
                 }
@@ -87,6 +87,25 @@ impl Driver {
             let _ = tasks.send(Event::Say { link, control: Box::new(Control::Answer { number, answer }) });
         });
     }
+}
+
+/// What is still to be done of a change of the group, if something is: the second step of the two that every change has; or the
+/// removal of voters whose address another voter has, which is there. Such a one never comes back, and as long as it counts one
+/// failure less can be borne.
+fn left_undone(
+    members: &Membership<u64, BasicNode>,
+    is_there: impl Fn(u64) -> bool,
+) -> Option<ChangeMembers<u64, BasicNode>> {
+    if members.get_joint_config().len() > 1 {
+        // Whoever is to vote by the log's end: others may be taken in before this comes to its turn.
+        return Some(ChangeMembers::AddVoterIds(BTreeSet::new()));
+    }
+    let voters: BTreeSet<u64> = members.voter_ids().collect();
+    let at = |id: &u64| members.get_node(id).map(|node| &node.addr).filter(|address| !address.is_empty());
+    let taken: BTreeSet<_> = voters.iter().filter(|id| is_there(**id)).filter_map(at).collect();
+    let is_replaced = |id: &u64| !is_there(*id) && at(id).is_some_and(|address| taken.contains(address));
+    let replaced: BTreeSet<u64> = voters.iter().copied().filter(is_replaced).collect();
+    (!replaced.is_empty()).then_some(ChangeMembers::RemoveVoters(replaced))
 }
 
 /// Changes who votes, in two steps of the log, and forgets whoever is no longer in the group. What is changed is said, and not
@@ -132,11 +151,17 @@ async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) ->
     };
     learner.map_err(|error| cannot(&error))?;
     change(group, ChangeMembers::AddVoterIds(BTreeSet::from([id]))).await?;
-    // One that comes back with nothing has another number, and takes the place of the one that it was.
+    // One that comes back with nothing has another number, and takes the place of the one that it was. If that cannot be done now,
+    // the leader does it later.
     let (voters, nodes) = members(group);
     let was = nodes.into_iter().filter(|(other, at)| *other != id && at == address && voters.contains(other));
     let was: BTreeSet<u64> = was.map(|(other, _)| other).collect();
-    if was.is_empty() { Ok(()) } else { change(group, ChangeMembers::RemoveVoters(was)).await }
+    if !was.is_empty()
+        && let Err(why) = change(group, ChangeMembers::RemoveVoters(was)).await
+    {
+        tracing::info!("{address} has a voter that was replaced still: {why}");
+    }
+    Ok(())
 }
 
 async fn remove(group: &Group, ManagerId(id): ManagerId) -> Result<(), String> {
@@ -149,4 +174,35 @@ async fn remove(group: &Group, ManagerId(id): ManagerId) -> Result<(), String> {
         return Err("it is the only manager: add another first".to_owned());
     }
     change(group, ChangeMembers::RemoveVoters(BTreeSet::from([id]))).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn members(configs: &[&[u64]], at: &[(u64, &str)]) -> Membership<u64, BasicNode> {
+        let configs = configs.iter().map(|ids| ids.iter().copied().collect()).collect();
+        Membership::new(configs, at.iter().map(|(id, at)| (*id, BasicNode::new(at))).collect::<BTreeMap<_, _>>())
+    }
+
+    #[test]
+    fn the_second_step_of_a_change_undoes_nothing_that_was_decided_meanwhile() {
+        let between = members(&[&[1, 2], &[1, 2, 3]], &[(1, "a"), (2, "b"), (3, "c")]);
+        assert_eq!(left_undone(&between, |_| true), Some(ChangeMembers::AddVoterIds(BTreeSet::new())));
+    }
+
+    #[test]
+    fn voters_that_were_replaced_go_once_the_others_at_their_addresses_answer() {
+        let at = [(1, "a"), (2, "b"), (3, "c"), (4, "b"), (5, "c"), (6, ""), (7, "")];
+        let all = members(&[&[1, 2, 3, 4, 5, 6, 7]], &at);
+        let gone = |there: &[u64]| match left_undone(&all, |id| there.contains(&id)) {
+            Some(ChangeMembers::RemoveVoters(gone)) => gone.into_iter().collect(),
+            other => vec![u64::from(other.is_some())],
+        };
+        assert_eq!(gone(&[1, 4, 5, 6]), [2, 3]);
+        assert_eq!(gone(&[1, 4, 6]), [2], "whoever does not answer has taken no place");
+        assert_eq!(gone(&[1, 2, 4, 6]), [0], "both answer, just now");
+        assert_eq!(gone(&[1]), [0]);
+    }
 }

@@ -116,7 +116,7 @@ pub struct Driver {
     heard: Heard,
     proposals: Proposals,
     questions: Questions,
-    /// Since when the group has been between the two steps of a change, as far as this leader has seen.
+    /// Since when a change of the group has been half done, as far as this leader has seen.
     changes_since_us: Option<u64>,
     /// Chains that were activated, since it started.
     epoch_changes: u64,
@@ -284,7 +284,7 @@ impl Driver {
             }
             let is_gone = match peer.party {
                 Party::Seat(seat) => roster.member_of(seat).is_none(),
-                Party::Client(_) => !may_be(peer.identity.as_ref(), peer.party, roster),
+                Party::Client(_) | Party::Newcomer => !may_be(peer.identity.as_ref(), peer.party, &self.facts),
                 _ => false,
             };
             if is_gone {

@@ -1,7 +1,7 @@
 //! What is said over links.
 
 use super::Driver;
-use super::enrol::Newcomer;
+use super::enrol::{Newcomer, was_removed};
 use crate::clock::now_us;
 use crate::links::listen::LinkEvent;
 use crate::links::table::{LinkId, Peer, may_be};
@@ -58,8 +58,11 @@ impl Driver {
                 "{from} is of the cluster {theirs}, and this manager of {ours}: look at its --manager"
             ));
         }
-        if !may_be(identity, from, &self.facts.roster) {
-            return Err(format!("the certificate of the other side is not one of {from}: see fawn certs"));
+        if !may_be(identity, from, &self.facts) {
+            return Err(match identity.filter(|_| from == Party::Newcomer).and_then(|it| self.struck_of(it)) {
+                Some(name) => was_removed(name),
+                None => format!("the certificate of the other side is not one of {from}: see fawn certs"),
+            });
         }
         match from {
             Party::Client(_) => Ok(Party::Client(self.table.next_client())),
@@ -74,7 +77,7 @@ impl Driver {
         let Some(peer) = self.table.peer(link) else { return };
         let party = peer.party;
         match (control, party) {
-            (Control::AskRoster { known }, _) => {
+            (Control::AskRoster { known }, party) if party != Party::Newcomer => {
                 peer.hears_roster = true;
                 if self.facts.roster.number != known {
                     peer.outbox.say(&Control::Roster(self.facts.roster.clone()));

@@ -1,5 +1,6 @@
 //! Taking calls: a task for each connection, which reads frames and hands on what they say.
 
+use super::strangers::{Stranger, Strangers};
 use super::stream::{Secured, Stream, Tls, plain, read_frame, tune};
 use super::table::{LinkId, Outbox};
 use crate::consensus::{Group, calls};
@@ -11,6 +12,7 @@ use fawn_kv::message::Message;
 use fawn_kv::version::Spoken;
 use fawn_tls::Identity;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -31,7 +33,10 @@ const ALIVE: Duration = Duration::from_secs(10);
 /// A peer that takes nothing for so long is gone.
 const STALLED: Duration = Duration::from_secs(10);
 
-/// Connections at a time.
+/// One that wants to be a member is told within this, or asks again over another connection.
+const NEWCOMER: Duration = Duration::from_secs(12);
+
+/// Connections of those who have said who they are, at a time.
 const MOST_CONNECTIONS: usize = 4096;
 
 /// The longest frame of one that is no manager: a heartbeat of a node with very many ranges is far shorter.
@@ -78,6 +83,7 @@ pub struct Listener {
     tls: Option<Tls>,
     next: Arc<AtomicU64>,
     room: Arc<Semaphore>,
+    strangers: Strangers,
     group: Group_,
 }
 
@@ -95,14 +101,14 @@ impl Listener {
     /// One that hands on to `events` what comes.
     pub fn new(events: mpsc::Sender<LinkEvent>, tls: Option<Tls>, group: Group) -> Self {
         let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        Self { events, tls, next: Arc::default(), room, group: Group_(group) }
+        Self { events, tls, next: Arc::default(), room, strangers: Strangers::default(), group: Group_(group) }
     }
 
     /// Takes calls for ever.
     pub async fn listen(self, listener: TcpListener) {
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => self.take(stream),
+                Ok((stream, from)) => self.take(stream, from.ip().to_canonical()),
                 Err(error) => {
                     // Too many open files: the next may fit.
                     tracing::warn!("cannot take a connection: {error}");
@@ -112,12 +118,9 @@ impl Listener {
         }
     }
 
-    fn take(&self, stream: TcpStream) {
-        let Ok(room) = self.room.clone().try_acquire_owned() else {
-            return tracing::warn!("{MOST_CONNECTIONS} connections are taken: another is refused");
-        };
+    fn take(&self, stream: TcpStream, from: IpAddr) {
         let this = self.clone();
-        tokio::spawn(async move {
+        self.strangers.serve(from, |stranger| async move {
             let secured = timeout(GREETING, async {
                 tune(&stream)?;
                 match &this.tls {
@@ -126,11 +129,10 @@ impl Listener {
                 }
             });
             match secured.await {
-                Ok(Ok(secured)) => this.serve(secured).await,
+                Ok(Ok(secured)) => this.serve(secured, Some(stranger)).await,
                 Ok(Err(error)) => tracing::debug!("a connection is refused: {error}"),
                 Err(_) => tracing::debug!("a connection is refused: its handshake takes too long"),
             }
-            drop(room);
         });
     }
 
@@ -142,11 +144,12 @@ impl Listener {
         stream.set_nonblocking(true)?;
         let stream: Stream = Box::new(UnixStream::from_std(stream)?);
         let this = self.clone();
-        tokio::spawn(async move { this.serve(Secured { stream, identity: None }).await });
+        tokio::spawn(async move { this.serve(Secured { stream, identity: None }, None).await });
         Ok(())
     }
 
-    async fn serve(&self, secured: Secured) {
+    /// Serves until the connection ends. A stranger is none any more once it has greeted.
+    async fn serve(&self, secured: Secured, stranger: Option<Stranger>) {
         let link = LinkId(self.next.fetch_add(1, Ordering::Relaxed));
         let outbox = Outbox::default();
         let (mut reads, writes) = tokio::io::split(secured.stream);
@@ -162,7 +165,17 @@ impl Listener {
                     return Ok(());
                 }
             };
+            let room = stranger.is_some().then(|| self.room.clone().try_acquire_owned()).transpose();
+            drop(stranger);
+            let Ok(_room) = room else {
+                refuse(&outbox, format!("{MOST_CONNECTIONS} connections are taken: use fewer"));
+                return Ok(());
+            };
             match self.greet(link, greeting, secured.identity, &outbox).await {
+                Ok(Party::Newcomer) => {
+                    let told = self.go_on(link, Party::Newcomer, &mut reads, buffer, &outbox);
+                    timeout(NEWCOMER, told).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+                }
                 Ok(you) => self.go_on(link, you, &mut reads, buffer, &outbox).await,
                 Err(why) => {
                     refuse(&outbox, why);

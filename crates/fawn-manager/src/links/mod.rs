@@ -3,9 +3,10 @@
 //! # Layout
 //!
 //! * [`stream`]: connections, encrypted or not, and frames over them. [`dial`]: calling another.
-//! * [`listen`]: taking calls. [`table`]: who is connected, and what waits to be sent.
+//! * [`listen`]: taking calls. [`strangers`]: those who have yet to say who they are. [`table`]: who is connected, and what waits to be sent.
 
 pub mod dial;
 pub mod listen;
+pub mod strangers;
 pub mod stream;
 pub mod table;

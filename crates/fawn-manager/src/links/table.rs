@@ -1,10 +1,10 @@
 //! Who is connected, and what waits to be sent to each.
 
+use crate::decided::Facts;
 use fawn_kv::ids::Address;
 use fawn_kv::link::frame::{put_control, put_message};
 use fawn_kv::link::{Control, Party, SeatId};
 use fawn_kv::message::Message;
-use fawn_kv::roster::Roster;
 use fawn_tls::{Identity, Role};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -140,6 +140,11 @@ impl Table {
         self.peers.get_mut(&link)
     }
 
+    /// Whether a link stands.
+    pub fn has(&self, link: LinkId) -> bool {
+        self.peers.contains_key(&link)
+    }
+
     /// The links that stand.
     pub fn peers(&self) -> impl Iterator<Item = (LinkId, &Peer)> {
         self.peers.iter().map(|(link, peer)| (*link, peer))
@@ -176,13 +181,17 @@ impl Table {
 }
 
 /// Whether one whose certificate says this may be the party that it says.
-pub fn may_be(identity: Option<&Identity>, party: Party, roster: &Roster) -> bool {
+pub fn may_be(identity: Option<&Identity>, party: Party, facts: &Facts) -> bool {
     let Some(identity) = identity else { return true };
+    let roster = &facts.roster;
     match party {
         Party::Manager(_) => identity.has(&Role::Manager),
         Party::Operator => identity.has(&Role::Operator),
         Party::Client(_) => identity.may_ask(|name| roster.members.contains_key(name)),
-        Party::Newcomer => identity.roles().any(|role| matches!(role, Role::Member(_))),
+        // Whoever was removed is not let in again, and so has nothing to ask for.
+        Party::Newcomer => {
+            identity.roles().any(|role| matches!(role, Role::Member(name) if !facts.struck.contains(name)))
+        }
         Party::Seat(seat) => roster.member_of(seat).is_some_and(|(name, _)| identity.is_member(name)),
     }
 }
@@ -191,7 +200,13 @@ pub fn may_be(identity: Option<&Identity>, party: Party, roster: &Roster) -> boo
 mod tests {
     use super::*;
     use fawn_kv::ids::NodeId;
+    use fawn_kv::link::ManagerId;
     use fawn_kv::version::NEWEST;
+    use fawn_tls::Material;
+    use fawn_tls::certificate::now;
+    use fawn_tls::directory::{Wanted, init};
+    use fawn_tls::files::read_chain;
+    use std::collections::BTreeSet;
 
     fn peer(party: Party) -> (Peer, Outbox) {
         let outbox = Outbox::default();
@@ -210,6 +225,26 @@ mod tests {
         table.remove(LinkId(1));
         assert!(table.has_seat(SeatId(3)), "the end of the older one is not the newer one's");
         assert!(!new.take().unwrap().is_empty());
+    }
+
+    fn identity(roles: &[Role]) -> Identity {
+        let dir = tempfile::tempdir().unwrap();
+        let roles = roles.iter().cloned().collect();
+        init(dir.path(), &[Wanted { name: "one".to_owned(), roles, hosts: BTreeSet::new() }], 90, now()).unwrap();
+        Identity::of(&read_chain(&Material::in_dir(dir.path(), "one").cert).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_member_that_was_removed_is_no_newcomer() {
+        let struck = BTreeSet::from(["a".to_owned()]);
+        let facts = Facts { struck, ..Facts::default() };
+        let member = |name: &str| Role::Member(name.to_owned());
+        let may = |roles: &[Role], party| may_be(Some(&identity(roles)), party, &facts);
+        assert!(!may(&[member("a")], Party::Newcomer));
+        assert!(may(&[member("b")], Party::Newcomer));
+        assert!(may(&[member("a"), member("b")], Party::Newcomer), "it is another, too");
+        assert!(!may(&[Role::Operator], Party::Newcomer));
+        assert!(may(&[member("a"), Role::Manager], Party::Manager(ManagerId(1))), "the manager was not removed");
     }
 
     #[test]

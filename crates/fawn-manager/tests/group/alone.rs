@@ -13,6 +13,7 @@ use fawn_manager::{ManagerError, Options, Running, start};
 use fawn_ring::Secret;
 use std::net::TcpStream;
 use std::path::Path;
+use std::time::Instant;
 
 pub fn listening(dir: &Path) -> Options {
     Options { listen: Some("127.0.0.1:0".to_owned()), ..Options::new(dir) }
@@ -250,13 +251,26 @@ fn nobody_comes_back_as_a_member_that_was_removed() {
     let why = refused(comes("a", None));
     assert!(why.contains("a was removed from this cluster") && why.contains("another --name"), "{why}");
     let why = refused(comes("b", cluster));
-    assert!(why.contains("an empty --dir"), "the directory of a member that is gone: {why}");
+    assert!(why.contains("keep this one"), "the directory of a member that is gone: {why}");
     assert!(matches!(comes("b", None), Control::Enrolled(_)));
     drop(operator);
     drop(manager);
     let manager = start(Options::new(dir.path())).unwrap();
     let (link, who) = (local(&manager, Party::Newcomer), enrolment("a", 2));
     assert!(refused(link.enrol(&who, None, None)).contains("a was removed"), "nor after a restart");
+}
+
+#[test]
+fn a_newcomer_is_told_no_roster_and_does_not_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let _seat = Seat::join(|party| local(&manager, party), "a", 1);
+    let (mut newcomer, end) = (local(&manager, Party::Newcomer), Instant::now() + LONG);
+    newcomer.say(&Control::AskRoster { known: 0 });
+    while let Some(frame) = newcomer.hear(end.saturating_duration_since(Instant::now())) {
+        assert!(!matches!(frame, Frame::Control(Control::Roster(_))), "{frame:?}");
+    }
+    assert!(Instant::now() < end, "it is hung up on, although it is told that the manager lives");
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use crate::caller::{Caller, enrolment, greeting};
 use fawn_kv::ids::{ClusterId, Rules};
 use fawn_kv::link::{Control, Party};
-use fawn_kv::manager::{Command, Leases, Settings};
+use fawn_kv::manager::{Command, Leases, Settings, Waits};
 use fawn_kv::roster::Change;
-use fawn_kv::version::STRUCK_NAMES;
+use fawn_kv::version::{SKIPPED_SEATS, STRUCK_NAMES};
 use fawn_manager::consensus::machine::{self, SnapshotError};
 use fawn_manager::consensus::types::{Entry, LogId, StorageError, Types};
 use fawn_manager::consensus::{LogStore, Machine};
@@ -79,6 +79,19 @@ fn a_snapshot_that_was_changed_or_cut_is_refused() {
     }
     let other = sealed::seal(&vec![9_u8; 40]);
     assert!(machine::decode(&other).is_err(), "sealed, and no state");
+}
+
+#[test]
+fn seats_and_numbers_of_the_roster_are_skipped_once_all_managers_skip_them() {
+    let (before, lost) = (decided(), Decision::Recovered { lost: 1000, waits: Waits::ForAll });
+    let mut older = before.clone();
+    older.apply(&lost).unwrap();
+    assert_eq!(older.facts.roster, before.facts.roster);
+    let mut newer = before.clone();
+    for step in [&Decision::Version(SKIPPED_SEATS), &lost] {
+        newer.apply(step).unwrap();
+    }
+    assert_eq!(newer.facts.roster.number, before.facts.roster.number + 1000);
 }
 
 #[test]

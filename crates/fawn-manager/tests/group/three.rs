@@ -2,11 +2,16 @@
 
 use crate::caller::{Caller, LONG, Seat, enrolment, until};
 use fawn_kv::ids::Incarnation;
-use fawn_kv::link::{Control, ManagerId, Party};
+use fawn_kv::link::{Control, Frame, ManagerId, Party};
 use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, NewSettings, Question, Status};
+use fawn_kv::version::NEWEST;
+use fawn_manager::consensus::kept::KeptVote;
+use fawn_manager::consensus::types::{Entry, LogId};
 use fawn_manager::directory;
 use fawn_manager::{Operator, Options, Running, recover, start};
+use openraft::{BasicNode, CommittedLeaderId, EntryPayload, Membership};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -223,6 +228,43 @@ fn a_manager_that_has_lost_its_directory_takes_the_place_of_the_one_that_it_was(
 }
 
 #[test]
+fn a_replacement_whose_second_step_did_not_happen_is_brought_to_its_end() {
+    let mut group = Group::start(3, 3, 1000);
+    let voters: BTreeMap<u64, BasicNode> =
+        group.status().managers.into_iter().map(|one| (one.id.0, BasicNode::new(one.address))).collect();
+    (0..3).for_each(|place| group.stop(place));
+    // Two that were replaced still vote: with five, all three that there are have to agree.
+    let mut nodes = voters.clone();
+    for (ghost, id) in group.addresses[1..].iter().zip(1..) {
+        nodes.insert(id, BasicNode::new(ghost));
+    }
+    let stores: Vec<_> =
+        (0..3).map(|place| directory::open(&group.dir.path().join(place.to_string())).unwrap()).collect();
+    let ends = stores.iter().map(|store| store.last().unwrap().unwrap());
+    let last = ends.max_by_key(|last| (last.leader_id.term, last.index)).unwrap();
+    let term = last.leader_id.term + 1;
+    let members = Membership::new(vec![nodes.keys().copied().collect()], nodes);
+    for store in &stores {
+        let mut entries = stores.iter().map(|store| store.all().unwrap()).max_by_key(Vec::len).unwrap();
+        let log_id = LogId::new(CommittedLeaderId::new(term, 0), last.index + 1);
+        entries.push(Entry { log_id, payload: EntryPayload::Membership(members.clone()) });
+        store.rewrite(KeptVote { term, voted_for: None, is_leader: false }, entries).unwrap();
+    }
+    drop(stores);
+    (0..3).for_each(|place| group.run(place, &[], &[]));
+    until("those that were replaced are gone", || {
+        let left: BTreeSet<u64> = group.status().managers.iter().map(|one| one.id.0).collect();
+        left.iter().eq(voters.keys())
+    });
+    until("the roster knows", || group.status().roster.managers.len() == 3);
+    (0..3).for_each(|place| group.stop(place));
+    let entries = directory::open(&group.dir.path().join("0")).unwrap().all().unwrap();
+    let begun =
+        entries.iter().filter(|entry| matches!(&entry.payload, EntryPayload::Membership(all) if *all == members));
+    assert_eq!(begun.count(), 1, "all of them have voted");
+}
+
+#[test]
 fn one_that_is_left_goes_on_alone_and_takes_others_in() {
     let mut group = Group::start(3, 4, 1000);
     let mut seat = Seat::join(|party| group.dial_leader(party), "a", 1);
@@ -251,11 +293,50 @@ fn one_that_is_left_goes_on_alone_and_takes_others_in() {
 }
 
 #[test]
+fn a_member_that_lost_managers_had_taken_is_told_to_keep_what_it_has_and_nobody_gets_its_seat() {
+    let mut group = Group::start(1, 1, 1000);
+    let seat = Seat::join(|party| group.dial_leader(party), "a", 1);
+    group
+        .dial_leader(Party::Operator)
+        .wait(|frame| matches!(frame, Frame::Control(Control::Speaks { version: NEWEST })).then_some(()));
+    let before = group.status().roster;
+    group.stop(0);
+    recover(&group.dir.path().join("0"), Waits::ForAll).unwrap();
+    group.run(0, &[], &[]);
+    let cluster = Some(seat.enrolled.cluster);
+    // What the lost managers have taken after that.
+    let said = group.dial_leader(Party::Newcomer).enrol(&enrolment("b", 2), cluster, None);
+    let Control::Refused { why } = said else { panic!("it has a seat that nobody knows: {said:?}") };
+    assert!(why.contains("fawn manager recover") && why.contains("keep this one"), "{why}");
+    assert!(!why.contains("empty"), "{why}");
+    let later = Seat::join(|party| group.dial_leader(party), "c", 3);
+    assert!(later.id.0 > seat.id.0 + 1000, "{:?}", later.id);
+    assert!(group.status().roster.number > before.number + 1000);
+}
+
+#[test]
 fn what_is_no_manager_cannot_be_recovered_and_what_runs_neither() {
     let dir = tempfile::tempdir().unwrap();
     assert!(recover(dir.path(), Waits::ForAll).unwrap_err().to_string().contains("no manager's log"));
     let _running = start(Options::new(dir.path())).unwrap();
     assert!(recover(dir.path(), Waits::ForAll).unwrap_err().to_string().contains("in use"));
+}
+
+#[test]
+fn a_newcomer_that_has_gone_is_not_enrolled_later() {
+    let mut group = Group::start(3, 3, 1000);
+    let leader = group.leader();
+    (0..3).filter(|place| *place != leader).for_each(|place| group.stop(place));
+    let address = group.addresses[leader].clone();
+    let mut operator = Caller::dial(&address, Party::Operator);
+    until("nobody leads", || matches!(operator.ask(Question::Status), Answer::NotLeader { .. }));
+    let mut newcomer = Caller::dial(&address, Party::Newcomer);
+    newcomer.say(&Control::Enrol { who: enrolment("a", 1), cluster: None, secret: None });
+    assert!(newcomer.hear(Duration::from_millis(200)).is_some(), "who leads, as far as is known");
+    drop(newcomer);
+    (0..3).filter(|place| *place != leader).for_each(|place| group.run(place, &[], &[]));
+    Seat::join(|party| group.dial_leader(party), "b", 2);
+    assert!(!group.status().roster.members.contains_key("a"));
 }
 
 #[test]

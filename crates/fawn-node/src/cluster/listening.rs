@@ -62,9 +62,15 @@ impl Listening {
         if self.deaf_until_ms? > now_ms {
             return self.deaf_until_ms;
         }
-        let _ = epoll::add(&*self.epoll, &self.socket, EventData::new_u64(self.data), EventFlags::IN);
-        self.deaf_until_ms = None;
-        None
+        self.deaf_until_ms = match epoll::add(&*self.epoll, &self.socket, EventData::new_u64(self.data), EventFlags::IN)
+        {
+            Ok(()) | Err(Errno::EXIST) => None,
+            Err(error) => {
+                tracing::warn!("no process of the cluster can call for another {DEAF_MS} ms: {error}");
+                Some(now_ms + DEAF_MS)
+            }
+        };
+        self.deaf_until_ms
     }
 }
 
@@ -97,6 +103,22 @@ mod tests {
         assert_eq!(listening.listen_again(1099), Some(1100));
         assert_eq!(ready(&epoll), [0; 0]);
         assert_eq!(listening.listen_again(1100), None);
+        assert_eq!(ready(&epoll), [7]);
+    }
+
+    #[test]
+    fn a_port_that_cannot_be_looked_at_yet_is_tried_again() {
+        let epoll = epoll();
+        let broken = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        let no_epoll = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        let mut listening = Listening::new(broken, Arc::clone(&epoll), 7).unwrap();
+        listening.accept(1000, |_, _| panic!("nobody calls"));
+        listening.epoll = Arc::new(no_epoll);
+        assert_eq!(listening.listen_again(1100), Some(1200));
+        assert_eq!(listening.listen_again(1199), Some(1200));
+        listening.epoll = Arc::clone(&epoll);
+        assert_eq!(ready(&epoll), [0; 0]);
+        assert_eq!(listening.listen_again(1200), None);
         assert_eq!(ready(&epoll), [7]);
     }
 

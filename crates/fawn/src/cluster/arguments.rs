@@ -169,8 +169,9 @@ is back; with --do-not-wait one of them is enough, and what the others have beyo
 
 What it cannot promise: decisions that only the lost ones had are gone. A range whose chain has no member any more that \
 this manager knew goes on from what these had: what was acknowledged since is lost. A range that was cut or joined to \
-another waits for ever; its nodes keep its data, and `fawn store dump` reads them. Members and settings that came last \
-have to be added again.
+another waits for ever; its nodes keep its data, and `fawn store dump` reads them. Settings that came last have \
+to be set again, and members to be added: one that the lost managers had let in stops, and says so. Keep its directory, \
+and let it join under another name with another one.
 
 Never start one of the lost managers again with its old directory: two groups of one cluster would contradict each other.")]
 pub struct RecoverArguments {

@@ -25,6 +25,11 @@ pub fn run(command: &NodeCommand) -> anyhow::Result<Outcome> {
 fn remove(arguments: &RemoveArguments) -> anyhow::Result<Outcome> {
     let RemoveArguments { managers, name, force } = arguments;
     managers.order(&Question::Remove { name: name.clone(), force: *force })?;
+    if managers.certs.certs.is_some() {
+        tell(format_args!(
+            "the certificate of {name} is no longer a member's; if it is a manager's, too, it still is that (see fawn certs show)"
+        ));
+    }
     Ok(Outcome::Done)
 }
 

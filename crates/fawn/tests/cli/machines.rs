@@ -46,17 +46,17 @@ const TRIED: &str = r#"
 await 'n3 *up' "$STATUS"
 await 'all is as it should be' "$STATUS"
 echo "1: $(say 1 'set greeting 7 0 11\r\nhello, deer' 1)"
-echo "3: $(say 3 'get greeting' 3 | tr '\n' ' ')"
+echo "3: $(say 3 'get greeting' 3 | paste -sd ' ')"
 kill -9 $(pgrep -f 'node --name n2')
 echo "3: $(say 3 'set after 0 0 4\r\nwell' 1)"
-echo "1: $(say 1 'get greeting after' 5 | tr '\n' ' ')"
+echo "1: $(say 1 'get greeting after' 5 | paste -sd ' ')"
 "#;
 
 /// What the second try says.
 const SEEN: &str = "1: STORED
-3: VALUE greeting 7 11 hello, deer END 
+3: VALUE greeting 7 11 hello, deer END
 3: STORED
-1: VALUE greeting 7 11 hello, deer VALUE after 0 4 well END 
+1: VALUE greeting 7 11 hello, deer VALUE after 0 4 well END
 ";
 
 /// The commands of the README's shell block that holds a text.

@@ -118,3 +118,30 @@ fn replicas_that_a_cluster_in_one_process_does_not_have_are_told_and_how_it_gets
     manager.stop();
     takes_writes(&Process::serve(&data, &two));
 }
+
+#[test]
+fn a_cluster_in_one_process_that_lost_a_node_says_how_the_others_serve() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let cluster = Process::serve(&data, &["--nodes", "2", "--replicas", "2"]);
+    takes_writes(&cluster);
+    cluster.stop();
+    let managers = data.join("manager");
+    let manager = Process::start(&data, &["manager", "--dir", managers.to_str().unwrap()]);
+    let remove = || fawn(&["node", "remove", "node-1", "--manager", &manager.address, "--force"]);
+    wait_for("it is removed", || (remove().code == 0).then_some(()));
+    let status = fawn(&["status", "--manager", &manager.address, "--json"]);
+    assert!(!status.stdout.contains("node-1"), "{}", status.stdout);
+    manager.stop();
+    let mut refused = Process::serve(&data, &["--nodes", "2", "--replicas", "2"]);
+    assert_eq!(refused.child.wait().unwrap().code(), Some(1));
+    let (log, apart) = (refused.log(), format!("`fawn node --name NAME --dir {}/NAME ", data.display()));
+    assert!(log.contains("node-1") && log.contains(&apart), "{log}");
+    // As it says.
+    let manager = Process::start(&data, &["manager", "--dir", managers.to_str().unwrap()]);
+    let node = data.join("node-2");
+    let node =
+        ["node", "--name", "node-2", "--dir", node.to_str().unwrap(), "--manager", &manager.address, "--memory", "64M"];
+    let node = Process::start(&data.join("one"), &[&node[..], &["--cluster-listen", "127.0.0.1:0"]].concat());
+    wait_for("what it has", || say(&node.address, "get w", "\r\n").starts_with("VALUE w 0 1\r\n").then_some(()));
+}

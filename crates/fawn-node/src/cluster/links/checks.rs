@@ -43,7 +43,7 @@ impl Links {
             Some(member) if member.said.directory == *directory => None,
             Some(_) => Some(format!("another process, with another directory, has the name {name} now")),
             None => Some(format!(
-                "{name} is no longer a member of the cluster: start this process with another --name and an empty --dir to join again"
+                "{name} is no longer a member of the cluster: it was removed, or the managers that knew it are lost (fawn manager recover). Start this process with another --name and another --dir to join again, and keep this one until nothing is missing"
             )),
         }
     }
