@@ -1,4 +1,4 @@
-//! Puts or gets of random keys as fast as a number of workers can, each with so many in flight: to see what a cluster does for
+//! Puts or gets of keys as fast as a number of workers can, each with so many in flight: to see what a cluster does for
 //! programs that ask it by this library. Writes one line of JSON.
 //!
 //! ```sh
@@ -40,12 +40,16 @@ async fn main() -> Result<(), Failure> {
             let (client, stop) = (Arc::clone(&client), Arc::clone(&stop));
             let (count, wait_us): (Arc<AtomicU64>, Arc<AtomicU64>) = (Arc::clone(&count), Arc::clone(&wait_us));
             running.push(tokio::spawn(async move {
+                // Puts go through all keys, gets take any.
+                let (mut next, lanes) = (worker * depth + lane, workers * depth);
                 let mut random = (worker * depth + lane + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 while !stop.load(Relaxed) {
                     random ^= random << 13;
                     random ^= random >> 7;
                     random ^= random << 17;
-                    let (key, asked) = (format!("key{:012}", random % KEYS), Instant::now());
+                    let number = if puts { next } else { random };
+                    next += lanes;
+                    let (key, asked) = (format!("key{:012}", number % KEYS), Instant::now());
                     if puts {
                         client.put(&key, &[b'v'; VALUE_BYTES]).await?;
                     } else if client.get(&key).await?.is_none() {
