@@ -621,6 +621,11 @@ pub struct Records {
 }
 
 impl Message {
+    /// What a client asks a front-end: to carry an operation out, or else to show the key.
+    pub fn ask(id: RequestId, answered: Option<u64>, asker: Asker, key: Vec<u8>, operation: Option<Vec<u8>>) -> Self {
+        Self::Ask { id, answered, asker, forwarded: false, key, place: None, operation, continuation: None }
+    }
+
     /// The range that the message is about, and for those from the manager the life of the node that it is for.
     pub fn about(&self) -> Option<(RangeId, Option<Incarnation>)> {
         match self {

@@ -20,15 +20,12 @@ pub(super) struct Own {
     pub(super) asked_us: Option<u64>,
     /// All of them are committed.
     is_fenced: bool,
-    /// Requests may be sent.
-    served: bool,
 }
 
 impl Own {
     /// A wedge as it was just granted.
     pub(super) fn new(keys: Interval, epoch: WedgeEpoch) -> Self {
-        let served = planted(Bug::ServeBeforeFences);
-        Self { keys, epoch, until_us: 0, fenced: Fences::default(), asked_us: None, is_fenced: false, served }
+        Self { keys, epoch, until_us: 0, fenced: Fences::default(), asked_us: None, is_fenced: false }
     }
 
     /// The lease lasts until then, if not longer.
@@ -43,14 +40,14 @@ impl Own {
 
     /// Whether whoever owned it before can do no more: requests may be sent to the chains.
     pub(super) fn is_served(&self) -> bool {
-        self.served
+        self.is_fenced || planted(Bug::ServeBeforeFences)
     }
 
     /// The fence of some of its keys is committed; whether that was the last.
     pub(super) fn fenced(&mut self, keys: &Interval) -> bool {
         self.fenced.raise(keys, self.epoch);
-        self.is_fenced = self.fenced.cover(&self.keys, self.epoch);
-        self.is_fenced && !std::mem::replace(&mut self.served, true)
+        let all = self.fenced.cover(&self.keys, self.epoch);
+        all && !std::mem::replace(&mut self.is_fenced, true)
     }
 
     /// Whether the fences of all its keys are known to be committed.

@@ -5,9 +5,11 @@
 //!
 //! * [`frame`]: where each message begins and ends, from whom and to whom it is, and its checksum.
 //! * [`control`]: greetings, the roster, enrolment, what managers say to each other and what operators ask.
+//! * [`strangers`]: which of those goes who have yet to say who they are, when there are too many.
 
 pub mod control;
 pub mod frame;
+pub mod strangers;
 
 pub use control::{Control, Greeted, Greeting, ManagerId, Party, SeatId};
 pub use frame::{Frame, FrameError, Frames};

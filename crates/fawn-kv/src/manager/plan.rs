@@ -247,11 +247,7 @@ impl Manager {
         chain.retain(|member| wanted.contains(member) || !is_cut_off(member));
         let replicas = (self.state.settings.replicas as usize).max(1);
         chain.truncate(replicas);
-        let fits = chain.len() >= alive.len().min(replicas);
-        if !fits {
-            took(Path::LinkAvoided);
-        }
-        fits.then_some(chain)
+        (chain.len() >= alive.len().min(replicas)).then_some(chain)
     }
 
     /// Has a missing member learn the range, and takes it in once it lacks nothing.

@@ -1,16 +1,10 @@
-//! Those who call a manager, before they have said who they are.
-//!
-//! Anybody may be one: no certificate is needed to say nothing. So there are only so many at a time, and when there is no room it is
-//! one of those that goes, and not the next, who may be a member: members say who they are at once.
+//! Those who call a manager, before they have said who they are: so many and no more ([`fawn_kv::link::strangers`]).
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use fawn_kv::link::strangers::{STRANGERS, worst};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::AbortHandle;
-
-/// Connections that have yet to say who they are, at most.
-pub const STRANGERS: usize = 256;
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -54,19 +48,14 @@ impl Strangers {
         waiting.all.insert(number, (host, task.abort_handle()));
     }
 
-    /// Takes the one that has to go, if there is no room: of those from the host that most are from, the one that has waited longest.
+    /// Takes the one that has to go, if there is no room.
     fn worst(&self) -> Option<AbortHandle> {
         let mut waiting = self.waiting();
         if waiting.all.len() < STRANGERS {
             return None;
         }
-        let mut from = HashMap::new();
-        for (host, _) in waiting.all.values() {
-            *from.entry(*host).or_insert(0) += 1;
-        }
-        let worst = waiting.all.iter().max_by_key(|(number, (host, _))| (from[host], Reverse(**number)));
-        let number = *worst?.0;
-        waiting.all.remove(&number).map(|(_, task)| task)
+        let all: Vec<_> = waiting.all.iter().map(|(number, (host, _))| (*number, *host, *number)).collect();
+        waiting.all.remove(&worst(&all)?).map(|(_, task)| task)
     }
 }
 

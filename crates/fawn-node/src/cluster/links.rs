@@ -24,6 +24,7 @@ use crate::slab::{Slab, Token};
 use calls::{Called, REDIAL_MS, Target};
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::Lane;
+use fawn_kv::link::strangers::STRANGERS;
 use fawn_kv::link::{Control, Frame, Greeted, Greeting, ManagerId, Party, SeatId, control, frame};
 use fawn_kv::message::Message;
 use fawn_kv::roster::Roster;
@@ -34,7 +35,6 @@ use rustix::fd::OwnedFd;
 use rustix::net::sockopt;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use strangers::STRANGERS;
 
 /// Bytes received at once.
 const BUFFER_BYTES: usize = 256 << 10;

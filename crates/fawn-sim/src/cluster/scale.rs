@@ -177,16 +177,7 @@ impl Cluster {
             let id = RequestId { session: u64::from(BEGIN_UNIX) << 32 | 0xffff_ffff, number: key + 1 };
             let (front, operation) = (FrontId(key as u32 % FRONTS), Some(operation.clone()));
             let (key, asker) = (name(key), Asker { address: Address::Client(0), tag: 0 });
-            let message = Message::Ask {
-                id,
-                answered: None,
-                asker,
-                forwarded: false,
-                key,
-                place: None,
-                operation,
-                continuation: None,
-            };
+            let message = Message::ask(id, None, asker, key, operation);
             self.world.send(Party::Client(0), Address::Front(front), &message);
             if id.number.is_multiple_of(LOADED_AT_ONCE) {
                 self.run_until(self.world.now_us + 1000)?;

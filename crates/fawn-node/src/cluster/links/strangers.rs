@@ -1,16 +1,9 @@
-//! Those who call a seat, before they have said who they are.
-//!
-//! Anybody may be one: no certificate is needed to say nothing. So there are only so many at a time, and when there is no room it is
-//! one of those that goes, and not the next, who may be a member: members say who they are at once.
+//! Those who call a seat, before they have said who they are: so many and no more ([`fawn_kv::link::strangers`]).
 
 use super::Links;
 use crate::cluster::link::{Link, State};
 use crate::tls::Secure;
-use std::cmp::Reverse;
-use std::collections::HashMap;
-
-/// Connections that have yet to say who they are, at most.
-pub(super) const STRANGERS: usize = 256;
+use fawn_kv::link::strangers::{STRANGERS, worst};
 
 impl Links {
     /// Takes a connection that somebody made, with what has been received of it.
@@ -30,18 +23,16 @@ impl Links {
         self.watch(token);
     }
 
-    /// Hangs up on a stranger: of those from the host that most are from, on the one that has waited longest.
+    /// Hangs up on a stranger.
     fn make_room(&mut self) {
         let all = (0..self.all.slots()).filter_map(|at| self.all.at(at));
-        let look = |token| self.all.at_token(token).map(|link| (token, link.state, link.host, link.began_ms));
-        let strangers: Vec<_> = all.filter_map(look).filter(|(_, state, ..)| *state == State::Called).collect();
-        let mut from = HashMap::new();
-        for (_, _, host, _) in &strangers {
-            *from.entry(*host).or_insert(0) += 1;
-        }
-        let worst = strangers.iter().max_by_key(|(_, _, host, began_ms)| (from[host], Reverse(*began_ms)));
-        if let Some((token, ..)) = worst {
-            self.close(*token);
+        let stranger = |token| {
+            let link = self.all.at_token(token).filter(|link| link.state == State::Called)?;
+            Some((token, link.host, link.began_ms))
+        };
+        let strangers: Vec<_> = all.filter_map(stranger).collect();
+        if let Some(token) = worst(&strangers) {
+            self.close(token);
         }
     }
 }

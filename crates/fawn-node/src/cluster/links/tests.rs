@@ -1,9 +1,9 @@
 //! A seat's connections without the seat.
 
-use super::strangers::STRANGERS;
 use super::*;
 use crate::cluster::link::{Link, State};
 use crate::tests::harness::PATIENCE;
+use fawn_kv::link::strangers::STRANGERS;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
