@@ -223,7 +223,9 @@ impl Client {
     /// A message has come.
     pub fn receive(&mut self, now: Now, message: Message, out: &mut Vec<(Address, Message)>) {
         match message {
-            Message::View { since, number, chains, wedges } => self.routes.learn((since, number), chains, &wedges),
+            Message::View { since, number, chains, wedges } => {
+                self.routes.learn((since, number), chains, &wedges);
+            }
             Message::Reply { id, tag, answer, .. } => self.answered(id, Tag::of(tag), answer, now, out),
             _ => {}
         }
@@ -271,20 +273,10 @@ impl Client {
         let number = flight.tries.begin(1);
         let asker = Asker { address: self.me, tag: Tag { flight: ticket, number }.into() };
         let (id, key) = (flight.id, flight.key.clone());
-        let ask = |answered, operation| Message::Ask {
-            id,
-            answered,
-            asker,
-            forwarded: false,
-            key,
-            place: None,
-            operation,
-            continuation: None,
-        };
         let answered = || Some(self.sessions.answered(id.session));
         let message = match &flight.want {
-            Want::Get => ask(None, None),
-            Want::Write(operation) => ask(answered(), Some(operation.clone())),
+            Want::Get => Message::ask(id, None, asker, key, None),
+            Want::Write(operation) => Message::ask(id, answered(), asker, key, Some(operation.clone())),
             Want::Flush { due } => Message::AskFlush { id, answered: answered(), asker, wedge: None, due: *due },
         };
         out.push((Address::Front(front), message));

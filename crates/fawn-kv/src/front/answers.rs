@@ -51,10 +51,9 @@ impl Front {
                     let wedge = self.routes.wedge_at(&place).map(|(wedge, _)| wedge);
                     self.lose(wedge.expect("a wedge that is owned is known"));
                 }
-                self.ask_view(now_us, out);
+                self.refused(tag, now_us, out);
             }
-            // It is tried again, when more is known.
-            _ => self.ask_view(now_us, out),
+            _ => self.refused(tag, now_us, out),
         }
     }
 

@@ -4,7 +4,7 @@
 //! may come late, is taken for the newest.
 
 use crate::entry::Kept;
-use crate::ids::{Asker, Position, RequestId, WedgeEpoch};
+use crate::ids::{Asker, Epoch, Position, RequestId, WedgeEpoch};
 use crate::message::Answer;
 use crate::numbered::Numbered;
 use crate::planted::{Bug, planted};
@@ -126,6 +126,9 @@ impl Tries {
     }
 }
 
+/// As of what a request was sent: the epoch of its wedge, and that of its chain, if it was the chain that was asked.
+pub(super) type Route = (WedgeEpoch, Option<Epoch>);
+
 /// One request.
 #[derive(Debug)]
 pub(super) struct Flight {
@@ -141,6 +144,10 @@ pub(super) struct Flight {
     /// When it was last tried.
     pub(super) sent_us: Option<u64>,
     pub(super) tries: Tries,
+    /// As of what it was tried last.
+    pub(super) route: Route,
+    /// A try was refused since.
+    pub(super) refused: bool,
     /// The epoch as of which its chain was asked; `None`: not asked, or another front-end was.
     pub(super) epoch: Option<WedgeEpoch>,
     /// The newest version of the key that was seen when its chain was asked first.
@@ -162,6 +169,8 @@ impl Flight {
             began_us,
             sent_us: None,
             tries: Tries::default(),
+            route: Route::default(),
+            refused: false,
             epoch: None,
             newest: Age::default(),
             fills: true,
@@ -227,6 +236,12 @@ impl Flights {
         }
         self.quiet_until_us = if due.is_empty() { next_us } else { 0 };
         due
+    }
+
+    /// Those that wait until more is known: they were refused, or it was not known whom to ask.
+    pub(super) fn waiting(&self) -> Vec<u64> {
+        let waits = |flight: &Flight| flight.refused || flight.sent_us.is_none();
+        self.by_tag.iter().filter(|(_, flight)| waits(flight)).map(|(tag, _)| tag).collect()
     }
 
     /// Something may be due sooner than was thought.

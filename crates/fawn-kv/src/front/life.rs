@@ -11,6 +11,10 @@ use std::collections::VecDeque;
 /// Heartbeats that are remembered until they are answered.
 const HEARTBEATS: usize = 16;
 
+/// Between two questions who is in which chain, where the answer to the first was news. While answers are none, each time
+/// twice as long, up to as long as if there had been no answer.
+const VIEW_US: u64 = 10_000;
+
 /// What a front-end is to the manager.
 #[derive(Debug)]
 pub(super) struct Life {
@@ -21,13 +25,33 @@ pub(super) struct Life {
     /// Number and time of the heartbeats that were sent last.
     heartbeats: VecDeque<(u64, u64)>,
     next_heartbeat: u64,
-    /// When it last asked who is in which chain.
+    /// When it last asked who is in which chain, and from when on it may ask again.
     asked_view_us: Option<u64>,
+    view_after_us: u64,
+    /// For so long after the last answer it does not ask.
+    view_gap_us: u64,
+    /// It asks as soon as it may.
+    wants_view: bool,
 }
 
 impl Life {
     pub(super) fn new(nonce: u64) -> Self {
-        Self { nonce, incarnation: None, heartbeats: VecDeque::new(), next_heartbeat: 0, asked_view_us: None }
+        Self {
+            nonce,
+            incarnation: None,
+            heartbeats: VecDeque::new(),
+            next_heartbeat: 0,
+            asked_view_us: None,
+            view_after_us: 0,
+            view_gap_us: VIEW_US,
+            wants_view: false,
+        }
+    }
+
+    /// Who is in which chain was answered: whoever wants to know more need not wait as long as if it had been lost.
+    fn answered_view(&mut self, now_us: u64, is_news: bool) {
+        self.view_gap_us = if is_news { VIEW_US } else { self.view_gap_us.saturating_mul(2) };
+        self.view_after_us = self.view_after_us.min(now_us.saturating_add(self.view_gap_us));
     }
 
     /// Whether the manager has numbered it.
@@ -55,7 +79,7 @@ impl Front {
             };
             out.push((Address::Manager, message));
         }
-        if self.life.asked_view_us.is_none_or(due) {
+        if self.life.wants_view || self.life.asked_view_us.is_none_or(due) {
             self.ask_view(now_us, out);
         }
         self.send_fences(now_us, out);
@@ -69,10 +93,12 @@ impl Front {
         }
     }
 
-    /// Asks who is in which chain and who owns what, not too often.
+    /// Asks who is in which chain and who owns what: now, or as soon as that is not too often.
     pub(super) fn ask_view(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
-        if self.life.asked_view_us.is_none_or(|asked| now_us >= asked + self.timing.resend_us) {
+        self.life.wants_view = now_us < self.life.view_after_us;
+        if !self.life.wants_view {
             self.life.asked_view_us = Some(now_us);
+            self.life.view_after_us = now_us + self.timing.resend_us;
             out.push((
                 Address::Manager,
                 Message::AskView { asker: Address::Front(self.id), known: self.routes.number() },
@@ -93,9 +119,13 @@ impl Front {
             }
             Message::View { since, number, chains, wedges } => {
                 let changed = !chains.is_empty();
-                self.routes.learn((since, number), chains, &wedges);
+                let is_news = self.routes.learn((since, number), chains, &wedges) || changed;
                 self.compare_wedges();
                 self.send_fences(now_us, out);
+                self.life.answered_view(now_us, is_news);
+                if is_news {
+                    self.send_waiting(now_us, out);
+                }
                 if changed {
                     self.cache.resize(entries_for(self.routes.nodes(), self.limits.cache_factor));
                 }
@@ -104,6 +134,7 @@ impl Front {
                 let own = self.own.values_mut().find(|own| own.epoch == epoch && own.keys.overlaps(&keys));
                 if own.is_some_and(|own| own.fenced(&keys)) {
                     self.counts.takeovers += u64::from(epoch > WedgeEpoch(1));
+                    self.send_waiting(now_us, out);
                 }
             }
             _ => {}

@@ -10,7 +10,7 @@ use super::session::Sessions;
 use super::wedge::Own;
 use crate::chain::{Now, Timing};
 use crate::entry::Kept;
-use crate::ids::{Address, Asker, Chain, FrontId, NodeId, RequestId, WedgeId};
+use crate::ids::{Address, Asker, Chain, Epoch, FrontId, NodeId, RequestId, WedgeId};
 use crate::message::{Answer, Continuation, Message};
 use crate::operation::is_past;
 use crate::paths::{Path, took};
@@ -353,16 +353,17 @@ impl Front {
         let flight = self.flights.get(tag).expect("what is sent is in flight");
         let Some((_, wedge)) = self.routes.wedge_at(&flight.place) else { return };
         let first = flight.sent_us.is_none();
+        let known = wedge.epoch;
         let sent = match self.own_at(&flight.place).map(|own| (own.epoch, own.is_served())) {
-            Some((_, false)) => false,
+            Some((_, false)) => None,
             Some((epoch, true)) => {
                 let is_get = flight.is_get();
-                let sent = self.ask_chain(tag, out);
-                if sent {
+                let chain = self.ask_chain(tag, out);
+                if chain.is_some() {
                     self.counts.misses += u64::from(first && is_get);
                     self.flights.sent(tag, epoch);
                 }
-                sent
+                chain.map(|chain| (known, Some(chain)))
             }
             None if flight.forwarded => {
                 let answer = if flight.tries.is_refused() { Answer::AskAgain } else { Answer::TimedOut };
@@ -377,19 +378,53 @@ impl Front {
                     // What comes back is another's answer.
                     self.flights.get_mut(tag).expect("it is in flight").fills = false;
                 }
-                owner.is_some()
+                owner.map(|_| (known, None))
             }
         };
-        if sent {
-            self.flights.get_mut(tag).expect("it is in flight").sent_us = Some(now_us);
+        if let Some(route) = sent {
+            let flight = self.flights.get_mut(tag).expect("it is in flight");
+            (flight.sent_us, flight.route, flight.refused) = (Some(now_us), route, false);
         }
     }
 
-    /// Sends a request to its chain, to each member that is to have it; whether it is known whom to ask.
-    fn ask_chain(&mut self, tag: u64, out: &mut Vec<(Address, Message)>) -> bool {
+    /// A try of a request was refused. If more is known than when it was sent, it is tried again; if not, that is asked for.
+    pub(super) fn refused(&mut self, tag: u64, now_us: u64, out: &mut Vec<(Address, Message)>) {
+        self.flights.get_mut(tag).expect("what is refused is in flight").refused = true;
+        if self.has_news(tag) {
+            self.send(tag, now_us, out);
+        } else {
+            self.ask_view(now_us, out);
+        }
+    }
+
+    /// More is known, of wedges or chains: what waited for that is sent.
+    pub(super) fn send_waiting(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
+        for tag in self.flights.waiting() {
+            if self.has_news(tag) {
+                self.send(tag, now_us, out);
+            }
+        }
+    }
+
+    /// Whether more is known of where a request goes than when it was sent.
+    fn has_news(&self, tag: u64) -> bool {
+        let Some(flight) = self.flights.get(tag) else { return false };
+        let (wedge, chain) = flight.route;
+        let is_lost = || flight.forwarded && self.own_at(&flight.place).is_none();
+        let wedge_is = self.routes.wedge_at(&flight.place).map(|(_, known)| known.epoch);
+        let chain_is = || self.routes.range_at(&flight.place).map(|(_, known)| known.epoch);
+        flight.sent_us.is_none()
+            || is_lost()
+            || wedge_is > Some(wedge)
+            || chain.is_some_and(|chain| chain_is() > Some(chain))
+    }
+
+    /// Sends a request to its chain, to each member that is to have it. Returns the chain's epoch, if it is known whom to
+    /// ask.
+    fn ask_chain(&mut self, tag: u64, out: &mut Vec<(Address, Message)>) -> Option<Epoch> {
         let place = self.flights.get(tag).expect("what is sent is in flight").place;
-        let Some(wedge) = self.own_at(&place).map(|own| own.epoch) else { return false };
-        let Some((range, chain)) = self.routes.range_at(&place) else { return false };
+        let wedge = self.own_at(&place)?.epoch;
+        let (range, chain) = self.routes.range_at(&place)?;
         let flight = self.flights.get_mut(tag).expect("what is sent is in flight");
         let number = flight.tries.begin(chain.writers().len());
         let (id, key, place) = (flight.id, flight.key.clone(), Some(place));
@@ -407,7 +442,7 @@ impl Front {
                 request.to_writers(chain, out);
             }
         }
-        true
+        Some(chain.epoch)
     }
 
     /// The request for another front-end.

@@ -14,15 +14,19 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Takes what is newer; `changes` are those after one number and up to another, of the manager's.
-    pub(crate) fn learn(&mut self, changes: (u64, u64), chains: Vec<(RangeId, Chain)>, wedges: &[Wedge]) {
+    /// Takes what is newer; `changes` are those after one number and up to another, of the manager's. Returns whether any
+    /// wedge is another's by now.
+    pub(crate) fn learn(&mut self, changes: (u64, u64), chains: Vec<(RangeId, Chain)>, wedges: &[Wedge]) -> bool {
         self.map.learn_changes(changes, chains);
+        let mut passed_on = wedges.len() > self.wedges.len();
         self.wedges.extend(wedges.iter().skip(self.wedges.len()));
         for (known, wedge) in self.wedges.iter_mut().zip(wedges) {
             if (wedge.epoch, wedge.released) > (known.epoch, known.released) {
+                passed_on |= wedge.epoch > known.epoch;
                 *known = *wedge;
             }
         }
+        passed_on
     }
 
     /// As of which change chains are known.

@@ -70,7 +70,7 @@ impl Bench {
     }
 
     /// Two ranges, one node each; one wedge.
-    pub(super) fn view(&mut self, epoch: WedgeEpoch, owner: Option<FrontId>) {
+    pub(super) fn view(&mut self, epoch: WedgeEpoch, owner: Option<FrontId>) -> Vec<(Address, Message)> {
         let halves = Interval::ALL.divide(2);
         let chain = |at: usize| Chain {
             epoch: Epoch(1),
@@ -81,7 +81,7 @@ impl Bench {
         let owner = owner.map(|front| FrontMember { front, incarnation: Incarnation(1) });
         let wedges = vec![Wedge { keys: Interval::ALL, epoch, owner, released: false }];
         let chains = vec![(RangeId(0), chain(0)), (RangeId(1), chain(1))];
-        self.hear(Message::View { since: 0, number: 1, chains, wedges });
+        self.hear(Message::View { since: 0, number: 1, chains, wedges })
     }
 
     /// A heartbeat goes out and is answered at once.
@@ -113,16 +113,7 @@ impl Bench {
         let operation = operation.map(|operation| postcard::to_allocvec(operation).unwrap());
         let answered = operation.is_some().then_some(0);
         let key = key.as_bytes().to_vec();
-        self.hear(Message::Ask {
-            id,
-            answered,
-            asker,
-            forwarded: false,
-            key,
-            place: None,
-            operation,
-            continuation: None,
-        })
+        self.hear(Message::ask(id, answered, asker, key, operation))
     }
 
     pub(super) fn get(&mut self, key: &str) -> Vec<(Address, Message)> {
@@ -215,8 +206,8 @@ fn a_wedge_is_served_only_once_all_its_fences_are_committed() {
     let again = bench.tick(60_000);
     let fences = again.iter().filter(|(_, message)| matches!(message, Message::Fence { .. })).count();
     assert_eq!(fences, 1, "and is asked for again: {again:?}");
-    bench.hear(Message::FenceHolds { range: RangeId(1), keys: halves[1], epoch: WedgeEpoch(1) });
-    assert_eq!(asked(&bench.tick(10_000)).wedge, Some(WedgeEpoch(1)));
+    let holds = bench.hear(Message::FenceHolds { range: RangeId(1), keys: halves[1], epoch: WedgeEpoch(1) });
+    assert_eq!(asked(&holds).wedge, Some(WedgeEpoch(1)));
 }
 
 #[test]
@@ -399,9 +390,51 @@ fn one_that_is_fenced_off_sends_on_to_the_new_owner_under_the_same_name() {
     let set = bench.set("k", "v");
     assert_eq!(answers(&bench.reply(&set, Answer::Fenced)), []);
     assert_eq!(all_asked(&bench.tick(200_000)), [], "nobody knows yet who owns it");
-    bench.view(WedgeEpoch(2), Some(OTHER));
-    let sent = asked(&bench.tick(10_000));
+    let sent = asked(&bench.view(WedgeEpoch(2), Some(OTHER)));
     assert_eq!((sent.to, sent.id), (Address::Front(OTHER), set.id));
+    assert_eq!(all_asked(&bench.view(WedgeEpoch(2), Some(OTHER))), [], "that is no news");
+}
+
+#[test]
+fn what_is_refused_when_more_is_known_is_tried_again_at_once() {
+    let mut bench = Bench::with(Limits::default());
+    bench.view(WedgeEpoch(1), Some(OTHER));
+    let (refused, late) = (bench.set("k", "v"), bench.set("j", "v"));
+    bench.reply(&refused, Answer::AskAgain);
+    let third = FrontId(2);
+    assert_eq!(
+        asked(&bench.view(WedgeEpoch(2), Some(third))).to,
+        Address::Front(third),
+        "the other may be answered yet"
+    );
+    assert_eq!(asked(&bench.reply(&late, Answer::AskAgain)).to, Address::Front(third));
+}
+
+#[test]
+fn one_that_is_fenced_off_says_so_to_who_sent_a_request_on() {
+    let mut bench = Bench::serving();
+    let asker = Asker { address: Address::Client(4), tag: 1 };
+    let operation = postcard::to_allocvec(&Operation::Store(Store::set(b"v"))).unwrap();
+    let mut ask = Message::ask(RequestId { session: 9, number: 1 }, Some(0), asker, b"k".to_vec(), Some(operation));
+    let Message::Ask { forwarded, .. } = &mut ask else { unreachable!("it asks") };
+    *forwarded = true;
+    let sent = asked(&bench.hear(ask));
+    assert_eq!(answers(&bench.reply(&sent, Answer::Fenced)), [Answer::AskAgain]);
+}
+
+#[test]
+fn chains_are_asked_for_as_soon_as_the_last_answer_is_there() {
+    let mut bench = Bench::serving();
+    let asks = |out: &[(Address, Message)]| out.iter().any(|(_, message)| matches!(message, Message::AskView { .. }));
+    let (first, second) = (bench.set("k", "v"), bench.set("j", "v"));
+    bench.now_us += 100_000;
+    assert!(asks(&bench.reply(&first, Answer::NotMine)));
+    assert!(!asks(&bench.reply(&second, Answer::NotMine)), "one question at a time");
+    assert!(!asks(&bench.tick(20_000)), "the answer is under way");
+    bench.view(WedgeEpoch(1), Some(ME));
+    assert!(!asks(&bench.tick(5_000)), "not as fast as it can");
+    assert!(asks(&bench.tick(5_000)));
+    assert!(asks(&bench.tick(100_000)), "that one was lost");
 }
 
 #[test]
@@ -423,16 +456,7 @@ fn those_without_a_session_are_numbered_in_its_own_by_range() {
         let asker = Asker { address: Address::Client(4), tag: number };
         let (id, key) =
             (RequestId { session: 1, number: 1 }, ["k0", "k1", "k2", "k0"][number as usize].as_bytes().to_vec());
-        let out = bench.hear(Message::Ask {
-            id,
-            answered: None,
-            asker,
-            forwarded: false,
-            key,
-            place: None,
-            operation,
-            continuation: None,
-        });
+        let out = bench.hear(Message::ask(id, None, asker, key, operation));
         let Some((_, Message::Request { id, answered, .. })) = out.first() else { panic!("{out:?}") };
         sent.push((id.session, id.number, *answered));
         if number == 1 {
@@ -555,16 +579,7 @@ fn its_own_session_gets_another_name_before_ranges_forget_it() {
         let (asker, operation) =
             (Asker { address: Address::Client(4), tag: 0 }, postcard::to_allocvec(&store).unwrap());
         let (id, key, operation) = (RequestId { session: 1, number: 1 }, b"k".to_vec(), Some(operation));
-        let out = bench.hear(Message::Ask {
-            id,
-            answered: None,
-            asker,
-            forwarded: false,
-            key,
-            place: None,
-            operation,
-            continuation: None,
-        });
+        let out = bench.hear(Message::ask(id, None, asker, key, operation));
         asked(&out)
     };
     let first = ask(&mut bench);

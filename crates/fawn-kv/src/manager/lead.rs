@@ -146,7 +146,7 @@ impl Manager {
 
     /// Whether it leads and knows of nothing to do: all who live are where they should be.
     pub fn is_settled(&self) -> bool {
-        self.leads() && self.unsettled.is_empty()
+        self.leads() && self.unsettled.is_empty() && !self.fronts.passed_on
     }
 
     /// It leads from now on, or it no longer does.
@@ -188,10 +188,7 @@ impl Manager {
                 }
             }
             (Command::FrontRegister { front, nonce }, _) => self.welcome_front(*front, *nonce, effects),
-            (Command::WedgeGrant { owner, .. }, Some(_)) => {
-                // Of many ranges, it knows most or asks for them: it is told of wedges alone.
-                self.show_view(Address::Front(owner.front), self.state.changes, effects);
-            }
+            (Command::WedgeGrant { .. }, Some(_)) => self.fronts.passed_on = true,
             (Command::Stand { .. } | Command::Set(_) | Command::Form, Some(_)) => self.unsettle_all(),
             (Command::End { member }, Some(_)) => {
                 self.ended(*member);
@@ -276,7 +273,7 @@ impl Manager {
         }
     }
 
-    fn show_view(&self, asker: Address, known: u64, effects: &mut Effects) {
+    pub(super) fn show_view(&self, asker: Address, known: u64, effects: &mut Effects) {
         let newer = self.state.by_change.range((Excluded((known, RangeId(u32::MAX))), Unbounded));
         let chains = newer.map(|(_, id)| (*id, self.state.ranges[id].chain.clone())).collect();
         let wedges = self.state.wedges.wedges().to_vec();
@@ -413,6 +410,7 @@ impl Manager {
             return;
         }
         self.look_who_lives(now_us, effects);
+        self.tell_of_wedges(effects);
         self.plan_wedges(now_us, effects);
         for range in self.unsettled.iter().copied().collect::<Vec<_>>() {
             if self.plan(range, now_us, effects) {

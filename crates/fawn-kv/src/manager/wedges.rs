@@ -109,6 +109,8 @@ pub(super) struct Fronts {
     leases: BTreeMap<(WedgeId, FrontMember), u64>,
     /// When something was last proposed.
     proposed_us: Option<u64>,
+    /// A wedge has another owner, and nobody was told.
+    pub(super) passed_on: bool,
     /// Since when nothing was to be done.
     pub(super) calm_since_us: Option<u64>,
 }
@@ -168,6 +170,17 @@ impl Manager {
         self.fronts.leases.extend(wedges.iter().map(|(id, _)| ((*id, member), until_us)));
         let lease = Message::FrontLease { incarnation: member.incarnation, nonce, lease_us, wedges };
         effects.send.push((Address::Front(member.front), lease));
+    }
+
+    /// Tells all front-ends who owns what, if that has changed: whoever owns a wedge takes it over, and the others need not
+    /// be refused before they ask.
+    pub(super) fn tell_of_wedges(&mut self, effects: &mut Effects) {
+        if std::mem::take(&mut self.fronts.passed_on) {
+            for front in self.fronts.heard.keys() {
+                // Of many ranges, a front-end knows most or asks for them: it is told of wedges alone.
+                self.show_view(Address::Front(*front), self.state.changes, effects);
+            }
+        }
     }
 
     /// The front-ends that live, with the number of wedges that each owns.
@@ -390,7 +403,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_is_granted_a_wedge_is_told_of_wedges_alone_and_of_chains_when_it_asks() {
+    fn all_are_told_who_owns_what_and_of_chains_when_they_ask() {
         let mut bench = Bench::new(2);
         let (node, incarnation) = (NodeId(7), Incarnation(1));
         let (range, attempt, target) = (RangeId(2), Attempt(1), vec![Member { node, incarnation }]);
@@ -404,17 +417,21 @@ pub(super) mod tests {
         bench.work(0, Effects { propose, ..Effects::default() });
         bench.start(0, 0, 1);
         bench.run(0, SECOND, &[0]);
-        let views = |bench: &Bench| -> Vec<(u64, usize, usize)> {
-            let views = bench.sent.iter().filter(|(to, _)| *to == Address::Front(FrontId(0)));
+        let views = |bench: &Bench, front| -> Vec<(u64, usize, usize)> {
+            let views = bench.sent.iter().filter(|(to, _)| *to == Address::Front(FrontId(front)));
             let view = |message: &Message| match message {
                 Message::View { since, chains, wedges, .. } => Some((*since, chains.len(), wedges.len())),
                 _ => None,
             };
             views.filter_map(|(_, message)| view(message)).collect()
         };
-        assert_eq!(views(&bench), [(1, 0, 2), (1, 0, 2)], "a grant each");
+        assert_eq!(views(&bench, 0), [(1, 0, 2)], "both grants at once");
         bench.hear(SECOND, Message::AskView { asker: Address::Front(FrontId(0)), known: 0 });
-        assert_eq!(views(&bench)[2], (0, 1, 2));
+        assert_eq!(views(&bench, 0)[1], (0, 1, 2));
+        bench.start(SECOND, 1, 2);
+        bench.run(SECOND, 5 * SECOND, &[0, 1]);
+        assert_eq!(views(&bench, 0)[2..], [(1, 0, 2)], "one of them is another's now");
+        assert_eq!(views(&bench, 1), [(1, 0, 2)]);
     }
 
     #[test]
