@@ -45,8 +45,9 @@ impl Front {
                 self.end_unknown(tag, &Answer::Unknown { time }, out);
             }
             Answer::Malformed | Answer::TooLarge if !flight.is_get() => self.end(tag, &answer, out),
+            _ if !flight.tries.is_last(number) => self.ask_view(now_us, out),
             Answer::Fenced => {
-                let (epoch, place) = (flight.epoch, flight.place);
+                let (epoch, place) = (flight.epoch(), flight.place);
                 if epoch.is_some() && epoch == self.own_at(&place).map(|own| own.epoch) {
                     let wedge = self.routes.wedge_at(&place).map(|(wedge, _)| wedge);
                     self.lose(wedge.expect("a wedge that is owned is known"));
@@ -118,7 +119,7 @@ impl Front {
     /// The answer of a request as the newest version of its key, if it is, to be shown before the Unix second `until`.
     fn fill(&mut self, tag: u64, place: Key, (kept, until): (Arc<Kept>, u32), newest: Age, now_us: u64) {
         let flight = self.flights.get(tag).expect("what is answered is in flight");
-        let Some(own) = self.own_at(&place).filter(|own| flight.epoch == Some(own.epoch) && own.is_served()) else {
+        let Some(own) = self.own_at(&place).filter(|own| flight.epoch() == Some(own.epoch) && own.is_served()) else {
             return;
         };
         let is_newest = age(&kept) >= newest && flight.fills;

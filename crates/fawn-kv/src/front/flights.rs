@@ -8,7 +8,7 @@ use crate::ids::{Asker, Epoch, Position, RequestId, WedgeEpoch};
 use crate::message::Answer;
 use crate::numbered::Numbered;
 use crate::planted::{Bug, planted};
-use fawn_ring::{Key, KeyHasher};
+use fawn_ring::{Interval, Key, KeyHasher};
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -102,6 +102,11 @@ impl Tries {
         }
     }
 
+    /// Whether no try was begun after this one.
+    pub(crate) fn is_last(&self, number: u32) -> bool {
+        number + 1 >= self.begun.min(MOST_TRIES)
+    }
+
     /// A try was not sent, and will not be: nothing will be done by it. If it was the last, the next may have its number.
     pub(crate) fn unsent(&mut self, number: u32) {
         if number < MOST_TRIES - 1 {
@@ -126,8 +131,16 @@ impl Tries {
     }
 }
 
-/// As of what a request was sent: the epoch of its wedge, and that of its chain, if it was the chain that was asked.
-pub(super) type Route = (WedgeEpoch, Option<Epoch>);
+/// The last try of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) at_us: u64,
+    /// The epoch of its wedge, as of which it was sent.
+    pub(super) wedge: WedgeEpoch,
+    /// That of the chain that was asked; `None`: another front-end was.
+    pub(super) chain: Option<Epoch>,
+    pub(super) refused: bool,
+}
 
 /// One request.
 #[derive(Debug)]
@@ -141,15 +154,8 @@ pub(super) struct Flight {
     /// It came from another front-end, and goes no further than to a chain.
     pub(super) forwarded: bool,
     pub(super) began_us: u64,
-    /// When it was last tried.
-    pub(super) sent_us: Option<u64>,
+    pub(super) sent: Option<Sent>,
     pub(super) tries: Tries,
-    /// As of what it was tried last.
-    pub(super) route: Route,
-    /// A try was refused since.
-    pub(super) refused: bool,
-    /// The epoch as of which its chain was asked; `None`: not asked, or another front-end was.
-    pub(super) epoch: Option<WedgeEpoch>,
     /// The newest version of the key that was seen when its chain was asked first.
     newest: Age,
     /// Nothing has happened that makes its answer unfit for the cache.
@@ -167,11 +173,8 @@ impl Flight {
             waiters: smallvec![waiter],
             forwarded: false,
             began_us,
-            sent_us: None,
+            sent: None,
             tries: Tries::default(),
-            route: Route::default(),
-            refused: false,
-            epoch: None,
             newest: Age::default(),
             fills: true,
         }
@@ -179,6 +182,11 @@ impl Flight {
 
     pub(super) fn is_get(&self) -> bool {
         matches!(self.work, Work::Get)
+    }
+
+    /// The epoch as of which its chain was asked last; `None`: not asked, or another front-end was.
+    pub(super) fn epoch(&self) -> Option<WedgeEpoch> {
+        self.sent.filter(|sent| sent.chain.is_some()).map(|sent| sent.wedge)
     }
 
     /// Whether it writes in somebody else's session.
@@ -227,7 +235,7 @@ impl Flights {
         }
         let (mut due, mut next_us) = (Vec::new(), now_us + retry_us.min(deadline_us));
         for (tag, flight) in self.by_tag.iter() {
-            let at_us = flight.sent_us.map_or(0, |sent| sent + retry_us).min(flight.began_us + deadline_us);
+            let at_us = flight.sent.map_or(0, |sent| sent.at_us + retry_us).min(flight.began_us + deadline_us);
             if at_us <= now_us {
                 due.push(tag);
             } else {
@@ -238,9 +246,9 @@ impl Flights {
         due
     }
 
-    /// Those that wait until more is known: they were refused, or it was not known whom to ask.
-    pub(super) fn waiting(&self) -> Vec<u64> {
-        let waits = |flight: &Flight| flight.refused || flight.sent_us.is_none();
+    /// Those that wait until more is known of these keys: they were refused, or it was not known whom to ask.
+    pub(super) fn waiting(&self, keys: &Interval) -> Vec<u64> {
+        let waits = |flight: &Flight| flight.sent.is_none_or(|sent| sent.refused) && keys.contains(&flight.place);
         self.by_tag.iter().filter(|(_, flight)| waits(flight)).map(|(tag, _)| tag).collect()
     }
 
@@ -291,16 +299,18 @@ impl Flights {
         Some(flight)
     }
 
-    /// The request is sent to its chain as of this epoch.
-    pub(super) fn sent(&mut self, tag: u64, epoch: WedgeEpoch) {
+    /// A request is sent.
+    pub(super) fn sent(&mut self, tag: u64, sent: Sent) {
         let flight = self.by_tag.get_mut(tag).expect("what is sent is in flight");
-        if flight.sent_us.is_none() {
+        if flight.sent.is_none() {
             flight.newest = self.by_key[&flight.place].newest;
-        } else if flight.epoch != Some(epoch) {
+            // What another front-end says is its own answer.
+            flight.fills &= sent.chain.is_some();
+        } else if sent.chain.is_none() || flight.epoch() != Some(sent.wedge) {
             // An answer to an earlier try, from before, may still come.
             flight.fills = false;
         }
-        flight.epoch = Some(epoch);
+        flight.sent = Some(sent);
     }
 
     /// Whether more than one request for a key is in flight.
@@ -325,18 +335,26 @@ impl Flights {
     }
 
     /// All that is in flight of some keys is unfit for the cache.
-    pub(super) fn spoil_all(&mut self, keys: &fawn_ring::Interval) {
+    pub(super) fn spoil_all(&mut self, keys: &Interval) {
         for (_, flight) in self.by_tag.iter_mut().filter(|(_, flight)| keys.contains(&flight.place)) {
             flight.fills = false;
         }
     }
 
     /// A get of the key in flight whose answer will do for another that begins now: asked of the chain in this epoch, and
-    /// with nothing newer seen since. `old`: with anything.
-    pub(super) fn joinable(&mut self, place: &Key, epoch: WedgeEpoch, old: bool) -> Option<&mut Flight> {
+    /// with nothing newer seen since. `old`: with anything. `forwarded`: the other came from another front-end, too, and so
+    /// can be told to ask again, as those can whose wedge passes on meanwhile.
+    pub(super) fn joinable(
+        &mut self,
+        place: &Key,
+        epoch: WedgeEpoch,
+        forwarded: bool,
+        old: bool,
+    ) -> Option<&mut Flight> {
         let of_key = self.by_key.get(place)?;
         let fits = |flight: &Flight| {
-            flight.is_get() && flight.epoch == Some(epoch) && (old || (flight.fills && flight.newest == of_key.newest))
+            let asked = flight.is_get() && flight.epoch() == Some(epoch) && (forwarded || !flight.forwarded);
+            asked && (old || (flight.fills && flight.newest == of_key.newest))
         };
         let tag = *of_key.tags.iter().rev().find(|tag| self.get(**tag).is_some_and(fits))?;
         self.get_mut(tag)

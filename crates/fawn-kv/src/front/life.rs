@@ -6,6 +6,7 @@ use super::wedge::Own;
 use crate::ids::{Address, FrontMember, Incarnation, WedgeEpoch, WedgeId};
 use crate::message::Message;
 use crate::planted::{Bug, planted};
+use fawn_ring::Interval;
 use std::collections::VecDeque;
 
 /// Heartbeats that are remembered until they are answered.
@@ -79,7 +80,11 @@ impl Front {
             };
             out.push((Address::Manager, message));
         }
-        if self.life.wants_view || self.life.asked_view_us.is_none_or(due) {
+        let is_due = self.life.asked_view_us.is_none_or(due);
+        if is_due {
+            self.life.view_gap_us = VIEW_US;
+        }
+        if is_due || self.life.wants_view {
             self.ask_view(now_us, out);
         }
         self.send_fences(now_us, out);
@@ -124,7 +129,7 @@ impl Front {
                 self.send_fences(now_us, out);
                 self.life.answered_view(now_us, is_news);
                 if is_news {
-                    self.send_waiting(now_us, out);
+                    self.send_waiting(&Interval::ALL, now_us, out);
                 }
                 if changed {
                     self.cache.resize(entries_for(self.routes.nodes(), self.limits.cache_factor));
@@ -132,9 +137,12 @@ impl Front {
             }
             Message::FenceHolds { keys, epoch, .. } => {
                 let own = self.own.values_mut().find(|own| own.epoch == epoch && own.keys.overlaps(&keys));
-                if own.is_some_and(|own| own.fenced(&keys)) {
+                if let Some(own) = own
+                    && own.fenced(&keys)
+                {
+                    let keys = own.keys;
                     self.counts.takeovers += u64::from(epoch > WedgeEpoch(1));
-                    self.send_waiting(now_us, out);
+                    self.send_waiting(&keys, now_us, out);
                 }
             }
             _ => {}

@@ -1,7 +1,7 @@
 //! The machine: what it is asked, and where it sends it.
 
 use super::cache::Cache;
-use super::flights::{Flight, Flights, Tag, Tries, Waiter, Work};
+use super::flights::{Flight, Flights, Sent, Tag, Tries, Waiter, Work};
 use super::flush::{AskFlush, Flushes};
 use super::life::Life;
 use super::many::Many;
@@ -15,7 +15,7 @@ use crate::message::{Answer, Continuation, Message};
 use crate::operation::is_past;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
-use fawn_ring::{Key, Secret};
+use fawn_ring::{Interval, Key, Secret};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -266,7 +266,7 @@ impl Front {
             if let Some(kept) = self.hit(&place, &ask.key, now) {
                 return self.deliver(waiter, Answer::Found(Some(kept)), out);
             }
-            match self.join(&place, waiter, now.us) {
+            match self.join(&place, waiter, ask.forwarded, now.us) {
                 Joined::No => {}
                 Joined::Yes => return,
                 Joined::Full => return self.refuse(waiter, out),
@@ -300,7 +300,7 @@ impl Front {
         flight.forwarded = forwarded;
         self.flights.insert(tag, flight, cached);
         self.send(tag, now.us, out);
-        if self.flights.get(tag).is_some_and(|flight| flight.sent_us.is_none()) {
+        if self.flights.get(tag).is_some_and(|flight| flight.sent.is_none()) {
             self.flights.look_soon();
         }
     }
@@ -336,10 +336,12 @@ impl Front {
     }
 
     /// Waits with a get that is under way, if its answer will do.
-    fn join(&mut self, place: &Key, waiter: Waiter, now_us: u64) -> Joined {
+    fn join(&mut self, place: &Key, waiter: Waiter, forwarded: bool, now_us: u64) -> Joined {
         let Some(own) = self.own_at(place).filter(|own| own.has_lease(now_us)) else { return Joined::No };
         let epoch = own.epoch;
-        let Some(flight) = self.flights.joinable(place, epoch, planted(Bug::JoinOfOldMiss)) else { return Joined::No };
+        let Some(flight) = self.flights.joinable(place, epoch, forwarded, planted(Bug::JoinOfOldMiss)) else {
+            return Joined::No;
+        };
         if flight.waiters.len() >= self.limits.waiters {
             return Joined::Full;
         }
@@ -352,44 +354,42 @@ impl Front {
     fn send(&mut self, tag: u64, now_us: u64, out: &mut Vec<(Address, Message)>) {
         let flight = self.flights.get(tag).expect("what is sent is in flight");
         let Some((_, wedge)) = self.routes.wedge_at(&flight.place) else { return };
-        let first = flight.sent_us.is_none();
-        let known = wedge.epoch;
+        let first = flight.sent.is_none();
+        let asked = |wedge, chain| Sent { at_us: now_us, wedge, chain, refused: false };
         let sent = match self.own_at(&flight.place).map(|own| (own.epoch, own.is_served())) {
             Some((_, false)) => None,
             Some((epoch, true)) => {
                 let is_get = flight.is_get();
                 let chain = self.ask_chain(tag, out);
-                if chain.is_some() {
-                    self.counts.misses += u64::from(first && is_get);
-                    self.flights.sent(tag, epoch);
-                }
-                chain.map(|chain| (known, Some(chain)))
+                self.counts.misses += u64::from(chain.is_some() && first && is_get);
+                chain.map(|chain| asked(epoch, Some(chain)))
             }
             None if flight.forwarded => {
                 let answer = if flight.tries.is_refused() { Answer::AskAgain } else { Answer::TimedOut };
                 return self.end_unknown(tag, &answer, out);
             }
             None => {
-                let owner = wedge.owner.filter(|owner| owner.front != self.id);
+                let (owner, epoch) = (wedge.owner.filter(|owner| owner.front != self.id), wedge.epoch);
                 if let Some(owner) = owner {
                     let ask = self.forward(tag);
                     out.push((Address::Front(owner.front), ask));
                     self.counts.forwards += u64::from(first);
-                    // What comes back is another's answer.
-                    self.flights.get_mut(tag).expect("it is in flight").fills = false;
                 }
-                owner.map(|_| (known, None))
+                owner.map(|_| asked(epoch, None))
             }
         };
-        if let Some(route) = sent {
-            let flight = self.flights.get_mut(tag).expect("it is in flight");
-            (flight.sent_us, flight.route, flight.refused) = (Some(now_us), route, false);
+        if let Some(sent) = sent {
+            self.flights.sent(tag, sent);
         }
     }
 
-    /// A try of a request was refused. If more is known than when it was sent, it is tried again; if not, that is asked for.
+    /// The last try of a request was refused. If more is known than when it was sent, it is tried again; if not, that is
+    /// asked for.
     pub(super) fn refused(&mut self, tag: u64, now_us: u64, out: &mut Vec<(Address, Message)>) {
-        self.flights.get_mut(tag).expect("what is refused is in flight").refused = true;
+        let flight = self.flights.get_mut(tag).expect("what is refused is in flight");
+        if let Some(sent) = &mut flight.sent {
+            sent.refused = true;
+        }
         if self.has_news(tag) {
             self.send(tag, now_us, out);
         } else {
@@ -397,9 +397,9 @@ impl Front {
         }
     }
 
-    /// More is known, of wedges or chains: what waited for that is sent.
-    pub(super) fn send_waiting(&mut self, now_us: u64, out: &mut Vec<(Address, Message)>) {
-        for tag in self.flights.waiting() {
+    /// More is known of these keys, of wedges or chains: what waited for that is sent.
+    pub(super) fn send_waiting(&mut self, keys: &Interval, now_us: u64, out: &mut Vec<(Address, Message)>) {
+        for tag in self.flights.waiting(keys) {
             if self.has_news(tag) {
                 self.send(tag, now_us, out);
             }
@@ -409,14 +409,15 @@ impl Front {
     /// Whether more is known of where a request goes than when it was sent.
     fn has_news(&self, tag: u64) -> bool {
         let Some(flight) = self.flights.get(tag) else { return false };
-        let (wedge, chain) = flight.route;
-        let is_lost = || flight.forwarded && self.own_at(&flight.place).is_none();
-        let wedge_is = self.routes.wedge_at(&flight.place).map(|(_, known)| known.epoch);
-        let chain_is = || self.routes.range_at(&flight.place).map(|(_, known)| known.epoch);
-        flight.sent_us.is_none()
-            || is_lost()
-            || wedge_is > Some(wedge)
-            || chain.is_some_and(|chain| chain_is() > Some(chain))
+        let own = self.own_at(&flight.place);
+        if flight.forwarded && own.is_none() {
+            // Whoever sent it on is told. What becomes of a try that was not refused may yet be heard.
+            return flight.tries.is_refused();
+        }
+        let Some(sent) = flight.sent else { return true };
+        let wedge = own.map(|own| own.epoch).or_else(|| Some(self.routes.wedge_at(&flight.place)?.1.epoch));
+        let chain = || self.routes.range_at(&flight.place).map(|(_, chain)| chain.epoch);
+        wedge > Some(sent.wedge) || (sent.chain.is_some() && chain() > sent.chain)
     }
 
     /// Sends a request to its chain, to each member that is to have it. Returns the chain's epoch, if it is known whom to
@@ -431,7 +432,7 @@ impl Front {
         let asker = Asker { address: Address::Front(self.id), tag: Tag { flight: tag, number }.into() };
         match &flight.work {
             Work::Get => {
-                let to = if flight.sent_us.is_none() { reader(chain, tag) } else { chain.answerer().node };
+                let to = if flight.sent.is_none() { reader(chain, tag) } else { chain.answerer().node };
                 out.push((Address::Node(to), Message::Get { range, id, asker, wedge, key, place, continuation: None }));
             }
             Work::Write { operation, answered } => {

@@ -13,6 +13,8 @@ use crate::operation::{Arithmetic, Cas, Delete, Mode, Number, Operation, Outcome
 use fawn_ring::{Interval, Secret};
 use std::sync::Arc;
 
+mod handover;
+
 /// Names the start, and the front-end's own session.
 const LOW: u64 = 77;
 pub(super) const LEASE_US: u64 = 2_000_000;
@@ -71,17 +73,8 @@ impl Bench {
 
     /// Two ranges, one node each; one wedge.
     pub(super) fn view(&mut self, epoch: WedgeEpoch, owner: Option<FrontId>) -> Vec<(Address, Message)> {
-        let halves = Interval::ALL.divide(2);
-        let chain = |at: usize| Chain {
-            epoch: Epoch(1),
-            attempt: Attempt(1),
-            members: vec![Member { node: NodeId(5 + at as u64), incarnation: Incarnation(1) }],
-            ..Chain::none(halves[at])
-        };
-        let owner = owner.map(|front| FrontMember { front, incarnation: Incarnation(1) });
-        let wedges = vec![Wedge { keys: Interval::ALL, epoch, owner, released: false }];
-        let chains = vec![(RangeId(0), chain(0)), (RangeId(1), chain(1))];
-        self.hear(Message::View { since: 0, number: 1, chains, wedges })
+        let wedges = vec![wedge(epoch, owner)];
+        self.hear(Message::View { since: 0, number: 1, chains: chains(Epoch(1), 5), wedges })
     }
 
     /// A heartbeat goes out and is answered at once.
@@ -144,6 +137,21 @@ impl Bench {
     pub(super) fn cached(&mut self, key: &str) -> Option<Answer> {
         answers(&self.get(key)).pop()
     }
+}
+
+/// The one wedge there is.
+fn wedge(epoch: WedgeEpoch, owner: Option<FrontId>) -> Wedge {
+    let owner = owner.map(|front| FrontMember { front, incarnation: Incarnation(1) });
+    Wedge { keys: Interval::ALL, epoch, owner, released: false }
+}
+
+/// Two ranges of one member each, the first node of them the one given.
+fn chains(epoch: Epoch, first: u64) -> Vec<(RangeId, Chain)> {
+    let chain = |(at, keys)| {
+        let members = vec![Member { node: NodeId(first + at), incarnation: Incarnation(1) }];
+        (RangeId(at as u32), Chain { epoch, attempt: Attempt(epoch.0), members, ..Chain::none(keys) })
+    };
+    (0..).zip(Interval::ALL.divide(2)).map(chain).collect()
 }
 
 pub(super) fn at(seq: u64) -> Position {
@@ -382,59 +390,6 @@ fn what_is_anothers_goes_one_hop() {
         continuation: None,
     };
     assert_eq!(answers(&bench.hear(forwarded)), [Answer::AskAgain]);
-}
-
-#[test]
-fn one_that_is_fenced_off_sends_on_to_the_new_owner_under_the_same_name() {
-    let mut bench = Bench::serving();
-    let set = bench.set("k", "v");
-    assert_eq!(answers(&bench.reply(&set, Answer::Fenced)), []);
-    assert_eq!(all_asked(&bench.tick(200_000)), [], "nobody knows yet who owns it");
-    let sent = asked(&bench.view(WedgeEpoch(2), Some(OTHER)));
-    assert_eq!((sent.to, sent.id), (Address::Front(OTHER), set.id));
-    assert_eq!(all_asked(&bench.view(WedgeEpoch(2), Some(OTHER))), [], "that is no news");
-}
-
-#[test]
-fn what_is_refused_when_more_is_known_is_tried_again_at_once() {
-    let mut bench = Bench::with(Limits::default());
-    bench.view(WedgeEpoch(1), Some(OTHER));
-    let (refused, late) = (bench.set("k", "v"), bench.set("j", "v"));
-    bench.reply(&refused, Answer::AskAgain);
-    let third = FrontId(2);
-    assert_eq!(
-        asked(&bench.view(WedgeEpoch(2), Some(third))).to,
-        Address::Front(third),
-        "the other may be answered yet"
-    );
-    assert_eq!(asked(&bench.reply(&late, Answer::AskAgain)).to, Address::Front(third));
-}
-
-#[test]
-fn one_that_is_fenced_off_says_so_to_who_sent_a_request_on() {
-    let mut bench = Bench::serving();
-    let asker = Asker { address: Address::Client(4), tag: 1 };
-    let operation = postcard::to_allocvec(&Operation::Store(Store::set(b"v"))).unwrap();
-    let mut ask = Message::ask(RequestId { session: 9, number: 1 }, Some(0), asker, b"k".to_vec(), Some(operation));
-    let Message::Ask { forwarded, .. } = &mut ask else { unreachable!("it asks") };
-    *forwarded = true;
-    let sent = asked(&bench.hear(ask));
-    assert_eq!(answers(&bench.reply(&sent, Answer::Fenced)), [Answer::AskAgain]);
-}
-
-#[test]
-fn chains_are_asked_for_as_soon_as_the_last_answer_is_there() {
-    let mut bench = Bench::serving();
-    let asks = |out: &[(Address, Message)]| out.iter().any(|(_, message)| matches!(message, Message::AskView { .. }));
-    let (first, second) = (bench.set("k", "v"), bench.set("j", "v"));
-    bench.now_us += 100_000;
-    assert!(asks(&bench.reply(&first, Answer::NotMine)));
-    assert!(!asks(&bench.reply(&second, Answer::NotMine)), "one question at a time");
-    assert!(!asks(&bench.tick(20_000)), "the answer is under way");
-    bench.view(WedgeEpoch(1), Some(ME));
-    assert!(!asks(&bench.tick(5_000)), "not as fast as it can");
-    assert!(asks(&bench.tick(5_000)));
-    assert!(asks(&bench.tick(100_000)), "that one was lost");
 }
 
 #[test]

@@ -188,7 +188,7 @@ impl Manager {
                 }
             }
             (Command::FrontRegister { front, nonce }, _) => self.welcome_front(*front, *nonce, effects),
-            (Command::WedgeGrant { .. }, Some(_)) => self.fronts.passed_on = true,
+            (Command::WedgeGrant { owner, .. }, Some(_)) => self.granted(owner.front, effects),
             (Command::Stand { .. } | Command::Set(_) | Command::Form, Some(_)) => self.unsettle_all(),
             (Command::End { member }, Some(_)) => {
                 self.ended(*member);

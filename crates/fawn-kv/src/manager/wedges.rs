@@ -109,7 +109,7 @@ pub(super) struct Fronts {
     leases: BTreeMap<(WedgeId, FrontMember), u64>,
     /// When something was last proposed.
     proposed_us: Option<u64>,
-    /// A wedge has another owner, and nobody was told.
+    /// A wedge has another owner, and nobody else was told.
     pub(super) passed_on: bool,
     /// Since when nothing was to be done.
     pub(super) calm_since_us: Option<u64>,
@@ -172,15 +172,24 @@ impl Manager {
         effects.send.push((Address::Front(member.front), lease));
     }
 
-    /// Tells all front-ends who owns what, if that has changed: whoever owns a wedge takes it over, and the others need not
-    /// be refused before they ask.
+    /// A wedge was granted: its owner is told at once, so that it knows when the others send it what they have.
+    pub(super) fn granted(&mut self, owner: FrontId, effects: &mut Effects) {
+        self.fronts.passed_on = true;
+        self.show_wedges(owner, effects);
+    }
+
+    /// Tells all front-ends who owns what, if that has changed: they need not be refused before they ask.
     pub(super) fn tell_of_wedges(&mut self, effects: &mut Effects) {
         if std::mem::take(&mut self.fronts.passed_on) {
             for front in self.fronts.heard.keys() {
-                // Of many ranges, a front-end knows most or asks for them: it is told of wedges alone.
-                self.show_view(Address::Front(*front), self.state.changes, effects);
+                self.show_wedges(*front, effects);
             }
         }
+    }
+
+    /// Of many ranges, a front-end knows most or asks for them: it is told of wedges alone.
+    fn show_wedges(&self, front: FrontId, effects: &mut Effects) {
+        self.show_view(Address::Front(front), self.state.changes, effects);
     }
 
     /// The front-ends that live, with the number of wedges that each owns.
@@ -425,13 +434,13 @@ pub(super) mod tests {
             };
             views.filter_map(|(_, message)| view(message)).collect()
         };
-        assert_eq!(views(&bench, 0), [(1, 0, 2)], "both grants at once");
+        assert_eq!(views(&bench, 0), [(1, 0, 2); 3], "each grant as the owner, and both as one of all");
         bench.hear(SECOND, Message::AskView { asker: Address::Front(FrontId(0)), known: 0 });
-        assert_eq!(views(&bench, 0)[1], (0, 1, 2));
+        assert_eq!(views(&bench, 0)[3], (0, 1, 2));
         bench.start(SECOND, 1, 2);
         bench.run(SECOND, 5 * SECOND, &[0, 1]);
-        assert_eq!(views(&bench, 0)[2..], [(1, 0, 2)], "one of them is another's now");
-        assert_eq!(views(&bench, 1), [(1, 0, 2)]);
+        assert_eq!(views(&bench, 0)[4..], [(1, 0, 2)], "one of them is another's now");
+        assert_eq!(views(&bench, 1), [(1, 0, 2); 2]);
     }
 
     #[test]

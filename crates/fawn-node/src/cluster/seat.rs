@@ -253,7 +253,8 @@ impl Seat {
             node.member().is_none()
                 || node.replicas().any(|(_, replica)| replica.chain().is_none() || replica.last() > replica.committed())
         });
-        node || !self.listings.is_empty() || !self.requests.is_empty() || !self.inbox.is_empty()
+        let front = self.front.as_ref().is_some_and(|front| front.in_flight() > 0);
+        node || front || !self.listings.is_empty() || !self.requests.is_empty() || !self.inbox.is_empty()
     }
 
     /// Hands the node what its store has read.
