@@ -57,6 +57,9 @@ pub(crate) struct Tag {
 const MOST_TRIES: u32 = u64::BITS;
 
 impl Tag {
+    /// Flights are numbered below this.
+    pub(crate) const FLIGHTS: u64 = u64::MAX / MOST_TRIES as u64;
+
     /// What it says on the wire.
     pub(crate) fn of(tag: u64) -> Self {
         Self { flight: tag / u64::from(MOST_TRIES), number: (tag % u64::from(MOST_TRIES)) as u32 }
@@ -65,6 +68,7 @@ impl Tag {
 
 impl From<Tag> for u64 {
     fn from(Tag { flight, number }: Tag) -> Self {
+        debug_assert!(flight <= Tag::FLIGHTS, "a flight's number leaves room for that of a try");
         flight.wrapping_mul(Self::from(MOST_TRIES)) | Self::from(number)
     }
 }

@@ -152,7 +152,7 @@ impl Front {
     fn welcome(&mut self, nonce: u64, incarnation: Incarnation) {
         if nonce == self.life.nonce && self.life.incarnation.is_none() {
             self.life.incarnation = Some(incarnation);
-            self.begin_tags(u64::from(incarnation.0) << 40);
+            self.begin_tags(incarnation);
         }
     }
 

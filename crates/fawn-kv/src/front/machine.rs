@@ -10,7 +10,7 @@ use super::session::Sessions;
 use super::wedge::Own;
 use crate::chain::{Now, Timing};
 use crate::entry::Kept;
-use crate::ids::{Address, Asker, Chain, Epoch, FrontId, NodeId, RequestId, WedgeId};
+use crate::ids::{Address, Asker, Chain, Epoch, FrontId, Incarnation, NodeId, RequestId, WedgeId};
 use crate::message::{Answer, Continuation, Message};
 use crate::operation::is_past;
 use crate::paths::{Path, took};
@@ -242,9 +242,11 @@ impl Front {
         self.next_tag
     }
 
-    /// Tags of this life are above all those of lives before.
-    pub(super) fn begin_tags(&mut self, above: u64) {
-        self.next_tag = self.next_tag.max(above);
+    /// Tags of this life are others than those of the lives before, as late answers to which may come. Of lives there may be
+    /// millions: a group of managers that lost decisions skips a million of them.
+    pub(super) fn begin_tags(&mut self, life: Incarnation) {
+        const LIVES: u64 = 1 << 22;
+        self.next_tag = self.next_tag.max(u64::from(life.0) % LIVES * (Tag::FLIGHTS / LIVES));
     }
 
     pub(super) fn position(&self, key: &[u8]) -> Key {

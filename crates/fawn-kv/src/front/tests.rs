@@ -219,6 +219,25 @@ fn a_wedge_is_served_only_once_all_its_fences_are_committed() {
 }
 
 #[test]
+fn a_life_of_any_number_takes_its_answers() {
+    for life in [1, (1 << 18) - 1, 1 << 18, 1_000_001, 3_000_003, (1 << 22) + 1, u32::MAX] {
+        let mut front = Front::new(ME, LOW, Timing::default(), Limits::default(), Secret([3; 32]));
+        front.receive(
+            Now::default(),
+            Message::FrontWelcome { nonce: LOW, incarnation: Incarnation(life) },
+            &mut vec![],
+        );
+        let mut bench = Bench { front, now_us: 10_000_000, next: 1 };
+        bench.hear(Message::View { since: 0, number: 1, chains: chains(Epoch(1), 5), wedges: vec![] });
+        let other = FrontMember { front: OTHER, incarnation: Incarnation(1) };
+        let wedges = vec![Wedge { owner: Some(other), ..wedge(WedgeEpoch(1), None) }];
+        bench.hear(Message::View { since: 1, number: 1, chains: vec![], wedges });
+        let miss = bench.miss("k");
+        assert_eq!(answers(&bench.reply(&miss, found("k", "v", 5))), [found("k", "v", 5)], "life {life}");
+    }
+}
+
+#[test]
 fn the_cache_answers_under_a_lease_and_the_chain_without_one() {
     let mut bench = Bench::serving();
     let miss = bench.miss("k");

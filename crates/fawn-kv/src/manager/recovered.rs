@@ -90,7 +90,7 @@ mod tests {
     use fawn_ring::MachineId;
 
     const CLUSTER: ClusterId = ClusterId([1; 16]);
-    const LOST: u32 = 1000;
+    const LOST: u32 = 1_000_000;
     const SECOND: u64 = 1_000_000;
 
     fn member(node: u64, incarnation: u32) -> Member {

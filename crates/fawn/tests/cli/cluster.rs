@@ -1,4 +1,4 @@
-//! `fawn dump` and `fawn load` of a cluster of several processes.
+//! A cluster of several processes: `fawn dump` and `fawn load`, and what comes after `fawn manager recover`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -267,4 +267,32 @@ fn front_ends_list_the_keys_of_all_ranges() {
     let run = fawn(&["dump", "--from", cluster.clients(), path.to_str().unwrap()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(by_key(&lines_of(&path)).len(), 2999);
+}
+
+#[test]
+fn after_a_quorum_was_recovered_clients_are_answered_from_what_was_there() {
+    let mut cluster = Cluster::start(1, 1);
+    assert_eq!(say(cluster.clients(), "set k 0 0 1\r\nv", "\r\n"), "STORED\r\n");
+    let stopped = |mut process: Process| {
+        process.signal(Signal::TERM);
+        assert!(process.child.wait().unwrap().success());
+    };
+    // More than once: each time numbers of lives go up by a million.
+    for number in 0..3 {
+        cluster.nodes.remove("n1").map(stopped).expect("it runs");
+        let dir = cluster.file("m");
+        let address = cluster.manager.address.clone();
+        let again = ["manager", "--dir", dir.to_str().unwrap(), "--listen", &address];
+        cluster.manager.signal(Signal::TERM);
+        assert!(cluster.manager.child.wait().unwrap().success());
+        let run = fawn(&["manager", "recover", "--dir", dir.to_str().unwrap(), "--others-are-lost"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        cluster.manager = Process::start(&again, " ready on ");
+        cluster.start_node("n1");
+        let expected = if number == 0 { "v".to_owned() } else { (number - 1).to_string() };
+        let shown = format!("VALUE k 0 1\r\n{expected}\r\nEND\r\n");
+        wait_for("an answer", || (say(cluster.clients(), "get k", "\r\n") == shown).then_some(()));
+        let set = format!("set k 0 0 1\r\n{number}");
+        wait_for("a write", || (say(cluster.clients(), &set, "\r\n") == "STORED\r\n").then_some(()));
+    }
 }
