@@ -76,9 +76,10 @@ pub struct Node<S> {
     next_heartbeat: u64,
     tickets: (BTreeMap<Ticket, RangeId>, Ticket),
     pace: Pace,
-    /// When each neighbour was heard, or became one, last.
-    heard_us: BTreeMap<NodeId, u64>,
+    neighbours: BTreeMap<NodeId, Neighbour>,
     pinged_us: u64,
+    /// When it last looked at the time.
+    ticked_us: u64,
 }
 
 impl<S: RangeStore> Node<S> {
@@ -107,8 +108,9 @@ impl<S: RangeStore> Node<S> {
             next_heartbeat: 0,
             tickets: (BTreeMap::new(), 0),
             pace: Pace::default(),
-            heard_us: BTreeMap::new(),
+            neighbours: BTreeMap::new(),
             pinged_us: 0,
+            ticked_us: 0,
         }
     }
 
@@ -170,6 +172,7 @@ impl<S: RangeStore> Node<S> {
         if self.has_failed() {
             return;
         }
+        self.forgive(now);
         self.beat(now, out);
         if self.incarnation.is_none() {
             return;
@@ -253,9 +256,9 @@ impl<S: RangeStore> Node<S> {
             return;
         }
         if let Address::Node(from) = from
-            && let Some(heard) = self.heard_us.get_mut(&from)
+            && let Some(neighbour) = self.neighbours.get_mut(&from)
         {
-            *heard = now.us;
+            neighbour.heard_us = now.us;
         }
         match message {
             Message::Welcome { cluster, nonce, incarnation } => self.welcome(cluster, nonce, incarnation),
@@ -467,8 +470,9 @@ impl<S: RangeStore> Node<S> {
             Some((member, cluster)) => {
                 let full = self.store.is_full();
                 let reports = self.replicas.values().map(|replica| replica.report(full)).collect();
-                let late = |heard: u64| now.us >= heard + self.timing.silent_us;
-                let silent = self.heard_us.iter().filter(|(_, heard)| late(**heard)).map(|(node, _)| *node).collect();
+                let silent = |neighbour: &Neighbour| neighbour.is_silent(now.us, &self.timing);
+                let silent =
+                    self.neighbours.iter().filter(|(_, neighbour)| silent(neighbour)).map(|(node, _)| *node).collect();
                 Message::Heartbeat { cluster, member, nonce, reports, silent }
             }
         };
@@ -482,16 +486,49 @@ impl<S: RangeStore> Node<S> {
             return;
         }
         self.pinged_us = now.us;
+        let timing = self.timing;
         let me = self.identity.id;
         let chains = self.replicas.values().filter_map(Replica::chain);
         let neighbours: BTreeSet<NodeId> = chains.flat_map(|chain| chain.neighbours(me)).collect();
-        self.heard_us.retain(|node, _| neighbours.contains(node));
         for node in neighbours {
-            let heard = *self.heard_us.entry(node).or_insert(now.us);
-            if now.us >= heard + every_us {
-                out.push((Address::Node(node), Message::Ping));
+            self.neighbours.entry(node).or_insert(Neighbour { heard_us: now.us, last_us: now.us }).last_us = now.us;
+        }
+        // Whoever is kept out of chains because it was silent may come back as soon as it is heard.
+        self.neighbours.retain(|_, neighbour| {
+            let was_one = now.us < neighbour.last_us + timing.broken_us;
+            neighbour.last_us == now.us || (was_one && neighbour.is_silent(now.us, &timing))
+        });
+        for (node, neighbour) in &self.neighbours {
+            if now.us >= neighbour.heard_us + every_us {
+                out.push((Address::Node(*node), Message::Ping));
             }
         }
+    }
+
+    /// While this node did not run, it could hear nobody.
+    fn forgive(&mut self, now: Now) {
+        let paused_us = now.us.saturating_sub(self.ticked_us);
+        self.ticked_us = now.us;
+        if paused_us >= self.timing.silent_us / 3 {
+            for neighbour in self.neighbours.values_mut() {
+                neighbour.heard_us = (neighbour.heard_us + paused_us).min(now.us);
+            }
+        }
+    }
+}
+
+/// A node next to this one in a chain, or one that was and has not been heard since.
+#[derive(Clone, Copy, Debug)]
+struct Neighbour {
+    /// When it was heard, or became one, last.
+    heard_us: u64,
+    /// When it was one last.
+    last_us: u64,
+}
+
+impl Neighbour {
+    fn is_silent(&self, now_us: u64, timing: &Timing) -> bool {
+        now_us >= self.heard_us + timing.silent_us
     }
 }
 

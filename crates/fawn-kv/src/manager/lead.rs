@@ -2,6 +2,7 @@
 
 use super::adopt::{Offer, Offered};
 use super::lease::Asked;
+use super::outages::Outages;
 use super::settings::{Settings, SettingsError, check_virtual_ids};
 use super::state::{Command, Did, Standing, State};
 use super::wedges::{Fronts, Wedges};
@@ -29,6 +30,9 @@ pub struct Effects {
 #[derive(Debug)]
 pub(super) struct Heard {
     pub(super) member: Member,
+    /// Since when it is heard without a break as long as makes it dead; 0 if this manager has not led for long enough to
+    /// know.
+    pub(super) since_us: u64,
     pub(super) at_us: u64,
     pub(super) reports: BTreeMap<RangeId, Report>,
 }
@@ -75,8 +79,7 @@ pub struct Manager {
     pub(super) unsettled: BTreeSet<RangeId>,
     /// Who lived when all ranges were last looked at.
     pub(super) lived: Vec<Member>,
-    /// Until when two nodes count as cut off from each other.
-    pub(super) broken: BTreeMap<(NodeId, NodeId), u64>,
+    pub(super) outages: Outages,
     /// Nodes that had better be in no chain with those that they are cut off from.
     pub(super) worse: BTreeSet<NodeId>,
     pub(super) fronts: Fronts,
@@ -114,7 +117,7 @@ impl Manager {
             activated_us: BTreeMap::new(),
             unsettled: BTreeSet::new(),
             lived: Vec::new(),
-            broken: BTreeMap::new(),
+            outages: Outages::default(),
             worse: BTreeSet::new(),
             fronts: Fronts::default(),
             offers: BTreeMap::new(),
@@ -159,7 +162,7 @@ impl Manager {
         self.proposed_us.clear();
         self.activated_us.clear();
         self.lived.clear();
-        self.broken.clear();
+        self.outages.clear();
         self.worse.clear();
         self.fronts = Fronts::default();
         self.offers.clear();
@@ -318,16 +321,15 @@ impl Manager {
                         self.unsettled.insert(report.range);
                     }
                 }
-                if self.heard.get(&member.node).is_none_or(|heard| heard.member != member) {
-                    // What did not reach its last life may reach this one.
-                    self.broken.retain(|(one, other), _| *one != member.node && *other != member.node);
-                }
+                self.lives_on(member, now_us);
                 for other in silent {
-                    let pair = (member.node.min(other), member.node.max(other));
-                    self.broken.insert(pair, now_us + self.timing.broken_us);
+                    if self.is_heard_long(other, now_us) {
+                        self.outages.said(member.node, other, now_us, &self.timing);
+                    }
                 }
                 let reports = reports.into_iter().map(|report| (report.range, report)).collect();
-                self.heard.insert(member.node, Heard { member, at_us: now_us, reports });
+                let heard = self.heard.get_mut(&member.node).expect("it was just heard");
+                heard.reports = reports;
             }
             Message::Heartbeat { member: Member { node, incarnation }, .. }
                 if self.state.nodes.get(&node).is_some_and(|known| known.incarnation > incarnation) =>

@@ -7,6 +7,7 @@
 //! * `recovered`: going on after decisions that were lost.
 //! * `foresee`: what would change if nodes left.
 //! * `adopt`: how the first ranges come to be what a plain directory holds.
+//! * `outages`: which nodes do not hear each other.
 //! * `snapshot`: the bytes of both, as managers keep them.
 //! * [`Wedges`]: which front-end owns which wedge of the key space, and how it passes to another; `near`: one that is near its
 //!   keys.
@@ -18,6 +19,7 @@ mod foresee;
 mod lead;
 mod lease;
 mod near;
+mod outages;
 mod plan;
 mod recovered;
 mod settings;

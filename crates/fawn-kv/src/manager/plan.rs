@@ -7,7 +7,7 @@
 //! 3. cut where a place of the ring is inside it, or made one with the next where none is between them any more;
 //! 4. a chain of the same members, where others than its rules are set.
 
-use super::lead::{Effects, Manager};
+use super::lead::{Effects, Heard, Manager};
 use super::state::{Command, Into, Standing};
 use crate::ids::{Ack, Address, Member, NodeId, Position, RangeId};
 use crate::message::{Health, Message};
@@ -25,6 +25,36 @@ impl Manager {
                 .is_some_and(|heard| heard.member == member && now_us < heard.at_us + self.timing.dead_us)
     }
 
+    /// A member says that it lives.
+    pub(super) fn lives_on(&mut self, member: Member, now_us: u64) {
+        let before = self.heard.get(&member.node).filter(|heard| heard.member == member);
+        if before.is_none() {
+            self.outages.begun_anew(member.node);
+        }
+        let may_be_old = before.is_none() && self.may_live(member, now_us);
+        let goes_on = before.filter(|heard| now_us < heard.at_us + self.timing.dead_us);
+        let since_us = goes_on.map_or(if may_be_old { 0 } else { now_us }, |heard| heard.since_us);
+        let new = || Heard { member, since_us, at_us: now_us, reports: BTreeMap::new() };
+        let heard = self.heard.entry(member.node).or_insert_with(new);
+        if heard.member == member {
+            (heard.since_us, heard.at_us) = (since_us, now_us);
+        } else {
+            *heard = new();
+        }
+    }
+
+    /// Whether a node lives, and has for so long that others would hear it by now if they could.
+    pub(super) fn is_heard_long(&self, node: NodeId, now_us: u64) -> bool {
+        let heard = self.heard.get(&node).filter(|heard| self.is_alive(heard.member, now_us));
+        heard.is_some_and(|heard| heard.since_us == 0 || now_us >= heard.since_us + 2 * self.timing.silent_us)
+    }
+
+    /// Nodes that are kept out of chains with others, and with which: one of the two does not hear the other.
+    pub fn kept_out(&self) -> BTreeSet<(NodeId, NodeId)> {
+        let order = |(one, other)| if self.worse.contains(&one) { (one, other) } else { (other, one) };
+        self.outages.cut().map(order).filter(|(node, _)| self.worse.contains(node)).collect()
+    }
+
     /// Whether a member may live although this leader has not heard it: it has not led for long enough to know.
     pub(super) fn may_live(&self, member: Member, now_us: u64) -> bool {
         let heard = self.heard.get(&member.node).is_some_and(|heard| heard.member == member);
@@ -36,7 +66,7 @@ impl Manager {
     pub(super) fn look_who_lives(&mut self, now_us: u64, effects: &mut Effects) {
         let heard: Vec<Member> = self.heard.values().map(|heard| heard.member).collect();
         let alive: Vec<Member> = heard.into_iter().filter(|member| self.is_alive(*member, now_us)).collect();
-        self.broken.retain(|_, until| now_us < *until);
+        self.outages.pass(now_us, &self.timing);
         let worse = self.worse_connected(&alive);
         if alive != self.lived || worse != self.worse {
             (self.lived, self.worse) = (alive, worse);
@@ -89,7 +119,7 @@ impl Manager {
     fn worse_connected(&self, alive: &[Member]) -> BTreeSet<NodeId> {
         let lives = |node: &NodeId| alive.binary_search_by_key(node, |member| member.node).is_ok();
         let mut links: Vec<(NodeId, NodeId)> =
-            self.broken.keys().filter(|(one, other)| lives(one) && lives(other)).copied().collect();
+            self.outages.cut().filter(|(one, other)| lives(one) && lives(other)).collect();
         let mut worse = BTreeSet::new();
         while !links.is_empty() {
             let mut counts: BTreeMap<NodeId, usize> = BTreeMap::new();
@@ -97,21 +127,19 @@ impl Manager {
                 *counts.entry(*one).or_default() += 1;
                 *counts.entry(*other).or_default() += 1;
             }
-            let (_, worst) = counts.into_iter().map(|(node, count)| (count, node)).max().expect("there are links");
+            // Of as many, whoever is heard again for the shortest time.
+            let since_us = |node: &NodeId| self.heard.get(node).map_or(0, |heard| heard.since_us);
+            let worst = counts.into_iter().map(|(node, count)| (count, since_us(&node), node)).max();
+            let (.., worst) = worst.expect("there are links");
             links.retain(|(one, other)| *one != worst && *other != worst);
             worse.insert(worst);
         }
         worse
     }
 
-    /// Whether two nodes are kept out of one chain.
-    fn is_broken(&self, one: NodeId, other: NodeId) -> bool {
-        self.broken.contains_key(&(one.min(other), one.max(other)))
-    }
-
     /// Whether a node had better not be in a chain with these.
     fn is_cut_off(&self, node: NodeId, from: &[NodeId]) -> bool {
-        self.worse.contains(&node) && from.iter().any(|other| self.is_broken(node, *other))
+        self.worse.contains(&node) && from.iter().any(|other| self.outages.is_cut(node, *other))
     }
 
     /// The members of the range's chain that live, in their order.
@@ -243,7 +271,7 @@ impl Manager {
         let mut chain = alive.to_vec();
         chain.push(learner);
         chain.sort_by_key(rank);
-        let is_cut_off = |member: &Member| wanted.iter().any(|other| self.is_broken(member.node, other.node));
+        let is_cut_off = |member: &Member| wanted.iter().any(|other| self.outages.is_cut(member.node, other.node));
         chain.retain(|member| wanted.contains(member) || !is_cut_off(member));
         let replicas = (self.state.settings.replicas as usize).max(1);
         chain.truncate(replicas);

@@ -272,6 +272,50 @@ fn a_node_that_restarts_is_a_member_again_whoever_did_not_hear_its_last_life() {
     assert!(bench.now_us < began_us + Timing::default().broken_us / 10, "it waits for nothing");
 }
 
+impl Bench {
+    /// Time passes, in which these say who does not hear whom; the ranges that lack a member at the end.
+    fn pass(&mut self, us: u64, silent: &[(u64, u64)]) -> usize {
+        let end_us = self.now_us + us;
+        while self.now_us < end_us {
+            self.now_us += 100_000;
+            for node in self.nodes.keys().copied().collect::<Vec<_>>() {
+                let silent = silent.iter().filter(|(one, _)| NodeId(*one) == node).map(|(_, other)| NodeId(*other));
+                self.beat(node, silent.collect());
+            }
+            let effects = tick(self);
+            self.work(effects);
+        }
+        self.ranges().values().filter(|(_, range)| range.chain.members.len() < 3).count()
+    }
+}
+
+#[test]
+fn whoever_was_not_heard_for_a_moment_is_back_a_moment_later() {
+    let mut bench = three();
+    assert_eq!(bench.pass(5_000_000, &[]), 0);
+    assert!(bench.pass(500_000, &[(1, 2)]) > 0, "it is left out");
+    assert_eq!(bench.manager.kept_out(), BTreeSet::from([(NodeId(2), NodeId(1))]));
+    assert!(bench.pass(1_000_000, &[]) > 0, "for two seconds");
+    assert_eq!(bench.pass(3_000_000, &[]), 0, "and no longer");
+    assert!(bench.manager.kept_out().is_empty());
+    assert!(bench.pass(30_000_000, &[(1, 2)]) > 0, "as long as they do not hear each other");
+    assert!(bench.pass(3_000_000, &[]) > 0, "the second time it takes longer");
+    assert_eq!(bench.pass(3_000_000, &[]), 0);
+}
+
+#[test]
+fn of_one_that_is_back_nothing_is_believed_that_was_so_while_it_was_away() {
+    let mut bench = three();
+    assert_eq!(bench.pass(5_000_000, &[]), 0);
+    let kept = bench.nodes.remove(&NodeId(1)).unwrap();
+    assert!(bench.pass(3_000_000, &[(2, 1), (3, 1)]) > 0, "it is away");
+    bench.nodes.insert(NodeId(1), kept);
+    bench.pass(1_000_000, &[(2, 1), (3, 1)]);
+    assert!(bench.manager.kept_out().is_empty(), "they may not have heard it yet");
+    assert_eq!(bench.pass(2_000_000, &[]), 0);
+    assert!(bench.pass(1_000_000, &[(2, 1), (3, 1)]) > 0);
+}
+
 /// What a leader proposes and orders when time passes.
 fn tick(bench: &mut Bench) -> Effects {
     let mut effects = Effects::default();

@@ -14,6 +14,7 @@
 //! that it was told of, and so are its questions whether it leads still: each is answered by a round of heartbeats that
 //! began after it.
 
+mod apart;
 mod enrol;
 mod members;
 mod operate;
@@ -30,7 +31,7 @@ use crate::links::dial::Dialler;
 use crate::links::listen::LinkEvent;
 use crate::links::table::{LinkId, Table, may_be};
 use fawn_kv::chain::Timing;
-use fawn_kv::ids::{Address, ClusterId};
+use fawn_kv::ids::{Address, ClusterId, NodeId};
 use fawn_kv::link::{Control, ManagerId, Party, SeatId};
 use fawn_kv::manager::{Command, Effects, Manager, Settings};
 use fawn_kv::message::Message;
@@ -39,7 +40,7 @@ use fawn_kv::version::OLDEST;
 use openraft::{ServerState, StoredMembership};
 use propose::{Proposals, Questions};
 use report::Report;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -118,6 +119,8 @@ pub struct Driver {
     questions: Questions,
     /// Since when a change of the group has been half done, as far as this leader has seen.
     changes_since_us: Option<u64>,
+    /// Nodes that are kept out of chains with others, and with which, as was said last.
+    apart: BTreeSet<(NodeId, NodeId)>,
     /// Chains that were activated, since it started.
     epoch_changes: u64,
     reports: watch::Sender<Option<Report>>,
@@ -156,6 +159,7 @@ impl Driver {
             proposals: Proposals::default(),
             questions: Questions::default(),
             changes_since_us: None,
+            apart: BTreeSet::new(),
             epoch_changes: 0,
             reports,
             tasks,
@@ -393,6 +397,7 @@ impl Driver {
     fn tick(&mut self) {
         if self.leads() {
             self.with_manager(Manager::tick);
+            self.tell_apart();
             self.align_roster();
             self.look_at_versions();
             self.finish_change(now_us());

@@ -22,7 +22,7 @@ pub(super) fn node_of(seat: SeatId) -> NodeId {
 }
 
 /// The seat of a node.
-fn seat_of(node: NodeId) -> SeatId {
+pub(super) fn seat_of(node: NodeId) -> SeatId {
     SeatId(u32::try_from(node.0).unwrap_or(u32::MAX))
 }
 
@@ -177,7 +177,7 @@ impl Driver {
                 incarnation: node.map(|node| node.incarnation),
                 standing: node.map(|node| node.standing),
                 heard_ms: known.and_then(|known| known.heard_us).map(|at| now_us.saturating_sub(at) / 1000),
-                figures: known.and_then(|known| known.figures.clone()),
+                figures: known.and_then(|known| known.figures.clone()).map(|figures| self.with_reason(figures)),
             }
         });
         let ranges = state.by_last.values().filter_map(|id| Some((*id, state.ranges.get(id)?)));

@@ -11,6 +11,7 @@ mod schema;
 mod scripts;
 mod scripts_doc;
 mod shapes;
+mod silence;
 mod weak;
 mod wire;
 mod wire_doc;

@@ -1,0 +1,120 @@
+//! Which nodes do not hear each other, by what they say of their neighbours.
+//!
+//! A pair counts as cut off from when one of the two says so until a while after it last did: that is a few heartbeats at
+//! first, and each time that it begins again soon after, twice as long, so that a link that comes and goes changes chains
+//! ever more rarely. Whoever is slow for a moment is back in its chains a moment later.
+
+use crate::chain::Timing;
+use crate::ids::NodeId;
+use std::collections::BTreeMap;
+
+/// Heartbeats for which a pair counts as cut off at least.
+const HELD: u64 = 10;
+
+/// Between two nodes.
+#[derive(Debug)]
+struct Outage {
+    /// It counts until then …
+    until_us: u64,
+    /// … so long after it was last said.
+    hold_us: u64,
+    lasts: bool,
+}
+
+/// All of them that last, or did lately.
+#[derive(Debug, Default)]
+pub(super) struct Outages {
+    pairs: BTreeMap<(NodeId, NodeId), Outage>,
+}
+
+impl Outages {
+    /// One of two nodes has said that it does not hear the other.
+    pub(super) fn said(&mut self, one: NodeId, other: NodeId, now_us: u64, timing: &Timing) {
+        let longest_us = timing.broken_us;
+        let first_us = (HELD * timing.heartbeat_us).min(longest_us);
+        let new = Outage { until_us: now_us, hold_us: first_us, lasts: true };
+        let outage = self.pairs.entry(pair(one, other)).or_insert(new);
+        if !outage.lasts {
+            *outage = Outage { until_us: now_us, hold_us: (2 * outage.hold_us).min(longest_us), lasts: true };
+        }
+        outage.until_us = now_us + outage.hold_us;
+    }
+
+    /// Time has passed.
+    pub(super) fn pass(&mut self, now_us: u64, timing: &Timing) {
+        self.pairs.retain(|_, outage| {
+            outage.lasts = now_us < outage.until_us;
+            now_us < outage.until_us + timing.broken_us
+        });
+    }
+
+    /// A node has begun another life: what did not reach the last one may reach this one.
+    pub(super) fn begun_anew(&mut self, node: NodeId) {
+        self.pairs.retain(|(one, other), _| *one != node && *other != node);
+    }
+
+    /// Nothing is known.
+    pub(super) fn clear(&mut self) {
+        self.pairs.clear();
+    }
+
+    /// Whether two nodes are kept out of one chain.
+    pub(super) fn is_cut(&self, one: NodeId, other: NodeId) -> bool {
+        self.pairs.get(&pair(one, other)).is_some_and(|outage| outage.lasts)
+    }
+
+    /// Nodes that are cut off from each other, the lower name first.
+    pub(super) fn cut(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
+        self.pairs.iter().filter(|(_, outage)| outage.lasts).map(|(pair, _)| *pair)
+    }
+}
+
+fn pair(one: NodeId, other: NodeId) -> (NodeId, NodeId) {
+    (one.min(other), one.max(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: NodeId = NodeId(1);
+    const OTHER: NodeId = NodeId(2);
+
+    /// One says every 100 ms for so long that it does not hear the other; for how long it counts after that.
+    fn lasts_us(outages: &mut Outages, now_us: &mut u64, for_us: u64) -> u64 {
+        let timing = Timing::default();
+        let end_us = *now_us + for_us;
+        while *now_us < end_us {
+            outages.said(OTHER, ONE, *now_us, &timing);
+            outages.pass(*now_us, &timing);
+            assert!(outages.is_cut(ONE, OTHER) && outages.cut().eq([(ONE, OTHER)]));
+            *now_us += 100_000;
+        }
+        let said_us = *now_us - 100_000;
+        while outages.is_cut(ONE, OTHER) {
+            *now_us += 100_000;
+            outages.pass(*now_us, &timing);
+        }
+        *now_us - said_us
+    }
+
+    #[test]
+    fn whoever_is_slow_once_is_kept_out_for_a_moment_and_who_comes_and_goes_ever_longer() {
+        let (mut outages, mut now_us) = (Outages::default(), 0);
+        let mut next = |for_us| lasts_us(&mut outages, &mut now_us, for_us) / 1_000_000;
+        assert_eq!([next(100_000), next(30_000_000), next(100_000)], [2, 4, 8], "however long it lasts");
+        assert_eq!([next(100_000), next(100_000), next(100_000), next(100_000)], [16, 32, 60, 60]);
+        now_us += Timing::default().broken_us;
+        outages.pass(now_us, &Timing::default());
+        assert_eq!(lasts_us(&mut outages, &mut now_us, 100_000), 2_000_000, "that was long ago");
+    }
+
+    #[test]
+    fn another_life_of_one_of_them_begins_with_nothing() {
+        let (mut outages, timing) = (Outages::default(), Timing::default());
+        outages.said(ONE, OTHER, 0, &timing);
+        outages.said(NodeId(3), NodeId(4), 0, &timing);
+        outages.begun_anew(OTHER);
+        assert!(!outages.is_cut(ONE, OTHER) && outages.is_cut(NodeId(4), NodeId(3)));
+    }
+}
