@@ -28,8 +28,8 @@ fawn_admin::families! {
     PARKED = Counter "fawn_parked_operations_total" [] "Operations that had to wait for room in a buffer or for a part of the index.";
 
     STORE_ITEMS = Gauge "fawn_store_items" ["store"] "Live keys, about: overwrites of what is sealed are told late.";
-    STORE_LIVE = Gauge "fawn_store_live_bytes" ["store"] "Bytes of records that are not known to be superseded.";
-    STORE_DEAD = Gauge "fawn_store_dead_bytes" ["store"] "Bytes of sealed records that are known to be superseded.";
+    STORE_LIVE = Gauge "fawn_store_live_bytes" ["store"] "Bytes of records that are not known to be superseded or emptied.";
+    STORE_DEAD = Gauge "fawn_store_dead_bytes" ["store"] "Bytes of sealed records that are known to be superseded or emptied.";
     STORE_SEALED = Gauge "fawn_store_sealed_bytes" ["store"] "Bytes of sealed records.";
     STORE_SEGMENTS = Gauge "fawn_store_segments" ["store"] "Sealed segments.";
     STORE_FILES = Gauge "fawn_store_segment_file_bytes" ["store"] "Bytes of segments' files.";

@@ -72,10 +72,10 @@ impl Piece {
         self.used * 64 < self.geometry.lines() * CROWDED_64THS
     }
 
-    /// Every entry, by line.
-    pub fn entries(&self, memory: &Memory) -> impl Iterator<Item = Loose> {
+    /// The entries of every `step`th line.
+    pub fn entries(&self, memory: &Memory, step: usize) -> impl Iterator<Item = Loose> {
         let lines = if self.used == 0 { 0 } else { self.geometry.lines() };
-        (0..lines).flat_map(move |number| {
+        (0..lines).step_by(step).flat_map(move |number| {
             let first = self.geometry.first(number);
             self.line(memory, number).slots().into_iter().filter_map(move |slot| {
                 let segment = slot.segment()?;

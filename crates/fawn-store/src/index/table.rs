@@ -135,7 +135,12 @@ impl Table {
     /// inserted twice comes twice. Allocates nothing itself.
     #[inline]
     pub fn candidates(&self, prefix: u64, found: &mut impl Extend<SegmentNumber>) {
-        let position = self.frame.position(prefix);
+        self.candidates_at(self.frame.position(prefix), found);
+    }
+
+    /// As [`candidates`](Self::candidates), of a position.
+    #[inline]
+    pub fn candidates_at(&self, position: u64, found: &mut impl Extend<SegmentNumber>) {
         let (index, x) = self.find(position);
         let piece = &self.pieces[index];
         if piece.used > 0 {
@@ -217,14 +222,24 @@ impl Table {
 
     /// Every entry, as (position, segment number), in no order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, SegmentNumber)> {
+        self.placed(1).chain(self.spill.iter())
+    }
+
+    /// All entries when they are `most` or fewer, else about so many, evenly taken of all positions; in no order.
+    pub fn sample(&self, most: usize) -> impl Iterator<Item = (u64, SegmentNumber)> {
+        let step = self.len.div_ceil(most.max(1)).max(1);
+        self.placed(step).chain(self.spill.iter().step_by(step))
+    }
+
+    /// The entries in every `step`th line of each piece.
+    fn placed(&self, step: usize) -> impl Iterator<Item = (u64, SegmentNumber)> {
         let heads =
             self.directory.iter().enumerate().filter(|(at, index)| *at == 0 || self.directory[at - 1] != **index);
-        let placed = heads.flat_map(|(at, &index)| {
+        heads.flat_map(move |(at, &index)| {
             let piece = &self.pieces[index as usize];
             let base = (at as u64) << (self.bits - self.depth);
-            piece.entries(&self.memory).map(move |(x, segment)| (base + u64::from(x), segment))
-        });
-        placed.chain(self.spill.iter())
+            piece.entries(&self.memory, step).map(move |(x, segment)| (base + u64::from(x), segment))
+        })
     }
 
     /// The piece that covers `position`, and the position within it.

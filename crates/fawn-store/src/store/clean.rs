@@ -35,7 +35,7 @@ pub(super) struct Cleaning {
     pub forced: usize,
     /// Record bytes in all sealed segments of all slices.
     pub sealed_bytes: u64,
-    /// Of these, bytes known to be superseded.
+    /// Of these, bytes known to be superseded or void.
     pub garbage_bytes: u64,
     /// Merges that failed since the last that did not; their slices wait for their next turn.
     pub failures: u32,
@@ -74,11 +74,11 @@ impl Store {
         let (mut directories, mut garbage) = (0, 0);
         for view in self.segments.iter().flatten() {
             directories += view.directory.bytes() as u64;
-            // Delete records are garbage, and so is what has expired or was flushed.
+            // Delete records are garbage, and so is what has expired or was flushed. The slices count what is void.
             let footer = &view.footer;
             let gone = footer.deletes + expired(footer, &self.times);
-            let gone = gone.max(footer.numbered_up_to(flushed));
-            garbage += (footer.bytes / footer.records.max(1) * gone).max(self.emptied_bytes(view));
+            let gone = self.not_emptied(view, gone.max(footer.numbered_up_to(flushed)));
+            garbage += footer.bytes / footer.records.max(1) * gone;
         }
         let cleaning = &mut self.cleaning;
         cleaning.index_bytes += directories;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fawn_ring::{Interval, Key};
 
 use super::slices::Slice;
+use super::voided::Voids;
 use super::{Install, RangeState, Store};
 use crate::index::SegmentNumber;
 use crate::work::{Event, MergedSlice, RangeMark, Reclaim, View, Work};
@@ -50,6 +51,8 @@ impl Store {
                     (slice.bytes, slice.stale) = (bytes, stale);
                     (slice.wanted, slice.damage) = (false, None);
                     slice.table = Some(table);
+                    slice.void = 0;
+                    self.count_void(number);
                 }
                 self.recount();
                 self.clean();
@@ -112,6 +115,7 @@ impl Store {
         if install.next < end {
             let first = Key::lowest_with_prefix(install.prefixes[install.next]);
             let mut number = self.slices.find(&first);
+            let voids = Voids { segments: &self.segments, emptied: &self.emptied };
             for prefix in &install.prefixes[install.next..end] {
                 while self.slices.get(number).interval.high.prefix() < *prefix {
                     number += 1;
@@ -119,7 +123,7 @@ impl Store {
                 // A prefix on the border between slices may belong to either: it is indexed in both.
                 let mut each = number;
                 while each < self.slices.len() && self.slices.get(each).interval.low.prefix() <= *prefix {
-                    insert(self.slices.get_mut(each), *prefix, install.number, install.record_bytes);
+                    insert(self.slices.get_mut(each), *prefix, install.number, install.record_bytes, voids);
                     each += 1;
                 }
             }
@@ -180,6 +184,7 @@ impl Store {
         for (segment, _) in &reclaim.segments {
             self.segments[usize::from(segment.get())] = None;
         }
+        let count = outputs.len();
         for output in outputs {
             if let Some((segment, view)) = output.run {
                 self.put_view(segment, view);
@@ -192,6 +197,9 @@ impl Store {
             });
         }
         self.slices.replace(number, slices);
+        for output in number..number + count {
+            self.count_void(output);
+        }
         self.retire(reclaim);
         self.cleaning.merging = false;
         self.cleaning.failures = 0;
@@ -249,11 +257,10 @@ impl Store {
 }
 
 #[inline]
-fn insert(slice: &mut Slice, prefix: u64, number: SegmentNumber, record_bytes: u64) {
+fn insert(slice: &mut Slice, prefix: u64, number: SegmentNumber, record_bytes: u64, voids: Voids<'_>) {
     slice.bytes += record_bytes;
-    if let Some(table) = &mut slice.table
-        && table.insert(prefix, number).equal > 0
-    {
-        slice.stale += 1;
+    if let Some(table) = &mut slice.table {
+        let equal = table.insert(prefix, number).equal;
+        voids.count_inserted(slice, prefix, number, equal);
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! `lookup`: lookup, finish. `warm`: what a group of lookups touches, fetched ahead. `append`: appends, freezing, group
 //! commit. `ranges`: the log and the records of replicated ranges. `install`: events. `clean`: when to merge. `replay`:
-//! recovery. `stats`: figures.
+//! recovery. `stats`: figures. `voided`: what was emptied, counted.
 
 mod append;
 mod clean;
@@ -22,6 +22,7 @@ mod replay;
 mod slices;
 mod stats;
 mod views;
+mod voided;
 mod warm;
 
 use std::collections::{BTreeSet, VecDeque};

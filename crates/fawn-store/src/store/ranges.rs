@@ -191,6 +191,7 @@ impl Store {
         }
         // What comes there next may be of an earlier time.
         self.times.retain(|(keys, _)| !keys.overlaps(&interval));
+        self.count_emptied(&interval);
         self.forget_emptied();
         self.cache.clear();
         // Reads that were planned before must not fill the cache any more.
@@ -221,10 +222,9 @@ impl Store {
         self.emptied.iter().any(|emptied| emptied.voids(key, age))
     }
 
-    /// Record bytes of a segment that were emptied, about.
-    pub(super) fn emptied_bytes(&self, view: &View) -> u64 {
-        let share: f64 = self.emptied.iter().map(|emptied| voided_share(view, emptied)).sum();
-        (share.min(1.0) * view.footer.bytes as f64) as u64
+    /// The share of a segment that was emptied, about.
+    pub(super) fn emptied_share(&self, view: &View) -> f64 {
+        self.emptied.iter().map(|emptied| voided_share(view, emptied)).sum::<f64>().min(1.0)
     }
 
     /// Looks the newest committed version of `name` up, be it a delete record or expired.

@@ -20,19 +20,32 @@ pub(super) struct Slice {
     pub horizon: u64,
     /// Record bytes of all its sealed parts.
     pub bytes: u64,
-    /// Slots whose position another slot held before: superseded records, but for one in thousands.
+    /// Slots that are not void and whose position a newer one shares: superseded records, but for one in thousands.
     pub stale: u64,
+    /// Slots of records that were emptied; none of them is stale.
+    pub void: u64,
 }
 
 impl Slice {
     pub(super) fn unloaded(interval: Interval, horizon: u64) -> Self {
-        Self { interval, table: None, wanted: false, damage: None, retry: false, horizon, bytes: 0, stale: 0 }
+        Self { interval, table: None, wanted: false, damage: None, retry: false, horizon, bytes: 0, stale: 0, void: 0 }
     }
 
     /// Record bytes that a merge would free, as far as is known.
     pub(super) fn garbage(&self) -> u64 {
-        let records = self.table.as_ref().map_or(0, |table| table.len() as u64);
-        if records == 0 { 0 } else { (u128::from(self.bytes) * u128::from(self.stale) / u128::from(records)) as u64 }
+        let records = self.slots();
+        let gone = self.stale + self.void;
+        if records == 0 { 0 } else { (u128::from(self.bytes) * u128::from(gone) / u128::from(records)) as u64 }
+    }
+
+    /// Slots of its index.
+    fn slots(&self) -> u64 {
+        self.table.as_ref().map_or(0, |table| table.len() as u64)
+    }
+
+    /// Slots of records that are neither superseded nor void.
+    pub(super) fn live(&self) -> u64 {
+        self.slots().saturating_sub(self.stale + self.void)
     }
 }
 

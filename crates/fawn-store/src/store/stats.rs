@@ -1,6 +1,7 @@
 //! Figures that a store reports about itself.
 
 use super::Store;
+use super::slices::Slice;
 use crate::open_segment::OpenSegment;
 use crate::page::PAGE_BYTES;
 use fawn_ring::{Interval, Key};
@@ -59,7 +60,9 @@ impl Counters {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
     /// Live keys: an estimate while overwrites are unresolved (a superseded record is told by its index position,
-    /// which two keys share once in thousands; a key both sealed and buffered counts once for each until sealed).
+    /// which two keys share once in thousands; a key both sealed and buffered counts once for each until sealed; a
+    /// deleted key that came back counts as deleted until merged). What was emptied is told record by record in slices
+    /// of thousands, from a sample in larger ones; deletions among it are told from the width of what was emptied.
     pub entries: u64,
     /// Live keys in the open and frozen segments.
     pub buffered_entries: u64,
@@ -89,11 +92,12 @@ pub struct Stats {
     pub slices_loaded: u64,
     /// Sealed segments.
     pub segments: u64,
-    /// Record bytes that are not known to be superseded, sealed and buffered.
+    /// Record bytes that are not known to be superseded or void, sealed and buffered.
     pub live_bytes: u64,
     /// Record bytes in sealed segments of all slices.
     pub sealed_bytes: u64,
-    /// Of these, bytes known to be superseded.
+    /// Of these, bytes known to be superseded, or void: deleted, expired, flushed or emptied. No record counts twice for
+    /// having been both superseded and emptied.
     pub garbage_bytes: u64,
     /// Pages of sealed segment files, drained parts included.
     pub segment_file_bytes: u64,
@@ -140,10 +144,9 @@ pub struct Stats {
 impl Store {
     /// Live keys in frozen and sealed segments, about, flushed ones included.
     pub(super) fn entries_beside_open(&self) -> u64 {
-        let stale: u64 = self.slices.iter().map(|slice| slice.stale).sum();
-        let deletes: u64 = self.segments.iter().flatten().map(|view| view.footer.deletes).sum();
-        let frozen: usize = self.frozen.iter().map(|frozen| frozen.segment.live_keys()).sum();
-        self.cleaning.index_entries.saturating_sub(stale + deletes) + frozen as u64
+        let live: u64 = self.slices.iter().map(Slice::live).sum();
+        let deletes: u64 = self.segments.iter().flatten().map(|view| self.not_emptied(view, view.footer.deletes)).sum();
+        live.saturating_sub(deletes) + self.frozen_live().entries.round() as u64
     }
 
     /// Merges installed.
@@ -162,29 +165,24 @@ impl Store {
             held.entries += sealed.entries;
             held.bytes += sealed.bytes;
         }
-        let buffers = std::iter::once(&self.open).chain(self.frozen.iter().map(|frozen| &*frozen.segment));
-        for buffer in buffers {
-            let (entries, bytes) = buffer.held_in(parts, LOOKED_AT);
-            held.entries += entries;
-            held.bytes += bytes;
-        }
-        held
+        let buffered = self.buffered_in(parts, LOOKED_AT);
+        Held { entries: held.entries + buffered.entries, bytes: held.bytes + buffered.bytes }
     }
 
     fn sealed_in(&self, part: &Stretch, all: &[Interval]) -> Held {
         let (mut entries, mut bytes) = (0.0, 0.0);
         for slice in self.slices.iter() {
             let share = share(&slice.interval.low, &slice.interval.high, &part.keys, all);
-            let live = slice.table.as_ref().map_or(0, |table| table.len() as u64).saturating_sub(slice.stale);
-            entries += share * live as f64;
+            entries += share * slice.live() as f64;
             bytes += share * slice.bytes.saturating_sub(slice.garbage()) as f64;
         }
-        for footer in self.segments.iter().flatten().map(|view| &view.footer) {
-            let gone = footer.numbered_up_to(part.flushed).max(footer.deletes);
+        for view in self.segments.iter().flatten() {
+            let footer = &view.footer;
+            let flushed = self.not_emptied(view, footer.numbered_up_to(part.flushed));
+            let gone = flushed.max(self.not_emptied(view, footer.deletes));
             let share = share(&footer.low, &footer.high, &part.keys, all);
             entries -= share * gone as f64;
-            bytes -=
-                share * footer.bytes as f64 * footer.numbered_up_to(part.flushed) as f64 / footer.records.max(1) as f64;
+            bytes -= share * footer.bytes as f64 * flushed as f64 / footer.records.max(1) as f64;
         }
         Held { entries: entries.max(0.0), bytes: bytes.max(0.0) }
     }
@@ -193,12 +191,12 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let cleaning = &self.cleaning;
         let counters = &self.counters;
-        let stale: u64 = self.slices.iter().map(|slice| slice.stale).sum();
-        let sealed_entries = cleaning.index_entries.saturating_sub(stale);
+        let sealed_entries: u64 = self.slices.iter().map(Slice::live).sum();
         let frozen = || self.frozen.iter().map(|frozen| &*frozen.segment);
-        let buffered = self.open.live_keys() + frozen().map(OpenSegment::live_keys).sum::<usize>();
+        let in_frozen = self.frozen_live();
+        let buffered = self.open.live_keys() + in_frozen.entries.round() as usize;
         let beside = self.entries_beside_open();
-        let live = self.open.live_bytes() + frozen().map(OpenSegment::live_bytes).sum::<usize>();
+        let live = self.open.live_bytes() + in_frozen.bytes.round() as usize;
         Stats {
             entries: beside.saturating_sub(self.flushed_entries) + self.open.live_keys() as u64,
             buffered_entries: buffered as u64,

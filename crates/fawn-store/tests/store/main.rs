@@ -9,19 +9,21 @@
 //! | `FAWN_MODEL_SEED` | first seed of these (default 0) |
 //! | `FAWN_CRASH_TRACES` | traces that are cut at every write point (default 3) |
 //! | `FAWN_DAMAGE_FLIPS` | bits to flip, evenly over all files (default 4000); `all` for every one in the pages of a smaller store |
+//! | `FAWN_COUNTS` | sequences after which what is counted is compared with a scan (default 60) |
 //! | `FAWN_OVERWRITES` | overwrites of one key (default 1,000,000; the goal is 100,000,000) |
 //! | `FAWN_RECORDS` | small records in one store (default 1,000,000) |
 //!
 //! # Layout
 //!
 //! * `script`: the random program that the model and crash tests run.
-//! * `model`, `crash`, `damage`, `faults`, `large`, `acknowledge`, `reads`, `ranges`, `scale`: what their names say.
+//! * `model`, `crash`, `counts`, `damage`, `faults`, `large`, `acknowledge`, `reads`, `ranges`, `scale`: what their names say.
 //! * `original`: what the 2010 release of FAWN got wrong, row by row.
 
 #![allow(clippy::unwrap_used)]
 
 mod acknowledge;
 mod common;
+mod counts;
 mod crash;
 mod damage;
 mod faults;

@@ -42,7 +42,7 @@ fn write_batch(store: &mut Store, flash: &SimFlash) {
 }
 
 /// Does everything that there is to do.
-fn settle(store: &mut Store, maintenance: &mut Maintenance, flash: &SimFlash) {
+pub(crate) fn settle(store: &mut Store, maintenance: &mut Maintenance, flash: &SimFlash) {
     loop {
         let mut idle = true;
         write_batch(store, flash);
@@ -56,6 +56,24 @@ fn settle(store: &mut Store, maintenance: &mut Maintenance, flash: &SimFlash) {
             Step::More | Step::Idle | Step::Stalled => {}
         }
         store.step(usize::MAX);
+    }
+}
+
+/// Live records of the whole store, as a scan finds them, and their bytes.
+pub(crate) fn scanned(store: &mut Store, maintenance: &mut Maintenance, flash: &SimFlash) -> (u64, u64) {
+    let (mut keys, mut found, mut bytes) = (Interval::ALL, 0, 0);
+    loop {
+        let id = store.scan(keys, 1 << 20, 0);
+        settle(store, maintenance, flash);
+        let part = store.take_scanned().unwrap();
+        assert_eq!((part.id, &part.error), (id, &None));
+        let mut records = &part.records[..];
+        while let Ok((_, len)) = Record::decode(records) {
+            (found, bytes) = (found + 1, bytes + len as u64);
+            records = &records[len..];
+        }
+        let Some(next) = part.next else { return (found, bytes) };
+        keys.low = next;
     }
 }
 

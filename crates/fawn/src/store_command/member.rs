@@ -48,8 +48,8 @@ pub fn dump(directory: &MemberDirectory, mut each: impl FnMut(Record) -> anyhow:
 /// What cannot be read.
 pub fn stats(directory: &MemberDirectory) -> anyhow::Result<Vec<Stats>> {
     let of = |index| match Held::open(directory, index)? {
-        Held::Plain(mut open) => open.stats(),
-        Held::Ranges(mut open, _) => open.stats(),
+        Held::Plain(open) => open.stats(),
+        Held::Ranges(open, _) => open.stats(),
     };
     (0..directory.stores()).map(of).collect()
 }
@@ -168,9 +168,12 @@ impl<S: Halves> Open<S> {
         }
     }
 
-    fn stats(&mut self) -> anyhow::Result<Stats> {
+    fn stats(mut self) -> anyhow::Result<Stats> {
         self.rest()?;
-        Ok(self.store.store().stats())
+        let stats = self.store.store().stats();
+        // Whoever stopped it cleanly finds it so afterwards.
+        self.close()?;
+        Ok(stats)
     }
 
     fn close(mut self) -> anyhow::Result<()> {
@@ -308,6 +311,13 @@ mod tests {
         }
         assert_eq!(dumped(&directory), expected);
         assert_eq!(stats(&directory).unwrap().iter().map(|store| store.entries).sum::<u64>(), 160);
+        for index in 0..2 {
+            let files = directory.files(index, Caching::Auto).unwrap();
+            assert!(
+                fawn_store::check::check(&files, |_, _| ()).unwrap().clean,
+                "store {index} is left as it was found"
+            );
+        }
         assert_eq!(dumped(&directory), expected, "looking changes nothing");
     }
 }

@@ -1,0 +1,159 @@
+//! What was emptied and is still there: counted apart from what was superseded, each record once.
+//!
+//! A stretch of keys that is emptied may be filled again with the same keys, by a copy of the same range. What lies under
+//! those is void already: it is not superseded besides. So each slice counts its void slots, and of the others those that
+//! newer ones supersede. Both are counted where slots come, and anew where a stretch is emptied that ends within the
+//! slice, and where an index arrives that was built without knowing of what was emptied.
+
+use fawn_ring::{Interval, Key};
+
+use super::slices::Slice;
+use super::stats::Stretch;
+use super::{Frozen, Held, Store};
+use crate::index::{SegmentNumber, Table};
+use crate::manifest::Emptied;
+use crate::work::View;
+
+/// So many slots of an index, or entries of a buffer, are looked at to tell how many are void.
+const LOOKED_AT: usize = 16_384;
+
+/// Which slots are void.
+#[derive(Clone, Copy)]
+pub(super) struct Voids<'a> {
+    pub segments: &'a [Option<View>],
+    pub emptied: &'a [Emptied],
+}
+
+impl Voids<'_> {
+    /// The age of a segment; `None` for one that is gone, as it may be on the border of a slice.
+    fn age(&self, number: SegmentNumber) -> Option<u64> {
+        self.segments.get(usize::from(number.get()))?.as_ref().map(|view| view.age)
+    }
+
+    fn is_void(&self, key: &Key, number: SegmentNumber) -> bool {
+        self.age(number).is_none_or(|age| self.emptied.iter().any(|emptied| emptied.voids(key, age)))
+    }
+
+    /// Counts a slot that was just inserted where `equal` others were.
+    #[inline]
+    pub(super) fn count_inserted(self, slice: &mut Slice, prefix: u64, number: SegmentNumber, equal: u32) {
+        if self.emptied.is_empty() {
+            slice.stale += u64::from(equal > 0);
+        } else {
+            self.count_beside_void(slice, prefix, number, equal);
+        }
+    }
+
+    #[cold]
+    fn count_beside_void(self, slice: &mut Slice, prefix: u64, number: SegmentNumber, equal: u32) {
+        let key = Key::lowest_with_prefix(prefix);
+        if self.is_void(&key, number) {
+            slice.void += 1;
+            return;
+        }
+        let Some(table) = slice.table.as_ref().filter(|_| equal > 0) else { return };
+        let mut all = Vec::new();
+        table.candidates(prefix, &mut all);
+        let live = all.iter().filter(|number| !self.is_void(&key, **number)).count();
+        slice.stale += u64::from(live > 1);
+    }
+
+    /// Slots of a slice that are void, and others that newer ones supersede: of all, or as many looked at tell.
+    fn count(self, table: &Table) -> (u64, u64) {
+        let frame = table.frame();
+        let ends = |emptied: &Emptied| {
+            let end = |key: &Key| frame.position(key.prefix().clamp(frame.low(), frame.high()));
+            let Interval { low, high } = emptied.interval;
+            let overlaps = low.prefix() <= frame.high() && high.prefix() >= frame.low();
+            overlaps.then(|| (end(&low)..=end(&high), emptied.below))
+        };
+        let emptied: Vec<_> = self.emptied.iter().filter_map(ends).collect();
+        let is_void = |position: u64, number: SegmentNumber| {
+            let voids = |age| emptied.iter().any(|(keys, below)| age < *below && keys.contains(&position));
+            self.age(number).is_none_or(voids)
+        };
+        let (mut looked_at, mut void, mut stale) = (0u64, 0u64, 0.0);
+        let mut all = Vec::new();
+        for (position, number) in table.sample(LOOKED_AT) {
+            looked_at += 1;
+            if is_void(position, number) {
+                void += 1;
+                continue;
+            }
+            all.clear();
+            table.candidates_at(position, &mut all);
+            let live = all.iter().filter(|number| !is_void(position, **number)).count();
+            // Of as many as share the position, all but one.
+            stale += 1.0 - 1.0 / live.max(1) as f64;
+        }
+        let scale = table.len() as f64 / looked_at.max(1) as f64;
+        let void = (void as f64 * scale).round() as u64;
+        let void = void.min(table.len() as u64);
+        (void, ((stale * scale).round() as u64).min(table.len() as u64 - void))
+    }
+}
+
+impl Store {
+    /// What has just been emptied is void in all slices that it reaches into.
+    pub(super) fn count_emptied(&mut self, interval: &Interval) {
+        for number in 0..self.slices.len() {
+            let slice = self.slices.get_mut(number);
+            let keys = slice.interval;
+            if interval.low <= keys.low && keys.high <= interval.high {
+                (slice.void, slice.stale) = (slice.table.as_ref().map_or(0, |table| table.len() as u64), 0);
+            } else if interval.overlaps(&keys) {
+                self.count_void(number);
+            }
+        }
+    }
+
+    /// Counts anew what is void and what is superseded of a slice into which something reaches that was emptied.
+    pub(super) fn count_void(&mut self, number: usize) {
+        let slice = self.slices.get_mut(number);
+        if !self.emptied.iter().any(|emptied| emptied.interval.overlaps(&slice.interval)) {
+            return;
+        }
+        if let Some(table) = &slice.table {
+            let voids = Voids { segments: &self.segments, emptied: &self.emptied };
+            (slice.void, slice.stale) = voids.count(table);
+        }
+    }
+
+    /// Live keys in frozen segments and the bytes of their records.
+    pub(super) fn frozen_live(&self) -> Held {
+        let mut held = Held::default();
+        for Frozen { segment, age, .. } in &self.frozen {
+            let (entries, bytes) = if self.emptied.iter().any(|emptied| *age < emptied.below) {
+                segment.held_where(LOOKED_AT, |key, _| !self.is_emptied(key, *age))
+            } else {
+                (segment.live_keys() as f64, segment.live_bytes() as f64)
+            };
+            held.entries += entries;
+            held.bytes += bytes;
+        }
+        held
+    }
+
+    /// What the buffers hold of some stretches of keys, told from `most` entries of each.
+    pub(super) fn buffered_in(&self, parts: &[Stretch], most: usize) -> Held {
+        let is_in = |key: &Key, seq: u64| parts.iter().any(|part| part.keys.contains(key) && seq > part.flushed);
+        let mut held = Held::default();
+        let (entries, bytes) = self.open.held_where(most, is_in);
+        held.entries += entries;
+        held.bytes += bytes;
+        for Frozen { segment, age, .. } in &self.frozen {
+            let (entries, bytes) = segment.held_where(most, |key, seq| is_in(key, seq) && !self.is_emptied(key, *age));
+            held.entries += entries;
+            held.bytes += bytes;
+        }
+        held
+    }
+
+    /// Of so many records of a segment, about how many are not void, keys being evenly spread.
+    pub(super) fn not_emptied(&self, view: &View, records: u64) -> u64 {
+        if records == 0 {
+            return 0;
+        }
+        (records as f64 * (1.0 - self.emptied_share(view))).round() as u64
+    }
+}
