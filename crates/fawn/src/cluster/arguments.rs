@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use fawn_kv::ids::Ack;
-use fawn_tls::Material;
+use fawn_tls::directory::operator;
+use fawn_tls::{Material, TlsError};
 
 use crate::node::RunArguments;
 use crate::observe::ObserveArguments;
@@ -39,6 +40,11 @@ impl CertsArguments {
     /// The files of somebody who has this name in the directory.
     pub fn material(&self, name: &str) -> Option<Material> {
         self.certs.as_deref().map(|dir| Material::in_dir(dir, name))
+    }
+
+    /// The files of the operator whose directory it is.
+    pub fn operator(&self) -> Result<Option<Material>, TlsError> {
+        self.certs.as_deref().map(operator).transpose()
     }
 }
 

@@ -19,9 +19,6 @@ use super::arguments::{
 use crate::Outcome;
 use crate::tell::tell;
 
-/// Name of the files of whoever looks after a cluster.
-pub const OPERATOR: &str = "operator";
-
 /// To be brought up to date may take a new manager a while.
 const ADDED: Duration = Duration::from_mins(1);
 
@@ -33,7 +30,7 @@ impl ManagersArguments {
 
     /// The same, with patience.
     fn operator_within(&self, time: Duration) -> anyhow::Result<Operator> {
-        let tls = self.certs.material(OPERATOR).map(|files| Tls::of(&files)).transpose()?;
+        let tls = self.certs.operator()?.map(|files| Tls::of(&files)).transpose()?;
         Ok(Operator::new(self.managers.clone(), tls, time))
     }
 
