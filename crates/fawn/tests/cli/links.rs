@@ -2,10 +2,10 @@
 //! other side about TLS is told.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
-use crate::server::{Run, fawn, fawn_command};
+use crate::server::{Run, fawn, fawn_command, wait_for};
 
 /// A manager that runs, and where.
 struct Manager {
@@ -82,4 +82,46 @@ fn another_operator_asks_with_a_directory_of_its_own() {
     copy(&certs, &other, "n1");
     let run = manager.status(Some(&other));
     assert!(run.code == 1 && run.stderr.contains("fawn certs add --operator NAME"), "{run:?}");
+}
+
+#[test]
+fn who_asks_with_other_certificates_than_the_cluster_has_is_told_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let (certs, other) = (dir.path().join("certs"), dir.path().join("other"));
+    init(&certs);
+    init(&other);
+    let secure = Manager::start(&dir.path().join("m1"), certs.to_str());
+    let plain = Manager::start(&dir.path().join("m2"), None);
+    let none = "it hung up on the first message: if the cluster uses TLS, certificates are needed (--certs DIR)";
+    for (manager, certs, says) in [
+        (&secure, None, none.to_owned()),
+        (&plain, Some(&certs), "it does not speak TLS: leave the certificates away (--certs), or look".to_owned()),
+        (&secure, Some(&other), format!("of another authority than {}", other.join("ca.pem").display())),
+    ] {
+        let run = manager.status(certs.map(PathBuf::as_path));
+        assert!(run.code == 1 && run.stderr.contains(&says), "{says}: {run:?}");
+    }
+    let dump = dir.path().join("dump.jsonl");
+    let run = fawn(&["dump", "--manager", &secure.address, dump.to_str().unwrap()]);
+    assert!(run.code == 1 && run.stderr.contains(none), "{run:?}");
+}
+
+#[test]
+fn a_node_that_has_no_certificates_says_that_they_may_be_what_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let certs = dir.path().join("certs");
+    init(&certs);
+    let manager = Manager::start(&dir.path().join("m"), certs.to_str());
+    let (data, log) = (dir.path().join("n1"), dir.path().join("log"));
+    let any = "127.0.0.1:0";
+    let fixed = ["node", "--name", "n1", "--dir", data.to_str().unwrap(), "--memory", "64M", "--threads", "1"];
+    let more = ["--manager", &manager.address, "--listen", any, "--cluster-listen", any];
+    let mut command = fawn_command(&[&fixed[..], &more].concat());
+    let mut node = command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+    let said = wait_for("what it waits for", || {
+        std::fs::read_to_string(&log).ok().filter(|log| log.contains("no manager lets this process in yet"))
+    });
+    node.kill().unwrap();
+    node.wait().unwrap();
+    assert!(said.contains("if the cluster uses TLS, certificates are needed (--certs DIR)"), "{said}");
 }
