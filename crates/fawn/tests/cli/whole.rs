@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -116,6 +117,11 @@ fn replicas_that_a_cluster_in_one_process_does_not_have_are_told_and_how_it_gets
     let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
     assert_eq!(status["settings"]["replicas"], 2);
     manager.stop();
+    let cluster = Process::serve(&data, &["--nodes", "2"]);
+    takes_writes(&cluster);
+    // The warning comes once the manager leads, as it does by now.
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(!cluster.stop().contains("copies of each value"), "nobody has asked for any number");
     takes_writes(&Process::serve(&data, &two));
 }
 
