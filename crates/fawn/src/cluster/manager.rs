@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use fawn_kv::ids::Rules;
 use fawn_kv::link::ManagerId;
-use fawn_kv::manager::{Leases, Settings, Waits};
+use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, Question, Status};
 use fawn_manager::{Operator, Options, Recovered, Tls, start};
 
@@ -75,19 +74,12 @@ pub fn run(arguments: &ManagerArguments) -> anyhow::Result<Outcome> {
 }
 
 fn options(arguments: &RunManagerArguments) -> Options {
-    let rules = Rules {
-        ack: arguments.ack.into(),
-        min_write_replicas: arguments.min_write_replicas,
-        spread_reads: arguments.spread_reads,
-        ..Rules::default()
-    };
-    let settings = Settings { replicas: arguments.replicas, first_nodes: 1, rules, leases: Leases::default() };
     Options {
         listen: Some(arguments.listen.clone()),
         advertise: arguments.advertise.clone(),
         peers: arguments.peers.clone(),
         join: arguments.join.clone(),
-        settings,
+        settings: arguments.settings(),
         tls: arguments.certs.material(&arguments.name),
         insecure: arguments.insecure,
         ..Options::new(&arguments.dir)
