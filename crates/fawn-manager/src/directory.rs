@@ -12,11 +12,18 @@ use std::path::Path;
 /// The file of log, vote and snapshots.
 const FILE: &str = "manager.redb";
 
+/// What lies in the directory of a node's data, or of one `fawn serve`'s: what is made first, and what is made last.
+const OF_A_STORE: [&str; 3] = ["FORMAT", "MEMBER", "store-0"];
+
+/// Where a cluster in one process has its manager, below its directory.
+const OF_A_CLUSTER: &str = "manager";
+
 /// Opens the directory, which is made if there is none.
 ///
 /// # Errors
 /// It cannot be used, or what is in it cannot.
 pub fn open(dir: &Path) -> Result<LogStore, ManagerError> {
+    refuse_data(dir)?;
     let unusable = |error| ManagerError::Directory { path: dir.to_owned(), error };
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unusable)?;
     let path = dir.join(FILE);
@@ -27,6 +34,22 @@ pub fn open(dir: &Path) -> Result<LogStore, ManagerError> {
     let store = file.and_then(LogStore::open).map_err(|error| ManagerError::kept(&path, error))?;
     std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(unusable)?;
     Ok(store)
+}
+
+/// Refuses a directory of data: a manager's log would lie among it, unseen, and the directory be neither's. Where one lies
+/// there already, it is the only one that its cluster has.
+///
+/// # Errors
+/// [`ManagerError::OfData`], [`ManagerError::OfACluster`].
+pub fn refuse_data(dir: &Path) -> Result<(), ManagerError> {
+    if has_manager(dir) {
+        return Ok(());
+    }
+    if OF_A_STORE.iter().any(|name| dir.join(name).exists()) {
+        return Err(ManagerError::OfData(dir.to_owned()));
+    }
+    let own = dir.join(OF_A_CLUSTER);
+    if has_manager(&own) { Err(ManagerError::OfACluster(dir.to_owned(), own)) } else { Ok(()) }
 }
 
 /// Whether a manager has begun there.

@@ -76,6 +76,12 @@ pub enum ManagerError {
         /// Why.
         error: io::Error,
     },
+    /// It has a node's data.
+    #[error("{} is the directory of a node's data, or of a `fawn serve`: a manager needs one of its own, name another --dir", .0.display())]
+    OfData(PathBuf),
+    /// It is that of a cluster in one process, whose manager has another.
+    #[error("{} is the directory of `fawn serve --nodes`: that of its manager is {}", .0.display(), .1.display())]
+    OfACluster(PathBuf, PathBuf),
     /// Another process has it.
     #[error("{0} is in use: another manager runs there")]
     InUse(PathBuf),

@@ -38,6 +38,7 @@ pub struct Recovered {
 /// # Errors
 /// The directory is in use, or has no manager's log, or one that cannot be read.
 pub fn recover(dir: &Path, waits: Waits) -> Result<Recovered, ManagerError> {
+    directory::refuse_data(dir)?;
     if !directory::has_manager(dir) {
         return Err(ManagerError::Empty(dir.to_owned()));
     }

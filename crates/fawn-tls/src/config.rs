@@ -40,6 +40,8 @@ pub struct Links {
     pub client: Arc<ClientConfig>,
     /// Who the own certificate says that this is.
     pub identity: Identity,
+    /// The file of the authorities that are trusted.
+    pub ca: Arc<Path>,
 }
 
 /// Reads what links are made with.
@@ -77,7 +79,8 @@ pub(crate) fn read_links(files: &Material) -> Result<(Links, Option<Expiry>), Tl
         .with_client_auth_cert(chain, key)
         .map_err(|error| unfit(&files.key, &files.cert, &error))?;
     client.resumption = Resumption::disabled();
-    let links = Links { server: Arc::new(server), client: Arc::new(client), identity };
+    let (server, client, ca) = (Arc::new(server), Arc::new(client), Arc::from(files.ca.as_path()));
+    let links = Links { server, client, identity, ca };
     Ok((links, first_to_expire([&files.cert, &files.ca])))
 }
 

@@ -18,6 +18,9 @@ const AUTHORITY: &str = "ca";
 /// What a key's file name ends with, after the certificate's.
 const KEY: &str = "-key";
 
+/// The file name of the first operator.
+const OPERATOR: &str = "operator";
+
 /// Days that an authority lasts.
 const AUTHORITY_DAYS: u32 = 3650;
 
@@ -165,6 +168,35 @@ fn facts_of(cert: &Path) -> Result<Facts, TlsError> {
 
 fn files_of(dir: &Path, name: &str) -> Material {
     Material::in_dir(dir, name)
+}
+
+/// The files of whoever looks after a cluster: `operator`, or else the one other operator whose files are there.
+///
+/// # Errors
+/// [`TlsError::File`] if there is none, or several of whom none is `operator`.
+pub fn operator(dir: &Path) -> Result<Material, TlsError> {
+    let usual = files_of(dir, OPERATOR);
+    if usual.cert.exists() {
+        return Ok(usual);
+    }
+    let is_operator = |facts: &Facts| facts.roles().contains(&Role::Operator);
+    let shown = show(dir)?.into_iter().filter(|shown| shown.has_key && shown.facts.as_ref().is_some_and(is_operator));
+    let names: Vec<String> = shown.map(|shown| shown.name).collect();
+    match names.as_slice() {
+        [name] => Ok(files_of(dir, name)),
+        [] => Err(TlsError::file(
+            dir,
+            "it has no operator's certificate and key: copy operator.pem and operator-key.pem there, or those of another \
+             operator, whom `fawn certs add --operator NAME` makes",
+        )),
+        several => {
+            let what = format!("it has no operator.pem, but several operators' certificates: {}", several.join(", "));
+            Err(TlsError::file(
+                dir,
+                format!("{what}; copy ca.pem and the files of one of them to a directory of their own"),
+            ))
+        }
+    }
 }
 
 /// A certificate of a directory.

@@ -15,11 +15,13 @@
 //! | [`authority`] | makes certificates |
 //! | [`directory`] | a directory of certificates: init, add, renew, show |
 //! | [`files`] | PEM files, and who may read them |
+//! | [`advice`] | what to do where two sides do not agree about TLS |
 //!
 //! Keys never come into a log: no type here shows them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod advice;
 pub mod authority;
 pub mod certificate;
 pub mod config;

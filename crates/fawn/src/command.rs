@@ -11,9 +11,9 @@ use crate::cluster::arguments::{
 };
 use crate::config::ConfigArguments;
 use crate::node::FrontendArguments;
-use crate::serve::ServeArguments;
+use crate::serve::{ServeArguments, parse_listen};
 use crate::store_command::StoreArguments;
-use crate::values::Span;
+use crate::values::{Span, parse_wait};
 
 /// A log-structured flash key-value store that speaks memcached's protocol.
 #[derive(Debug, Parser)]
@@ -86,6 +86,7 @@ impl Command {
         match self {
             Self::Serve(arguments) => arguments.check(),
             Self::Dump(arguments) => arguments.check(typed),
+            Self::Manager(arguments) => arguments.check(),
             _ => Ok(()),
         }
     }
@@ -107,7 +108,7 @@ pub struct ConnectArguments {
     #[arg(long, value_name = "FILE", requires = "user")]
     pub password_file: Option<PathBuf>,
     /// Give up when the server has not answered for this long
-    #[arg(long, value_name = "DURATION", default_value = "60s")]
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_wait)]
     pub timeout: Span,
 }
 
@@ -228,7 +229,7 @@ pub struct DumpArguments {
     #[command(flatten)]
     pub connect: ConnectArguments,
     /// Dump the cluster of these managers, as its nodes have it: ADDR:PORT,ADDR:PORT
-    #[arg(long = "manager", value_name = "ADDR", value_delimiter = ',')]
+    #[arg(long = "manager", value_name = "ADDR", value_delimiter = ',', value_parser = parse_listen)]
     pub managers: Vec<String>,
     #[command(flatten)]
     pub certs: crate::cluster::CertsArguments,

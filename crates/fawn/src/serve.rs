@@ -76,9 +76,9 @@ pub struct ServeArguments {
     /// Run a cluster of so many nodes in this process, each in a directory of its own: for trying things out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
     pub nodes: Option<u8>,
-    /// Copies that such a cluster keeps of each value
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "nodes", value_parser = clap::value_parser!(u8).range(1..=16))]
-    pub replicas: u8,
+    /// Copies that such a cluster keeps of each value, when it begins [default: 1]
+    #[arg(long, value_name = "N", requires = "nodes", value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub replicas: Option<u8>,
     #[command(flatten)]
     pub clients: ClientsArguments,
     /// Listen beyond the loopback without authentication or TLS

@@ -83,6 +83,14 @@ impl FromStr for Span {
     }
 }
 
+/// Parses how long is waited, or how often something is done: for a while, that is.
+pub fn parse_wait(text: &str) -> Result<Span, String> {
+    match text.parse::<Span>() {
+        Ok(Span(Duration::ZERO)) => Err("it is to be longer than nothing: 1ms at least".to_owned()),
+        parsed => parsed.map_err(|error| error.to_string()),
+    }
+}
+
 /// When the server answers a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckMode {
@@ -183,6 +191,15 @@ mod tests {
         }
         assert!("soon".parse::<Span>().is_err());
         assert!("5 weeks".parse::<Span>().is_err());
+    }
+
+    #[test]
+    fn nobody_waits_for_no_time() {
+        for text in ["0", "0ms", "0.1ms"] {
+            assert!(parse_wait(text).unwrap_err().contains("1ms at least"), "{text}");
+        }
+        assert_eq!(parse_wait("1ms"), Ok(Span(Duration::from_millis(1))));
+        assert!(parse_wait("soon").unwrap_err().contains("such as 90s"));
     }
 
     #[test]

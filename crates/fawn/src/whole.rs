@@ -27,18 +27,18 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
     if serve.ack != Ack::Durable {
         bail!("--nodes answers writes when they are durable on all replicas: leave --ack out");
     }
-    if arguments.replicas > nodes {
-        bail!("--replicas {} needs as many --nodes: there are {nodes}", arguments.replicas);
+    if let Some(replicas) = arguments.replicas.filter(|replicas| *replicas > nodes) {
+        bail!("--replicas {replicas} needs as many --nodes: there are {nodes}");
     }
     refuse_store(&serve.dir)?;
     refuse_fewer(&serve.dir, nodes)?;
     let managers = serve.dir.join("manager");
     let was_there = managers.exists();
-    let (replicas, first_nodes) = (u32::from(arguments.replicas), u32::from(nodes));
+    let (replicas, first_nodes) = (u32::from(arguments.replicas.unwrap_or(1)), u32::from(nodes));
     let settings = Settings { replicas, first_nodes, rules: Rules::default(), leases: Leases::default() };
     let manager = fawn_manager::start(Options { settings, board, ..Options::new(&managers) })?;
     let manager = Arc::new(manager);
-    if was_there {
+    if was_there && arguments.replicas.is_some() {
         replicas::warn_if_other(&manager, replicas, serve.dir.clone());
     }
     let members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &manager)).collect();

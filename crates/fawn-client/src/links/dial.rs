@@ -5,7 +5,7 @@ use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Party, SeatId, frame};
 use fawn_kv::version::Spoken;
-use fawn_tls::{Links, Material, Reloading, Role, TlsError, server_name_for};
+use fawn_tls::{Links, Material, Reloading, Role, TlsError, advice, server_name_for};
 use rustix::net::sockopt;
 use std::fmt;
 use std::io;
@@ -77,11 +77,19 @@ impl Dialler {
     async fn call(&self, whom: &Whom) -> io::Result<(Stream, Greeted, Vec<u8>)> {
         let stream = TcpStream::connect(&whom.address).await?;
         tune(&stream)?;
+        let explain = |error| match &self.tls {
+            Some(tls) => {
+                let who =
+                    whom.member.as_ref().map_or_else(|| "a manager".to_owned(), |name| format!("the member {name}"));
+                advice::secure(error, &tls.current().ca, &who)
+            }
+            None => advice::plain(error),
+        };
         let mut stream: Stream = match &self.tls {
             Some(tls) => {
                 let role = whom.member.clone().map_or(Role::Manager, Role::Member);
                 let name = server_name_for(&role).map_err(io::Error::other)?;
-                Box::new(TlsConnector::from(tls.current().client).connect(name, stream).await?)
+                Box::new(TlsConnector::from(tls.current().client).connect(name, stream).await.map_err(explain)?)
             }
             None => Box::new(stream),
         };
@@ -99,8 +107,8 @@ impl Dialler {
             if let Ok(first) = Frames::default().next(&bytes).map_err(io::Error::other)? {
                 break first;
             }
-            if stream.read_buf(&mut bytes).await? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
+            if stream.read_buf(&mut bytes).await.map_err(explain)? == 0 {
+                return Err(advice::hung_up(self.tls.is_some()));
             }
         };
         bytes.drain(..used);

@@ -8,6 +8,7 @@ use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::put_control;
 use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Party};
 use fawn_kv::version::Spoken;
+use fawn_tls::advice;
 use std::io;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -53,8 +54,12 @@ impl Dialler {
     async fn call(&self, address: &str, to: Option<Party>) -> io::Result<Link> {
         let stream = TcpStream::connect(address).await?;
         tune(&stream)?;
+        let explain = |error| match &self.tls {
+            Some(tls) => tls.explain(error),
+            None => advice::plain(error),
+        };
         let mut stream = match &self.tls {
-            Some(tls) => tls.connect(stream).await?.stream,
+            Some(tls) => tls.connect(stream).await.map_err(explain)?.stream,
             None => plain(stream).stream,
         };
         let cluster = *self.cluster.borrow();
@@ -63,9 +68,9 @@ impl Dialler {
         let greeting = Greeting { magic, lowest, highest, cluster, from: self.from, to, lane };
         let mut frame = Vec::new();
         put_control(&mut frame, &Control::Greeting(greeting));
-        stream.write_all(&frame).await?;
+        stream.write_all(&frame).await.map_err(explain)?;
         let mut rest = Vec::new();
-        match read_frame(&mut stream, &mut rest, Frames::default()).await? {
+        match read_frame(&mut stream, &mut rest, Frames::default()).await.map_err(explain)? {
             Frame::Control(Control::Greeted(greeted)) => Ok(Link { stream, greeted, rest }),
             Frame::Control(Control::Refused { why }) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
             _ => Err(io::Error::new(io::ErrorKind::InvalidData, format!("{address} does not answer the greeting"))),

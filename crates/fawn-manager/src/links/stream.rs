@@ -1,7 +1,7 @@
 //! Connections, encrypted or not, and frames over them.
 
 use fawn_kv::link::{Frame, Frames};
-use fawn_tls::{Identity, Links, Material, Reloading, Role, TlsError, server_name_for};
+use fawn_tls::{Identity, Links, Material, Reloading, Role, TlsError, advice, server_name_for};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -54,6 +54,11 @@ impl Tls {
         let stream = TlsAcceptor::from(self.0.current().server).accept(stream).await?;
         let identity = identity(stream.get_ref().1.peer_certificates())?;
         Ok(Secured { stream: Box::new(stream), identity })
+    }
+
+    /// What an error of a call most likely comes from, before the other side has said anything.
+    pub fn explain(&self, error: io::Error) -> io::Error {
+        advice::secure(error, &self.0.current().ca, "a manager")
     }
 
     /// The side that calls; a manager is to answer.

@@ -8,7 +8,7 @@ use fawn_kv::link::{Control, Frame, Frames, Greeting, Party, frame};
 use fawn_kv::roster::Enrolment;
 use fawn_kv::version::Spoken;
 use fawn_ring::Secret;
-use fawn_tls::{Reloading, Role, server_name_for};
+use fawn_tls::{Reloading, Role, advice, server_name_for};
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -72,10 +72,14 @@ pub fn enrol(
         for address in hint.take().iter().chain(addresses) {
             let said = connect(address).and_then(|mut stream| {
                 let deadline = Instant::now() + ANSWER;
-                let Some(secure) = secure else { return ask(&mut stream, cluster, &say(), deadline) };
+                let Some(secure) = secure else {
+                    return ask(&mut stream, cluster, &say(), deadline).map_err(advice::plain);
+                };
                 let name = server_name_for(&Role::Manager).map_err(io::Error::other)?;
-                let session = ClientConnection::new(secure.current().client, name).map_err(io::Error::other)?;
-                ask(&mut StreamOwned::new(session, stream), cluster, &say(), deadline)
+                let links = secure.current();
+                let session = ClientConnection::new(links.client, name).map_err(io::Error::other)?;
+                let said = ask(&mut StreamOwned::new(session, stream), cluster, &say(), deadline);
+                said.map_err(|error| advice::secure(error, &links.ca, "a manager"))
             });
             match said {
                 Ok(Said::Enrolled(enrolled)) => return Ok(*enrolled),
@@ -126,12 +130,13 @@ fn ask(
     frame::put_control(&mut out, say);
     stream.write_all(&out)?;
     let (mut input, mut buffer, mut leader) = (Vec::new(), [0; 4096], None);
-    let mut addresses = None;
+    let (mut addresses, mut has_spoken) = (None, false);
     while Instant::now() < deadline {
         let wrong =
             |error| io::Error::new(io::ErrorKind::InvalidData, format!("it does not speak as a manager: {error}"));
         while let Ok((frame, used)) = Frames::trusted().next(&input).map_err(wrong)? {
             input.drain(..used);
+            has_spoken = true;
             match frame {
                 Frame::Control(Control::Enrolled(enrolled)) => return Ok(Said::Enrolled(Box::new(enrolled))),
                 Frame::Control(Control::Refused { why }) => return Ok(Said::Refused(why)),
@@ -144,12 +149,15 @@ fn ask(
             }
         }
         match stream.read(&mut buffer) {
+            Ok(0) if !has_spoken => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(0) => {
                 let at = leader.and_then(|leader| addresses.as_ref().and_then(|at| at.get(&leader).cloned()));
                 return Ok(Said::Elsewhere(at));
             }
             Ok(count) => input.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // Whoever has spoken did not hang up for want of TLS.
+            Err(error) if has_spoken => return Err(io::Error::other(error.to_string())),
             Err(error) => return Err(error),
         }
     }

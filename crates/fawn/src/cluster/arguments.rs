@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use fawn_kv::ids::Ack;
-use fawn_tls::Material;
+use fawn_kv::ids::{Ack, Rules};
+use fawn_kv::manager::{Leases, Settings};
+use fawn_tls::directory::operator;
+use fawn_tls::{Material, TlsError};
 
 use crate::node::RunArguments;
 use crate::observe::ObserveArguments;
-use crate::values::Span;
+use crate::serve::parse_listen;
+use crate::values::{Span, parse_wait};
 
 /// Where managers listen by default.
 const MANAGER: &str = "127.0.0.1:7400";
@@ -17,10 +20,10 @@ const MANAGER: &str = "127.0.0.1:7400";
 #[derive(Clone, Debug, Args)]
 pub struct ManagersArguments {
     /// Managers to ask, one or more of them: ADDR:PORT,ADDR:PORT
-    #[arg(long = "manager", value_name = "ADDR", default_value = MANAGER, value_delimiter = ',')]
+    #[arg(long = "manager", value_name = "ADDR", default_value = MANAGER, value_delimiter = ',', value_parser = parse_listen)]
     pub managers: Vec<String>,
     /// Give up when none that leads has answered for this long
-    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub timeout: Span,
     #[command(flatten)]
     pub certs: CertsArguments,
@@ -39,6 +42,11 @@ impl CertsArguments {
     /// The files of somebody who has this name in the directory.
     pub fn material(&self, name: &str) -> Option<Material> {
         self.certs.as_deref().map(|dir| Material::in_dir(dir, name))
+    }
+
+    /// The files of the operator whose directory it is.
+    pub fn operator(&self) -> Result<Option<Material>, TlsError> {
+        self.certs.as_deref().map(operator).transpose()
     }
 }
 
@@ -81,6 +89,19 @@ pub struct ManagerArguments {
     pub run: RunManagerArguments,
 }
 
+impl ManagerArguments {
+    /// Refuses what each flag alone cannot know.
+    ///
+    /// # Errors
+    /// What no cluster could begin with.
+    pub fn check(&self) -> Result<(), String> {
+        match self.command {
+            None => self.run.settings().check().map_err(|error| error.to_string()),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
 /// Arguments of a manager that runs.
 #[derive(Debug, Args)]
 pub struct RunManagerArguments {
@@ -121,6 +142,19 @@ pub struct RunManagerArguments {
     pub insecure: bool,
     #[command(flatten)]
     pub observe: ObserveArguments,
+}
+
+impl RunManagerArguments {
+    /// What a cluster begins with.
+    pub fn settings(&self) -> Settings {
+        let rules = Rules {
+            ack: self.ack.into(),
+            min_write_replicas: self.min_write_replicas,
+            spread_reads: self.spread_reads,
+            ..Rules::default()
+        };
+        Settings { replicas: self.replicas, first_nodes: 1, rules, leases: Leases::default() }
+    }
 }
 
 /// What is below `fawn manager`.
@@ -198,7 +232,7 @@ pub struct StatusArguments {
     #[arg(long)]
     pub watch: bool,
     /// How often
-    #[arg(long, value_name = "DURATION", default_value = "1s", requires = "watch")]
+    #[arg(long, value_name = "DURATION", default_value = "1s", requires = "watch", value_parser = parse_wait)]
     pub every: Span,
     /// Print each range, too
     #[arg(long)]

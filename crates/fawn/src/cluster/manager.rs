@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use fawn_kv::ids::Rules;
 use fawn_kv::link::ManagerId;
-use fawn_kv::manager::{Leases, Settings, Waits};
+use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, Question, Status};
 use fawn_manager::{Operator, Options, Recovered, Tls, start};
 
@@ -18,9 +17,6 @@ use super::arguments::{
 };
 use crate::Outcome;
 use crate::tell::tell;
-
-/// Name of the files of whoever looks after a cluster.
-pub const OPERATOR: &str = "operator";
 
 /// To be brought up to date may take a new manager a while.
 const ADDED: Duration = Duration::from_mins(1);
@@ -33,7 +29,7 @@ impl ManagersArguments {
 
     /// The same, with patience.
     fn operator_within(&self, time: Duration) -> anyhow::Result<Operator> {
-        let tls = self.certs.material(OPERATOR).map(|files| Tls::of(&files)).transpose()?;
+        let tls = self.certs.operator()?.map(|files| Tls::of(&files)).transpose()?;
         Ok(Operator::new(self.managers.clone(), tls, time))
     }
 
@@ -78,19 +74,12 @@ pub fn run(arguments: &ManagerArguments) -> anyhow::Result<Outcome> {
 }
 
 fn options(arguments: &RunManagerArguments) -> Options {
-    let rules = Rules {
-        ack: arguments.ack.into(),
-        min_write_replicas: arguments.min_write_replicas,
-        spread_reads: arguments.spread_reads,
-        ..Rules::default()
-    };
-    let settings = Settings { replicas: arguments.replicas, first_nodes: 1, rules, leases: Leases::default() };
     Options {
         listen: Some(arguments.listen.clone()),
         advertise: arguments.advertise.clone(),
         peers: arguments.peers.clone(),
         join: arguments.join.clone(),
-        settings,
+        settings: arguments.settings(),
         tls: arguments.certs.material(&arguments.name),
         insecure: arguments.insecure,
         ..Options::new(&arguments.dir)

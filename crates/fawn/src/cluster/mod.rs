@@ -13,4 +13,3 @@ pub mod settings;
 pub mod status;
 
 pub use arguments::CertsArguments;
-pub use manager::OPERATOR;

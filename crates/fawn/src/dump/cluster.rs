@@ -12,7 +12,6 @@ use fawn_client::blocking::Client;
 use super::state::Done;
 use super::under_way::Dumping;
 use crate::Outcome;
-use crate::cluster::OPERATOR;
 use crate::command::{DumpArguments, Format};
 use crate::load::{Report, Tally};
 use crate::progress::Progress;
@@ -25,7 +24,7 @@ const WHOLE: u64 = 10_000;
 pub fn run(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
     let format = arguments.format.unwrap_or_else(|| Format::of_name(&arguments.file));
     let mut options = Options::new(arguments.managers.clone());
-    options.certificates = arguments.certs.material(OPERATOR);
+    options.certificates = arguments.certs.operator()?;
     let client = Client::connect(options)?;
     let cluster = client.cluster().map(|cluster| cluster.to_string());
     let mut dumping = Dumping::begin(&arguments.file, format, cluster, arguments.restart)?;

@@ -43,6 +43,21 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
 }
 
 #[test]
+fn addresses_and_waits_that_cannot_be_meant_are_refused_at_once() {
+    for (arguments, says) in [
+        (&["status", "--manager", "foo"][..], "write ADDR:PORT"),
+        (&["dump", "--manager", "foo", "-"], "write ADDR:PORT"),
+        (&["status", "--timeout", "0"], "1ms at least"),
+        (&["status", "--watch", "--every", "0s"], "1ms at least"),
+        (&["get", "--timeout", "0", "k"], "1ms at least"),
+        (&["manager", "--replicas", "0"], "a chain has from 1 to"),
+    ] {
+        let run = fawn(arguments);
+        assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
+    }
+}
+
+#[test]
 fn a_file_for_a_directory_is_refused_in_one_sentence() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");

@@ -223,3 +223,14 @@ fn a_server_is_configured_by_file_variable_and_flag() {
     assert!(stats.contains("STAT threads 1\r\n"), "{stats}");
     assert!(dir.path().join("from-variable").is_dir() && !dir.path().join("from-file").exists());
 }
+
+#[test]
+fn settings_with_which_no_cluster_can_begin_are_told() {
+    for (file, says) in [
+        ("[manager]\nreplicas = 0\n", "a chain has from 1 to"),
+        ("[manager]\nreplicas = 2\nmin-write-replicas = 3\n", "none would take a write"),
+    ] {
+        let checked = run(file, &[], "config check fawn.toml");
+        assert!(checked.code == 1 && checked.stdout.contains(says), "{file}: {checked:?}");
+    }
+}

@@ -13,6 +13,7 @@ mod copy;
 mod dump;
 mod fake;
 mod keys;
+mod links;
 mod load;
 mod machines;
 mod manager;

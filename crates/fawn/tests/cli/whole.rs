@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -116,7 +117,37 @@ fn replicas_that_a_cluster_in_one_process_does_not_have_are_told_and_how_it_gets
     let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
     assert_eq!(status["settings"]["replicas"], 2);
     manager.stop();
+    let cluster = Process::serve(&data, &["--nodes", "2"]);
+    takes_writes(&cluster);
+    // The warning comes once the manager leads, as it does by now.
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(!cluster.stop().contains("copies of each value"), "nobody has asked for any number");
     takes_writes(&Process::serve(&data, &two));
+}
+
+#[test]
+fn a_manager_does_not_begin_among_a_stores_data() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, all) = (dir.path().join("one"), dir.path().join("all"));
+    let plain = Process::serve(&one, &[]);
+    takes_writes(&plain);
+    let cluster = Process::serve(&all, &["--nodes", "2"]);
+    takes_writes(&cluster);
+    cluster.stop();
+    for (data, says) in [
+        (one.clone(), "is the directory of a node's data, or of a `fawn serve`"),
+        (all.join("node-1"), "is the directory of a node's data, or of a `fawn serve`"),
+        (all.clone(), "is the directory of `fawn serve --nodes`: that of its manager is "),
+    ] {
+        let at = data.to_str().unwrap();
+        let begin = fawn(&["manager", "--dir", at, "--listen", "127.0.0.1:0"]);
+        let recover = fawn(&["manager", "recover", "--others-are-lost", "--dir", at]);
+        for run in [begin, recover] {
+            assert!(run.code == 1 && run.stderr.contains(says), "{says}: {run:?}");
+        }
+        assert!(!data.join("manager.redb").exists());
+    }
+    plain.stop();
 }
 
 #[test]
