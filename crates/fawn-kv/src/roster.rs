@@ -206,6 +206,11 @@ impl Roster {
         self.members.iter().find(|(_, member)| has(member)).map(|(name, member)| (name.as_str(), member))
     }
 
+    /// Whether a seat was given to a member that is none any more, or would have been by changes that are lost.
+    pub fn has_taken(&self, seat: SeatId) -> bool {
+        seat.0 <= self.seats && self.member_of(seat).is_none()
+    }
+
     /// Where a seat is reached.
     pub fn address_of(&self, seat: SeatId) -> Option<&str> {
         self.member_of(seat).map(|(_, member)| member.said.address.as_str())
@@ -247,6 +252,7 @@ mod tests {
         assert_eq!((firsts, roster.number), (vec![1, 5], 5));
         assert_eq!(roster.member_of(SeatId(6)).map(|(name, _)| name), Some("b"));
         assert_eq!(roster.address_of(SeatId(3)), None);
+        assert_eq!([2, 3, 6, 7].map(|seat| roster.has_taken(SeatId(seat))), [false, true, false, false]);
     }
 
     #[test]

@@ -64,6 +64,9 @@ pub enum ServeError {
     /// lost it.
     #[error("{0}; the node has stopped, check the device and its kernel log, then start again")]
     Stopped(String),
+    /// It ran well, and its cluster has no place for it any more. The sentence says what to do.
+    #[error("{0}")]
+    Ousted(String),
     /// The managers of the cluster will not have it.
     #[error("the managers refuse this process: {0}")]
     Refused(String),

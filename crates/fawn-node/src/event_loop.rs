@@ -341,6 +341,9 @@ impl<B: Backend> EventLoop<B> {
         if let Some(why) = self.turn.failed.take() {
             core.shared.fail(why);
         }
+        if let Some(why) = self.turn.ousted.take() {
+            core.shared.oust(why);
+        }
         for (store, why) in std::mem::take(&mut self.turn.stopped) {
             self.fail_gates(store, &why);
         }

@@ -11,7 +11,7 @@ use crate::metrics::Serving;
 use crate::options::ServeOptions;
 use crate::owner::Owner;
 use crate::route::Route;
-use crate::shared::{Access, Shared};
+use crate::shared::{Access, Failure, Shared};
 use fawn_flash::{Caching, Directory, Engine, Reader, ReaderOptions};
 use fawn_ring::Secret;
 use fawn_store::Options;
@@ -119,7 +119,8 @@ impl Running {
     /// Waits until the node has stopped.
     ///
     /// # Errors
-    /// [`ServeError::Stopped`] when it stopped because something failed.
+    /// [`ServeError::Stopped`] when it stopped because something failed, [`ServeError::Ousted`] when its cluster has no place
+    /// for it any more.
     pub fn wait(self) -> Result<(), ServeError> {
         for thread in self.threads {
             if thread.join().is_err() {
@@ -127,7 +128,8 @@ impl Running {
             }
         }
         match self.shared.failure() {
-            Some(why) => Err(ServeError::Stopped(why)),
+            Some(Failure { why, is_ousted: true }) => Err(ServeError::Ousted(why)),
+            Some(Failure { why, .. }) => Err(ServeError::Stopped(why)),
             None => Ok(()),
         }
     }

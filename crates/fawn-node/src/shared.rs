@@ -44,6 +44,15 @@ impl Access {
     }
 }
 
+/// Why a node stops that nobody has told to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// A sentence for its operator.
+    pub why: String,
+    /// Its cluster has no place for it; it is sound itself.
+    pub is_ousted: bool,
+}
+
 /// What the loops of a node share.
 #[derive(Debug)]
 pub struct Shared {
@@ -72,7 +81,7 @@ pub struct Shared {
     stopping: AtomicBool,
     /// Loops that have closed all their connections.
     drained: AtomicUsize,
-    failure: Mutex<Option<String>>,
+    failure: Mutex<Option<Failure>>,
     /// When the node started.
     pub started: Instant,
     /// The text of `stats`: addresses, read path and the like.
@@ -155,12 +164,21 @@ impl Shared {
 
     /// Asks all loops to stop because of a failure; the first one's text counts.
     pub fn fail(&self, why: String) {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        self.end(Failure { why, is_ousted: false });
+    }
+
+    /// Asks all loops to stop because the cluster has no place for the process any more, which is sound.
+    pub fn oust(&self, why: String) {
+        self.end(Failure { why, is_ousted: true });
+    }
+
+    fn end(&self, failure: Failure) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
         self.stop();
     }
 
     /// The failure, if there was one.
-    pub fn failure(&self) -> Option<String> {
+    pub fn failure(&self) -> Option<Failure> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

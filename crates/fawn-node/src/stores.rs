@@ -76,6 +76,8 @@ pub struct Turn {
     pub stopped: Vec<(usize, String)>,
     /// Nothing can be read any more: why.
     pub failed: Option<String>,
+    /// The process is not to go on, though nothing has failed: why.
+    pub ousted: Option<String>,
 }
 
 /// Names an operation that waits.

@@ -11,5 +11,8 @@ pub mod control;
 pub mod frame;
 pub mod strangers;
 
+/// What a manager says to a seat that was given away, and that no member has any more: nothing else is to be hoped for.
+pub const NO_MEMBER: &str = "this seat is of no member any more: it was removed, or the managers that knew it are lost";
+
 pub use control::{Control, Greeted, Greeting, ManagerId, Party, SeatId};
 pub use frame::{Frame, FrameError, Frames};

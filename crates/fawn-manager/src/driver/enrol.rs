@@ -143,8 +143,14 @@ impl Driver {
         }
         // Its directory is of this cluster, and has a seat that only it may have.
         if cluster.is_some() && !self.facts.roster.members.contains_key(name) {
+            let owner = self.facts.roster.members.iter().find(|(_, member)| member.said.directory == who.directory);
+            if let Some((owner, _)) = owner {
+                return Err(format!(
+                    "the directory of {name} is that of the member {owner}: start this process with --name {owner}, or with an empty --dir"
+                ));
+            }
             return Err(format!(
-                "{name} is no longer a member of this cluster: it was removed, or the managers that knew it are lost (fawn manager recover). Start this process with another --name and another --dir, and keep this one until nothing is missing: it may have what nobody else has"
+                "the directory of {name} is of a member that is no longer in this cluster: it was removed, or the managers that knew it are lost (fawn manager recover). Start this process with another --name and another --dir, and keep this one until nothing is missing: it may have what nobody else has"
             ));
         }
         check_virtual_ids(who.virtual_ids).map_err(|error| error.to_string())?;

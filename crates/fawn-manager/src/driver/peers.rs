@@ -5,7 +5,7 @@ use super::enrol::{Newcomer, was_removed};
 use crate::clock::now_us;
 use crate::links::listen::LinkEvent;
 use crate::links::table::{LinkId, Peer, may_be};
-use fawn_kv::link::{Control, Greeted, Greeting, Party};
+use fawn_kv::link::{Control, Greeted, Greeting, NO_MEMBER, Party};
 use fawn_tls::Identity;
 
 /// Whether a party takes no part in what is decided: it may be older than the cluster.
@@ -66,9 +66,10 @@ impl Driver {
         }
         match from {
             Party::Client(_) => Ok(Party::Client(self.table.next_client())),
-            Party::Seat(seat) if self.facts.roster.member_of(seat).is_none() => Err(format!(
-                "{from} is in no member of this cluster: it was removed, or this manager has yet to hear of it"
-            )),
+            Party::Seat(seat) if self.facts.roster.has_taken(seat) => Err(NO_MEMBER.to_owned()),
+            Party::Seat(seat) if self.facts.roster.member_of(seat).is_none() => {
+                Err(format!("{from} is in no member of this cluster: this manager has yet to hear of it"))
+            }
             other => Ok(other),
         }
     }

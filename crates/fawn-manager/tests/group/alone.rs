@@ -112,6 +112,10 @@ fn who_cannot_be_a_member_is_told_why() {
     assert!(why(&Enrolment { virtual_ids: 1025, ..b.clone() }, None, None).contains("not 1025"));
     assert!(why(&enrolment("b", 1), None, None).contains("the address of a already"));
     let (cluster, secret) = (Some(seat.enrolled.cluster), Some(seat.enrolled.secret));
+    let taken = why(&Enrolment { directory: a.directory, ..b.clone() }, cluster, secret);
+    assert!(taken.contains("the directory of b is that of the member a: start this process with --name a"), "{taken}");
+    let gone = why(&b, cluster, secret);
+    assert!(gone.contains("the directory of b is of a member that is no longer in this cluster"), "{gone}");
     let again = enrolled(enrol(&a, cluster, secret));
     assert_eq!(again.first, SeatId(1), "whoever is a member goes on as one");
     assert_eq!(enrolled(enrol(&b, None, None)).first, SeatId(2));

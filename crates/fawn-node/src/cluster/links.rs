@@ -25,7 +25,7 @@ use calls::{Called, REDIAL_MS, Target};
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::strangers::STRANGERS;
-use fawn_kv::link::{Control, Frame, Greeted, Greeting, ManagerId, Party, SeatId, control, frame};
+use fawn_kv::link::{Control, Frame, Greeted, Greeting, ManagerId, NO_MEMBER, Party, SeatId, control, frame};
 use fawn_kv::message::Message;
 use fawn_kv::roster::Roster;
 use fawn_kv::version::Spoken;
@@ -378,6 +378,12 @@ impl Links {
             (State::Calling, Frame::Control(Control::Refused { why })) if why == ALREADY => {
                 // Both have called: the other's call stands.
                 tracing::debug!("{} refuses this seat: {why}", named(link.party));
+                false
+            }
+            (State::Calling, Frame::Control(Control::Refused { why }))
+                if why == NO_MEMBER && matches!(link.party, Some(Party::Manager(_))) =>
+            {
+                self.ousted = self.removed();
                 false
             }
             (State::Calling, Frame::Control(Control::Refused { why })) => {

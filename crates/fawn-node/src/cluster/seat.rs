@@ -467,7 +467,7 @@ impl Backend for Seat {
         self.tick(now);
         self.settle(now);
         if let Some(why) = self.links.take_ousted() {
-            turn.failed = Some(why);
+            turn.ousted = Some(why);
         }
         let paused = !self.inbox.takes_clients();
         self.links.pause(paused);

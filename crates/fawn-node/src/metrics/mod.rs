@@ -36,7 +36,7 @@ impl Source for Serving {
     }
 
     fn troubles(&self) -> Vec<String> {
-        let mut troubles: Vec<String> = self.0.failure().into_iter().collect();
+        let mut troubles: Vec<String> = self.0.failure().map(|failure| failure.why).into_iter().collect();
         if self.0.is_stopping() {
             troubles.push("it stops".to_owned());
             return troubles;

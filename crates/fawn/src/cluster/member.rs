@@ -7,6 +7,7 @@ use fawn_kv::link::SeatId;
 use fawn_kv::status::{Question, Status};
 
 use super::arguments::{DrainArguments, NodeCommand, RemoveArguments};
+use super::status::short_ranges;
 use crate::Outcome;
 use crate::progress::Progress;
 use crate::tell::tell;
@@ -43,16 +44,34 @@ fn drain(arguments: &DrainArguments) -> anyhow::Result<Outcome> {
     let progress = Progress::ranges(before as u64);
     let mut least = before;
     loop {
-        let left = ranges_of(&managers.status()?, name)?;
+        let status = managers.status()?;
+        let left = ranges_of(&status, name)?;
         least = least.min(left);
         progress.update((before - least) as u64, format!("{left} ranges left"));
         if left == 0 {
             progress.finish();
             tell(format_args!("{name} has nothing any more that others lack: stop it, and fawn node remove {name}"));
+            if let Some(warning) = fewer_copies(&status) {
+                tell(format_args!("{warning}"));
+            }
             return Ok(Outcome::Done);
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// What there are too few members for, once one of them has left: a sentence.
+fn fewer_copies(status: &Status) -> Option<String> {
+    let wanted = status.settings.replicas;
+    let short = short_ranges(status);
+    let least = status.ranges.iter().map(|range| range.chain.members.len()).min()?;
+    let ranges = status.ranges.len();
+    (short > 0).then(|| {
+        format!(
+            "{short} of {ranges} ranges have fewer than the {wanted} copies that they are to have now, the least {least}: add a \
+             node, or lower fawn cluster set --replicas"
+        )
+    })
 }
 
 /// Ranges whose chain a member is in.

@@ -215,7 +215,7 @@ fn lacks(status: &Status) -> Vec<String> {
 }
 
 /// Ranges whose chains are shorter than they are to be.
-fn short_ranges(status: &Status) -> usize {
+pub fn short_ranges(status: &Status) -> usize {
     status.ranges.iter().filter(|range| range.chain.members.len() < status.settings.replicas as usize).count()
 }
 

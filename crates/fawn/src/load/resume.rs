@@ -117,7 +117,7 @@ impl Resume {
             return Err(ResumeError::Other { path: path(), other: format!("into {}", state.to) });
         }
         if state.format != format!("{:?}", self.format) {
-            return Err(ResumeError::Other { path: path(), other: format!("of {}", state.format) });
+            return Err(ResumeError::Other { path: path(), other: format!("of {}", state.format.to_lowercase()) });
         }
         let offset = state.place.offset;
         match checksum::before(&self.input, offset) {
@@ -206,7 +206,8 @@ mod tests {
         let fixture = Fixture::new();
         fixture.resume("a", Format::Tsv).save(PLACE).unwrap();
         assert!(matches!(fixture.resume("b", Format::Tsv).find(), Err(ResumeError::Other { .. })));
-        assert!(matches!(fixture.resume("a", Format::Jsonl).find(), Err(ResumeError::Other { .. })));
+        let told = fixture.resume("a", Format::Jsonl).find().unwrap_err().to_string();
+        assert!(told.contains(" is of a load of tsv;"), "{told}");
     }
 
     #[test]

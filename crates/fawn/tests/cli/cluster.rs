@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,7 +20,11 @@ struct Process {
 
 impl Process {
     fn start(arguments: &[&str], before: &str) -> Self {
-        let mut child = fawn_command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        Self::of(fawn_command(arguments), before)
+    }
+
+    fn of(mut command: Command, before: &str) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let address = lines.find_map(|line| Some(line.split_once(before)?.1.to_owned()));
         Self { child, address: address.expect("it says where it is") }
@@ -67,12 +71,16 @@ impl Cluster {
     }
 
     fn start_node(&mut self, name: &str) {
+        let node = Process::of(self.node_command(name), "serving memcached on ");
+        self.nodes.insert(name.to_owned(), node);
+    }
+
+    fn node_command(&self, name: &str) -> Command {
         let dir = self.dir.path().join(name);
         let fixed = ["node", "--name", name, "--dir", dir.to_str().unwrap(), "--memory", "64M", "--threads", "1"];
         let (any, managers) = ("127.0.0.1:0", &self.manager.address);
         let more = ["--virtual-ids", "2", "--listen", any, "--cluster-listen", any, "--manager", managers];
-        let node = Process::start(&[&fixed[..], &more].concat(), "serving memcached on ");
-        self.nodes.insert(name.to_owned(), node);
+        fawn_command(&[&fixed[..], &more].concat())
     }
 
     fn status(&self) -> Value {
@@ -295,4 +303,26 @@ fn after_a_quorum_was_recovered_clients_are_answered_from_what_was_there() {
         let set = format!("set k 0 0 1\r\n{number}");
         wait_for("a write", || (say(cluster.clients(), &set, "\r\n") == "STORED\r\n").then_some(()));
     }
+}
+
+#[test]
+fn whoever_drains_and_removes_a_node_is_told_what_becomes_of_copies_and_of_the_node() {
+    let cluster = Cluster::start(2, 2);
+    let managers = ["--manager", &cluster.manager.address];
+    let drain = fawn(&[&["node", "drain", "n2"], &managers[..]].concat());
+    assert_eq!(drain.code, 0, "{}", drain.stderr);
+    assert!(drain.stderr.contains("n2 has nothing any more that others lack"), "{}", drain.stderr);
+    assert!(drain.stderr.contains("ranges have fewer than the 2 copies that they are to have now"), "{}", drain.stderr);
+
+    let log = cluster.file("n3.log");
+    let mut command = cluster.node_command("n3");
+    let mut node = command.stdout(Stdio::piped()).stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+    let mut lines = BufReader::new(node.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains(" ready on ")), "it is a member");
+    let remove = ["node", "remove", "n3", "--force", "--manager", &cluster.manager.address];
+    assert_eq!(fawn(&remove).code, 0);
+    assert_eq!(node.wait().unwrap().code(), Some(1));
+    let said = std::fs::read_to_string(&log).unwrap();
+    assert!(said.contains("n3 is no longer a member of the cluster"), "{said}");
+    assert!(!said.contains("check the device"), "the device is as good as ever: {said}");
 }

@@ -42,10 +42,16 @@ impl Links {
         match self.roster.members.get(name) {
             Some(member) if member.said.directory == *directory => None,
             Some(_) => Some(format!("another process, with another directory, has the name {name} now")),
-            None => Some(format!(
-                "{name} is no longer a member of the cluster: it was removed, or the managers that knew it are lost (fawn manager recover). Start this process with another --name and another --dir to join again, and keep this one until nothing is missing"
-            )),
+            None => self.removed(),
         }
+    }
+
+    /// What is said when the seat's member is none any more, if it is told its name.
+    pub(super) fn removed(&self) -> Option<String> {
+        let (name, _) = self.member.as_ref()?;
+        Some(format!(
+            "{name} is no longer a member of the cluster: it was removed, or the managers that knew it are lost (fawn manager recover). Start this process with another --name and another --dir to join again, and keep this one until nothing is missing"
+        ))
     }
 
     /// Takes the reason why the seat's process has to end, if it has.
