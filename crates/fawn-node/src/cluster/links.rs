@@ -381,7 +381,8 @@ impl Links {
                 false
             }
             (State::Calling, Frame::Control(Control::Refused { why }))
-                if why == NO_MEMBER && matches!(link.party, Some(Party::Manager(_))) =>
+                // Who a manager is, is known only once it has answered.
+                if why == NO_MEMBER && !matches!(link.party, Some(Party::Seat(_))) =>
             {
                 self.ousted = self.removed();
                 false
