@@ -57,7 +57,7 @@ pub(crate) struct Tag {
 const MOST_TRIES: u32 = u64::BITS;
 
 impl Tag {
-    /// Flights are numbered below this.
+    /// The highest number of a flight.
     pub(crate) const FLIGHTS: u64 = u64::MAX / MOST_TRIES as u64;
 
     /// What it says on the wire.

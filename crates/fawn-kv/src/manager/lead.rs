@@ -321,15 +321,14 @@ impl Manager {
                         self.unsettled.insert(report.range);
                     }
                 }
-                self.lives_on(member, now_us);
+                let since_us = self.heard_since(member, now_us);
                 for other in silent {
                     if self.is_heard_long(other, now_us) {
                         self.outages.said(member.node, other, now_us, &self.timing);
                     }
                 }
                 let reports = reports.into_iter().map(|report| (report.range, report)).collect();
-                let heard = self.heard.get_mut(&member.node).expect("it was just heard");
-                heard.reports = reports;
+                self.heard.insert(member.node, Heard { member, since_us, at_us: now_us, reports });
             }
             Message::Heartbeat { member: Member { node, incarnation }, .. }
                 if self.state.nodes.get(&node).is_some_and(|known| known.incarnation > incarnation) =>

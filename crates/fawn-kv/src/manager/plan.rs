@@ -7,7 +7,7 @@
 //! 3. cut where a place of the ring is inside it, or made one with the next where none is between them any more;
 //! 4. a chain of the same members, where others than its rules are set.
 
-use super::lead::{Effects, Heard, Manager};
+use super::lead::{Effects, Manager};
 use super::state::{Command, Into, Standing};
 use crate::ids::{Ack, Address, Member, NodeId, Position, RangeId};
 use crate::message::{Health, Message};
@@ -25,22 +25,16 @@ impl Manager {
                 .is_some_and(|heard| heard.member == member && now_us < heard.at_us + self.timing.dead_us)
     }
 
-    /// A member says that it lives.
-    pub(super) fn lives_on(&mut self, member: Member, now_us: u64) {
+    /// Since when a member that says that it lives has been heard without a break; another life of a node begins with
+    /// nothing.
+    pub(super) fn heard_since(&mut self, member: Member, now_us: u64) -> u64 {
         let before = self.heard.get(&member.node).filter(|heard| heard.member == member);
         if before.is_none() {
             self.outages.begun_anew(member.node);
         }
         let may_be_old = before.is_none() && self.may_live(member, now_us);
         let goes_on = before.filter(|heard| now_us < heard.at_us + self.timing.dead_us);
-        let since_us = goes_on.map_or(if may_be_old { 0 } else { now_us }, |heard| heard.since_us);
-        let new = || Heard { member, since_us, at_us: now_us, reports: BTreeMap::new() };
-        let heard = self.heard.entry(member.node).or_insert_with(new);
-        if heard.member == member {
-            (heard.since_us, heard.at_us) = (since_us, now_us);
-        } else {
-            *heard = new();
-        }
+        goes_on.map_or(if may_be_old { 0 } else { now_us }, |heard| heard.since_us)
     }
 
     /// Whether a node lives, and has for so long that others would hear it by now if they could.
