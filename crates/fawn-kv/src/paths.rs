@@ -39,6 +39,8 @@ paths! {
     RefusedAtDeadline: "a request that was refused at every try is refused at its deadline",
     TooFew: "a chain is too short to take a write",
     FedAgain: "records are sent down a chain again",
+    CommitsLess: "what waits for room in a member's log is not committed there",
+    FeedHasNoRoom: "records come down a chain for which a member has no room",
     FeedWithGap: "records are refused for a gap before them",
     BarrierRead: "a get is answered behind a barrier",
     LeaseRunOut: "a lease runs out while a value is read",

@@ -28,6 +28,17 @@ pub struct Gate(pub u64);
 /// Names a lookup or scan that waits for flash.
 pub type Ticket = u64;
 
+/// Where in its chain a member is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the head; also if that is the whole chain.
+    Head,
+    /// Neither at the head nor at the tail.
+    Between,
+    /// At the tail: nobody's log has to take what this one takes.
+    Tail,
+}
+
 /// What a lookup found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
@@ -113,12 +124,17 @@ pub trait RangeStore {
     /// Empties the range; from here on it is not all there.
     fn reset(&mut self, range: RangeId) -> Gate;
 
-    /// Takes a part of a copy. All of the log is committed, then. Whoever copies appends all records that were committed since the copy began, before the
-    /// range counts as all there: it does not matter if an older version of a key is shown before that.
-    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Gate;
+    /// Takes a part of a copy; `None`: it has no room for it just now, and may have taken some of it. All of the log is
+    /// committed, then. Whoever copies appends all records that were committed since the copy began, before the range counts
+    /// as all there: it does not matter if an older version of a key is shown before that.
+    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Option<Gate>;
 
     /// The copy is complete: all that was committed up to `meta.committed` is there, but for deletions up to `forgotten`.
     fn install_end(&mut self, range: RangeId, meta: &Meta, forgotten: Seq) -> Gate;
+
+    /// Whether everything that was written is on its way to flash. If not, some waits for room, and of the records only those
+    /// that are durable may be [committed](Self::commit): a restart must not find what is committed without them.
+    fn is_logged(&self) -> bool;
 
     /// The record, which is the log's first that is not committed, is committed: lookups show it.
     fn commit(&mut self, range: RangeId, entry: &Entry, lies: &Key);
@@ -136,9 +152,13 @@ pub trait RangeStore {
     /// holds whatever was committed up to `least`, and perhaps newer versions.
     fn scan(&mut self, range: RangeId, from: Option<Key>, since: Seq, least: Position, ticket: Ticket) -> Scan;
 
-    /// Whether the head of the range should take what writes, and a learner more of its copy: the store keeps up. Whatever
-    /// comes down a chain is written in any case.
-    fn ready(&mut self, range: RangeId) -> bool;
+    /// Whether the store keeps up: heads should take what writes, if they [take](Self::takes) any records, and learners more
+    /// of their copies.
+    fn ready(&mut self) -> bool;
+
+    /// Whether a member of the range at that place should append a record: a head that does not refuses the request, others
+    /// are sent the record again. Each place takes some when the one before it takes none any more.
+    fn takes(&mut self, range: RangeId, place: Place) -> bool;
 
     /// Whether there is room only for what comes down a chain, and for what takes next to none, like deletions: heads should
     /// take no values, nor learners parts of copies.

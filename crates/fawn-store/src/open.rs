@@ -299,6 +299,7 @@ impl Recovery<'_> {
             self.failed = Some(OpenError::Replicated);
             return;
         };
+        self.store.note_replayed(replayed.position);
         match owner(&mut self.store, replayed.range, bytes) {
             Ok(()) => self.drive(),
             Err(what) => self.fail(replayed, what, state),

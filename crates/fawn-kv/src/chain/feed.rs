@@ -55,9 +55,14 @@ impl Replica {
         active.mark = active.mark.max(mark);
         // Whatever came, the predecessor is told what is here.
         active.told = (Seq(0), Seq(0), false);
+        let place = active.place();
         for entry in entries {
             if self.lags((0, 0), context) {
                 // What is acknowledged unsynced stays less than a revived chain skips.
+                break;
+            }
+            if !context.store.takes(self.range, place) {
+                took(Path::FeedHasNoRoom);
                 break;
             }
             if planted(Bug::NoSequenceCheck) && entry.position.seq > self.last().seq.next() {

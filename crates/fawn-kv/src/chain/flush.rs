@@ -60,7 +60,7 @@ impl Replica {
             None if planted(Bug::NoDedupe) => reached = Steps::default(),
             None => {}
         }
-        let behind = !active.is_silent() && !context.store.ready(self.range);
+        let behind = active.is_behind(self.range, context);
         self.under_way(id, &mut reached);
         let rest = reached.lacks(&keys);
         // What is flushed stretch by stretch is remembered so; of the whole range it is one stretch again.

@@ -79,6 +79,8 @@ impl Following {
 pub(super) struct Learning {
     pub(super) following: Following,
     caught_up: bool,
+    /// Up to where the source has said that it is committed. What waits for room in the log is committed later.
+    committed: Seq,
 }
 
 impl Learning {
@@ -114,7 +116,8 @@ impl Replica {
         } else if self.copying.as_ref().is_some_and(|copying| copying.from.is_some()) {
             took(Path::CopyGoesOn);
         }
-        self.phase = Phase::Learning(Learning { following: Following::of(source), caught_up: false });
+        self.phase =
+            Phase::Learning(Learning { following: Following::of(source), caught_up: false, committed: Seq(0) });
         self.ask(context);
     }
 
@@ -143,13 +146,17 @@ impl Replica {
 
     /// Asks the source for what comes next.
     pub(super) fn ask<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        if let Phase::Learning(learning) = &self.phase {
+            let committed = learning.committed;
+            self.commit(committed, false, context);
+        }
         let (range, me, committed) = (self.range, self.me, self.meta.committed);
         let attempt = if let Phase::Levelling(levelling) = &self.phase { Some(levelling.attempt) } else { None };
         let (now_us, copies) = (context.now_us, self.copying.is_some() || !self.complete);
         let Some(following) = self.following() else { return };
         following.asked_at_us = now_us;
         let source = following.source;
-        let has_room = !context.store.is_full() && context.store.ready(range);
+        let has_room = !context.store.is_full() && context.store.ready();
         let may_copy = !copies || context.pace.is_due(now_us);
         if attempt.is_none() && !(has_room && may_copy) {
             // It asks as soon as there is room: the copy goes at the pace of the disk, and no faster than it may.
@@ -277,6 +284,14 @@ impl Replica {
             took(Path::OtherPart);
             return;
         }
+        if context.store.install(range, &part.kept).is_none() {
+            // It asks for it again.
+            took(Path::LearnerWaits);
+            if let Some(following) = self.following() {
+                following.asked_at_us = 0;
+            }
+            return;
+        }
         if let Some(meta) = part.meta {
             copying.began = Some(meta);
         }
@@ -285,7 +300,6 @@ impl Replica {
         copying.bytes += came;
         self.tally.copied_bytes += came;
         copying.forgotten = copying.forgotten.max(part.forgotten);
-        context.store.install(range, &part.kept);
         let bytes = part.kept.iter().map(Kept::bytes).sum();
         context.pace.took(bytes, context.now_us, context.timing.copy_bytes_per_s);
         if part.next.is_none() {
@@ -445,7 +459,7 @@ impl Replica {
         }
         let caught_up = self.last() == last;
         if let Phase::Learning(learning) = &mut self.phase {
-            learning.caught_up = caught_up;
+            (learning.caught_up, learning.committed) = (caught_up, last.seq);
             self.commit(last.seq, false, context);
         }
         // A source that has nothing to add, as it knows of less itself, is asked again when the time has come.

@@ -3,13 +3,13 @@
 use super::replica::{Active, Context, Phase, Replica, Timing};
 use super::stretch::{Logged, NO_KEY};
 use crate::entry::{Asked, Change, Entry, Kept, Shown, Version};
-use crate::ids::{Asker, Epoch, Position, RequestId, Seq, WedgeEpoch};
+use crate::ids::{Asker, Epoch, Position, RangeId, RequestId, Seq, WedgeEpoch};
 use crate::message::Answer;
 use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::sessions::Known;
-use crate::store::{Lookup, RangeStore, Ticket};
+use crate::store::{Lookup, Place, RangeStore, Ticket};
 use fawn_ring::Key;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -94,6 +94,13 @@ impl Active {
         }
         too_few && !planted(Bug::TooShort)
     }
+
+    /// Whether its store has no room for another record of the head just now. A member that does not answer cannot say so:
+    /// it takes what the owner takes.
+    pub(super) fn is_behind<S: RangeStore>(&self, range: RangeId, context: &mut Context<'_, S>) -> bool {
+        let has_room = context.store.ready() && context.store.takes(range, Place::Head);
+        !has_room && !self.is_silent()
+    }
 }
 
 impl Replica {
@@ -128,8 +135,7 @@ impl Replica {
             // Not all members were asked.
             return self.reply(asker, id, Answer::NotMine, context);
         }
-        // A member that does not answer cannot say that it falls behind: it takes what the owner takes.
-        let behind = !active.is_silent() && !context.store.ready(self.range);
+        let behind = active.is_behind(self.range, context);
         if crowded || behind {
             return self.reply(asker, id, Answer::Busy, context);
         }
@@ -285,7 +291,13 @@ impl Replica {
     ) {
         let Phase::Active(active) = &mut self.phase else { return };
         for request in active.queue.pop(ticket) {
-            self.resume(request, kept, context);
+            // Those before it may have taken the room.
+            let behind = matches!(&self.phase, Phase::Active(active) if active.is_behind(self.range, context));
+            if behind {
+                self.reply(request.asker, request.id, Answer::Busy, context);
+            } else {
+                self.resume(request, kept, context);
+            }
         }
     }
 

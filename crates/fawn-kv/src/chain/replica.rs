@@ -17,7 +17,7 @@ use crate::meta::{Alive, Meta};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::sessions::{Bounds, Sessions};
-use crate::store::{RangeStore, Recovered, Ticket};
+use crate::store::{Place, RangeStore, Recovered, Ticket};
 use fawn_ring::{Interval, Key, KeyHasher, Secret};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -193,6 +193,17 @@ impl Active {
     /// Whether nobody comes after it.
     pub(super) fn is_tail(&self) -> bool {
         self.place + 1 == self.chain.members.len() || self.chain.is_weak()
+    }
+
+    /// Where it is.
+    pub(super) fn place(&self) -> Place {
+        if self.is_head() {
+            Place::Head
+        } else if self.is_tail() {
+            Place::Tail
+        } else {
+            Place::Between
+        }
     }
 
     /// Whether it says nothing to whoever asks, since the owner does.
@@ -507,6 +518,13 @@ impl Replica {
     /// Commits up to `to`; `answers`: and tells the clients.
     pub(super) fn commit<S: RangeStore>(&mut self, to: Seq, answers: bool, context: &mut Context<'_, S>) {
         let (history, history_bytes) = self.most_history(context);
+        let to = if context.store.is_logged() {
+            to
+        } else {
+            took(Path::CommitsLess);
+            self.learn_synced(context);
+            to.min(self.synced)
+        };
         while let Some(entry) = self.suffix.pop_front_if(|entry| entry.position.seq <= to) {
             let position = entry.position;
             self.meta.commit(&entry);

@@ -5,9 +5,14 @@
 //! from there to segments, so that the log need not be kept: before its beginning moves on, a checkpoint puts the whole
 //! state of all ranges behind it.
 //!
-//! The log always has room for that checkpoint beside what it takes. A write that finds no room waits, carried out already,
-//! until something is written or sealed; it is durable later, that is all. If a checkpoint is written meanwhile, the write
-//! comes behind one that it is part of already: carrying it out once more, with all that follow it, ends in the same state.
+//! The log always has room for that checkpoint beside what it takes, and after a restart for one of what is found then. A
+//! write that finds no room waits, carried out already, until something is written or sealed, or until a checkpoint takes it
+//! in; it is durable later, that is all. Nothing may build on it meanwhile that a restart would find without it: no record is
+//! committed that waits, and no part of a copy ever does.
+//!
+//! What waits has room in the end without anything being committed, since what is not committed stays within shares of the
+//! longest checkpoint. They grow along a chain ([`RangeStore::takes`]): a head stops taking first, then who is in between, then
+//! the tail, which waits for nobody. So no two chains wait for room that the other one holds.
 //!
 //! Whoever owns this runs the store: batches, work, events and fetches go in and out as they do for a [`Store`].
 
@@ -24,7 +29,7 @@ use super::convert::record_of;
 use super::images::{Image, Images};
 use super::reads::{Answer, Asked, Fetch};
 use super::write::Write;
-use super::{Gate, Lookup, Part, Plain, RangeStore, Recovered, Scan, Ticket};
+use super::{Gate, Lookup, Part, Place, Plain, RangeStore, Recovered, Scan, Ticket};
 use crate::entry::{Entry, Kept};
 use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use crate::meta::Meta;
@@ -32,6 +37,10 @@ use std::sync::Arc;
 
 /// Bytes of records in a part of a copy, at most, but for the last of them.
 const PART_BYTES: usize = 256 << 10;
+
+/// Shares of the longest checkpoint that records take which are not committed, at most: a tail takes another one, of one
+/// share at most, while the others take one less. So the longest checkpoint fits the log three times.
+const MOST_SHARES: usize = 4;
 
 /// Bytes that are kept for the next write, at most.
 const KEEP_BYTES: usize = 64 << 10;
@@ -48,6 +57,23 @@ pub struct Opened {
     pub ranges: BTreeMap<RangeId, Recovered>,
 }
 
+/// A write that is carried out and not in the log yet.
+struct Waiting {
+    instance: u64,
+    bytes: Vec<u8>,
+    /// By how much it makes a checkpoint longer, at most.
+    grows: usize,
+    /// The record that it appends, if that is what it does.
+    appends: Option<(RangeId, Position)>,
+}
+
+impl Waiting {
+    /// Bytes that it takes in a checkpoint.
+    fn len(&self) -> usize {
+        self.bytes.len() + Store::RANGE_ENTRY_BYTES
+    }
+}
+
 /// The datastore of a node. See the module's text.
 pub struct FlashStore {
     pub(super) store: Store,
@@ -58,12 +84,21 @@ pub struct FlashStore {
     pub(super) cas: CasNumbers,
     /// What the ranges' times were at a tick, and what had to be durable for them.
     times: (Gate, BTreeMap<RangeId, u32>),
-    /// Writes that are carried out and not in the log yet: range instance and bytes.
-    waiting: VecDeque<(u64, Vec<u8>)>,
+    /// Writes that are carried out and not in the log yet.
+    waiting: VecDeque<Waiting>,
     /// Room for the bytes of the next.
     scratch: Vec<u8>,
-    /// Bytes of a checkpoint of all that is carried out or waits, at most; `None`: to be counted.
+    /// Bytes of a checkpoint of all that is carried out, and of the write that just is, at most; `None`: to be counted.
     pub(super) reserve: Option<usize>,
+    /// By how much the write that is being carried out makes a checkpoint longer, at most.
+    applying: usize,
+    /// Bytes of a checkpoint of what the log holds, as a restart finds it: what is committed may not be known, and what waits
+    /// is lacking, which may be what makes it shorter. At most.
+    reserve_logged: usize,
+    /// The same once the checkpoint on its way is sealed.
+    reserve_sealed: Option<usize>,
+    /// Bytes of records that are not committed, at most.
+    uncommitted: usize,
     /// Writes so far.
     pub(super) written: Gate,
     /// Writes in the log that are not durable yet: how many there were so far, and the log's gate.
@@ -95,18 +130,32 @@ impl FlashStore {
 
     /// Opens the store, whatever it holds.
     pub(super) fn open_any(mut options: Options, flash: &dyn Flash) -> Result<Opened, OpenError> {
-        let mut images = Images::default();
+        let (mut images, mut checkpoint) = (Images::default(), None);
         let mut replay = |store: &mut Store, instance: u64, bytes: &[u8]| {
             let (committed, write) = Write::decode(bytes)?;
             let range = range_of(instance).ok_or("a write is of no range")?;
+            // A checkpoint that was not sealed in time is now: there may be no room for another.
+            match write {
+                Write::Join(_) => checkpoint = Some(store.replayed_at()),
+                Write::State(..) => {}
+                _ => {
+                    if let Some(start) = checkpoint.take() {
+                        store.end_checkpoint(start);
+                    }
+                }
+            }
             let applied = images.commit_to(store, range, committed);
             applied.and_then(|()| images.apply(store, range, write)).map_err(|refusal| refusal.to_string())
         };
         // What has expired is judged by the ranges' time, which is known once they are.
         options.ack = Ack::Durable;
-        let (store, maintenance, opening) = Store::open_ranges(options, flash, 0, &mut replay)?;
+        let (mut store, maintenance, opening) = Store::open_ranges(options, flash, 0, &mut replay)?;
+        if let Some(start) = checkpoint {
+            store.end_checkpoint(start);
+        }
         let ranges = images.ranges.iter().map(|(range, image)| (*range, image.state())).collect();
         let place = store.place();
+        let reserve_logged = images.checkpoint_bytes();
         let store = Self {
             cas: CasNumbers::of(place.0, place.1),
             store,
@@ -115,6 +164,10 @@ impl FlashStore {
             waiting: VecDeque::new(),
             scratch: Vec::new(),
             reserve: None,
+            applying: 0,
+            reserve_logged,
+            reserve_sealed: None,
+            uncommitted: usize::MAX,
             times: (Gate(0), BTreeMap::new()),
             written: Gate(0),
             logged: VecDeque::new(),
@@ -127,11 +180,6 @@ impl FlashStore {
             answers: VecDeque::new(),
         };
         Ok(Opened { store, maintenance, opening, ranges })
-    }
-
-    /// Whether everything that was written is in the log, durable or not.
-    pub fn is_logged(&self) -> bool {
-        self.waiting.is_empty()
     }
 
     /// Why the store has stopped, if it has.
@@ -219,6 +267,7 @@ impl FlashStore {
 
     /// Goes on with what waited.
     fn settle(&mut self) {
+        self.note_sealed();
         self.drain();
         self.checkpoint_when_due();
         self.look_again();
@@ -227,18 +276,71 @@ impl FlashStore {
 
     /// Logs and carries out a write.
     fn write(&mut self, range: RangeId, write: Write<'_>) -> Gate {
+        let waiting = self.encode(range, &write);
         self.written.0 += 1;
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        let bytes = write.encode_into(scratch, self.images.committed(range));
-        self.reserve = self.reserve.map(|reserve| reserve + grows(&bytes));
-        self.waiting.push_back((instance_of(range), bytes));
-        // Not before it is carried out: a checkpoint behind it holds it.
+        if let Write::Append(entry) = &write {
+            self.uncommitted = self.uncommitted.saturating_add(entry.bytes());
+        }
+        self.applying = waiting.grows;
+        self.reserve = self.reserve.map(|reserve| reserve + waiting.grows);
+        // Before it is carried out, since then it may freeze what is open; and without a checkpoint in between, which would
+        // be behind it and not hold it.
+        if !self.waiting.is_empty() || !self.logs_new(&waiting) {
+            self.waiting.push_back(waiting);
+            self.store.set_unlogged(true);
+        } else {
+            self.keep_buffer(waiting);
+            self.images.told(range);
+        }
+        let applied = self.images.apply(&mut self.store, range, write);
+        self.applying = 0;
+        self.note(applied);
         self.drain();
+        self.checkpoint_when_due();
+        self.written
+    }
+
+    /// Logs and carries out a part of a copy, or does neither: it is asked for again.
+    fn write_part(&mut self, range: RangeId, write: Write<'_>) -> Option<Gate> {
+        self.drain();
+        if !self.waiting.is_empty() {
+            return None;
+        }
+        let waiting = self.encode(range, &write);
+        self.written.0 += 1;
+        let mut is_logged = self.logs_new(&waiting);
+        is_logged = is_logged || self.makes_room() && self.logs_new(&waiting);
+        is_logged = is_logged || self.logs_tightly(&waiting);
+        self.keep_buffer(waiting);
+        if !is_logged {
+            self.written.0 -= 1;
+            return None;
+        }
+        self.images.told(range);
         let applied = self.images.apply(&mut self.store, range, write);
         self.note(applied);
         self.checkpoint_when_due();
-        self.written
+        Some(self.written)
+    }
+
+    fn encode(&mut self, range: RangeId, write: &Write<'_>) -> Waiting {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        let bytes = write.encode_into(scratch, self.images.committed(range));
+        let (appends, grows) = match write {
+            Write::Append(entry) => (Some((range, entry.position)), bytes.len() + size_of::<Entry>()),
+            // It goes to segments.
+            Write::Install(_) => (None, 0),
+            _ => (None, bytes.len() + size_of::<Entry>()),
+        };
+        Waiting { instance: instance_of(range), bytes, grows, appends }
+    }
+
+    /// Keeps the buffer for the next write.
+    fn keep_buffer(&mut self, written: Waiting) {
+        if written.bytes.capacity() <= KEEP_BYTES {
+            self.scratch = written.bytes;
+        }
     }
 
     fn checkpoint_when_due(&mut self) {
@@ -247,50 +349,101 @@ impl FlashStore {
         }
     }
 
-    /// Puts what waits into the log.
+    /// Puts what waits into the log, itself or in a checkpoint.
     fn drain(&mut self) {
-        self.log_what_fits();
+        while let Some(first) = self.waiting.pop_front() {
+            if self.logs(&first) {
+                self.keep_buffer(first);
+                continue;
+            }
+            self.waiting.push_front(first);
+            if self.failed.is_some() || self.makes_room() {
+                break;
+            }
+            let first = self.waiting.pop_front().expect("it was just there");
+            if !self.logs_tightly(&first) {
+                self.waiting.push_front(first);
+                break;
+            }
+            self.keep_buffer(first);
+        }
         self.store.set_unlogged(!self.waiting.is_empty());
     }
 
-    fn log_what_fits(&mut self) {
-        while let Some((instance, bytes)) = self.waiting.front() {
-            let (is_counted, reserve) = if let Some(reserve) = self.reserve {
-                (false, reserve)
-            } else {
-                let waits: usize = self.waiting.iter().map(|(_, bytes)| grows(bytes)).sum();
-                (true, *self.reserve.insert(self.images.checkpoint_bytes() + waits))
-            };
-            match self.store.log_range(*instance, bytes, reserve) {
-                Ok(gate) => {
-                    let (_, bytes) = self.waiting.pop_front().expect("it was just there");
-                    if bytes.capacity() <= KEEP_BYTES {
-                        self.scratch = bytes;
-                    }
-                    let written = Gate(self.written.0 - self.waiting.len() as u64);
-                    match self.logged.back_mut() {
-                        Some((last, same)) if *same == gate => *last = written,
-                        _ => self.logged.push_back((written, gate)),
-                    }
-                }
-                Err(Refusal::Busy | Refusal::NoSpace) if self.failed.is_none() => {
-                    // What was committed since takes less.
-                    if !is_counted || self.images.count_again() {
-                        self.reserve = None;
-                        continue;
-                    }
-                    if !self.store.wants_checkpoint(true) || self.checkpoint().is_none() {
-                        return;
-                    }
-                }
-                Err(refusal) => return self.note(Err(refusal)),
-            }
-        }
+    /// Whether a checkpoint is on its way now that makes room. Where a batch is, that may be room enough.
+    fn makes_room(&mut self) -> bool {
+        (self.store.is_idle() || self.store.wants_checkpoint(true)) && self.checkpoint().is_some()
     }
 
-    /// Writes a checkpoint, unless one is on its way already or there is no room.
+    /// Logs what is carried out and does not wait any more, if there is room.
+    fn logs(&mut self, write: &Waiting) -> bool {
+        if self.fits_log(write) {
+            return true;
+        }
+        // What was committed since takes less.
+        self.images.count_again();
+        self.reserve = None;
+        self.fits_log(write)
+    }
+
+    /// Logs what finds no room beside what may yet come, where there is none to be made: what ranges know beside their
+    /// records is so much, or the log is so short.
+    fn logs_tightly(&mut self, write: &Waiting) -> bool {
+        if !self.store.is_idle() || self.store.awaits_checkpoint() {
+            return false;
+        }
+        self.reserve = Some(self.checkpoint_bytes());
+        let is_logged = self.fits_log(write);
+        self.reserve = None;
+        is_logged
+    }
+
+    /// Bytes of the next checkpoint, at most.
+    fn checkpoint_bytes(&self) -> usize {
+        let besides = self.waiting.iter().filter(|waiting| waiting.appends.is_none());
+        self.images.checkpoint_bytes() + self.applying + besides.map(Waiting::len).sum::<usize>()
+    }
+
+    /// Logs what is not carried out yet, if there is room; nothing waits.
+    fn logs_new(&mut self, write: &Waiting) -> bool {
+        if self.fits_log(write) {
+            return true;
+        }
+        self.images.count_again();
+        self.reserve = None;
+        self.reserve_logged = self.images.checkpoint_bytes() + self.images.untold_bytes();
+        self.fits_log(write)
+    }
+
+    fn fits_log(&mut self, write: &Waiting) -> bool {
+        let reserve = self.reserve.unwrap_or_else(|| {
+            // Records that find no room wait in the next checkpoint.
+            let to_come = self.shares(MOST_SHARES).saturating_sub(self.images.uncommitted_bytes());
+            self.checkpoint_bytes() + to_come
+        });
+        self.reserve = Some(reserve);
+        let after_restart = self.reserve_logged.max(self.reserve_sealed.unwrap_or(0)) + write.grows;
+        match self.store.log_range(write.instance, &write.bytes, (reserve, after_restart)) {
+            Ok(gate) => {
+                self.reserve_logged += write.grows;
+                self.reserve_sealed = self.reserve_sealed.map(|reserve| reserve + write.grows);
+                let written = Gate(self.written.0 - self.waiting.len() as u64);
+                match self.logged.back_mut() {
+                    Some((last, same)) if *same == gate => *last = written,
+                    _ => self.logged.push_back((written, gate)),
+                }
+                return true;
+            }
+            Err(Refusal::Busy | Refusal::NoSpace) => {}
+            Err(refusal) => self.note(Err(refusal)),
+        }
+        false
+    }
+
+    /// Writes a checkpoint, unless one is on its way already, or there is no room, or its batch should rather go first.
     pub(super) fn checkpoint(&mut self) -> Option<LogGate> {
-        if self.closing || self.store.awaits_checkpoint() {
+        // The log's start moves to the batch that holds it, with whatever else does.
+        if self.closing || self.store.awaits_checkpoint() || self.store.unbatched_bytes() > self.shares(1) {
             return None;
         }
         let state = |(range, image): (&RangeId, &Image)| {
@@ -298,11 +451,38 @@ impl FlashStore {
             (instance_of(*range), write.encode(self.images.committed(*range)))
         };
         let join = |cluster| (instance_of(OF_ALL), Write::Join(cluster).encode(Position::default()));
-        let states: Vec<_> =
-            self.images.cluster.map(join).into_iter().chain(self.images.ranges.iter().map(state)).collect();
+        // What waits is in the log with it; records that are not committed are in the states.
+        let is_in_state =
+            |waiting: &Waiting| waiting.appends.is_some_and(|(range, at)| at > self.images.committed(range));
+        let waiting = self.waiting.iter().filter(|waiting| !is_in_state(waiting));
+        let waiting = waiting.map(|waiting| (waiting.instance, waiting.bytes.clone()));
+        let states = self.images.cluster.map(join).into_iter().chain(self.images.ranges.iter().map(state));
+        let group: Vec<_> = waiting.chain(states).collect();
         self.images.count_again();
         self.reserve = None;
-        self.store.checkpoint(&states).ok()
+        let gate = self.store.checkpoint(&group).ok()?;
+        self.reserve_sealed = Some(self.images.checkpoint_bytes());
+        self.images.tell();
+        if !self.waiting.is_empty() {
+            self.waiting.clear();
+            self.logged.push_back((self.written, gate));
+        }
+        Some(gate)
+    }
+
+    /// From here on a restart finds the last checkpoint.
+    fn note_sealed(&mut self) {
+        if !self.store.awaits_checkpoint()
+            && let Some(reserve) = self.reserve_sealed.take()
+        {
+            self.reserve_logged = reserve;
+            self.images.sealed();
+        }
+    }
+
+    /// So many shares of the longest checkpoint.
+    fn shares(&self, count: usize) -> usize {
+        self.store.longest_entry() / 8 * count
     }
 
     fn note(&mut self, result: Result<(), Refusal>) {
@@ -319,11 +499,6 @@ impl FlashStore {
 
 /// No range has this name: it stands for the whole store.
 const OF_ALL: RangeId = RangeId(0);
-
-/// By how much a write makes a checkpoint longer, at most, of which it becomes part.
-fn grows(write: &[u8]) -> usize {
-    write.len() + size_of::<Entry>()
-}
 
 /// The log's number of a range; 0 means all.
 fn instance_of(range: RangeId) -> u64 {
@@ -373,7 +548,7 @@ impl RangeStore for FlashStore {
         self.write(range, Write::Reset)
     }
 
-    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Gate {
+    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Option<Gate> {
         let (mut rest, most) = (kept, self.part_bytes());
         while !rest.is_empty() {
             let mut bytes = 0;
@@ -382,10 +557,10 @@ impl RangeStore for FlashStore {
                 bytes <= most
             });
             let (part, after) = rest.split_at(fits.count().max(1));
-            self.write(range, Write::Install(Cow::Borrowed(part)));
+            self.write_part(range, Write::Install(Cow::Borrowed(part)))?;
             rest = after;
         }
-        self.written
+        Some(self.written)
     }
 
     fn install_end(&mut self, range: RangeId, meta: &Meta, forgotten: Seq) -> Gate {
@@ -433,14 +608,31 @@ impl RangeStore for FlashStore {
     }
 
     fn longest_record(&self) -> usize {
-        self.store.longest_entry() / 4
+        self.shares(1)
     }
 
-    /// The log takes writes, merges keep up, and what waits to be committed of the range stays within its share of the log.
-    fn ready(&mut self, range: RangeId) -> bool {
-        let share = self.store.longest_entry() / 4 / self.images.ranges.len().max(1);
-        let in_share = self.images.ranges.get(&range).is_none_or(|image| image.suffix_bytes() <= share);
-        in_share && self.waiting.is_empty() && !self.has_failed() && !self.store.is_behind()
+    /// The log takes writes, and merges keep up.
+    fn ready(&mut self) -> bool {
+        self.waiting.is_empty() && !self.has_failed() && !self.store.is_behind()
+    }
+
+    fn is_logged(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// What is not committed stays within the place's shares of the log, and of the range within the range's.
+    fn takes(&mut self, range: RangeId, place: Place) -> bool {
+        let most = self.shares(match place {
+            Place::Head => 1,
+            Place::Between => 2,
+            Place::Tail => MOST_SHARES - 1,
+        });
+        if self.uncommitted > most {
+            self.uncommitted = self.images.uncommitted_bytes();
+        }
+        let share = self.shares(2) / self.images.ranges.len().max(1);
+        let is_in_share = || self.images.ranges.get(&range).is_none_or(|image| image.suffix_bytes() <= share);
+        self.uncommitted <= most && (place != Place::Head || is_in_share())
     }
 
     fn is_full(&self) -> bool {

@@ -37,6 +37,8 @@ pub(super) struct Image {
     /// What follows `meta.committed` in the log.
     suffix: VecDeque<Arc<Entry>>,
     suffix_bytes: usize,
+    /// Bytes of what was committed since a write told the log up to where, and of that up to the checkpoint on its way.
+    untold_bytes: (usize, usize),
     /// The open segment that holds records of the range, by its age, and the place of the first of them.
     opened: (u64, Position),
 }
@@ -55,6 +57,7 @@ impl Image {
             meta: state.meta,
             suffix_bytes: state.entries.iter().map(Entry::bytes).sum(),
             suffix: state.entries.into_iter().map(Arc::new).collect(),
+            untold_bytes: (0, 0),
             // What was there before may be.
             opened: (store.open_age(), Position::default()),
         }
@@ -121,6 +124,7 @@ impl Image {
     pub(super) fn commit(&mut self, store: &mut Store, lies: Option<&Key>) -> Result<(), Refusal> {
         let Some(entry) = self.suffix.pop_front() else { return Ok(()) };
         self.suffix_bytes -= entry.bytes();
+        self.untold_bytes.0 += entry.bytes();
         if entry.asked.is_some() || record_of(&entry).is_none() {
             self.meta_bytes += META_BYTES;
         }
@@ -174,6 +178,38 @@ impl Images {
     /// Bytes of a checkpoint of all ranges, at most.
     pub(super) fn checkpoint_bytes(&self) -> usize {
         FIXED_BYTES + self.ranges.values().map(Image::checkpoint_bytes).sum::<usize>()
+    }
+
+    /// Bytes of records that are not committed.
+    pub(super) fn uncommitted_bytes(&self) -> usize {
+        self.ranges.values().map(Image::suffix_bytes).sum()
+    }
+
+    /// Bytes of records that are committed, which the log does not tell yet.
+    pub(super) fn untold_bytes(&self) -> usize {
+        self.ranges.values().map(|image| image.untold_bytes.0).sum()
+    }
+
+    /// A write in the log tells up to where its range is committed.
+    pub(super) fn told(&mut self, range: RangeId) {
+        if let Some(image) = self.ranges.get_mut(&range) {
+            image.untold_bytes = (0, 0);
+        }
+    }
+
+    /// A checkpoint tells it of all ranges, once it is [`sealed`](Self::sealed).
+    pub(super) fn tell(&mut self) {
+        for image in self.ranges.values_mut() {
+            image.untold_bytes.1 = image.untold_bytes.0;
+        }
+    }
+
+    /// See [`tell`](Self::tell).
+    pub(super) fn sealed(&mut self) {
+        for image in self.ranges.values_mut() {
+            let (all, told) = image.untold_bytes;
+            image.untold_bytes = (all - told, 0);
+        }
     }
 
     /// Counts anew what [`checkpoint_bytes`](Self::checkpoint_bytes) has counted up, whatever was forgotten since; whether

@@ -5,7 +5,7 @@ use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
 use fawn_kv::store::{
-    AdoptError, Answer, Fetch, FlashStore, Gate, Lookup, Opened, Plain, RangeStore, Recovered, Scan, Ticket,
+    AdoptError, Answer, Fetch, FlashStore, Gate, Lookup, Opened, Place, Plain, RangeStore, Recovered, Scan, Ticket,
 };
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::FlashError;
@@ -232,7 +232,7 @@ impl RangeStore for Ranges {
         self.store().reset(range)
     }
 
-    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Gate {
+    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Option<Gate> {
         self.store().install(range, kept)
     }
 
@@ -262,8 +262,16 @@ impl RangeStore for Ranges {
         self.store().scan(range, from, since, least, ticket)
     }
 
-    fn ready(&mut self, range: RangeId) -> bool {
-        self.engine.store().0.ready(range)
+    fn ready(&mut self) -> bool {
+        self.engine.store().0.ready()
+    }
+
+    fn is_logged(&self) -> bool {
+        self.flash().is_logged()
+    }
+
+    fn takes(&mut self, range: RangeId, place: Place) -> bool {
+        self.engine.store().0.takes(range, place)
     }
 
     fn is_full(&self) -> bool {

@@ -7,7 +7,7 @@ use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
 use fawn_kv::store::{
-    AdoptError, Answer, CasNumbers, FlashStore, Gate, Lookup, Opened, Plain, RangeStore, Recovered, Scan, Ticket,
+    AdoptError, Answer, CasNumbers, FlashStore, Gate, Lookup, Opened, Place, Plain, RangeStore, Recovered, Scan, Ticket,
 };
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::{FileId, Flash};
@@ -220,7 +220,7 @@ impl FlashNode {
 fn options() -> Options {
     Options {
         segment_bytes: 16 << 10,
-        log_pages: 512,
+        log_pages: 48,
         slices: 4,
         slice_bytes: 24 << 10,
         ..Options::new(SECRET, 4 << 20)
@@ -323,7 +323,7 @@ impl RangeStore for FlashNode {
         self.store.reset(range)
     }
 
-    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Gate {
+    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Option<Gate> {
         let gate = self.store.install(range, kept);
         self.go_on();
         gate
@@ -366,8 +366,19 @@ impl RangeStore for FlashNode {
         self.store.longest_record()
     }
 
-    fn ready(&mut self, range: RangeId) -> bool {
-        self.store.ready(range)
+    fn ready(&mut self) -> bool {
+        // Whoever waits for that asks again and again.
+        self.go_on();
+        self.store.ready()
+    }
+
+    fn is_logged(&self) -> bool {
+        self.store.is_logged()
+    }
+
+    fn takes(&mut self, range: RangeId, place: Place) -> bool {
+        // Now and then as if records took more than they do.
+        self.store.takes(range, place) && !self.random.chance(1, 50)
     }
 
     fn is_full(&self) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fawn_kv::entry::{Entry, Kept};
 use fawn_kv::ids::{Attempt, ClusterId, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
-use fawn_kv::store::{Gate, Lookup, Plain, RangeStore, Recovered, Scan, Ticket};
+use fawn_kv::store::{Gate, Lookup, Place, Plain, RangeStore, Recovered, Scan, Ticket};
 use fawn_ring::{Interval, Key};
 
 use super::events::Read;
@@ -149,7 +149,7 @@ impl RangeStore for NodeStore {
         either!(self, store => store.reset(range))
     }
 
-    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Gate {
+    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Option<Gate> {
         either!(self, store => store.install(range, kept))
     }
 
@@ -181,8 +181,16 @@ impl RangeStore for NodeStore {
         either!(self, store => store.longest_record())
     }
 
-    fn ready(&mut self, range: RangeId) -> bool {
-        either!(self, store => store.ready(range))
+    fn ready(&mut self) -> bool {
+        either!(self, store => store.ready())
+    }
+
+    fn is_logged(&self) -> bool {
+        either!(self, store => store.is_logged())
+    }
+
+    fn takes(&mut self, range: RangeId, place: Place) -> bool {
+        either!(self, store => store.takes(range, place))
     }
 
     fn is_full(&self) -> bool {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use fawn_kv::entry::{Change, Entry, Kept, Version};
 use fawn_kv::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
 use fawn_kv::meta::Meta;
-use fawn_kv::store::{CasNumbers, Gate, Lookup, Part, Plain, RangeStore, Recovered, Scan, Ticket, adopted};
+use fawn_kv::store::{CasNumbers, Gate, Lookup, Part, Place, Plain, RangeStore, Recovered, Scan, Ticket, adopted};
 use fawn_ring::{Interval, Key, Secret};
 
 use super::events::Read;
@@ -356,8 +356,8 @@ impl RangeStore for MemoryStore {
         self.show(Write::Reset(range))
     }
 
-    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Gate {
-        self.show(Write::Install(range, kept.to_vec()))
+    fn install(&mut self, range: RangeId, kept: &[Kept]) -> Option<Gate> {
+        Some(self.show(Write::Install(range, kept.to_vec())))
     }
 
     fn install_end(&mut self, range: RangeId, meta: &Meta, forgotten: Seq) -> Gate {
@@ -419,7 +419,15 @@ impl RangeStore for MemoryStore {
         1 << 20
     }
 
-    fn ready(&mut self, _: RangeId) -> bool {
+    fn ready(&mut self) -> bool {
+        true
+    }
+
+    fn is_logged(&self) -> bool {
+        true
+    }
+
+    fn takes(&mut self, _: RangeId, _: Place) -> bool {
         true
     }
 

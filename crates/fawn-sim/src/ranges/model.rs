@@ -45,7 +45,7 @@ pub(super) struct Range {
     /// The versions of each key, in the order in which they were shown; only the last is, but after a crash.
     shown: BTreeMap<Vec<u8>, Vec<Shown>>,
     /// What a restart did not find any more, as it was deleted or had expired.
-    gone: BTreeMap<Vec<u8>, Kept>,
+    gone: BTreeMap<Vec<u8>, Vec<Kept>>,
 }
 
 impl Range {
@@ -74,7 +74,7 @@ impl Range {
     /// Whether a lookup may find this of a key of which it need find nothing: a merge did away with it, as it was deleted or
     /// has expired, and a crash took the merge back.
     pub(super) fn may_return(&self, key: &[u8], found: Option<&Kept>) -> bool {
-        found.is_none() || self.gone.get(key) == found
+        found.is_none_or(|found| self.gone.get(key).is_some_and(|gone| gone.contains(found)))
     }
 
     /// What lookups show of a key.
@@ -303,11 +303,10 @@ impl Model {
             now.shown.clear();
             for ((_, key), kept) in found.shown.iter().filter(|((of, _), _)| of == range) {
                 let shown = was.shown.get(key).into_iter().flatten().rev().map(|shown| &shown.kept);
-                let mut gone = shown.filter(|kept| is_same(kept, None, was.meta.alive.time, forgotten));
-                match (kept, gone.next()) {
-                    (Some(kept), _) => now.show(kept.clone(), None),
-                    (None, Some(gone)) => drop(now.gone.insert(key.clone(), gone.clone())),
-                    (None, None) => {}
+                let gone = shown.filter(|kept| is_same(kept, None, was.meta.alive.time, forgotten));
+                match kept {
+                    Some(kept) => now.show(kept.clone(), None),
+                    None => now.gone.entry(key.clone()).or_default().extend(gone.cloned()),
                 }
             }
         }

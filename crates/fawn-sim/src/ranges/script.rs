@@ -4,13 +4,15 @@ use fawn_kv::entry::{Asked, Change, Entry, Kept, Version};
 use fawn_kv::ids::{Address, Asker, Attempt, Position, RangeId, RequestId, Seq};
 use fawn_kv::meta::Meta;
 use fawn_kv::operation::Outcome;
-use fawn_kv::store::{RangeStore, Recovered};
+use fawn_kv::store::{Place, RangeStore, Recovered};
 use fawn_ring::{Interval, Key};
 
 use super::machine::RangeMachine;
 use super::model::Written;
 use std::sync::Arc;
 
+/// Bytes of a name, at most.
+const MOST_NAME: usize = 8;
 /// Most records of a range that are not committed.
 const SUFFIX: usize = 12;
 
@@ -50,8 +52,13 @@ impl RangeMachine {
     }
 
     fn version(&mut self) -> Version {
-        let random = &mut self.random;
-        let mut value = vec![0; if random.chance(1, 20) { 1500 } else { random.below(300) as usize }];
+        let (random, longest) = (&mut self.random, self.store.longest_record() - MOST_NAME);
+        let len = match random.below(20) {
+            0 => longest,
+            1 => random.within(0, longest as u64) as usize,
+            _ => longest.min(random.below(300) as usize),
+        };
+        let mut value = vec![0; len];
         random.fill(&mut value);
         Version {
             value,
@@ -76,8 +83,9 @@ impl RangeMachine {
     fn append(&mut self) {
         let Some(range) = self.any_range() else { return };
         let is_long = self.model.now().0[&range].suffix().count() >= SUFFIX;
-        // What comes down a chain is taken whether the store is ready or not.
-        if is_long || (!self.store.ready(range) && !self.random.chance(1, 3)) {
+        let place = *self.random.pick(&[Place::Head, Place::Between, Place::Tail]);
+        let is_ready = place != Place::Head || self.store.ready();
+        if is_long || !is_ready || !self.store.takes(range, place) {
             return;
         }
         let Some(name) = self.any_name(range) else { return };
@@ -154,13 +162,18 @@ impl RangeMachine {
         for _ in 0..self.random.below(4) {
             let Some(key) = self.any_name(range) else { return };
             let position = Position { epoch: fawn_kv::ids::Epoch(1), seq: Seq(self.random.within(1, 50)) };
-            let version = self.random.chance(4, 5).then(|| self.version());
+            let mut version = self.random.chance(4, 5).then(|| self.version());
+            if let Some(version) = &mut version {
+                // All of it is one write.
+                version.value.truncate(self.store.longest_record() / 8);
+            }
             if !kept.iter().any(|other: &Kept| other.key == key) {
                 kept.push(Kept { key, position, version });
             }
         }
-        if !kept.is_empty() {
-            let gate = self.store.install(range, &kept);
+        if !kept.is_empty()
+            && let Some(gate) = self.store.install(range, &kept)
+        {
             self.wrote(gate, range, Written::Install(kept));
         }
     }
@@ -201,7 +214,9 @@ impl RangeMachine {
         let Some(range) = self.any_range() else { return };
         let state = std::rc::Rc::clone(&self.model.now().0[&range]);
         let Interval { low, high } = state.keys;
-        if high.prefix() - low.prefix() < 1 << 60 {
+        // A range ends with all of it committed, or cut off; records that are not go with it here, but not many.
+        let uncommitted: usize = state.suffix().map(Entry::bytes).sum();
+        if high.prefix() - low.prefix() < 1 << 60 || uncommitted > self.store.longest_record() {
             return;
         }
         let at = Key::lowest_with_prefix(low.prefix() + (high.prefix() - low.prefix()) / 2);

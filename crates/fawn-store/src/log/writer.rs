@@ -140,13 +140,24 @@ impl LogWriter {
         if together > self.longest_batch_pages() {
             return Err(if self.entries == 0 { LogFull::TooLarge } else { LogFull::Batch });
         }
+        if self.has_room(together as u64) { self.fits_apart(len, reserve) } else { Err(LogFull::Ring) }
+    }
+
+    /// Whether entries of `len` bytes leave room for a later batch of `reserve` bytes, also after a restart, with nothing
+    /// recycled meanwhile.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn fits_apart(&self, len: usize, reserve: usize) -> Result<(), LogFull> {
+        let reserved = pages_for_entries(reserve);
+        if reserved > self.longest_batch_pages() {
+            return Err(LogFull::TooLarge);
+        }
         // When the batch is closed first, an empty one that carries a mark may come in between.
-        let pages = pages_for_entries(bytes) as u64;
+        let pages = pages_for_entries(self.pending_bytes() + len) as u64;
         let mark = place(self.next.page, pages, self.shape.ring_pages) + pages;
-        let reserved = pages_for_entries(reserve) as u64;
-        let apart = place(mark + 1, reserved, self.shape.ring_pages) + reserved;
-        let in_reach = apart <= self.tail + self.shape.ring_pages;
-        if in_reach && self.has_room(together as u64) { Ok(()) } else { Err(LogFull::Ring) }
+        let end = place(mark + 1, reserved as u64, self.shape.ring_pages) + reserved as u64;
+        if end <= self.tail + self.shape.ring_pages { Ok(()) } else { Err(LogFull::Ring) }
     }
 
     /// The oldest logical page that is still needed.

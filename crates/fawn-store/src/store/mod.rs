@@ -100,6 +100,8 @@ pub struct Store {
     newly_emptied: Vec<Emptied>,
     /// Where recovery begins once all that is frozen is sealed.
     log_start: LogPosition,
+    /// While the store opens, where the batch begins that is being replayed.
+    replayed_at: LogPosition,
     log: LogWriter,
     /// Records come from the log, whose writer is not there yet.
     replaying: bool,
@@ -188,6 +190,7 @@ impl Store {
             emptied: parts.emptied,
             newly_emptied: Vec::new(),
             log_start: parts.log_start,
+            replayed_at: parts.log_start,
             log: parts.log,
             replaying: true,
             unlogged: false,

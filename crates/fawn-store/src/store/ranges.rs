@@ -18,7 +18,7 @@ use fawn_ring::{Interval, Key};
 
 use super::Store;
 use crate::api::{Finished, Gate, Lookup, Read, Refusal};
-use crate::log::{ENTRY_HEADER_BYTES, Entry, LogFull};
+use crate::log::{ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition};
 use crate::manifest::Emptied;
 use crate::page::Page;
 use crate::record::Record;
@@ -33,15 +33,22 @@ impl Store {
     pub const RANGE_ENTRY_BYTES: usize = ENTRY_HEADER_BYTES;
 
     /// Appends what the owner of a range writes to the log, if a [`checkpoint`](Self::checkpoint) of `reserve` bytes,
-    /// entries' headers included, will then still find room. It is durable once [`logged`](Self::logged) reaches the gate.
+    /// entries' headers included, will then still find room, and after a restart one of `after_restart` bytes. It is durable
+    /// once [`logged`](Self::logged) reaches the gate.
     ///
     /// # Errors
     /// [`Refusal::Busy`] until a batch is written or a checkpoint sealed, [`Refusal::NoSpace`] while that seal waits for
     /// space on the device, [`Refusal::TooLarge`], [`Refusal::Stopped`].
-    pub fn log_range(&mut self, instance: u64, bytes: &[u8], reserve: usize) -> Result<Gate, Refusal> {
+    pub fn log_range(
+        &mut self,
+        instance: u64,
+        bytes: &[u8],
+        (reserve, after_restart): (usize, usize),
+    ) -> Result<Gate, Refusal> {
         self.refuse_when_stopped()?;
         let entry = Entry::Range(bytes);
-        let logged = self.log.fits_beside(entry.encoded_len(), reserve);
+        let len = entry.encoded_len();
+        let logged = self.log.fits_beside(len, reserve).and_then(|()| self.log.fits_apart(len, after_restart));
         let logged = logged.and_then(|()| self.log.append_together(&[(instance, entry)]));
         logged.map(Gate).map_err(|full| match full {
             LogFull::TooLarge if bytes.len() <= self.longest_entry() => Refusal::Busy,
@@ -65,6 +72,20 @@ impl Store {
         Ok(Gate(gate))
     }
 
+    /// Where the batch begins that is being handed back to the owner while the store opens.
+    pub fn replayed_at(&self) -> LogPosition {
+        self.replayed_at
+    }
+
+    /// A checkpoint that the log hands back, whose batch begins at `start`, has been carried out as a whole: recovery
+    /// begins there from now on, once what is open is sealed, unless it does so already.
+    pub fn end_checkpoint(&mut self, start: LogPosition) {
+        if start.page > self.log_start.page {
+            let emptied = std::mem::take(&mut self.newly_emptied);
+            self.freeze_behind(start, 0, emptied);
+        }
+    }
+
     /// Whether the newest checkpoint's seal is still to come.
     pub fn awaits_checkpoint(&self) -> bool {
         self.log_start.page > self.log.tail()
@@ -76,6 +97,11 @@ impl Store {
         let share = if refused { 4 } else { 2 };
         let is_full = (self.log.position().page - self.log.tail()) * share > self.log.ring_pages();
         !self.awaits_checkpoint() && (is_full || !self.newly_emptied.is_empty())
+    }
+
+    /// Bytes of entries that the next batch of the log holds.
+    pub fn unbatched_bytes(&self) -> usize {
+        self.log.pending_bytes()
     }
 
     /// Up to here the log is durable, whatever answers wait for.

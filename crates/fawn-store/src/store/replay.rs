@@ -3,7 +3,7 @@
 use super::Store;
 use super::append::ALL_RANGES;
 use crate::api::Gate;
-use crate::log::{Entry, LogWriter};
+use crate::log::{Entry, LogPosition, LogWriter};
 use crate::open_segment::OpenSegment;
 use crate::record::Record;
 use fawn_ring::Key;
@@ -32,6 +32,11 @@ impl Store {
         self.open.append(key, Gate::NONE, record);
         self.number_from(record.seq);
         self.note_value_file(record);
+    }
+
+    /// What is handed back to the owner next is of the batch that begins there.
+    pub(crate) fn note_replayed(&mut self, at: LogPosition) {
+        self.replayed_at = at;
     }
 
     /// Takes back an entry that is not a record.

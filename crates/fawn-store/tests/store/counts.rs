@@ -115,7 +115,7 @@ impl World {
     }
 
     fn act(&mut self, act: Act) {
-        while let Err(refusal) = self.store.log_range(7, &act.encode(), 4096) {
+        while let Err(refusal) = self.store.log_range(7, &act.encode(), (4096, 4096)) {
             assert_eq!(refusal, Refusal::Busy);
             self.settle();
             if self.store.wants_checkpoint(true) {

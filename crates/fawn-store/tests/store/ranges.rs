@@ -106,7 +106,7 @@ fn is_seal(work: &Work) -> bool {
 fn a_store_of_ranges_is_opened_only_by_their_owner() {
     let flash = SimFlash::new(1);
     let (mut store, ..) = open(&flash);
-    store.log_range(7, b"a write", 0).unwrap();
+    store.log_range(7, b"a write", (0, 0)).unwrap();
     write_batch(&mut store, &flash);
     assert_eq!(open(&flash).2, [b"a write"]);
     assert_eq!(Store::open(tiny(), &flash, 0).err(), Some(OpenError::Replicated));
@@ -116,7 +116,7 @@ fn a_store_of_ranges_is_opened_only_by_their_owner() {
 fn an_owner_that_cannot_read_its_own_writes_says_why() {
     let flash = SimFlash::new(1);
     let (mut store, ..) = open(&flash);
-    store.log_range(7, b"a write", 0).unwrap();
+    store.log_range(7, b"a write", (0, 0)).unwrap();
     write_batch(&mut store, &flash);
     let mut owner = |_: &mut Store, _: u64, _: &[u8]| Err("no such write".to_owned());
     let error = Store::open_ranges(tiny(), &flash, 0, &mut owner).err().unwrap();
@@ -127,7 +127,7 @@ fn an_owner_that_cannot_read_its_own_writes_says_why() {
 fn recovery_begins_at_a_checkpoint_once_it_is_sealed_and_not_before() {
     let flash = SimFlash::new(1);
     let (mut store, mut maintenance, _) = open(&flash);
-    store.log_range(7, b"old", 0).unwrap();
+    store.log_range(7, b"old", (0, 0)).unwrap();
     write_batch(&mut store, &flash);
     put(&mut store, b"key", 1, b"value");
     store.checkpoint(&[(7, b"state".to_vec())]).unwrap();
@@ -215,7 +215,7 @@ fn the_log_keeps_room_for_the_next_checkpoint() {
     let (mut store, mut maintenance, _) = open(&flash);
     let state = vec![5; 20_000];
     for round in 0..400 {
-        match store.log_range(7, &[1; 700], state.len() + Store::RANGE_ENTRY_BYTES) {
+        match store.log_range(7, &[1; 700], (state.len() + Store::RANGE_ENTRY_BYTES, 0)) {
             Ok(_) => {}
             Err(Refusal::Busy) => {
                 if !store.awaits_checkpoint() {

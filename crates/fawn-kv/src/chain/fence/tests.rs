@@ -9,7 +9,7 @@ use crate::ids::{
 use crate::message::Answer;
 use crate::meta::Meta;
 use crate::operation::{Operation, Store};
-use crate::store::{Gate, Lookup, Part, Recovered, Scan, Ticket};
+use crate::store::{Gate, Lookup, Part, Place, Recovered, Scan, Ticket};
 use fawn_ring::Secret;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -115,8 +115,8 @@ impl RangeStore for Plain {
     fn reset(&mut self, _: RangeId) -> Gate {
         Gate(0)
     }
-    fn install(&mut self, _: RangeId, _: &[Kept]) -> Gate {
-        Gate(0)
+    fn install(&mut self, _: RangeId, _: &[Kept]) -> Option<Gate> {
+        Some(Gate(0))
     }
     fn install_end(&mut self, _: RangeId, _: &Meta, _: Seq) -> Gate {
         Gate(0)
@@ -146,7 +146,13 @@ impl RangeStore for Plain {
     fn longest_record(&self) -> usize {
         1 << 10
     }
-    fn ready(&mut self, _: RangeId) -> bool {
+    fn ready(&mut self) -> bool {
+        true
+    }
+    fn is_logged(&self) -> bool {
+        true
+    }
+    fn takes(&mut self, _: RangeId, _: Place) -> bool {
         true
     }
     fn is_full(&self) -> bool {
