@@ -2,6 +2,7 @@
 
 use crate::advice::Seldom;
 use crate::error::ServeError;
+use fawn_tls::files::open_to_others;
 use std::path::Path;
 use std::time::Instant;
 use subtle::{Choice, ConstantTimeEq};
@@ -22,13 +23,16 @@ impl std::fmt::Debug for Users {
 }
 
 impl Users {
-    /// Reads the file at `path`.
+    /// Reads the file at `path`. If others may read it, too, that is logged.
     ///
     /// # Errors
     /// [`ServeError::AuthFile`]; no message repeats a password.
     pub fn read(path: &Path) -> Result<Self, ServeError> {
         let refuse = |what: String| ServeError::AuthFile { path: path.to_owned(), what };
         let bytes = std::fs::read(path).map_err(|error| refuse(error.to_string()))?;
+        if let Some(why) = std::fs::metadata(path).ok().and_then(|file| open_to_others(path, &file)) {
+            tracing::warn!("the passwords in {} are no secret: {why}", path.display());
+        }
         Self::parse(&bytes).map_err(refuse)
     }
 

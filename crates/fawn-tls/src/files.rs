@@ -4,7 +4,7 @@ use crate::error::TlsError;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -44,18 +44,20 @@ pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| TlsError::file(path, pem_error(&error)))
 }
 
+/// Says so if not only its owner may use a file, and what to do.
+pub fn open_to_others(path: &Path, metadata: &Metadata) -> Option<String> {
+    let mode = metadata.mode() & 0o777;
+    let name = path.display();
+    (mode & OTHERS != 0).then(|| format!("its group or others may use it (mode {mode:04o}): chmod 600 {name}"))
+}
+
 /// The text of a file that only its owner may read.
 pub(crate) fn read_secret(path: &Path) -> Result<String, TlsError> {
     let refuse = |error: std::io::Error| TlsError::file(path, error.to_string());
     // What is looked at is what is read: the name may lead elsewhere in the next moment.
     let mut file = File::open(path).map_err(refuse)?;
-    let mode = file.metadata().map_err(refuse)?.mode() & 0o777;
-    if mode & OTHERS != 0 {
-        let name = path.display();
-        return Err(TlsError::file(
-            path,
-            format!("its group or others may use it (mode {mode:04o}): chmod 600 {name}"),
-        ));
+    if let Some(why) = open_to_others(path, &file.metadata().map_err(refuse)?) {
+        return Err(TlsError::file(path, why));
     }
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(refuse)?;

@@ -1,8 +1,10 @@
 //! The command line: every subcommand with its arguments.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fawn_tls::files::open_to_others;
 
 use crate::certs::CertsArguments;
 use crate::client::{Address, Credentials, Endpoint, Tls};
@@ -117,7 +119,12 @@ impl ConnectArguments {
     pub fn endpoint(&self, address: Address) -> Endpoint {
         let tls = self.tls_ca.clone().map(|authority| Tls { authority, name: self.tls_name.clone() });
         let credentials = match (&self.user, &self.password_file) {
-            (Some(user), Some(file)) => Some(Credentials { user: user.clone(), password_file: file.clone() }),
+            (Some(user), Some(file)) => {
+                if let Some(why) = std::fs::metadata(file).ok().and_then(|found| open_to_others(file, &found)) {
+                    let _ = writeln!(std::io::stderr(), "fawn: the password in {} is no secret: {why}", file.display());
+                }
+                Some(Credentials { user: user.clone(), password_file: file.clone() })
+            }
             _ => None,
         };
         Endpoint { address, tls, credentials, timeout: self.timeout.0 }

@@ -126,13 +126,16 @@ impl Resume {
         }
     }
 
-    /// Records that everything before `place` is done.
+    /// Records that everything before `place` is done; there is no state file of nothing.
     ///
     /// # Errors
     /// The state cannot be written.
     pub fn save(&mut self, place: Place) -> Result<(), ResumeError> {
         if self.saved == Some(place) {
             return Ok(());
+        }
+        if place == Place::default() {
+            return self.remove();
         }
         self.write(place).map_err(|source| ResumeError::Unwritable { path: self.path.clone(), source })?;
         self.saved = Some(place);
@@ -196,6 +199,10 @@ mod tests {
         assert_eq!(resume.find().unwrap(), Place::default());
         resume.save(PLACE).unwrap();
         assert_eq!(fixture.resume("a", Format::Tsv).find().unwrap(), PLACE);
+        // From the beginning again, and nothing of it was loaded.
+        fixture.resume("a", Format::Tsv).save(Place::default()).unwrap();
+        assert!(!Resume::beside(&fixture.dir.path().join("in")).exists());
+        resume.save(Place { line: 61, ..PLACE }).unwrap();
         resume.remove().unwrap();
         assert_eq!(fixture.resume("a", Format::Tsv).find().unwrap(), Place::default());
         assert_eq!(std::fs::read_dir(fixture.dir.path()).unwrap().count(), 1, "nothing else is left behind");

@@ -219,18 +219,28 @@ fn something_else_than_memcached_is_recognised() {
 
 #[test]
 fn a_state_of_another_server_is_not_used() {
-    let fake = Fake::start(Manner::Says("SERVER_ERROR out of memory storing object"));
-    let other = Fake::start(Manner::Slow(Duration::ZERO));
+    let (one, other) = (Fake::start(Manner::Slow(Duration::ZERO)), Fake::start(Manner::Slow(Duration::ZERO)));
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("in.tsv");
-    std::fs::write(&path, numbered(10)).unwrap();
+    std::fs::write(&path, numbered(10) + "no tab\n").unwrap();
     let path = path.to_str().unwrap();
-    assert_eq!(fawn(&["load", "--to", &fake.address, path]).code, 1);
+    assert_eq!(fawn(&["load", "--to", &one.address, path]).code, 1);
     let run = fawn(&["load", "--to", &other.address, path]);
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("--restart"), "{}", run.stderr);
+    std::fs::write(path, numbered(10)).unwrap();
     assert_eq!(fawn(&["load", "--to", &other.address, "--restart", path]).code, 0);
     assert_eq!(other.acknowledged().len(), 10);
+}
+
+#[test]
+fn a_load_that_loaded_nothing_leaves_no_state() {
+    let fake = Fake::start(Manner::Says("SERVER_ERROR out of memory storing object"));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("in.tsv");
+    std::fs::write(&path, numbered(10)).unwrap();
+    assert_eq!(fawn(&["load", "--to", &fake.address, path.to_str().unwrap()]).code, 1);
+    assert!(!dir.path().join("in.tsv.fawn-resume").exists());
 }
 
 #[test]

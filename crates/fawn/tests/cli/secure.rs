@@ -94,6 +94,7 @@ fn who_gives_no_user_is_asked_for_one() {
     let dir = tempfile::tempdir().unwrap();
     let users = dir.path().join("users");
     std::fs::write(&users, "deer:secret-word\n").unwrap();
+    std::fs::set_permissions(&users, std::fs::Permissions::from_mode(0o644)).unwrap();
     let server = Server::fawn(&["--auth-file", users.to_str().unwrap()]).expect("fawn is built");
     let run = set(&server.address, &[]);
     assert_eq!(run.code, 1);
@@ -104,7 +105,14 @@ fn who_gives_no_user_is_asked_for_one() {
     assert_eq!(server.log().matches("a client gave a user or password that is not").count(), 1, "{}", server.log());
     assert!(!server.log().contains("hunter2"), "{}", server.log());
     let password = server.file("password", "secret-word\n");
-    let run = set(&server.address, &["--user", "deer", "--password-file", password.to_str().unwrap()]);
+    let with_mode = |mode| {
+        std::fs::set_permissions(&password, std::fs::Permissions::from_mode(mode)).unwrap();
+        set(&server.address, &["--user", "deer", "--password-file", password.to_str().unwrap()])
+    };
+    let run = with_mode(0o640);
+    assert!(run.code == 0 && run.stderr.contains("no secret") && run.stderr.contains("chmod 600"), "{run:?}");
+    assert_eq!(server.log().matches("chmod 600").count(), 1, "of the users' file: {}", server.log());
+    let run = with_mode(0o600);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
 }
 
