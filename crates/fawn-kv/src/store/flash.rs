@@ -134,15 +134,8 @@ impl FlashStore {
         let mut replay = |store: &mut Store, instance: u64, bytes: &[u8]| {
             let (committed, write) = Write::decode(bytes)?;
             let range = range_of(instance).ok_or("a write is of no range")?;
-            // A checkpoint that was not sealed in time is now: there may be no room for another.
-            match write {
-                Write::Join(_) => checkpoint = Some(store.replayed_at()),
-                Write::State(..) => {}
-                _ => {
-                    if let Some(start) = checkpoint.take() {
-                        store.end_checkpoint(start);
-                    }
-                }
+            if matches!(write, Write::Join(_)) {
+                checkpoint = Some(store.replayed_at());
             }
             let applied = images.commit_to(store, range, committed);
             applied.and_then(|()| images.apply(store, range, write)).map_err(|refusal| refusal.to_string())
@@ -150,6 +143,7 @@ impl FlashStore {
         // What has expired is judged by the ranges' time, which is known once they are.
         options.ack = Ack::Durable;
         let (mut store, maintenance, opening) = Store::open_ranges(options, flash, 0, &mut replay)?;
+        // One that was not sealed in time is sealed now: there may be no room for another.
         if let Some(start) = checkpoint {
             store.end_checkpoint(start);
         }

@@ -398,7 +398,14 @@ impl World {
             Event::Leave(node) => self.act(&Act::Drain { node }),
             Event::GoOn(node) => self.go_on(node),
             Event::Restart(node) => {
-                self.restart(node);
+                // As users are told to: a cluster that is to have what a directory holds begins with that.
+                let may_form_without = self.plan.adopts > 0 && node >= self.plan.nodes as usize;
+                let is_adopted = |command: &Command| matches!(command, Command::Adopt { .. });
+                if may_form_without && !self.managers.log.iter().any(is_adopted) {
+                    self.after(10 * TICK_US, Event::Restart(node));
+                } else {
+                    self.restart(node);
+                }
                 Ok(())
             }
             Event::Heal(cut) => {

@@ -20,6 +20,8 @@ use super::{Edit, State};
 const MIN_EDIT_PAGES: u64 = 256;
 /// Pages for edits by page of snapshot (one copy).
 const EDIT_PAGES_BY_SNAPSHOT: u64 = 8;
+/// Of these, pages for openings alone: a device without room for a new file must not keep a store from opening.
+const OPENING_PAGES: u64 = 64;
 
 /// Why there is no manifest to go on from.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -166,7 +168,8 @@ impl Manifest {
         }
         let mut body = Vec::new();
         encode_list(edits, &mut body);
-        match self.write(flash, &state, &body) {
+        let opens = edits.iter().any(|edit| matches!(edit, Edit::Opened { .. }));
+        match self.write(flash, &state, &body, if opens { 0 } else { OPENING_PAGES }) {
             Ok(()) => {
                 self.state = state;
                 Ok(dropped)
@@ -179,8 +182,9 @@ impl Manifest {
         }
     }
 
-    fn write(&mut self, flash: &dyn Flash, state: &State, edits: &[u8]) -> Result<(), Failed> {
-        let has_room = self.end + 2 * frame_pages(edits.len()) <= self.capacity;
+    /// Writes edits that leave so many pages to others.
+    fn write(&mut self, flash: &dyn Flash, state: &State, edits: &[u8], leave: u64) -> Result<(), Failed> {
+        let has_room = self.end + 2 * frame_pages(edits.len()) + leave <= self.capacity;
         if has_room && !self.is_found {
             return self.append(flash, edits);
         }

@@ -77,8 +77,8 @@ impl Store {
         self.replayed_at
     }
 
-    /// A checkpoint that the log hands back, whose batch begins at `start`, has been carried out as a whole: recovery
-    /// begins there from now on, once what is open is sealed, unless it does so already.
+    /// A checkpoint that the log handed back, whose batch begins at `start`, was carried out, with what came behind it:
+    /// recovery begins there from now on, once what is open is sealed, unless it does so already.
     pub fn end_checkpoint(&mut self, start: LogPosition) {
         if start.page > self.log_start.page {
             let emptied = std::mem::take(&mut self.newly_emptied);

@@ -205,6 +205,24 @@ fn a_store_on_a_full_device_still_opens() {
 }
 
 #[test]
+fn a_store_whose_manifest_has_no_room_left_still_opens() {
+    let flash = SimFlash::new(1);
+    let mut manifest = Manifest::create(&flash, state()).unwrap();
+    flash.set_capacity(flash.used_bytes());
+    let mut file = 0;
+    while manifest.commit(&flash, &[Edit::ValueAdded { file: 1000 + file, bytes: 1 }]).is_ok() {
+        file += 1;
+    }
+    assert!(file > 0, "a manifest takes edits without room for a new one");
+    for generation in 1..=30 {
+        flash.power_cut(PowerCut::Lost, generation);
+        let (mut manifest, found) = Manifest::open(&flash).unwrap();
+        assert_eq!(found.generation, generation - 1);
+        manifest.commit(&flash, &[Edit::Opened { generation, reserved: vec![] }]).unwrap();
+    }
+}
+
+#[test]
 fn a_store_on_a_full_device_goes_on_after_a_torn_commit() {
     for seed in 0..100 {
         let random = &mut Random::new(seed);
