@@ -49,7 +49,7 @@ async fn main() -> Result<(), Failure> {
                     random ^= random << 17;
                     let number = if puts { next } else { random };
                     next += lanes;
-                    let (key, asked) = (format!("key{:012}", number % KEYS), Instant::now());
+                    let (key, asked) = (format!("key{:017}", number % KEYS), Instant::now());
                     if puts {
                         client.put(&key, &[b'v'; VALUE_BYTES]).await?;
                     } else if client.get(&key).await?.is_none() {

@@ -46,12 +46,11 @@ fn parse_level(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// The whole filter. Consensus tells each of its steps, and managers tell what comes of them: what it says is told from
-/// warnings on, unless it is asked for.
+/// The whole filter. Consensus tells each of its steps, and that a member is away as often as it tries; managers tell once
+/// what comes of them, and what stops them. So it is heard only when it is asked for.
 fn filter(level: &str) -> String {
     let level = if level.is_empty() { "info" } else { level };
-    let quiet = if matches!(level.to_ascii_lowercase().as_str(), "off" | "error") { level } else { "warn" };
-    if level.contains("openraft") { level.to_owned() } else { format!("{level},openraft={quiet}") }
+    if level.contains("openraft") { level.to_owned() } else { format!("{level},openraft=off") }
 }
 
 /// An admin port that is there as long as this.
@@ -109,9 +108,9 @@ mod tests {
 
     #[test]
     fn consensus_is_quiet_unless_it_is_asked_for() {
-        assert_eq!(filter("info"), "info,openraft=warn");
-        assert_eq!(filter(""), "info,openraft=warn");
-        assert_eq!(filter("error"), "error,openraft=error");
+        assert_eq!(filter("info"), "info,openraft=off");
+        assert_eq!(filter(""), "info,openraft=off");
+        assert_eq!(filter("error"), "error,openraft=off");
         assert_eq!(filter("debug,openraft=info"), "debug,openraft=info");
     }
 }

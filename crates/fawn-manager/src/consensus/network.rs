@@ -115,14 +115,23 @@ async fn keep_line(
     mut calls: mpsc::Receiver<Call>,
     heard: Heard,
 ) {
+    // Why there was no link at the last try, which is told once.
+    let mut lacking: Option<String> = None;
     while let Some(first) = calls.recv().await {
         let ended = async {
             let link = dialler.dial(&address, Some(Party::Manager(target))).await?;
             heard.greeted(target.0, link.greeted.version);
+            if lacking.take().is_some() {
+                tracing::info!("manager {} at {address} is reached again", target.0);
+            }
             converse(link, first, &mut calls).await
         };
         if let Err(error) = ended.await {
-            tracing::debug!("no link to manager {} at {address}: {error}", target.0);
+            let why = error.to_string();
+            if lacking.as_ref() != Some(&why) {
+                tracing::warn!("manager {} at {address} is out of reach: {why}", target.0);
+                lacking = Some(why);
+            }
             let pause = tokio::time::sleep(REDIAL);
             tokio::pin!(pause);
             // Whoever calls meanwhile hears at once that there is no link.

@@ -58,6 +58,16 @@ impl Driver {
                 "{from} is of the cluster {theirs}, and this manager of {ours}: look at its --manager"
             ));
         }
+        if let Party::Seat(seat) = from
+            && self.facts.roster.member_of(seat).is_none()
+        {
+            // No certificate is one of nobody's seat.
+            return Err(if self.facts.roster.has_taken(seat) {
+                NO_MEMBER.to_owned()
+            } else {
+                format!("{from} is in no member of this cluster: this manager has yet to hear of it")
+            });
+        }
         if !may_be(identity, from, &self.facts) {
             return Err(match identity.filter(|_| from == Party::Newcomer).and_then(|it| self.struck_of(it)) {
                 Some(name) => was_removed(name),
@@ -66,10 +76,6 @@ impl Driver {
         }
         match from {
             Party::Client(_) => Ok(Party::Client(self.table.next_client())),
-            Party::Seat(seat) if self.facts.roster.has_taken(seat) => Err(NO_MEMBER.to_owned()),
-            Party::Seat(seat) if self.facts.roster.member_of(seat).is_none() => {
-                Err(format!("{from} is in no member of this cluster: this manager has yet to hear of it"))
-            }
             other => Ok(other),
         }
     }

@@ -1,15 +1,18 @@
 //! Links with certificates.
 
-use crate::caller::{LONG, until};
+use crate::caller::{Bytes, Caller, LONG, Seat, greeting, until};
 use crate::three::addresses;
+use fawn_kv::link::{Party, SeatId};
 use fawn_kv::status::{Answer, Question};
 use fawn_manager::{Operator, OperatorError, Options, Tls, start};
 use fawn_tls::certificate::now;
 use fawn_tls::directory::{Wanted, init};
-use fawn_tls::{Material, Role};
+use fawn_tls::{Material, Role, server_name_for};
 use std::collections::BTreeSet;
+use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
+use tokio_rustls::rustls::{ClientConnection, StreamOwned};
 
 fn certificates(dir: &Path) {
     let wanted =
@@ -56,4 +59,34 @@ fn managers_find_each_other_and_operators_ask_with_certificates_alone() {
     assert!(stranger.contains("certificate"), "{stranger}");
     let bare = refused(Operator::new(addresses.clone(), None, short));
     assert!(!bare.is_empty(), "nobody answers who is not greeted with a certificate");
+}
+
+impl Bytes for StreamOwned<ClientConnection, TcpStream> {
+    fn wait_for_bytes(&self, time: Duration) {
+        self.sock.set_read_timeout(Some(time)).unwrap();
+    }
+}
+
+#[test]
+fn whoever_calls_as_a_seat_of_nobody_hears_that_and_nothing_of_certificates() {
+    let dir = tempfile::tempdir().unwrap();
+    let certs = dir.path().join("certs");
+    certificates(&certs);
+    let [address] = &addresses(1)[..] else { panic!("one was asked for") };
+    let tls = Some(Material::in_dir(&certs, "manager"));
+    let _manager = start(Options { listen: Some(address.clone()), tls, ..Options::new(dir.path()) }).unwrap();
+    let call = |party| {
+        let client = fawn_tls::links(&Material::in_dir(&certs, "a")).unwrap().client;
+        let session = ClientConnection::new(client, server_name_for(&Role::Manager).unwrap()).unwrap();
+        Caller::call(StreamOwned::new(session, TcpStream::connect(address).unwrap()), greeting(party))
+    };
+    let why = |seat| call(Party::Seat(seat)).err().expect("it is in no member");
+    let early = why(SeatId(9));
+    assert!(early.contains("this manager has yet to hear of it"), "{early}");
+    let seat = Seat::join(|party| call(party).unwrap(), "a", 1);
+    let remove = Question::Remove { name: "a".to_owned(), force: true };
+    let asks = operator(&certs, "operator", std::slice::from_ref(address), LONG);
+    assert_eq!(asks.ask(&remove).unwrap(), Answer::Done);
+    let removed = why(seat.id);
+    assert!(removed.contains("it was removed"), "{removed}");
 }

@@ -377,7 +377,7 @@ impl Links {
             (State::Calling, Frame::Control(Control::Greeted(greeted))) => self.answered(token, &greeted),
             (State::Calling, Frame::Control(Control::Refused { why })) if why == ALREADY => {
                 // Both have called: the other's call stands.
-                tracing::debug!("{} refuses this seat: {why}", named(link.party));
+                tracing::debug!("{} refuses this seat: {why}", called(link.party));
                 false
             }
             (State::Calling, Frame::Control(Control::Refused { why }))
@@ -388,7 +388,7 @@ impl Links {
                 false
             }
             (State::Calling, Frame::Control(Control::Refused { why })) => {
-                tracing::warn!("{} refuses this seat: {why}", named(link.party));
+                tracing::warn!("{} refuses this seat: {why}", called(link.party));
                 false
             }
             (State::Up, Frame::Message { to, from, message }) => {
@@ -399,7 +399,7 @@ impl Links {
                 true
             }
             (State::Up, Frame::Control(Control::Refused { why })) => {
-                tracing::warn!("{} hangs up: {why}", named(link.party));
+                tracing::warn!("{} hangs up: {why}", called(link.party));
                 false
             }
             (State::Up, Frame::Control(control)) => {
@@ -598,6 +598,12 @@ fn may_say((me, party): (SeatId, Party), (to, from): (Address, Address), message
     is_meant && party.may_speak_as(from) && message.may_come_from(from)
 }
 
+/// Whom a connection that is closed was with, behind what is said of it.
 fn named(party: Option<Party>) -> String {
     party.map_or_else(|| " (somebody)".to_owned(), |party| format!(" ({party})"))
+}
+
+/// Whoever was called. Which manager answers is known only once it has.
+fn called(party: Option<Party>) -> String {
+    party.map_or_else(|| "a manager".to_owned(), |party| party.to_string())
 }

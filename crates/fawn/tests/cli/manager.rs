@@ -1,12 +1,19 @@
 //! Managers, and the commands that ask them.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::server::{fawn, fawn_command, wait_for};
+
+/// Where the manager of a directory logs.
+fn log_of(dir: &Path) -> PathBuf {
+    dir.with_extension("log")
+}
 
 /// A manager that runs.
 struct Manager {
@@ -16,10 +23,10 @@ struct Manager {
 
 impl Manager {
     fn start(dir: &Path, more: &[&str]) -> Self {
-        let dir = dir.to_str().unwrap();
-        let mut arguments = vec!["manager", "--dir", dir, "--listen", "127.0.0.1:0"];
+        let log = File::options().append(true).create(true).open(log_of(dir)).unwrap();
+        let mut arguments = vec!["manager", "--dir", dir.to_str().unwrap(), "--listen", "127.0.0.1:0"];
         arguments.extend(more);
-        let mut child = fawn_command(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = fawn_command(&arguments).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().rsplit_once(" ready on ").expect("it says where it is").1.to_owned();
@@ -50,7 +57,7 @@ impl Drop for Manager {
 #[test]
 fn a_manager_begins_a_cluster_and_keeps_what_it_was_told() {
     let dir = tempfile::tempdir().unwrap();
-    let manager = Manager::start(dir.path(), &["--replicas", "2"]);
+    let manager = Manager::start(&dir.path().join("1"), &["--replicas", "2"]);
     let before = manager.status();
     assert_eq!(before["settings"]["replicas"], 2);
     let lacks = before["lacks"].as_array().unwrap();
@@ -69,7 +76,7 @@ fn a_manager_begins_a_cluster_and_keeps_what_it_was_told() {
     assert!(refused.stderr.contains("min_write_replicas is 6, but chains have no more than 5"), "{}", refused.stderr);
     assert_eq!(set(&[]).code, 2, "something is to be set");
     manager.stop();
-    let manager = Manager::start(dir.path(), &[]);
+    let manager = Manager::start(&dir.path().join("1"), &[]);
     let after = manager.status();
     assert_eq!(after["cluster"], before["cluster"]);
     assert_eq!((&after["settings"]["replicas"], &after["settings"]["ack"]), (&5.into(), &"replicated".into()));
@@ -78,7 +85,7 @@ fn a_manager_begins_a_cluster_and_keeps_what_it_was_told() {
 #[test]
 fn people_read_a_table_without_colours_where_nobody_looks() {
     let dir = tempfile::tempdir().unwrap();
-    let manager = Manager::start(dir.path(), &[]);
+    let manager = Manager::start(&dir.path().join("1"), &[]);
     let run = fawn(&["status", "--manager", &manager.address, "--ranges"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     for part in ["cluster ", "replicas 3", "MANAGER", &manager.address, "leader, term", "MEMBER", "RANGE"] {
@@ -92,7 +99,7 @@ fn people_read_a_table_without_colours_where_nobody_looks() {
 #[test]
 fn a_member_that_there_is_not_cannot_leave() {
     let dir = tempfile::tempdir().unwrap();
-    let manager = Manager::start(dir.path(), &[]);
+    let manager = Manager::start(&dir.path().join("1"), &[]);
     for command in ["drain", "remove"] {
         let run = fawn(&["node", command, "nobody", "--manager", &manager.address]);
         assert_eq!(run.code, 1);
@@ -126,9 +133,16 @@ fn managers_are_added_and_taken_out_and_one_that_is_left_goes_on() {
     // Half of two is no majority.
     let before = first.status();
     let address = first.address.clone();
-    drop(second);
-    first.stop();
     let dir_1 = dir.path().join("1");
+    let log = || std::fs::read_to_string(log_of(&dir_1)).unwrap();
+    drop(second);
+    wait_for("that the other is missed", || log().contains("is out of reach").then_some(()));
+    // Longer than some tries of consensus, which are not told.
+    std::thread::sleep(Duration::from_secs(1));
+    first.stop();
+    let log = log();
+    assert!(log.matches("is out of reach").count() <= 2, "it hung up, and is not there: {log}");
+    assert!(!log.contains("openraft") && !log.contains("ERROR"), "{log}");
     let recover = ["manager", "recover", "--dir", dir_1.to_str().unwrap()];
     assert_eq!(fawn(&recover).code, 2, "it has to be said that the others are lost");
     let run = fawn(&[&recover[..], &["--others-are-lost"]].concat());
