@@ -41,6 +41,7 @@ paths! {
     FedAgain: "records are sent down a chain again",
     CommitsLess: "what waits for room in a member's log is not committed there",
     FeedHasNoRoom: "records come down a chain for which a member has no room",
+    FollowerHasNoRoom: "records come for which a learner, or a member that is made level, has no room",
     FeedWithGap: "records are refused for a gap before them",
     BarrierRead: "a get is answered behind a barrier",
     LeaseRunOut: "a lease runs out while a value is read",

@@ -37,6 +37,8 @@ pub enum Place {
     Between,
     /// At the tail: nobody's log has to take what this one takes.
     Tail,
+    /// In a weak chain and not its owner: what it does not take it lacks.
+    Silent,
 }
 
 /// What a lookup found.

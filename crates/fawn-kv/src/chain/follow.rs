@@ -15,7 +15,7 @@ use crate::message::{Given, Message, Records};
 use crate::meta::Meta;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
-use crate::store::{Part, RangeStore, Scan, Ticket};
+use crate::store::{Part, Place, RangeStore, Scan, Ticket};
 use fawn_ring::Key;
 
 /// A part of a copy that has come.
@@ -284,24 +284,19 @@ impl Replica {
             took(Path::OtherPart);
             return;
         }
+        let bytes = part.kept.iter().map(Kept::bytes).sum();
+        context.pace.took(bytes, context.now_us, context.timing.copy_bytes_per_s);
         if context.store.install(range, &part.kept).is_none() {
             // It asks for it again.
-            took(Path::LearnerWaits);
-            if let Some(following) = self.following() {
-                following.asked_at_us = 0;
-            }
-            return;
+            return took(Path::LearnerWaits);
         }
         if let Some(meta) = part.meta {
             copying.began = Some(meta);
         }
         copying.from = part.next;
-        let came = part.kept.iter().map(|kept| kept.bytes() as u64).sum::<u64>();
-        copying.bytes += came;
-        self.tally.copied_bytes += came;
+        copying.bytes += bytes as u64;
+        self.tally.copied_bytes += bytes as u64;
         copying.forgotten = copying.forgotten.max(part.forgotten);
-        let bytes = part.kept.iter().map(Kept::bytes).sum();
-        context.pace.took(bytes, context.now_us, context.timing.copy_bytes_per_s);
         if part.next.is_none() {
             let meta = copying.began.take().expect("the first part says what is committed");
             let forgotten = copying.forgotten;
@@ -454,6 +449,10 @@ impl Replica {
         let before = self.last();
         if agreed == before {
             for entry in entries.into_iter().skip(known) {
+                if !context.store.takes(self.range, Place::Tail) {
+                    took(Path::FollowerHasNoRoom);
+                    break;
+                }
                 self.append(entry, context);
             }
         }

@@ -95,11 +95,13 @@ impl Active {
         too_few && !planted(Bug::TooShort)
     }
 
-    /// Whether its store has no room for another record of the head just now. A member that does not answer cannot say so:
-    /// it takes what the owner takes.
+    /// Whether its store has no room for another record of the head just now. A member that does not answer takes what the
+    /// owner takes for as long as its log can: nobody waits for it.
     pub(super) fn is_behind<S: RangeStore>(&self, range: RangeId, context: &mut Context<'_, S>) -> bool {
-        let has_room = context.store.ready() && context.store.takes(range, Place::Head);
-        !has_room && !self.is_silent()
+        if self.is_silent() {
+            return !context.store.takes(range, Place::Silent);
+        }
+        !context.store.ready() || !context.store.takes(range, Place::Head)
     }
 }
 

@@ -1,12 +1,13 @@
 //! What comes late at a member, or twice.
 
-use super::fence::tests::{ME, recovered, step};
+use super::fence::tests::{ME, Plain, recovered, step, step_with};
 use super::replica::Replica;
 use crate::entry::{Change, Entry};
 use crate::ids::{Address, Attempt, Chain, Epoch, Incarnation, Member, NodeId, Position, RangeId, Seq};
-use crate::message::{Given, Message};
+use crate::message::{Given, Message, Records};
 use crate::meta::Meta;
 use fawn_ring::{Interval, Key};
+use std::sync::Arc;
 
 const SOURCE: Member = Member { node: NodeId(7), incarnation: Incarnation(2) };
 
@@ -125,6 +126,24 @@ fn a_log_that_is_cut_off_to_be_copied_is_level_as_of_no_attempt() {
     step(&mut replica, |replica, context| replica.receive(Address::Node(SOURCE.node), too_old, context));
     assert_eq!(replica.last(), at(5));
     assert!(replica.held() < Some(Attempt(1)), "a chain that began with this log alone would lack 6 and 7");
+}
+
+#[test]
+fn whoever_is_made_level_takes_what_its_store_has_room_for() {
+    let mut replica = Replica::new(RangeId(0), ME, recovered(meta(5), Vec::new()), &fawn_ring::Secret([1; 32]));
+    obey(&mut replica, [seal(Attempt(2)), equalise(Attempt(2), Some(SOURCE), at(9))]);
+    let entries = (6..=9).map(|seq| Arc::new(nothing(at(seq)))).collect();
+    let records = Given::Records(Records { common: at(5), entries, last: at(9) });
+    let (range, to, from, attempt) = (RangeId(0), ME.incarnation, SOURCE, Some(Attempt(2)));
+    let message = Message::Fetched { range, attempt, to, from, records };
+    let mut come = |takes_nothing| {
+        let store = &mut Plain { takes_nothing, ..Plain::default() };
+        let address = Address::Node(SOURCE.node);
+        step_with(store, &mut replica, |replica, context| replica.receive(address, message.clone(), context));
+        replica.last()
+    };
+    assert_eq!(come(true), at(5), "it is asked for again");
+    assert_eq!(come(false), at(9));
 }
 
 #[test]

@@ -31,7 +31,7 @@ use super::reads::{Answer, Asked, Fetch};
 use super::write::Write;
 use super::{Gate, Lookup, Part, Place, Plain, RangeStore, Recovered, Scan, Ticket};
 use crate::entry::{Entry, Kept};
-use crate::ids::{Attempt, ClusterId, Position, RangeId, Seq};
+use crate::ids::{Attempt, ClusterId, Epoch, Position, RangeId, Seq};
 use crate::meta::Meta;
 use std::sync::Arc;
 
@@ -39,8 +39,12 @@ use std::sync::Arc;
 const PART_BYTES: usize = 256 << 10;
 
 /// Shares of the longest checkpoint that records take which are not committed, at most: a tail takes another one, of one
-/// share at most, while the others take one less. So the longest checkpoint fits the log three times.
+/// share at most, while the others take one less. So a checkpoint of as much fits the log three times, if what the ranges
+/// know beside their records takes a share at most.
 const MOST_SHARES: usize = 4;
+
+/// No range is committed up to here.
+const LAST: Position = Position { epoch: Epoch(u32::MAX), seq: Seq(u64::MAX) };
 
 /// Bytes that are kept for the next write, at most.
 const KEEP_BYTES: usize = 64 << 10;
@@ -63,8 +67,8 @@ struct Waiting {
     bytes: Vec<u8>,
     /// By how much it makes a checkpoint longer, at most.
     grows: usize,
-    /// The record that it appends, if that is what it does.
-    appends: Option<(RangeId, Position)>,
+    /// Its range's state has it while the range is not committed up to here.
+    stated: Option<(RangeId, Position)>,
 }
 
 impl Waiting {
@@ -99,6 +103,8 @@ pub struct FlashStore {
     reserve_sealed: Option<usize>,
     /// Bytes of records that are not committed, at most.
     uncommitted: usize,
+    /// Whether anything was committed or cut off since the reserve was counted for what waits.
+    may_take_less: bool,
     /// Writes so far.
     pub(super) written: Gate,
     /// Writes in the log that are not durable yet: how many there were so far, and the log's gate.
@@ -162,6 +168,7 @@ impl FlashStore {
             reserve_logged,
             reserve_sealed: None,
             uncommitted: usize::MAX,
+            may_take_less: true,
             times: (Gate(0), BTreeMap::new()),
             written: Gate(0),
             logged: VecDeque::new(),
@@ -243,9 +250,10 @@ impl FlashStore {
         self.store.hurry();
     }
 
-    /// Whether everything that was written is durable, and nothing is on its way.
+    /// Whether everything that was written is durable, and nothing is on its way. What waits for space on the device is
+    /// durable for nobody, and a stop does not wait for it.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.store.is_idle()
+        (self.waiting.is_empty() || self.store.waits_for_space()) && self.store.is_idle()
     }
 
     /// Ends a clean stop, when [`is_idle`](Self::is_idle), as [`Store::close`] does.
@@ -274,6 +282,8 @@ impl FlashStore {
         self.written.0 += 1;
         if let Write::Append(entry) = &write {
             self.uncommitted = self.uncommitted.saturating_add(entry.bytes());
+        } else {
+            self.may_take_less = true;
         }
         self.applying = waiting.grows;
         self.reserve = self.reserve.map(|reserve| reserve + waiting.grows);
@@ -321,13 +331,16 @@ impl FlashStore {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         let bytes = write.encode_into(scratch, self.images.committed(range));
-        let (appends, grows) = match write {
-            Write::Append(entry) => (Some((range, entry.position)), bytes.len() + size_of::<Entry>()),
+        let longer = bytes.len() + size_of::<Entry>();
+        let (stated, grows) = match write {
+            Write::Append(entry) => (Some((range, entry.position)), longer),
+            // Not so what cuts records off: those of them that wait would come back.
+            Write::Hold(_) => (Some((range, LAST)), longer),
             // It goes to segments.
             Write::Install(_) => (None, 0),
-            _ => (None, bytes.len() + size_of::<Entry>()),
+            _ => (None, longer),
         };
-        Waiting { instance: instance_of(range), bytes, grows, appends }
+        Waiting { instance: instance_of(range), bytes, grows, stated }
     }
 
     /// Keeps the buffer for the next write.
@@ -374,7 +387,10 @@ impl FlashStore {
         if self.fits_log(write) {
             return true;
         }
-        // What was committed since takes less.
+        // What was committed since takes less. To count that is dear where every write asks for it.
+        if !std::mem::take(&mut self.may_take_less) {
+            return false;
+        }
         self.images.count_again();
         self.reserve = None;
         self.fits_log(write)
@@ -394,7 +410,7 @@ impl FlashStore {
 
     /// Bytes of the next checkpoint, at most.
     fn checkpoint_bytes(&self) -> usize {
-        let besides = self.waiting.iter().filter(|waiting| waiting.appends.is_none());
+        let besides = self.waiting.iter().filter(|waiting| waiting.stated.is_none());
         self.images.checkpoint_bytes() + self.applying + besides.map(Waiting::len).sum::<usize>()
     }
 
@@ -445,9 +461,9 @@ impl FlashStore {
             (instance_of(*range), write.encode(self.images.committed(*range)))
         };
         let join = |cluster| (instance_of(OF_ALL), Write::Join(cluster).encode(Position::default()));
-        // What waits is in the log with it; records that are not committed are in the states.
+        // What waits is in the log with it, unless the states have it.
         let is_in_state =
-            |waiting: &Waiting| waiting.appends.is_some_and(|(range, at)| at > self.images.committed(range));
+            |waiting: &Waiting| waiting.stated.is_some_and(|(range, at)| at > self.images.committed(range));
         let waiting = self.waiting.iter().filter(|waiting| !is_in_state(waiting));
         let waiting = waiting.map(|waiting| (waiting.instance, waiting.bytes.clone()));
         let states = self.images.cluster.map(join).into_iter().chain(self.images.ranges.iter().map(state));
@@ -571,6 +587,7 @@ impl RangeStore for FlashStore {
         }
         if let Some(image) = self.images.ranges.get_mut(&range) {
             let committed = image.commit(&mut self.store, Some(lies));
+            self.may_take_less = true;
             self.note(committed);
         }
     }
@@ -620,6 +637,8 @@ impl RangeStore for FlashStore {
             Place::Head => 1,
             Place::Between => 2,
             Place::Tail => MOST_SHARES - 1,
+            // Any more, and no checkpoint holds it.
+            Place::Silent => 6,
         });
         if self.uncommitted > most {
             self.uncommitted = self.images.uncommitted_bytes();

@@ -212,14 +212,11 @@ impl Images {
         }
     }
 
-    /// Counts anew what [`checkpoint_bytes`](Self::checkpoint_bytes) has counted up, whatever was forgotten since; whether
-    /// that is much less.
-    pub(super) fn count_again(&mut self) -> bool {
-        let before = self.checkpoint_bytes();
+    /// Counts anew what [`checkpoint_bytes`](Self::checkpoint_bytes) has counted up, whatever was forgotten since.
+    pub(super) fn count_again(&mut self) {
         for image in self.ranges.values_mut() {
             image.meta_bytes = bytes_of(&image.meta);
         }
-        self.checkpoint_bytes() < before / 2
     }
 
     /// Learns up to where a range was committed when its next write was made.

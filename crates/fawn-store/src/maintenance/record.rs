@@ -164,7 +164,11 @@ impl Maintenance {
     }
 
     pub(super) fn close(&mut self, flash: &dyn Flash, log_end: u64) -> Result<Step, FlashError> {
-        self.manifest.commit(flash, &[Edit::CleanStop { log_end }])?;
+        match self.manifest.commit(flash, &[Edit::CleanStop { log_end }]) {
+            // The next opening looks for the log's end, as after a crash.
+            Err(FlashError::NoSpace) => {}
+            result => drop(result?),
+        }
         Ok(Step::Event(Event::Closed))
     }
 }

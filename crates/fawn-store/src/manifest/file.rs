@@ -20,7 +20,7 @@ use super::{Edit, State};
 const MIN_EDIT_PAGES: u64 = 256;
 /// Pages for edits by page of snapshot (one copy).
 const EDIT_PAGES_BY_SNAPSHOT: u64 = 8;
-/// Of these, pages for openings alone: a device without room for a new file must not keep a store from opening.
+/// Of these, pages for openings and clean stops alone, which a device without room for a new file must not prevent.
 const OPENING_PAGES: u64 = 64;
 
 /// Why there is no manifest to go on from.
@@ -168,8 +168,9 @@ impl Manifest {
         }
         let mut body = Vec::new();
         encode_list(edits, &mut body);
-        let opens = edits.iter().any(|edit| matches!(edit, Edit::Opened { .. }));
-        match self.write(flash, &state, &body, if opens { 0 } else { OPENING_PAGES }) {
+        let needs_none = |edit: &Edit| matches!(edit, Edit::Opened { .. } | Edit::CleanStop { .. });
+        let leave = if edits.iter().any(needs_none) { 0 } else { OPENING_PAGES };
+        match self.write(flash, &state, &body, leave) {
             Ok(()) => {
                 self.state = state;
                 Ok(dropped)

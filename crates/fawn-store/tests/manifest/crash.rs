@@ -205,7 +205,7 @@ fn a_store_on_a_full_device_still_opens() {
 }
 
 #[test]
-fn a_store_whose_manifest_has_no_room_left_still_opens() {
+fn a_store_whose_manifest_has_no_room_left_still_opens_and_stops() {
     let flash = SimFlash::new(1);
     let mut manifest = Manifest::create(&flash, state()).unwrap();
     flash.set_capacity(flash.used_bytes());
@@ -214,11 +214,12 @@ fn a_store_whose_manifest_has_no_room_left_still_opens() {
         file += 1;
     }
     assert!(file > 0, "a manifest takes edits without room for a new one");
-    for generation in 1..=30 {
+    for generation in 1..=16 {
         flash.power_cut(PowerCut::Lost, generation);
         let (mut manifest, found) = Manifest::open(&flash).unwrap();
         assert_eq!(found.generation, generation - 1);
         manifest.commit(&flash, &[Edit::Opened { generation, reserved: vec![] }]).unwrap();
+        manifest.commit(&flash, &[Edit::CleanStop { log_end: generation }]).unwrap();
     }
 }
 

@@ -72,12 +72,15 @@ fn joined_fences_are_the_higher_of_both_everywhere() {
 
 /// A store in which everything is durable at once, and what is committed is found.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(in crate::chain) struct Plain {
     pub(in crate::chain) kept: BTreeMap<Vec<u8>, Kept>,
     /// Lookups wait for flash.
     pub(in crate::chain) waits: bool,
     /// There is no room for values.
     pub(in crate::chain) full: bool,
+    /// Nor for any record.
+    pub(in crate::chain) takes_nothing: bool,
     pub(in crate::chain) timing: Timing,
     /// The Unix second, if later than 1.
     pub(in crate::chain) unix: u32,
@@ -153,7 +156,7 @@ impl RangeStore for Plain {
         true
     }
     fn takes(&mut self, _: RangeId, _: Place) -> bool {
-        true
+        !self.takes_nothing
     }
     fn is_full(&self) -> bool {
         self.full
