@@ -109,6 +109,8 @@ pub struct Driver {
     enrolled: BTreeMap<String, ([u8; 16], u64)>,
     /// The term in which it is being found out.
     checking: Option<u64>,
+    /// Whether it is to vote, as far as it has heard.
+    votes: bool,
     /// What links were told last: the term and who leads.
     said: (u64, Option<ManagerId>),
     table: Table,
@@ -151,6 +153,7 @@ impl Driver {
             led_us: 0,
             enrolled: BTreeMap::new(),
             checking: None,
+            votes: false,
             said: (0, None),
             table: Table::default(),
             seats: BTreeMap::new(),
@@ -306,6 +309,11 @@ impl Driver {
         let metrics = self.group.metrics().borrow().clone();
         if let Err(error) = &metrics.running_state {
             crate::consensus::log::give_up(error);
+        }
+        let to_vote = metrics.membership_config.membership().get_joint_config().last();
+        let votes = to_vote.is_some_and(|voters| voters.contains(&self.me.id.0));
+        if std::mem::replace(&mut self.votes, votes) && !votes {
+            tracing::warn!("this manager is taken out of its group: stop it");
         }
         let (term, leader) = (metrics.current_term, metrics.current_leader.map(ManagerId));
         let leading = (metrics.state == ServerState::Leader).then_some(term);

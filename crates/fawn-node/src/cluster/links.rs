@@ -413,11 +413,13 @@ impl Links {
 
     fn control(&mut self, party: Party, token: Token, control: Control) {
         match (party, control) {
-            (Party::Manager(_), Control::Leads { term, leader }) if term >= self.leads.0 => {
-                if leader.is_some() || term > self.leads.0 {
-                    self.leads = (term, leader);
-                }
-            }
+            (Party::Manager(from), Control::Leads { term, leader }) => match leader {
+                Some(_) if term >= self.leads.0 => self.leads = (term, leader),
+                // One that is cut off from the others, or was taken out of their group, tries to be elected in ever higher
+                // terms: that says nothing of who leads.
+                None if self.leads.1 == Some(from) => self.leads.1 = None,
+                _ => {}
+            },
             (Party::Manager(_), Control::Roster(roster)) if roster.number >= self.roster.number => {
                 // Whoever has moved is called where it is now.
                 for target in self.targets.values_mut() {
@@ -427,8 +429,7 @@ impl Links {
                 self.show_out();
                 self.ousted = self.is_ousted();
             }
-            (Party::Manager(_), Control::Leads { .. } | Control::Roster(_) | Control::Speaks { .. })
-            | (_, Control::Alive) => {}
+            (Party::Manager(_), Control::Roster(_) | Control::Speaks { .. }) | (_, Control::Alive) => {}
             (party, Control::AskRoster { known }) => {
                 if self.roster.number > known && matches!(party, Party::Client(_) | Party::Seat(_)) {
                     let roster = Control::Roster(self.roster.clone());

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -23,8 +24,13 @@ impl Process {
         Self::of(fawn_command(arguments), before)
     }
 
-    fn of(mut command: Command, before: &str) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    fn of(command: Command, before: &str) -> Self {
+        Self::logged(command, Path::new("/dev/null"), before)
+    }
+
+    fn logged(mut command: Command, log: &Path, before: &str) -> Self {
+        let log = std::fs::File::options().append(true).create(true).open(log).unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let address = lines.find_map(|line| Some(line.split_once(before)?.1.to_owned()));
         Self { child, address: address.expect("it says where it is") }
@@ -303,6 +309,31 @@ fn after_a_quorum_was_recovered_clients_are_answered_from_what_was_there() {
         let set = format!("set k 0 0 1\r\n{number}");
         wait_for("a write", || (say(cluster.clients(), &set, "\r\n") == "STORED\r\n").then_some(()));
     }
+}
+
+#[test]
+fn a_manager_that_goes_on_though_it_was_taken_out_of_its_group_deafens_no_node() {
+    let cluster = Cluster::start(1, 1);
+    let join = |name: &str| {
+        let (dir, first) = (cluster.file(name), &cluster.manager.address);
+        let arguments = ["manager", "--dir", dir.to_str().unwrap(), "--listen", "127.0.0.1:0", "--join", first];
+        Process::logged(fawn_command(&arguments), &cluster.file(&format!("{name}.log")), " ready on ")
+    };
+    let (_second, third) = (join("m2"), join("m3"));
+    wait_for("three managers", || {
+        let voters = cluster.status()["managers"].as_array()?.iter().filter(|one| one["votes"] == true).count();
+        (voters == 3).then_some(())
+    });
+    // Nodes have called all of them.
+    std::thread::sleep(Duration::from_secs(2));
+    let remove = fawn(&["manager", "remove", &third.address, "--manager", &cluster.manager.address]);
+    assert_eq!(remove.code, 0, "{}", remove.stderr);
+    // It asks for votes from now on, in one term after the other.
+    std::thread::sleep(Duration::from_secs(4));
+    let lacks = &cluster.status()["lacks"];
+    assert!(!lacks.to_string().contains("silent"), "{lacks}");
+    let log = std::fs::read_to_string(cluster.file("m3.log")).unwrap();
+    assert!(log.contains("this manager is taken out of its group: stop it"), "{log}");
 }
 
 #[test]
