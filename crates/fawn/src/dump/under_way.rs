@@ -14,6 +14,7 @@ use fawn_ring::Key;
 use super::output::{Output, cannot_write, partial_of};
 use super::spool::Spool;
 use super::state::{Done, Paths, State, find};
+use crate::client::unix_now;
 use crate::command::Format;
 use crate::records::Record;
 
@@ -113,9 +114,9 @@ impl Dumping {
     fn over(&mut self, cut: &Cut) -> anyhow::Result<()> {
         // What fails halfway has not happened: it comes again when the dump goes on.
         let Self { spool, output, format, .. } = self;
-        let (mut line, mut written) = (Vec::new(), Written::default());
+        let (mut line, mut written, now) = (Vec::new(), Written::default(), unix_now());
         spool.merge(cut, |kept| {
-            let Some(record) = record_of(kept) else { return Ok(()) };
+            let Some(record) = record_of(kept, now) else { return Ok(()) };
             line.clear();
             format.push(&mut line, &record);
             output.write(&line)?;
@@ -184,10 +185,11 @@ struct Written {
     long_keys: u64,
 }
 
-/// The record that a version is; none if it says that the key is gone.
-fn record_of(kept: Kept) -> Option<Record> {
+/// The record that a version is; none if it says that the key is gone. What has expired is gone, though a range whose time
+/// stands still, as nothing is written, still has it.
+fn record_of(kept: Kept, now: u32) -> Option<Record> {
     let Kept { key, position, version } = kept;
-    let version = version?;
+    let version = version.filter(|version| version.expiry == 0 || version.expiry > now)?;
     let cas = version.client_cas.unwrap_or(position.seq.0);
     Some(Record { key, value: version.value, flags: version.flags, exptime: version.expiry, cas })
 }
@@ -289,6 +291,21 @@ mod tests {
         assert_eq!(first.finish().unwrap().records, 2);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n");
         assert_eq!(begin(&file).goes_on_since(), None);
+    }
+
+    #[test]
+    fn what_has_expired_is_left_out() {
+        let (_dir, file) = file();
+        let mut dumping = begin(&file);
+        let expires = |place, expiry| {
+            let mut kept = kept(place, place, true).1;
+            kept.version.as_mut().unwrap().expiry = expiry;
+            kept
+        };
+        take(&mut dumping, What::Part(vec![expires(1, 0), expires(2, 1_000_000_000), expires(3, u32::MAX)])).unwrap();
+        take(&mut dumping, over()).unwrap();
+        assert_eq!(dumping.finish().unwrap().records, 2);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n3\t3\n");
     }
 
     /// One that was stopped when two records were in the file.
