@@ -1,6 +1,6 @@
 //! `fawn status`: who is in a cluster, what they have, and what moves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -197,15 +197,30 @@ fn ack(status: &Status) -> &'static str {
 fn lacks(status: &Status) -> Vec<String> {
     let unheard = status.managers.iter().filter(|manager| manager.lag.is_none());
     let mut lacks: Vec<String> = unheard.map(|manager| format!("manager {} is not heard", manager.id.0)).collect();
+    let mut answering = BTreeSet::new();
     for (name, member) in &status.roster.members {
-        if let (state, Color::Red) = Had::of(status, member).state() {
-            lacks.push(format!("{name} is {state}").replace(" is trouble", " has trouble"));
+        match Had::of(status, member).state() {
+            (state, Color::Red) => lacks.push(format!("{name} is {state}").replace(" is trouble", " has trouble")),
+            _ => answering.extend(member.seats().map(|seat| u64::from(seat.0))),
         }
     }
-    let replicas = status.settings.replicas;
-    let short = short_ranges(status);
+    let (replicas, all) = (status.settings.replicas, status.ranges.len());
+    let few_members = |least: usize, of: &dyn Fn(&RangeStatus) -> usize| {
+        status.ranges.iter().filter(|range| !range.chain.members.is_empty() && of(range) < least).count()
+    };
+    let there =
+        |range: &RangeStatus| range.chain.members.iter().filter(|member| answering.contains(&member.node.0)).count();
+    let (short, lost) = (short_ranges(status), few_members(1, &there));
+    let least = usize::from(status.settings.rules.min_write_replicas);
+    let too_short = few_members(least, &|range| range.chain.members.len());
+    if lost > 0 {
+        lacks.push(format!("{lost} of {all} ranges have no member that answers"));
+    }
+    if too_short > 0 {
+        lacks.push(format!("{too_short} of {all} ranges take no writes, which need {least} replicas"));
+    }
     if short > 0 {
-        lacks.push(format!("{short} of {} ranges have fewer than {replicas} replicas", status.ranges.len()));
+        lacks.push(format!("{short} of {all} ranges have fewer than {replicas} replicas"));
     }
     let unowned = status.wedges.iter().filter(|wedge| wedge.owner.is_none()).count();
     if unowned > 0 {

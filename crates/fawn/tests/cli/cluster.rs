@@ -337,6 +337,20 @@ fn a_manager_that_goes_on_though_it_was_taken_out_of_its_group_deafens_no_node()
 }
 
 #[test]
+fn the_status_says_which_ranges_take_no_writes_and_which_nobody_serves() {
+    let mut cluster = Cluster::start(1, 1);
+    let lacks = |cluster: &Cluster, what: &str| {
+        wait_for(what, || cluster.status()["lacks"].to_string().contains(what).then_some(()));
+    };
+    let set = ["cluster", "set", "--replicas", "2", "--min-write-replicas", "2"];
+    let run = fawn(&[&set[..], &["--manager", &cluster.manager.address]].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    lacks(&cluster, "ranges take no writes, which need 2 replicas");
+    cluster.nodes.clear();
+    lacks(&cluster, "ranges have no member that answers");
+}
+
+#[test]
 fn whoever_drains_and_removes_a_node_is_told_what_becomes_of_copies_and_of_the_node() {
     let cluster = Cluster::start(2, 2);
     let managers = ["--manager", &cluster.manager.address];
