@@ -63,28 +63,76 @@ impl Operator {
     async fn find(&self, question: &Question) -> Result<Answer, OperatorError> {
         let end = Instant::now() + self.time;
         let mut hint = None;
-        let mut last = String::new();
+        let mut tries = Tries::default();
         loop {
-            let addresses: Vec<String> = hint.take().into_iter().chain(self.addresses.iter().cloned()).collect();
+            tries.begin_round();
+            let leader: Option<String> = hint.take();
+            let addresses: Vec<String> = leader.iter().chain(&self.addresses).cloned().collect();
             for address in addresses {
                 let left = end.saturating_duration_since(Instant::now());
                 if left.is_zero() {
-                    return Err(OperatorError::NoAnswer { time: self.time, last });
+                    return Err(OperatorError::NoAnswer { time: self.time, last: tries.told() });
                 }
                 let asked = tokio::time::timeout(left, ask_at(&self.dialler, &address, question)).await;
                 match asked.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                     Ok(Answer::NotLeader { leader: Some(leader) }) => {
-                        last = format!("{address} says that {leader} leads");
+                        tries.add(false, format!("{address} says that {leader} leads"));
                         hint = Some(leader);
                         break;
                     }
-                    Ok(Answer::NotLeader { leader: None }) => last = format!("{address} knows of none that leads"),
+                    Ok(Answer::NotLeader { leader: None }) => {
+                        tries.add(false, format!("{address} knows of none that leads"));
+                    }
                     Ok(answer) => return Ok(answer),
-                    Err(error) => last = format!("{address}: {error}"),
+                    // That whoever is said to lead is not there is worth to be told.
+                    Err(error) => {
+                        let is_idle = is_silence(&error) && leader.as_ref() != Some(&address);
+                        tries.add(is_idle, format!("{address}: {error}"));
+                    }
                 }
             }
             tokio::time::sleep(AGAIN).await;
         }
+    }
+}
+
+/// Whether nobody was there.
+fn is_silence(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable, TimedOut};
+    matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable | TimedOut)
+}
+
+/// What came of tries, in this round and the one before: what somebody answered says more than that others are not there.
+#[derive(Debug, Default)]
+struct Tries {
+    now: Option<Try>,
+    before: Option<Try>,
+}
+
+#[derive(Debug)]
+struct Try {
+    is_silence: bool,
+    told: String,
+}
+
+impl Tries {
+    fn begin_round(&mut self) {
+        if let Some(now) = self.now.take() {
+            self.before = Some(now);
+        }
+    }
+
+    fn add(&mut self, is_silence: bool, told: String) {
+        if !is_silence || self.now.as_ref().is_none_or(|now| now.is_silence) {
+            self.now = Some(Try { is_silence, told });
+        }
+    }
+
+    /// The last that says something; else the last. The round may not be over yet.
+    fn told(self) -> String {
+        let tries = || [&self.now, &self.before].into_iter().flatten();
+        let best = tries().find(|one| !one.is_silence).or_else(|| tries().next());
+        best.map(|one| one.told.clone()).unwrap_or_default()
     }
 }
 
@@ -109,5 +157,30 @@ pub async fn ask_at(dialler: &Dialler, address: &str, question: &Question) -> io
             Frame::Control(Control::Answer { answer, .. }) => return Ok(answer),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_told_rather_than_that_others_are_not_there() {
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        assert!(is_silence(&refused) && !is_silence(&io::Error::other("no certificate")));
+        let mut tries = Tries::default();
+        tries.begin_round();
+        tries.add(true, "a: refused".to_owned());
+        tries.add(false, "b knows of none".to_owned());
+        tries.add(true, "c: refused".to_owned());
+        tries.begin_round();
+        tries.add(true, "a: refused".to_owned());
+        assert_eq!(tries.told(), "b knows of none", "this round has not come to b yet");
+        let mut tries = Tries::default();
+        for told in ["b knows of none", "b is silent", "b is silent still"] {
+            tries.begin_round();
+            tries.add(told.contains("silent"), told.to_owned());
+        }
+        assert_eq!(tries.told(), "b is silent still", "what was answered long ago is no news");
     }
 }

@@ -9,6 +9,7 @@ use crate::links::table::LinkId;
 use fawn_kv::link::{Control, ManagerId, Party};
 use fawn_kv::roster::Change;
 use fawn_kv::status::Answer;
+use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
 use openraft::{BasicNode, ChangeMembers, Membership};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -112,7 +113,18 @@ fn left_undone(
 /// what comes of it: others may have been taken in since whoever asks has looked.
 async fn change(group: &Group, change: ChangeMembers<u64, BasicNode>) -> Result<(), String> {
     let changed = group.change_membership(change, false).await;
-    changed.map(drop).map_err(|error| format!("the group of managers cannot be changed now: {error}"))
+    changed.map(drop).map_err(|error| format!("the group of managers cannot be changed now: {}", reason(&error)))
+}
+
+/// Why consensus does not change the group, for people: what it says itself are its own types.
+fn reason(error: &RaftError<u64, ClientWriteError<u64, BasicNode>>) -> String {
+    match error.api_error() {
+        Some(ClientWriteError::ChangeMembershipError(ChangeMembershipError::InProgress(_))) => {
+            "another change of the group is under way".to_owned()
+        }
+        Some(ClientWriteError::ForwardToLeader(_)) => "this manager leads no longer".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 fn members(group: &Group) -> (BTreeSet<u64>, Vec<(u64, String)>) {
@@ -149,7 +161,7 @@ async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) ->
         let _ = change(group, ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await;
         return Err(cannot(&format!("it has not heard all within {} s", LEARN.as_secs())));
     };
-    learner.map_err(|error| cannot(&error))?;
+    learner.map_err(|error| cannot(&reason(&error)))?;
     change(group, ChangeMembers::AddVoterIds(BTreeSet::from([id]))).await?;
     // One that comes back with nothing has another number, and takes the place of the one that it was. If that cannot be done now,
     // the leader does it later.
@@ -180,6 +192,15 @@ async fn remove(group: &Group, ManagerId(id): ManagerId) -> Result<(), String> {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+
+    #[test]
+    fn why_the_group_is_not_changed_is_said_in_words() {
+        let under_way = openraft::error::InProgress { committed: None, membership_log_id: None };
+        let said = reason(&RaftError::APIError(ChangeMembershipError::from(under_way).into()));
+        assert_eq!(said, "another change of the group is under way");
+        let elsewhere = openraft::error::ForwardToLeader::empty();
+        assert_eq!(reason(&RaftError::APIError(elsewhere.into())), "this manager leads no longer");
+    }
 
     fn members(configs: &[&[u64]], at: &[(u64, &str)]) -> Membership<u64, BasicNode> {
         let configs = configs.iter().map(|ids| ids.iter().copied().collect()).collect();

@@ -216,7 +216,11 @@ impl Driver {
             News::Decided(decisions) => decisions.iter().for_each(|decision| self.decided(decision)),
             News::Installed(decided) => {
                 self.step_down();
+                let is_news = self.facts.begun.is_none();
                 self.facts = decided.facts;
+                if let Some(begun) = self.facts.begun.filter(|_| is_news) {
+                    tracing::info!("this manager is one of cluster {}", begun.cluster);
+                }
                 self.manager = decided
                     .state
                     .zip(self.facts.begun)
@@ -235,7 +239,12 @@ impl Driver {
         let did = self.facts.apply(decision);
         match decision {
             Decision::Begin(begun) if did => {
-                tracing::info!("the cluster begins: {}", begun.cluster);
+                // Whoever leads has decided it just now; others hear of it, or read it back when they start again.
+                if self.leads() {
+                    tracing::info!("the cluster begins: {}", begun.cluster);
+                } else {
+                    tracing::info!("this manager is one of cluster {}", begun.cluster);
+                }
                 let mut manager = begun.manager(self.timing);
                 manager.committed(now_us(), &begun.found(), &mut Effects::default());
                 manager.everybody_speaks(self.facts.version);

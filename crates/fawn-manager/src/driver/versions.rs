@@ -35,7 +35,10 @@ impl Driver {
     /// The cluster's version is another: whoever is connected is told, and whoever does not speak it is shown out.
     pub(super) fn version_changed(&mut self) {
         let version = self.facts.version;
-        tracing::info!("everybody speaks version {version}: it is the cluster's");
+        // Said where it is decided, and not each time that it is read back.
+        if self.leads() {
+            tracing::info!("everybody speaks version {version}: it is the cluster's");
+        }
         self.with_manager(|manager, _, _| manager.everybody_speaks(version));
         let mut behind = Vec::new();
         for (link, peer) in self.table.peers() {

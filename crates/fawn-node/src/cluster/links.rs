@@ -352,8 +352,14 @@ impl Links {
                     break;
                 }
                 Err(error) => {
-                    let party = self.all.get_mut(token).and_then(|link| link.party);
-                    tracing::warn!("a connection is closed: {error}{}", named(party));
+                    let link = self.all.get_mut(token);
+                    match link.map(|link| (link.state, link.party, link.host)) {
+                        Some((State::Called, _, host)) => strangers::tell(&error, host),
+                        other => {
+                            let party = other.and_then(|(_, party, _)| party);
+                            tracing::warn!("a connection is closed: {error} ({})", called(party));
+                        }
+                    }
                     goes_on = false;
                     break;
                 }
@@ -597,11 +603,6 @@ impl Links {
 fn may_say((me, party): (SeatId, Party), (to, from): (Address, Address), message: &Message) -> bool {
     let is_meant = !matches!(party, Party::Client(_)) || clients::may_say(me, to, message);
     is_meant && party.may_speak_as(from) && message.may_come_from(from)
-}
-
-/// Whom a connection that is closed was with, behind what is said of it.
-fn named(party: Option<Party>) -> String {
-    party.map_or_else(|| " (somebody)".to_owned(), |party| format!(" ({party})"))
 }
 
 /// Whoever was called. Which manager answers is known only once it has.

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::file::{self, File};
 use super::flags::{Section, nearest, sections};
+use super::merge::without_variables;
 use super::problem::{Problem, Source};
 use super::settings::{Environment, Setting, environment, settings};
 use crate::Outcome;
@@ -25,7 +26,8 @@ pub fn run(path: Option<&PathBuf>, json: bool) -> anyhow::Result<Outcome> {
     let root = Fawn::command();
     let sections = sections(&root);
     let file = path.map(|path| file::read(path, &sections)).unwrap_or_default();
-    let problems = problems(&root, &sections, &environment(), &file);
+    // A variable that is wrong is told of by itself, and is not to spoil what is tried with other settings.
+    let problems = problems(&without_variables(root), &sections, &environment(), &file);
     let mut out = io::stdout().lock();
     if json {
         writeln!(out, "{}", json!({ "file": path, "problems": problems }))?;

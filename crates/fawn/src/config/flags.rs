@@ -63,7 +63,7 @@ pub enum Kind {
 }
 
 /// The environment variable of a name in a file.
-fn variable(name: &str) -> String {
+pub fn variable(name: &str) -> String {
     format!("FAWN_{}", name.to_ascii_uppercase().replace('-', "_"))
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
 
 use super::file::{self, File};
-use super::flags::{Kind, Section, sections};
+use super::flags::{Kind, Section, sections, variable};
 use super::problem::Problem;
 use super::settings::{Environment, Setting, settings};
 use crate::command::Fawn;
@@ -49,7 +49,8 @@ pub fn parse(line: Vec<OsString>, environment: &Environment) -> Result<Fawn, Ref
     }
     let parsed =
         without_variables(root).try_get_matches_from(line).and_then(|matches| Fawn::from_arg_matches(&matches));
-    parsed.map(|fawn| Fawn { typed, ..fawn }).map_err(|error| {
+    parsed.map(|fawn| Fawn { typed, ..fawn }).map_err(|mut error| {
+        suggest(&mut error, section_of(&matches, &sections).map(|(section, _)| section));
         let notes = notes(&error, &set);
         Refused::Usage(error, notes)
     })
@@ -57,7 +58,7 @@ pub fn parse(line: Vec<OsString>, environment: &Environment) -> Result<Fawn, Ref
 
 /// The commands without the variables that `clap` itself would look up: they are looked up already, and one that is empty or
 /// is about a switch that was turned off counts for nothing.
-fn without_variables(command: clap::Command) -> clap::Command {
+pub(super) fn without_variables(command: clap::Command) -> clap::Command {
     let plain = |arg: Arg| if arg.get_id() == "config" { arg } else { arg.env(None) };
     command.mut_args(plain).mut_subcommands(without_variables)
 }
@@ -89,6 +90,18 @@ fn unless_given<'a>(
     };
     set.retain(|setting| !is_given(setting));
     Ok(set)
+}
+
+/// Whoever gives the name of a variable as a flag means what that is for: `--to` by `--server`, for `FAWN_SERVER`.
+fn suggest(error: &mut clap::Error, section: Option<&Section>) {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
+    let name = variable(given.split('=').next().unwrap_or_default().trim_start_matches('-'));
+    let meant = section.and_then(|section| section.flags.iter().find(|flag| flag.common == name));
+    if let Some(flag) = meant.filter(|_| error.kind() == ErrorKind::UnknownArgument) {
+        // It would be that of the flag that `clap` guesses.
+        error.remove(ContextKind::Usage);
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(format!("--{}", flag.long)));
+    }
 }
 
 /// Takes `--switch=false` out of a line, which `clap` does not know, and makes `--switch` of `--switch=true`.
@@ -231,6 +244,15 @@ mod tests {
         };
         assert_eq!(arguments.keys, ["--raw=false", "--json"]);
         assert!(arguments.raw);
+    }
+
+    #[test]
+    fn a_variables_name_as_a_flag_is_answered_with_the_flag() {
+        for (line, meant) in [("fawn get --server a:1 k", "'--to'"), ("fawn dump --server=a:1 f", "'--from'")] {
+            let Refused::Usage(error, _) = parsed(line, &[], "").unwrap_err() else { panic!("{line}") };
+            let said = error.to_string();
+            assert!(said.contains(meant) && !said.contains("--user"), "{said}");
+        }
     }
 
     #[test]

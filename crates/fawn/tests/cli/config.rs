@@ -119,6 +119,13 @@ fn variables_are_checked_like_a_file() {
 }
 
 #[test]
+fn a_variable_that_is_wrong_is_laid_on_no_key_of_the_file() {
+    let checked = run("manager = 'm:1'\n[serve]\nmemory = '1G'\n", &[("FAWN_LOG", "loud")], "config check fawn.toml");
+    assert_eq!((checked.code, checked.stdout.lines().count()), (1, 1), "{}", checked.stdout);
+    assert!(checked.stdout.starts_with("FAWN_LOG: \"log-level\" cannot be \"loud\""), "{}", checked.stdout);
+}
+
+#[test]
 fn a_good_file_and_one_that_is_not_there() {
     let file = "certs = '/etc/fawn/certs'\n[serve]\nlisten = ['127.0.0.1:0']\nthreads = 1\n[certs-init]\ndays = 30\n";
     let checked = run(file, &[], "config check fawn.toml");
