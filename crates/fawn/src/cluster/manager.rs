@@ -131,6 +131,7 @@ fn add(arguments: &AddManagerArguments) -> anyhow::Result<Outcome> {
     let managers = &arguments.managers;
     let operator = managers.operator_within(managers.timeout.0.max(ADDED))?;
     done(operator.ask(&Question::AddManager { address: arguments.address.clone() })?)?;
+    tell(format_args!("the manager at {} is in the group", arguments.address));
     Ok(Outcome::Done)
 }
 
@@ -143,5 +144,6 @@ fn remove(arguments: &RemoveManagerArguments) -> anyhow::Result<Outcome> {
         bail!("there is no manager {which}: there are {}", known.join(", "));
     };
     arguments.managers.order(&Question::RemoveManager { id: ManagerId(found.id.0) })?;
+    tell(format_args!("manager {} at {} is no longer in the group: stop it", found.id.0, found.address));
     Ok(Outcome::Done)
 }

@@ -26,6 +26,7 @@ pub fn run(command: &NodeCommand) -> anyhow::Result<Outcome> {
 fn remove(arguments: &RemoveArguments) -> anyhow::Result<Outcome> {
     let RemoveArguments { managers, name, force } = arguments;
     managers.order(&Question::Remove { name: name.clone(), force: *force })?;
+    tell(format_args!("{name} is no longer a member of the cluster"));
     if managers.certs.certs.is_some() {
         tell(format_args!(
             "the certificate of {name} is no longer a member's; if it is a manager's, too, it still is that (see fawn certs show)"
@@ -38,7 +39,14 @@ fn drain(arguments: &DrainArguments) -> anyhow::Result<Outcome> {
     let DrainArguments { managers, name, undo, no_wait } = arguments;
     let before = ranges_of(&managers.status()?, name)?;
     managers.order(&Question::Drain { name: name.clone(), leave: !undo })?;
-    if *undo || *no_wait {
+    if *undo {
+        tell(format_args!("{name} stays"));
+        return Ok(Outcome::Done);
+    }
+    if *no_wait {
+        tell(format_args!(
+            "{name} is to leave: {before} ranges are on it now; fawn status says drained once it has nothing that others lack"
+        ));
         return Ok(Outcome::Done);
     }
     let progress = Progress::ranges(before as u64);

@@ -9,9 +9,9 @@ use fawn_kv::status::{Answer, NewSettings, PlannedChange, Question};
 
 use super::arguments::{ClusterArguments, ClusterCommand, RebalanceArguments, SetClusterArguments};
 use super::manager::unexpected;
-use super::status::{new_table, share};
+use super::status::{ack_told, new_table, share};
 use crate::Outcome;
-use crate::tell::unless_closed;
+use crate::tell::{tell, unless_closed};
 
 /// Does what is below `fawn cluster`.
 pub fn run(arguments: &ClusterArguments) -> anyhow::Result<Outcome> {
@@ -24,7 +24,21 @@ pub fn run(arguments: &ClusterArguments) -> anyhow::Result<Outcome> {
         unsynced: new.unsynced,
     };
     managers.order(&Question::Set(new))?;
+    tell(format_args!("the cluster has new settings: {}", changed(&new)));
     Ok(Outcome::Done)
+}
+
+/// Settings that were changed, for people.
+fn changed(new: &NewSettings) -> String {
+    let NewSettings { replicas, ack, min_write_replicas, spread_reads, unsynced } = new;
+    let told = [
+        replicas.map(|replicas| format!("replicas {replicas}")),
+        ack.map(|ack| format!("ack {}", ack_told(ack))),
+        min_write_replicas.map(|least| format!("min-write-replicas {least}")),
+        spread_reads.map(|spread| format!("spread-reads {spread}")),
+        unsynced.map(|unsynced| format!("unsynced {unsynced}")),
+    ];
+    told.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Prints which ranges would change.

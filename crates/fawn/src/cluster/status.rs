@@ -186,8 +186,9 @@ fn lasts(status: &Status) -> BTreeMap<u32, u64> {
     lasts
 }
 
-fn ack(status: &Status) -> &'static str {
-    match status.settings.rules.ack {
+/// When a write is acknowledged, as `--ack` has it.
+pub fn ack_told(ack: Ack) -> &'static str {
+    match ack {
         Ack::Durable => "durable",
         Ack::Replicated => "replicated",
     }
@@ -245,7 +246,7 @@ fn text(status: &Status, rates: &Rates, with_ranges: bool) -> String {
     let (replicas, least) = (status.settings.replicas, status.settings.rules.min_write_replicas);
     let mut told = vec![format!(
         "cluster {cluster}: {settled}\nreplicas {replicas}, writes need {least}, acknowledged when {}\n\n",
-        ack(status)
+        ack_told(status.settings.rules.ack)
     )];
     told.push(format!("{}\n\n", managers(status)));
     told.push(format!("{}\n", members(status, rates)));
@@ -394,7 +395,7 @@ fn json(status: &Status, rates: &Rates) -> Value {
         "term": status.term,
         "settings": {
             "replicas": status.settings.replicas,
-            "ack": ack(status),
+            "ack": ack_told(status.settings.rules.ack),
             "min_write_replicas": rules.min_write_replicas,
             "spread_reads": rules.spread_reads,
             "unsynced": rules.unsynced,

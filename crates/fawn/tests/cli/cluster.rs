@@ -354,6 +354,11 @@ fn the_status_says_which_ranges_take_no_writes_and_which_nobody_serves() {
 fn whoever_drains_and_removes_a_node_is_told_what_becomes_of_copies_and_of_the_node() {
     let cluster = Cluster::start(2, 2);
     let managers = ["--manager", &cluster.manager.address];
+    for (how, said) in [("--no-wait", "n2 is to leave: "), ("--undo", "n2 stays\n")] {
+        let run = fawn(&[&["node", "drain", "n2", how], &managers[..]].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(run.stderr.starts_with(said) && run.stdout.is_empty(), "{}", run.stderr);
+    }
     let drain = fawn(&[&["node", "drain", "n2"], &managers[..]].concat());
     assert_eq!(drain.code, 0, "{}", drain.stderr);
     assert!(drain.stderr.contains("n2 has nothing any more that others lack"), "{}", drain.stderr);
@@ -365,7 +370,9 @@ fn whoever_drains_and_removes_a_node_is_told_what_becomes_of_copies_and_of_the_n
     let mut lines = BufReader::new(node.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.contains(" ready on ")), "it is a member");
     let remove = ["node", "remove", "n3", "--force", "--manager", &cluster.manager.address];
-    assert_eq!(fawn(&remove).code, 0);
+    let removed = fawn(&remove);
+    assert_eq!(removed.code, 0, "{}", removed.stderr);
+    assert_eq!(removed.stderr, "n3 is no longer a member of the cluster\n");
     assert_eq!(node.wait().unwrap().code(), Some(1));
     let said = std::fs::read_to_string(&log).unwrap();
     assert!(said.contains("n3 is no longer a member of the cluster"), "{said}");

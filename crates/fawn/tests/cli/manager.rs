@@ -70,7 +70,9 @@ fn a_manager_begins_a_cluster_and_keeps_what_it_was_told() {
         all.extend(arguments);
         fawn(&all)
     };
-    assert_eq!(set(&["--replicas", "5", "--ack", "replicated"]).code, 0);
+    let done = set(&["--replicas", "5", "--ack", "replicated"]);
+    assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{}", done.stderr);
+    assert_eq!(done.stderr, "the cluster has new settings: replicas 5, ack replicated\n");
     let refused = set(&["--min-write-replicas", "6"]);
     assert_eq!(refused.code, 1);
     assert!(refused.stderr.contains("min_write_replicas is 6, but chains have no more than 5"), "{}", refused.stderr);
@@ -80,6 +82,22 @@ fn a_manager_begins_a_cluster_and_keeps_what_it_was_told() {
     let after = manager.status();
     assert_eq!(after["cluster"], before["cluster"]);
     assert_eq!((&after["settings"]["replicas"], &after["settings"]["ack"]), (&5.into(), &"replicated".into()));
+}
+
+#[test]
+fn a_manager_that_is_started_again_does_not_say_that_the_cluster_begins() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path().join("1");
+    let said = |what: &str| std::fs::read_to_string(log_of(&dir)).unwrap().matches(what).count();
+    let manager = Manager::start(&dir, &[]);
+    wait_for("the version", || (said(": it is the cluster's") == 1).then_some(()));
+    assert_eq!((said("the cluster begins: "), said("this manager is one of cluster ")), (1, 0));
+    manager.stop();
+    let manager = Manager::start(&dir, &[]);
+    wait_for("the leader", || (said("this manager leads, in term") == 2).then_some(()));
+    manager.stop();
+    assert_eq!((said("the cluster begins: "), said("this manager is one of cluster ")), (1, 1));
+    assert_eq!(said(": it is the cluster's"), 1);
 }
 
 #[test]
