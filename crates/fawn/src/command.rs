@@ -171,15 +171,16 @@ pub enum OnError {
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[command(after_help = "\
 A line is one record. Blank lines are ignored.
-  tsv    key TAB value; in both, \\t \\n \\r \\\\ and \\xHH stand for the byte they name
+  tsv    key TAB value; in either, \\t \\n \\r \\\\ and \\xHH name a byte
   jsonl  {\"key\": \"a\", \"value\": \"b\", \"flags\": 0, \"exptime\": 1900000000, \"cas\": 7}
-         key_base64 and value_base64 carry bytes that are not UTF-8; exptime is in Unix seconds, 0 for never; a record with
-         cas gets this number, any other one that the server chooses
+         key_base64 and value_base64 carry bytes that are not UTF-8; exptime is
+         in Unix seconds, 0 for never; a record with cas gets this number, any
+         other one that the server chooses
 
-Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may hold any bytes, and with
+Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may hold any bytes, and with \
 --binary-keys so may every key; such keys travel base64-encoded (meta protocol, flag b) and are at most 186 bytes.
 
-While a file is loaded, FILE.fawn-resume records how far the server has acknowledged it. Run the same command
+While a file is loaded, FILE.fawn-resume records how far the server has acknowledged it. Run the same command \
 again after an interruption and the load goes on there. The file is removed when the load is complete.")]
 pub struct LoadArguments {
     #[command(flatten)]
@@ -355,6 +356,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Fawn::command().debug_assert();
+    }
+
+    #[test]
+    fn no_sentence_of_the_help_is_broken_before_the_width_breaks_it() {
+        fn check(command: &clap::Command) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for (line, next) in help.lines().zip(help.lines().skip(1)) {
+                let is_broken = line.len() > 80 && !next.is_empty() && !line.ends_with('.');
+                assert!(!is_broken, "{}: {line:?} goes on in another line", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Fawn::command());
     }
 
     #[test]

@@ -19,8 +19,9 @@ pub fn completions(arguments: &CompletionsArguments) -> anyhow::Result<Outcome> 
 /// Prints the manual page, or writes one for each subcommand.
 pub fn man(arguments: &ManArguments) -> anyhow::Result<Outcome> {
     if let Some(dir) = &arguments.dir {
-        clap_mangen::generate_to(Fawn::command(), dir)
-            .with_context(|| format!("cannot write manual pages into {}; does the directory exist?", dir.display()))?;
+        std::fs::create_dir_all(dir)
+            .and_then(|()| clap_mangen::generate_to(Fawn::command(), dir))
+            .with_context(|| format!("cannot write manual pages into {}", dir.display()))?;
         return Ok(Outcome::Done);
     }
     let mut page = Vec::new();

@@ -39,19 +39,28 @@ pub struct Line<'a> {
     pub end: u64,
 }
 
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// What messages call the input at `path`.
+pub fn name_of(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
 impl Input {
     /// Opens `path`; `-` is standard input.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
-        let (source, name, size) = if path.as_os_str() == "-" {
-            (Source::Stdin(io::stdin()), "standard input".to_owned(), None)
+        let name = name_of(path);
+        let (source, size) = if is_stdin(path) {
+            (Source::Stdin(io::stdin()), None)
         } else {
-            let name = path.display().to_string();
             let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
             let data = file.metadata().with_context(|| format!("cannot read {name}"))?;
-            (Source::File(file), name, data.is_file().then_some(data.len()))
+            (Source::File(file), data.is_file().then_some(data.len()))
         };
         let reader = BufReader::with_capacity(READ_SIZE, source);
         Ok(Self { reader, name, size, offset: 0, line: 0, buffer: Vec::new() })

@@ -5,6 +5,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use anyhow::anyhow;
 
+use super::input::name_of;
 use super::ledger::{Ledger, Verdict};
 use super::report::Notes;
 use crate::client::{
@@ -62,7 +63,8 @@ impl Lanes {
             let (lane, queue) = sync_channel(QUEUE);
             lanes.push((Batch::default(), lane));
             let (address, on_error) = (endpoint.address.clone(), arguments.on_error);
-            let mut settler = Settler { ledger, notes, verdicts: Vec::new(), address, on_error };
+            let input = arguments.file.as_deref().map(name_of).unwrap_or_default();
+            let mut settler = Settler { ledger, notes, verdicts: Vec::new(), address, input, on_error };
             workers.push(scope.spawn(move || failure.keep(run_pipeline(connection, &queue, &mut settler))));
         }
         Ok((Self { lanes }, workers))
@@ -105,6 +107,8 @@ struct Settler<'a> {
     notes: &'a Notes<'a>,
     verdicts: Vec<(u64, Verdict)>,
     address: Address,
+    /// What lines are of.
+    input: String,
     on_error: OnError,
 }
 
@@ -112,7 +116,7 @@ impl Settler<'_> {
     /// The server takes no value of this size.
     fn too_large(&mut self, sent: &Sent) -> anyhow::Result<()> {
         let what = match &sent.origin {
-            Origin::Line(line) => format!("line {line}"),
+            Origin::Line(line) => format!("{}:{line}", self.input),
             Origin::Key(key) => format!("key {}", key.escape_ascii()),
         };
         let reason = format!("{} takes no record of {} bytes", self.address, sent.bytes);

@@ -104,19 +104,46 @@ impl Report {
         }
         let rate = (self.records as f64 / self.seconds.max(1e-3)) as u64;
         let (records, size) = (HumanCount(self.records), Size { bytes: self.bytes });
-        write!(out, "{verb} {records} records ({size}) in {:.1} s, {} a second", self.seconds, HumanCount(rate))?;
+        let what = if self.records == 1 { "record" } else { "records" };
+        write!(out, "{verb} {records} {what} ({size}) in {:.1} s, {} a second", self.seconds, HumanCount(rate))?;
+        let expired = format!("of those {verb} had expired before");
+        // For one, and for any other number.
         let details = [
-            (self.loaded_before, "loaded before"),
-            (self.bad_lines, "bad lines skipped"),
-            (self.too_large, "too large and skipped"),
-            (self.expired, "expired before"),
-            (self.vanished, "gone since they were listed"),
-            (self.cut, "lost flags or expiry, which tsv cannot carry"),
-            (self.long_keys, "with keys that are too long for `fawn load`"),
+            (self.loaded_before, ["loaded before"; 2]),
+            (self.bad_lines, ["bad line skipped", "bad lines skipped"]),
+            (self.too_large, ["too large and skipped"; 2]),
+            (self.expired, [expired.as_str(); 2]),
+            (self.vanished, ["gone since it was listed", "gone since they were listed"]),
+            (self.cut, ["lost flags or expiry, which tsv cannot carry"; 2]),
+            (
+                self.long_keys,
+                ["with a key that is too long for `fawn load`", "with keys that are too long for `fawn load`"],
+            ),
         ];
-        for (count, what) in details.iter().filter(|(count, _)| *count > 0) {
-            write!(out, "; {} {what}", HumanCount(*count))?;
+        for (count, [one, many]) in details.into_iter().filter(|(count, _)| *count > 0) {
+            write!(out, "; {} {}", HumanCount(count), if count == 1 { one } else { many })?;
         }
         writeln!(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_counts_in_words_that_fit_the_number() {
+        let told = |report: &Report| {
+            let mut out = Vec::new();
+            report.print("loaded", false, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let one = told(&Report { records: 1, bad_lines: 1, expired: 1, vanished: 1, ..Report::start() });
+        assert!(one.starts_with("loaded 1 record ("), "{one}");
+        let rest = "; 1 bad line skipped; 1 of those loaded had expired before; 1 gone since it was listed\n";
+        assert!(one.ends_with(rest), "{one}");
+        let more = told(&Report { records: 30_002, bad_lines: 2, expired: 30, ..Report::start() });
+        assert!(more.starts_with("loaded 30,002 records ("), "{more}");
+        assert!(more.ends_with("; 2 bad lines skipped; 30 of those loaded had expired before\n"), "{more}");
     }
 }

@@ -40,7 +40,7 @@ pub enum BadLine {
     #[error("byte {0}: `\\` must be followed by t, n, r, \\ or x and two hexadecimal digits")]
     Escape(usize),
     /// Not an object with the known fields.
-    #[error("not a record in JSON: {0}")]
+    #[error("not a record in JSON: {}", without_line(.0))]
     Json(#[from] serde_json::Error),
     /// Neither or both of a field's two spellings.
     #[error("give either {0} or {0}_base64")]
@@ -51,6 +51,14 @@ pub enum BadLine {
     /// The key cannot be sent.
     #[error("{0}")]
     Key(#[from] KeyError),
+}
+
+/// What is wrong with the JSON of a line. Its place in there is a column: the line is always the first, whatever the file's
+/// number of it is.
+fn without_line(error: &serde_json::Error) -> String {
+    let told = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    told.strip_suffix(&place).map_or(told.clone(), |what| format!("{what} at column {}", error.column()))
 }
 
 impl Format {

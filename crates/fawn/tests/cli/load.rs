@@ -58,7 +58,7 @@ fn a_record_that_has_expired_replaces_the_old_value_by_nothing(kind: Kind) {
     let path = server
         .file("in.jsonl", "{\"key\":\"a\",\"value\":\"old\"}\n{\"key\":\"a\",\"value\":\"new\",\"exptime\":1000}\n");
     let run = server.load(&path, &[]);
-    assert!(run.stdout.contains("; 1 expired before"), "{}", run.stdout);
+    assert!(run.stdout.contains("; 1 of those loaded had expired before"), "{}", run.stdout);
     assert_eq!(server.say("get a", "END\r\n"), "END\r\n");
 }
 
@@ -109,7 +109,7 @@ fn a_value_that_is_too_large_is_refused_with_its_line(kind: Kind) {
     let path = server.file("in.tsv", text);
     let run = server.load(&path, &[]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("line 2: "), "{}", run.stderr);
+    assert!(run.stderr.contains("in.tsv:2: "), "{}", run.stderr);
     assert!(run.stderr.contains("takes no record of 3145731 bytes"), "{}", run.stderr);
     let run = server.load(&path, &["--on-error", "skip"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
