@@ -70,7 +70,7 @@ fn measure(count: u64, only: Option<&str>) {
     let mut entries: Vec<_> = (0..count).map(|place| (key(place), segment(place))).collect();
     entries.sort_unstable();
     let mut table = None;
-    nanoseconds("bulk build", count, || table = Some(Table::from_sorted(0, u64::MAX, entries.iter().copied())));
+    nanoseconds("bulk build", count, || table = Some(Table::from_sorted(0, u64::MAX, 0, entries.iter().copied())));
     let table = table.expect("it was built");
     drop(entries);
     report(&table, "bulk build");

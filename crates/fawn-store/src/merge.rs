@@ -15,6 +15,7 @@ use crate::large::Stub;
 use crate::manifest::Emptied;
 use crate::record::{Kind, Record};
 use crate::segment::{Cursor, SegmentError, Writer, Written};
+use crate::work::Overwrites;
 
 /// Records handled in one step.
 const STEP_RECORDS: usize = 2048;
@@ -45,6 +46,7 @@ pub struct Output {
 }
 
 /// What a finished merge made.
+#[derive(Default)]
 pub struct Merged {
     /// The outputs, in key order; they tile the slice that was merged.
     pub outputs: Vec<Output>,
@@ -54,6 +56,17 @@ pub struct Merged {
     pub bytes_written: u64,
     /// File numbers of values whose stub was dropped.
     pub dropped_values: Vec<u64>,
+    /// Keys of all inputs but the oldest, and those of them that the oldest has, too.
+    pub overwrites: Overwrites,
+}
+
+/// Bytes of records that a merge has passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Of all inputs but the oldest.
+    pub newer: u64,
+    /// Superseded or void.
+    pub dropped: u64,
 }
 
 struct Source {
@@ -112,11 +125,12 @@ pub struct Merge {
     last_written: u64,
     /// Numbers of the files made so far.
     created: Vec<u64>,
+    passed: Passed,
     done: Merged,
 }
 
 impl Merge {
-    /// A merge of `inputs` (age and cursor, any order) of the slice `interval`. With `void` they are everything sealed of
+    /// A merge of `inputs` (age and cursor, the oldest first) of the slice `interval`. With `void` they are everything sealed of
     /// the slice, and what is void is dropped; without, they are its newest parts.
     /// Of what was `emptied` nothing is kept either way. Output files are numbered `first_file`, `first_file + 2`, …;
     /// `slice_bytes` is the size at which the output is divided.
@@ -134,7 +148,6 @@ impl Merge {
             heap.push(Source { key: Key::MIN, age, index });
             cursors.push(cursor);
         }
-        let done = Merged { outputs: Vec::new(), horizon: 0, bytes_written: 0, dropped_values: Vec::new() };
         Self {
             low: interval.low,
             interval,
@@ -150,7 +163,8 @@ impl Merge {
             decided: Vec::new(),
             last_written: 0,
             created: Vec::new(),
-            done,
+            passed: Passed::default(),
+            done: Merged::default(),
         }
     }
 
@@ -175,6 +189,16 @@ impl Merge {
         Ok(None)
     }
 
+    /// What was passed since the start, or since this was last forgotten.
+    pub fn passed(&self) -> Passed {
+        self.passed
+    }
+
+    /// Begins to count what is passed anew.
+    pub fn forget_passed(&mut self) {
+        self.passed = Passed::default();
+    }
+
     /// Numbers of the files made so far; nobody's if the merge is abandoned.
     pub fn created(&self) -> &[u64] {
         &self.created
@@ -195,8 +219,12 @@ impl Merge {
     fn decide(&mut self, flash: &dyn Flash, top: &Source) -> Result<(), SegmentError> {
         let bytes = self.cursors[top.index].record();
         let record = Record::decode_trusted(bytes).expect("a cursor yields whole records");
+        let (len, is_newer) = (bytes.len() as u64, top.index > 0);
+        self.passed.newer += if is_newer { len } else { 0 };
         if self.last == Some(top.key) {
             if let Some((_, winner)) = self.decided.iter().find(|(name, _)| name == record.key) {
+                self.passed.dropped += len;
+                self.done.overwrites.superseding += u64::from(!is_newer);
                 // A record that recovery replayed may be here twice: its value file is still named.
                 if *winner != value_file(&record) {
                     self.done.dropped_values.extend(value_file(&record));
@@ -207,6 +235,7 @@ impl Merge {
             self.decided.clear();
             self.last = Some(top.key);
         }
+        self.done.overwrites.newer += u64::from(is_newer);
         self.decided.push((record.key.to_vec(), value_file(&record)));
         let void = self.void.as_ref();
         let is_emptied = self.emptied.iter().any(|emptied| emptied.voids(&top.key, top.age));
@@ -215,6 +244,7 @@ impl Merge {
                 self.done.horizon = self.done.horizon.max(record.seq);
             }
             self.done.dropped_values.extend(value_file(&record));
+            self.passed.dropped += len;
             return Ok(());
         }
         let prefix = top.key.prefix();
@@ -248,8 +278,7 @@ impl Merge {
 
     fn finish(&mut self, flash: &dyn Flash) -> Result<Merged, FlashError> {
         self.close(flash, self.interval.high)?;
-        let empty = Merged { outputs: Vec::new(), horizon: 0, bytes_written: 0, dropped_values: Vec::new() };
-        Ok(std::mem::replace(&mut self.done, empty))
+        Ok(std::mem::take(&mut self.done))
     }
 }
 

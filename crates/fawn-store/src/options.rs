@@ -27,6 +27,8 @@ pub struct Options {
     pub slices: u32,
     /// Bytes at which a merge divides its slice.
     pub slice_bytes: u64,
+    /// Whether slices have a base without index entries; `None`: when the memory budget cannot index every record.
+    pub drain: Option<bool>,
 }
 
 /// Smallest and largest open segment that is derived.
@@ -52,20 +54,21 @@ impl Options {
             log_pages: 0,
             slices: 0,
             slice_bytes: 128 << 20,
+            drain: None,
         }
     }
 
-    /// DRAM that a merge takes to read ahead: a sixteenth of the memory budget, within bounds.
+    /// DRAM that a merge takes to read ahead: a thirty-second part of the memory budget, within bounds.
     pub(crate) fn merge_bytes(&self) -> u64 {
-        (self.memory / 16).clamp(MERGE_BYTES.0, MERGE_BYTES.1)
+        (self.memory / 32).clamp(MERGE_BYTES.0, MERGE_BYTES.1)
     }
 
-    /// Bytes of an open segment: a sixteenth of the memory budget, within bounds.
+    /// Bytes of an open segment: a thirty-second part of the memory budget, within bounds.
     pub(crate) fn segment_bytes(&self) -> usize {
         if self.segment_bytes > 0 {
             return self.segment_bytes;
         }
-        (self.memory / 16).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1) as usize
+        (self.memory / 32).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1) as usize
     }
 
     /// Pages of the commit log: four open segments.

@@ -52,8 +52,10 @@ pub enum Work {
         slice: Key,
         /// A lookup waits for it.
         wanted: bool,
-        /// The index is there but has outgrown its first size: build it anew.
+        /// The index is there but has outgrown its first size, or is of the other mode: build it anew.
         again: bool,
+        /// Leave the slice's oldest part out of the index: it becomes its base.
+        drained: bool,
     },
     /// Merge the slice that begins at this position.
     Merge {
@@ -65,6 +67,8 @@ pub enum Work {
         before: u64,
         /// Merge only the newest small parts: their keys are overwritten so often that their slots pile up.
         newest_only: bool,
+        /// The slice's oldest part is its base, without index entries.
+        drained: bool,
     },
     /// Give back what no reader needs any more.
     Reclaim(Reclaim),
@@ -141,6 +145,36 @@ pub struct View {
     pub directory: Arc<PageDirectory>,
 }
 
+/// The oldest part of a slice, where the index leaves it out: a lookup that finds nothing newer asks its page directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// Its number.
+    pub number: SegmentNumber,
+    /// Records of it that lie in the slice; about, where it reaches beyond.
+    pub records: u64,
+}
+
+/// How lookups find what is sealed of a slice.
+pub struct SliceIndex {
+    /// Slots of all its parts but the base.
+    pub table: Table,
+    /// The base; `None` when every part is in the table.
+    pub base: Option<Base>,
+    /// Record bytes of all its parts.
+    pub bytes: u64,
+    /// Records in the table known to be superseded by others in it.
+    pub stale: u64,
+}
+
+/// Of records that are newer than a slice's base, how many supersede one of it: told by looking at some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overwrites {
+    /// Keys looked at.
+    pub newer: u64,
+    /// Of these, keys that the base has, too.
+    pub superseding: u64,
+}
+
 /// One slice that a merge made.
 pub struct MergedSlice {
     /// The slice.
@@ -148,11 +182,7 @@ pub struct MergedSlice {
     /// Its run, unless nothing survived.
     pub run: Option<(SegmentNumber, View)>,
     /// Its index, complete: the run and all segments sealed so far.
-    pub table: Table,
-    /// Record bytes of all its parts.
-    pub bytes: u64,
-    /// Records among them known to be superseded.
-    pub stale: u64,
+    pub index: SliceIndex,
     /// Delete records and expired ones numbered up to here have been dropped.
     pub horizon: u64,
 }
@@ -173,11 +203,9 @@ pub enum Event {
         /// Start of the slice.
         slice: Key,
         /// The index.
-        table: Table,
-        /// Record bytes of its parts.
-        bytes: u64,
-        /// Records among them known to be superseded.
-        stale: u64,
+        index: SliceIndex,
+        /// What a look at its base told.
+        overwrites: Overwrites,
     },
     /// A slice's index cannot be built.
     LoadFailed {
@@ -194,8 +222,17 @@ pub enum Event {
         slice: Key,
         /// What replaces it.
         outputs: Vec<MergedSlice>,
+        /// What it told of the slice's base.
+        overwrites: Overwrites,
         /// To be given back once no reader is left.
         reclaim: Reclaim,
+    },
+    /// A merge has come further: bytes of records that it has passed since it last told.
+    Merging {
+        /// Newer than the slice's oldest part: their index entries go when the merge is done.
+        newer: u64,
+        /// Superseded or void: their space goes.
+        dropped: u64,
     },
     /// A slice cannot be merged; it stays as it is.
     MergeFailed {

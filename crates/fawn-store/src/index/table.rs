@@ -71,13 +71,15 @@ impl Table {
         }
     }
 
-    /// A table of `entries`, which come in ascending order of prefix, with as much memory as they take.
+    /// A table of `entries`, which come in ascending order of prefix, with as much memory as they take; laid out for
+    /// `expected_entries`, if those are more.
     pub fn from_sorted(
         low_prefix: u64,
         high_prefix: u64,
+        expected_entries: usize,
         entries: impl ExactSizeIterator<Item = (u64, SegmentNumber)>,
     ) -> Self {
-        let mut table = Self::new(low_prefix, high_prefix, entries.len());
+        let mut table = Self::new(low_prefix, high_prefix, entries.len().max(expected_entries));
         let mut loose: Vec<Loose> = Vec::with_capacity(MAX_LINES as usize * LINE_SLOTS);
         let mut current = 0;
         let mut last = low_prefix;

@@ -163,7 +163,7 @@ proptest! {
         let mut numbers = Numbers(seed);
         let mut entries: Vec<_> = (0..count).map(|_| (numbers.next() >> shift, segment(numbers.next()))).collect();
         entries.sort_unstable();
-        let table = Table::from_sorted(0, u64::MAX, entries.iter().copied());
+        let table = Table::from_sorted(0, u64::MAX, 0, entries.iter().copied());
         let mut expected: Vec<_> = entries.iter().map(|&(prefix, to)| (table.frame().position(prefix), to)).collect();
         expected.sort_unstable();
         prop_assert_eq!(sorted(&table), expected);
@@ -218,7 +218,7 @@ fn a_bulk_build_takes_what_it_needs() {
         let mut numbers = Numbers(3);
         let mut entries: Vec<_> = (0..count).map(|number| (numbers.next(), segment(number))).collect();
         entries.sort_unstable();
-        let table = Table::from_sorted(0, u64::MAX, entries.iter().copied());
+        let table = Table::from_sorted(0, u64::MAX, 0, entries.iter().copied());
         assert_eq!((table.len(), table.spilled()), (count as usize, 0));
         let bytes = table.bytes() as f64 / count as f64;
         assert!(bytes <= 4.6, "{bytes} bytes an entry");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
 
-use super::load::{Built, cursor};
+use super::load::cursor;
 use super::record::segment_of;
 use super::seal::remove_if_there;
 use super::{Maintenance, Step};
@@ -13,14 +13,16 @@ use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::index::SegmentNumber;
 use crate::manifest::{Edit, Merged as MergedEdit};
-use crate::merge::{Merge, Merged, Void};
+use crate::merge::{Merge, Merged, Passed, Void};
 use crate::segment::SegmentError;
-use crate::work::{Event, MergedSlice, Reclaim, View};
+use crate::work::{Event, MergedSlice, Overwrites, Reclaim, View};
 
 /// Most pages that one cursor of a merge reads at a time.
 const MOST_READ_PAGES: usize = 256;
 /// A part is small when it holds at most one in this many pages of its slice.
 const SMALL_SHARE: u64 = 4;
+/// The event-loop half is told of a merge's progress about every so many bytes that it frees.
+const TOLD_BYTES: u64 = 128 << 10;
 /// Most outputs of one merge.
 const MAX_OUTPUTS: u64 = 4096;
 
@@ -83,7 +85,14 @@ impl Maintenance {
     pub(super) fn merge_step(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
         let merging = self.merging.as_mut().expect("a merge is under way");
         match merging.merge.step(flash, &self.secret) {
-            Ok(None) => Ok(Step::More),
+            Ok(None) => {
+                let Passed { newer, dropped } = merging.merge.passed();
+                if newer + dropped < TOLD_BYTES {
+                    return Ok(Step::More);
+                }
+                merging.merge.forget_passed();
+                Ok(Step::Event(Event::Merging { newer, dropped }))
+            }
             Ok(Some(merged)) => {
                 let merging = self.merging.take().expect("a merge is under way");
                 self.record_merge(flash, &merging, merged)
@@ -139,7 +148,10 @@ impl Maintenance {
         // With the merge, so that a crash leaves their files to nobody: the next opening removes them.
         edits.extend(values.into_iter().map(|file| Edit::ValueDropped { file }));
         match self.manifest.commit(flash, &edits) {
-            Ok(dropped) => self.report_merge(flash, merging, outputs, &dropped, merged.dropped_values),
+            Ok(dropped) => {
+                let reclaim = self.reclaim_of(merging, &dropped, merged.dropped_values);
+                self.report_merge(flash, merging, outputs, merged.overwrites, reclaim)
+            }
             Err(FlashError::NoSpace) => {
                 for (number, ..) in outputs.iter().filter_map(|(_, run)| run.as_ref()) {
                     self.views.remove(&number.get());
@@ -158,33 +170,28 @@ impl Maintenance {
         flash: &dyn Flash,
         merging: &Merging,
         outputs: Vec<(Interval, Option<Run>)>,
-        dropped: &[u64],
-        values: Vec<u64>,
+        overwrites: Overwrites,
+        reclaim: Reclaim,
     ) -> Result<Step, FlashError> {
         self.loaded.remove(&merging.slice.low);
         let mut slices = Vec::with_capacity(outputs.len());
         for (interval, run) in outputs {
             let place = self.slice_at(&interval.low).expect("the manifest has the outputs");
-            let own = run.as_ref().map(|(number, ..)| number.get());
             let slice = &self.manifest.state().slices[place];
             let (parts, horizon) = (slice.parts.clone(), slice.horizon);
-            let later: Vec<u16> = parts.into_iter().filter(|number| Some(*number) != own).collect();
-            let entries = run.as_ref().map_or_else(Vec::new, |(number, _, prefixes)| {
-                prefixes.iter().map(|prefix| (*prefix, *number)).collect()
-            });
-            let Built { table, bytes, stale } = match self.build(flash, interval, &later, entries) {
-                Ok(built) => built,
+            let known = run.as_ref().map(|(number, _, prefixes)| (number.get(), prefixes.as_slice()));
+            let index = match self.build(flash, interval, &parts, known) {
+                Ok(index) => index,
                 Err((file, error)) => {
                     return Err(FlashError::Io(format!("{file}, sealed just now, is unreadable: {error}")));
                 }
             };
             self.loaded.insert(interval.low);
             let run = run.map(|(number, view, _)| (number, view));
-            slices.push(MergedSlice { interval, run, table, bytes, stale, horizon });
+            slices.push(MergedSlice { interval, run, index, horizon });
         }
-        let reclaim = self.reclaim_of(merging, dropped, values);
         self.events.push_back(Event::Space(flash.space()?));
-        Ok(Step::Event(Event::Merged { slice: merging.slice.low, outputs: slices, reclaim }))
+        Ok(Step::Event(Event::Merged { slice: merging.slice.low, outputs: slices, overwrites, reclaim }))
     }
 
     /// What the merge freed: whole files, and the pages of its slice in files that other slices still use.

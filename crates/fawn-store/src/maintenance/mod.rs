@@ -71,6 +71,8 @@ pub struct Maintenance {
     others_turn: bool,
     events: VecDeque<Event>,
     failed: bool,
+    /// Slices' oldest parts are left out of their indexes.
+    draining: bool,
 }
 
 impl Maintenance {
@@ -97,13 +99,15 @@ impl Maintenance {
             others_turn: false,
             events: VecDeque::new(),
             failed: false,
+            draining: false,
         }
     }
 
     /// Takes work.
     pub fn submit(&mut self, work: Work) {
         match work {
-            Work::Load { slice, wanted, again } => {
+            Work::Load { slice, wanted, again, drained } => {
+                self.draining = drained;
                 if again {
                     self.loaded.remove(&slice);
                 }
@@ -113,7 +117,11 @@ impl Maintenance {
                     self.loads.push_back(slice);
                 }
             }
-            Work::Merge { .. } | Work::Scan { .. } => self.background.push_back(work),
+            Work::Merge { drained, .. } => {
+                self.draining = drained;
+                self.background.push_back(work);
+            }
+            Work::Scan { .. } => self.background.push_back(work),
             _ => self.urgent.push_back(work),
         }
     }
@@ -206,7 +214,7 @@ impl Maintenance {
 
     fn begin_background(&mut self, flash: &dyn Flash, work: Work) -> Step {
         match work {
-            Work::Merge { slice, void, before, newest_only } => {
+            Work::Merge { slice, void, before, newest_only, drained: _ } => {
                 self.begin_merge(slice, void, before, newest_only);
                 Step::More
             }

@@ -1,6 +1,6 @@
 //! The last page of a segment: what the file is and where its parts are.
 
-use fawn_ring::Key;
+use fawn_ring::{Interval, Key};
 
 use super::fragments::Fragments;
 use super::{SegmentError, page_damage};
@@ -53,6 +53,21 @@ impl Footer {
         }
         let numbers = |high: u64| u128::from(high - self.seq_low) + 1;
         (u128::from(self.records) * numbers(seq.min(self.seq_high)) / numbers(self.seq_high)) as u64
+    }
+
+    /// The share of the records that lies in `keys`, keys being evenly spread; above 0 when any of them may.
+    pub fn share_in(&self, keys: &Interval) -> f64 {
+        let (low, high) = (self.low.max(keys.low), self.high.min(keys.high));
+        if low > high {
+            return 0.0;
+        }
+        let width = |low: &Key, high: &Key| (high.prefix() - low.prefix()) as f64 + 1.0;
+        width(&low, &high) / width(&self.low, &self.high)
+    }
+
+    /// About how many of the records lie in `keys`; exactly, where all do.
+    pub fn records_in(&self, keys: &Interval) -> u64 {
+        (self.records as f64 * self.share_in(keys)).round() as u64
     }
 
     /// The footer of a segment that holds nothing yet.

@@ -54,6 +54,7 @@ impl Store {
         self.number_from(record.seq);
         self.note_value_file(&record);
         self.counters.appended(len, superseded);
+        self.use_credit(len);
         Ok(Appended { seq: record.seq, gate })
     }
 
@@ -113,6 +114,9 @@ impl Store {
     }
 
     pub(super) fn refuse_when_full(&mut self) -> Result<(), Refusal> {
+        if self.index_is_full() && self.is_making_room() {
+            return Err(Refusal::Busy);
+        }
         if self.index_is_full() {
             self.counters.refused_memory += 1;
             return Err(Refusal::OutOfMemory);
@@ -121,7 +125,7 @@ impl Store {
             self.counters.refused_space += 1;
             return Err(Refusal::NoSpace);
         }
-        if self.garbage_is_ahead() {
+        if self.garbage_is_ahead() || self.index_is_ahead() {
             return Err(Refusal::Busy);
         }
         Ok(())

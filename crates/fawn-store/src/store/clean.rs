@@ -3,7 +3,6 @@
 use fawn_ring::{Interval, Key};
 
 use super::Store;
-use super::ranges::share_of;
 use super::slices::Slice;
 use crate::options::MAX_FROZEN;
 use crate::segment::Footer;
@@ -21,6 +20,8 @@ const LIMIT_DENOMINATOR: u64 = 100;
 const MANY_SEGMENTS: usize = 4096;
 /// Slots of a slice that found no place in its lines, above which its newest parts are merged.
 const MANY_SPILLED: usize = 64;
+/// Bytes of a slot.
+const SLOT_BYTES: u64 = 4;
 /// Garbage below which nothing is merged: a store this small gains nothing.
 const LEAST_GARBAGE_SEGMENTS: u64 = 2;
 
@@ -39,8 +40,10 @@ pub(super) struct Cleaning {
     pub garbage_bytes: u64,
     /// Merges that failed since the last that did not; their slices wait for their next turn.
     pub failures: u32,
-    /// DRAM of all slices' indexes.
+    /// DRAM of all slices' indexes, page directories included.
     pub index_bytes: u64,
+    /// Of these, page directories.
+    pub directory_bytes: u64,
     /// Slots in all slices' indexes.
     pub index_entries: u64,
 }
@@ -59,13 +62,13 @@ impl Store {
 
     /// Adds up the slices anew. Called after every install, never on the request path.
     pub(super) fn recount(&mut self) {
-        let flushed = self.flushed_everywhere();
+        let (flushed, superseding) = (self.flushed_everywhere(), self.draining.superseding());
         let cleaning = &mut self.cleaning;
         (cleaning.sealed_bytes, cleaning.garbage_bytes) = (0, 0);
         (cleaning.index_bytes, cleaning.index_entries) = (0, 0);
         for slice in self.slices.iter() {
             cleaning.sealed_bytes += slice.bytes;
-            cleaning.garbage_bytes += slice.garbage();
+            cleaning.garbage_bytes += slice.garbage(superseding);
             if let Some(table) = &slice.table {
                 cleaning.index_bytes += table.bytes() as u64;
                 cleaning.index_entries += table.len() as u64;
@@ -82,8 +85,10 @@ impl Store {
         }
         let cleaning = &mut self.cleaning;
         cleaning.index_bytes += directories;
+        cleaning.directory_bytes = directories;
         cleaning.garbage_bytes = (cleaning.garbage_bytes + garbage).min(cleaning.sealed_bytes);
         self.fit_cache();
+        self.choose_mode();
     }
 
     /// Sequence number up to which every range was flushed.
@@ -114,20 +119,23 @@ impl Store {
         if let Some(slice) = self.slices.iter().find(crowded).map(|slice| slice.interval.low) {
             self.cleaning.merging = true;
             let void = self.durable_void();
-            self.work.push_back(Work::Merge { slice, void, before: self.next_age, newest_only: true });
+            let drained = self.draining.on;
+            self.work.push_back(Work::Merge { slice, void, before: self.next_age, newest_only: true, drained });
             return;
         }
         let segments = self.segments.iter().flatten().count();
         let full = self.no_space && self.cleaning.garbage_bytes * FULL_GARBAGE_DENOMINATOR > self.cleaning.sealed_bytes;
+        let crowded = self.index_is_crowded();
         let due = self.cleaning.forced > 0
             || full
+            || crowded
             || segments > MANY_SEGMENTS.max(2 * self.slices.len())
             || (self.cleaning.garbage_bytes * GARBAGE_DENOMINATOR > self.cleaning.sealed_bytes * GARBAGE_NUMERATOR
                 && self.cleaning.garbage_bytes > LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64);
         if !due {
             return;
         }
-        let Some(number) = self.next_turn() else {
+        let Some(number) = self.next_turn(crowded) else {
             self.cleaning.forced = 0;
             return;
         };
@@ -135,14 +143,42 @@ impl Store {
         self.cleaning.turn = interval.high.successor().filter(|next| self.options.interval.contains(next));
         self.cleaning.merging = true;
         let void = self.durable_void();
-        self.work.push_back(Work::Merge { slice: interval.low, void, before: self.next_age, newest_only: false });
+        self.work.push_back(Work::Merge {
+            slice: interval.low,
+            void,
+            before: self.next_age,
+            newest_only: false,
+            drained: self.draining.on,
+        });
     }
 
-    /// The slice whose turn it is: the next that is loaded. Those passed over have had theirs.
-    fn next_turn(&mut self) -> Option<usize> {
+    /// Whether merges would make the index smaller, and it has to be.
+    fn index_is_crowded(&self) -> bool {
+        let cleaning = &self.cleaning;
+        let limit = self.index_limit();
+        if cleaning.index_bytes <= limit {
+            return false;
+        }
+        if self.draining.on {
+            // Tables have a least size: where that is what fills the index, merges would change nothing.
+            cleaning.index_entries * SLOT_BYTES * 2 > limit.saturating_sub(cleaning.directory_bytes)
+        } else {
+            cleaning.garbage_bytes * FULL_GARBAGE_DENOMINATOR > cleaning.sealed_bytes
+        }
+    }
+
+    /// The slice whose turn it is: the next that is loaded, and of which, where merges are to make the index smaller, not
+    /// much less is indexed than of the others. Those passed over have had their turn.
+    fn next_turn(&mut self, crowded: bool) -> Option<usize> {
         let count = self.slices.len();
         let first = self.cleaning.turn.map_or(0, |turn| self.slices.find(&turn));
-        let passed = (0..count).position(|n| self.slices.get((first + n) % count).table.is_some())?;
+        let records: u64 = self.slices.iter().map(Slice::records).sum();
+        let pays = |slice: &Slice| {
+            let (own, all) = (u128::from(slice.slots()), u128::from(self.cleaning.index_entries));
+            !crowded || own * u128::from(records) * 2 >= all * u128::from(slice.records())
+        };
+        let is_next = |slice: &Slice| slice.table.is_some() && pays(slice);
+        let passed = (0..count).position(|n| is_next(self.slices.get((first + n) % count)))?;
         self.cleaning.forced = self.cleaning.forced.saturating_sub(passed + 1);
         Some((first + passed) % count)
     }
@@ -178,7 +214,12 @@ impl Store {
     /// Gives the cache what indexes and buffers leave of the budget.
     pub(super) fn fit_cache(&mut self) {
         let used = self.cleaning.index_bytes + self.buffer_bytes() + self.options.merge_bytes();
-        self.cache.set_capacity(self.options.memory.saturating_sub(used).max(self.options.memory / 32));
+        self.cache.set_capacity(self.options.memory.saturating_sub(used).max(self.least_cache_bytes()));
+    }
+
+    /// What the record cache gets in any case.
+    pub(super) fn least_cache_bytes(&self) -> u64 {
+        self.options.memory / 32
     }
 
     /// Space that only deletes and merges may use: the largest slice and two segments.
@@ -212,6 +253,6 @@ fn expired(footer: &Footer, times: &[(Interval, u32)]) -> u64 {
         return 0;
     }
     let due = times.iter().filter(|(_, now)| footer.latest_expiry <= *now);
-    let share: f64 = due.map(|(keys, _)| share_of(footer, keys)).sum();
+    let share: f64 = due.map(|(keys, _)| footer.share_in(keys)).sum();
     (footer.expiring as f64 * share.min(1.0)) as u64
 }

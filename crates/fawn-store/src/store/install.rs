@@ -45,15 +45,14 @@ impl Store {
         match event {
             Event::Sealed { segment, reclaim } => self.begin_seal(segment, reclaim),
             Event::Stalled => self.seal_stalled = true,
-            Event::Loaded { slice, table, bytes, stale } => {
+            Event::Loaded { slice, index, overwrites } => {
                 if let Some(number) = self.slices.starting_at(&slice) {
                     let slice = self.slices.get_mut(number);
-                    (slice.bytes, slice.stale) = (bytes, stale);
                     (slice.wanted, slice.damage) = (false, None);
-                    slice.table = Some(table);
-                    slice.void = 0;
+                    slice.take(index);
                     self.count_void(number);
                 }
+                self.note_overwrites(overwrites);
                 self.recount();
                 self.clean();
             }
@@ -68,11 +67,13 @@ impl Store {
                 // The other slices may have waited for this one.
                 self.clean();
             }
-            Event::Merged { slice, outputs, reclaim } => {
+            Event::Merged { slice, outputs, overwrites, reclaim } => {
                 if let Some(number) = self.slices.starting_at(&slice) {
+                    self.note_overwrites(overwrites);
                     self.install_merge(number, outputs, reclaim);
                 }
             }
+            Event::Merging { newer, .. } => self.note_progress(newer),
             Event::MergeFailed { slice: _, why } => {
                 self.counters.merge_failures += 1;
                 self.counters.last_merge_failure = Some(why);
@@ -170,7 +171,8 @@ impl Store {
             if outgrown && !slice.wanted {
                 slice.wanted = true;
                 let slice = slice.interval.low;
-                self.work.push_back(Work::Load { slice, wanted: false, again: true });
+                let drained = self.draining.on;
+                self.work.push_back(Work::Load { slice, wanted: false, again: true, drained });
             }
         }
     }
@@ -179,7 +181,7 @@ impl Store {
         // The merge knows what was sealed before it and beside it. A file that a newer record still names comes back to
         // the manifest when that record is sealed.
         reclaim.values.retain(|file| !self.buffers_name(*file));
-        let before = self.cleaning.index_entries;
+        let (before, bytes_before) = (self.cleaning.index_entries, self.cleaning.index_bytes);
         let mut slices = Vec::with_capacity(outputs.len());
         for (segment, _) in &reclaim.segments {
             self.segments[usize::from(segment.get())] = None;
@@ -189,12 +191,7 @@ impl Store {
             if let Some((segment, view)) = output.run {
                 self.put_view(segment, view);
             }
-            slices.push(Slice {
-                table: Some(output.table),
-                bytes: output.bytes,
-                stale: output.stale,
-                ..Slice::unloaded(output.interval, output.horizon)
-            });
+            slices.push(Slice::loaded(output.interval, output.horizon, output.index));
         }
         self.slices.replace(number, slices);
         for output in number..number + count {
@@ -208,6 +205,7 @@ impl Store {
         self.forget_emptied();
         let gone = before.saturating_sub(self.cleaning.index_entries);
         self.flushed_entries = self.flushed_entries.saturating_sub(gone);
+        self.lower_limit(bytes_before.saturating_sub(self.cleaning.index_bytes));
         self.clean();
     }
 

@@ -84,7 +84,8 @@ impl Store {
             if !slice.wanted {
                 slice.wanted = true;
                 let low = slice.interval.low;
-                self.work.push_front(Work::Load { slice: low, wanted: true, again: false });
+                let drained = self.draining.on;
+                self.work.push_front(Work::Load { slice: low, wanted: true, again: false, drained });
             }
             return Lookup::Loading;
         };
@@ -100,6 +101,9 @@ impl Store {
             })
         };
         self.candidates.retain(may_hold);
+        let base = slice.base.map(|base| base.number);
+        self.candidates
+            .extend(base.filter(|base| may_hold(base) && live(segments, *base).footer.high.prefix() >= key.prefix()));
         match self.candidates.len() {
             0 => Lookup::Absent { gate: Gate::NONE },
             1 => Lookup::Read(self.read_first(key, Vec::new())),

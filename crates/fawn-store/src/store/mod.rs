@@ -10,11 +10,12 @@
 //! # Layout
 //!
 //! `lookup`: lookup, finish. `warm`: what a group of lookups touches, fetched ahead. `append`: appends, freezing, group
-//! commit. `ranges`: the log and the records of replicated ranges. `install`: events. `clean`: when to merge. `replay`:
+//! commit. `ranges`: the log and the records of replicated ranges. `install`: events. `clean`: when to merge. `drain`: where DRAM cannot index every record. `replay`:
 //! recovery. `stats`: figures. `voided`: what was emptied, counted.
 
 mod append;
 mod clean;
+mod drain;
 mod install;
 mod lookup;
 mod ranges;
@@ -126,6 +127,7 @@ pub struct Store {
     waiting_scans: VecDeque<(u64, Work)>,
     next_value: u64,
     cleaning: clean::Cleaning,
+    draining: drain::Draining,
     space: Option<Space>,
     stopped: Option<String>,
     closed: bool,
@@ -208,6 +210,7 @@ impl Store {
             waiting_scans: VecDeque::new(),
             next_value: parts.next_value,
             cleaning: clean::Cleaning::default(),
+            draining: drain::Draining::default(),
             space: parts.space,
             stopped: None,
             closed: false,
@@ -227,6 +230,8 @@ impl Store {
         store.note_next_flush();
         store.flushed_entries = store.flushed_records();
         store.recount();
+        let records = store.segments.iter().flatten().map(|view| view.footer.records).sum();
+        store.drain_from_the_start(records);
         store
     }
 
@@ -234,7 +239,8 @@ impl Store {
     fn load_all(&mut self) {
         let lows: Vec<Key> = self.slices.iter().map(|slice| slice.interval.low).collect();
         for low in lows {
-            self.work.push_back(Work::Load { slice: low, wanted: false, again: false });
+            let drained = self.draining.on;
+            self.work.push_back(Work::Load { slice: low, wanted: false, again: false, drained });
         }
     }
 
@@ -289,7 +295,8 @@ impl Store {
             let slice = self.slices.get_mut(number);
             if std::mem::take(&mut slice.retry) {
                 let slice = slice.interval.low;
-                self.work.push_back(Work::Load { slice, wanted: true, again: false });
+                let drained = self.draining.on;
+                self.work.push_back(Work::Load { slice, wanted: true, again: false, drained });
             }
         }
     }

@@ -22,7 +22,6 @@ use crate::log::{ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition};
 use crate::manifest::Emptied;
 use crate::page::Page;
 use crate::record::Record;
-use crate::segment::Footer;
 use crate::work::{Versions, View, Wanted, Work};
 
 /// The gate of what waits for writes that are not in the log.
@@ -130,6 +129,7 @@ impl Store {
         self.cache.remove(key);
         self.note_value_file(record);
         self.counters.appended(record.encoded_len(), superseded);
+        self.use_credit(record.encoded_len());
         Ok(())
     }
 
@@ -296,12 +296,12 @@ impl Store {
 
     /// Whether heads should take no more values: the device is full, or memory is. What is committed is still taken.
     pub fn is_full(&self) -> bool {
-        self.index_is_full() || self.device_is_full()
+        (self.index_is_full() && !self.is_making_room()) || self.device_is_full()
     }
 
     /// Whether merges have fallen behind, so that what is written should wait for them.
     pub fn is_behind(&self) -> bool {
-        !self.is_full() && self.garbage_is_ahead()
+        !self.is_full() && (self.garbage_is_ahead() || self.index_is_ahead() || self.index_is_full())
     }
 
     /// Longest entry of a range that the log takes, in bytes.
@@ -324,15 +324,5 @@ impl Store {
 
 /// The share of a segment that is void, keys being evenly spread; above 0 when any of it may be.
 fn voided_share(view: &View, emptied: &Emptied) -> f64 {
-    if view.age >= emptied.below { 0.0 } else { share_of(&view.footer, &emptied.interval) }
-}
-
-/// The share of a segment that lies in a stretch of keys, keys being evenly spread; above 0 when any of it may.
-pub(super) fn share_of(footer: &Footer, keys: &Interval) -> f64 {
-    let (low, high) = (footer.low.max(keys.low), footer.high.min(keys.high));
-    if low > high {
-        return 0.0;
-    }
-    let width = |low: &Key, high: &Key| (high.prefix() - low.prefix()) as f64 + 1.0;
-    width(&low, &high) / width(&footer.low, &footer.high)
+    if view.age >= emptied.below { 0.0 } else { view.footer.share_in(&emptied.interval) }
 }

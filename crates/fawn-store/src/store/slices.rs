@@ -4,12 +4,17 @@ use fawn_ring::{Interval, Key};
 
 use crate::api::Damage;
 use crate::index::Table;
+use crate::work::{Base, SliceIndex};
 
 /// One slice as the event loop sees it.
 pub(super) struct Slice {
     pub interval: Interval,
-    /// Its index; `None` until it is loaded after a restart.
+    /// The index of all its parts but the base; `None` until it is loaded after a restart.
     pub table: Option<Table>,
+    /// The part that the index leaves out.
+    pub base: Option<Base>,
+    /// Records of the base that were emptied, about.
+    pub base_void: u64,
     /// Whether its load has been asked for by a lookup.
     pub wanted: bool,
     /// Why it cannot be loaded.
@@ -28,24 +33,58 @@ pub(super) struct Slice {
 
 impl Slice {
     pub(super) fn unloaded(interval: Interval, horizon: u64) -> Self {
-        Self { interval, table: None, wanted: false, damage: None, retry: false, horizon, bytes: 0, stale: 0, void: 0 }
+        Self {
+            interval,
+            table: None,
+            base: None,
+            base_void: 0,
+            wanted: false,
+            damage: None,
+            retry: false,
+            horizon,
+            bytes: 0,
+            stale: 0,
+            void: 0,
+        }
     }
 
-    /// Record bytes that a merge would free, as far as is known.
-    pub(super) fn garbage(&self) -> u64 {
-        let records = self.slots();
-        let gone = self.stale + self.void;
+    /// A slice with its index.
+    pub(super) fn loaded(interval: Interval, horizon: u64, index: SliceIndex) -> Self {
+        let mut slice = Self::unloaded(interval, horizon);
+        slice.take(index);
+        slice
+    }
+
+    /// Puts an index that was just built in place; what is void in it is still to be counted.
+    pub(super) fn take(&mut self, index: SliceIndex) {
+        (self.bytes, self.stale, self.void) = (index.bytes, index.stale, 0);
+        (self.base, self.base_void) = (index.base, 0);
+        self.table = Some(index.table);
+    }
+
+    /// Record bytes that a merge would free, as far as is known; `superseding` is the share of the records newer than a base
+    /// that supersede one of it.
+    pub(super) fn garbage(&self, superseding: f64) -> u64 {
+        let records = self.records();
+        let gone = records - self.live(superseding).min(records);
         if records == 0 { 0 } else { (u128::from(self.bytes) * u128::from(gone) / u128::from(records)) as u64 }
     }
 
     /// Slots of its index.
-    fn slots(&self) -> u64 {
+    pub(super) fn slots(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.len() as u64)
     }
 
-    /// Slots of records that are neither superseded nor void.
-    pub(super) fn live(&self) -> u64 {
-        self.slots().saturating_sub(self.stale + self.void)
+    /// Records of all its parts.
+    pub(super) fn records(&self) -> u64 {
+        self.slots() + self.base.map_or(0, |base| base.records)
+    }
+
+    /// Records that are neither superseded nor void; `superseding` as in [`garbage`](Self::garbage).
+    pub(super) fn live(&self, superseding: f64) -> u64 {
+        let newer = self.slots().saturating_sub(self.stale + self.void);
+        let base = self.base.map_or(0, |base| base.records).saturating_sub(self.base_void);
+        newer + base.saturating_sub((newer as f64 * superseding).round() as u64)
     }
 }
 

@@ -70,6 +70,14 @@ pub struct Stats {
     pub index_slots: u64,
     /// DRAM of the index of sealed records: tables and page directories.
     pub index_bytes: u64,
+    /// Of these, page directories.
+    pub directory_bytes: u64,
+    /// Whether DRAM cannot index every record, so that merges make bases without index entries.
+    pub draining: bool,
+    /// Index bytes above which slices are merged in turn.
+    pub index_limit: u64,
+    /// Share of the sealed records that has index entries, from 0 to 1: 1 when every slice is indexed whole.
+    pub phi: f64,
     /// DRAM of the open and frozen segments' hash indexes.
     pub open_index_bytes: u64,
     /// `index_bytes` a live sealed entry.
@@ -144,7 +152,8 @@ pub struct Stats {
 impl Store {
     /// Live keys in frozen and sealed segments, about, flushed ones included.
     pub(super) fn entries_beside_open(&self) -> u64 {
-        let live: u64 = self.slices.iter().map(Slice::live).sum();
+        let superseding = self.draining.superseding();
+        let live: u64 = self.slices.iter().map(|slice| slice.live(superseding)).sum();
         let deletes: u64 = self.segments.iter().flatten().map(|view| self.not_emptied(view, view.footer.deletes)).sum();
         live.saturating_sub(deletes) + self.frozen_live().entries.round() as u64
     }
@@ -171,10 +180,11 @@ impl Store {
 
     fn sealed_in(&self, part: &Stretch, all: &[Interval]) -> Held {
         let (mut entries, mut bytes) = (0.0, 0.0);
+        let superseding = self.draining.superseding();
         for slice in self.slices.iter() {
             let share = share(&slice.interval.low, &slice.interval.high, &part.keys, all);
-            entries += share * slice.live() as f64;
-            bytes += share * slice.bytes.saturating_sub(slice.garbage()) as f64;
+            entries += share * slice.live(superseding) as f64;
+            bytes += share * slice.bytes.saturating_sub(slice.garbage(superseding)) as f64;
         }
         for view in self.segments.iter().flatten() {
             let footer = &view.footer;
@@ -191,7 +201,9 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let cleaning = &self.cleaning;
         let counters = &self.counters;
-        let sealed_entries: u64 = self.slices.iter().map(Slice::live).sum();
+        let superseding = self.draining.superseding();
+        let sealed_records: u64 = self.slices.iter().map(Slice::records).sum();
+        let sealed_entries: u64 = self.slices.iter().map(|slice| slice.live(superseding)).sum();
         let frozen = || self.frozen.iter().map(|frozen| &*frozen.segment);
         let in_frozen = self.frozen_live();
         let buffered = self.open.live_keys() + in_frozen.entries.round() as usize;
@@ -202,6 +214,10 @@ impl Store {
             buffered_entries: buffered as u64,
             index_slots: cleaning.index_entries,
             index_bytes: cleaning.index_bytes,
+            directory_bytes: cleaning.directory_bytes,
+            draining: self.draining.on,
+            index_limit: self.index_limit(),
+            phi: if sealed_records == 0 { 1.0 } else { cleaning.index_entries as f64 / sealed_records as f64 },
             open_index_bytes: (self.open.index_bytes() + frozen().map(OpenSegment::index_bytes).sum::<usize>()) as u64,
             index_bytes_per_entry: cleaning.index_bytes as f64 / (sealed_entries.max(1)) as f64,
             buffer_bytes: (self.open.allocated()

@@ -12,7 +12,7 @@ use super::stats::Stretch;
 use super::{Frozen, Held, Store};
 use crate::index::{SegmentNumber, Table};
 use crate::manifest::Emptied;
-use crate::work::View;
+use crate::work::{Base, View};
 
 /// So many slots of an index, or entries of a buffer, are looked at to tell how many are void.
 const LOOKED_AT: usize = 16_384;
@@ -58,6 +58,17 @@ impl Voids<'_> {
         slice.stale += u64::from(live > 1);
     }
 
+    /// The share of a slice's base that is void, keys being evenly spread.
+    fn share_of_base(self, base: Base, slice: &Interval) -> f64 {
+        let Some(age) = self.age(base.number) else { return 0.0 };
+        let width = |keys: &Interval| (keys.high.prefix() - keys.low.prefix()) as f64 + 1.0;
+        let emptied = self.emptied.iter().filter(|emptied| age < emptied.below);
+        let common = emptied.filter(|emptied| emptied.interval.overlaps(slice)).map(|emptied| {
+            width(&Interval::new(emptied.interval.low.max(slice.low), emptied.interval.high.min(slice.high)))
+        });
+        (common.sum::<f64>() / width(slice)).min(1.0)
+    }
+
     /// Slots of a slice that are void, and others that newer ones supersede: of all, or as many looked at tell.
     fn count(self, table: &Table) -> (u64, u64) {
         let frame = table.frame();
@@ -100,7 +111,8 @@ impl Store {
             let slice = self.slices.get_mut(number);
             let keys = slice.interval;
             if interval.low <= keys.low && keys.high <= interval.high {
-                (slice.void, slice.stale) = (slice.table.as_ref().map_or(0, |table| table.len() as u64), 0);
+                (slice.void, slice.stale) = (slice.slots(), 0);
+                slice.base_void = slice.base.map_or(0, |base| base.records);
             } else if interval.overlaps(&keys) {
                 self.count_void(number);
             }
@@ -113,9 +125,13 @@ impl Store {
         if !self.emptied.iter().any(|emptied| emptied.interval.overlaps(&slice.interval)) {
             return;
         }
+        let voids = Voids { segments: &self.segments, emptied: &self.emptied };
         if let Some(table) = &slice.table {
-            let voids = Voids { segments: &self.segments, emptied: &self.emptied };
             (slice.void, slice.stale) = voids.count(table);
+        }
+        if let Some(base) = slice.base {
+            let share = voids.share_of_base(base, &slice.interval);
+            slice.base_void = (base.records as f64 * share).round() as u64;
         }
     }
 

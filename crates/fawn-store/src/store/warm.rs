@@ -62,10 +62,12 @@ impl Store {
                 touched ^= frozen.segment.touch(handle);
             } else if let Some(bytes) = self.cache.peek(key) {
                 touched ^= bytes[0];
-            } else if let Some(table) = &self.slices.get(self.slices.find(key)).table {
+            } else {
+                let slice = self.slices.get(self.slices.find(key));
+                let Some(table) = &slice.table else { continue };
                 let mut first = First::default();
                 table.candidates(key.prefix(), &mut first);
-                *number = first.0;
+                *number = first.0.or(slice.base.map(|base| base.number));
             }
         }
         for (key, number) in keys.iter().zip(numbers) {

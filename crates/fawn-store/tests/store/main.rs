@@ -22,10 +22,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod acknowledge;
+mod bare;
 mod common;
 mod counts;
 mod crash;
 mod damage;
+mod drain;
 mod faults;
 mod large;
 mod model;

@@ -2,108 +2,14 @@
 //!
 //! The quick forms of `cargo test` go through the same code as the full ones, which environment variables ask for.
 
-use fawn_sim::flash::{Operation, PowerCut, SimFlash};
+use fawn_sim::flash::{Operation, PowerCut};
 use fawn_sim::store::{Extras, Machine};
-use fawn_store::flash::{FileId, Flash};
-use fawn_store::page::{PAGE_BYTES, PageBuf};
-use fawn_store::{Ack, Finished, Lookup, Maintenance, Options, Refusal, Step, Store, Write};
+use fawn_store::flash::FileId;
+use fawn_store::page::PAGE_BYTES;
+use fawn_store::{Ack, Options};
 
+use crate::bare::Bare;
 use crate::common::{number, tiny, tiny_with, value};
-
-const NOW: u32 = 1_000_000_000;
-
-/// A segment's file and a page of it.
-type Place = (FileId, u64);
-
-/// A store and nothing else: no oracle remembers what was put, so that puts may be without number.
-struct Bare {
-    flash: SimFlash,
-    store: Store,
-    maintenance: Maintenance,
-    clock_ms: u64,
-}
-
-impl Bare {
-    fn new(options: Options) -> Self {
-        Self::on(SimFlash::new(1), options)
-    }
-
-    fn on(flash: SimFlash, options: Options) -> Self {
-        let (store, maintenance, _) = Store::open(options, &flash, NOW).unwrap();
-        Self { flash, store, maintenance, clock_ms: 0 }
-    }
-
-    fn put(&mut self, name: &[u8], value: &[u8]) {
-        let key = self.store.secret().position(name);
-        loop {
-            match self.store.append(&key, Write::value(name, value), NOW) {
-                Ok(_) => return,
-                Err(Refusal::Busy) => {
-                    let idle = !self.pump();
-                    assert!(!idle, "busy, with nothing under way that would change that: {:?}", self.store.stats());
-                }
-                Err(refusal) => panic!("{refusal}: {:?}", self.store.stats()),
-            }
-        }
-    }
-
-    /// One round of everything; whether anything was done.
-    fn pump(&mut self) -> bool {
-        let mut worked = !self.store.is_idle();
-        self.clock_ms += 1;
-        if let Some(batch) = self.store.take_batch(self.clock_ms) {
-            let result = self.flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-            self.store.committed(fawn_store::Committed { batch, result });
-        }
-        while let Some(work) = self.store.take_work() {
-            self.maintenance.submit(work);
-            worked = true;
-        }
-        match self.maintenance.step(&self.flash) {
-            Step::Idle | Step::Stalled => {}
-            Step::More => worked = true,
-            Step::Event(event) => {
-                self.store.handle(event);
-                worked = true;
-            }
-        }
-        self.store.step(100_000) || worked
-    }
-
-    fn settle(&mut self) {
-        while self.pump() {}
-        assert_eq!(self.store.stopped(), None);
-    }
-
-    fn seal(&mut self) {
-        while self.store.seal().is_err() {
-            self.pump();
-        }
-        self.settle();
-    }
-
-    /// The value of `name` and the pages that it took to read it.
-    fn get(&mut self, name: &[u8]) -> Option<(Vec<u8>, Option<Place>)> {
-        let key = self.store.secret().position(name);
-        let mut read = match self.store.lookup(&key, name, NOW) {
-            Lookup::Found { record, .. } => return Some((record.value.to_vec(), None)),
-            Lookup::Absent { .. } => return None,
-            Lookup::Read(read) => read,
-            other => panic!("everything is loaded: {other:?}"),
-        };
-        loop {
-            let mut pages = PageBuf::zeroed(read.count as usize);
-            let place = (read.file, read.first);
-            self.flash.read(read.file, read.first, pages.pages_mut()).unwrap();
-            match self.store.finish(read, pages.pages_mut(), &key, name, NOW) {
-                Finished::Found(record) => return Some((record.value.to_vec(), Some(place))),
-                Finished::Absent { .. } => return None,
-                Finished::Read(next) => read = next,
-                other @ Finished::Damaged(_) => panic!("{other:?}"),
-            }
-        }
-    }
-}
 
 #[test]
 fn one_key_is_overwritten_without_end_in_bounded_space() {

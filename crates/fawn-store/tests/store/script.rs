@@ -34,6 +34,7 @@ pub fn random_options(random: &mut Random) -> Options {
         slices: random.within(1, 6) as u32,
         slice_bytes: segment_bytes as u64 * random.within(1, 8),
         memory: *random.pick(&[1 << 20, 8 << 20]),
+        drain: *random.pick(&[Some(true), Some(true), Some(false), None]),
         ..tiny()
     }
 }

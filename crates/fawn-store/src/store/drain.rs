@@ -1,0 +1,155 @@
+//! Draining: what is done where DRAM cannot index every record.
+//!
+//! A slice that is merged then gets a *base*, a run that its page directory alone finds, and only what was sealed since
+//! takes index entries, until the slice's next turn. So the index is as large as the share `phi` of the records that is
+//! still indexed: 4.7 bytes each; and as every merge rewrites a whole slice for the sake of what is newer than its base,
+//! a smaller share costs more writing, about `2 + 1/(2 phi)` bytes for each that is put.
+//!
+//! The tables get [`TABLE_BYTES_A_RECORD`] and the record cache what is left; more for the tables would save writing, at
+//! the price of reads.
+
+use super::Store;
+use super::slices::Slice;
+use crate::work::{Overwrites, Work};
+
+/// Bytes that the tables may take for each record, together; the directories come on top, 0.1 bytes at 256-byte values.
+const TABLE_BYTES_A_RECORD: f64 = 0.38;
+/// What an entry takes in a table that holds every record.
+const FULL_BYTES_A_RECORD: f64 = 4.71;
+/// Draining begins when the index of what is live, all of it, fills so much of the budget: beyond it, merges that only make
+/// room for superseded records' entries would write as much as draining does.
+const BEGIN: f64 = 0.85;
+/// And it ends when that would fill no more than this.
+const END: f64 = 0.5;
+/// The part of the index's budget that the tables may always fill, however few records there are.
+const LEAST_SHARE: u64 = 8;
+/// Over the limit by this part of it, puts wait for merges altogether.
+const SLACK: u64 = 12;
+
+/// The state of draining.
+#[derive(Debug, Default)]
+pub(super) struct Draining {
+    pub on: bool,
+    /// Index bytes above which slices are merged in turn and puts are slowed. Not below what the records call for, and
+    /// above it only while the store passes from indexing everything: then it goes down merge by merge.
+    limit: u64,
+    /// Bytes that may be put while the index is above its limit.
+    credit: u64,
+    /// What the last merges and loads told of bases.
+    overwrites: Overwrites,
+}
+
+impl Draining {
+    /// The share of the records newer than a base that supersede one of it.
+    pub fn superseding(&self) -> f64 {
+        self.overwrites.superseding as f64 / self.overwrites.newer.max(1) as f64
+    }
+}
+
+impl Store {
+    /// Decides before anything is loaded, by the number of `records` that are sealed.
+    pub(super) fn drain_from_the_start(&mut self, records: u64) {
+        self.draining.on =
+            self.options.drain.unwrap_or_else(|| self.full_index_bytes(records) > self.most_of_index(BEGIN));
+        self.draining.limit = self.index_target();
+    }
+
+    /// Passes from one mode to the other where the records call for it. Called when all slices are loaded.
+    pub(super) fn choose_mode(&mut self) {
+        if self.options.drain.is_some() || self.slices.iter().any(|slice| slice.table.is_none()) {
+            return;
+        }
+        let superseding = self.draining.superseding();
+        let needed = self.full_index_bytes(self.slices.iter().map(|slice| slice.live(superseding)).sum());
+        if !self.draining.on && needed > self.most_of_index(BEGIN) {
+            self.draining.on = true;
+            self.draining.limit = self.index_target().max(self.cleaning.index_bytes);
+        } else if self.draining.on && needed < self.most_of_index(END) {
+            self.draining.on = false;
+            for number in 0..self.slices.len() {
+                let slice = self.slices.get_mut(number);
+                if slice.base.is_some() && !slice.wanted {
+                    slice.wanted = true;
+                    let slice = slice.interval.low;
+                    self.work.push_back(Work::Load { slice, wanted: false, again: true, drained: false });
+                }
+            }
+        }
+    }
+
+    /// What an index of so many records takes, directories included.
+    fn full_index_bytes(&self, records: u64) -> u64 {
+        (records as f64 * FULL_BYTES_A_RECORD) as u64 + self.cleaning.directory_bytes
+    }
+
+    fn most_of_index(&self, share: f64) -> u64 {
+        (self.index_budget() as f64 * share) as u64
+    }
+
+    /// What the budget leaves for the index beside buffers, merges and the least that the cache gets.
+    pub(super) fn index_budget(&self) -> u64 {
+        let beside = self.buffer_bytes() + self.options.merge_bytes() + self.least_cache_bytes();
+        self.options.memory.saturating_sub(beside).max(self.options.memory / 4)
+    }
+
+    /// Index bytes that the records call for while draining.
+    fn index_target(&self) -> u64 {
+        let records = self.slices.iter().map(Slice::records).sum::<u64>();
+        let tables = (records as f64 * TABLE_BYTES_A_RECORD) as u64;
+        let budget = self.index_budget();
+        (self.cleaning.directory_bytes + tables.max(budget / LEAST_SHARE)).min(budget)
+    }
+
+    /// Index bytes above which slices are merged in turn.
+    pub(super) fn index_limit(&self) -> u64 {
+        if self.draining.on { self.draining.limit.max(self.index_target()) } else { self.index_budget() }
+    }
+
+    /// A merge has given `freed` bytes of index back: while the limit is above what the records call for, half of it is
+    /// not used again.
+    pub(super) fn lower_limit(&mut self, freed: u64) {
+        self.draining.limit = self.draining.limit.saturating_sub(freed / 2).max(self.index_target());
+    }
+
+    /// Takes in what a merge or a load told; what was told before counts less and less.
+    pub(super) fn note_overwrites(&mut self, told: Overwrites) {
+        let Overwrites { newer, superseding } = &mut self.draining.overwrites;
+        *newer += told.newer;
+        *superseding += told.superseding;
+        if *newer > self.cleaning.index_entries.max(1024) {
+            *newer /= 2;
+            *superseding /= 2;
+        }
+    }
+
+    /// How far the index is above its limit, from 0 to 1, where puts wait for merges altogether.
+    fn pressure(&self) -> f64 {
+        let limit = self.index_limit();
+        let over = self.cleaning.index_bytes.saturating_sub(limit);
+        (over as f64 * SLACK as f64 / limit.max(1) as f64).min(1.0)
+    }
+
+    /// A merge has passed records whose index entries, or whose space, it will free: so much may be put meanwhile, the less
+    /// the farther the index is above its limit.
+    pub(super) fn note_progress(&mut self, freed: u64) {
+        let share = 1.0 - self.pressure();
+        self.draining.credit =
+            (self.draining.credit + (freed as f64 * share) as u64).min(2 * self.segment_bytes as u64);
+    }
+
+    /// Whether a merge is under way that makes the index smaller.
+    pub(super) fn is_making_room(&self) -> bool {
+        self.draining.on && self.cleaning.merging && self.cleaning.failures == 0
+    }
+
+    /// Whether puts wait because the index is above its limit and no merge has come far enough.
+    pub(super) fn index_is_ahead(&self) -> bool {
+        self.is_making_room() && self.draining.credit == 0 && self.cleaning.index_bytes > self.index_limit()
+    }
+
+    /// So much was put.
+    #[inline]
+    pub(super) fn use_credit(&mut self, bytes: usize) {
+        self.draining.credit = self.draining.credit.saturating_sub(bytes as u64);
+    }
+}
