@@ -128,8 +128,8 @@ impl Wanted {
 pub struct Reclaim {
     /// Segments that no slice names any more.
     pub segments: Vec<(SegmentNumber, u64)>,
-    /// Pages of segments that other slices still use.
-    pub pages: Vec<(u64, Range<u32>)>,
+    /// Keys that are not looked for any more in segments that other slices still use.
+    pub drained: Vec<(u64, Interval)>,
     /// Value files whose stub is gone.
     pub values: Vec<u64>,
 }
@@ -143,6 +143,23 @@ pub struct View {
     pub footer: Footer,
     /// Its page directory.
     pub directory: Arc<PageDirectory>,
+}
+
+impl View {
+    /// Data pages that no lookup or merge outside `keys` reads; the end is below the start when there are none.
+    pub(crate) fn drained_pages(&self, keys: &Interval) -> Range<u32> {
+        // What lies below the keys ends with the pages of the key below them, what lies above begins with those of the
+        // key above them; the directory is asked as lookups ask it.
+        let first = match keys.low.predecessor() {
+            Some(below) if below.prefix() >= self.footer.low.prefix() => self.directory.locate(below.prefix()).end,
+            _ => 0,
+        };
+        let last = match keys.high.successor() {
+            Some(above) if above.prefix() <= self.footer.high.prefix() => self.directory.locate(above.prefix()).start,
+            _ => self.directory.pages(),
+        };
+        first..last
+    }
 }
 
 /// The oldest part of a slice, where the index leaves it out: a lookup that finds nothing newer asks its page directory.

@@ -17,7 +17,8 @@ use crate::merge::{Merge, Merged, Passed, Void};
 use crate::segment::SegmentError;
 use crate::work::{Event, MergedSlice, Overwrites, Reclaim, View};
 
-/// Most pages that one cursor of a merge reads at a time.
+/// Fewest and most pages that one cursor of a merge reads at a time.
+const LEAST_READ_PAGES: usize = 4;
 const MOST_READ_PAGES: usize = 256;
 /// A part is small when it holds at most one in this many pages of its slice.
 const SMALL_SHARE: u64 = 4;
@@ -56,12 +57,16 @@ impl Maintenance {
         let emptied = self.manifest.state().emptied.clone();
         let inputs = if newest_only { self.newest_parts(&interval, &all) } else { all.clone() };
         let everything = inputs.len() == all.len();
-        let read_pages = (self.read_ahead_pages / inputs.len().max(1)).clamp(2, MOST_READ_PAGES);
+        // Each reads ahead in proportion to what it holds, so that all of them come to an end in as few reads as may be.
+        let pages: Vec<u64> = inputs.iter().map(|number| self.pages_in(*number, &interval)).collect();
+        let total = pages.iter().sum::<u64>().max(1);
+        let ahead = |pages: u64| (self.read_ahead_pages as u64 * pages / total) as usize;
         let cursors = inputs
             .iter()
-            .map(|number| {
+            .zip(pages)
+            .map(|(number, pages)| {
                 let view = &self.views[number];
-                (view.age, cursor(view, interval, read_pages))
+                (view.age, cursor(view, interval, ahead(pages).clamp(LEAST_READ_PAGES, MOST_READ_PAGES)))
             })
             .collect();
         let first_file = self.new_files(MAX_OUTPUTS);
@@ -73,13 +78,16 @@ impl Maintenance {
 
     /// The newest parts of a slice, each a small share of it; all parts when there are not even two such.
     fn newest_parts(&self, interval: &Interval, parts: &[u16]) -> Vec<u16> {
-        let pages = |number: &u16| {
-            let span = self.views[number].directory.page_span(interval.low.prefix(), interval.high.prefix());
-            u64::from(span.end - span.start)
-        };
+        let pages = |number: &u16| self.pages_in(*number, interval);
         let total: u64 = parts.iter().map(pages).sum();
         let small = parts.iter().rev().take_while(|number| pages(number) * SMALL_SHARE <= total).count();
         if small < 2 { parts.to_vec() } else { parts[parts.len() - small..].to_vec() }
+    }
+
+    /// Pages of a part that lie in an interval.
+    fn pages_in(&self, number: u16, interval: &Interval) -> u64 {
+        let span = self.views[&number].directory.page_span(interval.low.prefix(), interval.high.prefix());
+        u64::from(span.end.saturating_sub(span.start))
     }
 
     pub(super) fn merge_step(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
@@ -206,26 +214,11 @@ impl Maintenance {
                 reclaim.segments.push((SegmentNumber::new(*number).expect("live numbers are valid"), file));
                 self.views.remove(number);
                 self.retiring.insert(*number);
-            } else if let Some(pages) = Self::drained_pages(view, &merging.slice) {
-                reclaim.pages.push((file, pages));
+            } else {
+                reclaim.drained.push((file, merging.slice));
             }
         }
         reclaim
-    }
-
-    /// Data pages of `view` that no lookup or merge of another slice reads.
-    fn drained_pages(view: &View, slice: &Interval) -> Option<std::ops::Range<u32>> {
-        // What lies below the slice ends with the pages of the key below it, what lies above begins with those of the
-        // key above it; the directory is asked as lookups ask it.
-        let first = match slice.low.predecessor() {
-            Some(below) if below.prefix() >= view.footer.low.prefix() => view.directory.locate(below.prefix()).end,
-            _ => 0,
-        };
-        let last = match slice.high.successor() {
-            Some(above) if above.prefix() <= view.footer.high.prefix() => view.directory.locate(above.prefix()).start,
-            _ => view.directory.pages(),
-        };
-        (first < last).then_some(first..last)
     }
 
     /// New horizons of the ranges that overlap a merged slice.

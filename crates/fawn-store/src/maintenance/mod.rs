@@ -71,6 +71,7 @@ pub struct Maintenance {
     others_turn: bool,
     events: VecDeque<Event>,
     failed: bool,
+    drained: record::Drained,
     /// Slices' oldest parts are left out of their indexes.
     draining: bool,
 }
@@ -99,6 +100,7 @@ impl Maintenance {
             others_turn: false,
             events: VecDeque::new(),
             failed: false,
+            drained: record::Drained::default(),
             draining: false,
         }
     }

@@ -1,17 +1,42 @@
 //! What goes to the manifest beside seals and merges: ranges, value files, space given back, the clean stop.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use fawn_ring::Key;
+use fawn_ring::{Interval, Key};
 
 use super::seal::remove_if_there;
 use super::{Maintenance, Step};
 use crate::flash::{FileId, Flash, FlashError};
-use crate::manifest::{Edit, Expiring, Range, SealedRange, Segment, SegmentPages};
+use crate::manifest::{Edit, Expiring, Range as KeyRange, SealedRange, Segment, SegmentPages};
 use crate::work::{Event, RangeMark, Reclaim, View};
 
 /// Sequence numbers that each seal reserves beyond those given out: more than a store appends until its next seal.
 pub(crate) const SEQUENCE_STRIDE: u64 = 1 << 32;
+
+/// A segment's drained pages are given back when they are so large a part of it, or so many: each hole costs the file
+/// system a transaction, and an extent to free when the file goes.
+const PUNCHES_A_SEGMENT: u64 = 16;
+const MOST_KEPT_PAGES: u64 = 256;
+
+/// What merges have drained of segments that other slices still use, by file.
+pub(super) type Drained = BTreeMap<u64, Stretch>;
+
+/// A stretch of keys that merges have drained of a segment.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    keys: Interval,
+    /// Its pages below this were given back.
+    given_back: u32,
+}
+
+impl Stretch {
+    /// What of it is still to be given back; a page that other slices read, too, stays.
+    fn rest(&self, view: &View) -> Range<u32> {
+        let pages = view.drained_pages(&self.keys);
+        pages.start.max(self.given_back)..pages.end
+    }
+}
 
 /// A segment as the manifest records it.
 pub(super) fn segment_of(view: &View) -> Segment {
@@ -39,7 +64,7 @@ pub(super) fn segment_of(view: &View) -> Segment {
 impl Maintenance {
     /// The ranges' state as of a freeze, for the ranges that there are now.
     pub(super) fn range_marks(&self, marks: &[RangeMark]) -> Vec<SealedRange> {
-        let of = |range: &Range| {
+        let of = |range: &KeyRange| {
             let mut new = SealedRange {
                 instance: range.instance,
                 seq_reserved: range.seq_reserved,
@@ -71,8 +96,8 @@ impl Maintenance {
         let slice = state.slice_of(at).map(|place| state.slices[place].interval);
         let edit = Edit::RangeSplit {
             instance: range.instance,
-            left: Box::new(Range { interval: left, instance, epoch: range.epoch + 1, ..range }),
-            right: Box::new(Range { interval: right, instance: instance + 1, epoch: range.epoch + 1, ..range }),
+            left: Box::new(KeyRange { interval: left, instance, epoch: range.epoch + 1, ..range }),
+            right: Box::new(KeyRange { interval: right, instance: instance + 1, epoch: range.epoch + 1, ..range }),
         };
         if self.merging.as_ref().is_some_and(|merging| Some(merging.slice()) == slice) {
             let step = self.abandon_merge(flash, "its range was split")?;
@@ -88,7 +113,7 @@ impl Maintenance {
     }
 
     /// Tells the event-loop half that a slice was cut: as a merge whose outputs keep all parts.
-    fn report_cut(&mut self, flash: &dyn Flash, slice: fawn_ring::Interval, at: &Key) {
+    fn report_cut(&mut self, flash: &dyn Flash, slice: Interval, at: &Key) {
         let Some((left, right)) = slice.cut(at) else {
             return;
         };
@@ -107,9 +132,9 @@ impl Maintenance {
         let found = ranges.windows(2).find(|pair| pair[0].interval.high == *at).map(|pair| (pair[0], pair[1]));
         if let Some((left, right)) = found {
             let instance = ranges.iter().map(|range| range.instance).max().unwrap_or(0) + 1;
-            let merged = Range {
+            let merged = KeyRange {
                 instance,
-                interval: fawn_ring::Interval::new(left.interval.low, right.interval.high),
+                interval: Interval::new(left.interval.low, right.interval.high),
                 epoch: left.epoch.max(right.epoch) + 1,
                 seq_reserved: left.seq_reserved.max(right.seq_reserved),
                 // Recovery passes over records up to this; numbering goes on from what is reserved.
@@ -133,12 +158,13 @@ impl Maintenance {
 
     /// Removes files and punches pages that no reader needs any more.
     pub(super) fn reclaim(&mut self, flash: &dyn Flash, reclaim: &Reclaim) -> Result<Step, FlashError> {
-        for (file, pages) in &reclaim.pages {
-            if self.views.values().any(|view| view.footer.file == *file) {
-                flash.punch(FileId::Segment(*file), u64::from(pages.start), u64::from(pages.end - pages.start))?;
+        for (file, keys) in &reclaim.drained {
+            if let Some(view) = self.views.values().find(|view| view.footer.file == *file).cloned() {
+                self.give_back(flash, &view, keys)?;
             }
         }
         for (number, file) in &reclaim.segments {
+            self.drained.remove(file);
             remove_if_there(flash, FileId::Segment(*file))?;
             self.retiring.remove(&number.get());
         }
@@ -161,6 +187,35 @@ impl Maintenance {
         // A removal that a crash undoes leaves an orphan, which the next opening removes.
         self.events.push_back(Event::Space(flash.space()?));
         Ok(Step::More)
+    }
+
+    /// Gives back the pages of `keys`, drained of a segment, and of the keys before them that were drained just so, if
+    /// those are enough to be worth it.
+    fn give_back(&mut self, flash: &dyn Flash, view: &View, keys: &Interval) -> Result<(), FlashError> {
+        let file = view.footer.file;
+        let punch = |pages: Range<u32>| {
+            let count = u64::from(pages.end.saturating_sub(pages.start));
+            flash.punch(FileId::Segment(file), u64::from(pages.start), count)
+        };
+        let mut stretch = match self.drained.remove(&file) {
+            Some(before) if before.keys.high.successor() == Some(keys.low) => {
+                Stretch { keys: Interval::new(before.keys.low, keys.high), ..before }
+            }
+            before => {
+                if let Some(before) = before {
+                    punch(before.rest(view))?;
+                }
+                Stretch { keys: *keys, given_back: 0 }
+            }
+        };
+        let rest = stretch.rest(view);
+        let least = (view.footer.data_pages / PUNCHES_A_SEGMENT).min(MOST_KEPT_PAGES);
+        if rest.start < rest.end && u64::from(rest.end - rest.start) >= least {
+            stretch.given_back = rest.end;
+            punch(rest)?;
+        }
+        self.drained.insert(file, stretch);
+        Ok(())
     }
 
     pub(super) fn close(&mut self, flash: &dyn Flash, log_end: u64) -> Result<Step, FlashError> {
