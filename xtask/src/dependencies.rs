@@ -28,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-store", &["fawn-ring"]),
     ("fawn-kv", &["fawn-ring", "fawn-store"]),
     ("fawn-flash", &["fawn-ring", "fawn-store"]),
+    ("fawn-bench", &["fawn-flash", "fawn-ring", "fawn-store"]),
     ("fawn-client", &["fawn-kv", "fawn-ring", "fawn-tls"]),
     ("fawn-manager", &["fawn-admin", "fawn-kv", "fawn-ring", "fawn-tls"]),
     ("fawn-node", &["fawn-admin", "fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"]),
@@ -36,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "fawn",
         &[
             "fawn-admin",
+            "fawn-bench",
             "fawn-client",
             "fawn-flash",
             "fawn-kv",

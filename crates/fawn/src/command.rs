@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fawn_tls::files::open_to_others;
 
+use crate::bench::BenchArguments;
 use crate::certs::CertsArguments;
 use crate::client::{Address, Credentials, Endpoint, Tls};
 use crate::cluster::arguments::{
@@ -69,6 +70,8 @@ pub enum Command {
     Delete(DeleteArguments),
     /// Look into a store at rest
     Store(StoreArguments),
+    /// Measure a store on this machine, without a network
+    Bench(BenchArguments),
     /// Make, show and renew the certificates of a cluster
     Certs(CertsArguments),
     /// Check the configuration file and the environment, or show what comes of them

@@ -13,6 +13,7 @@
 //! | `observe` | logs, and the admin port |
 //! | `cluster` | managers, members that leave, settings, the status |
 //! | `store_command` | a store at rest: check, stats, dump |
+//! | `bench` | a store, measured |
 //! | `certs` | a cluster's certificates |
 //! | `client` | a blocking, pipelined memcached client |
 //! | `records` | the file formats of `load` and `dump` |
@@ -26,6 +27,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
+mod bench;
 mod certs;
 mod checksum;
 mod client;
@@ -110,6 +112,7 @@ fn carry_out(fawn: &Fawn) -> anyhow::Result<Outcome> {
         Command::Status(arguments) => cluster::status::run(arguments),
         Command::Cluster(arguments) => cluster::settings::run(arguments),
         Command::Rebalance(arguments) => cluster::settings::rebalance(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
         Command::Certs(arguments) => certs::run(arguments),
         Command::Config(arguments) => config::run(arguments, fawn.config.as_ref()),
         Command::Completions(arguments) => shell::completions(arguments),

@@ -35,6 +35,17 @@ impl Progress {
         Self::new(Some(total), "{bar:30} {percent} %, {msg}, {eta} left", "{spinner} {msg}")
     }
 
+    /// Counts parts of a measurement, however many there are.
+    pub fn parts() -> Self {
+        Self::new(Some(1), "{bar:30} {percent} %, {msg}, {eta} left", "{spinner} {msg}")
+    }
+
+    /// How far it is, of how much.
+    pub fn update_of(&self, position: u64, total: u64, message: String) {
+        self.bar.set_length(total);
+        self.update(position, message);
+    }
+
     fn new(total: Option<u64>, known: &str, unknown: &str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self { bar: ProgressBar::hidden() };

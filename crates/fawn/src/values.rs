@@ -15,6 +15,9 @@ pub enum ValueError {
     /// Not a number with a known unit of time.
     #[error("`{0}` is not a duration; write a number with an optional ms, s, m, h or d, such as 90s or 1.5h")]
     Duration(String),
+    /// Not a number of things.
+    #[error("`{0}` is not a number of entries; write one with an optional K, M or G (powers of 1000), such as 10M")]
+    Count(String),
     /// Not an acknowledgement mode.
     #[error("`{0}` is not an acknowledgement mode; write durable, interval:MS (such as interval:50) or memory")]
     Ack(String),
@@ -58,6 +61,27 @@ impl fmt::Display for Size {
             Some((unit, name)) => write!(f, "{:.1} {name}", self.bytes as f64 / *unit as f64),
             None => write!(f, "{} B", self.bytes),
         }
+    }
+}
+
+/// A number of things, such as `10M`. Units are powers of 1000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count(pub u64);
+
+impl FromStr for Count {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let refused = || ValueError::Count(text.to_owned());
+        let (number, unit) = split_unit(text);
+        let power = match unit.trim_start().to_ascii_lowercase().as_str() {
+            "" => 0,
+            "k" => 1,
+            "m" => 2,
+            "g" => 3,
+            _ => return Err(refused()),
+        };
+        scaled(number, 1000f64.powi(power)).map(Self).ok_or_else(refused)
     }
 }
 
@@ -181,6 +205,16 @@ mod tests {
         assert_eq!(Size { bytes: 1 << 20 }.to_string(), "1 MiB");
         assert_eq!(Size { bytes: 3 << 29 }.to_string(), "1.5 GiB");
         assert_eq!(Size { bytes: 12 }.to_string(), "12 B");
+    }
+
+    #[test]
+    fn counts_take_powers_of_1000() {
+        for (text, expected) in [("7", 7), ("10M", 10_000_000), ("1.5k", 1500), ("2 G", 2_000_000_000)] {
+            assert_eq!(text.parse::<Count>().unwrap().0, expected, "{text}");
+        }
+        for text in ["", "M", "10MiB", "-1", "many"] {
+            assert!(text.parse::<Count>().is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -1,0 +1,309 @@
+//! One store, driven from one thread as an event loop does it: puts, gets and what its helper threads have done are
+//! taken in turn, and nothing blocks but the wait for the next of them.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use fawn_flash::{Ack, Caching, Directory, Engine, Files, Polled, Reader, ReaderOptions};
+use fawn_ring::Secret;
+use fawn_store::flash::FlashError;
+use fawn_store::{Gate, Opening, Options, Refusal, Stats, Store, Write};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+
+use crate::error::Error;
+use crate::usage::{Counts, Meter, Usage, cpu_us, thread_cpu_us};
+use crate::workload::{name, write_value};
+
+/// So long nothing may happen before a store is taken for settled.
+const QUIET: Duration = Duration::from_millis(200);
+/// CPU time, as a share of the time, that is nothing.
+const QUIET_SHARE: f64 = 0.05;
+/// How often a store that settles is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The longest of the steps in which the event loop takes in what the store's threads have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Steps {
+    /// Wall time of the longest, microseconds.
+    pub longest_us: f64,
+    /// CPU time of that which took the most, microseconds.
+    pub longest_cpu_us: f64,
+    /// The last one's wall time, if it has not been asked for yet.
+    last_us: Option<f64>,
+}
+
+impl Steps {
+    /// The wall time of the last step, once.
+    pub fn take_last(&mut self) -> Option<f64> {
+        self.last_us.take()
+    }
+}
+
+/// An open store and its reader.
+pub struct Driver {
+    engine: Engine,
+    pub(crate) reader: Reader,
+    epoll: OwnedFd,
+    secret: Secret,
+    began: Instant,
+    now_ms: u64,
+    pub(crate) unix: u32,
+    value: Vec<u8>,
+    /// What opening has found.
+    pub opening: Opening,
+    /// Steps since they were last reset.
+    pub steps: Steps,
+    path: PathBuf,
+    /// Its lock ends after the store.
+    _directory: Directory,
+}
+
+impl Driver {
+    /// Opens the store in `directory`, or makes it, for values of `value_bytes`, `depth` reads at a time.
+    ///
+    /// # Errors
+    /// [`Error::Directory`], [`Error::Open`], [`Error::Flash`].
+    pub fn open(directory: &Path, memory: u64, ack: Ack, value_bytes: usize, depth: u32) -> Result<Self, Error> {
+        let directory = Directory::open(directory, 1)?;
+        let files = Arc::new(directory.files(0, Caching::Auto)?);
+        let options = Options { ack, ..Options::new(directory.secret(), memory) };
+        let unix = unix_now();
+        let (engine, opening) = Engine::open(Arc::clone(&files), options, unix)?;
+        let reader = Reader::new(files, ReaderOptions { depth, ..ReaderOptions::default() })?;
+        let system = |errno: Errno| FlashError::Io(format!("epoll: {errno}"));
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(system)?;
+        // As an event loop watches them: edges of counters that nobody reads.
+        let edge = EventFlags::IN | EventFlags::ET;
+        epoll::add(&epoll, &engine, EventData::new_u64(0), edge).map_err(system)?;
+        epoll::add(&epoll, &reader, EventData::new_u64(1), edge).map_err(system)?;
+        Ok(Self {
+            secret: directory.secret(),
+            path: directory.store_path(0),
+            engine,
+            reader,
+            epoll,
+            began: Instant::now(),
+            now_ms: 0,
+            unix,
+            value: vec![0; value_bytes],
+            opening,
+            steps: Steps::default(),
+            _directory: directory,
+        })
+    }
+
+    /// The store.
+    #[inline]
+    pub fn store(&mut self) -> &mut Store {
+        self.engine.store()
+    }
+
+    /// The store and the reader of its files.
+    #[inline]
+    pub(crate) fn halves(&mut self) -> (&mut Store, &mut Reader) {
+        (self.engine.store(), &mut self.reader)
+    }
+
+    /// The store's files.
+    pub fn files(&self) -> &Arc<Files> {
+        self.engine.files()
+    }
+
+    /// The directory of the store's files.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The secret that tells where keys lie.
+    #[inline]
+    pub fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// Bytes of a value.
+    pub fn value_bytes(&self) -> usize {
+        self.value.len()
+    }
+
+    /// The store's figures.
+    pub fn stats(&self) -> Stats {
+        self.engine.store_ref().stats()
+    }
+
+    /// The store's counts.
+    pub fn counts(&self) -> Counts {
+        let (stats, traffic) = (self.stats(), self.files().traffic());
+        Counts {
+            reads: stats.reads,
+            pages_read: stats.pages_read,
+            false_reads: stats.false_reads,
+            cache_hits: stats.cache_hits,
+            batches: stats.batches,
+            seals: stats.seals,
+            merges: stats.merges,
+            written_bytes: traffic.written_bytes,
+            maintenance_read_bytes: traffic.read_bytes,
+        }
+    }
+
+    /// Begins to measure.
+    pub fn meter(&self) -> Meter {
+        Meter::start(self.counts())
+    }
+
+    /// What was used since `meter` began.
+    pub fn usage(&self, meter: &Meter) -> Usage {
+        meter.usage(self.counts())
+    }
+
+    /// Puts entry `index` in this version; what its acknowledgement waits for, or `None`: the store is busy, to be tried
+    /// again after a [`poll`](Self::poll).
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::Refused`], [`Error::Unfit`].
+    #[inline]
+    pub fn put(&mut self, index: u64, version: u32) -> Result<Option<Gate>, Error> {
+        let name = name(index);
+        let key = self.secret.position(&name);
+        write_value(index, version, &mut self.value);
+        match self.engine.store().append(&key, Write::value(&name, &self.value), self.unix) {
+            Ok(appended) => Ok(Some(appended.gate)),
+            Err(Refusal::Busy) => Ok(None),
+            Err(refusal) => Err(self.refused(refusal)),
+        }
+    }
+
+    #[cold]
+    fn refused(&self, refusal: Refusal) -> Error {
+        let stats = self.stats();
+        match refusal {
+            Refusal::OutOfMemory => Error::OutOfMemory { memory: stats.memory_limit, entries: stats.entries },
+            Refusal::TooLarge => Error::Unfit(format!(
+                "with --memory {} values of {} bytes get files of their own, which is not measured here: \
+                 give smaller values, or more memory",
+                stats.memory_limit,
+                self.value.len()
+            )),
+            refusal => Error::Refused(refusal),
+        }
+    }
+
+    /// Whether answers that wait for `gate` may leave.
+    #[inline]
+    pub fn is_durable(&self, gate: Gate) -> bool {
+        self.engine.store_ref().durable() >= gate
+    }
+
+    /// Takes in what the store's threads have done and hands out what there is to do.
+    ///
+    /// # Errors
+    /// [`Error::Flash`] when the store has stopped.
+    #[inline]
+    pub fn poll(&mut self) -> Result<Polled, Error> {
+        let began = Instant::now();
+        let now_ms = began.duration_since(self.began).as_millis() as u64;
+        if now_ms / 1000 != self.now_ms / 1000 {
+            self.unix = unix_now();
+        }
+        self.now_ms = now_ms;
+        let cpu = self.engine.has_news(now_ms).then(thread_cpu_us);
+        let polled = self.engine.poll(self.unix, now_ms);
+        if let Some(cpu) = cpu {
+            let (us, cpu) = (began.elapsed().as_secs_f64() * 1e6, thread_cpu_us() - cpu);
+            self.steps.longest_us = self.steps.longest_us.max(us);
+            self.steps.longest_cpu_us = self.steps.longest_cpu_us.max(cpu);
+            self.steps.last_us = Some(us);
+            if let Some(why) = self.engine.store_ref().stopped() {
+                return Err(Error::Flash(FlashError::Io(why.to_owned())));
+            }
+        }
+        Ok(polled)
+    }
+
+    /// Waits until a read has come back, the store's threads have done something, something is due, or for `most`.
+    ///
+    /// # Errors
+    /// [`Error::Flash`] when the system cannot wait.
+    pub fn wait(&mut self, most: Duration) -> Result<(), Error> {
+        let timeout = most.min(Duration::from_millis(self.engine.timeout_ms(self.now_ms)));
+        let timeout = Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos() as _ };
+        let mut events = Vec::with_capacity(4);
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(Error::Flash(FlashError::Io(format!("epoll_wait: {errno}")))),
+        }
+    }
+
+    /// Waits until all indexes are loaded.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    pub fn load(&mut self) -> Result<(), Error> {
+        loop {
+            let polled = self.poll()?;
+            let stats = self.stats();
+            if stats.slices_loaded == stats.slices {
+                return Ok(());
+            }
+            if !polled.more {
+                self.wait(LOOK)?;
+            }
+        }
+    }
+
+    /// Seals what is in memory and waits until the store has nothing left to do; what was used since `meter` began, up to
+    /// the moment from which on it was quiet.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll), or [`Error::Refused`] when there is no space.
+    pub fn settle(&mut self, meter: &Meter) -> Result<Usage, Error> {
+        let mut sealed = false;
+        // When it became quiet, and what it had used by then.
+        let mut quiet: Option<(Instant, f64, Usage)> = None;
+        loop {
+            if !sealed {
+                sealed = match self.store().seal() {
+                    Ok(()) => true,
+                    Err(Refusal::Busy) => false,
+                    Err(refusal) => return Err(refusal.into()),
+                };
+            }
+            let polled = self.poll()?;
+            if polled.more {
+                continue;
+            }
+            let is_busy =
+                !sealed || self.store().is_cleaning() || !self.store().is_idle() || self.stats().buffered_entries > 0;
+            match &quiet {
+                _ if is_busy => quiet = None,
+                None => quiet = Some((Instant::now(), cpu_us(), self.usage(meter))),
+                Some((since, cpu, usage)) if since.elapsed() >= QUIET => {
+                    // Files are removed and holes made where nobody looks.
+                    if cpu_us() - cpu < since.elapsed().as_secs_f64() * 1e6 * QUIET_SHARE {
+                        return Ok(*usage);
+                    }
+                    quiet = None;
+                }
+                Some(_) => {}
+            }
+            self.wait(LOOK)?;
+        }
+    }
+
+    /// Stops cleanly.
+    ///
+    /// # Errors
+    /// [`Error::Flash`].
+    pub fn close(self) -> Result<(), Error> {
+        Ok(self.engine.close()?)
+    }
+}
+
+fn unix_now() -> u32 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(u32::MAX))
+}

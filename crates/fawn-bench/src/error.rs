@@ -1,0 +1,107 @@
+//! What can go wrong, each with what to do next.
+
+use std::io;
+use std::path::PathBuf;
+
+use fawn_flash::DirectoryError;
+use fawn_store::flash::FlashError;
+use fawn_store::{Damage, OpenError, Refusal};
+
+/// Why nothing was measured, or what a measurement has brought to light.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The directory holds something else.
+    #[error("{path} is not empty and holds no measurements ({found:?} is there): choose an empty or a new directory")]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
+    /// The directory holds other data than were asked for.
+    #[error(
+        "{path} holds {held_entries} entries of {held_bytes} bytes, not {entries} of {value_bytes}: choose another \
+         directory, or have these deleted with --again"
+    )]
+    OtherData {
+        /// The directory.
+        path: PathBuf,
+        /// Entries there.
+        held_entries: u64,
+        /// Bytes of a value there.
+        held_bytes: usize,
+        /// Entries that were asked for.
+        entries: u64,
+        /// Bytes of a value that were asked for.
+        value_bytes: usize,
+    },
+    /// The notes beside the data cannot be understood.
+    #[error(
+        "{path} is not what this version writes ({reason}): remove it and the data beside it, or choose another directory"
+    )]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file or a directory.
+    #[error("{path}: {source}")]
+    Io {
+        /// Its name.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The data directory cannot be opened.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The device, or the system's interface to it, has failed.
+    #[error(transparent)]
+    Flash(#[from] FlashError),
+    /// What was read is damaged.
+    #[error("{0}: the device, its memory or the store has damaged it")]
+    Damage(#[from] Damage),
+    /// A get gave something else than what was put.
+    #[error(
+        "the value of entry {index} is wrong: {found}, where {expected}; this is a bug of the store, or the device lies"
+    )]
+    Wrong {
+        /// The entry.
+        index: u64,
+        /// What was found.
+        found: String,
+        /// What may be there.
+        expected: String,
+    },
+    /// The memory budget does not suffice for so many entries.
+    #[error("the index has reached --memory {memory} after {entries} entries: give more memory, or fewer entries")]
+    OutOfMemory {
+        /// The budget in bytes.
+        memory: u64,
+        /// Entries that fit.
+        entries: u64,
+    },
+    /// The store takes no puts.
+    #[error("a put was refused: {0}")]
+    Refused(#[from] Refusal),
+    /// What a measurement is asked for does not go together.
+    #[error("{0}")]
+    Unfit(String),
+    /// A process that was started to be killed did not do its part.
+    #[error("the process that was to load entries {0}")]
+    Child(String),
+    /// Another program that was started has failed.
+    #[error("fio failed: {0}; measure without it with --device own")]
+    Fio(String),
+}
+
+impl Error {
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |source| Self::Io { path, source }
+    }
+}

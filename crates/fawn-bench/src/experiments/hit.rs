@@ -1,0 +1,67 @@
+//! Gets that DRAM answers: of a few entries, over and over.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::closed::{Closed, generator_us_a_get};
+use crate::error::Error;
+use crate::latency::median;
+use crate::lookups::{GROUP, Lookups};
+use crate::report::Report;
+use crate::session::Session;
+use crate::workload::Draw;
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hit {
+    /// Hot entries.
+    pub keys: u64,
+    /// Rounds, of which the median counts.
+    pub rounds: u32,
+    /// How long each takes.
+    pub time: Duration,
+}
+
+impl Hit {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// [`Error::Wrong`] and others.
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+        session.settle()?;
+        let entries = session.setup.entries;
+        let keys = self.keys.clamp(1, entries);
+        // As long as the few follow each other in a random order, any few will do.
+        let hot = |number: u64| number * (entries / keys);
+        let mut draw = Draw::uniform(keys, 1);
+        let mut lookups = Lookups::new(session.setup.value_bytes);
+        let closed = Closed { depth: GROUP, time: self.time, gets_a_put: None };
+        session.closed(&mut lookups, Closed { time: self.time / 2, ..closed }, || hot(draw.next()))?;
+        let (mut rates, mut costs) = (Vec::new(), Vec::new());
+        let (mut gets, mut from_dram) = (0, 0);
+        for round in 0..self.rounds {
+            session.watch.progress(u64::from(round), u64::from(self.rounds), "gets of hot entries");
+            let mut lookups = Lookups::new(session.setup.value_bytes);
+            let meter = session.driver.meter();
+            session.closed(&mut lookups, closed, || hot(draw.next()))?;
+            let usage = session.driver.usage(&meter);
+            rates.push(lookups.answered as f64 / usage.seconds);
+            costs.push(usage.cpu_us / lookups.answered.max(1) as f64);
+            (gets, from_dram) = (gets + lookups.answered, from_dram + lookups.from_dram);
+        }
+        let mut report = session.report("hit");
+        report.parameter("rounds", self.rounds);
+        report.parameter("seconds", self.time.as_secs_f64());
+        report.row(json!({
+            "keys": keys,
+            "gets": gets,
+            "gets_a_second": median(rates),
+            "cpu_us_a_get": median(costs),
+            "generator_cpu_us": generator_us_a_get(keys, session.setup.value_bytes),
+            "from_dram": from_dram as f64 / gets.max(1) as f64,
+        }));
+        session.finish(name, report)
+    }
+}

@@ -1,0 +1,97 @@
+//! All entries, in random order.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::closed::generator_us_a_put;
+use crate::error::Error;
+use crate::report::Report;
+use crate::session::Session;
+use crate::usage::Usage;
+
+/// How far a load has come.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct SoFar {
+    /// Puts made, those included that a crash has undone.
+    puts: u64,
+    usage: Usage,
+}
+
+/// Loads what is not loaded yet.
+///
+/// # Errors
+/// [`Error::OutOfMemory`] and others; what was loaded stays.
+pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    let entries = session.setup.entries;
+    if session.is_loaded() {
+        let (dir, memory) = (session.setup.dir.display(), session.loaded_with());
+        return Err(Error::Unfit(format!(
+            "{dir} is loaded, with --memory {memory} or another --ack: --again deletes it and loads anew"
+        )));
+    }
+    let before: SoFar = session.unfinished(name).unwrap_or(SoFar { puts: 0, usage: Usage::none() });
+    let there = session.history.last().map_or(0, |phase| phase.certain);
+    let meter = session.driver.meter();
+    let so_far = |session: &Session<'_>, made: u64| {
+        let mut so_far = before;
+        so_far.puts += made;
+        so_far.usage.add(&session.driver.usage(&meter));
+        so_far
+    };
+    let made = session.put_many(entries - there, |session, made| {
+        session.watch.progress(there + made, entries, "loading");
+        if session.is_note_due() {
+            session.note_data(false)?;
+            let so_far = so_far(session, made);
+            session.note(name, &so_far)?;
+        }
+        Ok(true)
+    });
+    let made = match made {
+        Ok(made) => made,
+        Err(error) => {
+            session.note_data(false)?;
+            return Err(error);
+        }
+    };
+    let until_loaded = session.driver.usage(&meter);
+    let mut loaded = SoFar { puts: before.puts + made, ..before };
+    loaded.usage.add(&until_loaded);
+    session.watch.progress(entries, entries, "waiting until it is settled");
+    let settled = session.settle_since(&meter)?.after(&until_loaded);
+    session.changed();
+    session.note_data(true)?;
+    let report = tell(session, &loaded, &settled, before.puts > 0);
+    session.finish(name, report)
+}
+
+fn tell(session: &Session<'_>, loaded: &SoFar, settled: &Usage, was_interrupted: bool) -> Report {
+    let setup = &session.setup;
+    let (usage, puts) = (loaded.usage, loaded.puts.max(1) as f64);
+    let user = setup.user_bytes(loaded.puts) as f64;
+    let system = usage.write_bytes.zip(settled.write_bytes).map(|(one, other)| (one + other) as f64 / user);
+    let by_store = (usage.counts.written_bytes + settled.counts.written_bytes) as f64 / user;
+    let mut report = session.report("load");
+    report.parameter("puts_in_flight", setup.puts_in_flight);
+    report.row(json!({
+        "ack": setup.ack_name(),
+        "puts": loaded.puts,
+        "user_bytes": user,
+        "seconds": usage.seconds,
+        "puts_a_second": puts / usage.seconds,
+        "user_mb_a_second": user / usage.seconds / 1e6,
+        "cpu_us_a_put": usage.cpu_us / puts,
+        "generator_cpu_us": generator_us_a_put(setup.entries, setup.value_bytes),
+        "written_over_user": system,
+        "store_written_over_user": by_store,
+        "batches": usage.counts.batches,
+        "seals": usage.counts.seals + settled.counts.seals,
+        "merges": usage.counts.merges + settled.counts.merges,
+        "settle_seconds": settled.seconds,
+        "settle_cpu_seconds": settled.cpu_us / 1e6,
+    }));
+    if was_interrupted {
+        report.notes.push("the load was interrupted: what was lost of it was put twice and counts twice".to_owned());
+    }
+    report
+}

@@ -1,0 +1,118 @@
+//! Gets and puts together; and gets of keys that are not there.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::closed::{Closed, generator_us_a_get, generator_us_a_put};
+use crate::error::Error;
+use crate::lookups::Lookups;
+use crate::report::Report;
+use crate::session::Session;
+use crate::workload::Draw;
+
+/// Keys beyond the entries, of which the absent are drawn.
+const ABSENT: u64 = 1 << 40;
+
+/// Parameters of gets and puts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Mixed {
+    /// Gets in flight.
+    pub depth: u32,
+    /// Gets for each put.
+    pub gets_a_put: u64,
+    /// How long it takes.
+    pub time: Duration,
+}
+
+impl Mixed {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// [`Error::Wrong`] and others.
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+        if self.gets_a_put == 0 {
+            return Err(Error::Unfit("puts alone are what overwrite measures: give --gets-a-put 1 or more".to_owned()));
+        }
+        session.settle()?;
+        session.changed();
+        session.watch.progress(0, 1, "gets and puts");
+        let (entries, value_bytes) = (session.setup.entries, session.setup.value_bytes);
+        let mut draw = Draw::uniform(entries, session.age());
+        let mut lookups = Lookups::new(value_bytes);
+        let meter = session.driver.meter();
+        let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: Some(self.gets_a_put) };
+        let puts = session.closed(&mut lookups, closed, || draw.next())?;
+        let usage = session.driver.usage(&meter);
+        session.settle()?;
+        let gets = lookups.answered;
+        let ours = (generator_us_a_get(entries, value_bytes) * gets as f64
+            + generator_us_a_put(entries, value_bytes) * puts as f64)
+            / (gets + puts).max(1) as f64;
+        let mut report = session.report("mixed");
+        report.parameter("gets_a_put", self.gets_a_put);
+        report.parameter("seconds", self.time.as_secs_f64());
+        let user = session.setup.user_bytes(puts.max(1)) as f64;
+        let mut row = json!({
+            "depth": self.depth,
+            "gets": gets,
+            "puts": puts,
+            "from_dram": lookups.from_dram as f64 / gets.max(1) as f64,
+            "operations_a_second": (gets + puts) as f64 / usage.seconds,
+            "gets_a_second": gets as f64 / usage.seconds,
+            "puts_a_second": puts as f64 / usage.seconds,
+            "cpu_us_an_operation": usage.cpu_us / (gets + puts).max(1) as f64,
+            "generator_cpu_us": ours,
+            "reads_a_get": usage.counts.reads as f64 / (gets - lookups.from_dram).max(1) as f64,
+            "write_amplification": usage.write_bytes.map(|bytes| bytes as f64 / user),
+            "store_write_amplification": usage.counts.written_bytes as f64 / user,
+            "seals": usage.counts.seals,
+            "merges": usage.counts.merges,
+        });
+        lookups.latencies.tell(row.as_object_mut().expect("a row is an object"));
+        report.row(row);
+        session.finish(name, report)
+    }
+}
+
+/// Parameters of gets of what is not there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Absent {
+    /// Gets in flight.
+    pub depth: u32,
+    /// How long it takes.
+    pub time: Duration,
+}
+
+impl Absent {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// [`Error::Wrong`] and others.
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+        session.settle()?;
+        session.watch.progress(0, 1, "gets of absent keys");
+        let entries = session.setup.entries;
+        let mut draw = Draw::uniform(ABSENT, session.age());
+        let mut lookups = Lookups::new(session.setup.value_bytes);
+        let meter = session.driver.meter();
+        let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: None };
+        session.closed(&mut lookups, closed, || entries + draw.next())?;
+        let usage = session.driver.usage(&meter);
+        let gets = lookups.answered.max(1) as f64;
+        let mut report = session.report("absent");
+        report.parameter("seconds", self.time.as_secs_f64());
+        let mut row = json!({
+            "depth": self.depth,
+            "gets": lookups.answered,
+            "gets_a_second": gets / usage.seconds,
+            "cpu_us_a_get": usage.cpu_us / gets,
+            "generator_cpu_us": generator_us_a_get(entries, 8),
+            "reads_a_get": usage.counts.reads as f64 / gets,
+        });
+        lookups.latencies.tell(row.as_object_mut().expect("a row is an object"));
+        report.row(row);
+        session.finish(name, report)
+    }
+}

@@ -1,0 +1,250 @@
+//! Gets at a pace below what the store can take, with and without maintenance beside them. A get counts from the moment
+//! at which it was to be asked, whether the store kept up or not.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::closed::Closed;
+use crate::driver::Steps;
+use crate::error::Error;
+use crate::latency::{ByTime, median};
+use crate::lookups::{GROUP, Lookups};
+use crate::report::{Report, Timeline};
+use crate::session::Session;
+use crate::usage::Usage;
+use crate::workload::Draw;
+
+/// Gets in flight when the capacity is measured.
+const DEPTH: usize = 128;
+/// Gets that are begun in one turn of the loop at most.
+const A_TURN: usize = 8 * GROUP;
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pace {
+    /// Loads, as shares of what the store can take, above 0 and below 1.
+    pub shares: Vec<f64>,
+    /// Pairs of a stretch with maintenance and one without, for each load.
+    pub pairs: u32,
+    /// How long a stretch takes.
+    pub time: Duration,
+    /// Gets for each overwrite, in stretches with maintenance.
+    pub gets_a_put: u64,
+}
+
+/// One stretch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Stretch {
+    share: f64,
+    idle: bool,
+    asked_a_second: f64,
+    gets: u64,
+    puts: u64,
+    usage: Usage,
+    p50_us: f64,
+    p99_us: f64,
+    p999_us: f64,
+    longest_us: f64,
+    longest_step_us: f64,
+    longest_step_cpu_us: f64,
+    timeline: Timeline,
+}
+
+impl Pace {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// [`Error::Wrong`] and others.
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+        let is_share = |share: &f64| *share > 0.0 && *share < 1.0;
+        if self.shares.is_empty() || !self.shares.iter().all(is_share) || self.gets_a_put == 0 {
+            return Err(Error::Unfit(
+                "a pace is above 0 and below 100 percent, with 1 get a put or more: give --shares 50,80".to_owned(),
+            ));
+        }
+        let mut done: Vec<Stretch> = session.unfinished(name).unwrap_or_default();
+        session.changed();
+        if session.history.last().is_some_and(|phase| phase.version == 1) {
+            // A store without garbage has nothing to merge.
+            let entries = session.setup.entries;
+            session.put_many(entries, |session, made| {
+                session.watch.progress(0, 1, &format!("overwriting all once: {} %", made * 100 / entries));
+                Ok(true)
+            })?;
+        }
+        let total = u64::from(self.pairs) * self.shares.len() as u64 * 2;
+        let stretches = (0..self.pairs).flat_map(|pair| self.shares.iter().map(move |share| (pair, *share)));
+        for (number, (pair, share)) in stretches.enumerate().skip(done.len() / 2) {
+            done.truncate(2 * number);
+            session.settle()?;
+            let capacity = self.capacity(session, number as u64)?;
+            for idle in if pair % 2 == 0 { [true, false] } else { [false, true] } {
+                let load = if idle { "at rest" } else { "with overwrites" };
+                session.watch.progress(done.len() as u64, total, &format!("{:.0} %, {load}", share * 100.0));
+                session.settle()?;
+                done.push(self.stretch(session, capacity * share, share, idle, number as u64)?);
+            }
+            session.note(name, &done)?;
+        }
+        session.settle()?;
+        let report = self.tell(session, done);
+        session.finish(name, report)
+    }
+
+    /// Gets a second that the store answers as fast as it goes.
+    fn capacity(&self, session: &mut Session<'_>, seed: u64) -> Result<f64, Error> {
+        let mut draw = Draw::uniform(session.setup.entries, seed);
+        let mut lookups = Lookups::new(session.setup.value_bytes);
+        let time = (self.time / 4).min(Duration::from_secs(2));
+        let depth = DEPTH.min(session.setup.depth as usize);
+        let began = Instant::now();
+        session.closed(&mut lookups, Closed { depth, time, gets_a_put: None }, || draw.next())?;
+        Ok(lookups.answered as f64 / began.elapsed().as_secs_f64())
+    }
+
+    fn stretch(
+        &self,
+        session: &mut Session<'_>,
+        rate: f64,
+        share: f64,
+        idle: bool,
+        seed: u64,
+    ) -> Result<Stretch, Error> {
+        let mut draw = Draw::uniform(session.setup.entries, seed + 1000);
+        let mut lookups = Lookups::new(session.setup.value_bytes);
+        session.driver.steps = Steps::default();
+        let meter = session.driver.meter();
+        let began = Instant::now();
+        lookups.by_time = Some((began, ByTime::default()));
+        let gets_a_put = if idle { u64::MAX } else { self.gets_a_put };
+        let puts = self.open(session, &mut lookups, &mut draw, (rate, gets_a_put), began)?;
+        let usage = session.driver.usage(&meter);
+        let (steps, latencies) = (session.driver.steps, &lookups.latencies);
+        let kind = if idle { "at rest" } else { "with maintenance" };
+        let stretch = Stretch {
+            share,
+            idle,
+            asked_a_second: rate,
+            gets: lookups.answered,
+            puts,
+            usage,
+            p50_us: latencies.us(0.5),
+            p99_us: latencies.us(0.99),
+            p999_us: latencies.us(0.999),
+            longest_us: latencies.longest_us(),
+            longest_step_us: steps.longest_us,
+            longest_step_cpu_us: steps.longest_cpu_us,
+            timeline: Timeline {
+                name: format!("{:.0} % {kind}", share * 100.0),
+                idle,
+                tenths: lookups.by_time.take().map(|(_, by_time)| by_time.tenths()).unwrap_or_default(),
+            },
+        };
+        Ok(stretch)
+    }
+
+    /// Asks as the clock says; how many puts were made.
+    fn open(
+        &self,
+        session: &mut Session<'_>,
+        lookups: &mut Lookups,
+        draw: &mut Draw,
+        (rate, gets_a_put): (f64, u64),
+        began: Instant,
+    ) -> Result<u64, Error> {
+        let end = self.time.as_secs_f64();
+        let mut next = 0.0;
+        let (mut owed, mut made) = (0, 0);
+        let mut group = Vec::with_capacity(GROUP);
+        loop {
+            let now = began.elapsed().as_secs_f64();
+            let mut asked = 0;
+            while next <= now && next < end && asked < A_TURN {
+                group.clear();
+                while next <= now && next < end && group.len() < GROUP {
+                    group.push((draw.next(), began + Duration::from_secs_f64(next)));
+                    // Independent clients: the times between their gets are exponential.
+                    next -= draw.share().ln() / rate;
+                }
+                lookups.ask(&mut session.driver, &session.history, &group)?;
+                asked += group.len();
+            }
+            owed += asked as u64;
+            while owed >= gets_a_put && session.put_one()? {
+                owed -= gets_a_put;
+                made += 1;
+            }
+            session.driver.reader.submit()?;
+            let polled = session.driver.poll()?;
+            session.puts.acknowledge(&session.driver);
+            if let (Some(us), Some((_, by_time))) = (session.driver.steps.take_last(), &mut lookups.by_time) {
+                by_time.step(began.elapsed(), us);
+            }
+            if polled.retry {
+                lookups.retry(&mut session.driver, &session.history)?;
+            }
+            let came = lookups.take(&mut session.driver, &session.history)?;
+            if next >= end && lookups.under_way() == 0 && session.puts.waiting() == 0 {
+                return Ok(made);
+            }
+            let until_next = if next >= end { 0.01 } else { next - began.elapsed().as_secs_f64() };
+            if !polled.more && came == 0 && until_next > 0.0 {
+                session.driver.wait(Duration::from_secs_f64(until_next))?;
+            }
+        }
+    }
+
+    fn tell(&self, session: &Session<'_>, done: Vec<Stretch>) -> Report {
+        let mut report = session.report("pace");
+        report.parameter("pairs", self.pairs);
+        report.parameter("seconds", self.time.as_secs_f64());
+        report.parameter("gets_a_put", self.gets_a_put);
+        for share in &self.shares {
+            let of = |idle: bool| -> Vec<&Stretch> {
+                done.iter().filter(|stretch| stretch.share == *share && stretch.idle == idle).collect()
+            };
+            let (idle, busy) = (of(true), of(false));
+            let over_idle = idle.iter().zip(&busy).map(|(idle, busy)| busy.p999_us / idle.p999_us.max(1e-3));
+            report.row(row("at rest", &idle, None));
+            report.row(row("overwrites", &busy, median(over_idle)));
+            if busy.iter().all(|stretch| stretch.usage.counts.merges == 0) {
+                report.notes.push(format!(
+                    "at {:.0} % no merge ran in any stretch: give a longer --time, or fewer --gets-a-put",
+                    share * 100.0
+                ));
+            }
+        }
+        report.notes.push(
+            "latencies count from when a get was due; gets come independently (exponential times between them); p50 to \
+             p99.9 are medians of the stretches, the longest are those of all"
+                .to_owned(),
+        );
+        report.timelines = done.into_iter().map(|stretch| stretch.timeline).collect();
+        report
+    }
+}
+
+fn row(what: &str, stretches: &[&Stretch], p999_over_idle: Option<f64>) -> serde_json::Value {
+    let middle = |of: &dyn Fn(&Stretch) -> f64| median(stretches.iter().map(|stretch| of(stretch)));
+    let most = |of: &dyn Fn(&Stretch) -> f64| stretches.iter().map(|stretch| of(stretch)).fold(0.0, f64::max);
+    let sum = |of: &dyn Fn(&Stretch) -> u64| stretches.iter().map(|stretch| of(stretch)).sum::<u64>();
+    json!({
+        "share": stretches.first().map(|stretch| stretch.share),
+        "what": what,
+        "gets_asked_a_second": middle(&|stretch| stretch.asked_a_second),
+        "gets_a_second": middle(&|stretch| stretch.gets as f64 / stretch.usage.seconds),
+        "puts_a_second": middle(&|stretch| stretch.puts as f64 / stretch.usage.seconds),
+        "p50_us": middle(&|stretch| stretch.p50_us),
+        "p99_us": middle(&|stretch| stretch.p99_us),
+        "p999_us": middle(&|stretch| stretch.p999_us),
+        "p999_over_idle": p999_over_idle,
+        "longest_us": most(&|stretch| stretch.longest_us),
+        "longest_step_us": most(&|stretch| stretch.longest_step_us),
+        "longest_step_cpu_us": most(&|stretch| stretch.longest_step_cpu_us),
+        "seals": sum(&|stretch| stretch.usage.counts.seals),
+        "merges": sum(&|stretch| stretch.usage.counts.merges),
+        "cpu_share": middle(&|stretch| stretch.usage.cpu_us / stretch.usage.seconds / 1e6),
+    })
+}

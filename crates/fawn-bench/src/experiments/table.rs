@@ -1,0 +1,167 @@
+//! Everything at once: value sizes by memory budgets, each cell with a store of its own that is deleted behind it.
+
+use std::fs;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{Absent, Experiment, Get, Mixed, Overwrite};
+use crate::device::Device;
+use crate::error::Error;
+use crate::journal::Journal;
+use crate::report::Report;
+use crate::session::{Setup, Watch};
+use crate::workload::KEY_BYTES;
+
+/// Gets in flight.
+const DEPTH: u32 = 32;
+/// Entries of a cell at least.
+const LEAST_ENTRIES: u64 = 1000;
+
+/// Parameters.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Table {
+    /// Bytes of a value: a row of cells each.
+    pub value_bytes: Vec<usize>,
+    /// Memory budgets.
+    pub memories: Vec<u64>,
+    /// Keys and values of a cell, bytes.
+    pub cell_bytes: u64,
+    /// The longest that any experiment of a cell but the load takes.
+    pub cell_time: Duration,
+    /// Who reads the device.
+    pub device: Device,
+}
+
+/// How far it has come.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct SoFar {
+    cells: usize,
+    rows: Vec<Value>,
+}
+
+impl Table {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// As the experiments have them, but for an index that does not fit its budget, which is a result.
+    pub fn run(&self, setup: &Setup, watch: &dyn Watch) -> Result<Report, Error> {
+        if self.value_bytes.is_empty() || self.memories.is_empty() {
+            return Err(Error::Unfit("a table has a size of values and a budget at least".to_owned()));
+        }
+        let mut journal = Journal::open(&setup.dir)?;
+        let name = format!("table {} ack={}", super::parameters(self), setup.ack_name());
+        if setup.again {
+            journal.forget(&name)?;
+        }
+        if let Some(report) = journal.result(&name) {
+            super::told_again(watch);
+            return Ok(report.clone());
+        }
+        let mut so_far: SoFar = journal.unfinished(&name).unwrap_or_default();
+        let cells: Vec<(usize, u64)> =
+            self.value_bytes.iter().flat_map(|bytes| self.memories.iter().map(|memory| (*bytes, *memory))).collect();
+        for (number, (value_bytes, memory)) in cells.iter().enumerate().skip(so_far.cells) {
+            let dir = setup.dir.join(format!("cell-{value_bytes}-{memory}"));
+            let entries = (self.cell_bytes / (KEY_BYTES + value_bytes) as u64).max(LEAST_ENTRIES);
+            let of_cell = Setup {
+                dir: dir.clone(),
+                entries,
+                value_bytes: *value_bytes,
+                memory: *memory,
+                depth: DEPTH,
+                again: false,
+                ..setup.clone()
+            };
+            let cell = Watched { watch, number: number as u64, of: cells.len() as u64 };
+            so_far.rows.extend(self.cell(&of_cell, &cell)?);
+            so_far.cells = number + 1;
+            fs::remove_dir_all(&dir).map_err(Error::io(&dir))?;
+            journal.note(&name, &so_far)?;
+        }
+        let mut report = Report::new("table");
+        report.parameter("cell_bytes", self.cell_bytes);
+        report.parameter("cell_seconds", self.cell_time.as_secs_f64());
+        report.parameter("ack", setup.ack_name());
+        report.parameter("depth", DEPTH);
+        so_far.rows.into_iter().for_each(|row| report.row(row));
+        report.notes.push(format!("gets have {DEPTH} in flight; of mixed, six of seven operations are gets"));
+        journal.finish(&name, &report)?;
+        Ok(report)
+    }
+
+    /// The rows of one cell.
+    fn cell(&self, setup: &Setup, watch: &Watched<'_>) -> Result<Vec<Value>, Error> {
+        let time = self.cell_time;
+        let get = Get { depths: vec![DEPTH], rounds: 3, time: time / 6, device: self.device };
+        let experiments = [
+            Experiment::Load,
+            Experiment::Get(get),
+            Experiment::Mixed(Mixed { depth: DEPTH, gets_a_put: 6, time }),
+            Experiment::Overwrite(Overwrite { passes: 1, zipf: None, most_time: Some(time) }),
+            Experiment::Absent(Absent { depth: DEPTH, time: time / 4 }),
+        ];
+        let mut rows = Vec::new();
+        for experiment in &experiments {
+            let report = match super::run(setup, experiment, watch) {
+                Ok(report) => report,
+                Err(error @ Error::OutOfMemory { .. }) => {
+                    rows.push(json!({
+                        "value_bytes": setup.value_bytes,
+                        "memory": setup.memory,
+                        "entries": setup.entries,
+                        "experiment": "load",
+                        "what": error.to_string(),
+                    }));
+                    return Ok(rows);
+                }
+                Err(error) => return Err(error),
+            };
+            rows.push(row(setup, &report));
+        }
+        Ok(rows)
+    }
+}
+
+/// The row of the table that one experiment's only row becomes; its figures are kept beside.
+fn row(setup: &Setup, report: &Report) -> Value {
+    let of = &report.rows[0];
+    let first = |names: &[&str]| names.iter().find_map(|name| of.get(*name)).cloned().unwrap_or(Value::Null);
+    let mut row: Map<String, Value> = of.clone();
+    let memory = report.memory.clone().unwrap_or_default();
+    for (name, value) in [
+        ("value_bytes", setup.value_bytes.into()),
+        ("memory", setup.memory.into()),
+        ("entries", setup.entries.into()),
+        ("experiment", report.experiment.clone().into()),
+        ("a_second", first(&["operations_a_second", "gets_a_second", "puts_a_second"])),
+        ("cpu_us", first(&["cpu_us_an_operation", "cpu_us_a_get", "cpu_us_a_put"])),
+        ("write_amplification", first(&["write_amplification", "written_over_user"])),
+        ("index_bytes_an_entry", memory.index_bytes_an_entry.into()),
+        ("rss_without_cache_bytes_an_entry", memory.rss_without_cache_bytes_an_entry.into()),
+    ] {
+        row.insert(name.to_owned(), value);
+    }
+    if let Some(ratio) = of.get("ratio").and_then(Value::as_f64) {
+        row.insert("what".to_owned(), format!("{ratio:.2} of the device's reads").into());
+    }
+    Value::Object(row)
+}
+
+/// Which cell it is, for those who look on.
+struct Watched<'w> {
+    watch: &'w dyn Watch,
+    number: u64,
+    of: u64,
+}
+
+impl Watch for Watched<'_> {
+    fn progress(&self, done: u64, total: u64, what: &str) {
+        let what = format!("cell {} of {}, {what}: {} %", self.number + 1, self.of, done * 100 / total.max(1));
+        self.watch.progress(self.number, self.of, &what);
+    }
+
+    // What is told again in a cell was interrupted.
+    fn note(&self, _: &str) {}
+}

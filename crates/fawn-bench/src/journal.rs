@@ -1,0 +1,211 @@
+//! `bench.json`: what the data beside it are, what was measured on them, and how far a measurement has come that was
+//! interrupted. It is replaced as a whole, so that whoever is killed leaves the last state or the one before.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::history::Phase;
+use crate::report::Report;
+
+/// The version of the file.
+const VERSION: u32 = 1;
+const NAME: &str = "bench.json";
+const NEW: &str = "bench.json.new";
+const DATA: &str = "data";
+
+/// The data of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Data {
+    /// Entries, once all are loaded.
+    pub entries: u64,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+    /// `--memory` with which it was loaded.
+    pub memory: u64,
+    /// What was written.
+    pub phases: Vec<Phase>,
+    /// Writes of this and all finished experiments: what was measured before belongs to other data.
+    pub age: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    data: Option<Data>,
+    results: BTreeMap<String, Report>,
+    unfinished: BTreeMap<String, Value>,
+}
+
+/// The notes of one directory.
+#[derive(Debug)]
+pub struct Journal {
+    dir: PathBuf,
+    kept: Kept,
+}
+
+impl Journal {
+    /// Reads the notes of `dir`, which is made when there is nothing.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] when there is something else, [`Error::Journal`], [`Error::Io`].
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(dir).map_err(Error::io(dir))?;
+        let path = dir.join(NAME);
+        let kept = match fs::read(&path) {
+            Ok(bytes) => parse(&bytes).map_err(|reason| Error::Journal { path, reason })?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                if let Some(found) = foreign(dir).map_err(Error::io(dir))? {
+                    return Err(Error::Foreign { path: dir.to_owned(), found });
+                }
+                Kept { version: VERSION, data: None, results: BTreeMap::new(), unfinished: BTreeMap::new() }
+            }
+            Err(source) => return Err(Error::Io { path, source }),
+        };
+        Ok(Self { dir: dir.to_owned(), kept })
+    }
+
+    /// Where the store is.
+    pub fn data_path(&self) -> PathBuf {
+        self.dir.join(DATA)
+    }
+
+    /// What the store holds, if there is one.
+    pub fn data(&self) -> Option<&Data> {
+        self.kept.data.as_ref()
+    }
+
+    /// The store holds this now.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn set_data(&mut self, data: Data) -> Result<(), Error> {
+        self.kept.data = Some(data);
+        self.save()
+    }
+
+    /// Deletes the data and all that was measured on them.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn delete(&mut self) -> Result<(), Error> {
+        let data = self.data_path();
+        match fs::remove_dir_all(&data) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Error::Io { path: data, source }),
+        }
+        self.kept = Kept { version: VERSION, data: None, results: BTreeMap::new(), unfinished: BTreeMap::new() };
+        self.save()
+    }
+
+    /// The result of what `name` names.
+    pub fn result(&self, name: &str) -> Option<&Report> {
+        self.kept.results.get(name)
+    }
+
+    /// Keeps a result; it is unfinished no more.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn finish(&mut self, name: &str, report: &Report) -> Result<(), Error> {
+        self.kept.unfinished.remove(name);
+        self.kept.results.insert(name.to_owned(), report.clone());
+        self.save()
+    }
+
+    /// How far `name` has come; `None`: it has not begun, or what is kept of it is of another version.
+    pub fn unfinished<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let value = self.kept.unfinished.get(name)?;
+        serde_json::from_value(value.clone()).ok()
+    }
+
+    /// Keeps how far `name` has come.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn note(&mut self, name: &str, how_far: &impl Serialize) -> Result<(), Error> {
+        let value = serde_json::to_value(how_far).expect("notes are plain data");
+        self.kept.unfinished.insert(name.to_owned(), value);
+        self.save()
+    }
+
+    /// Forgets what `name` came to, or how far.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn forget(&mut self, name: &str) -> Result<(), Error> {
+        self.kept.unfinished.remove(name);
+        self.kept.results.remove(name);
+        self.save()
+    }
+
+    fn save(&self) -> Result<(), Error> {
+        let new = self.dir.join(NEW);
+        let write = || {
+            let mut file = fs::File::create(&new)?;
+            serde_json::to_writer_pretty(&mut file, &self.kept)?;
+            file.write_all(b"\n")?;
+            file.sync_data()?;
+            fs::rename(&new, self.dir.join(NAME))
+        };
+        write().map_err(Error::io(&new))
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Kept, String> {
+    let kept: Kept = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    if kept.version == VERSION { Ok(kept) } else { Err(format!("it has version {}", kept.version)) }
+}
+
+/// Something in the directory that is not ours.
+fn foreign(dir: &Path) -> std::io::Result<Option<String>> {
+    for entry in fs::read_dir(dir)? {
+        let name = entry?.file_name();
+        if name != NEW {
+            return Ok(Some(name.to_string_lossy().into_owned()));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data() -> Data {
+        Data { entries: 7, value_bytes: 8, memory: 9, phases: Vec::new(), age: 0 }
+    }
+
+    #[test]
+    fn what_is_noted_is_there_again_until_it_is_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(dir.path()).unwrap();
+        journal.set_data(data()).unwrap();
+        journal.note("get", &3).unwrap();
+        let mut again = Journal::open(dir.path()).unwrap();
+        assert_eq!((again.data(), again.unfinished::<u32>("get")), (Some(&data()), Some(3)));
+        assert_eq!(again.unfinished::<String>("get"), None, "of another shape");
+        again.finish("get", &Report::new("get")).unwrap();
+        let mut third = Journal::open(dir.path()).unwrap();
+        assert!(third.result("get").is_some() && third.unfinished::<u32>("get").is_none());
+        third.delete().unwrap();
+        assert!(third.data().is_none() && third.result("get").is_none());
+    }
+
+    #[test]
+    fn what_is_not_ours_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("mine"), "x").unwrap();
+        let error = Journal::open(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("\"mine\"") && error.contains("choose an empty"), "{error}");
+        fs::write(dir.path().join(NAME), "{\"version\": 99}").unwrap();
+        assert!(Journal::open(dir.path()).is_err());
+    }
+}

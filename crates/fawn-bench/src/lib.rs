@@ -1,0 +1,36 @@
+//! Workloads that measure a store on the machine that it runs on, without a network: `fawn bench store`.
+//!
+//! One thread drives one store as an event loop does. What is put can be computed from an index and a version, so that
+//! every value that is read is verified, and the generator's memory does not grow with the number of entries.
+//!
+//! # Layout
+//!
+//! * [`experiments`]: what can be measured, and [`run`] to do it.
+//! * [`workload`], [`history`]: keys, values and orders; which version an entry must have.
+//! * [`driver`], [`puts`], [`lookups`], [`closed`]: the store on its thread; puts, gets, and both as fast as they go.
+//! * [`device`]: what the device gives without a store.
+//! * [`usage`], [`latency`], [`report`], [`plot`]: what it took, and how it is told.
+//! * [`session`], [`journal`]: a directory with its data and what was measured on them.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod closed;
+pub mod device;
+pub mod driver;
+pub mod error;
+pub mod experiments;
+pub mod history;
+pub mod journal;
+pub mod latency;
+pub mod lookups;
+pub mod plot;
+pub mod puts;
+pub mod report;
+pub mod session;
+pub mod usage;
+pub mod workload;
+
+pub use device::Device;
+pub use error::Error;
+pub use experiments::{Experiment, run};
+pub use report::Report;
+pub use session::{Nobody, Session, Setup, Watch};

@@ -1,0 +1,87 @@
+//! Latencies by time as a picture.
+
+use std::fmt::Write as _;
+
+use crate::report::{Tenth, Timeline};
+
+const WIDTH: f64 = 1000.0;
+const HEIGHT: f64 = 420.0;
+/// Room for the legend above and the numbers to the left.
+const LEFT: f64 = 70.0;
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = 40.0;
+/// Decades of microseconds, from 10 to 10 seconds.
+const DECADES: (f64, f64) = (1.0, 7.0);
+
+/// An SVG of all timelines one after another, latency by powers of ten; stretches with maintenance are shaded.
+pub fn svg(timelines: &[Timeline]) -> String {
+    let total: usize = timelines.iter().map(|line| line.tenths.len()).sum();
+    let x = |at: usize| LEFT + (WIDTH - LEFT - 10.0) * at as f64 / total.max(1) as f64;
+    let mut out = String::new();
+    let mut draw = |what: String| writeln!(out, "{what}").expect("writing to a string cannot fail");
+    draw(format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
+         font-size=\"11\"><rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>"
+    ));
+    let mut first = 0;
+    for line in timelines {
+        let (from, to) = (x(first), x(first + line.tenths.len()));
+        if !line.idle {
+            let (width, height) = (to - from, HEIGHT - TOP - BOTTOM);
+            draw(format!("<rect x=\"{from:.1}\" y=\"{TOP}\" width=\"{width:.1}\" height=\"{height}\" fill=\"#eee\"/>"));
+        }
+        let (middle, below) = (f64::midpoint(from, to), HEIGHT - BOTTOM + 28.0);
+        let name = line.name.split(' ').take(2).collect::<String>();
+        draw(format!("<text x=\"{middle:.1}\" y=\"{below}\" text-anchor=\"middle\">{name}</text>"));
+        first += line.tenths.len();
+    }
+    for decade in DECADES.0 as u32..=DECADES.1 as u32 {
+        let (at, right) = (y(10f64.powi(decade.cast_signed())), WIDTH - 10.0);
+        let name = ["", "10 us", "100 us", "1 ms", "10 ms", "100 ms", "1 s", "10 s"][decade as usize];
+        draw(format!("<line x1=\"{LEFT}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\" stroke=\"#ccc\"/>"));
+        let (left, at) = (LEFT - 6.0, at + 4.0);
+        draw(format!("<text x=\"{left}\" y=\"{at:.1}\" text-anchor=\"end\">{name}</text>"));
+    }
+    let figures: [(&str, &str, fn(&Tenth) -> u64); 4] = [
+        ("longest", "#d62728", |tenth| tenth.longest_us),
+        ("p99", "#ff7f0e", |tenth| tenth.p99_us),
+        ("p50", "#1f77b4", |tenth| tenth.p50_us),
+        ("longest step of the store", "#777", |tenth| tenth.longest_step_us),
+    ];
+    for (number, (name, colour, of)) in figures.into_iter().enumerate() {
+        let at = LEFT + 130.0 * number as f64;
+        draw(format!("<text x=\"{at}\" y=\"18\" fill=\"{colour}\">{name}</text>"));
+        let tenths = timelines.iter().flat_map(|line| &line.tenths).map(of).enumerate();
+        let points: Vec<String> = tenths
+            .filter(|(_, us)| *us > 0)
+            .map(|(number, us)| format!("{:.1},{:.1}", x(number), y(us as f64)))
+            .collect();
+        draw(format!("<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\"/>", points.join(" ")));
+    }
+    let (middle, below) = (f64::midpoint(LEFT, WIDTH), HEIGHT - BOTTOM + 14.0);
+    let text = "for each tenth of a second; grey: overwrites force seals and merges";
+    draw(format!("<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\" fill=\"#555\">{text}</text>\n</svg>"));
+    out
+}
+
+fn y(us: f64) -> f64 {
+    let share = (us.log10().clamp(DECADES.0, DECADES.1) - DECADES.0) / (DECADES.1 - DECADES.0);
+    HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_has_a_point_for_each_tenth() {
+        let tenth = Tenth { gets: 5, p50_us: 90, p99_us: 800, longest_us: 20_000, longest_step_us: 0 };
+        let line = |idle| Timeline { name: "50 % at rest".to_owned(), idle, tenths: vec![tenth; 3] };
+        let picture = svg(&[line(true), line(false)]);
+        let points = picture.lines().filter(|line| line.starts_with("<polyline")).map(|line| line.matches(',').count());
+        assert_eq!(points.collect::<Vec<_>>(), [6, 6, 6, 0]);
+        assert_eq!(picture.matches("#eee").count(), 1, "one stretch is shaded");
+        assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
+        assert!(y(1e3) > y(1e4) && (y(1.0) - y(10.0)).abs() < 1e-9, "what is out of range is at its border");
+    }
+}

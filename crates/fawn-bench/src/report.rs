@@ -1,0 +1,366 @@
+//! What a measurement came to: rows of figures by name, for a table or as JSON.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::usage::resident_bytes;
+use fawn_store::Stats;
+
+/// The result of one experiment. As JSON its fields are the keys.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The experiment.
+    pub experiment: String,
+    /// What it was asked to do.
+    pub parameters: Map<String, Value>,
+    /// Its figures. Units are the ends of their names; what is not known is null.
+    pub rows: Vec<Map<String, Value>>,
+    /// DRAM at its end.
+    pub memory: Option<Memory>,
+    /// What else there is to say.
+    pub notes: Vec<String>,
+    /// Latencies by time, for a plot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timelines: Vec<Timeline>,
+}
+
+/// DRAM of the store and of the process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// `--memory`.
+    pub budget_bytes: u64,
+    /// Live keys.
+    pub entries: u64,
+    /// The index of sealed records: tables and page directories.
+    pub index_bytes: u64,
+    /// The same for each live key that is sealed.
+    pub index_bytes_an_entry: f64,
+    /// Write buffers, with their hash indexes.
+    pub buffer_bytes: u64,
+    /// The record cache.
+    pub cache_bytes: u64,
+    /// Resident memory of the process; null where the system does not tell.
+    pub rss_bytes: Option<u64>,
+    /// The most that it was since the process began.
+    pub most_rss_bytes: Option<u64>,
+    /// Resident memory without the record cache, for each live key.
+    pub rss_without_cache_bytes_an_entry: Option<f64>,
+    /// Share of the entries that have index slots; null where the store does not tell.
+    pub phi: Option<f64>,
+}
+
+/// The share of the entries that are still in an index; `None`: the store does not tell, and all are.
+pub fn phi(_stats: &Stats) -> Option<f64> {
+    None
+}
+
+/// The write amplification that the design expects of uniform overwrites: log and seal, and merges by `phi`.
+pub fn expected_amplification(phi: f64) -> f64 {
+    2.0 + 1.0 / (2.0 * phi)
+}
+
+impl Memory {
+    /// What there is now.
+    pub fn now(stats: &Stats) -> Self {
+        let resident = resident_bytes();
+        let without_cache =
+            |(rss, _): (u64, u64)| rss.saturating_sub(stats.cache_bytes) as f64 / stats.entries.max(1) as f64;
+        Self {
+            budget_bytes: stats.memory_limit,
+            entries: stats.entries,
+            index_bytes: stats.index_bytes,
+            index_bytes_an_entry: stats.index_bytes_per_entry,
+            buffer_bytes: stats.buffer_bytes,
+            cache_bytes: stats.cache_bytes,
+            rss_bytes: resident.map(|(now, _)| now),
+            most_rss_bytes: resident.map(|(_, most)| most),
+            rss_without_cache_bytes_an_entry: resident.map(without_cache),
+            phi: phi(stats),
+        }
+    }
+
+    /// One line for people.
+    pub fn line(&self) -> String {
+        let mib = |bytes: u64| format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20));
+        let known = |bytes: Option<u64>| bytes.map_or_else(|| "unknown".to_owned(), mib);
+        let each = self.rss_without_cache_bytes_an_entry.map_or_else(|| "unknown".to_owned(), |b| format!("{b:.1} B"));
+        format!(
+            "{} entries; index {:.2} B each; buffers {}, cache {}, resident {} (at most {}), without the cache {each} \
+             an entry; --memory {}",
+            self.entries,
+            self.index_bytes_an_entry,
+            mib(self.buffer_bytes),
+            mib(self.cache_bytes),
+            known(self.rss_bytes),
+            known(self.most_rss_bytes),
+            mib(self.budget_bytes),
+        )
+    }
+}
+
+/// Latencies of one stretch of time, in tenths of a second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// What was measured.
+    pub name: String,
+    /// Whether the store was at rest but for gets.
+    pub idle: bool,
+    /// For each tenth of a second.
+    pub tenths: Vec<Tenth>,
+}
+
+/// A tenth of a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tenth {
+    /// Gets answered in it.
+    pub gets: u64,
+    /// Half of them took no longer than this, microseconds.
+    pub p50_us: u64,
+    /// 99 of 100, likewise.
+    pub p99_us: u64,
+    /// The longest.
+    pub longest_us: u64,
+    /// The longest step of the store on the event loop.
+    pub longest_step_us: u64,
+}
+
+impl Report {
+    /// A report without figures.
+    pub fn new(experiment: &str) -> Self {
+        Self { experiment: experiment.to_owned(), ..Self::default() }
+    }
+
+    /// Adds a parameter.
+    pub fn parameter(&mut self, name: &str, value: impl Into<Value>) {
+        self.parameters.insert(name.to_owned(), value.into());
+    }
+
+    /// Adds a row, an object.
+    pub fn row(&mut self, row: Value) {
+        let Value::Object(row) = row else { unreachable!("rows are objects") };
+        self.rows.push(row);
+    }
+
+    /// The header and the cells of the experiment's table.
+    pub fn table(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
+        let columns: Vec<&Column> = columns(&self.experiment)
+            .iter()
+            .filter(|column| self.rows.iter().any(|row| row.get(column.name).is_some_and(|value| !value.is_null())))
+            .collect();
+        let cells = |row: &Map<String, Value>| columns.iter().map(|column| column.text(row.get(column.name))).collect();
+        (columns.iter().map(|column| column.title).collect(), self.rows.iter().map(cells).collect())
+    }
+
+    /// The table in Markdown.
+    pub fn markdown(&self) -> String {
+        let (header, rows) = self.table();
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let rule = line(header.iter().map(|_| "---".to_owned()).collect());
+        let head = line(header.into_iter().map(str::to_owned).collect());
+        head + &rule + &rows.into_iter().map(line).collect::<String>()
+    }
+}
+
+/// How a figure is written.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Text,
+    /// With so many decimals.
+    Number(usize),
+    /// A number of bytes, in MiB.
+    MiB,
+    /// A share, in percent.
+    Percent,
+}
+
+/// A column of a table.
+struct Column {
+    name: &'static str,
+    title: &'static str,
+    form: Form,
+}
+
+const fn column(name: &'static str, title: &'static str, form: Form) -> Column {
+    Column { name, title, form }
+}
+
+impl Column {
+    fn text(&self, value: Option<&Value>) -> String {
+        match (value, self.form) {
+            (None | Some(Value::Null), _) => "-".to_owned(),
+            (Some(Value::String(text)), _) => text.clone(),
+            (Some(value), form) => match (value.as_f64(), form) {
+                (Some(number), Form::Number(decimals)) => format!("{number:.decimals$}"),
+                (Some(number), Form::MiB) => format!("{:.1} MiB", number / f64::from(1 << 20)),
+                (Some(number), Form::Percent) => format!("{:.2} %", number * 100.0),
+                _ => value.to_string(),
+            },
+        }
+    }
+}
+
+use Form::{MiB, Number, Percent, Text};
+
+const LOAD: &[Column] = &[
+    column("ack", "ack", Text),
+    column("puts", "puts", Number(0)),
+    column("puts_a_second", "puts/s", Number(0)),
+    column("user_mb_a_second", "user MB/s", Number(1)),
+    column("cpu_us_a_put", "CPU-us a put", Number(2)),
+    column("generator_cpu_us", "of these ours", Number(2)),
+    column("written_over_user", "written / user (system)", Number(3)),
+    column("store_written_over_user", "(store)", Number(3)),
+    column("settle_seconds", "s until idle", Number(2)),
+    column("settle_cpu_seconds", "CPU-s until idle", Number(2)),
+];
+
+const GET: &[Column] = &[
+    column("depth", "depth", Number(0)),
+    column("gets_a_second", "gets/s", Number(0)),
+    column("reads_a_second", "flash reads/s", Number(0)),
+    column("device_reads_a_second", "device reads/s", Number(0)),
+    column("ratio", "ratio", Number(3)),
+    column("cpu_us_a_get", "CPU-us a get", Number(2)),
+    column("generator_cpu_us", "of these ours", Number(2)),
+    column("device_cpu_us_a_read", "device's CPU-us", Number(2)),
+    column("reads_a_get", "reads a get", Number(4)),
+    column("pages_a_get", "pages a get", Number(4)),
+    column("system_pages_a_get", "(system)", Number(4)),
+    column("p50_us", "p50 us", Number(0)),
+    column("p99_us", "p99 us", Number(0)),
+    column("p999_us", "p99.9 us", Number(0)),
+];
+
+const HIT: &[Column] = &[
+    column("keys", "hot keys", Number(0)),
+    column("gets_a_second", "gets/s", Number(0)),
+    column("cpu_us_a_get", "CPU-us a hit", Number(3)),
+    column("generator_cpu_us", "of these ours", Number(3)),
+    column("from_dram", "from DRAM", Percent),
+];
+
+const OVERWRITE: &[Column] = &[
+    column("pass", "pass", Number(0)),
+    column("puts_a_second", "puts/s", Number(0)),
+    column("user_mb_a_second", "user MB/s", Number(1)),
+    column("cpu_us_a_put", "CPU-us a put", Number(2)),
+    column("generator_cpu_us", "of these ours", Number(2)),
+    column("write_amplification", "written / user (system)", Number(2)),
+    column("store_write_amplification", "(store)", Number(2)),
+    column("expected_write_amplification", "expected", Number(2)),
+    column("phi", "phi", Number(3)),
+    column("index_bytes_an_entry", "index B an entry", Number(2)),
+    column("seals", "seals", Number(0)),
+    column("merges", "merges", Number(0)),
+    column("most_space_over_live", "most space / live", Number(2)),
+    column("settle_seconds", "s until idle", Number(2)),
+];
+
+const MIXED: &[Column] = &[
+    column("depth", "depth", Number(0)),
+    column("operations_a_second", "operations/s", Number(0)),
+    column("gets_a_second", "gets/s", Number(0)),
+    column("puts_a_second", "puts/s", Number(0)),
+    column("cpu_us_an_operation", "CPU-us each", Number(2)),
+    column("generator_cpu_us", "of these ours", Number(2)),
+    column("reads_a_get", "reads a get", Number(4)),
+    column("write_amplification", "written / user", Number(2)),
+    column("seals", "seals", Number(0)),
+    column("merges", "merges", Number(0)),
+    column("p50_us", "get p50 us", Number(0)),
+    column("p99_us", "p99 us", Number(0)),
+    column("p999_us", "p99.9 us", Number(0)),
+];
+
+const ABSENT: &[Column] = &[
+    column("depth", "depth", Number(0)),
+    column("gets_a_second", "gets/s", Number(0)),
+    column("cpu_us_a_get", "CPU-us a get", Number(2)),
+    column("generator_cpu_us", "of these ours", Number(2)),
+    column("reads_a_get", "reads a get", Number(5)),
+    column("p50_us", "p50 us", Number(0)),
+    column("p99_us", "p99 us", Number(0)),
+    column("p999_us", "p99.9 us", Number(0)),
+];
+
+const PACE: &[Column] = &[
+    column("share", "load", Percent),
+    column("what", "maintenance", Text),
+    column("gets_asked_a_second", "gets/s asked", Number(0)),
+    column("gets_a_second", "gets/s", Number(0)),
+    column("puts_a_second", "puts/s", Number(0)),
+    column("p50_us", "p50 us", Number(0)),
+    column("p99_us", "p99 us", Number(0)),
+    column("p999_us", "p99.9 us", Number(0)),
+    column("p999_over_idle", "p99.9 / idle", Number(2)),
+    column("longest_us", "longest us", Number(0)),
+    column("longest_step_us", "longest step us", Number(0)),
+    column("longest_step_cpu_us", "(CPU)", Number(0)),
+    column("seals", "seals", Number(0)),
+    column("merges", "merges", Number(0)),
+    column("cpu_share", "CPUs", Number(2)),
+];
+
+const RESTART: &[Column] = &[
+    column("user_bytes", "user data", MiB),
+    column("entries", "entries", Number(0)),
+    column("replayed", "replayed", Number(0)),
+    column("open_seconds", "s to open", Number(3)),
+    column("first_read_seconds", "s to first get", Number(3)),
+    column("loaded_seconds", "s to full speed", Number(3)),
+    column("loaded_cpu_seconds", "CPU-s", Number(2)),
+    column("verified", "verified", Number(0)),
+];
+
+const TABLE: &[Column] = &[
+    column("value_bytes", "value B", Number(0)),
+    column("memory", "memory", MiB),
+    column("entries", "entries", Number(0)),
+    column("experiment", "experiment", Text),
+    column("a_second", "/s", Number(0)),
+    column("cpu_us", "CPU-us", Number(2)),
+    column("reads_a_get", "reads a get", Number(4)),
+    column("write_amplification", "written / user", Number(2)),
+    column("index_bytes_an_entry", "index B an entry", Number(2)),
+    column("p99_us", "p99 us", Number(0)),
+    column("what", "", Text),
+];
+
+fn columns(experiment: &str) -> &'static [Column] {
+    match experiment {
+        "load" => LOAD,
+        "get" => GET,
+        "hit" => HIT,
+        "overwrite" => OVERWRITE,
+        "mixed" => MIXED,
+        "absent" => ABSENT,
+        "pace" => PACE,
+        "restart" => RESTART,
+        "table" => TABLE,
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_table_has_the_columns_that_are_known() {
+        let mut report = Report::new("hit");
+        report.row(json!({ "keys": 10, "gets_a_second": 1234.5, "cpu_us_a_get": 0.25, "from_dram": 0.5 }));
+        report.row(json!({ "keys": 20, "gets_a_second": null }));
+        let (header, rows) = report.table();
+        assert_eq!(header, ["hot keys", "gets/s", "CPU-us a hit", "from DRAM"]);
+        assert_eq!(rows, [["10", "1234", "0.250", "50.00 %"], ["20", "-", "-", "-"]]);
+        assert!(report.markdown().starts_with("| hot keys | gets/s |"), "{}", report.markdown());
+        assert_eq!(report.markdown().lines().count(), 4);
+    }
+
+    #[test]
+    fn the_design_expects_what_it_says() {
+        assert!((expected_amplification(0.5) - 3.0).abs() < 1e-9);
+        assert!((expected_amplification(0.085) - 7.88).abs() < 0.01);
+    }
+}

@@ -1,0 +1,291 @@
+//! One directory, its store open, and what is known of it: what every experiment works on.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use fawn_flash::Ack;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::history::{History, Order};
+use crate::journal::{Data, Journal};
+use crate::puts::Puts;
+use crate::report::{Memory, Report};
+use crate::usage::{Meter, Usage};
+use crate::workload::{Draw, KEY_BYTES, LEAST_VALUE_BYTES};
+
+/// How often it is noted how far writing has come.
+const NOTE: Duration = Duration::from_secs(2);
+
+/// What all experiments are told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// Directory of the data and of what is measured on them.
+    pub dir: PathBuf,
+    /// Entries, at least 1.
+    pub entries: u64,
+    /// Bytes of each value, at least 8.
+    pub value_bytes: usize,
+    /// The store's memory budget, bytes.
+    pub memory: u64,
+    /// When a put is acknowledged.
+    pub ack: Ack,
+    /// Puts that may wait for their acknowledgement at a time, at least 1.
+    pub puts_in_flight: usize,
+    /// Most reads in flight, 1 to 4096.
+    pub depth: u32,
+    /// Measure anew what was measured before.
+    pub again: bool,
+}
+
+impl Setup {
+    /// Bytes of keys and values of so many entries.
+    pub fn user_bytes(&self, entries: u64) -> u64 {
+        entries * (KEY_BYTES + self.value_bytes) as u64
+    }
+
+    /// Refuses what does not go together.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`].
+    pub fn check(&self) -> Result<(), Error> {
+        let unfit = |what: String| Err(Error::Unfit(what));
+        if self.entries == 0 {
+            return unfit("there is nothing to measure without an entry: give --entries 1 or more".to_owned());
+        }
+        if self.value_bytes < LEAST_VALUE_BYTES {
+            return unfit(format!("a value tells its version: give --value-bytes {LEAST_VALUE_BYTES} or more"));
+        }
+        Ok(())
+    }
+
+    /// `durable`, `memory` or `interval:MS`.
+    pub fn ack_name(&self) -> String {
+        match self.ack {
+            Ack::Durable => "durable".to_owned(),
+            Ack::Memory => "memory".to_owned(),
+            Ack::Interval { ms } => format!("interval:{ms}"),
+        }
+    }
+}
+
+/// Who is told how far things are.
+pub trait Watch {
+    /// `done` of `total` parts are done; `what` is under way.
+    fn progress(&self, done: u64, total: u64, what: &str);
+    /// Something that a person should know.
+    fn note(&self, line: &str);
+}
+
+/// Nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct Nobody;
+
+impl Watch for Nobody {
+    fn progress(&self, _: u64, _: u64, _: &str) {}
+    fn note(&self, _: &str) {}
+}
+
+/// An open directory.
+pub struct Session<'w> {
+    /// What was asked for.
+    pub setup: Setup,
+    /// The notes.
+    pub journal: Journal,
+    /// The store.
+    pub driver: Driver,
+    /// What was written to it.
+    pub history: History,
+    /// Who looks on.
+    pub watch: &'w dyn Watch,
+    pub(crate) puts: Puts,
+    /// Of a skewed workload.
+    pub(crate) skewed: Option<Draw>,
+    age: u64,
+    loaded_with: u64,
+    noted: Instant,
+}
+
+impl<'w> Session<'w> {
+    /// Opens the directory, whose data must fit if there are any; loads none.
+    ///
+    /// # Errors
+    /// [`Error::OtherData`], [`Error::Foreign`], and what opening a store says.
+    pub fn open(setup: &Setup, watch: &'w dyn Watch) -> Result<Self, Error> {
+        setup.check()?;
+        let journal = Journal::open(&setup.dir)?;
+        Self::of(setup, journal, watch)
+    }
+
+    /// As [`open`](Self::open), of notes that were read.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn of(setup: &Setup, mut journal: Journal, watch: &'w dyn Watch) -> Result<Self, Error> {
+        if let Some(held) = journal.data() {
+            if (held.entries, held.value_bytes) != (setup.entries, setup.value_bytes) {
+                return Err(Error::OtherData {
+                    path: setup.dir.clone(),
+                    held_entries: held.entries,
+                    held_bytes: held.value_bytes,
+                    entries: setup.entries,
+                    value_bytes: setup.value_bytes,
+                });
+            }
+        } else {
+            // What a crash left before it was noted.
+            journal.delete()?;
+        }
+        let driver = Driver::open(&journal.data_path(), setup.memory, setup.ack, setup.value_bytes, setup.depth)?;
+        let data = journal.data().cloned();
+        let (phases, age, loaded_with) =
+            data.map_or((Vec::new(), 0, setup.memory), |data| (data.phases, data.age, data.memory));
+        let mut session = Self {
+            setup: setup.clone(),
+            journal,
+            driver,
+            history: History::new(setup.entries, phases),
+            watch,
+            puts: Puts::new(setup.puts_in_flight),
+            skewed: None,
+            age,
+            loaded_with,
+            noted: Instant::now(),
+        };
+        session.driver.load()?;
+        if session.journal.data().is_none() {
+            session.note_data(false)?;
+        }
+        Ok(session)
+    }
+
+    /// Whether all entries were put.
+    pub fn is_loaded(&self) -> bool {
+        let first = self.history.phases().into_iter().next();
+        first.is_some_and(|phase| phase.order == Order::Shuffled && phase.certain == self.setup.entries)
+    }
+
+    /// The memory budget with which the data were loaded.
+    pub fn loaded_with(&self) -> u64 {
+        self.loaded_with
+    }
+
+    /// How often the data have changed.
+    pub fn age(&self) -> u64 {
+        self.age
+    }
+
+    /// The data are others now than those on which was measured before.
+    pub fn changed(&mut self) {
+        self.age += 1;
+    }
+
+    /// Notes what is there: after a clean end of writing, all of it; else what a crash now would leave for certain.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn note_data(&mut self, is_sealed: bool) -> Result<(), Error> {
+        let unsure = match self.setup.ack {
+            Ack::Durable => self.puts.waiting() as u64,
+            Ack::Memory | Ack::Interval { .. } => self.driver.stats().buffered_entries,
+        };
+        let phases = if is_sealed { self.history.phases() } else { self.history.if_it_crashed(unsure) };
+        self.noted = Instant::now();
+        self.journal.set_data(Data {
+            entries: self.setup.entries,
+            value_bytes: self.setup.value_bytes,
+            memory: self.loaded_with,
+            phases,
+            age: self.age,
+        })
+    }
+
+    /// Whether it is time to note how far writing has come.
+    pub(crate) fn is_note_due(&self) -> bool {
+        self.noted.elapsed() >= NOTE
+    }
+
+    /// Seals and settles, and notes what is there.
+    ///
+    /// # Errors
+    /// As [`Driver::settle`].
+    pub fn settle(&mut self) -> Result<(), Error> {
+        let meter = self.driver.meter();
+        self.settle_since(&meter).map(|_| ())
+    }
+
+    /// The same; what was used since `meter` began until then.
+    ///
+    /// # Errors
+    /// As [`Driver::settle`].
+    pub fn settle_since(&mut self, meter: &Meter) -> Result<Usage, Error> {
+        let usage = self.driver.settle(meter)?;
+        self.puts.acknowledge(&self.driver);
+        self.note_data(true)?;
+        Ok(usage)
+    }
+
+    /// What a finished experiment of this name has come to, unless it is to be measured anew; then that is forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn kept(&mut self, name: &str) -> Result<Option<Report>, Error> {
+        if self.setup.again {
+            self.journal.forget(name)?;
+        }
+        Ok(self.journal.result(name).cloned())
+    }
+
+    /// How far an experiment of this name has come.
+    pub fn unfinished<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        self.journal.unfinished(name)
+    }
+
+    /// Notes how far it has come.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn note(&mut self, name: &str, how_far: &impl Serialize) -> Result<(), Error> {
+        self.journal.note(name, how_far)
+    }
+
+    /// A report of this store.
+    pub fn report(&self, experiment: &str) -> Report {
+        let mut report = Report::new(experiment);
+        report.parameter("entries", self.setup.entries);
+        report.parameter("value_bytes", self.setup.value_bytes);
+        report.parameter("memory_bytes", self.setup.memory);
+        report.parameter("loaded_with_memory_bytes", self.loaded_with);
+        report.parameter("ack", self.setup.ack_name());
+        report.parameter("files", self.driver.files().path_name());
+        report.parameter("reads", self.driver.reader.name());
+        report
+    }
+
+    /// Ends a report, and keeps it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn finish(&mut self, name: &str, mut report: Report) -> Result<Report, Error> {
+        report.memory = Some(Memory::now(&self.driver.stats()));
+        report.notes.push(if self.driver.files().is_direct() {
+            "files are opened O_DIRECT: the page cache plays no part".to_owned()
+        } else {
+            "the file system refuses O_DIRECT: the page cache answers part of the reads, so limit it with the process \
+             (a cgroup counts both)"
+                .to_owned()
+        });
+        self.journal.finish(name, &report)?;
+        Ok(report)
+    }
+
+    /// Stops the store cleanly.
+    ///
+    /// # Errors
+    /// [`Error::Flash`].
+    pub fn close(self) -> Result<(), Error> {
+        self.driver.close()
+    }
+}

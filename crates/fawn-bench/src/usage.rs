@@ -1,0 +1,201 @@
+//! What a stretch of work took: time, CPU time, transfers to and from the device, and the store's own counts beside.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+/// CPU time of this process so far, all threads, in microseconds.
+pub fn cpu_us() -> f64 {
+    us(ClockId::ProcessCPUTime)
+}
+
+/// CPU time of this thread so far, in microseconds.
+pub fn thread_cpu_us() -> f64 {
+    us(ClockId::ThreadCPUTime)
+}
+
+fn us(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+}
+
+/// What this process has read from and written to devices, in bytes; `None` where the system does not tell.
+fn device_bytes() -> Option<(u64, u64)> {
+    let text = fs::read_to_string("/proc/self/io").ok()?;
+    Some((number_after(&text, "\nread_bytes: ")?, number_after(&text, "\nwrite_bytes: ")?))
+}
+
+fn number_after(text: &str, name: &str) -> Option<u64> {
+    let (_, rest) = text.split_once(name)?;
+    let rest = rest.trim_start();
+    rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
+}
+
+/// Resident memory of this process now and at most, in bytes; `None` where the system does not tell.
+pub fn resident_bytes() -> Option<(u64, u64)> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let kib = |name| number_after(&text, name).map(|kib| kib << 10);
+    Some((kib("\nVmRSS:")?, kib("\nVmHWM:")?))
+}
+
+/// Bytes of the device that the files of a store take: the commit log, and all else.
+///
+/// # Errors
+/// What the system says of the directory.
+pub fn space(store: &Path) -> std::io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let (mut log, mut rest) = (0, 0);
+    for entry in fs::read_dir(store)? {
+        let entry = entry?;
+        // What was removed since takes nothing.
+        let Ok(found) = entry.metadata() else { continue };
+        let bytes = found.blocks() * 512;
+        if entry.file_name() == "commit-log" { log += bytes } else { rest += bytes }
+    }
+    Ok((log, rest))
+}
+
+/// The store's own counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Reads planned.
+    pub reads: u64,
+    /// Pages in them.
+    pub pages_read: u64,
+    /// Reads that did not hold the key sought.
+    pub false_reads: u64,
+    /// Lookups that the cache answered.
+    pub cache_hits: u64,
+    /// Commit-log batches.
+    pub batches: u64,
+    /// Seals installed.
+    pub seals: u64,
+    /// Merges installed.
+    pub merges: u64,
+    /// Bytes that the store wrote to files.
+    pub written_bytes: u64,
+    /// Bytes that it read, lookups aside: merges and loads of indexes.
+    pub maintenance_read_bytes: u64,
+}
+
+impl Counts {
+    fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            reads: of(self.reads, other.reads),
+            pages_read: of(self.pages_read, other.pages_read),
+            false_reads: of(self.false_reads, other.false_reads),
+            cache_hits: of(self.cache_hits, other.cache_hits),
+            batches: of(self.batches, other.batches),
+            seals: of(self.seals, other.seals),
+            merges: of(self.merges, other.merges),
+            written_bytes: of(self.written_bytes, other.written_bytes),
+            maintenance_read_bytes: of(self.maintenance_read_bytes, other.maintenance_read_bytes),
+        }
+    }
+}
+
+/// What a stretch of work took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Wall time.
+    pub seconds: f64,
+    /// CPU time of the process, all threads, microseconds.
+    pub cpu_us: f64,
+    /// Bytes read from devices, by the system's count; `None` where it does not tell.
+    pub read_bytes: Option<u64>,
+    /// Bytes written to devices, likewise.
+    pub write_bytes: Option<u64>,
+    /// The store's own counts.
+    pub counts: Counts,
+}
+
+impl Usage {
+    /// Adds what more work took.
+    pub fn add(&mut self, more: &Self) {
+        let sum = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
+        *self = Self {
+            seconds: self.seconds + more.seconds,
+            cpu_us: self.cpu_us + more.cpu_us,
+            read_bytes: sum(self.read_bytes, more.read_bytes),
+            write_bytes: sum(self.write_bytes, more.write_bytes),
+            counts: self.counts.each(more.counts, |one, other| one + other),
+        };
+    }
+
+    /// What was used after `before`, which is the beginning of this.
+    pub fn after(&self, before: &Self) -> Self {
+        let difference = |now: Option<u64>, before: Option<u64>| Some(now? - before?);
+        Self {
+            seconds: self.seconds - before.seconds,
+            cpu_us: self.cpu_us - before.cpu_us,
+            read_bytes: difference(self.read_bytes, before.read_bytes),
+            write_bytes: difference(self.write_bytes, before.write_bytes),
+            counts: self.counts.each(before.counts, |now, before| now - before),
+        }
+    }
+
+    /// Nothing yet, to add to.
+    pub fn none() -> Self {
+        Self { read_bytes: Some(0), write_bytes: Some(0), ..Self::default() }
+    }
+}
+
+/// Takes the measure of a stretch of work.
+#[derive(Clone, Copy, Debug)]
+pub struct Meter {
+    began: Instant,
+    cpu_us: f64,
+    device: Option<(u64, u64)>,
+    counts: Counts,
+}
+
+impl Meter {
+    /// Begins, where the store counts `counts`.
+    pub fn start(counts: Counts) -> Self {
+        Self { device: device_bytes(), counts, cpu_us: cpu_us(), began: Instant::now() }
+    }
+
+    /// What was used since, where the store counts `counts` now.
+    pub fn usage(&self, counts: Counts) -> Usage {
+        let seconds = self.began.elapsed().as_secs_f64();
+        let cpu_us = cpu_us() - self.cpu_us;
+        let device = device_bytes();
+        let since = |of: fn((u64, u64)) -> u64| Some(of(device?) - of(self.device?));
+        Usage {
+            seconds,
+            cpu_us,
+            read_bytes: since(|(read, _)| read),
+            write_bytes: since(|(_, written)| written),
+            counts: counts.each(self.counts, |now, before| now - before),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_from_what_the_system_says() {
+        let text = "rchar: 1\nread_bytes: 4096\nwrite_bytes: 12\ncancelled_write_bytes: 3\n";
+        assert_eq!(number_after(text, "\nread_bytes: "), Some(4096));
+        assert_eq!(number_after(text, "\nwrite_bytes: "), Some(12));
+        assert_eq!(number_after("Name:\tx\nVmRSS:\t     812 kB\n", "\nVmRSS:"), Some(812));
+        assert_eq!(number_after(text, "\nVmRSS:"), None);
+        let (now, most) = resident_bytes().unwrap();
+        assert!(now > 0 && most >= now);
+    }
+
+    #[test]
+    fn usage_adds_up_and_what_is_not_known_stays_so() {
+        let one = Usage { seconds: 1.0, cpu_us: 2.0, read_bytes: Some(3), write_bytes: None, ..Usage::none() };
+        let mut sum = Usage::none();
+        sum.add(&one);
+        sum.add(&one);
+        assert_eq!((sum.seconds, sum.cpu_us, sum.read_bytes, sum.write_bytes), (2.0, 4.0, Some(6), None));
+        assert_eq!(sum.after(&one), one);
+    }
+}

@@ -1,0 +1,125 @@
+//! What is counted.
+
+use fawn_bench::experiments::Overwrite;
+use fawn_bench::{Error, Experiment};
+use fawn_flash::Ack;
+
+use crate::{absent, failed, figure, get, hit, measured, mixed, overwrite, setup, versions};
+
+const ENTRIES: u64 = 20_000;
+
+#[test]
+fn a_load_puts_every_entry_once_and_is_told_again() {
+    for ack in [Ack::Memory, Ack::Durable] {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = fawn_bench::Setup { ack, ..setup(dir.path(), ENTRIES) };
+        let report = measured(&setup, &Experiment::Load);
+        assert_eq!(figure(&report, 0, "puts"), ENTRIES as f64);
+        // Once as a segment and, when durable, once in the log, with headers and padding.
+        let written = figure(&report, 0, "store_written_over_user");
+        let expected = if ack == Ack::Memory { 1.0..2.0 } else { 2.0..4.0 };
+        assert!(expected.contains(&written), "{ack:?}: {written}");
+        assert!(figure(&report, 0, "cpu_us_a_put") > figure(&report, 0, "generator_cpu_us"));
+        let memory = report.memory.as_ref().unwrap();
+        assert!((memory.entries as i64 - ENTRIES as i64).unsigned_abs() < ENTRIES / 100, "{memory:?}");
+        assert!((2.0..10.0).contains(&memory.index_bytes_an_entry), "{memory:?}");
+        assert_eq!(measured(&setup, &Experiment::Load), report, "it is told again");
+        assert!(versions(dir.path(), ENTRIES).iter().all(|version| *version == 1));
+    }
+}
+
+#[test]
+fn gets_take_one_read_each_and_stand_beside_the_device() {
+    let dir = tempfile::tempdir().unwrap();
+    let setup = setup(dir.path(), ENTRIES);
+    let report = measured(&setup, &Experiment::Get(get()));
+    assert_eq!(report.rows.len(), 2);
+    for (row, depth) in [1.0, 8.0].into_iter().enumerate() {
+        assert_eq!(figure(&report, row, "depth"), depth);
+        assert!((1.0..1.1).contains(&figure(&report, row, "reads_a_get")), "{:?}", report.rows[row]);
+        // Records lie across the borders of pages.
+        assert!((1.0..1.3).contains(&figure(&report, row, "pages_a_get")), "{:?}", report.rows[row]);
+        let ratio = figure(&report, row, "reads_a_second") / figure(&report, row, "device_reads_a_second");
+        assert!(ratio > 0.0 && figure(&report, row, "ratio") > 0.0);
+        assert!(figure(&report, row, "p50_us") <= figure(&report, row, "p999_us"));
+        assert_eq!(report.rows[row]["ratios"].as_array().unwrap().len(), 2);
+    }
+    assert_eq!(measured(&setup, &Experiment::Get(get())), report, "it is told again");
+    let again = fawn_bench::Setup { again: true, ..setup.clone() };
+    assert_ne!(measured(&again, &Experiment::Get(get())), report, "it is measured anew");
+    measured(&setup, &Experiment::Overwrite(overwrite(1)));
+    assert_ne!(measured(&setup, &Experiment::Get(get())).rows, report.rows, "the data are others now");
+}
+
+#[test]
+fn a_hot_set_is_answered_from_dram() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = measured(&setup(dir.path(), 3000), &Experiment::Hit(hit()));
+    assert!(figure(&report, 0, "from_dram") > 0.99, "{:?}", report.rows);
+    assert!(figure(&report, 0, "gets") > 100.0);
+}
+
+#[test]
+fn overwrites_write_every_entry_once_a_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let setup = setup(dir.path(), ENTRIES);
+    let report = measured(&setup, &Experiment::Overwrite(overwrite(3)));
+    assert_eq!(report.rows.len(), 3);
+    for row in 0..3 {
+        assert_eq!(figure(&report, row, "puts"), ENTRIES as f64);
+        assert!((1.0..12.0).contains(&figure(&report, row, "most_space_over_live")), "{:?}", report.rows[row]);
+    }
+    let merges: f64 = (0..3).map(|row| figure(&report, row, "merges")).sum();
+    assert!(merges > 0.0, "three passes make garbage that is merged: {:?}", report.rows);
+    assert!(versions(dir.path(), ENTRIES).iter().all(|version| *version == 4));
+}
+
+#[test]
+fn skewed_overwrites_leave_most_entries_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let setup = setup(dir.path(), ENTRIES);
+    let zipf = Overwrite { zipf: Some(0.99), ..overwrite(1) };
+    let report = measured(&setup, &Experiment::Overwrite(zipf));
+    assert_eq!(figure(&report, 0, "puts"), ENTRIES as f64);
+    let versions = versions(dir.path(), ENTRIES);
+    let overwritten = versions.iter().filter(|version| **version == 2).count();
+    assert!((1000..8000).contains(&overwritten), "{overwritten}");
+    assert_eq!(versions.iter().filter(|version| **version == 1).count() + overwritten, ENTRIES as usize);
+    // What may have either version is taken in either.
+    measured(&setup, &Experiment::Get(get()));
+    let wrong = failed(&setup, &Experiment::Overwrite(Overwrite { zipf: Some(0.0), ..overwrite(1) }));
+    assert!(wrong.to_string().contains("--zipf 0.99"), "{wrong}");
+}
+
+#[test]
+fn gets_and_puts_come_in_the_proportion_that_was_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let setup = setup(dir.path(), ENTRIES);
+    let report = measured(&setup, &Experiment::Mixed(mixed()));
+    let (gets, puts) = (figure(&report, 0, "gets"), figure(&report, 0, "puts"));
+    assert!(puts > 10.0 && (gets / puts - 6.0).abs() < 1.0 + 400.0 / puts, "{gets} gets, {puts} puts");
+    // Everything that was put is known, so that the values of later gets are exact.
+    measured(&setup, &Experiment::Get(get()));
+    let versions = versions(dir.path(), ENTRIES);
+    assert_eq!(versions.iter().map(|version| u64::from(*version - 1)).sum::<u64>(), puts as u64);
+}
+
+#[test]
+fn absent_keys_take_next_to_no_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = measured(&setup(dir.path(), ENTRIES), &Experiment::Absent(absent()));
+    assert!(figure(&report, 0, "reads_a_get") < 0.05, "{:?}", report.rows);
+    assert!(figure(&report, 0, "gets") > 100.0);
+}
+
+#[test]
+fn too_little_memory_for_the_index_is_said_with_what_fits() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = fawn_bench::Setup { value_bytes: 8, memory: 4 << 20, ..setup(dir.path(), 2_000_000) };
+    match failed(&small, &Experiment::Load) {
+        Error::OutOfMemory { memory, entries } => {
+            assert!(memory == 4 << 20 && (1000..2_000_000).contains(&entries), "{entries} entries in {memory}");
+        }
+        other => panic!("{other}"),
+    }
+}

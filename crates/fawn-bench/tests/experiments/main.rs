@@ -1,0 +1,86 @@
+//! Each experiment on a few thousand entries: what is counted is right, and what is wrong is noticed.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod figures;
+mod interrupted;
+mod verified;
+
+use std::path::Path;
+use std::time::Duration;
+
+use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite};
+use fawn_bench::workload::version_of;
+use fawn_bench::{Device, Error, Experiment, Nobody, Report, Setup, run, workload};
+use fawn_flash::{Ack, Db, DbOptions};
+
+/// Segments of 1 MiB.
+pub const MEMORY: u64 = 8 << 20;
+pub const VALUE_BYTES: usize = 100;
+
+pub fn setup(dir: &Path, entries: u64) -> Setup {
+    Setup {
+        dir: dir.to_owned(),
+        entries,
+        value_bytes: VALUE_BYTES,
+        memory: MEMORY,
+        ack: Ack::Memory,
+        puts_in_flight: 1024,
+        depth: 32,
+        again: false,
+    }
+}
+
+pub fn get() -> Get {
+    Get { depths: vec![1, 8], rounds: 2, time: Duration::from_millis(30), device: Device::Own }
+}
+
+pub fn hit() -> Hit {
+    Hit { keys: 50, rounds: 2, time: Duration::from_millis(30) }
+}
+
+pub fn overwrite(passes: u32) -> Overwrite {
+    Overwrite { passes, zipf: None, most_time: None }
+}
+
+pub fn mixed() -> Mixed {
+    Mixed { depth: 16, gets_a_put: 6, time: Duration::from_millis(200) }
+}
+
+pub fn absent() -> Absent {
+    Absent { depth: 16, time: Duration::from_millis(50) }
+}
+
+pub fn measured(setup: &Setup, experiment: &Experiment) -> Report {
+    run(setup, experiment, &Nobody).unwrap()
+}
+
+pub fn failed(setup: &Setup, experiment: &Experiment) -> Error {
+    run(setup, experiment, &Nobody).unwrap_err()
+}
+
+/// A figure of the only row, or of this one.
+#[track_caller]
+pub fn figure(report: &Report, row: usize, name: &str) -> f64 {
+    let value = report.rows[row].get(name).unwrap_or_else(|| panic!("{name} is in {:?}", report.rows[row]));
+    value.as_f64().unwrap_or_else(|| panic!("{name} is {value}"))
+}
+
+/// The store, opened by other means than the benchmark's.
+pub fn db(dir: &Path) -> Db {
+    Db::open(dir.join("data"), DbOptions { memory: MEMORY, ..DbOptions::default() }).unwrap()
+}
+
+/// The version of every entry, each of which must be there.
+pub fn versions(dir: &Path, entries: u64) -> Vec<u32> {
+    let db = db(dir);
+    assert_eq!(db.scan().map(Result::unwrap).count() as u64, entries, "there is nothing else");
+    let version = |index| {
+        let value = db.get(&workload::name(index)).unwrap().unwrap_or_else(|| panic!("entry {index} is missing"));
+        assert_eq!(value.len(), VALUE_BYTES);
+        version_of(index, &value).unwrap()
+    };
+    let versions = (0..entries).map(version).collect();
+    db.close().unwrap();
+    versions
+}

@@ -1,0 +1,472 @@
+//! `fawn bench store`: what a store does on this machine, without a network.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, Subcommand, ValueEnum};
+use comfy_table::{CellAlignment, presets};
+use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite, Pace, Restart, Table, load_until_killed};
+use fawn_bench::plot::svg;
+use fawn_bench::{Device, Experiment, Report, Setup, Watch};
+use fawn_store::Ack;
+
+use crate::Outcome;
+use crate::progress::Progress;
+use crate::tell::unless_closed;
+use crate::values::{AckMode, Count, Size, Span, parse_wait};
+
+/// Arguments of `fawn bench`.
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    /// What to measure.
+    #[command(subcommand)]
+    pub command: BenchCommand,
+}
+
+/// The subcommands of `fawn bench`.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Measure the storage engine alone, from one thread, as an event loop drives it
+    Store(StoreBenchArguments),
+}
+
+/// Arguments of `fawn bench store`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+DIR/data is a store like any other, with one event loop; DIR/bench.json says what it holds, what was measured on it, and \
+how far a measurement has come that was interrupted: run the same command again and it goes on there. A measurement that \
+is finished is told again; --again measures it anew. The data are loaded first where they are not there yet. Remove DIR \
+when you are done.
+
+Keys have 20 bytes, values do not compress, and every value that is read is verified. What the generator itself takes of \
+the CPU time is told beside it.
+
+To see what a store does with little memory, limit the process as well:
+  systemd-run --scope -p MemoryMax=512M -p MemorySwapMax=0 fawn bench store get --memory 256M …
+or, where there is no systemd, as root with cgroup v2:
+  mkdir /sys/fs/cgroup/bench; echo 512M > /sys/fs/cgroup/bench/memory.max
+  sh -c 'echo $$ > /sys/fs/cgroup/bench/cgroup.procs; exec fawn bench store get --memory 256M …'
+Files are opened O_DIRECT where the file system takes it, so that the page cache answers nothing; each report says so.")]
+pub struct StoreBenchArguments {
+    /// The experiment.
+    #[command(subcommand)]
+    pub command: StoreBench,
+}
+
+/// The experiments.
+#[derive(Debug, Subcommand)]
+pub enum StoreBench {
+    /// Put all entries in random order: rate, CPU time, bytes written to the device
+    Load(DataArguments),
+    /// Get entries at random, in turns with reads of the device at the same depth
+    Get(GetArguments),
+    /// Get a few entries that DRAM holds
+    Hit(HitArguments),
+    /// Overwrite all entries: rate, write amplification, space
+    Overwrite(OverwriteArguments),
+    /// Get and put at once
+    Mixed(MixedArguments),
+    /// Get keys that are not there
+    Absent(AbsentArguments),
+    /// Get at a pace, at rest and while overwrites force seals and merges: latencies from when each get was due
+    Pace(PaceArguments),
+    /// Kill a load (kill -9) and open the store again: time to the first get, time to full speed
+    Restart(RestartArguments),
+    /// Sizes of values by memory budgets, each cell with a store of its own: load, get, mixed, overwrite, absent
+    Table(TableArguments),
+    /// What `restart` starts to kill it
+    #[command(hide = true)]
+    LoadUntilKilled(UntilKilledArguments),
+}
+
+/// What every experiment is told.
+#[derive(Clone, Debug, Args)]
+pub struct PlaceArguments {
+    /// Directory for the data and what is measured on them; made when it is not there
+    #[arg(long, value_name = "DIR", hide_env = true)]
+    pub dir: PathBuf,
+    /// Puts that wait for their acknowledgement at a time
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub puts_in_flight: u32,
+    /// Measure anew what was measured before; `load` and `restart` delete the data first
+    #[arg(long, hide_env = true)]
+    pub again: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is told to all experiments on one set of data.
+#[derive(Clone, Debug, Args)]
+pub struct DataArguments {
+    #[command(flatten)]
+    pub place: PlaceArguments,
+    /// Entries
+    #[arg(long, value_name = "N", default_value = "10M")]
+    pub entries: Count,
+    /// Bytes of each value, at least 8
+    #[arg(long, value_name = "BYTES", default_value = "256")]
+    pub value_bytes: Size,
+    /// Memory of the store, for indexes, write buffers and the record cache
+    #[arg(long, value_name = "SIZE", default_value = "256M")]
+    pub memory: Size,
+    /// When puts are acknowledged: durable, interval:MS or memory
+    #[arg(long, value_name = "MODE", default_value = "memory")]
+    pub ack: AckMode,
+}
+
+/// Arguments of `get`.
+#[derive(Debug, Args)]
+pub struct GetArguments {
+    #[command(flatten)]
+    pub data: DataArguments,
+    /// Gets in flight
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,8,32,128", value_parser = depth())]
+    pub depths: Vec<u32>,
+    /// Turns of store and device; the medians are told
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// How long each turn takes, of the store and of the device
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_wait)]
+    pub time: Span,
+    /// Who reads the device
+    #[arg(long, default_value = "auto")]
+    pub device: DeviceChoice,
+}
+
+/// Who reads the device beside the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeviceChoice {
+    /// fio if it is installed
+    Auto,
+    /// fio
+    Fio,
+    /// This program
+    Own,
+}
+
+/// Arguments of `hit`.
+#[derive(Debug, Args)]
+pub struct HitArguments {
+    #[command(flatten)]
+    pub data: DataArguments,
+    /// Hot entries
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub keys: Count,
+    /// Rounds; the median is told
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// How long each round takes
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_wait)]
+    pub time: Span,
+}
+
+/// Arguments of `overwrite`.
+#[derive(Debug, Args)]
+pub struct OverwriteArguments {
+    #[command(flatten)]
+    pub data: DataArguments,
+    /// Passes, of as many puts as there are entries
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub passes: u32,
+    /// Draw the entries by Zipf's law with this exponent, such as 0.99 [default: each once a pass, in random order]
+    #[arg(long, value_name = "EXPONENT")]
+    pub zipf: Option<f64>,
+}
+
+/// Arguments of `mixed`.
+#[derive(Debug, Args)]
+pub struct MixedArguments {
+    #[command(flatten)]
+    pub data: DataArguments,
+    /// Gets in flight
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
+    pub depth: u32,
+    /// Gets for each put
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
+    pub gets_a_put: u32,
+    /// How long it takes
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
+    pub time: Span,
+}
+
+/// Arguments of `absent`.
+#[derive(Debug, Args)]
+pub struct AbsentArguments {
+    #[command(flatten)]
+    pub data: DataArguments,
+    /// Gets in flight
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
+    pub depth: u32,
+    /// How long it takes
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_wait)]
+    pub time: Span,
+}
+
+/// Arguments of `pace`.
+#[derive(Debug, Args)]
+pub struct PaceArguments {
+    #[command(flatten)]
+    pub data: DataArguments,
+    /// Loads, in percent of what the store takes just before
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "50,80", value_parser = clap::value_parser!(u8).range(1..100))]
+    pub shares: Vec<u8>,
+    /// Pairs of a stretch at rest and one with overwrites, for each load
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub pairs: u32,
+    /// How long a stretch takes
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
+    pub time: Span,
+    /// Gets for each overwrite
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
+    pub gets_a_put: u32,
+    /// Draw the latencies of each tenth of a second into this file (SVG)
+    #[arg(long, value_name = "FILE", hide_env = true)]
+    pub plot: Option<PathBuf>,
+}
+
+/// Arguments of `restart`.
+#[derive(Debug, Args)]
+pub struct RestartArguments {
+    #[command(flatten)]
+    pub place: PlaceArguments,
+    /// Bytes of keys and values at which the load is killed, rising
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "1G,2G")]
+    pub at: Vec<Size>,
+    /// Bytes of each value, at least 8
+    #[arg(long, value_name = "BYTES", default_value = "256")]
+    pub value_bytes: Size,
+    /// Memory of the store
+    #[arg(long, value_name = "SIZE", default_value = "256M")]
+    pub memory: Size,
+    /// When puts are acknowledged: durable, interval:MS or memory
+    #[arg(long, value_name = "MODE", default_value = "durable")]
+    pub ack: AckMode,
+}
+
+/// Arguments of the process that is killed.
+#[derive(Debug, Args)]
+pub struct UntilKilledArguments {
+    #[command(flatten)]
+    pub data: DataArguments,
+    /// Entries after which to say so
+    #[arg(value_name = "N")]
+    pub until: u64,
+}
+
+/// Arguments of `table`.
+#[derive(Debug, Args)]
+pub struct TableArguments {
+    #[command(flatten)]
+    pub place: PlaceArguments,
+    /// Bytes of each value
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64,256,1K")]
+    pub value_bytes: Vec<Size>,
+    /// Memory of the store
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "64M,256M")]
+    pub memory: Vec<Size>,
+    /// Keys and values of each cell
+    #[arg(long, value_name = "SIZE", default_value = "4G")]
+    pub cell_bytes: Size,
+    /// How long each experiment of a cell may take, but for the load
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = parse_wait)]
+    pub cell_seconds: Span,
+    /// When puts are acknowledged: durable, interval:MS or memory
+    #[arg(long, value_name = "MODE", default_value = "memory")]
+    pub ack: AckMode,
+    /// Who reads the device
+    #[arg(long, default_value = "auto")]
+    pub device: DeviceChoice,
+}
+
+fn depth() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=4096)
+}
+
+/// Gets in flight of experiments that do not say.
+const DEPTH: u32 = 256;
+
+/// Runs it.
+///
+/// # Errors
+/// What [`fawn_bench::Error`] says.
+pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
+    let BenchCommand::Store(arguments) = &arguments.command;
+    let (place, setup, experiment) = match &arguments.command {
+        StoreBench::LoadUntilKilled(it) => {
+            load_until_killed(&it.data.setup(1), it.until)?;
+            return Ok(Outcome::Done);
+        }
+        StoreBench::Load(data) => (&data.place, data.setup(1), Experiment::Load),
+        StoreBench::Get(get) => {
+            let (depths, device) = (get.depths.clone(), get.device.device());
+            let depth = depths.iter().copied().max().unwrap_or(1);
+            let experiment = Get { depths, rounds: get.rounds, time: get.time.0, device };
+            (&get.data.place, get.data.setup(depth), Experiment::Get(experiment))
+        }
+        StoreBench::Hit(hit) => {
+            let experiment = Hit { keys: hit.keys.0, rounds: hit.rounds, time: hit.time.0 };
+            (&hit.data.place, hit.data.setup(DEPTH), Experiment::Hit(experiment))
+        }
+        StoreBench::Overwrite(overwrite) => {
+            let experiment = Overwrite { passes: overwrite.passes, zipf: overwrite.zipf, most_time: None };
+            (&overwrite.data.place, overwrite.data.setup(1), Experiment::Overwrite(experiment))
+        }
+        StoreBench::Mixed(it) => {
+            let experiment = Mixed { depth: it.depth, gets_a_put: it.gets_a_put.into(), time: it.time.0 };
+            (&it.data.place, it.data.setup(it.depth), Experiment::Mixed(experiment))
+        }
+        StoreBench::Absent(it) => {
+            let experiment = Absent { depth: it.depth, time: it.time.0 };
+            (&it.data.place, it.data.setup(it.depth), Experiment::Absent(experiment))
+        }
+        StoreBench::Pace(pace) => {
+            let shares = pace.shares.iter().map(|percent| f64::from(*percent) / 100.0).collect();
+            let gets_a_put = pace.gets_a_put.into();
+            let experiment = Pace { shares, pairs: pace.pairs, time: pace.time.0, gets_a_put };
+            (&pace.data.place, pace.data.setup(DEPTH), Experiment::Pace(experiment))
+        }
+        StoreBench::Restart(restart) => (&restart.place, restart.setup(), Experiment::Restart(restart.experiment()?)),
+        StoreBench::Table(table) => (&table.place, table.setup(), Experiment::Table(table.experiment())),
+    };
+    let bar = Bar(Progress::parts());
+    let report = fawn_bench::run(&setup, &experiment, &bar);
+    bar.0.finish();
+    let report = report?;
+    if let StoreBench::Pace(PaceArguments { plot: Some(file), .. }) = &arguments.command {
+        std::fs::write(file, svg(&report.timelines)).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    unless_closed(match experiment {
+        _ if place.json => print_json(&report),
+        Experiment::Table(_) => write!(std::io::stdout(), "{}", report.markdown()),
+        _ => print(&report),
+    })?;
+    Ok(Outcome::Done)
+}
+
+impl DeviceChoice {
+    fn device(self) -> Device {
+        match self {
+            Self::Auto => Device::installed(),
+            Self::Fio => Device::Fio,
+            Self::Own => Device::Own,
+        }
+    }
+}
+
+impl PlaceArguments {
+    fn setup(&self, ack: AckMode) -> Setup {
+        Setup {
+            dir: self.dir.clone(),
+            entries: 1,
+            value_bytes: 256,
+            memory: 256 << 20,
+            ack: match ack {
+                AckMode::Durable => Ack::Durable,
+                AckMode::Interval { ms } => Ack::Interval { ms },
+                AckMode::Memory => Ack::Memory,
+            },
+            puts_in_flight: self.puts_in_flight as usize,
+            depth: DEPTH,
+            again: self.again,
+        }
+    }
+}
+
+impl DataArguments {
+    fn setup(&self, depth: u32) -> Setup {
+        Setup {
+            entries: self.entries.0,
+            value_bytes: self.value_bytes.bytes as usize,
+            memory: self.memory.bytes,
+            depth,
+            ..self.place.setup(self.ack)
+        }
+    }
+}
+
+impl RestartArguments {
+    fn setup(&self) -> Setup {
+        let value_bytes = self.value_bytes.bytes as usize;
+        Setup {
+            entries: Restart::entries(&self.sizes(), value_bytes),
+            value_bytes,
+            memory: self.memory.bytes,
+            ..self.place.setup(self.ack)
+        }
+    }
+
+    fn sizes(&self) -> Vec<u64> {
+        self.at.iter().map(|size| size.bytes).collect()
+    }
+
+    /// With this very program as the one to be killed.
+    fn experiment(&self) -> anyhow::Result<Restart> {
+        let setup = self.setup();
+        let program = std::env::current_exe().context("cannot tell where this program is, to start it once more")?;
+        let mut arguments: Vec<OsString> = ["bench", "store", "load-until-killed"].map(OsString::from).to_vec();
+        for (flag, value) in [
+            ("--dir", setup.dir.clone().into_os_string()),
+            ("--entries", setup.entries.to_string().into()),
+            ("--value-bytes", setup.value_bytes.to_string().into()),
+            ("--memory", setup.memory.to_string().into()),
+            ("--ack", setup.ack_name().into()),
+            ("--puts-in-flight", setup.puts_in_flight.to_string().into()),
+        ] {
+            arguments.extend([OsString::from(flag), value]);
+        }
+        Ok(Restart { at: self.sizes(), program, arguments })
+    }
+}
+
+impl TableArguments {
+    fn setup(&self) -> Setup {
+        self.place.setup(self.ack)
+    }
+
+    fn experiment(&self) -> Table {
+        Table {
+            value_bytes: self.value_bytes.iter().map(|size| size.bytes as usize).collect(),
+            memories: self.memory.iter().map(|size| size.bytes).collect(),
+            cell_bytes: self.cell_bytes.bytes,
+            cell_time: self.cell_seconds.0,
+            device: self.device.device(),
+        }
+    }
+}
+
+/// The progress bar.
+struct Bar(Progress);
+
+impl Watch for Bar {
+    fn progress(&self, done: u64, total: u64, what: &str) {
+        self.0.update_of(done, total, what.to_owned());
+    }
+
+    fn note(&self, line: &str) {
+        self.0.note(&format!("fawn: {line}"));
+    }
+}
+
+fn print_json(report: &Report) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer(&mut out, report)?;
+    writeln!(out)
+}
+
+fn print(report: &Report) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let (header, rows) = report.table();
+    let mut table = comfy_table::Table::new();
+    table.load_preset(presets::NOTHING).set_header(header).add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    if let Some(memory) = &report.memory {
+        writeln!(out, "memory: {}", memory.line())?;
+    }
+    report.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))
+}
