@@ -50,8 +50,8 @@ pub struct Memory {
 }
 
 /// The share of the entries that are still in an index; `None`: the store does not tell, and all are.
-pub fn phi(_stats: &Stats) -> Option<f64> {
-    None
+pub fn phi(stats: &Stats) -> Option<f64> {
+    Some(stats.phi)
 }
 
 /// The write amplification that the design expects of uniform overwrites: log and seal, and merges by `phi`.

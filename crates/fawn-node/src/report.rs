@@ -5,6 +5,7 @@ use crate::clock::Now;
 use crate::shared::Shared;
 use crate::stores::Figures;
 use fawn_memcache::{Stats, lines, report};
+use fawn_store::Written;
 use std::collections::BTreeMap;
 
 /// Figures of what lies at the tails of a cluster's process, where that is counted.
@@ -221,6 +222,31 @@ fn own(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
     let sealed = figures.number("fawn_sealed_entries").max(1);
     let per_entry = figures.number("fawn_index_bytes") as f64 / sealed as f64;
     report::stat(out, "fawn_index_bytes_per_entry", &format!("{per_entry:.3}"));
+    let ratio = |part: &str, whole: u64, none: f64| {
+        if whole == 0 { none } else { figures.number(part) as f64 / whole as f64 }
+    };
+    let mode = match figures.number("fawn_stores_drained") {
+        0 => "indexed",
+        some if some == figures.number("fawn_stores") => "drained",
+        _ => "mixed",
+    };
+    report::stat(out, "fawn_index_mode", mode);
+    let indexed = ratio("fawn_index_slots", figures.number("fawn_sealed_records"), 1.0);
+    report::stat(out, "fawn_indexed_ratio", &format!("{indexed:.4}"));
+    let found = figures.number("fawn_reads").saturating_sub(figures.number("fawn_false_reads"));
+    report::stat(out, "fawn_reads_per_hit", &format!("{:.4}", ratio("fawn_reads", found, 0.0)));
+    let cached = figures.number("fawn_cache_hits") + figures.number("fawn_cache_misses");
+    report::stat(out, "fawn_cache_hit_ratio", &format!("{:.4}", ratio("fawn_cache_hits", cached, 0.0)));
+    let written = |before: &str| Written {
+        user: figures.number(&format!("fawn_written_{before}user_bytes")),
+        log: figures.number(&format!("fawn_written_{before}log_bytes")),
+        sealed: figures.number(&format!("fawn_written_{before}sealed_bytes")),
+        merged: figures.number(&format!("fawn_written_{before}merged_bytes")),
+    };
+    let (all, before) = (written(""), written("before_"));
+    report::stat(out, "fawn_write_amplification", &format!("{:.3}", all.amplification()));
+    let since = all.since(&before).amplification();
+    report::stat(out, "fawn_write_amplification_since_start", &format!("{since:.3}"));
 }
 
 fn settings(out: &mut Vec<u8>, shared: &Shared) {

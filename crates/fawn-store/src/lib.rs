@@ -43,4 +43,4 @@ pub use api::{Ack, Appended, Batch, Committed, Damage, Finished, Gate, Lookup, R
 pub use maintenance::{Maintenance, Step};
 pub use open::{OpenError, Opening, Owner};
 pub use options::{MAX_FROZEN, Options};
-pub use store::{Held, Stats, Store, Stretch};
+pub use store::{Held, Stats, Store, Stretch, Written};

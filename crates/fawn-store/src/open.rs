@@ -14,7 +14,7 @@ use crate::options::Options;
 use crate::page::PAGE_BYTES;
 use crate::record::Record;
 use crate::segment::{Footer, SegmentError};
-use crate::store::{Parts, RangeState, Store};
+use crate::store::{Parts, RangeState, Store, Written};
 use crate::work::{RangeMark, View};
 use fawn_ring::{Interval, Key};
 
@@ -218,6 +218,12 @@ fn assemble(
         log: LogWriter::new(state.log_shape(), state.generation, start.page, start, usize::MAX),
         // Value files have odd numbers.
         next_value: next_file | 1,
+        written: Written {
+            user: state.counters.user_bytes,
+            log: start.page * PAGE_BYTES as u64,
+            sealed: state.counters.sealed_bytes,
+            merged: state.counters.merged_bytes,
+        },
         space: Some(flash.space()?),
         options,
         now,

@@ -241,6 +241,8 @@ pub enum Event {
         outputs: Vec<MergedSlice>,
         /// What it told of the slice's base.
         overwrites: Overwrites,
+        /// Bytes of files that it wrote.
+        written_bytes: u64,
         /// To be given back once no reader is left.
         reclaim: Reclaim,
     },

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use fawn_flash::{Caching, Db, DbOptions, Directory, Files, MemberDirectory, Stats};
+use fawn_store::Written;
 use fawn_store::check;
 use fawn_store::flash::FlashError;
 use fawn_store::manifest::ManifestError;
@@ -210,32 +211,51 @@ fn figures(path: &Path) -> anyhow::Result<Vec<Stats>> {
 fn stats(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
     let stores = figures(&arguments.dir)?;
     let sum = |figure: fn(&Stats) -> u64| stores.iter().map(figure).sum::<u64>();
-    let rows: [(&str, u64); 11] = [
+    let rows: [(&str, u64); 19] = [
         ("entries", sum(|store| store.entries)),
         ("buffered_entries", sum(|store| store.buffered_entries)),
         ("index_slots", sum(|store| store.index_slots)),
         ("index_bytes", sum(|store| store.index_bytes)),
+        ("index_directory_bytes", sum(|store| store.directory_bytes)),
         ("open_index_bytes", sum(|store| store.open_index_bytes)),
         ("slices", sum(|store| store.slices)),
         ("segments", sum(|store| store.segments)),
+        ("live_bytes", sum(|store| store.live_bytes)),
+        ("sealed_records", sum(|store| store.sealed_records)),
         ("sealed_bytes", sum(|store| store.sealed_bytes)),
         ("garbage_bytes", sum(|store| store.garbage_bytes)),
         ("segment_file_bytes", sum(|store| store.segment_file_bytes)),
+        ("log_bytes", sum(|store| store.log_bytes)),
+        ("user_bytes_written", sum(|store| store.written.user)),
+        ("log_bytes_written", sum(|store| store.written.log)),
+        ("sealed_bytes_written", sum(|store| store.written.sealed)),
+        ("merged_bytes_written", sum(|store| store.written.merged)),
         ("device_free_bytes", stores.first().map_or(0, |store| store.device_free_bytes)),
     ];
     let sealed = sum(|store| store.entries - store.buffered_entries.min(store.entries)).max(1);
-    let per_entry = sum(|store| store.index_bytes) as f64 / sealed as f64;
+    let written = stores.iter().fold(Written::default(), |all, store| all.plus(&store.written));
+    let indexed = stores.iter().map(|store| store.phi * store.sealed_records as f64).sum::<f64>();
+    let ratios = [
+        ("index_bytes_per_entry", sum(|store| store.index_bytes) as f64 / sealed as f64),
+        ("phi", if indexed == 0.0 { 1.0 } else { indexed / sum(|store| store.sealed_records).max(1) as f64 }),
+        ("write_amplification", written.amplification()),
+    ];
+    let mode = if stores.iter().any(|store| store.draining) { "drained" } else { "indexed" };
     let mut out = std::io::stdout().lock();
     if arguments.json {
         let mut object: serde_json::Map<String, Value> =
             rows.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
-        object.insert("index_bytes_per_entry".to_owned(), Value::from(per_entry));
+        object.extend(ratios.map(|(name, ratio)| (name.to_owned(), Value::from(ratio))));
+        object.insert("mode".to_owned(), Value::from(mode));
         writeln!(out, "{}", Value::Object(object))?;
     } else {
         for (name, value) in rows {
             writeln!(out, "{name:<24} {value:>16}")?;
         }
-        writeln!(out, "{:<24} {per_entry:>16.2}", "index_bytes_per_entry")?;
+        for (name, ratio) in ratios {
+            writeln!(out, "{name:<24} {ratio:>16.3}")?;
+        }
+        writeln!(out, "{:<24} {mode:>16}", "mode")?;
     }
     Ok(Outcome::Done)
 }

@@ -36,6 +36,8 @@ fawn_admin::families! {
     STORE_SLICES = Gauge "fawn_store_slices" ["store"] "Slices of the index.";
     STORE_LOADED = Gauge "fawn_store_loaded_slices" ["store"] "Slices of the index that are in memory.";
     STORE_INDEX = Gauge "fawn_store_index_bytes" ["store"] "DRAM of the index of sealed records.";
+    STORE_DIRECTORIES = Gauge "fawn_store_index_directory_bytes" ["store"] "Of the index's DRAM, page directories of segments.";
+    STORE_INDEXED = Gauge "fawn_store_indexed_ratio" ["store"] "Share of the sealed records that have an index entry of their own; below 1 where the memory cannot index every record.";
     STORE_OPEN_INDEX = Gauge "fawn_store_open_index_bytes" ["store"] "DRAM of the indexes of what is not sealed.";
     STORE_SLOTS = Gauge "fawn_store_index_entries" ["store"] "Entries of the index of sealed records, superseded ones included.";
     STORE_BUFFERS = Gauge "fawn_store_buffer_bytes" ["store"] "DRAM of the write buffers, their indexes included.";

@@ -19,6 +19,7 @@ pub fn measure(StoreSample { number, stats, traffic }: &StoreSample, page: &mut 
         (&all::STORE_SLICES, stats.slices),
         (&all::STORE_LOADED, stats.slices_loaded),
         (&all::STORE_INDEX, stats.index_bytes),
+        (&all::STORE_DIRECTORIES, stats.directory_bytes),
         (&all::STORE_OPEN_INDEX, stats.open_index_bytes),
         (&all::STORE_SLOTS, stats.index_slots),
         (&all::STORE_BUFFERS, stats.buffer_bytes),
@@ -51,6 +52,7 @@ pub fn measure(StoreSample { number, stats, traffic }: &StoreSample, page: &mut 
     }
     page.put(&all::STORE_REFUSED, &[&number, "memory"], stats.refused_memory);
     page.put(&all::STORE_REFUSED, &[&number, "space"], stats.refused_space);
+    page.put(&all::STORE_INDEXED, &[&number], stats.phi);
     let amplification = traffic.written_bytes as f64 / stats.appended_bytes.max(1) as f64;
     page.put(&all::STORE_AMPLIFICATION, &[&number], if stats.appended_bytes == 0 { 0.0 } else { amplification });
 }

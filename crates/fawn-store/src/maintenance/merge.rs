@@ -158,7 +158,7 @@ impl Maintenance {
         match self.manifest.commit(flash, &edits) {
             Ok(dropped) => {
                 let reclaim = self.reclaim_of(merging, &dropped, merged.dropped_values);
-                self.report_merge(flash, merging, outputs, merged.overwrites, reclaim)
+                self.report_merge(flash, merging, outputs, (merged.overwrites, merged.bytes_written), reclaim)
             }
             Err(FlashError::NoSpace) => {
                 for (number, ..) in outputs.iter().filter_map(|(_, run)| run.as_ref()) {
@@ -178,7 +178,7 @@ impl Maintenance {
         flash: &dyn Flash,
         merging: &Merging,
         outputs: Vec<(Interval, Option<Run>)>,
-        overwrites: Overwrites,
+        (overwrites, written_bytes): (Overwrites, u64),
         reclaim: Reclaim,
     ) -> Result<Step, FlashError> {
         self.loaded.remove(&merging.slice.low);
@@ -199,7 +199,7 @@ impl Maintenance {
             slices.push(MergedSlice { interval, run, index, horizon });
         }
         self.events.push_back(Event::Space(flash.space()?));
-        Ok(Step::Event(Event::Merged { slice: merging.slice.low, outputs: slices, overwrites, reclaim }))
+        Ok(Step::Event(Event::Merged { slice: merging.slice.low, outputs: slices, overwrites, written_bytes, reclaim }))
     }
 
     /// What the merge freed: whole files, and the pages of its slice in files that other slices still use.

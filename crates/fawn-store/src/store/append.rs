@@ -125,7 +125,7 @@ impl Store {
             self.counters.refused_space += 1;
             return Err(Refusal::NoSpace);
         }
-        if self.garbage_is_ahead() || self.index_is_ahead() {
+        if self.merges_are_behind() {
             return Err(Refusal::Busy);
         }
         Ok(())

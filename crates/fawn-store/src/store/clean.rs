@@ -13,9 +13,9 @@ const GARBAGE_NUMERATOR: u64 = 3;
 const GARBAGE_DENOMINATOR: u64 = 8;
 /// The same when the device is full: anything worth a merge may let puts go on.
 const FULL_GARBAGE_DENOMINATOR: u64 = 16;
-/// Share of garbage at which puts wait for merges.
-const LIMIT_NUMERATOR: u64 = 47;
-const LIMIT_DENOMINATOR: u64 = 100;
+/// Shares of garbage from which puts are slowed to what merges free, and at which they wait for them.
+const SLOWED_GARBAGE: f64 = 0.42;
+const MOST_GARBAGE: f64 = 0.47;
 /// Sealed segments at which slices are merged whatever their garbage.
 const MANY_SEGMENTS: usize = 4096;
 /// Slots of a slice that found no place in its lines, above which its newest parts are merged.
@@ -40,6 +40,8 @@ pub(super) struct Cleaning {
     pub garbage_bytes: u64,
     /// Merges that failed since the last that did not; their slices wait for their next turn.
     pub failures: u32,
+    /// Bytes that may be put although merges have fallen behind.
+    credit: u64,
     /// DRAM of all slices' indexes, page directories included.
     pub index_bytes: u64,
     /// Of these, page directories.
@@ -192,12 +194,34 @@ impl Store {
         void
     }
 
+    /// How far merges have fallen behind, from 0, where puts go on as they come, to 1, where they wait.
+    fn pressure(&self) -> f64 {
+        let cleaning = &self.cleaning;
+        if !cleaning.merging || cleaning.failures > 0 {
+            return 0.0;
+        }
+        let few = cleaning.garbage_bytes <= 4 * LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64;
+        let share = if few { 0.0 } else { cleaning.garbage_bytes as f64 / cleaning.sealed_bytes.max(1) as f64 };
+        ((share - SLOWED_GARBAGE) / (MOST_GARBAGE - SLOWED_GARBAGE)).clamp(0.0, 1.0).max(self.index_pressure())
+    }
+
+    /// A merge has passed records of so many bytes whose space, or whose index entries, it will free: where merges have
+    /// fallen behind, so much may be put meanwhile, and the less the farther they have.
+    pub(super) fn note_progress(&mut self, freed: u64) {
+        let share = 1.0 - self.pressure();
+        let credit = self.cleaning.credit + (freed as f64 * share) as u64;
+        self.cleaning.credit = credit.min(self.segment_bytes as u64 / 4);
+    }
+
     /// Whether puts wait because merges have fallen behind.
-    pub(super) fn garbage_is_ahead(&self) -> bool {
-        self.cleaning.merging
-            && self.cleaning.failures == 0
-            && self.cleaning.garbage_bytes * LIMIT_DENOMINATOR > self.cleaning.sealed_bytes * LIMIT_NUMERATOR
-            && self.cleaning.garbage_bytes > 4 * LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64
+    pub(super) fn merges_are_behind(&self) -> bool {
+        self.cleaning.credit == 0 && self.pressure() > 0.0
+    }
+
+    /// So much was put.
+    #[inline]
+    pub(super) fn use_credit(&mut self, bytes: usize) {
+        self.cleaning.credit = self.cleaning.credit.saturating_sub(bytes as u64);
     }
 
     /// DRAM of the write buffers when all are in use.

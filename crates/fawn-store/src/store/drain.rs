@@ -33,8 +33,6 @@ pub(super) struct Draining {
     /// Index bytes above which slices are merged in turn and puts are slowed. Not below what the records call for, and
     /// above it only while the store passes from indexing everything: then it goes down merge by merge.
     limit: u64,
-    /// Bytes that may be put while the index is above its limit.
-    credit: u64,
     /// What the last merges and loads told of bases.
     overwrites: Overwrites,
 }
@@ -122,34 +120,18 @@ impl Store {
         }
     }
 
-    /// How far the index is above its limit, from 0 to 1, where puts wait for merges altogether.
-    fn pressure(&self) -> f64 {
-        let limit = self.index_limit();
-        let over = self.cleaning.index_bytes.saturating_sub(limit);
-        (over as f64 * SLACK as f64 / limit.max(1) as f64).min(1.0)
-    }
-
-    /// A merge has passed records whose index entries, or whose space, it will free: so much may be put meanwhile, the less
-    /// the farther the index is above its limit.
-    pub(super) fn note_progress(&mut self, freed: u64) {
-        let share = 1.0 - self.pressure();
-        self.draining.credit =
-            (self.draining.credit + (freed as f64 * share) as u64).min(2 * self.segment_bytes as u64);
-    }
-
     /// Whether a merge is under way that makes the index smaller.
     pub(super) fn is_making_room(&self) -> bool {
         self.draining.on && self.cleaning.merging && self.cleaning.failures == 0
     }
 
-    /// Whether puts wait because the index is above its limit and no merge has come far enough.
-    pub(super) fn index_is_ahead(&self) -> bool {
-        self.is_making_room() && self.draining.credit == 0 && self.cleaning.index_bytes > self.index_limit()
-    }
-
-    /// So much was put.
-    #[inline]
-    pub(super) fn use_credit(&mut self, bytes: usize) {
-        self.draining.credit = self.draining.credit.saturating_sub(bytes as u64);
+    /// How far the index is above its limit, from 0 to 1, where puts wait for merges altogether.
+    pub(super) fn index_pressure(&self) -> f64 {
+        if !self.draining.on {
+            return 0.0;
+        }
+        let limit = self.index_limit();
+        let over = self.cleaning.index_bytes.saturating_sub(limit);
+        (over as f64 * SLACK as f64 / limit.max(1) as f64).min(1.0)
     }
 }

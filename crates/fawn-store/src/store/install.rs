@@ -8,6 +8,7 @@ use super::slices::Slice;
 use super::voided::Voids;
 use super::{Install, RangeState, Store};
 use crate::index::SegmentNumber;
+use crate::page::PAGE_BYTES;
 use crate::work::{Event, MergedSlice, RangeMark, Reclaim, View, Work};
 
 /// Entries below which a table is left as it is.
@@ -67,13 +68,16 @@ impl Store {
                 // The other slices may have waited for this one.
                 self.clean();
             }
-            Event::Merged { slice, outputs, overwrites, reclaim } => {
+            Event::Merged { slice, outputs, overwrites, written_bytes, reclaim } => {
+                self.counters.written.merged += written_bytes;
                 if let Some(number) = self.slices.starting_at(&slice) {
                     self.note_overwrites(overwrites);
                     self.install_merge(number, outputs, reclaim);
                 }
             }
-            Event::Merging { newer, .. } => self.note_progress(newer),
+            Event::Merging { newer, dropped } => {
+                self.note_progress(if self.draining.on { newer } else { dropped });
+            }
             Event::MergeFailed { slice: _, why } => {
                 self.counters.merge_failures += 1;
                 self.counters.last_merge_failure = Some(why);
@@ -98,6 +102,7 @@ impl Store {
             return;
         };
         let record_bytes = view.footer.bytes / view.footer.records.max(1);
+        self.counters.written.sealed += view.footer.total_pages() * PAGE_BYTES as u64;
         self.put_view(number, view);
         self.installing = Some(Install { number, prefixes, next: 0, record_bytes });
         if self.installing.as_ref().is_some_and(|install| install.prefixes.is_empty()) {

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Key, Secret};
 
-pub use stats::{Held, Stats, Stretch};
+pub use stats::{Held, Stats, Stretch, Written};
 
 use self::slices::Slices;
 use self::views::Views;
@@ -168,6 +168,7 @@ pub(crate) struct Parts {
     pub log_start: LogPosition,
     pub log: LogWriter,
     pub next_value: u64,
+    pub written: Written,
     pub space: Option<Space>,
     pub now: u32,
 }
@@ -225,7 +226,7 @@ impl Store {
             now: parts.now,
             times: vec![(Interval::ALL, parts.now)],
             candidates: Vec::new(),
-            counters: stats::Counters::default(),
+            counters: stats::Counters::beginning_with(parts.written),
         };
         store.note_next_flush();
         store.flushed_entries = store.flushed_records();

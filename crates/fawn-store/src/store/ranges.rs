@@ -301,7 +301,7 @@ impl Store {
 
     /// Whether merges have fallen behind, so that what is written should wait for them.
     pub fn is_behind(&self) -> bool {
-        !self.is_full() && (self.garbage_is_ahead() || self.index_is_ahead() || self.index_is_full())
+        !self.is_full() && (self.merges_are_behind() || self.index_is_full())
     }
 
     /// Longest entry of a range that the log takes, in bytes.

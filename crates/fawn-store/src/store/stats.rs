@@ -27,9 +27,56 @@ pub struct Held {
     pub bytes: f64,
 }
 
+/// What was written to the device, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Records that users wrote. Of those before the store was last opened, those that were sealed.
+    pub user: u64,
+    /// Pages of the commit log.
+    pub log: u64,
+    /// Files of sealed segments.
+    pub sealed: u64,
+    /// Files that merges wrote.
+    pub merged: u64,
+}
+
+impl Written {
+    /// Bytes written for each byte that users wrote; 0 where they wrote nothing. Value files, which are written once, and
+    /// the manifest are left out.
+    pub fn amplification(&self) -> f64 {
+        if self.user == 0 { 0.0 } else { (self.log + self.sealed + self.merged) as f64 / self.user as f64 }
+    }
+
+    /// Of two stores together.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            user: self.user + other.user,
+            log: self.log + other.log,
+            sealed: self.sealed + other.sealed,
+            merged: self.merged + other.merged,
+        }
+    }
+
+    /// What came after `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(before.user),
+            log: self.log.saturating_sub(before.log),
+            sealed: self.sealed.saturating_sub(before.sealed),
+            merged: self.merged.saturating_sub(before.merged),
+        }
+    }
+}
+
 /// Counters of the event-loop half, since opening.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
+    /// Since the store was made, but for what `appended_bytes` and the log say.
+    pub written: Written,
+    /// As of opening.
+    pub written_before: Written,
     pub lookups: u64,
     pub reads: u64,
     pub pages_read: u64,
@@ -48,6 +95,11 @@ pub(super) struct Counters {
 }
 
 impl Counters {
+    /// Those of a store to which so much was written before.
+    pub(super) fn beginning_with(written: Written) -> Self {
+        Self { written, written_before: written, ..Self::default() }
+    }
+
     #[inline]
     pub(super) fn appended(&mut self, bytes: usize, superseded: bool) {
         self.appends += 1;
@@ -102,6 +154,8 @@ pub struct Stats {
     pub segments: u64,
     /// Record bytes that are not known to be superseded or void, sealed and buffered.
     pub live_bytes: u64,
+    /// Records in sealed segments of all slices, superseded ones included; about, where slices have bases.
+    pub sealed_records: u64,
     /// Record bytes in sealed segments of all slices.
     pub sealed_bytes: u64,
     /// Of these, bytes known to be superseded, or void: deleted, expired, flushed or emptied. No record counts twice for
@@ -121,6 +175,10 @@ pub struct Stats {
     pub appends: u64,
     /// Their bytes.
     pub appended_bytes: u64,
+    /// Written to the device since the store was made.
+    pub written: Written,
+    /// The same as of opening.
+    pub written_before: Written,
     /// Records superseded before they were sealed.
     pub superseded: u64,
     /// Commit-log batches.
@@ -232,6 +290,7 @@ impl Store {
             slices_loaded: self.slices.iter().filter(|slice| slice.table.is_some()).count() as u64,
             segments: self.segments.iter().flatten().count() as u64,
             live_bytes: cleaning.sealed_bytes.saturating_sub(cleaning.garbage_bytes) + live as u64,
+            sealed_records,
             sealed_bytes: cleaning.sealed_bytes,
             garbage_bytes: cleaning.garbage_bytes,
             segment_file_bytes: self
@@ -246,6 +305,12 @@ impl Store {
             false_reads: counters.false_reads,
             appends: counters.appends,
             appended_bytes: counters.appended_bytes,
+            written: Written {
+                user: counters.written.user + counters.appended_bytes,
+                log: counters.written.log.max(self.log.position().page * PAGE_BYTES as u64),
+                ..counters.written
+            },
+            written_before: counters.written_before,
             superseded: counters.superseded,
             batches: counters.batches,
             marks: counters.marks,
