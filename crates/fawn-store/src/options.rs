@@ -33,6 +33,8 @@ pub struct Options {
 
 /// Smallest and largest open segment that is derived.
 const SEGMENT_BYTES: (u64, u64) = (1 << 20, 64 << 20);
+/// An open segment up to this size may take a sixteenth of the memory.
+const SMALL_SEGMENT_BYTES: u64 = 16 << 20;
 /// Least and most DRAM that a merge takes to read ahead.
 const MERGE_BYTES: (u64, u64) = (1 << 20, 64 << 20);
 /// Data of the device for each slice to begin with.
@@ -63,12 +65,12 @@ impl Options {
         (self.memory / 32).clamp(MERGE_BYTES.0, MERGE_BYTES.1)
     }
 
-    /// Bytes of an open segment: a thirty-second part of the memory budget, within bounds.
+    /// Bytes of an open segment: a sixteenth of the memory budget up to 16 MiB, a thirty-second part beyond, within bounds.
     pub(crate) fn segment_bytes(&self) -> usize {
         if self.segment_bytes > 0 {
             return self.segment_bytes;
         }
-        (self.memory / 32).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1) as usize
+        (self.memory / 16).min(SMALL_SEGMENT_BYTES).max(self.memory / 32).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1) as usize
     }
 
     /// Pages of the commit log: four open segments.

@@ -262,12 +262,14 @@ pub enum Event {
     },
     /// Part of a scan.
     Scanned(Scanned),
-    /// A slice was cut after a key; both halves are loaded next.
+    /// A slice was cut after a key.
     Cut {
         /// Start of the slice.
         slice: Key,
         /// Where.
         at: Key,
+        /// The indexes of its halves; `None`: they are loaded next.
+        halves: Option<Box<[SliceIndex; 2]>>,
     },
     /// The ranges as they now are: instance, keys, epoch.
     Ranges(Vec<(u64, Interval, u32)>),

@@ -55,10 +55,12 @@ impl FlashNode {
     }
 
     fn open(flash: SimFlash, random: Random, was: Option<Plain>) -> (Self, BTreeMap<RangeId, Recovered>) {
+        // Without taking from the numbers that follow: the same files serve both ways.
+        let options = Options { drain: Some(random.clone().chance(1, 2)), ..options() };
         let opened = match was {
-            None => FlashStore::open(options(), &flash).map_err(AdoptError::from),
+            None => FlashStore::open(options, &flash).map_err(AdoptError::from),
             Some(Plain { store, stores, keys }) => {
-                FlashStore::open_plain(Options { index: store, count: stores, ..options() }, &flash, keys)
+                FlashStore::open_plain(Options { index: store, count: stores, ..options }, &flash, keys)
             }
         };
         let Opened { store, maintenance, ranges, .. } = opened.unwrap_or_else(|error| panic!("a store opens: {error}"));

@@ -16,6 +16,7 @@ fn tiny(random: &mut Random) -> Options {
         log_pages: random.within(10, 64),
         slices: random.within(1, 6) as u32,
         slice_bytes: 24 << 10,
+        drain: Some(random.chance(1, 2)),
         ..Options::new(Secret([7; 32]), 4 << 20)
     }
 }

@@ -9,7 +9,7 @@ use super::seal::remove_if_there;
 use super::{Maintenance, Step};
 use crate::flash::{FileId, Flash, FlashError};
 use crate::manifest::{Edit, Expiring, Range as KeyRange, SealedRange, Segment, SegmentPages};
-use crate::work::{Event, RangeMark, Reclaim, View};
+use crate::work::{Event, RangeMark, Reclaim, SliceIndex, View};
 
 /// Sequence numbers that each seal reserves beyond those given out: more than a store appends until its next seal.
 pub(crate) const SEQUENCE_STRIDE: u64 = 1 << 32;
@@ -112,19 +112,31 @@ impl Maintenance {
         Ok(self.report_ranges())
     }
 
-    /// Tells the event-loop half that a slice was cut: as a merge whose outputs keep all parts.
+    /// Tells the event-loop half that a slice was cut, with the halves' indexes, so that lookups need not wait for them.
     fn report_cut(&mut self, flash: &dyn Flash, slice: Interval, at: &Key) {
         let Some((left, right)) = slice.cut(at) else {
             return;
         };
-        self.loaded.remove(&slice.low);
-        self.events.push_back(Event::Cut { slice: slice.low, at: *at });
+        let was_loaded = self.loaded.remove(&slice.low);
+        let halves = if was_loaded { self.build_halves(flash, left, right) } else { None };
+        let is_loaded = halves.is_some();
+        self.events.push_back(Event::Cut { slice: slice.low, at: *at, halves });
         for half in [left, right] {
-            let step = self.load(flash, half.low);
-            if let Step::Event(event) = step {
+            if is_loaded {
+                self.loaded.insert(half.low);
+            } else if let Step::Event(event) = self.load(flash, half.low) {
                 self.events.push_back(event);
             }
         }
+    }
+
+    /// The indexes of a slice's halves; `None` when they cannot be built.
+    fn build_halves(&self, flash: &dyn Flash, left: Interval, right: Interval) -> Option<Box<[SliceIndex; 2]>> {
+        let build = |half: Interval| {
+            let parts = &self.manifest.state().slices[self.slice_at(&half.low)?].parts;
+            self.build(flash, half, parts, None).ok()
+        };
+        Some(Box::new([build(left)?, build(right)?]))
     }
 
     pub(super) fn merge_ranges(&mut self, flash: &dyn Flash, at: &Key) -> Result<Step, FlashError> {

@@ -9,7 +9,7 @@ use super::voided::Voids;
 use super::{Install, RangeState, Store};
 use crate::index::SegmentNumber;
 use crate::page::PAGE_BYTES;
-use crate::work::{Event, MergedSlice, RangeMark, Reclaim, View, Work};
+use crate::work::{Event, MergedSlice, RangeMark, Reclaim, SliceIndex, View, Work};
 
 /// Entries below which a table is left as it is.
 const LEAST_REBUILT: usize = 2048;
@@ -85,7 +85,7 @@ impl Store {
                 self.cleaning.merging = false;
             }
             Event::Scanned(scanned) => self.scanned.push_back(scanned),
-            Event::Cut { slice, at } => self.install_cut(&slice, &at),
+            Event::Cut { slice, at, halves } => self.install_cut(&slice, &at, halves),
             Event::Ranges(ranges) => self.install_ranges(&ranges),
             Event::Space(space) => self.note_space(space),
             Event::Closed => self.closed = true,
@@ -230,12 +230,21 @@ impl Store {
         self.segments[index] = Some(view);
     }
 
-    fn install_cut(&mut self, slice: &Key, at: &Key) {
+    fn install_cut(&mut self, slice: &Key, at: &Key, halves: Option<Box<[SliceIndex; 2]>>) {
         if let Some(number) = self.slices.starting_at(slice)
             && let Some((left, right)) = self.slices.get(number).interval.cut(at)
         {
             let horizon = self.slices.get(number).horizon;
-            self.slices.replace(number, vec![Slice::unloaded(left, horizon), Slice::unloaded(right, horizon)]);
+            let slices = match halves.map(|halves| *halves) {
+                Some([lower, upper]) => {
+                    vec![Slice::loaded(left, horizon, lower), Slice::loaded(right, horizon, upper)]
+                }
+                None => vec![Slice::unloaded(left, horizon), Slice::unloaded(right, horizon)],
+            };
+            self.slices.replace(number, slices);
+            self.count_void(number);
+            self.count_void(number + 1);
+            self.recount();
         }
     }
 
