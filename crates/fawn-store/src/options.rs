@@ -25,7 +25,7 @@ pub struct Options {
     pub log_pages: u64,
     /// Slices to begin with; fixed when the store is made. 0 derives it from the device's size.
     pub slices: u32,
-    /// Bytes at which a merge divides its slice.
+    /// Bytes at which a merge divides its slice; 0 derives it from `memory`.
     pub slice_bytes: u64,
     /// Whether slices have a base without index entries; `None`: when the memory budget cannot index every record.
     pub drain: Option<bool>,
@@ -37,6 +37,8 @@ const SEGMENT_BYTES: (u64, u64) = (1 << 20, 64 << 20);
 const SMALL_SEGMENT_BYTES: u64 = 16 << 20;
 /// Least and most DRAM that a merge takes to read ahead.
 const MERGE_BYTES: (u64, u64) = (1 << 20, 64 << 20);
+/// Least and most bytes of a slice that are derived.
+const SLICE_BYTES: (u64, u64) = (16 << 20, 128 << 20);
 /// Data of the device for each slice to begin with.
 const DEVICE_BYTES_A_SLICE: u64 = 1 << 30;
 /// Frozen segments that may wait for their seal.
@@ -55,7 +57,7 @@ impl Options {
             segment_bytes: 0,
             log_pages: 0,
             slices: 0,
-            slice_bytes: 128 << 20,
+            slice_bytes: 0,
             drain: None,
         }
     }
@@ -71,6 +73,12 @@ impl Options {
             return self.segment_bytes;
         }
         (self.memory / 16).min(SMALL_SEGMENT_BYTES).max(self.memory / 32).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1) as usize
+    }
+
+    /// Bytes at which a merge divides its slice: a quarter of the memory budget, within bounds, as a merge keeps eight bytes
+    /// for each record of its output.
+    pub(crate) fn slice_bytes(&self) -> u64 {
+        if self.slice_bytes > 0 { self.slice_bytes } else { (self.memory / 4).clamp(SLICE_BYTES.0, SLICE_BYTES.1) }
     }
 
     /// Pages of the commit log: four open segments.

@@ -18,7 +18,7 @@ use crate::segment::SegmentError;
 use crate::work::{Event, MergedSlice, Overwrites, Reclaim, View};
 
 /// Fewest and most pages that one cursor of a merge reads at a time.
-const LEAST_READ_PAGES: usize = 4;
+const LEAST_READ_PAGES: usize = 2;
 const MOST_READ_PAGES: usize = 256;
 /// A part is small when it holds at most one in this many pages of its slice.
 const SMALL_SHARE: u64 = 4;

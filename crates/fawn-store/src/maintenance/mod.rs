@@ -81,7 +81,7 @@ impl Maintenance {
         Self {
             secret: manifest.state().secret,
             manifest,
-            slice_bytes: options.slice_bytes,
+            slice_bytes: options.slice_bytes(),
             read_ahead_pages: (options.merge_bytes() / 2 / PAGE_BYTES as u64) as usize,
             views,
             retiring: BTreeSet::new(),
