@@ -27,8 +27,8 @@ use super::{Issuer, Request, SMALL_PAGES};
 use crate::files::{Files, OpenFile};
 use crate::signal::Signal;
 
-/// Entries that are handed to the kernel without waiting for the caller's [`submit`](Ring::submit): a device that has
-/// nothing to do while the rest of a batch is planned is time lost (decision 20).
+/// So many entries are handed to the kernel without waiting for the caller's [`submit`](Ring::submit), or half as many as it
+/// works on, if that is more: a device that has nothing to do while the rest of a batch is planned is time lost.
 const TOGETHER: usize = 8;
 /// Files that can be registered, 8 bytes each; the second where `RLIMIT_NOFILE` forbids the first. Further files are
 /// read by descriptor.
@@ -279,7 +279,8 @@ impl Ring {
         unsafe { self.uring.submission().push(&entry.user_data(u64::from(slot))) }
             .expect("the ring has an entry for each slot");
         self.unsubmitted += 1;
-        if self.unsubmitted >= TOGETHER {
+        let under_way = self.slots.len() - self.free.len() - self.unsubmitted;
+        if self.unsubmitted >= TOGETHER.max(under_way / 2) {
             // What fails now fails again, and is told, when the caller submits.
             let _ = self.enter(0);
         }
