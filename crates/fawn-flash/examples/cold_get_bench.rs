@@ -153,7 +153,7 @@ impl Bench<'_> {
                 std::thread::sleep(Duration::from_millis(10));
             }
             self.rounds(&by_db, depths, rounds, |mode, depth| {
-                if mode == "db" { self.db(&db, depth) } else { self.many(&db, depth) }
+                if mode == "db" { Ok(self.db(&db, depth)) } else { self.many(&db, depth) }
             })?;
             println!("Db reads by {}", db.stats().reads);
             db.close()?;
@@ -229,7 +229,7 @@ impl Bench<'_> {
         Ok(Round { rate, cpu_us: (user + system) / 100.0 / rate * 1e6, requests: 1.0, pages: 1.0 })
     }
 
-    fn db(self, db: &Db, threads: u32) -> Fallible<Round> {
+    fn db(self, db: &Db, threads: u32) -> Round {
         let before = db.stats();
         let (stop, gets) = (AtomicBool::new(false), AtomicU64::new(0));
         let bytes = self.data.bytes();
@@ -252,7 +252,7 @@ impl Bench<'_> {
             std::thread::sleep(self.time);
             stop.store(true, Ordering::Relaxed);
         });
-        Ok(meter.round(gets.into_inner(), &before.stores[0], &db.stats().stores[0]))
+        meter.round(gets.into_inner(), &before.stores[0], &db.stats().stores[0])
     }
 
     fn many(self, db: &Db, keys: u32) -> Fallible<Round> {

@@ -205,9 +205,11 @@ impl Ring {
     }
 
     pub fn wait(&mut self, want: usize) -> Result<(), FlashError> {
-        // Nobody is in `epoll` meanwhile; `complete` looks for itself.
-        self.uring.completion().disable_eventfd();
         let in_ring = self.slots.len() - self.free.len();
+        if in_ring > 0 {
+            // Nobody is in `epoll` meanwhile; `complete` looks for itself, and lets it speak again.
+            self.uring.completion().disable_eventfd();
+        }
         self.enter(want.saturating_sub(self.failed.len()).min(in_ring))
     }
 

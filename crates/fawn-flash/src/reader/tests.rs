@@ -209,6 +209,9 @@ fn a_reader_that_was_waited_for_announces_again() {
                 reader.push(token, FileId::Segment(0), token, 1);
             }
             finish(reader, |_, pages| assert!(pages.is_ok()));
+            // For nothing.
+            reader.wait(1).unwrap();
+            assert_eq!(reader.complete(|_, _| {}).unwrap(), 0);
             // What was announced of these is none of what follows.
             let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
             let mut events = Vec::with_capacity(4);
