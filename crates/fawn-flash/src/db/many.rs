@@ -108,54 +108,34 @@ impl Inner {
             };
             core.store.warm(&keys[..count]);
             for &number in &group[..count] {
-                call.states[number] = self.begin(&mut core, call, number, reader);
+                call.states[number] = begin(&mut core, call, number);
             }
+            drop(core);
+            self.ask(call, place, &group[..count], reader);
         }
     }
 
-    /// Looks one key up, and asks for its pages if it must be read.
-    fn begin<K: AsRef<[u8]>>(
-        &self,
-        core: &mut Core,
-        call: &mut Call<'_, K>,
-        number: usize,
-        reader: &mut Option<Reader>,
-    ) -> State {
-        let (key, place) = call.places[number];
-        let read = match core.store.lookup(&key, call.names[number].as_ref(), call.now) {
-            Lookup::Found { record, .. } if record.kind == Kind::Stub => return State::Later,
-            Lookup::Found { record, gate } => {
-                call.gates[place] = call.gates[place].max(gate);
-                return State::Done(Some(record.value.to_vec()));
-            }
-            Lookup::Absent { gate } => {
-                call.gates[place] = call.gates[place].max(gate);
-                return State::Done(None);
-            }
-            Lookup::Loading => {
-                core.hand_out();
-                return State::Later;
-            }
-            Lookup::Damaged(damage) => {
-                call.failed.get_or_insert(damage.into());
-                return State::Done(None);
-            }
-            Lookup::Read(read) => read,
-        };
-        if reader.is_none() {
-            match self.reader(place) {
-                Ok(idle) => *reader = Some(idle),
-                Err(error) => {
-                    core.store.abandon(read);
-                    core.hand_out();
-                    call.failed.get_or_insert(error);
-                    return State::Done(None);
+    /// Asks for the pages of those keys of a group that must be read. Not under the lock: the device may be told of some.
+    fn ask<K: AsRef<[u8]>>(&self, call: &mut Call<'_, K>, place: usize, group: &[usize], reader: &mut Option<Reader>) {
+        for &number in group {
+            let State::Reading(read) = &call.states[number] else { continue };
+            if reader.is_none() {
+                match self.reader(place) {
+                    Ok(idle) => *reader = Some(idle),
+                    Err(error) => {
+                        let State::Reading(read) = std::mem::replace(&mut call.states[number], State::Done(None))
+                        else {
+                            unreachable!("it was just looked at");
+                        };
+                        self.shards[place].give_up(read);
+                        call.failed.get_or_insert(error);
+                        continue;
+                    }
                 }
             }
+            let reader = reader.as_mut().expect("made just above");
+            reader.push(number as u64, read.file, read.first, read.count);
         }
-        let reader = reader.as_mut().expect("made just above");
-        reader.push(number as u64, read.file, read.first, read.count);
-        State::Reading(read)
     }
 
     /// Waits for all reads in flight on `reader`, and for those that follow from them.
@@ -220,6 +200,31 @@ impl Inner {
         if readers.len() < KEEP_READERS && reader.in_flight() == 0 {
             readers.push(reader);
         }
+    }
+}
+
+/// Looks one key up.
+fn begin<K: AsRef<[u8]>>(core: &mut Core, call: &mut Call<'_, K>, number: usize) -> State {
+    let (key, place) = call.places[number];
+    match core.store.lookup(&key, call.names[number].as_ref(), call.now) {
+        Lookup::Found { record, .. } if record.kind == Kind::Stub => State::Later,
+        Lookup::Found { record, gate } => {
+            call.gates[place] = call.gates[place].max(gate);
+            State::Done(Some(record.value.to_vec()))
+        }
+        Lookup::Absent { gate } => {
+            call.gates[place] = call.gates[place].max(gate);
+            State::Done(None)
+        }
+        Lookup::Loading => {
+            core.hand_out();
+            State::Later
+        }
+        Lookup::Damaged(damage) => {
+            call.failed.get_or_insert(damage.into());
+            State::Done(None)
+        }
+        Lookup::Read(read) => State::Reading(read),
     }
 }
 

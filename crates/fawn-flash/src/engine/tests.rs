@@ -186,3 +186,36 @@ fn a_device_that_fails_stops_the_store_with_the_reason() {
     assert!(why.contains("commit log") && why.contains("Is a directory"), "{why}");
     assert!(turns.engine.close().unwrap_err().to_string().contains("commit log"));
 }
+
+#[test]
+fn a_get_from_flash_allocates_nothing_but_what_the_cache_keeps() {
+    /// The first half is sealed, whatever of the rest is.
+    const KEYS: u32 = 20_000;
+    let directory = tempfile::tempdir().unwrap();
+    let mut turns = Loop::new(open(directory.path(), Ack::Memory).0);
+    for number in 0..KEYS {
+        turns.put(&number.to_le_bytes(), &[7; 150]);
+    }
+    let (store, reader) = (turns.engine.store(), &mut turns.reader);
+    let secret = *store.secret();
+    let mut get = |number: u32| {
+        let name = number.to_le_bytes();
+        let key = secret.position(&name);
+        let lookup = store.lookup(&key, &name, clock::unix());
+        let Lookup::Read(read) = lookup else { panic!("{lookup:?}") };
+        reader.push(9, read.file, read.first, read.count);
+        reader.wait(1).unwrap();
+        let mut read = Some(read);
+        let done = reader.complete(|_, pages| {
+            let finished = store.finish(read.take().unwrap(), pages.unwrap(), &key, &name, clock::unix());
+            let fawn_store::Finished::Found(record) = finished else { panic!("{finished:?}") };
+            assert_eq!(record.value, [7; 150]);
+        });
+        assert_eq!(done.unwrap(), 1);
+    };
+    // Files are opened, the cache fills up.
+    (0..KEYS / 4).for_each(&mut get);
+    let taken = allocation_counter::measure(|| (KEYS / 4..KEYS / 2).for_each(&mut get)).count_total;
+    // One for the record, and the cache's own tables, seldom.
+    assert!(taken <= u64::from(KEYS / 4) * 21 / 20, "{taken} allocations for {} gets", KEYS / 4);
+}

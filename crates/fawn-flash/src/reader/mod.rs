@@ -1,7 +1,7 @@
 //! [`Reader`]: reads of pages for an event loop that must not block.
 //!
-//! Reads are collected by [`push`](Reader::push), handed over by [`submit`](Reader::submit) (one system call a batch)
-//! and come back in any order from [`complete`](Reader::complete). [`as_fd`](AsFd::as_fd) gives a descriptor for
+//! Reads are collected by [`push`](Reader::push), handed over by [`submit`](Reader::submit) (one system call a batch,
+//! and one every few reads of a large one, so that the device works while the rest is planned) and come back in any order from [`complete`](Reader::complete). [`as_fd`](AsFd::as_fd) gives a descriptor for
 //! `epoll`; whoever has no event loop calls [`wait`](Reader::wait).
 //!
 //! Two ways lead to the device, chosen when the reader is made: `io_uring`, and a pool of threads that call `pread`
@@ -36,7 +36,7 @@ pub enum ReadPath {
 /// Which threads use a reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Issuer {
-    /// The thread of the first [`Reader::submit`] and no other: cheaper.
+    /// The thread of the first [`Reader::push`] and no other: cheaper.
     #[default]
     OneThread,
     /// Any thread, one at a time.
@@ -134,7 +134,7 @@ impl Reader {
     }
 
     /// Asks for `count` pages (at least 1) of `file` from page number `first`. Every token comes back once from
-    /// [`complete`](Self::complete), whatever happens. Nothing is read before [`submit`](Self::submit).
+    /// [`complete`](Self::complete), whatever happens. It may be read at once, and is after [`submit`](Self::submit).
     #[inline]
     pub fn push(&mut self, token: u64, file: FileId, first: u64, count: u32) {
         assert!(count >= 1, "a read has a page");

@@ -27,6 +27,9 @@ use super::{Issuer, Request, SMALL_PAGES};
 use crate::files::{Files, OpenFile};
 use crate::signal::Signal;
 
+/// So many entries are handed to the kernel without waiting for the caller's [`submit`](Ring::submit), or half as many as it
+/// works on, if that is more: a device that has nothing to do while the rest of a batch is planned is time lost.
+const TOGETHER: usize = 8;
 /// Files that can be registered, 8 bytes each; the second where `RLIMIT_NOFILE` forbids the first. Further files are
 /// read by descriptor.
 const TABLE_FILES: [u32; 2] = [16_384, 1024];
@@ -203,6 +206,10 @@ impl Ring {
 
     pub fn wait(&mut self, want: usize) -> Result<(), FlashError> {
         let in_ring = self.slots.len() - self.free.len();
+        if in_ring > 0 {
+            // Nobody is in `epoll` meanwhile; `complete` looks for itself, and lets it speak again.
+            self.uring.completion().disable_eventfd();
+        }
         self.enter(want.saturating_sub(self.failed.len()).min(in_ring))
     }
 
@@ -274,6 +281,11 @@ impl Ring {
         unsafe { self.uring.submission().push(&entry.user_data(u64::from(slot))) }
             .expect("the ring has an entry for each slot");
         self.unsubmitted += 1;
+        let under_way = self.slots.len() - self.free.len() - self.unsubmitted;
+        if self.unsubmitted >= TOGETHER.max(under_way / 2) {
+            // What fails now fails again, and is told, when the caller submits.
+            let _ = self.enter(0);
+        }
     }
 
     /// Deals with the completion of what `slot` read.

@@ -160,6 +160,170 @@ fn a_waiting_epoll_is_told_of_every_batch() {
     });
 }
 
+/// Waits in `poll` until something is announced, ten seconds at the most.
+fn announced(poll: &std::os::fd::OwnedFd) -> bool {
+    let wait = rustix::time::Timespec { tv_sec: 10, tv_nsec: 0 };
+    loop {
+        let mut events = Vec::with_capacity(4);
+        match epoll::wait(poll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
+            Ok(_) => return !events.is_empty(),
+            // A ring that any thread may use interrupts the waiting one.
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => panic!("{errno}"),
+        }
+    }
+}
+
+#[test]
+fn a_large_batch_is_begun_before_it_is_submitted() {
+    let (_directory, files) = filled(1, Caching::Auto);
+    every_path(ReaderOptions::default(), &files, |reader| {
+        if reader.name() != "io_uring" {
+            return;
+        }
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&poll, &*reader, epoll::EventData::new_u64(7), flags).unwrap();
+        for token in 0..PAGES {
+            reader.push(token, FileId::Segment(0), token, 1);
+        }
+        assert!(announced(&poll), "nothing came back of what was not submitted");
+        let mut seen = 0;
+        finish(reader, |token, pages| {
+            assert_eq!(pages.unwrap()[0].0[..16], mark(0, token));
+            seen += 1;
+        });
+        assert_eq!(seen, PAGES);
+    });
+}
+
+#[test]
+fn a_reader_that_was_waited_for_announces_again() {
+    let (_directory, files) = filled(1, Caching::Auto);
+    every_path(ReaderOptions::default(), &files, |reader| {
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&poll, &*reader, epoll::EventData::new_u64(7), flags).unwrap();
+        for round in 0..100 {
+            for token in 0..5 {
+                reader.push(token, FileId::Segment(0), token, 1);
+            }
+            finish(reader, |_, pages| assert!(pages.is_ok()));
+            // For nothing.
+            reader.wait(1).unwrap();
+            assert_eq!(reader.complete(|_, _| {}).unwrap(), 0);
+            // What was announced of these is none of what follows.
+            let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+            let mut events = Vec::with_capacity(4);
+            let _ = epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), Some(&now));
+            reader.push(9, FileId::Segment(0), 9, 1);
+            reader.submit().unwrap();
+            let mut back = 0;
+            while back == 0 {
+                assert!(announced(&poll), "round {round}: nothing was announced within ten seconds");
+                back = reader.complete(|_, pages| assert!(pages.is_ok())).unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn files_may_go_while_their_reads_are_under_way_or_wait() {
+    for _ in 0..20 {
+        let (_directory, files) = filled(1, Caching::Auto);
+        every_path(ReaderOptions { depth: 8, threads: 2, ..ReaderOptions::default() }, &files, |reader| {
+            for number in 1..5 {
+                fill(&files, number);
+            }
+            // Far more than there are buffers.
+            for token in 0..5 * PAGES {
+                reader.push(
+                    token,
+                    FileId::Segment(token % 5),
+                    token / 5,
+                    1 + (token % 3).min(PAGES - 1 - token / 5) as u32,
+                );
+            }
+            reader.submit().unwrap();
+            for number in 1..5 {
+                files.remove(FileId::Segment(number)).unwrap();
+            }
+            let mut seen = vec![false; 5 * PAGES as usize];
+            let mut gone = 0;
+            finish(reader, |token, pages| {
+                assert!(!std::mem::replace(&mut seen[token as usize], true), "{token} came back twice");
+                match pages {
+                    Ok(pages) => {
+                        for (page, number) in pages.iter().zip(token / 5..) {
+                            assert_eq!(page.0[..16], mark(token % 5, number));
+                        }
+                    }
+                    Err(error) => {
+                        assert!(token % 5 > 0, "a file that stays cannot be read: {error}");
+                        assert_eq!(error, FlashError::NotFound(FileId::Segment(token % 5)));
+                        gone += 1;
+                    }
+                }
+            });
+            assert!(seen.iter().all(|seen| *seen));
+            // Of the first eight, six were of files that went.
+            let under_way = if reader.name() == "io_uring" { 6 } else { 0 };
+            assert!(gone + under_way <= 4 * PAGES, "what was under way is read to its end");
+            // All buffers are there for what follows, and nobody holds the removed files any more.
+            for token in 0..PAGES {
+                reader.push(token, FileId::Segment(0), token, 1);
+            }
+            finish(reader, |token, pages| assert_eq!(pages.unwrap()[0].0[..16], mark(0, token)));
+            assert!(!files.close_removed() || !files.close_removed());
+            assert_eq!(deleted_but_open(&files.path().to_string_lossy()), 0, "a removed file is still open");
+        });
+    }
+}
+
+#[test]
+fn what_the_kernel_fails_to_read_comes_back_as_an_error_and_its_buffer_is_used_again() {
+    let (directory, files) = filled(1, Caching::Buffered);
+    // Nothing is mapped at the beginning of the address space: EIO.
+    std::os::unix::fs::symlink("/proc/self/mem", directory.path().join(crate::names::name_of(FileId::Segment(7))))
+        .unwrap();
+    every_path(ReaderOptions { depth: 2, threads: 2, ..ReaderOptions::default() }, &files, |reader| {
+        for _ in 0..3 {
+            for token in 0..20 {
+                reader.push(token, FileId::Segment(if token % 2 == 0 { 0 } else { 7 }), token, 1);
+            }
+            let mut failed = 0;
+            finish(reader, |token, pages| match pages {
+                Ok(pages) => assert_eq!(pages[0].0[..16], mark(0, token)),
+                Err(FlashError::Io(text)) => {
+                    assert!(token % 2 == 1 && text.contains("reading"), "{text}");
+                    failed += 1;
+                }
+                Err(error) => panic!("{error:?}"),
+            });
+            assert_eq!(failed, 10);
+        }
+    });
+}
+
+#[test]
+fn reads_by_io_uring_allocate_nothing() {
+    let (_directory, files) = filled(3, Caching::Auto);
+    every_path(ReaderOptions { depth: 16, ..ReaderOptions::default() }, &files, |reader| {
+        if reader.name() != "io_uring" {
+            return;
+        }
+        let mut round = || {
+            for token in 0..PAGES {
+                reader.push(token, FileId::Segment(token % 3), token % (PAGES - 4), 1 + (token % 4) as u32);
+            }
+            finish(reader, |_, pages| assert!(pages.is_ok()));
+        };
+        // Files are opened, queues grow.
+        round();
+        assert_eq!(allocation_counter::measure(|| (0..50).for_each(|_| round())).count_total, 0);
+    });
+}
+
 #[test]
 fn removed_files_give_their_space_back_and_new_ones_are_read() {
     let (_directory, files) = filled(2, Caching::Auto);
