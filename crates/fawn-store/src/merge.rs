@@ -10,6 +10,7 @@ use std::collections::BinaryHeap;
 
 use fawn_ring::{Interval, Key, Secret};
 
+use crate::bulk::Run;
 use crate::flash::{Flash, FlashError};
 use crate::large::Stub;
 use crate::manifest::Emptied;
@@ -56,6 +57,37 @@ pub struct Merged {
     pub dropped_values: Vec<u64>,
 }
 
+/// Where records of a merge come from.
+pub(crate) enum Input {
+    /// A part of the slice.
+    Segment(Cursor),
+    /// A bulk load.
+    Run(Run),
+}
+
+impl Input {
+    fn advance(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<bool, SegmentError> {
+        match self {
+            Self::Segment(cursor) => cursor.advance(flash, secret),
+            Self::Run(run) => run.advance(flash, secret),
+        }
+    }
+
+    fn key(&self) -> &Key {
+        match self {
+            Self::Segment(cursor) => cursor.key(),
+            Self::Run(run) => run.key(),
+        }
+    }
+
+    fn record(&self) -> &[u8] {
+        match self {
+            Self::Segment(cursor) => cursor.record(),
+            Self::Run(run) => run.record(),
+        }
+    }
+}
+
 struct Source {
     key: Key,
     age: u64,
@@ -92,7 +124,7 @@ impl Eq for Source {}
 /// A merge in progress.
 pub struct Merge {
     interval: Interval,
-    cursors: Vec<Cursor>,
+    cursors: Vec<Input>,
     heap: BinaryHeap<Source>,
     started: bool,
     /// Which records are dropped; `None` when older parts stay behind.
@@ -123,6 +155,19 @@ impl Merge {
     pub fn new(
         interval: Interval,
         inputs: Vec<(u64, Cursor)>,
+        void: Option<Void>,
+        emptied: Vec<Emptied>,
+        slice_bytes: u64,
+        first_file: u64,
+    ) -> Self {
+        let inputs = inputs.into_iter().map(|(age, cursor)| (age, Input::Segment(cursor))).collect();
+        Self::of_inputs(interval, inputs, void, emptied, slice_bytes, first_file)
+    }
+
+    /// The same, of whatever inputs.
+    pub(crate) fn of_inputs(
+        interval: Interval,
+        inputs: Vec<(u64, Input)>,
         void: Option<Void>,
         emptied: Vec<Emptied>,
         slice_bytes: u64,
@@ -173,6 +218,15 @@ impl Merge {
             }
         }
         Ok(None)
+    }
+
+    /// The runs among the inputs, in the order given, behind what was merged of them.
+    pub(crate) fn into_runs(self) -> Vec<Run> {
+        let run = |input| match input {
+            Input::Run(run) => Some(run),
+            Input::Segment(_) => None,
+        };
+        self.cursors.into_iter().filter_map(run).collect()
     }
 
     /// Numbers of the files made so far; nobody's if the merge is abandoned.

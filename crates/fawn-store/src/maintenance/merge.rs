@@ -18,11 +18,11 @@ use crate::segment::SegmentError;
 use crate::work::{Event, MergedSlice, Reclaim, View};
 
 /// Most pages that one cursor of a merge reads at a time.
-const MOST_READ_PAGES: usize = 256;
+pub(super) const MOST_READ_PAGES: usize = 256;
 /// A part is small when it holds at most one in this many pages of its slice.
 const SMALL_SHARE: u64 = 4;
 /// Most outputs of one merge.
-const MAX_OUTPUTS: u64 = 4096;
+pub(super) const MAX_OUTPUTS: u64 = 4096;
 
 /// A new run: its number, what lookups need, the prefixes of its records.
 type Run = (SegmentNumber, View, Vec<u64>);
@@ -207,7 +207,7 @@ impl Maintenance {
     }
 
     /// Data pages of `view` that no lookup or merge of another slice reads.
-    fn drained_pages(view: &View, slice: &Interval) -> Option<std::ops::Range<u32>> {
+    pub(super) fn drained_pages(view: &View, slice: &Interval) -> Option<std::ops::Range<u32>> {
         // What lies below the slice ends with the pages of the key below it, what lies above begins with those of the
         // key above it; the directory is asked as lookups ask it.
         let first = match slice.low.predecessor() {
@@ -222,7 +222,7 @@ impl Maintenance {
     }
 
     /// New horizons of the ranges that overlap a merged slice.
-    fn horizons(&self, slice: &Interval, horizon: u64) -> Vec<(u64, u64)> {
+    pub(super) fn horizons(&self, slice: &Interval, horizon: u64) -> Vec<(u64, u64)> {
         if horizon == 0 {
             return Vec::new();
         }
