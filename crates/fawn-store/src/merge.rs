@@ -7,6 +7,7 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use fawn_ring::{Interval, Key, Secret};
 
@@ -88,6 +89,7 @@ impl Input {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Source {
     key: Key,
     age: u64,
@@ -208,13 +210,16 @@ impl Merge {
             self.start(flash, secret)?;
         }
         for _ in 0..STEP_RECORDS {
-            let Some(mut top) = self.heap.pop() else {
+            let Some(top) = self.heap.peek().copied() else {
                 return Ok(Some(self.finish(flash)?));
             };
             self.decide(flash, &top)?;
-            if self.cursors[top.index].advance(flash, secret)? {
-                top.key = *self.cursors[top.index].key();
-                self.heap.push(top);
+            let more = self.cursors[top.index].advance(flash, secret)?;
+            let mut place = self.heap.peek_mut().expect("it was looked at just above");
+            if more {
+                place.key = *self.cursors[top.index].key();
+            } else {
+                PeekMut::pop(place);
             }
         }
         Ok(None)

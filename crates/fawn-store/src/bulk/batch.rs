@@ -15,6 +15,7 @@
 use fawn_ring::{Interval, Key, Secret};
 
 use crate::api::Write;
+use crate::arena::Arena;
 use crate::record::{HEADER_BYTES, Kind, Marks, Record};
 
 /// Parts of the key space that are sorted each for itself.
@@ -47,7 +48,7 @@ impl Entry {
 /// Records in DRAM. See the module's text.
 pub struct Batch {
     /// Records, back to back.
-    bytes: Vec<u8>,
+    arena: Arena,
     /// By the top bits of the position; sorted, and one for each key, once [`sort`](Self::sort) was called.
     parts: Vec<Vec<Entry>>,
     records: usize,
@@ -57,14 +58,14 @@ pub struct Batch {
 impl Batch {
     /// A batch that takes about `capacity` bytes of memory once it is full.
     pub fn new(capacity: usize) -> Self {
-        Self { bytes: Vec::new(), parts: (0..PARTS).map(|_| Vec::new()).collect(), records: 0, capacity }
+        Self { arena: Arena::new(capacity), parts: (0..PARTS).map(|_| Vec::new()).collect(), records: 0, capacity }
     }
 
     /// Whether one more record with a key and a value of these lengths fits. An empty batch takes any.
     #[inline]
     pub fn fits(&self, key: usize, value: usize) -> bool {
         let more = LONGEST_HEADER + key + value + ENTRY_BYTES;
-        self.records == 0 || self.bytes.len() + self.records * ENTRY_BYTES + more <= self.capacity
+        self.records == 0 || self.arena.len() + self.records * ENTRY_BYTES + more <= self.capacity
     }
 
     /// Records in it.
@@ -92,23 +93,26 @@ impl Batch {
     #[inline]
     pub fn push(&mut self, key: &Key, write: &Write<'_>) {
         assert!(write.kind != Kind::Delete, "a load deletes nothing");
-        if self.bytes.capacity() == 0 {
-            // All at once, where not a page is touched before it is needed: growing would copy, and hold both.
-            self.bytes.reserve_exact(self.capacity.saturating_sub(self.capacity / 32));
+        let mut header = [0; LONGEST_HEADER];
+        let header_len = encode_header(write, &mut header);
+        let len = header_len + write.key.len() + write.value.len();
+        if self.arena.len() + len > self.arena.capacity() {
+            assert!(self.records == 0, "whoever pushes asks whether it fits");
+            self.arena = Arena::new(len);
         }
-        let entry = Entry { prefix: key.prefix(), at: self.bytes.len() as u64 };
+        let entry = Entry { prefix: key.prefix(), at: self.arena.len() as u64 };
         self.parts[(entry.prefix >> 56) as usize].push(entry);
         self.records += 1;
-        let mut header = [0; LONGEST_HEADER];
-        let len = encode_header(write, &mut header);
-        self.bytes.extend_from_slice(&header[..len]);
-        self.bytes.extend_from_slice(write.key);
-        self.bytes.extend_from_slice(write.value);
+        let (head, rest) = self.arena.take(len).split_at_mut(header_len);
+        head.copy_from_slice(&header[..header_len]);
+        let (name, value) = rest.split_at_mut(write.key.len());
+        name.copy_from_slice(write.key);
+        value.copy_from_slice(write.value);
     }
 
     /// Sorts what is in it, and forgets records that a later one with the same key supersedes.
     pub fn sort(&mut self, secret: &Secret) {
-        let bytes = &self.bytes;
+        let bytes = self.arena.bytes();
         self.records = 0;
         for part in &mut self.parts {
             part.sort_unstable_by_key(Entry::rank);
@@ -121,20 +125,20 @@ impl Batch {
 
     /// Forgets all records; the memory stays.
     pub fn clear(&mut self) {
-        self.bytes.clear();
+        self.arena.clear();
         self.parts.iter_mut().for_each(Vec::clear);
         self.records = 0;
     }
 
     /// The places of the records whose keys lie in `interval`, in order. The batch is sorted.
     pub(super) fn places(&self, interval: &Interval) -> Places {
-        Places { part: 0, next: 0, low: interval.low.prefix(), high: interval.high.prefix() }
+        Places { part: 0, next: 0, fetched: 0, low: interval.low.prefix(), high: interval.high.prefix() }
     }
 
     /// The bytes of the record at a place, and perhaps more behind them.
     #[inline]
     fn at(&self, entry: &Entry) -> &[u8] {
-        &self.bytes[entry.at as usize..]
+        &self.arena.bytes()[entry.at as usize..]
     }
 }
 
@@ -164,12 +168,17 @@ fn newest(part: &[Entry], bytes: &[u8], secret: &Secret) -> Vec<Entry> {
 pub(super) struct Places {
     part: usize,
     next: usize,
+    /// Records of the part before this one are in the processor's caches.
+    fetched: usize,
     low: u64,
     high: u64,
 }
 
-/// How many records ahead of the one that is asked for are fetched from memory: they lie anywhere.
-const AHEAD: usize = 12;
+/// Records whose bytes are fetched together: they lie anywhere in the batch, and the waits for each do not depend on the
+/// others.
+const TOGETHER: usize = 16;
+/// Offsets of the bytes that are touched of each.
+const TOUCHED: [usize; 5] = [0, 64, 128, 192, 256];
 
 impl Places {
     /// The next record, with its prefix.
@@ -179,7 +188,7 @@ impl Places {
             let part = batch.parts.get(self.part)?;
             let Some(entry) = part.get(self.next) else {
                 self.part += 1;
-                self.next = 0;
+                (self.next, self.fetched) = (0, 0);
                 continue;
             };
             if self.next == 0 && entry.prefix < self.low {
@@ -189,9 +198,14 @@ impl Places {
             if entry.prefix > self.high {
                 return None;
             }
-            if let Some(later) = part.get(self.next + AHEAD) {
-                let bytes = batch.at(later);
-                std::hint::black_box((bytes[0], bytes.get(64)));
+            if self.next >= self.fetched {
+                let group = &part[self.next..part.len().min(self.next + TOGETHER)];
+                let touch = |entry: &Entry| {
+                    let bytes = batch.at(entry);
+                    TOUCHED.iter().fold(0, |all, at| all ^ bytes.get(*at).copied().unwrap_or(0))
+                };
+                std::hint::black_box(group.iter().fold(0, |all, entry| all ^ touch(entry)));
+                self.fetched = self.next + group.len();
             }
             self.next += 1;
             let record = Spooled::decode(batch.at(entry)).expect("a batch holds whole records");
