@@ -115,7 +115,8 @@ impl BulkLoad {
         &self.directory
     }
 
-    /// Bytes of the records pushed so far, about.
+    /// Bytes of the records pushed so far, without values that have files of their own: what [`finish`](Self::finish) goes
+    /// through.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -132,9 +133,7 @@ impl BulkLoad {
             return Err(Error::ValueLength(write.value.len()));
         }
         let key = self.secret.position(write.key);
-        let len = Batch::record_bytes(write);
-        self.bytes += len as u64;
-        if len <= self.most_in_line {
+        if Batch::record_bytes(write) <= self.most_in_line {
             return self.push_in_line(&key, write);
         }
         let store = store_of(&key, self.stores.len());
@@ -147,6 +146,7 @@ impl BulkLoad {
         if !self.batch.fits(write.key.len(), write.value.len()) {
             self.next_batch()?;
         }
+        self.bytes += Batch::record_bytes(write) as u64;
         self.batch.push(key, write);
         Ok(())
     }
@@ -228,7 +228,7 @@ impl BulkLoad {
         self.remove_all(bulks);
     }
 
-    /// Puts everything into the stores; durable when it returns. `done` counts bytes of records, up to about
+    /// Puts everything into the stores; durable when it returns. `done` counts bytes of records, up to
     /// [`bytes`](Self::bytes).
     ///
     /// # Errors
@@ -317,4 +317,75 @@ fn run(
         let _ = empty.send(batch);
     }
     (bulks, Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::{Db, DbOptions, Extras};
+
+    fn value(round: u64, number: u64) -> Vec<u8> {
+        let mut value = format!("{round}-{number}").into_bytes();
+        // Every hundredth is too large to be kept in line.
+        value.resize(if number % 100 == 7 { 300_000 } else { 20 + number as usize % 300 }, b'.');
+        value
+    }
+
+    fn load(path: &Path, round: u64, numbers: std::ops::Range<u64>) -> Built {
+        let mut load = BulkLoad::open(path, BulkOptions { memory: 24 << 20, stores: 3 }).unwrap();
+        for number in numbers {
+            let (key, value) = (format!("key {number}").into_bytes(), value(round, number));
+            load.push(&Write { client_flags: number as u32, ..Write::value(&key, &value) }).unwrap();
+        }
+        let (bytes, done) = (load.bytes(), AtomicU64::new(0));
+        let built = load.finish(&done).unwrap();
+        assert_eq!(done.into_inner(), bytes, "all of it was told of");
+        built
+    }
+
+    /// Names of all files of records.
+    fn files(path: &Path) -> usize {
+        let stores = (0..3).map(|store| path.join(format!("store-{store}")));
+        let names = stores.flat_map(|store| std::fs::read_dir(store).unwrap().map(|entry| entry.unwrap().file_name()));
+        names.filter(|name| !name.to_str().unwrap().starts_with("manifest") && name != "commit-log").count()
+    }
+
+    #[test]
+    fn several_stores_take_more_than_fits_memory_and_what_programs_wrote_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        let db = Db::open(&path, DbOptions { stores: 3, ..DbOptions::default() }).unwrap();
+        db.put(b"own", b"1").unwrap();
+        db.put(b"key 3", b"old").unwrap();
+        db.close().unwrap();
+        drop(db);
+        let built = load(&path, 1, 0..60_000);
+        let large = 60_000 / 100;
+        assert_eq!(files(&path) as u64, built.segments + large, "spools are gone");
+        let again = load(&path, 2, 0..30_000);
+        assert!(again.written_bytes < built.written_bytes);
+        let db = Db::open(&path, DbOptions::default()).unwrap();
+        assert_eq!(db.get(b"own").unwrap(), Some(b"1".to_vec()));
+        for number in (0..60_000).step_by(13).chain([3, 7, 107]) {
+            let item = db.get_item(format!("key {number}").as_bytes()).unwrap().unwrap();
+            let round = if number < 30_000 { 2 } else { 1 };
+            assert!(item.value == value(round, number), "key {number}");
+            assert_eq!(item.extras, Extras { flags: number as u32, expiry: 0 });
+        }
+        db.put(b"key 5", b"later").unwrap();
+        assert_eq!(db.get(b"key 5").unwrap(), Some(b"later".to_vec()));
+    }
+
+    #[test]
+    fn what_is_given_up_leaves_nothing_and_keys_without_a_length_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut load = BulkLoad::open(dir.path(), BulkOptions { memory: 24 << 20, stores: 3 }).unwrap();
+        for number in 0..100_000 {
+            load.push(&Write::value(format!("key {number}").as_bytes(), &value(1, number))).unwrap();
+        }
+        assert!(files(dir.path()) > 1_000, "large values, and spools");
+        assert!(matches!(load.push(&Write::value(b"", b"v")), Err(Error::KeyLength(0))));
+        load.abandon();
+        assert_eq!(files(dir.path()), 0);
+    }
 }

@@ -41,8 +41,7 @@ pub fn bulk_load(
     let mut batch = Batch::new(batch_bytes);
     for record in records {
         let Extras { client_flags, expiry, client_cas, .. } = record.extras;
-        let mut write =
-            Write { client_flags, expiry, client_cas, ..Write::value(&record.name, &record.value) };
+        let mut write = Write { client_flags, expiry, client_cas, ..Write::value(&record.name, &record.value) };
         let stub;
         if Batch::record_bytes(&write) > bulk.most_in_line() {
             stub = write_value(flash, next_value, write.value)?.encode();
@@ -85,7 +84,8 @@ impl Machine {
             let Extras { client_flags, expiry, client_cas, .. } = record.extras;
             let seq = found.as_ref().map_or(u64::MAX, |item| item.seq);
             let value = Arc::from(&*record.value);
-            let item = Item { value, client_flags, expiry, marks: fawn_store::record::Marks::default(), client_cas, seq };
+            let item =
+                Item { value, client_flags, expiry, marks: fawn_store::record::Marks::default(), client_cas, seq };
             let expected = item.alive(self.now());
             if found.as_ref() != expected {
                 let name = String::from_utf8_lossy(name);

@@ -338,7 +338,8 @@ mod tests {
 
     fn names(batch: &Batch, interval: &Interval) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut places = batch.places(interval);
-        std::iter::from_fn(|| places.next(batch).map(|(_, record)| (record.key.to_vec(), record.value.to_vec()))).collect()
+        std::iter::from_fn(|| places.next(batch).map(|(_, record)| (record.key.to_vec(), record.value.to_vec())))
+            .collect()
     }
 
     #[test]

@@ -247,10 +247,7 @@ impl Bulk {
             run.set_limit(stretch.interval.high);
         }
         let before: Vec<Option<(u64, u64)>> = runs.iter().map(Run::spool).collect();
-        let void = Void {
-            flushed: self.maintenance.flushed(),
-            times: vec![(Interval::ALL, self.now)],
-        };
+        let void = Void { flushed: self.maintenance.flushed(), times: vec![(Interval::ALL, self.now)] };
         let mut merge = self.maintenance.begin_bulk(stretch.interval, stretch.inputs, runs, void, stretch.run_bytes);
         let merged = loop {
             match merge.step(flash, &self.secret) {

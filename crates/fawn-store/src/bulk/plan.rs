@@ -29,11 +29,8 @@ struct Load {
 /// All stretches with new records, in the order of keys. `new` has the bytes of new records by slice.
 pub(super) fn plan(maintenance: &Maintenance, new: &[u64]) -> Vec<Stretch> {
     let slices = maintenance.state().slices.iter().zip(new);
-    let loads = slices.map(|(slice, new)| Load {
-        interval: slice.interval,
-        held: maintenance.bytes_held(slice),
-        new: *new,
-    });
+    let loads =
+        slices.map(|(slice, new)| Load { interval: slice.interval, held: maintenance.bytes_held(slice), new: *new });
     stretches(loads, maintenance.slice_bytes())
 }
 
@@ -43,9 +40,15 @@ fn is_merged(load: &Load) -> bool {
     load.held > 0 && load.held <= load.new + load.new / 8
 }
 
-/// A run is not cut for the last eighth of its size.
+/// Bytes above which new records of a slice become several runs, each a slice: none is cut off for the last eighth.
 fn most(slice_bytes: u64) -> u64 {
     slice_bytes + slice_bytes / 8
+}
+
+/// The same where a slice is merged with what it holds. How much of it is the same keys nobody knows, and what is new is
+/// reckoned too high where keys come again: a slice that is loaded once more is not to be cut further.
+fn most_merged(slice_bytes: u64) -> u64 {
+    slice_bytes + slice_bytes / 2
 }
 
 fn stretches(loads: impl Iterator<Item = Load>, slice_bytes: u64) -> Vec<Stretch> {
@@ -59,7 +62,9 @@ fn stretches(loads: impl Iterator<Item = Load>, slice_bytes: u64) -> Vec<Stretch
         }
         let inputs = if is_merged(&load) { Inputs::All } else { Inputs::None };
         let small = inputs == Inputs::None && load.new <= most(slice_bytes);
-        if let Some(last) = done.last_mut().filter(|last| is_open && small && last.bytes + load.new <= most(slice_bytes)) {
+        if let Some(last) =
+            done.last_mut().filter(|last| is_open && small && last.bytes + load.new <= most(slice_bytes))
+        {
             last.interval.high = load.interval.high;
             last.bytes += load.new;
             continue;
@@ -71,19 +76,18 @@ fn stretches(loads: impl Iterator<Item = Load>, slice_bytes: u64) -> Vec<Stretch
             bytes: load.new,
             run_bytes: match inputs {
                 _ if small => u64::MAX,
-                Inputs::None => even(load.new, slice_bytes),
-                // Nobody knows how much of it is the same keys: if all is, no rest of a run is to be left over.
-                Inputs::All => even(load.new.max(load.held), slice_bytes) / 4 * 5,
+                Inputs::None => even(load.new, most(slice_bytes)),
+                // A quarter more, so that no small rest is left over if all is the same keys.
+                Inputs::All => even(load.new.max(load.held), most_merged(slice_bytes)) / 4 * 5,
             },
         });
     }
     done
 }
 
-/// The size of runs of at most about `slice_bytes`, all of one size, that hold `bytes` together.
-fn even(bytes: u64, slice_bytes: u64) -> u64 {
-    let runs = bytes.div_ceil(most(slice_bytes)).max(1);
-    bytes / runs + 1
+/// The size of runs, all alike and of at most `most`, that hold `bytes` together.
+fn even(bytes: u64, most: u64) -> u64 {
+    bytes / bytes.div_ceil(most).max(1) + 1
 }
 
 #[cfg(test)]
@@ -92,8 +96,11 @@ mod tests {
 
     fn planned(slices: &[(u64, u64)]) -> Vec<(usize, Inputs, u64, u64)> {
         let intervals = Interval::ALL.divide(slices.len() as u32);
-        let loads =
-            intervals.iter().zip(slices).map(|(interval, (held, new))| Load { interval: *interval, held: *held, new: *new });
+        let loads = intervals.iter().zip(slices).map(|(interval, (held, new))| Load {
+            interval: *interval,
+            held: *held,
+            new: *new,
+        });
         let place = |stretch: &Stretch| intervals.iter().position(|slice| slice.low == stretch.interval.low).unwrap();
         let stretches = stretches(loads, 100);
         for pair in stretches.windows(2) {
@@ -107,7 +114,10 @@ mod tests {
         let (none, whole) = (Inputs::None, u64::MAX);
         assert_eq!(planned(&[(0, 30), (0, 30), (0, 30), (0, 30)]), [(0, none, 90, whole), (3, none, 30, whole)]);
         assert_eq!(planned(&[(0, 30), (0, 0), (0, 30)]), [(0, none, 30, whole), (2, none, 30, whole)]);
-        assert_eq!(planned(&[(0, 30), (0, 250), (0, 30)]), [(0, none, 30, whole), (1, none, 250, 84), (2, none, 30, whole)]);
+        assert_eq!(
+            planned(&[(0, 30), (0, 250), (0, 30)]),
+            [(0, none, 30, whole), (1, none, 250, 84), (2, none, 30, whole)]
+        );
     }
 
     #[test]

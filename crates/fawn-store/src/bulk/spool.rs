@@ -171,8 +171,8 @@ impl SpoolReader {
         let word = |at: usize| u32::from_le_bytes([held[at], held[at + 1], held[at + 2], held[at + 3]]);
         let (sum, used) = (word(0), word(4) as usize);
         let page = self.first + (start / PAGE_BYTES) as u64;
-        let is_intact = (CHUNK_HEADER_BYTES..=held.len()).contains(&used)
-            && sum == checksum(self.file, page, &held[4..used]);
+        let is_intact =
+            (CHUNK_HEADER_BYTES..=held.len()).contains(&used) && sum == checksum(self.file, page, &held[4..used]);
         if !is_intact {
             return Err(self.damage("a checksum does not match"));
         }

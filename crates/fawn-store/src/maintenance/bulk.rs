@@ -140,9 +140,9 @@ impl Maintenance {
             }
             Inputs::All => {
                 let removed = self.parts_of(&interval);
-                let runs = outputs.iter().map(|(interval, run)| {
-                    (*interval, run.as_ref().map(|(number, view)| (*number, segment_of(view))))
-                });
+                let runs = outputs
+                    .iter()
+                    .map(|(interval, run)| (*interval, run.as_ref().map(|(number, view)| (*number, segment_of(view)))));
                 edits.push(Edit::Merged(Box::new(MergedEdit {
                     slice: interval,
                     removed: removed.clone(),
@@ -174,7 +174,9 @@ impl Maintenance {
                 continue;
             };
             let number = self.free_number().ok_or_else(|| {
-                FlashError::Io("all 32,767 segment numbers are in use: load the rest into a directory of more stores".into())
+                FlashError::Io(
+                    "all 32,767 segment numbers are in use: load the rest into a directory of more stores".into(),
+                )
             })?;
             let directory = Arc::new(PageDirectory::new(&written.directory));
             let view = View { age, footer: written.footer, directory };

@@ -165,7 +165,8 @@ fn a_load_over_what_is_there_merges_it_and_one_of_little_does_not_rewrite_much()
     assert!(built.merged > 0, "what is there is less than what comes");
     let again = bulk_load(&flash, &options, machine.now(), &many, 200_000).unwrap();
     let (_, state) = Manifest::open(&flash).unwrap();
-    assert_eq!(built.written_bytes / 10, again.written_bytes / 10, "the second time writes what the first did");
+    let (first, second) = (built.written_bytes, again.written_bytes);
+    assert!(second <= first + first / 20, "{first} bytes the first time, and {second} for the same keys once more");
     assert!(state.slices.iter().all(|slice| slice.parts.len() == 1), "one run a slice");
     assert!(state.slices.len() > 20, "slices are divided as they grow");
 }
