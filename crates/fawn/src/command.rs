@@ -265,15 +265,11 @@ impl LoadArguments {
         if !self.bulk.bulk {
             return Ok(());
         }
-        let least = self.bulk.least_memory();
-        match self.bulk.memory {
-            _ if self.bulk.dir.is_none() => Err("--bulk needs the directory to load into: give --dir DIR".into()),
-            Some(memory) if memory < least => {
-                let threads = self.bulk.threads();
-                Err(format!("--memory {memory} is too small: {threads} threads need at least {least}"))
-            }
-            _ => Ok(()),
+        if self.bulk.dir.is_none() {
+            return Err("--bulk needs the directory to load into: give --dir DIR".into());
         }
+        // Of a directory that exists the stores are as many as there are.
+        self.bulk.threads.map_or(Ok(()), |threads| self.bulk.check_memory(threads))
     }
 }
 
@@ -283,13 +279,27 @@ impl BulkArguments {
         self.threads.unwrap_or_else(cores)
     }
 
-    fn least_memory(&self) -> Size {
-        Size { bytes: LEAST_MEMORY_A_THREAD * self.threads().get() as u64 }
+    fn least_memory(threads: NonZeroUsize) -> Size {
+        Size { bytes: LEAST_MEMORY_A_THREAD * threads.get() as u64 }
+    }
+
+    /// Refuses too little memory for so many threads.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check_memory(&self, threads: NonZeroUsize) -> Result<(), String> {
+        let least = Self::least_memory(threads);
+        match self.memory {
+            Some(memory) if memory < least => {
+                Err(format!("--memory {memory} is too small: {threads} threads need at least {least}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// DRAM to use.
     pub fn memory(&self) -> Size {
-        self.memory.unwrap_or_else(|| default_memory(self.least_memory()))
+        self.memory.unwrap_or_else(|| default_memory(Self::least_memory(self.threads())))
     }
 }
 

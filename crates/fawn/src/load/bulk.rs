@@ -31,6 +31,9 @@ pub fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Repor
     let mut input = Input::open(path)?;
     refuse_file(dir)?;
     refuse_cluster(dir)?;
+    if !dir.join("FORMAT").exists() {
+        arguments.bulk.check_memory(arguments.bulk.threads()).map_err(|what| anyhow!("{what}, or fewer --threads"))?;
+    }
     let mut report = Report::start();
     let options = BulkOptions { memory: arguments.bulk.memory().bytes, stores: arguments.bulk.threads().get() };
     let load = BulkLoad::open(dir, options).map_err(refused)?;
