@@ -5,12 +5,14 @@
 //! * [`Db`]: the store for programs that embed it: blocking calls from any number of threads. Start here.
 //! * [`Directory`]: a node's data directory: format, lock, secret, one directory of files a store.
 //! * [`MemberDirectory`]: the same for a node of a cluster, or one that is to be.
+//! * [`BulkLoad`]: much that is new into a directory that nobody has open.
 //! * [`Engine`]: one store and the threads that work for it, for an event loop.
 //! * [`Reader`]: cold reads for event loops, by `io_uring` or a pool of threads.
 //! * [`Files`]: the store's [`Flash`](fawn_store::flash::Flash) on real files.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bell;
+mod bulk;
 mod clock;
 pub mod db;
 mod descriptors;
@@ -24,6 +26,7 @@ pub mod reader;
 mod signal;
 mod transfer;
 
+pub use bulk::{BulkLoad, BulkOptions};
 pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, Items, PutIf, Scan};
 pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, MemberDirectory, interval_of, store_of};
 pub use engine::{Engine, Polled, Tended};

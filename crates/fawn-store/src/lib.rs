@@ -14,12 +14,14 @@
 //! * [`api`]: what passes between a store and its owner. [`work`]: what passes between its halves.
 //! * [`record`], [`page`], [`segment`], [`log`], [`manifest`]: the formats (`docs/data-log.md`).
 //! * [`index`], [`directory`]: DRAM structures over sealed records. [`open_segment`]: over new ones.
-//! * [`merge`], [`large`]: merges; values with files of their own. [`check`]: reads a store at rest whole.
+//! * [`merge`], [`large`]: merges; values with files of their own. [`check`]: reads a store at rest whole. [`bulk`]: loads
+//!   one.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
 mod arena;
+pub mod bulk;
 mod cache;
 pub mod check;
 pub mod directory;

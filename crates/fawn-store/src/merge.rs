@@ -7,9 +7,11 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use fawn_ring::{Interval, Key, Secret};
 
+use crate::bulk::Run;
 use crate::flash::{Flash, FlashError};
 use crate::large::Stub;
 use crate::manifest::Emptied;
@@ -69,6 +71,38 @@ pub struct Passed {
     pub dropped: u64,
 }
 
+/// Where records of a merge come from.
+pub(crate) enum Input {
+    /// A part of the slice.
+    Segment(Cursor),
+    /// A bulk load.
+    Run(Run),
+}
+
+impl Input {
+    fn advance(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<bool, SegmentError> {
+        match self {
+            Self::Segment(cursor) => cursor.advance(flash, secret),
+            Self::Run(run) => run.advance(flash, secret),
+        }
+    }
+
+    fn key(&self) -> &Key {
+        match self {
+            Self::Segment(cursor) => cursor.key(),
+            Self::Run(run) => run.key(),
+        }
+    }
+
+    fn record(&self) -> &[u8] {
+        match self {
+            Self::Segment(cursor) => cursor.record(),
+            Self::Run(run) => run.record(),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
 struct Source {
     key: Key,
     age: u64,
@@ -105,7 +139,7 @@ impl Eq for Source {}
 /// A merge in progress.
 pub struct Merge {
     interval: Interval,
-    cursors: Vec<Cursor>,
+    cursors: Vec<Input>,
     heap: BinaryHeap<Source>,
     started: bool,
     /// Which records are dropped; `None` when older parts stay behind.
@@ -119,8 +153,10 @@ pub struct Merge {
     writer: Option<Writer>,
     next_file: u64,
     last: Option<Key>,
-    /// Names already decided at the position `last`, each with the value file that its winner names.
+    /// Names already decided at the position `last`, the first `decided_names` of these, each with the value file that its
+    /// winner names. The others are kept for their memory.
     decided: Vec<(Vec<u8>, Option<u64>)>,
+    decided_names: usize,
     /// Prefix of the last key written.
     last_written: u64,
     /// Numbers of the files made so far.
@@ -137,6 +173,19 @@ impl Merge {
     pub fn new(
         interval: Interval,
         inputs: Vec<(u64, Cursor)>,
+        void: Option<Void>,
+        emptied: Vec<Emptied>,
+        slice_bytes: u64,
+        first_file: u64,
+    ) -> Self {
+        let inputs = inputs.into_iter().map(|(age, cursor)| (age, Input::Segment(cursor))).collect();
+        Self::of_inputs(interval, inputs, void, emptied, slice_bytes, first_file)
+    }
+
+    /// The same, of whatever inputs.
+    pub(crate) fn of_inputs(
+        interval: Interval,
+        inputs: Vec<(u64, Input)>,
         void: Option<Void>,
         emptied: Vec<Emptied>,
         slice_bytes: u64,
@@ -161,6 +210,7 @@ impl Merge {
             next_file: first_file,
             last: None,
             decided: Vec::new(),
+            decided_names: 0,
             last_written: 0,
             created: Vec::new(),
             passed: Passed::default(),
@@ -177,13 +227,16 @@ impl Merge {
             self.start(flash, secret)?;
         }
         for _ in 0..STEP_RECORDS {
-            let Some(mut top) = self.heap.pop() else {
+            let Some(top) = self.heap.peek().copied() else {
                 return Ok(Some(self.finish(flash)?));
             };
             self.decide(flash, &top)?;
-            if self.cursors[top.index].advance(flash, secret)? {
-                top.key = *self.cursors[top.index].key();
-                self.heap.push(top);
+            let more = self.cursors[top.index].advance(flash, secret)?;
+            let mut place = self.heap.peek_mut().expect("it was looked at just above");
+            if more {
+                place.key = *self.cursors[top.index].key();
+            } else {
+                PeekMut::pop(place);
             }
         }
         Ok(None)
@@ -197,6 +250,15 @@ impl Merge {
     /// Begins to count what is passed anew.
     pub fn forget_passed(&mut self) {
         self.passed = Passed::default();
+    }
+
+    /// The runs among the inputs, in the order given, behind what was merged of them.
+    pub(crate) fn into_runs(self) -> Vec<Run> {
+        let run = |input| match input {
+            Input::Run(run) => Some(run),
+            Input::Segment(_) => None,
+        };
+        self.cursors.into_iter().filter_map(run).collect()
     }
 
     /// Numbers of the files made so far; nobody's if the merge is abandoned.
@@ -222,7 +284,7 @@ impl Merge {
         let (len, is_newer) = (bytes.len() as u64, top.index > 0);
         self.passed.newer += if is_newer { len } else { 0 };
         if self.last == Some(top.key) {
-            if let Some((_, winner)) = self.decided.iter().find(|(name, _)| name == record.key) {
+            if let Some((_, winner)) = self.decided[..self.decided_names].iter().find(|(name, _)| name == record.key) {
                 self.passed.dropped += len;
                 self.done.overwrites.superseding += u64::from(!is_newer);
                 // A record that recovery replayed may be here twice: its value file is still named.
@@ -232,11 +294,18 @@ impl Merge {
                 return Ok(());
             }
         } else {
-            self.decided.clear();
+            self.decided_names = 0;
             self.last = Some(top.key);
         }
         self.done.overwrites.newer += u64::from(is_newer);
-        self.decided.push((record.key.to_vec(), value_file(&record)));
+        if self.decided.len() == self.decided_names {
+            self.decided.push((Vec::new(), None));
+        }
+        let (name, winner) = &mut self.decided[self.decided_names];
+        name.clear();
+        name.extend_from_slice(record.key);
+        *winner = value_file(&record);
+        self.decided_names += 1;
         let void = self.void.as_ref();
         let is_emptied = self.emptied.iter().any(|emptied| emptied.voids(&top.key, top.age));
         if is_emptied || void.is_some_and(|void| record.kind == Kind::Delete || void.covers(&top.key, &record)) {

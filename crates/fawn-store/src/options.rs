@@ -72,7 +72,8 @@ impl Options {
         if self.segment_bytes > 0 {
             return self.segment_bytes;
         }
-        (self.memory / 16).min(SMALL_SEGMENT_BYTES).max(self.memory / 32).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1) as usize
+        (self.memory / 16).min(SMALL_SEGMENT_BYTES).max(self.memory / 32).clamp(SEGMENT_BYTES.0, SEGMENT_BYTES.1)
+            as usize
     }
 
     /// Bytes at which a merge divides its slice: a quarter of the memory budget, within bounds, as a merge keeps eight bytes

@@ -1,6 +1,7 @@
 //! The command line: every subcommand with its arguments.
 
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -14,9 +15,9 @@ use crate::cluster::arguments::{
 };
 use crate::config::ConfigArguments;
 use crate::node::FrontendArguments;
-use crate::serve::{ServeArguments, parse_listen};
+use crate::serve::{LEAST_MEMORY_A_THREAD, ServeArguments, cores, default_memory, parse_listen, parse_threads};
 use crate::store_command::StoreArguments;
-use crate::values::{Span, parse_wait};
+use crate::values::{Size, Span, parse_wait};
 
 /// A log-structured flash key-value store that speaks memcached's protocol.
 #[derive(Debug, Parser)]
@@ -58,7 +59,7 @@ pub enum Command {
     Cluster(ClusterArguments),
     /// Print what would move if members left
     Rebalance(RebalanceArguments),
-    /// Load records from a file, a pipe or a running memcached into a server
+    /// Load records from a file, a pipe or a running memcached into a server, or into a directory at rest
     Load(Box<LoadArguments>),
     /// Write every record of a server to a file or a pipe
     Dump(DumpArguments),
@@ -90,6 +91,7 @@ impl Command {
     pub fn check(&self, typed: &[String]) -> Result<(), String> {
         match self {
             Self::Serve(arguments) => arguments.check(),
+            Self::Load(arguments) => arguments.check(typed),
             Self::Dump(arguments) => arguments.check(typed),
             Self::Manager(arguments) => arguments.check(),
             _ => Ok(()),
@@ -184,7 +186,13 @@ Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may 
 --binary-keys so may every key; such keys travel base64-encoded (meta protocol, flag b) and are at most 186 bytes.
 
 While a file is loaded, FILE.fawn-resume records how far the server has acknowledged it. Run the same command \
-again after an interruption and the load goes on there. The file is removed when the load is complete.")]
+again after an interruption and the load goes on there. The file is removed when the load is complete.
+
+With --bulk the records go into the data directory --dir, which no server may have open, and which is made if it does not \
+exist: sorted, at the rate of the device, and without merges afterwards. What does not fit --memory is written there once \
+more on the way, so up to the size of the records must be free beside what they take. What the directory holds already \
+stays, but for the keys that are loaded. Whoever interrupts the load runs it again from the beginning: until it is complete, each part of \
+the keys is as before or as after. A bad line stops it before anything is loaded.")]
 pub struct LoadArguments {
     #[command(flatten)]
     pub server: ServerArguments,
@@ -212,12 +220,90 @@ pub struct LoadArguments {
     /// Connections to the server; a key always takes the same one, so that its last line wins
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub connections: u16,
+    #[command(flatten)]
+    pub bulk: BulkArguments,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
     /// File to load; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "from_memcached", conflicts_with = "from_memcached")]
     pub file: Option<PathBuf>,
+}
+
+/// A load into a directory.
+#[derive(Debug, Args)]
+pub struct BulkArguments {
+    /// Load into the data directory --dir, which no server has open, instead of into a server
+    #[arg(long, conflicts_with = "from_memcached")]
+    pub bulk: bool,
+    /// With --bulk: the directory, as `fawn serve --dir` has it; made when it does not exist
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// With --bulk: DRAM to sort in, at least 8M for each thread [default: a quarter of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Size>,
+    /// With --bulk: stores of a directory that is made, one for each thread of `fawn serve` [default: one a core]
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// Arguments of `fawn load` that are for servers alone.
+const LOADING_SERVERS: &[&str] =
+    &["to", "tls_ca", "tls_name", "user", "password_file", "timeout", "connections", "resume", "restart", "no_resume"];
+
+/// Those that are for directories alone.
+const LOADING_DIRECTORIES: &[&str] = &["dir", "memory", "threads"];
+
+impl LoadArguments {
+    fn check(&self, typed: &[String]) -> Result<(), String> {
+        let is_typed = |id: &&&str| typed.iter().any(|typed| typed == **id);
+        let (others, why) = if self.bulk.bulk {
+            (LOADING_SERVERS, "is for a load into a server: leave it out, or --bulk")
+        } else {
+            (LOADING_DIRECTORIES, "is for a load into a directory: give --bulk, too")
+        };
+        if let Some(id) = others.iter().find(is_typed) {
+            return Err(format!("--{} {why}", id.replace('_', "-")));
+        }
+        if !self.bulk.bulk {
+            return Ok(());
+        }
+        if self.bulk.dir.is_none() {
+            return Err("--bulk needs the directory to load into: give --dir DIR".into());
+        }
+        // Of a directory that exists the stores are as many as there are.
+        self.bulk.threads.map_or(Ok(()), |threads| self.bulk.check_memory(threads))
+    }
+}
+
+impl BulkArguments {
+    /// Stores of a directory that is made.
+    pub fn threads(&self) -> NonZeroUsize {
+        self.threads.unwrap_or_else(cores)
+    }
+
+    fn least_memory(threads: NonZeroUsize) -> Size {
+        Size { bytes: LEAST_MEMORY_A_THREAD * threads.get() as u64 }
+    }
+
+    /// Refuses too little memory for so many threads.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check_memory(&self, threads: NonZeroUsize) -> Result<(), String> {
+        let least = Self::least_memory(threads);
+        match self.memory {
+            Some(memory) if memory < least => {
+                Err(format!("--memory {memory} is too small: {threads} threads need at least {least}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// DRAM to use.
+    pub fn memory(&self) -> Size {
+        self.memory.unwrap_or_else(|| default_memory(Self::least_memory(self.threads())))
+    }
 }
 
 /// Arguments of `fawn dump`.

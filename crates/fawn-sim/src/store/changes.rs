@@ -193,7 +193,7 @@ impl Machine {
 
     /// Sequence numbers (and so cas) never repeat, even those of changes that a power cut took back: an answer to a get
     /// may have shown them.
-    fn note_seq(&mut self, name: &[u8], seq: u64) {
+    pub(super) fn note_seq(&mut self, name: &[u8], seq: u64) {
         let highest = match self.highest_seq.get_mut(name) {
             Some(highest) => highest,
             None => self.highest_seq.entry(name.to_vec()).or_default(),

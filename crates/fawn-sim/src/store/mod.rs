@@ -6,6 +6,7 @@
 //!   `restart`: what it can be asked for.
 //! * [`oracle`]: what the store must answer.
 
+mod bulk;
 mod changes;
 mod gets;
 pub mod machine;
@@ -13,5 +14,6 @@ mod operations;
 pub mod oracle;
 mod restart;
 
+pub use bulk::{Loaded, bulk_load};
 pub use machine::{Extras, Failure, Machine, Named, Pace};
 pub use oracle::{Item, Oracle};

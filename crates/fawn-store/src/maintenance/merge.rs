@@ -18,14 +18,14 @@ use crate::segment::SegmentError;
 use crate::work::{Event, MergedSlice, Overwrites, Reclaim, View};
 
 /// Fewest and most pages that one cursor of a merge reads at a time.
-const LEAST_READ_PAGES: usize = 2;
-const MOST_READ_PAGES: usize = 256;
+pub(super) const LEAST_READ_PAGES: usize = 2;
+pub(super) const MOST_READ_PAGES: usize = 256;
 /// A part is small when it holds at most one in this many pages of its slice.
 const SMALL_SHARE: u64 = 4;
 /// The event-loop half is told of a merge's progress about every so many bytes that it frees.
 const TOLD_BYTES: u64 = 128 << 10;
 /// Most outputs of one merge.
-const MAX_OUTPUTS: u64 = 4096;
+pub(super) const MAX_OUTPUTS: u64 = 4096;
 
 /// A new run: its number, what lookups need, the prefixes of its records.
 type Run = (SegmentNumber, View, Vec<u64>);
@@ -222,7 +222,7 @@ impl Maintenance {
     }
 
     /// New horizons of the ranges that overlap a merged slice.
-    fn horizons(&self, slice: &Interval, horizon: u64) -> Vec<(u64, u64)> {
+    pub(super) fn horizons(&self, slice: &Interval, horizon: u64) -> Vec<(u64, u64)> {
         if horizon == 0 {
             return Vec::new();
         }

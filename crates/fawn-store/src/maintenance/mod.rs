@@ -6,8 +6,9 @@
 //!
 //! # Layout
 //!
-//! `seal`, `load`, `merge`, `scan`: the jobs. `record`: what goes to the manifest.
+//! `seal`, `load`, `merge`, `scan`: the jobs. `record`: what goes to the manifest. `bulk`: what does of a bulk load.
 
+mod bulk;
 mod load;
 mod merge;
 mod record;
@@ -240,7 +241,7 @@ impl Maintenance {
     }
 
     /// Numbers for `count` new segment files.
-    fn new_files(&mut self, count: u64) -> u64 {
+    pub(crate) fn new_files(&mut self, count: u64) -> u64 {
         let first = self.next_file;
         self.next_file += 2 * count;
         first

@@ -203,7 +203,7 @@ impl Maintenance {
 
     /// Gives back the pages of `keys`, drained of a segment, and of the keys before them that were drained just so, if
     /// those are enough to be worth it.
-    fn give_back(&mut self, flash: &dyn Flash, view: &View, keys: &Interval) -> Result<(), FlashError> {
+    pub(super) fn give_back(&mut self, flash: &dyn Flash, view: &View, keys: &Interval) -> Result<(), FlashError> {
         let file = view.footer.file;
         let punch = |pages: Range<u32>| {
             let count = u64::from(pages.end.saturating_sub(pages.start));

@@ -27,6 +27,11 @@ impl Store {
         self.segment_bytes
     }
 
+    /// Seals what is open, be it nothing: recovery then begins behind everything that is logged. Nothing waits for a sync.
+    pub(crate) fn seal_everything(&mut self) {
+        self.freeze_at(self.log.position());
+    }
+
     /// Takes a record back from the log; it fits.
     pub(crate) fn replay(&mut self, key: &Key, record: &Record<'_>) {
         self.open.append(key, Gate::NONE, record);

@@ -16,13 +16,14 @@
 //! # Layout
 //!
 //! * `script`: the random program that the model and crash tests run.
-//! * `model`, `crash`, `counts`, `damage`, `faults`, `large`, `acknowledge`, `reads`, `ranges`, `scale`: what their names say.
+//! * `model`, `crash`, `counts`, `damage`, `faults`, `large`, `bulk`, `acknowledge`, `reads`, `ranges`, `scale`: what their names say.
 //! * `original`: what the 2010 release of FAWN got wrong, row by row.
 
 #![allow(clippy::unwrap_used)]
 
 mod acknowledge;
 mod bare;
+mod bulk;
 mod common;
 mod counts;
 mod crash;

@@ -2,7 +2,7 @@
 
 use fawn_ring::{Interval, Key};
 use fawn_sim::random::Random;
-use fawn_sim::store::{Extras, Machine, Pace};
+use fawn_sim::store::{Extras, Loaded, Machine, Pace};
 use fawn_store::{Ack, Options, Refusal};
 
 use crate::common::{tiny, value};
@@ -70,7 +70,7 @@ impl Script {
         self.changes += 1;
         let name = machine.random().pick(&self.names).clone();
         let restart = u64::from(self.restarts);
-        let weights = [40, 10, 20, 8, 3, 8, 1, 1, 1, 1, 1, 2, 3, 5, restart, restart];
+        let weights = [40, 10, 20, 8, 3, 8, 1, 1, 1, 1, 1, 2, 3, 5, restart, restart, restart];
         match machine.random().weighted(&weights) {
             0 => self.put(machine, &name, Extras::default()),
             1 => unless_down(machine, |machine| machine.issue_delete(&name).map(drop)),
@@ -98,6 +98,7 @@ impl Script {
             12 => self.acknowledged_put(machine, &name),
             13 => Self::touch(machine, &name),
             14 => drop(machine.clean_stop_and_reopen().unwrap()),
+            15 => self.bulk_load(machine),
             _ => crash(machine),
         }
     }
@@ -106,6 +107,28 @@ impl Script {
         let len = machine.random().below(self.largest + 1) as usize;
         let value = value(self.changes, len);
         unless_down(machine, |machine| machine.issue_put(name, &value, extras).map(drop));
+    }
+
+    /// A bulk load of random keys, some of them more than once, after a stop or a crash.
+    fn bulk_load(&mut self, machine: &mut Machine) {
+        if machine.random().chance(1, 2) {
+            machine.clean_stop();
+        } else {
+            crash(machine);
+        }
+        let records = (0..machine.random().below(120)).map(|_| {
+            self.changes += 1;
+            let name = machine.random().pick(&self.names).clone();
+            let value = value(self.changes, machine.random().below(self.largest + 1) as usize);
+            let expiry = *machine.random().pick(&[0, 0, 0, 1, 3]);
+            let expiry = if expiry == 0 { 0 } else { machine.now() + expiry - 1 };
+            let client_cas = machine.random().chance(1, 9).then_some(self.changes);
+            let client_flags = machine.random().below(2) as u32;
+            Loaded { name, value, extras: Extras { expiry, client_flags, client_cas, ..Extras::default() } }
+        });
+        let records: Vec<Loaded> = records.collect();
+        let batch_bytes = *machine.random().pick(&[500, 3_000, 1 << 20]);
+        machine.bulk_load(&records, batch_bytes).unwrap();
     }
 
     fn touch(machine: &mut Machine, name: &[u8]) {

@@ -3,7 +3,10 @@
 //! One thread reads and parses; each connection has a thread with many sets in flight (`client::run_pipeline`). A key
 //! always takes the same connection, so that of several lines with one key the last wins. The ledger knows how far into
 //! the input every record is acknowledged, and a ticking thread records that for a later resumption.
+//!
+//! `bulk`: into a data directory instead, which nobody has open.
 
+mod bulk;
 mod input;
 mod lanes;
 mod ledger;
@@ -37,6 +40,7 @@ const TICK: Duration = Duration::from_millis(500);
 /// Runs `fawn load`.
 pub fn run(arguments: &LoadArguments) -> anyhow::Result<Outcome> {
     let report = match (&arguments.from_memcached, &arguments.file) {
+        (None, Some(file)) if arguments.bulk.bulk => bulk::load_file(arguments, file)?,
         (Some(from), _) => copy(arguments, from)?,
         (None, Some(file)) => load_file(arguments, file)?,
         (None, None) => bail!("name a file to load, or - for standard input"),
@@ -67,7 +71,7 @@ fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Report> {
     let resume = resume.map(|resume| Keeper { resume, explicit: arguments.resume.is_some() });
     let mut report = Report::start();
     let (resume, fed) = drive(arguments, &ledger, &notes, resume, Measure::Bytes, |_, _, lanes| {
-        feed_lines(arguments, format, &mut input, lanes, &ledger, &notes)
+        feed_lines(arguments, format, &mut input, &mut OfServer { lanes, ledger: &ledger }, &notes)
     });
     progress.finish();
     let (bad_lines, expired) = match fed {
@@ -131,13 +135,42 @@ fn resume_state(
     Ok(Some(Resume::new(state, file, arguments.server.to.to_string(), format)))
 }
 
-/// Parses the input and sends its records. Gives the number of bad lines and of records that had expired.
-fn feed_lines(
+/// Where the records of a file go.
+trait Sink {
+    /// What a bad line leaves undone.
+    const NOT_LOADED: &'static str;
+
+    /// The next line may have to be waited for.
+    fn idle(&mut self) -> anyhow::Result<()>;
+
+    /// Takes a record, with the number of its line and the offset behind that.
+    fn take(&mut self, record: &Record, number: u64, end: u64) -> anyhow::Result<()>;
+}
+
+/// A server that takes records.
+struct OfServer<'a> {
+    lanes: &'a mut Lanes,
+    ledger: &'a Ledger,
+}
+
+impl Sink for OfServer<'_> {
+    const NOT_LOADED: &'static str = "nothing from this line on was loaded";
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        self.lanes.flush()
+    }
+
+    fn take(&mut self, record: &Record, number: u64, end: u64) -> anyhow::Result<()> {
+        self.lanes.push(record, self.ledger.enter(end, number), Origin::Line(number))
+    }
+}
+
+/// Parses the input and gives its records away. Gives the number of bad lines and of records that had expired.
+fn feed_lines<S: Sink>(
     arguments: &LoadArguments,
     format: Format,
     input: &mut Input,
-    lanes: &mut Lanes,
-    ledger: &Ledger,
+    sink: &mut S,
     notes: &Notes<'_>,
 ) -> anyhow::Result<(u64, u64)> {
     let binary = if arguments.binary_keys { Binary::Take } else { Binary::Refuse };
@@ -146,7 +179,7 @@ fn feed_lines(
     let mut record = Record::default();
     loop {
         if input.may_wait() {
-            lanes.flush()?;
+            sink.idle()?;
         }
         let Some(line) = input.next_line().with_context(|| format!("cannot read {name}"))? else { break };
         let (text, number, end) = (line.text, line.number, line.end);
@@ -156,7 +189,7 @@ fn feed_lines(
         match format.parse(text, binary, &mut record) {
             Ok(()) => {
                 expired += has_expired(&record) as u64;
-                lanes.push(&record, ledger.enter(end, number), Origin::Line(number))?;
+                sink.take(&record, number, end)?;
             }
             Err(error) if arguments.on_error == OnError::Skip => {
                 bad_lines += 1;
@@ -164,8 +197,9 @@ fn feed_lines(
             }
             Err(error) => {
                 return Err(anyhow!(
-                    "{name}:{number}: {error}; nothing from this line on was loaded: correct it and run the same \
-                     command again, or skip such lines with --on-error skip"
+                    "{name}:{number}: {error}; {}: correct it and run the same command again, or skip such lines with \
+                     --on-error skip",
+                    S::NOT_LOADED
                 ));
             }
         }

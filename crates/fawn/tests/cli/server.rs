@@ -88,9 +88,19 @@ impl Server {
 
     /// Stops `fawn serve` cleanly and starts it again with the same data, at the same address.
     pub fn restart(&mut self) {
+        self.stop();
+        self.start_again();
+    }
+
+    /// Stops `fawn serve` cleanly.
+    pub fn stop(&mut self) {
         let process = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
         assert_eq!(self.child.wait().unwrap().code(), Some(0), "a clean stop exits with 0");
+    }
+
+    /// Starts `fawn serve` again, which has stopped, with the same data, at the same address.
+    pub fn start_again(&mut self) {
         let (child, address) = spawn_fawn(self.dir.path(), &self.address, &[]).expect("it ran before");
         assert_eq!(address, self.address);
         self.child = child;
@@ -99,6 +109,11 @@ impl Server {
     /// A directory for the test's files, removed with the server.
     pub fn dir(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// The directory of its data.
+    pub fn data(&self) -> String {
+        self.dir().join("data").to_str().unwrap().to_owned()
     }
 
     /// What `fawn serve` has logged so far.

@@ -1,0 +1,227 @@
+//! What a bulk load does to the manifest and to the files that it replaces. No event-loop half listens.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fawn_ring::Interval;
+
+use super::Maintenance;
+use super::load::cursor;
+use super::merge::{LEAST_READ_PAGES, MAX_OUTPUTS, MOST_READ_PAGES};
+use super::record::segment_of;
+use super::seal::remove_if_there;
+use crate::bulk::{Inputs, Run};
+use crate::directory::PageDirectory;
+use crate::flash::{FileId, Flash, FlashError};
+use crate::large::Stub;
+use crate::manifest::{Edit, Merged as MergedEdit, Sealed, SealedRange, Segment, Slice};
+use crate::merge::{Input, Merge, Merged, Void};
+use crate::page::PAGE_BYTES;
+use crate::work::View;
+
+/// A new run: its number in the manifest, and what is known of it.
+type Numbered = (u16, View);
+
+impl Maintenance {
+    /// Bytes of records at which a slice is divided.
+    pub(crate) fn slice_bytes(&self) -> u64 {
+        self.slice_bytes
+    }
+
+    /// Bytes of pages that a slice has in its parts.
+    pub(crate) fn bytes_held(&self, slice: &Slice) -> u64 {
+        let pages = |number: &u16| {
+            let (low, high) = (slice.interval.low.prefix(), slice.interval.high.prefix());
+            let span = self.views[number].directory.page_span(low, high);
+            u64::from(span.end - span.start)
+        };
+        slice.parts.iter().map(pages).sum::<u64>() * PAGE_BYTES as u64
+    }
+
+    /// What was flushed of each range.
+    pub(crate) fn flushed(&self) -> Vec<(Interval, u64)> {
+        self.manifest.state().ranges.iter().map(|range| (range.interval, range.flush_watermark)).collect()
+    }
+
+    /// Takes `count` sequence numbers that no record has or will have, durably. Returns the first.
+    pub(crate) fn reserve_numbers(&mut self, flash: &dyn Flash, count: u64) -> Result<u64, FlashError> {
+        let ranges = &self.manifest.state().ranges;
+        let first = ranges.iter().map(|range| range.seq_reserved).max().unwrap_or(1);
+        let last = first + count - 1;
+        // The log is empty: recovery has no record to take for one of these.
+        let ranges = ranges.iter().map(|range| SealedRange {
+            instance: range.instance,
+            seq_reserved: last + 1,
+            last_seq: last,
+            flush_watermark: range.flush_watermark,
+            flush_deadline: range.flush_deadline,
+        });
+        let ranges = ranges.collect();
+        let reserved = self.sealed(None, ranges, 0);
+        self.manifest.commit(flash, &[reserved])?;
+        Ok(first)
+    }
+
+    /// That a segment was added, or nothing, as of a log that is as it was.
+    fn sealed(&self, segment: Option<(u16, Segment)>, ranges: Vec<SealedRange>, user_bytes: u64) -> Edit {
+        let written_bytes = segment.as_ref().map_or(0, |(_, segment)| segment.pages.total * PAGE_BYTES as u64);
+        let log = self.manifest.state().log.start;
+        Edit::Sealed(Box::new(Sealed { segment, log, ranges, user_bytes, written_bytes }))
+    }
+
+    /// Begins to merge `runs`, oldest first, of `interval`: whole slices, and one alone if its parts are among the `inputs`.
+    pub(crate) fn begin_bulk(
+        &mut self,
+        interval: Interval,
+        inputs: Inputs,
+        runs: Vec<Run>,
+        void: Void,
+        run_bytes: u64,
+    ) -> Merge {
+        let parts = if inputs == Inputs::All { self.parts_of(&interval) } else { Vec::new() };
+        let read_pages = (self.read_ahead_pages / parts.len().max(1)).clamp(LEAST_READ_PAGES, MOST_READ_PAGES);
+        let segments = parts.iter().map(|number| {
+            let view = &self.views[number];
+            (view.age, Input::Segment(cursor(view, interval, read_pages)))
+        });
+        let age = self.bulk_age();
+        let runs = runs.into_iter().enumerate().map(|(place, run)| (age + place as u64, Input::Run(run)));
+        let all = segments.chain(runs).collect();
+        let emptied = self.manifest.state().emptied.clone();
+        let first_file = self.new_files(MAX_OUTPUTS);
+        let void = (inputs == Inputs::All).then_some(void);
+        Merge::of_inputs(interval, all, void, emptied, run_bytes, first_file)
+    }
+
+    /// The parts of the slice with these keys.
+    fn parts_of(&self, slice: &Interval) -> Vec<u16> {
+        let place = self.slice_at(&slice.low).expect("a stretch that is merged is a slice");
+        self.manifest.state().slices[place].parts.clone()
+    }
+
+    /// The age of what is loaded: above that of any segment, and of whatever was emptied.
+    fn bulk_age(&self) -> u64 {
+        let state = self.manifest.state();
+        let ages = state.segments.values().map(|segment| segment.age + 1);
+        ages.chain(state.emptied.iter().map(|emptied| emptied.below)).max().unwrap_or(1)
+    }
+
+    /// Removes what a merge that failed has written.
+    pub(crate) fn drop_bulk(&self, flash: &dyn Flash, merge: &Merge) -> Result<(), FlashError> {
+        merge.created().iter().try_for_each(|file| remove_if_there(flash, FileId::Segment(*file)))
+    }
+
+    /// Has the manifest take over what [`begin_bulk`](Self::begin_bulk) began and is complete, with the `stubs` that runs gave
+    /// out; and gives back what that replaces: nobody reads.
+    pub(crate) fn record_bulk(
+        &mut self,
+        flash: &dyn Flash,
+        interval: Interval,
+        inputs: Inputs,
+        merged: Merged,
+        stubs: Vec<Stub>,
+    ) -> Result<(), FlashError> {
+        let dropped: BTreeSet<u64> = merged.dropped_values.iter().copied().collect();
+        let state = self.manifest.state();
+        let is_new = |stub: &Stub| !dropped.contains(&stub.file) && !state.values.contains_key(&stub.file);
+        let mut edits: Vec<Edit> = stubs
+            .into_iter()
+            .filter(is_new)
+            .map(|stub| Edit::ValueAdded { file: stub.file, bytes: stub.bytes })
+            .collect();
+        let values: Vec<u64> = dropped.into_iter().filter(|file| state.values.contains_key(file)).collect();
+        edits.extend(values.iter().map(|file| Edit::ValueDropped { file: *file }));
+        let (horizon, written_bytes) = (merged.horizon, merged.bytes_written);
+        let outputs = self.number_outputs(merged)?;
+        let replaced = match inputs {
+            Inputs::None => {
+                edits.extend(self.added(&outputs));
+                Vec::new()
+            }
+            Inputs::All => {
+                let removed = self.parts_of(&interval);
+                let runs = outputs
+                    .iter()
+                    .map(|(interval, run)| (*interval, run.as_ref().map(|(number, view)| (*number, segment_of(view)))));
+                edits.push(Edit::Merged(Box::new(MergedEdit {
+                    slice: interval,
+                    removed: removed.clone(),
+                    outputs: runs.collect(),
+                    horizons: self.horizons(&interval, horizon),
+                    written_bytes,
+                })));
+                removed
+            }
+        };
+        if let Err(error) = self.commit_bulk(flash, &edits, &interval, &replaced) {
+            if error == FlashError::NoSpace {
+                for (_, view) in outputs.into_iter().filter_map(|(_, run)| run) {
+                    remove_if_there(flash, FileId::Segment(view.footer.file))?;
+                }
+            }
+            return Err(error);
+        }
+        values.iter().try_for_each(|file| remove_if_there(flash, FileId::Value(*file)))
+    }
+
+    /// Numbers the runs of a merge.
+    fn number_outputs(&mut self, merged: Merged) -> Result<Vec<(Interval, Option<Numbered>)>, FlashError> {
+        let age = self.bulk_age();
+        let mut outputs = Vec::with_capacity(merged.outputs.len());
+        for output in merged.outputs {
+            let Some(written) = output.written else {
+                outputs.push((output.interval, None));
+                continue;
+            };
+            let number = self.free_number().ok_or_else(|| {
+                FlashError::Io(
+                    "all 32,767 segment numbers are in use: load the rest into a directory of more stores".into(),
+                )
+            })?;
+            let directory = Arc::new(PageDirectory::new(&written.directory));
+            let view = View { age, footer: written.footer, directory };
+            self.views.insert(number.get(), view.clone());
+            outputs.push((output.interval, Some((number.get(), view))));
+        }
+        Ok(outputs)
+    }
+
+    /// How runs become the newest parts of their slices. Several are of one slice, which is cut where they meet.
+    fn added(&self, outputs: &[(Interval, Option<Numbered>)]) -> Vec<Edit> {
+        let inner = outputs.len().saturating_sub(1);
+        let mut edits: Vec<Edit> =
+            outputs[..inner].iter().map(|(interval, _)| Edit::SliceCut { at: interval.high }).collect();
+        for (number, view) in outputs.iter().filter_map(|(_, run)| run.as_ref()) {
+            edits.push(self.sealed(Some((*number, segment_of(view))), Vec::new(), view.footer.bytes));
+        }
+        edits
+    }
+
+    /// Commits `edits`, and gives back the files of parts that they replace, or their pages of this slice.
+    fn commit_bulk(
+        &mut self,
+        flash: &dyn Flash,
+        edits: &[Edit],
+        slice: &Interval,
+        replaced: &[u16],
+    ) -> Result<(), FlashError> {
+        if edits.is_empty() {
+            return Ok(());
+        }
+        let dropped = self.manifest.commit(flash, edits)?;
+        for number in replaced {
+            let Some(view) = self.views.get(number) else {
+                continue;
+            };
+            let file = view.footer.file;
+            if dropped.contains(&file) {
+                remove_if_there(flash, FileId::Segment(file))?;
+                self.views.remove(number);
+            } else {
+                let view = view.clone();
+                self.give_back(flash, &view, slice)?;
+            }
+        }
+        Ok(())
+    }
+}

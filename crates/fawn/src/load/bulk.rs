@@ -1,0 +1,154 @@
+//! `fawn load --bulk`: records from a file or a pipe into a data directory that no server has open.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use fawn_flash::{BulkLoad, BulkOptions, DirectoryError, Error};
+use fawn_store::Write;
+use fawn_store::flash::FlashError;
+
+use super::input::Input;
+use super::ledger::Tally;
+use super::report::{Notes, Report};
+use super::{Sink, feed_lines};
+use crate::command::{Format, LoadArguments, OnError};
+use crate::progress::Progress;
+use crate::records::Record;
+use crate::serve::refuse_file;
+use crate::whole::refuse_cluster;
+
+/// How often the progress is shown, and after how many records while they are read.
+const TICK: (Duration, u64) = (Duration::from_millis(200), 1024);
+
+/// Loads a file or standard input into the directory.
+pub fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Report> {
+    let dir = arguments.bulk.dir.as_deref().context("--bulk needs --dir")?;
+    let format = arguments.format.unwrap_or_else(|| Format::of_name(path));
+    let mut input = Input::open(path)?;
+    refuse_file(dir)?;
+    refuse_cluster(dir)?;
+    if !dir.join("FORMAT").exists() {
+        arguments.bulk.check_memory(arguments.bulk.threads()).map_err(|what| anyhow!("{what}, or fewer --threads"))?;
+    }
+    let mut report = Report::start();
+    let options = BulkOptions { memory: arguments.bulk.memory().bytes, stores: arguments.bulk.threads().get() };
+    let load = BulkLoad::open(dir, options).map_err(refused)?;
+
+    let progress = Progress::bytes(input.size());
+    let notes = Notes::new(&progress);
+    let name = input.name().to_owned();
+    let (on_error, tally) = (arguments.on_error, Tally::default());
+    let mut sink = OfDirectory { load, notes: &notes, on_error, name, tally };
+    let fed = feed_lines(arguments, format, &mut input, &mut sink, &notes);
+    progress.finish();
+    let OfDirectory { load, tally, .. } = sink;
+    let (bad_lines, expired) = match fed {
+        Ok(counts) => counts,
+        Err(error) => {
+            load.abandon();
+            return Err(error);
+        }
+    };
+    build(load).map_err(interrupted)?;
+    report.finish(&tally);
+    (report.bad_lines, report.expired) = (bad_lines, expired);
+    Ok(report)
+}
+
+/// A directory that takes records.
+struct OfDirectory<'a> {
+    load: BulkLoad,
+    notes: &'a Notes<'a>,
+    on_error: OnError,
+    name: String,
+    tally: Tally,
+}
+
+impl Sink for OfDirectory<'_> {
+    const NOT_LOADED: &'static str = "nothing was loaded";
+
+    fn idle(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn take(&mut self, record: &Record, number: u64, end: u64) -> anyhow::Result<()> {
+        let Record { key, value, flags, exptime, cas } = record;
+        let client_cas = (*cas != 0).then_some(*cas);
+        let write = Write { client_flags: *flags, expiry: *exptime, client_cas, ..Write::value(key, value) };
+        match self.load.push(&write) {
+            Ok(()) => {
+                self.tally.loaded += 1;
+                self.tally.bytes += (key.len() + value.len()) as u64;
+            }
+            Err(error @ Error::ValueLength(_)) if self.on_error == OnError::Skip => {
+                self.tally.too_large += 1;
+                self.notes.bad(&format!("{}:{number}: skipped: {error}", self.name));
+            }
+            Err(error @ Error::ValueLength(_)) => {
+                bail!("{}:{number}: {error}; nothing was loaded: skip such records with --on-error skip", self.name)
+            }
+            Err(error) => return Err(stopped(error)),
+        }
+        if self.tally.loaded.is_multiple_of(TICK.1) {
+            self.notes.progress.update(end, format!("{} records", self.tally.loaded));
+        }
+        Ok(())
+    }
+}
+
+/// Puts what was read into the stores, under a bar of its own.
+fn build(load: BulkLoad) -> Result<(), Error> {
+    let progress = Progress::bytes(Some(load.bytes()));
+    let done = AtomicU64::new(0);
+    let built = thread::scope(|scope| {
+        let (stop, stopped) = channel::<()>();
+        let (progress, done) = (&progress, &done);
+        scope.spawn(move || {
+            while stopped.recv_timeout(TICK.0) == Err(RecvTimeoutError::Timeout) {
+                progress.update(done.load(Ordering::Relaxed), "sorted and written".to_owned());
+            }
+        });
+        let built = load.finish(done);
+        drop(stop);
+        built
+    });
+    progress.finish();
+    built.map(drop)
+}
+
+/// Why a directory is not loaded into.
+fn refused(error: Error) -> anyhow::Error {
+    match error {
+        Error::Directory(DirectoryError::Member { path }) => anyhow!(
+            "{} belongs to a node of a cluster, and other nodes have copies of what it holds: load into the cluster, with \
+             `fawn load --manager ADDR:PORT`",
+            path.display()
+        ),
+        error => error.into(),
+    }
+}
+
+/// Why a load does not go on before anything of it is in the directory.
+fn stopped(error: Error) -> anyhow::Error {
+    match error {
+        Error::Flash(FlashError::NoSpace) => anyhow!(
+            "no space left on the device for what is sorted on its way; nothing was loaded: free some, or give more --memory, \
+             and run the same command again"
+        ),
+        error => anyhow::Error::new(error).context("nothing was loaded"),
+    }
+}
+
+/// Why a load was not completed.
+fn interrupted(error: Error) -> anyhow::Error {
+    match error {
+        Error::Flash(FlashError::NoSpace) => anyhow!(
+            "no space left on the device; a part of the records was loaded: free some, and run the same command again"
+        ),
+        error => anyhow!("{error}; a part of the records may have been loaded: run the same command again"),
+    }
+}
