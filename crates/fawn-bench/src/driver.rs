@@ -19,7 +19,7 @@ use crate::usage::{Counts, Meter, Usage, cpu_us, thread_cpu_us};
 use crate::workload::{name, write_value};
 
 /// So long nothing may happen before a store is taken for settled.
-const QUIET: Duration = Duration::from_millis(200);
+const QUIET: Duration = Duration::from_millis(100);
 /// CPU time, as a share of the time, that is nothing.
 const QUIET_SHARE: f64 = 0.05;
 /// How often a store that settles is looked at.

@@ -18,7 +18,7 @@ use crate::session::{Nobody, Session, Setup, Watch};
 use crate::usage::cpu_us;
 use crate::workload::{Draw, KEY_BYTES, Permutation};
 
-/// Entries that are looked up after each restart.
+/// Entries that are looked up after each restart, if there are as many.
 const SAMPLE: u64 = 20_000;
 /// What is put beyond the last size, so that the load is under way when it is killed: a share of it.
 const BEYOND: u64 = 10;
@@ -162,9 +162,10 @@ fn reopen(setup: &Setup, bytes: u64, entries: u64) -> Result<Value, Error> {
     let mut lookups = Lookups::new(setup.value_bytes);
     let (mut first, mut loaded) = (None, None);
     let most = usize::try_from(setup.depth).unwrap_or(1);
+    let sample = SAMPLE.min(certain);
     loop {
         let asked = lookups.answered + lookups.under_way() as u64;
-        if asked < SAMPLE && lookups.under_way() < if first.is_none() { 1 } else { most } {
+        if asked < sample && lookups.under_way() < if first.is_none() { 1 } else { most } {
             lookups.ask(&mut driver, &history, &[(order.at(draw.next()), Instant::now())])?;
         }
         let polled = driver.poll()?;
@@ -179,7 +180,7 @@ fn reopen(setup: &Setup, bytes: u64, entries: u64) -> Result<Value, Error> {
         if first.is_none() && lookups.answered > 0 {
             first = Some(began.elapsed());
         }
-        if lookups.answered >= SAMPLE && loaded.is_some() {
+        if lookups.answered >= sample && loaded.is_some() {
             break;
         }
         if loaded.is_none() {
@@ -189,7 +190,7 @@ fn reopen(setup: &Setup, bytes: u64, entries: u64) -> Result<Value, Error> {
                 loaded = Some((began.elapsed(), cpu_us() - cpu));
             }
         }
-        let is_full = lookups.under_way() >= most || lookups.answered + lookups.under_way() as u64 >= SAMPLE;
+        let is_full = lookups.under_way() >= most || lookups.answered + lookups.under_way() as u64 >= sample;
         driver.reader.submit()?;
         if !polled.more && (is_full || first.is_none()) {
             driver.wait(Duration::from_millis(1))?;

@@ -4,6 +4,7 @@
 
 mod figures;
 mod interrupted;
+mod longer;
 mod verified;
 
 use std::path::Path;
