@@ -323,9 +323,9 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
             (&it.data.place, it.data.setup(it.depth), Experiment::Absent(experiment))
         }
         StoreBench::Pace(pace) => {
-            let shares = pace.shares.iter().map(|percent| f64::from(*percent) / 100.0).collect();
+            let percents = pace.shares.iter().copied().map(u32::from).collect();
             let gets_a_put = pace.gets_a_put.into();
-            let experiment = Pace { shares, pairs: pace.pairs, time: pace.time.0, gets_a_put };
+            let experiment = Pace { percents, pairs: pace.pairs, time: pace.time.0, gets_a_put };
             (&pace.data.place, pace.data.setup(DEPTH), Experiment::Pace(experiment))
         }
         StoreBench::Restart(restart) => (&restart.place, restart.setup(), Experiment::Restart(restart.experiment()?)),

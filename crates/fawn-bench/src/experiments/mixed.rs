@@ -43,7 +43,7 @@ impl Mixed {
         let mut lookups = Lookups::new(value_bytes);
         let meter = session.driver.meter();
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: Some(self.gets_a_put) };
-        let puts = session.closed(&mut lookups, closed, || draw.next())?;
+        let puts = session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
         // It began settled, and so what is written until it is settled again is what these puts have caused.
         let whole = session.settle_since(&meter)?;
@@ -104,7 +104,7 @@ impl Absent {
         let mut lookups = Lookups::new(session.setup.value_bytes);
         let meter = session.driver.meter();
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: None };
-        session.closed(&mut lookups, closed, || entries + draw.next())?;
+        session.closed(&mut lookups, closed, || entries + draw.draw())?;
         let usage = session.driver.usage(&meter);
         let gets = lookups.answered.max(1) as f64;
         let mut report = session.report("absent");

@@ -67,20 +67,21 @@ impl Restart {
         drop(journal);
         for number in rows.len()..self.at.len() {
             let entries = (self.at[number] / (KEY_BYTES + setup.value_bytes) as u64).clamp(1, setup.entries);
-            let what = format!("loading {} entries to be killed", entries);
+            let what = format!("loading {entries} entries to be killed");
             watch.progress(number as u64, self.at.len() as u64, &what);
             self.kill(entries)?;
             rows.push(reopen(setup, self.at[number], entries)?);
             Journal::open(&setup.dir)?.note(&name, &rows)?;
         }
-        let session = Session::open(setup, &Nobody)?;
+        let mut session = Session::open(setup, &Nobody)?;
         let mut report = session.report("restart");
-        rows.into_iter().for_each(|row| report.row(row));
+        for row in rows {
+            report.row(row);
+        }
         report.notes.push(
             "full speed is when all slices' indexes are loaded; verified are entries that were acknowledged before the kill"
                 .to_owned(),
         );
-        let mut session = session;
         let report = session.finish(&name, report)?;
         session.close()?;
         Ok(report)
@@ -166,7 +167,7 @@ fn reopen(setup: &Setup, bytes: u64, entries: u64) -> Result<Value, Error> {
     loop {
         let asked = lookups.answered + lookups.under_way() as u64;
         if asked < sample && lookups.under_way() < if first.is_none() { 1 } else { most } {
-            lookups.ask(&mut driver, &history, &[(order.at(draw.next()), Instant::now())])?;
+            lookups.ask(&mut driver, &history, &[(order.at(draw.draw()), Instant::now())])?;
         }
         let polled = driver.poll()?;
         if polled.retry {

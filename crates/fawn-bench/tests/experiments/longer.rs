@@ -5,18 +5,18 @@ use std::time::Duration;
 use fawn_bench::experiments::{Pace, Restart, Table};
 use fawn_bench::{Device, Error, Experiment, Report};
 
-use crate::{failed, figure, measured, setup};
+use crate::{count, failed, figure, measured, setup};
 
 #[test]
 fn a_pace_is_kept_at_rest_and_with_overwrites() {
     let dir = tempfile::tempdir().unwrap();
     let setup = setup(dir.path(), 10_000);
-    let pace = Pace { shares: vec![0.2], pairs: 2, time: Duration::from_millis(250), gets_a_put: 1 };
+    let pace = Pace { percents: vec![20], pairs: 2, time: Duration::from_millis(250), gets_a_put: 1 };
     let report = measured(&setup, &Experiment::Pace(pace.clone()));
     assert_eq!(report.rows.len(), 2);
     let text = |row: usize, name: &str| report.rows[row][name].as_str().unwrap().to_owned();
     assert_eq!((text(0, "what"), text(1, "what")), ("at rest".to_owned(), "overwrites".to_owned()));
-    assert_eq!(figure(&report, 0, "puts_a_second"), 0.0);
+    assert_eq!(count(&report, 0, "puts_a_second"), 0);
     // As many as there are gets, but for those that were asked last.
     let (gets, puts) = (figure(&report, 1, "gets_a_second"), figure(&report, 1, "puts_a_second"));
     assert!((0.8..1.01).contains(&(puts / gets)), "{puts} puts, {gets} gets");
@@ -29,7 +29,7 @@ fn a_pace_is_kept_at_rest_and_with_overwrites() {
     let idle: Vec<bool> = report.timelines.iter().map(|line| line.idle).collect();
     assert_eq!(idle, [true, false, false, true], "they take turns in being the first");
     assert!(report.timelines.iter().all(|line| (2..50).contains(&line.tenths.len())));
-    let wrong = failed(&setup, &Experiment::Pace(Pace { shares: vec![1.0], ..pace }));
+    let wrong = failed(&setup, &Experiment::Pace(Pace { percents: vec![100], ..pace }));
     assert!(matches!(wrong, Error::Unfit(_)), "{wrong}");
 }
 
