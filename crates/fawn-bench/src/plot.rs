@@ -62,7 +62,7 @@ pub fn svg(timelines: &[Timeline]) -> String {
         draw(format!("<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\"/>", points.join(" ")));
     }
     let (middle, below) = (f64::midpoint(LEFT, WIDTH), HEIGHT - BOTTOM + 14.0);
-    let text = "for each tenth of a second; grey: overwrites force seals and merges";
+    let text = "for each tenth of a second; grey: with overwrites, seals and merges";
     draw(format!("<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\" fill=\"#555\">{text}</text>\n</svg>"));
     out
 }

@@ -70,7 +70,7 @@ pub enum StoreBench {
     Mixed(MixedArguments),
     /// Get keys that are not there
     Absent(AbsentArguments),
-    /// Get at a pace, at rest and while overwrites force seals and merges: latencies from when each get was due
+    /// Get at a pace, at rest and with overwrites, seals and merges: latencies from when each get was due
     Pace(PaceArguments),
     /// Kill a load (kill -9) and open the store again: time to the first get, time to full speed
     Restart(RestartArguments),

@@ -20,6 +20,8 @@ fn a_pace_is_kept_at_rest_and_with_overwrites() {
     // As many as there are gets, but for those that were asked last.
     let (gets, puts) = (figure(&report, 1, "gets_a_second"), figure(&report, 1, "puts_a_second"));
     assert!((0.8..1.01).contains(&(puts / gets)), "{puts} puts, {gets} gets");
+    assert_eq!(count(&report, 0, "merges"), 0);
+    assert!(count(&report, 1, "merges") > 0, "maintenance is there: {:?}", report.rows[1]);
     for row in 0..2 {
         // What is due is asked, however late; the clock goes on until the last is answered.
         assert!(figure(&report, row, "gets_a_second") <= 1.3 * figure(&report, row, "gets_asked_a_second"));
