@@ -41,8 +41,9 @@ fn gets_are_measured_beside_the_device_and_told_again() {
     let again = bench("get", &data, &[&small[..], &["--json"]].concat());
     assert_eq!((json(&again), again.stderr.contains("--again measures it anew")), (report, true));
     let table = bench("get", &data, &small).stdout;
-    let is_told = |what: &str| assert!(table.contains(what), "{what}: {table}");
-    ["gets/s", "ratio", "p99.9 us", "memory: ", "note: the device is read by our own io_uring loop"].map(is_told);
+    for what in ["gets/s", "ratio", "p99.9 us", "memory: ", "note: the device is read by our own io_uring loop"] {
+        assert!(table.contains(what), "{what}: {table}");
+    }
 
     let other = bench("hit", &data, &["--entries", "21k"]);
     assert!(other.code == 1 && other.stderr.contains("holds 20000 entries of 100 bytes, not 21000"), "{other:?}");
