@@ -86,7 +86,7 @@ pub fn generator_us_a_get(entries: u64, value_bytes: usize) -> f64 {
     write_value(7, 1, &mut value);
     let mut draw = Draw::uniform(entries, 0);
     timed(|| {
-        black_box(name(draw.next()));
+        black_box(name(draw.draw()));
         black_box(version_of(7, black_box(&value)));
     })
 }

@@ -172,7 +172,7 @@ impl Segments {
         loop {
             let goes_on = began.elapsed() < time;
             while goes_on && reader.in_flight() < depth as usize {
-                let page = draw.next();
+                let page = draw.draw();
                 let at = ends.partition_point(|end| *end <= page);
                 let first = at.checked_sub(1).map_or(0, |before| ends[before]);
                 reader.push(0, FileId::Segment(self.whole[at].0), page - first, 1);

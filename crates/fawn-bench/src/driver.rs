@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use fawn_flash::{Ack, Caching, Directory, Engine, Files, Polled, Reader, ReaderOptions};
+use fawn_flash::{Ack, Caching, Directory, Engine, Files, Polled, Reader, ReaderOptions, Traffic};
 use fawn_ring::Secret;
 use fawn_store::flash::FlashError;
 use fawn_store::{Gate, Opening, Options, Refusal, Stats, Store, Write};
@@ -15,13 +15,11 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::usage::{Counts, Meter, Usage, cpu_us, thread_cpu_us};
+use crate::usage::{Counts, Meter, Usage, thread_cpu_us};
 use crate::workload::{name, write_value};
 
 /// So long nothing may happen before a store is taken for settled.
-const QUIET: Duration = Duration::from_millis(200);
-/// CPU time, as a share of the time, that is nothing.
-const QUIET_SHARE: f64 = 0.05;
+const QUIET: Duration = Duration::from_millis(100);
 /// How often a store that settles is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -262,8 +260,8 @@ impl Driver {
     /// As [`poll`](Self::poll), or [`Error::Refused`] when there is no space.
     pub fn settle(&mut self, meter: &Meter) -> Result<Usage, Error> {
         let mut sealed = false;
-        // When it became quiet, and what it had used by then.
-        let mut quiet: Option<(Instant, f64, Usage)> = None;
+        // When it became quiet, what had been done to its files by then, and what was used.
+        let mut quiet: Option<(Instant, (Traffic, u64), Usage)> = None;
         loop {
             if !sealed {
                 sealed = match self.store().seal() {
@@ -278,17 +276,16 @@ impl Driver {
             }
             let is_busy =
                 !sealed || self.store().is_cleaning() || !self.store().is_idle() || self.stats().buffered_entries > 0;
+            // Files are read, written and removed where nobody looks.
+            let touched = (self.files().traffic(), self.files().removals());
             match &quiet {
                 _ if is_busy => quiet = None,
-                None => quiet = Some((Instant::now(), cpu_us(), self.usage(meter))),
-                Some((since, cpu, usage)) if since.elapsed() >= QUIET => {
-                    // Files are removed and holes made where nobody looks.
-                    if cpu_us() - cpu < since.elapsed().as_secs_f64() * 1e6 * QUIET_SHARE {
+                Some((since, before, usage)) if *before == touched => {
+                    if since.elapsed() >= QUIET {
                         return Ok(*usage);
                     }
-                    quiet = None;
                 }
-                Some(_) => {}
+                _ => quiet = Some((Instant::now(), touched, self.usage(meter))),
             }
             self.wait(LOOK)?;
         }

@@ -13,6 +13,9 @@ const BOTTOM: f64 = 40.0;
 /// Decades of microseconds, from 10 to 10 seconds.
 const DECADES: (f64, f64) = (1.0, 7.0);
 
+/// A figure of a tenth of a second.
+type Figure = fn(&Tenth) -> u64;
+
 /// An SVG of all timelines one after another, latency by powers of ten; stretches with maintenance are shaded.
 pub fn svg(timelines: &[Timeline]) -> String {
     let total: usize = timelines.iter().map(|line| line.tenths.len()).sum();
@@ -42,7 +45,7 @@ pub fn svg(timelines: &[Timeline]) -> String {
         let (left, at) = (LEFT - 6.0, at + 4.0);
         draw(format!("<text x=\"{left}\" y=\"{at:.1}\" text-anchor=\"end\">{name}</text>"));
     }
-    let figures: [(&str, &str, fn(&Tenth) -> u64); 4] = [
+    let figures: [(&str, &str, Figure); 4] = [
         ("longest", "#d62728", |tenth| tenth.longest_us),
         ("p99", "#ff7f0e", |tenth| tenth.p99_us),
         ("p50", "#1f77b4", |tenth| tenth.p50_us),
@@ -59,7 +62,7 @@ pub fn svg(timelines: &[Timeline]) -> String {
         draw(format!("<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\"/>", points.join(" ")));
     }
     let (middle, below) = (f64::midpoint(LEFT, WIDTH), HEIGHT - BOTTOM + 14.0);
-    let text = "for each tenth of a second; grey: overwrites force seals and merges";
+    let text = "for each tenth of a second; grey: with overwrites, seals and merges";
     draw(format!("<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\" fill=\"#555\">{text}</text>\n</svg>"));
     out
 }

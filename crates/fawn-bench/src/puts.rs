@@ -72,7 +72,7 @@ fn next(history: &mut History, skewed: Option<&mut Draw>) -> (u64, u32) {
             Some(phase) if phase.order == Order::Drawn => phase.version,
             _ => history.begin(Order::Drawn),
         };
-        return (draw.next(), version);
+        return (draw.draw(), version);
     }
     if let Some(next) = history.next() {
         return next;
@@ -95,9 +95,9 @@ impl Session<'_> {
         let (index, version) = next(&mut self.history, self.skewed.as_mut());
         let Some(gate) = self.driver.put(index, version)? else { return Ok(false) };
         if is_drawn {
-            self.history.drew()
+            self.history.drew();
         } else {
-            self.history.wrote()
+            self.history.wrote();
         }
         self.puts.add(gate);
         Ok(true)

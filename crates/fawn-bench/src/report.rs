@@ -217,6 +217,7 @@ const LOAD: &[Column] = &[
 const GET: &[Column] = &[
     column("depth", "depth", Number(0)),
     column("gets_a_second", "gets/s", Number(0)),
+    column("from_dram", "from DRAM", Percent),
     column("reads_a_second", "flash reads/s", Number(0)),
     column("device_reads_a_second", "device reads/s", Number(0)),
     column("ratio", "ratio", Number(3)),

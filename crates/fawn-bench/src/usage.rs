@@ -126,6 +126,7 @@ impl Usage {
     }
 
     /// What was used after `before`, which is the beginning of this.
+    #[must_use]
     pub fn after(&self, before: &Self) -> Self {
         let difference = |now: Option<u64>, before: Option<u64>| Some(now? - before?);
         Self {

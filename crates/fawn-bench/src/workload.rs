@@ -174,7 +174,7 @@ impl Draw {
 
     /// The next entry.
     #[inline]
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         match &self.zipf {
             None => self.below(self.count),
             Some((zipf, order)) => {
@@ -187,7 +187,7 @@ impl Draw {
     /// A number below `bound`; those of a bound that is no power of 2 are alike to one in 2^64 over the bound.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.random.next_u64()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.random.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number from 0 to 1, never 0 itself.
@@ -252,7 +252,7 @@ mod tests {
         let count = 1000;
         let most = |mut draw: Draw| {
             let mut counts = vec![0u32; count as usize];
-            (0..100_000).for_each(|_| counts[draw.next() as usize] += 1);
+            (0..100_000).for_each(|_| counts[draw.draw() as usize] += 1);
             counts.sort_unstable();
             (counts[count as usize - 1], counts[count as usize - 2])
         };

@@ -70,7 +70,7 @@ pub enum StoreBench {
     Mixed(MixedArguments),
     /// Get keys that are not there
     Absent(AbsentArguments),
-    /// Get at a pace, at rest and while overwrites force seals and merges: latencies from when each get was due
+    /// Get at a pace, at rest and with overwrites, seals and merges: latencies from when each get was due
     Pace(PaceArguments),
     /// Kill a load (kill -9) and open the store again: time to the first get, time to full speed
     Restart(RestartArguments),
@@ -323,9 +323,9 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
             (&it.data.place, it.data.setup(it.depth), Experiment::Absent(experiment))
         }
         StoreBench::Pace(pace) => {
-            let shares = pace.shares.iter().map(|percent| f64::from(*percent) / 100.0).collect();
+            let percents = pace.shares.iter().copied().map(u32::from).collect();
             let gets_a_put = pace.gets_a_put.into();
-            let experiment = Pace { shares, pairs: pace.pairs, time: pace.time.0, gets_a_put };
+            let experiment = Pace { percents, pairs: pace.pairs, time: pace.time.0, gets_a_put };
             (&pace.data.place, pace.data.setup(DEPTH), Experiment::Pace(experiment))
         }
         StoreBench::Restart(restart) => (&restart.place, restart.setup(), Experiment::Restart(restart.experiment()?)),

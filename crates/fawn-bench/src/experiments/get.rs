@@ -98,7 +98,7 @@ impl Get {
         let mut lookups = Lookups::new(session.setup.value_bytes);
         let meter = session.driver.meter();
         let closed = Closed { depth: depth as usize, time: self.time, gets_a_put: None };
-        session.closed(&mut lookups, closed, || draw.next())?;
+        session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
         let device = first.map_or_else(|| read(session), Ok)?;
         Ok(Round {

@@ -38,14 +38,14 @@ impl Hit {
         let mut draw = Draw::uniform(keys, 1);
         let mut lookups = Lookups::new(session.setup.value_bytes);
         let closed = Closed { depth: GROUP, time: self.time, gets_a_put: None };
-        session.closed(&mut lookups, Closed { time: self.time / 2, ..closed }, || hot(draw.next()))?;
+        session.closed(&mut lookups, Closed { time: self.time / 2, ..closed }, || hot(draw.draw()))?;
         let (mut rates, mut costs) = (Vec::new(), Vec::new());
         let (mut gets, mut from_dram) = (0, 0);
         for round in 0..self.rounds {
             session.watch.progress(u64::from(round), u64::from(self.rounds), "gets of hot entries");
             let mut lookups = Lookups::new(session.setup.value_bytes);
             let meter = session.driver.meter();
-            session.closed(&mut lookups, closed, || hot(draw.next()))?;
+            session.closed(&mut lookups, closed, || hot(draw.draw()))?;
             let usage = session.driver.usage(&meter);
             rates.push(lookups.answered as f64 / usage.seconds);
             costs.push(usage.cpu_us / lookups.answered.max(1) as f64);

@@ -43,9 +43,10 @@ impl Mixed {
         let mut lookups = Lookups::new(value_bytes);
         let meter = session.driver.meter();
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: Some(self.gets_a_put) };
-        let puts = session.closed(&mut lookups, closed, || draw.next())?;
+        let puts = session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
-        session.settle()?;
+        // It began settled, and so what is written until it is settled again is what these puts have caused.
+        let whole = session.settle_since(&meter)?;
         let gets = lookups.answered;
         let ours = (generator_us_a_get(entries, value_bytes) * gets as f64
             + generator_us_a_put(entries, value_bytes) * puts as f64)
@@ -65,11 +66,16 @@ impl Mixed {
             "cpu_us_an_operation": usage.cpu_us / (gets + puts).max(1) as f64,
             "generator_cpu_us": ours,
             "reads_a_get": usage.counts.reads as f64 / (gets - lookups.from_dram).max(1) as f64,
-            "write_amplification": usage.write_bytes.map(|bytes| bytes as f64 / user),
-            "store_write_amplification": usage.counts.written_bytes as f64 / user,
+            "write_amplification": whole.write_bytes.map(|bytes| bytes as f64 / user),
+            "store_write_amplification": whole.counts.written_bytes as f64 / user,
             "seals": usage.counts.seals,
             "merges": usage.counts.merges,
         });
+        if usage.counts.seals == 0 {
+            report
+                .notes
+                .push("no segment was sealed before the end: give a longer --time to see maintenance".to_owned());
+        }
         lookups.latencies.tell(row.as_object_mut().expect("a row is an object"));
         report.row(row);
         session.finish(name, report)
@@ -98,7 +104,7 @@ impl Absent {
         let mut lookups = Lookups::new(session.setup.value_bytes);
         let meter = session.driver.meter();
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: None };
-        session.closed(&mut lookups, closed, || entries + draw.next())?;
+        session.closed(&mut lookups, closed, || entries + draw.draw())?;
         let usage = session.driver.usage(&meter);
         let gets = lookups.answered.max(1) as f64;
         let mut report = session.report("absent");

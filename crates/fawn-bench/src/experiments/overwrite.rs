@@ -72,7 +72,9 @@ impl Overwrite {
         let mut report = session.report("overwrite");
         report.parameter("passes", self.passes);
         report.parameter("zipf", self.zipf);
-        so_far.rows.into_iter().for_each(|row| report.row(row));
+        for row in so_far.rows {
+            report.row(row);
+        }
         report.notes.push(
             "space is that of all files but the commit log, which is preallocated; live are keys and values".to_owned(),
         );

@@ -1,5 +1,6 @@
-//! Gets at a pace below what the store can take, with and without maintenance beside them. A get counts from the moment
-//! at which it was to be asked, whether the store kept up or not.
+//! Gets at a pace below what the store can take, with and without maintenance beside them: overwrites, a seal a second and
+//! merges of one slice after another. A get counts from the moment at which it was to be asked, whether the store kept up or
+//! not.
 
 use std::time::{Duration, Instant};
 
@@ -18,14 +19,16 @@ use crate::workload::Draw;
 
 /// Gets in flight when the capacity is measured.
 const DEPTH: usize = 128;
+/// How often a segment is sealed, in stretches with maintenance, however few puts there are.
+const SEAL: Duration = Duration::from_secs(1);
 /// Gets that are begun in one turn of the loop at most.
 const A_TURN: usize = 8 * GROUP;
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pace {
-    /// Loads, as shares of what the store can take, above 0 and below 1.
-    pub shares: Vec<f64>,
+    /// Loads, in percent of what the store can take, above 0 and below 100.
+    pub percents: Vec<u32>,
     /// Pairs of a stretch with maintenance and one without, for each load.
     pub pairs: u32,
     /// How long a stretch takes.
@@ -37,7 +40,7 @@ pub struct Pace {
 /// One stretch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Stretch {
-    share: f64,
+    percent: u32,
     idle: bool,
     asked_a_second: f64,
     gets: u64,
@@ -58,8 +61,8 @@ impl Pace {
     /// # Errors
     /// [`Error::Wrong`] and others.
     pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
-        let is_share = |share: &f64| *share > 0.0 && *share < 1.0;
-        if self.shares.is_empty() || !self.shares.iter().all(is_share) || self.gets_a_put == 0 {
+        let is_below = |percent: &u32| (1..100).contains(percent);
+        if self.percents.is_empty() || !self.percents.iter().all(is_below) || self.gets_a_put == 0 {
             return Err(Error::Unfit(
                 "a pace is above 0 and below 100 percent, with 1 get a put or more: give --shares 50,80".to_owned(),
             ));
@@ -74,17 +77,17 @@ impl Pace {
                 Ok(true)
             })?;
         }
-        let total = u64::from(self.pairs) * self.shares.len() as u64 * 2;
-        let stretches = (0..self.pairs).flat_map(|pair| self.shares.iter().map(move |share| (pair, *share)));
-        for (number, (pair, share)) in stretches.enumerate().skip(done.len() / 2) {
+        let total = u64::from(self.pairs) * self.percents.len() as u64 * 2;
+        let stretches = (0..self.pairs).flat_map(|pair| self.percents.iter().map(move |percent| (pair, *percent)));
+        for (number, (pair, percent)) in stretches.enumerate().skip(done.len() / 2) {
             done.truncate(2 * number);
             session.settle()?;
             let capacity = self.capacity(session, number as u64)?;
             for idle in if pair % 2 == 0 { [true, false] } else { [false, true] } {
                 let load = if idle { "at rest" } else { "with overwrites" };
-                session.watch.progress(done.len() as u64, total, &format!("{:.0} %, {load}", share * 100.0));
+                session.watch.progress(done.len() as u64, total, &format!("{percent} %, {load}"));
                 session.settle()?;
-                done.push(self.stretch(session, capacity * share, share, idle, number as u64)?);
+                done.push(self.stretch(session, capacity, percent, idle, number as u64)?);
             }
             session.note(name, &done)?;
         }
@@ -100,18 +103,19 @@ impl Pace {
         let time = (self.time / 4).min(Duration::from_secs(2));
         let depth = DEPTH.min(session.setup.depth as usize);
         let began = Instant::now();
-        session.closed(&mut lookups, Closed { depth, time, gets_a_put: None }, || draw.next())?;
+        session.closed(&mut lookups, Closed { depth, time, gets_a_put: None }, || draw.draw())?;
         Ok(lookups.answered as f64 / began.elapsed().as_secs_f64())
     }
 
     fn stretch(
         &self,
         session: &mut Session<'_>,
-        rate: f64,
-        share: f64,
+        capacity: f64,
+        percent: u32,
         idle: bool,
         seed: u64,
     ) -> Result<Stretch, Error> {
+        let rate = capacity * f64::from(percent) / 100.0;
         let mut draw = Draw::uniform(session.setup.entries, seed + 1000);
         let mut lookups = Lookups::new(session.setup.value_bytes);
         session.driver.steps = Steps::default();
@@ -124,7 +128,7 @@ impl Pace {
         let (steps, latencies) = (session.driver.steps, &lookups.latencies);
         let kind = if idle { "at rest" } else { "with maintenance" };
         let stretch = Stretch {
-            share,
+            percent,
             idle,
             asked_a_second: rate,
             gets: lookups.answered,
@@ -137,7 +141,7 @@ impl Pace {
             longest_step_us: steps.longest_us,
             longest_step_cpu_us: steps.longest_cpu_us,
             timeline: Timeline {
-                name: format!("{:.0} % {kind}", share * 100.0),
+                name: format!("{percent} % {kind}"),
                 idle,
                 tenths: lookups.by_time.take().map(|(_, by_time)| by_time.tenths()).unwrap_or_default(),
             },
@@ -155,8 +159,10 @@ impl Pace {
         began: Instant,
     ) -> Result<u64, Error> {
         let end = self.time.as_secs_f64();
+        let has_maintenance = gets_a_put < u64::MAX;
         let mut next = 0.0;
         let (mut owed, mut made) = (0, 0);
+        let mut sealed = Instant::now();
         let mut group = Vec::with_capacity(GROUP);
         loop {
             let now = began.elapsed().as_secs_f64();
@@ -164,7 +170,7 @@ impl Pace {
             while next <= now && next < end && asked < A_TURN {
                 group.clear();
                 while next <= now && next < end && group.len() < GROUP {
-                    group.push((draw.next(), began + Duration::from_secs_f64(next)));
+                    group.push((draw.draw(), began + Duration::from_secs_f64(next)));
                     // Independent clients: the times between their gets are exponential.
                     next -= draw.share().ln() / rate;
                 }
@@ -175,6 +181,16 @@ impl Pace {
             while owed >= gets_a_put && session.put_one()? {
                 owed -= gets_a_put;
                 made += 1;
+            }
+            if has_maintenance && next < end {
+                let store = session.driver.store();
+                if !store.is_cleaning() {
+                    store.compact();
+                }
+                // One that is refused as the buffers are full is on its way.
+                if sealed.elapsed() >= SEAL && store.seal().is_ok() {
+                    sealed = Instant::now();
+                }
             }
             session.driver.reader.submit()?;
             let polled = session.driver.poll()?;
@@ -201,23 +217,20 @@ impl Pace {
         report.parameter("pairs", self.pairs);
         report.parameter("seconds", self.time.as_secs_f64());
         report.parameter("gets_a_put", self.gets_a_put);
-        for share in &self.shares {
+        for percent in &self.percents {
             let of = |idle: bool| -> Vec<&Stretch> {
-                done.iter().filter(|stretch| stretch.share == *share && stretch.idle == idle).collect()
+                done.iter().filter(|stretch| stretch.percent == *percent && stretch.idle == idle).collect()
             };
             let (idle, busy) = (of(true), of(false));
             let over_idle = idle.iter().zip(&busy).map(|(idle, busy)| busy.p999_us / idle.p999_us.max(1e-3));
             report.row(row("at rest", &idle, None));
             report.row(row("overwrites", &busy, median(over_idle)));
             if busy.iter().all(|stretch| stretch.usage.counts.merges == 0) {
-                report.notes.push(format!(
-                    "at {:.0} % no merge ran in any stretch: give a longer --time, or fewer --gets-a-put",
-                    share * 100.0
-                ));
+                report.notes.push(format!("at {percent} % no merge was over before its stretch: give a longer --time"));
             }
         }
         report.notes.push(
-            "latencies count from when a get was due; gets come independently (exponential times between them); p50 to \
+            "with overwrites there are a seal a second and one merge after another, due or not; latencies count from when a get was due; gets come independently (exponential times between them); p50 to \
              p99.9 are medians of the stretches, the longest are those of all"
                 .to_owned(),
         );
@@ -231,7 +244,7 @@ fn row(what: &str, stretches: &[&Stretch], p999_over_idle: Option<f64>) -> serde
     let most = |of: &dyn Fn(&Stretch) -> f64| stretches.iter().map(|stretch| of(stretch)).fold(0.0, f64::max);
     let sum = |of: &dyn Fn(&Stretch) -> u64| stretches.iter().map(|stretch| of(stretch)).sum::<u64>();
     json!({
-        "share": stretches.first().map(|stretch| stretch.share),
+        "share": stretches.first().map(|stretch| f64::from(stretch.percent) / 100.0),
         "what": what,
         "gets_asked_a_second": middle(&|stretch| stretch.asked_a_second),
         "gets_a_second": middle(&|stretch| stretch.gets as f64 / stretch.usage.seconds),

@@ -18,7 +18,7 @@ use crate::session::{Nobody, Session, Setup, Watch};
 use crate::usage::cpu_us;
 use crate::workload::{Draw, KEY_BYTES, Permutation};
 
-/// Entries that are looked up after each restart.
+/// Entries that are looked up after each restart, if there are as many.
 const SAMPLE: u64 = 20_000;
 /// What is put beyond the last size, so that the load is under way when it is killed: a share of it.
 const BEYOND: u64 = 10;
@@ -67,20 +67,21 @@ impl Restart {
         drop(journal);
         for number in rows.len()..self.at.len() {
             let entries = (self.at[number] / (KEY_BYTES + setup.value_bytes) as u64).clamp(1, setup.entries);
-            let what = format!("loading {} entries to be killed", entries);
+            let what = format!("loading {entries} entries to be killed");
             watch.progress(number as u64, self.at.len() as u64, &what);
             self.kill(entries)?;
             rows.push(reopen(setup, self.at[number], entries)?);
             Journal::open(&setup.dir)?.note(&name, &rows)?;
         }
-        let session = Session::open(setup, &Nobody)?;
+        let mut session = Session::open(setup, &Nobody)?;
         let mut report = session.report("restart");
-        rows.into_iter().for_each(|row| report.row(row));
+        for row in rows {
+            report.row(row);
+        }
         report.notes.push(
             "full speed is when all slices' indexes are loaded; verified are entries that were acknowledged before the kill"
                 .to_owned(),
         );
-        let mut session = session;
         let report = session.finish(&name, report)?;
         session.close()?;
         Ok(report)
@@ -162,10 +163,11 @@ fn reopen(setup: &Setup, bytes: u64, entries: u64) -> Result<Value, Error> {
     let mut lookups = Lookups::new(setup.value_bytes);
     let (mut first, mut loaded) = (None, None);
     let most = usize::try_from(setup.depth).unwrap_or(1);
+    let sample = SAMPLE.min(certain);
     loop {
         let asked = lookups.answered + lookups.under_way() as u64;
-        if asked < SAMPLE && lookups.under_way() < if first.is_none() { 1 } else { most } {
-            lookups.ask(&mut driver, &history, &[(order.at(draw.next()), Instant::now())])?;
+        if asked < sample && lookups.under_way() < if first.is_none() { 1 } else { most } {
+            lookups.ask(&mut driver, &history, &[(order.at(draw.draw()), Instant::now())])?;
         }
         let polled = driver.poll()?;
         if polled.retry {
@@ -179,7 +181,7 @@ fn reopen(setup: &Setup, bytes: u64, entries: u64) -> Result<Value, Error> {
         if first.is_none() && lookups.answered > 0 {
             first = Some(began.elapsed());
         }
-        if lookups.answered >= SAMPLE && loaded.is_some() {
+        if lookups.answered >= sample && loaded.is_some() {
             break;
         }
         if loaded.is_none() {
@@ -189,7 +191,7 @@ fn reopen(setup: &Setup, bytes: u64, entries: u64) -> Result<Value, Error> {
                 loaded = Some((began.elapsed(), cpu_us() - cpu));
             }
         }
-        let is_full = lookups.under_way() >= most || lookups.answered + lookups.under_way() as u64 >= SAMPLE;
+        let is_full = lookups.under_way() >= most || lookups.answered + lookups.under_way() as u64 >= sample;
         driver.reader.submit()?;
         if !polled.more && (is_full || first.is_none()) {
             driver.wait(Duration::from_millis(1))?;

@@ -85,7 +85,9 @@ impl Table {
         report.parameter("cell_seconds", self.cell_time.as_secs_f64());
         report.parameter("ack", setup.ack_name());
         report.parameter("depth", DEPTH);
-        so_far.rows.into_iter().for_each(|row| report.row(row));
+        for row in so_far.rows {
+            report.row(row);
+        }
         report.notes.push(format!("gets have {DEPTH} in flight; of mixed, six of seven operations are gets"));
         journal.finish(&name, &report)?;
         Ok(report)

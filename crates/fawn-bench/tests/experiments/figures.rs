@@ -4,7 +4,7 @@ use fawn_bench::experiments::Overwrite;
 use fawn_bench::{Error, Experiment};
 use fawn_flash::Ack;
 
-use crate::{absent, failed, figure, get, hit, measured, mixed, overwrite, setup, versions};
+use crate::{absent, count, failed, figure, get, hit, measured, mixed, overwrite, setup, versions};
 
 const ENTRIES: u64 = 20_000;
 
@@ -14,14 +14,14 @@ fn a_load_puts_every_entry_once_and_is_told_again() {
         let dir = tempfile::tempdir().unwrap();
         let setup = fawn_bench::Setup { ack, ..setup(dir.path(), ENTRIES) };
         let report = measured(&setup, &Experiment::Load);
-        assert_eq!(figure(&report, 0, "puts"), ENTRIES as f64);
+        assert_eq!(count(&report, 0, "puts"), ENTRIES);
         // Once as a segment and, when durable, once in the log, with headers and padding.
         let written = figure(&report, 0, "store_written_over_user");
         let expected = if ack == Ack::Memory { 1.0..2.0 } else { 2.0..4.0 };
         assert!(expected.contains(&written), "{ack:?}: {written}");
         assert!(figure(&report, 0, "cpu_us_a_put") > figure(&report, 0, "generator_cpu_us"));
         let memory = report.memory.as_ref().unwrap();
-        assert!((memory.entries as i64 - ENTRIES as i64).unsigned_abs() < ENTRIES / 100, "{memory:?}");
+        assert!(memory.entries.abs_diff(ENTRIES) < ENTRIES / 100, "{memory:?}");
         assert!((2.0..10.0).contains(&memory.index_bytes_an_entry), "{memory:?}");
         assert_eq!(measured(&setup, &Experiment::Load), report, "it is told again");
         assert!(versions(dir.path(), ENTRIES).iter().all(|version| *version == 1));
@@ -34,8 +34,8 @@ fn gets_take_one_read_each_and_stand_beside_the_device() {
     let setup = setup(dir.path(), ENTRIES);
     let report = measured(&setup, &Experiment::Get(get()));
     assert_eq!(report.rows.len(), 2);
-    for (row, depth) in [1.0, 8.0].into_iter().enumerate() {
-        assert_eq!(figure(&report, row, "depth"), depth);
+    for (row, depth) in [1, 8].into_iter().enumerate() {
+        assert_eq!(count(&report, row, "depth"), depth);
         assert!((1.0..1.1).contains(&figure(&report, row, "reads_a_get")), "{:?}", report.rows[row]);
         // Records lie across the borders of pages.
         assert!((1.0..1.3).contains(&figure(&report, row, "pages_a_get")), "{:?}", report.rows[row]);
@@ -66,7 +66,7 @@ fn overwrites_write_every_entry_once_a_pass() {
     let report = measured(&setup, &Experiment::Overwrite(overwrite(3)));
     assert_eq!(report.rows.len(), 3);
     for row in 0..3 {
-        assert_eq!(figure(&report, row, "puts"), ENTRIES as f64);
+        assert_eq!(count(&report, row, "puts"), ENTRIES);
         assert!((1.0..12.0).contains(&figure(&report, row, "most_space_over_live")), "{:?}", report.rows[row]);
     }
     let merges: f64 = (0..3).map(|row| figure(&report, row, "merges")).sum();
@@ -80,7 +80,7 @@ fn skewed_overwrites_leave_most_entries_alone() {
     let setup = setup(dir.path(), ENTRIES);
     let zipf = Overwrite { zipf: Some(0.99), ..overwrite(1) };
     let report = measured(&setup, &Experiment::Overwrite(zipf));
-    assert_eq!(figure(&report, 0, "puts"), ENTRIES as f64);
+    assert_eq!(count(&report, 0, "puts"), ENTRIES);
     let versions = versions(dir.path(), ENTRIES);
     let overwritten = versions.iter().filter(|version| **version == 2).count();
     assert!((1000..8000).contains(&overwritten), "{overwritten}");

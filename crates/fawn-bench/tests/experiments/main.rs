@@ -4,6 +4,7 @@
 
 mod figures;
 mod interrupted;
+mod longer;
 mod verified;
 
 use std::path::Path;
@@ -15,10 +16,10 @@ use fawn_bench::{Device, Error, Experiment, Nobody, Report, Setup, run, workload
 use fawn_flash::{Ack, Db, DbOptions};
 
 /// Segments of 1 MiB.
-pub const MEMORY: u64 = 8 << 20;
-pub const VALUE_BYTES: usize = 100;
+const MEMORY: u64 = 8 << 20;
+const VALUE_BYTES: usize = 100;
 
-pub fn setup(dir: &Path, entries: u64) -> Setup {
+fn setup(dir: &Path, entries: u64) -> Setup {
     Setup {
         dir: dir.to_owned(),
         entries,
@@ -31,48 +32,54 @@ pub fn setup(dir: &Path, entries: u64) -> Setup {
     }
 }
 
-pub fn get() -> Get {
+fn get() -> Get {
     Get { depths: vec![1, 8], rounds: 2, time: Duration::from_millis(30), device: Device::Own }
 }
 
-pub fn hit() -> Hit {
+fn hit() -> Hit {
     Hit { keys: 50, rounds: 2, time: Duration::from_millis(30) }
 }
 
-pub fn overwrite(passes: u32) -> Overwrite {
+fn overwrite(passes: u32) -> Overwrite {
     Overwrite { passes, zipf: None, most_time: None }
 }
 
-pub fn mixed() -> Mixed {
+fn mixed() -> Mixed {
     Mixed { depth: 16, gets_a_put: 6, time: Duration::from_millis(200) }
 }
 
-pub fn absent() -> Absent {
+fn absent() -> Absent {
     Absent { depth: 16, time: Duration::from_millis(50) }
 }
 
-pub fn measured(setup: &Setup, experiment: &Experiment) -> Report {
+fn measured(setup: &Setup, experiment: &Experiment) -> Report {
     run(setup, experiment, &Nobody).unwrap()
 }
 
-pub fn failed(setup: &Setup, experiment: &Experiment) -> Error {
+fn failed(setup: &Setup, experiment: &Experiment) -> Error {
     run(setup, experiment, &Nobody).unwrap_err()
 }
 
 /// A figure of the only row, or of this one.
 #[track_caller]
-pub fn figure(report: &Report, row: usize, name: &str) -> f64 {
+fn figure(report: &Report, row: usize, name: &str) -> f64 {
     let value = report.rows[row].get(name).unwrap_or_else(|| panic!("{name} is in {:?}", report.rows[row]));
     value.as_f64().unwrap_or_else(|| panic!("{name} is {value}"))
 }
 
+/// The same, where it is a number of things.
+#[track_caller]
+fn count(report: &Report, row: usize, name: &str) -> u64 {
+    figure(report, row, name) as u64
+}
+
 /// The store, opened by other means than the benchmark's.
-pub fn db(dir: &Path) -> Db {
+fn db(dir: &Path) -> Db {
     Db::open(dir.join("data"), DbOptions { memory: MEMORY, ..DbOptions::default() }).unwrap()
 }
 
 /// The version of every entry, each of which must be there.
-pub fn versions(dir: &Path, entries: u64) -> Vec<u32> {
+fn versions(dir: &Path, entries: u64) -> Vec<u32> {
     let db = db(dir);
     assert_eq!(db.scan().map(Result::unwrap).count() as u64, entries, "there is nothing else");
     let version = |index| {

@@ -3,7 +3,7 @@
 //! A spool is written once and read once, by the process that wrote it. It has the name of a segment that no manifest
 //! lists, so that any opening of the store, by this or an older version, removes what a crash has left. It is a row of
 //! chunks of whole pages, each with a checksum of its place and its bytes, its length in use and records back to back
-//! ([`Batch`]), which go on from chunk to chunk.
+//! ([`Batch`](super::Batch)), which go on from chunk to chunk.
 
 use super::batch::Spooled;
 use crate::flash::{FileId, Flash, FlashError};

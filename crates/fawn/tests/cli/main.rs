@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod arguments;
+mod bench;
 mod bulk;
 mod certs;
 mod cluster;
