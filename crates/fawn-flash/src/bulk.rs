@@ -93,7 +93,7 @@ impl BulkLoad {
                 interval: directory.interval(index),
                 ..Options::new(secret, options.memory / count as u64)
             };
-            let opened = Bulk::open(store, &*files, now).map_err(|source| Error::Open { store: index, source });
+            let opened = Bulk::open(&store, &*files, now).map_err(|source| Error::Open { store: index, source });
             let (bulk, _) = opened?;
             stores.push(StoreFiles { files, next_value: bulk.first_value_file() });
             bulks.push(bulk);

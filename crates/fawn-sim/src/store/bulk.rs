@@ -36,7 +36,7 @@ pub fn bulk_load(
     batch_bytes: usize,
 ) -> Result<Built, String> {
     let secret = options.secret;
-    let (mut bulk, _) = Bulk::open(options.clone(), flash, now).map_err(|error| error.to_string())?;
+    let (mut bulk, _) = Bulk::open(options, flash, now).map_err(|error| error.to_string())?;
     let mut next_value = bulk.first_value_file();
     let mut batch = Batch::new(batch_bytes);
     for record in records {

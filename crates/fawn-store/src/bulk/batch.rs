@@ -130,11 +130,6 @@ impl Batch {
         self.records = 0;
     }
 
-    /// The places of the records whose keys lie in `interval`, in order. The batch is sorted.
-    pub(super) fn places(&self, interval: &Interval) -> Places {
-        Places { part: 0, next: 0, fetched: 0, low: interval.low.prefix(), high: interval.high.prefix() }
-    }
-
     /// The bytes of the record at a place, and perhaps more behind them.
     #[inline]
     fn at(&self, entry: &Entry) -> &[u8] {
@@ -181,6 +176,11 @@ const TOGETHER: usize = 16;
 const TOUCHED: [usize; 5] = [0, 64, 128, 192, 256];
 
 impl Places {
+    /// Those of the records whose keys lie in `interval`, in order.
+    pub(super) fn of(interval: &Interval) -> Self {
+        Self { part: 0, next: 0, fetched: 0, low: interval.low.prefix(), high: interval.high.prefix() }
+    }
+
     /// The next record, with its prefix.
     #[inline]
     pub fn next<'b>(&mut self, batch: &'b Batch) -> Option<(u64, Spooled<'b>)> {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     fn names(batch: &Batch, interval: &Interval) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let mut places = batch.places(interval);
+        let mut places = Places::of(interval);
         std::iter::from_fn(|| places.next(batch).map(|(_, record)| (record.key.to_vec(), record.value.to_vec())))
             .collect()
     }
@@ -358,7 +358,7 @@ mod tests {
             let mut batch = Batch::new(1 << 20);
             push(&mut batch, &write);
             batch.sort(&SECRET);
-            let (prefix, spooled) = batch.places(&Interval::ALL).next(&batch).unwrap();
+            let (prefix, spooled) = Places::of(&Interval::ALL).next(&batch).unwrap();
             assert_eq!(prefix, SECRET.position(write.key).prefix());
             let record = spooled.record(77);
             assert_eq!(record.encoded_len() as u64, spooled.record_bytes());

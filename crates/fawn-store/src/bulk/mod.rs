@@ -28,6 +28,8 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Secret};
 
+use batch::Places;
+
 pub use batch::Batch;
 pub(crate) use run::Run;
 
@@ -92,8 +94,8 @@ impl Bulk {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn open(options: Options, flash: &dyn Flash, now: u32) -> Result<(Self, Opening), OpenError> {
-        let options = Options { ack: Ack::Durable, ..options };
+    pub fn open(options: &Options, flash: &dyn Flash, now: u32) -> Result<(Self, Opening), OpenError> {
+        let options = Options { ack: Ack::Durable, ..options.clone() };
         let chunk_pages = (options.memory / CHUNK_SHARE / PAGE_BYTES as u64).clamp(CHUNK_PAGES.0, CHUNK_PAGES.1);
         let (mut store, mut maintenance, opening) = Store::open(options, flash, now)?;
         store.tick(now);
@@ -144,7 +146,7 @@ impl Bulk {
         let mut writer = SpoolWriter::create(flash, file, self.chunk_pages)?;
         let mut records = 0;
         let mut slices = Slices { number: 0, maintenance: &self.maintenance };
-        let mut places = batch.places(&self.interval);
+        let mut places = Places::of(&self.interval);
         while let Some((prefix, record)) = places.next(batch) {
             writer.push(flash, record.bytes)?;
             self.slice_bytes[slices.of(prefix)] += record.record_bytes();
@@ -211,7 +213,7 @@ impl Bulk {
     /// Counts what of the last batch is this store's.
     fn count_last(&mut self, last: &Batch) -> u64 {
         let mut slices = Slices { number: 0, maintenance: &self.maintenance };
-        let mut places = last.places(&self.interval);
+        let mut places = Places::of(&self.interval);
         let mut records = 0;
         while let Some((prefix, record)) = places.next(last) {
             self.slice_bytes[slices.of(prefix)] += record.record_bytes();
@@ -254,7 +256,7 @@ impl Bulk {
                 Ok(None) => {}
                 Ok(Some(merged)) => break merged,
                 Err(error) => {
-                    self.maintenance.drop_bulk(flash, &merge)?;
+                    Maintenance::drop_bulk(flash, &merge)?;
                     return Err(error);
                 }
             }

@@ -44,7 +44,7 @@ impl Run {
 
     /// The records of a sorted batch that lie in `interval`, in the same way.
     pub fn of_batch(batch: Arc<Batch>, interval: &Interval, seq: u64) -> Self {
-        let places = batch.places(interval);
+        let places = Places::of(interval);
         Self::new(Source::Batch(batch, places), seq)
     }
 

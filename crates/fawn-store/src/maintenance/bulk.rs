@@ -107,7 +107,7 @@ impl Maintenance {
     }
 
     /// Removes what a merge that failed has written.
-    pub(crate) fn drop_bulk(&self, flash: &dyn Flash, merge: &Merge) -> Result<(), FlashError> {
+    pub(crate) fn drop_bulk(flash: &dyn Flash, merge: &Merge) -> Result<(), FlashError> {
         merge.created().iter().try_for_each(|file| remove_if_there(flash, FileId::Segment(*file)))
     }
 

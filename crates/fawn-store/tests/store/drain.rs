@@ -84,7 +84,7 @@ fn a_restart_takes_the_mode_that_its_memory_calls_for_on_the_same_files() {
     let mut bare = Bare::on(bare.flash, options(16 << 20));
     bare.settle();
     let stats = bare.store.stats();
-    assert!(!stats.draining && stats.phi == 1.0 && stats.merges == 0, "everything is indexed: {stats:?}");
+    assert!(!stats.draining && stats.phi > 0.999_999 && stats.merges == 0, "everything is indexed: {stats:?}");
     check(&mut bare, 11, 0);
     let before = bare.store.stats().reads;
     for n in 0..1000 {
@@ -120,7 +120,7 @@ fn a_store_that_outgrows_its_memory_passes_over_and_one_that_shrinks_comes_back(
     bare.store.compact();
     bare.settle();
     let stats = bare.store.stats();
-    assert!(!stats.draining && stats.phi == 1.0, "what is left is indexed whole: {stats:?}");
+    assert!(!stats.draining && stats.phi > 0.999_999, "what is left is indexed whole: {stats:?}");
     assert!(stats.entries.abs_diff(5000) < 50, "{stats:?}");
     for n in 0..6000 {
         assert_eq!(bare.get(&name(n)).is_some(), n < 5000);

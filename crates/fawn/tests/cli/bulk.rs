@@ -146,7 +146,7 @@ fn a_bad_line_stops_a_bulk_load_before_anything_is_loaded_or_is_skipped_by_choic
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     let expected = format!("in.tsv:{}: there is no TAB between key and value; nothing was loaded: ", RECORDS + 1);
     assert!(run.stderr.contains(&expected), "{}", run.stderr);
-    assert_eq!(data_files(data), [PathBuf::new(); 0]);
+    assert_eq!(data_files(data), Vec::<PathBuf>::new());
     assert!(stored(data).is_empty());
     let run = bulk(data, &file, &["--memory", "8M", "--on-error", "skip", "--json"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
