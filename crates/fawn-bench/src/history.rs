@@ -94,10 +94,15 @@ impl History {
     /// The phases as they must be taken for after a crash, of which the last `unsure` writes may be lost.
     pub fn if_it_crashed(&self, unsure: u64) -> Vec<Phase> {
         let mut phases = self.phases();
-        if let Some(phase) = phases.last_mut() {
-            phase.certain -= phase.certain.min(unsure);
-            // It goes on until the next look.
-            phase.possible = self.entries;
+        let (mut unsure, last) = (unsure, phases.len().saturating_sub(1));
+        for (number, phase) in phases.iter_mut().enumerate().rev() {
+            let lost = phase.certain.min(unsure);
+            if lost > 0 || number == last {
+                // The last one goes on until the next look.
+                phase.possible = self.entries;
+            }
+            phase.certain -= lost;
+            unsure -= lost;
         }
         phases
     }
@@ -138,11 +143,13 @@ impl History {
         self.phases.iter().rev().any(may_have)
     }
 
-    /// Drops what was overwritten as a whole.
+    /// Drops what was overwritten as a whole, twice: the end of the second time may not be durable yet.
     fn forget(&mut self) {
         let is_whole = |(phase, _): &(Phase, Permutation)| phase.certain == self.entries;
-        if let Some(newest) = self.phases.iter().rposition(is_whole) {
-            self.phases.drain(..newest);
+        let newest = self.phases.iter().rposition(is_whole);
+        let before = newest.and_then(|newest| self.phases[..newest].iter().rposition(is_whole));
+        if let Some(before) = before {
+            self.phases.drain(..before);
         }
     }
 }
@@ -157,7 +164,7 @@ mod tests {
         let entries = 500;
         let mut history = History::new(entries, Vec::new());
         let mut table = vec![None; entries as usize];
-        for writes in [entries, 120, 300, entries, 77] {
+        for writes in [entries, 120, 300, entries, entries, 77] {
             history.begin(Order::Shuffled);
             for _ in 0..writes {
                 let (index, version) = history.next().unwrap();
@@ -175,7 +182,7 @@ mod tests {
                 assert!(older.is_none() || !history.admits(index, held, older));
             }
         }
-        assert_eq!(history.phases().len(), 2, "what was overwritten as a whole is forgotten");
+        assert_eq!(history.phases().len(), 3, "what was overwritten as a whole, twice, is forgotten");
         assert_eq!(history.least(entries), None);
         assert!(!history.admits(entries, None, Some(4)), "what was never written is not there");
     }
@@ -191,6 +198,19 @@ mod tests {
         assert_eq!((after.least(sure), after.least(unsure)), (Some(1), None));
         assert!(after.admits(unsure, None, Some(1)) && after.admits(unsure, None, None));
         assert!(!after.admits(sure, Some(1), None));
+    }
+
+    #[test]
+    fn a_crash_early_in_a_phase_may_undo_the_end_of_the_one_before() {
+        let mut history = History::new(100, Vec::new());
+        for writes in [100, 100, 5] {
+            history.begin(Order::Shuffled);
+            (0..writes).for_each(|_| history.wrote());
+        }
+        let after = History::new(100, history.if_it_crashed(15));
+        let (first, last) = (Permutation::new(100, 2).at(0), Permutation::new(100, 2).at(99));
+        assert_eq!((after.least(first), after.least(last)), (Some(2), Some(1)));
+        assert!((1..=3).all(|version| after.admits(last, Some(1), Some(version))));
     }
 
     #[test]

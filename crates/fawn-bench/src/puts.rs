@@ -92,7 +92,12 @@ impl Session<'_> {
             return Ok(false);
         }
         let is_drawn = self.skewed.is_some();
+        let before = self.history.last().map(|phase| phase.version);
         let (index, version) = next(&mut self.history, self.skewed.as_mut());
+        if before != Some(version) {
+            // Before the first value of it can be found.
+            self.note_data(false)?;
+        }
         let Some(gate) = self.driver.put(index, version)? else { return Ok(false) };
         if is_drawn {
             self.history.drew();

@@ -48,6 +48,21 @@ pub enum Experiment {
 }
 
 impl Experiment {
+    /// What it is called.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Get(_) => "get",
+            Self::Hit(_) => "hit",
+            Self::Overwrite(_) => "overwrite",
+            Self::Mixed(_) => "mixed",
+            Self::Absent(_) => "absent",
+            Self::Pace(_) => "pace",
+            Self::Restart(_) => "restart",
+            Self::Table(_) => "table",
+        }
+    }
+
     /// Under which name its result is kept: another one if anything is different that counts.
     fn name(&self, session: &Session<'_>) -> String {
         let of_age = |text: String| format!("{text} age={}", session.age());

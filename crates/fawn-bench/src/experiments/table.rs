@@ -113,10 +113,13 @@ impl Table {
                         "value_bytes": setup.value_bytes,
                         "memory": setup.memory,
                         "entries": setup.entries,
-                        "experiment": "load",
+                        "experiment": experiment.word(),
                         "what": error.to_string(),
                     }));
-                    return Ok(rows);
+                    if *experiment == Experiment::Load {
+                        return Ok(rows);
+                    }
+                    continue;
                 }
                 Err(error) => return Err(error),
             };
