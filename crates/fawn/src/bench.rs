@@ -44,10 +44,10 @@ Keys have 20 bytes, values do not compress, and every value that is read is veri
 the CPU time is told beside it.
 
 To see what a store does with little memory, limit the process as well:
-  systemd-run --scope -p MemoryMax=512M -p MemorySwapMax=0 fawn bench store get --memory 256M …
+  systemd-run --scope -p MemoryMax=512M fawn bench store get --memory 256M …
 or, where there is no systemd, as root with cgroup v2:
   mkdir /sys/fs/cgroup/bench; echo 512M > /sys/fs/cgroup/bench/memory.max
-  sh -c 'echo $$ > /sys/fs/cgroup/bench/cgroup.procs; exec fawn bench store get --memory 256M …'
+  echo $$ > /sys/fs/cgroup/bench/cgroup.procs; fawn bench store get …
 Files are opened O_DIRECT where the file system takes it, so that the page cache answers nothing; each report says so.")]
 pub struct StoreBenchArguments {
     /// The experiment.

@@ -1,5 +1,7 @@
 //! Index loads: a slice's index is built from the fragments of its segments.
 
+use std::collections::BTreeMap;
+
 use fawn_ring::{Interval, Key};
 
 use super::{Maintenance, Step};
@@ -17,18 +19,93 @@ const BASE_RECORDS_AN_ENTRY: u64 = 24;
 /// Records of a base that are looked at to tell how many are superseded.
 const LOOKED_AT: u64 = 8192;
 
+/// Prefixes that need not be read, in order, by part: those of a stretch of keys at least as wide as is asked for.
+pub(super) type AtHand<'a> = BTreeMap<u16, &'a [u64]>;
+
+/// A load that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub slice: Key,
+    /// A lookup waits for it.
+    pub wanted: bool,
+}
+
 impl Maintenance {
-    pub(super) fn load(&mut self, flash: &dyn Flash, slice: Key) -> Step {
+    /// Loads the next slice that was asked for, with those after it that nobody waits for: a slice has a few bytes in each
+    /// of many segments, and the fragments of neighbours lie side by side.
+    pub(super) fn load_next(&mut self, flash: &dyn Flash) -> Step {
+        let Some(first) = self.loads.pop_front() else {
+            return Step::More;
+        };
+        let mut group = vec![first.slice];
+        let mut records = self.entries_to_load(&first.slice);
+        while let Some(next) = self.loads.front().filter(|next| !first.wanted && !next.wanted) {
+            records += self.entries_to_load(&next.slice);
+            let follows = self.slice_after(&group[group.len() - 1]) == Some(next.slice);
+            if !follows || records > self.load_together || self.loaded.contains(&next.slice) {
+                break;
+            }
+            group.push(next.slice);
+            self.loads.pop_front();
+        }
+        if group.len() == 1 {
+            return self.load(flash, first.slice, &AtHand::new());
+        }
+        let read = self.read_together(flash, &group);
+        let at_hand: AtHand<'_> = read.iter().map(|(number, prefixes)| (*number, prefixes.as_slice())).collect();
+        for slice in group {
+            if let Step::Event(event) = self.load(flash, slice, &at_hand) {
+                self.events.push_back(event);
+            }
+        }
+        Step::More
+    }
+
+    /// Start of the slice after the one that starts at `slice`.
+    fn slice_after(&self, slice: &Key) -> Option<Key> {
+        let slices = &self.manifest.state().slices;
+        slices.get(self.slice_at(slice)? + 1).map(|next| next.interval.low)
+    }
+
+    /// Parts of a slice that its index has entries of.
+    fn indexed<'p>(&self, parts: &'p [u16]) -> &'p [u16] {
+        if self.draining { parts.get(1..).unwrap_or_default() } else { parts }
+    }
+
+    /// Entries that the index of a slice comes to have, about.
+    fn entries_to_load(&self, slice: &Key) -> u64 {
+        let Some(place) = self.slice_at(slice) else { return 0 };
+        let slice = &self.manifest.state().slices[place];
+        self.indexed(&slice.parts).iter().map(|number| self.views[number].footer.records_in(&slice.interval)).sum()
+    }
+
+    /// What the parts of slices that follow each other say of all of them; those that cannot be read are left out.
+    fn read_together(&self, flash: &dyn Flash, slices: &[Key]) -> BTreeMap<u16, Vec<u64>> {
+        let state = self.manifest.state();
+        let slices = slices.iter().filter_map(|slice| Some(&state.slices[self.slice_at(slice)?]));
+        let mut reach: BTreeMap<u16, Interval> = BTreeMap::new();
+        for slice in slices {
+            for number in self.indexed(&slice.parts) {
+                let keys = reach.entry(*number).or_insert(slice.interval);
+                keys.high = slice.interval.high;
+            }
+        }
+        let read = |(number, keys): (u16, Interval)| {
+            Some((number, read_prefixes(flash, &self.views[&number].footer, &keys).ok()?))
+        };
+        reach.into_iter().filter_map(read).collect()
+    }
+
+    pub(super) fn load(&mut self, flash: &dyn Flash, slice: Key, at_hand: &AtHand<'_>) -> Step {
         let Some(place) = self.slice_at(&slice).filter(|_| !self.loaded.contains(&slice)) else {
             return Step::More;
         };
         let found = &self.manifest.state().slices[place];
         let interval = found.interval;
         let parts = found.parts.clone();
-        match self.build(flash, interval, &parts, None) {
-            Ok(index) => {
+        match self.build(flash, interval, &parts, at_hand) {
+            Ok((index, overwrites)) => {
                 self.loaded.insert(slice);
-                let overwrites = self.look_at_base(flash, &interval, &parts, index.base);
                 Step::Event(Event::Loaded { slice, index, overwrites })
             }
             Err((_, SegmentError::Damage(damage))) => Step::Event(Event::LoadFailed { slice, damage, retry: false }),
@@ -39,15 +116,15 @@ impl Maintenance {
         }
     }
 
-    /// The index of `interval` over `parts`, oldest first; the prefixes of the part `known` are at hand. An error comes with
-    /// the file that it is of.
+    /// The index of `interval` over `parts`, oldest first, and what it tells of a base. An error comes with the file that it
+    /// is of.
     pub(super) fn build(
         &self,
         flash: &dyn Flash,
         interval: Interval,
         parts: &[u16],
-        known: Option<(u16, &[u64])>,
-    ) -> Result<SliceIndex, (FileId, SegmentError)> {
+        at_hand: &AtHand<'_>,
+    ) -> Result<(SliceIndex, Overwrites), (FileId, SegmentError)> {
         let segment = |number: &u16| SegmentNumber::new(*number).expect("the manifest holds segment numbers only");
         let base = parts.first().filter(|_| self.draining).map(|number| {
             let records = self.views[number].footer.records_in(&interval);
@@ -55,51 +132,64 @@ impl Maintenance {
         });
         let mut bytes = base.map_or(0, |base| base.records * record_bytes(&self.views[&base.number.get()]));
         let mut entries: Vec<(u64, SegmentNumber)> = Vec::new();
-        for number in &parts[usize::from(base.is_some())..] {
+        for number in self.indexed(parts) {
             let view = &self.views[number];
             let read;
-            let prefixes = match known {
-                Some((of, prefixes)) if of == *number => prefixes,
-                _ => {
-                    read = self.prefixes(flash, view, interval)?;
-                    &read
-                }
+            let prefixes = if let Some(prefixes) = at_hand.get(number) {
+                within(prefixes, &interval)
+            } else {
+                read = self.prefixes(flash, view, interval)?;
+                &read
             };
             bytes += prefixes.len() as u64 * record_bytes(view);
             entries.extend(prefixes.iter().map(|prefix| (*prefix, segment(number))));
         }
         entries.sort_unstable_by_key(|(prefix, _)| *prefix);
         let stale = entries.windows(2).filter(|pair| pair[0].0 == pair[1].0).count() as u64;
+        let overwrites =
+            base.map_or_else(Overwrites::default, |base| self.look_at(flash, base, &interval, &entries, at_hand));
         let expected = base.map_or(0, |base| base.records / BASE_RECORDS_AN_ENTRY) as usize;
         let (low, high) = (interval.low.prefix(), interval.high.prefix());
         let table = Table::from_sorted(low, high, expected, entries.into_iter());
-        Ok(SliceIndex { table, base, bytes, stale })
+        Ok((SliceIndex { table, base, bytes, stale }, overwrites))
     }
 
-    /// How many of the newer parts' keys the base has: told from those at the low end of the slice. Nothing is told where
+    /// How many of the newer parts' keys a base has: told from those at the low end of the slice. Nothing is told where its
     /// fragments are damaged.
-    fn look_at_base(&self, flash: &dyn Flash, interval: &Interval, parts: &[u16], base: Option<Base>) -> Overwrites {
-        let Some(base) = base.filter(|base| base.records > 0 && parts.len() > 1) else {
+    fn look_at(
+        &self,
+        flash: &dyn Flash,
+        base: Base,
+        interval: &Interval,
+        newer: &[(u64, SegmentNumber)],
+        at_hand: &AtHand<'_>,
+    ) -> Overwrites {
+        if base.records == 0 || newer.is_empty() {
             return Overwrites::default();
-        };
+        }
         let (low, high) = (interval.low.prefix(), interval.high.prefix());
         let width = u128::from(high - low) * u128::from(LOOKED_AT.min(base.records)) / u128::from(base.records);
-        let part = Interval::new(interval.low, Key::highest_with_prefix(low + width as u64).min(interval.high));
-        let read = |number: &u16| read_prefixes(flash, &self.views[number].footer, &part);
-        let Ok(old) = read(&parts[0]) else {
-            return Overwrites::default();
+        let high = low + width as u64;
+        let part = Interval::new(interval.low, Key::highest_with_prefix(high).min(interval.high));
+        let read;
+        let old = if let Some(old) = at_hand.get(&base.number.get()) {
+            within(old, &part)
+        } else {
+            read = read_prefixes(flash, &self.views[&base.number.get()].footer, &part).unwrap_or_default();
+            &read
         };
-        let mut newer: Vec<u64> = Vec::new();
-        for number in &parts[1..] {
-            let Ok(prefixes) = read(number) else {
-                return Overwrites::default();
-            };
-            newer.extend(prefixes);
+        if old.is_empty() {
+            return Overwrites::default();
         }
-        newer.sort_unstable();
-        newer.dedup();
-        let superseding = newer.iter().filter(|prefix| old.binary_search(prefix).is_ok()).count() as u64;
-        Overwrites { newer: newer.len() as u64, superseding }
+        let mut told = Overwrites::default();
+        let mut last = None;
+        for (prefix, _) in newer.iter().take_while(|(prefix, _)| *prefix <= high) {
+            if last.replace(*prefix) != Some(*prefix) {
+                told.newer += 1;
+                told.superseding += u64::from(old.binary_search(prefix).is_ok());
+            }
+        }
+        told
     }
 
     /// The prefixes of a segment's records in an interval, in order.
@@ -130,6 +220,13 @@ impl Maintenance {
 pub(super) fn cursor(view: &View, interval: Interval, read_pages: usize) -> Cursor {
     let pages = view.directory.page_span(interval.low.prefix(), interval.high.prefix());
     Cursor::new(&view.footer, pages, interval, read_pages)
+}
+
+/// Of prefixes in order, those in an interval.
+fn within<'p>(prefixes: &'p [u64], interval: &Interval) -> &'p [u64] {
+    let from = prefixes.partition_point(|prefix| *prefix < interval.low.prefix());
+    let to = prefixes.partition_point(|prefix| *prefix <= interval.high.prefix());
+    &prefixes[from..to]
 }
 
 /// Bytes of a segment's average record.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
 
-use super::load::cursor;
+use super::load::{AtHand, cursor};
 use super::record::segment_of;
 use super::seal::remove_if_there;
 use super::{Maintenance, Step};
@@ -187,9 +187,10 @@ impl Maintenance {
             let place = self.slice_at(&interval.low).expect("the manifest has the outputs");
             let slice = &self.manifest.state().slices[place];
             let (parts, horizon) = (slice.parts.clone(), slice.horizon);
-            let known = run.as_ref().map(|(number, _, prefixes)| (number.get(), prefixes.as_slice()));
-            let index = match self.build(flash, interval, &parts, known) {
-                Ok(index) => index,
+            let own = run.as_ref().map(|(number, _, prefixes)| (number.get(), prefixes.as_slice()));
+            let at_hand: AtHand<'_> = own.into_iter().collect();
+            let index = match self.build(flash, interval, &parts, &at_hand) {
+                Ok((index, _)) => index,
                 Err((file, error)) => {
                     return Err(FlashError::Io(format!("{file}, sealed just now, is unreadable: {error}")));
                 }

@@ -28,6 +28,9 @@ use crate::work::{Event, View, Work};
 
 pub(crate) use record::SEQUENCE_STRIDE;
 
+/// The part of the memory that prefixes may take of slices that are loaded together: merges and a full cache come later.
+const LOAD_SHARE: u64 = 16;
+
 /// What a step came to.
 #[allow(clippy::large_enum_variant, reason = "one exists at a time, and events are rare")]
 pub enum Step {
@@ -58,7 +61,9 @@ pub struct Maintenance {
     /// Starts of slices whose index the event-loop half has.
     loaded: BTreeSet<Key>,
     urgent: VecDeque<Work>,
-    loads: VecDeque<Key>,
+    loads: VecDeque<load::Asked>,
+    /// Index entries that slices may come to have that are loaded together.
+    load_together: u64,
     background: VecDeque<Work>,
     sealing: Option<seal::Sealing>,
     merging: Option<merge::Merging>,
@@ -92,6 +97,7 @@ impl Maintenance {
             loaded: BTreeSet::new(),
             urgent: VecDeque::new(),
             loads: VecDeque::new(),
+            load_together: options.memory / LOAD_SHARE / size_of::<u64>() as u64,
             background: VecDeque::new(),
             sealing: None,
             merging: None,
@@ -115,9 +121,9 @@ impl Maintenance {
                     self.loaded.remove(&slice);
                 }
                 if wanted {
-                    self.loads.push_front(slice);
+                    self.loads.push_front(load::Asked { slice, wanted });
                 } else {
-                    self.loads.push_back(slice);
+                    self.loads.push_back(load::Asked { slice, wanted });
                 }
             }
             Work::Merge { drained, .. } => {
@@ -152,8 +158,8 @@ impl Maintenance {
         // that were asked for before them.
         self.others_turn = !self.others_turn;
         if self.others_turn {
-            if let Some(slice) = self.loads.pop_front() {
-                return Ok(self.load(flash, slice));
+            if !self.loads.is_empty() {
+                return Ok(self.load_next(flash));
             }
             if self.merging.is_some() {
                 return self.merge_step(flash);
@@ -170,8 +176,8 @@ impl Maintenance {
             let work = self.urgent.remove(place).expect("the place is within the queue");
             return self.do_urgent(flash, work);
         }
-        if let Some(slice) = self.loads.pop_front() {
-            return Ok(self.load(flash, slice));
+        if !self.loads.is_empty() {
+            return Ok(self.load_next(flash));
         }
         if self.merging.is_some() {
             return self.merge_step(flash);

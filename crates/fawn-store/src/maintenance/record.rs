@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use fawn_ring::{Interval, Key};
 
+use super::load::AtHand;
 use super::seal::remove_if_there;
 use super::{Maintenance, Step};
 use crate::flash::{FileId, Flash, FlashError};
@@ -124,7 +125,7 @@ impl Maintenance {
         for half in [left, right] {
             if is_loaded {
                 self.loaded.insert(half.low);
-            } else if let Step::Event(event) = self.load(flash, half.low) {
+            } else if let Step::Event(event) = self.load(flash, half.low, &AtHand::new()) {
                 self.events.push_back(event);
             }
         }
@@ -134,7 +135,7 @@ impl Maintenance {
     fn build_halves(&self, flash: &dyn Flash, left: Interval, right: Interval) -> Option<Box<[SliceIndex; 2]>> {
         let build = |half: Interval| {
             let parts = &self.manifest.state().slices[self.slice_at(&half.low)?].parts;
-            self.build(flash, half, parts, None).ok()
+            self.build(flash, half, parts, &AtHand::new()).ok().map(|(index, _)| index)
         };
         Some(Box::new([build(left)?, build(right)?]))
     }

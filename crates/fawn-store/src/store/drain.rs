@@ -13,7 +13,7 @@ use super::slices::Slice;
 use crate::work::{Overwrites, Work};
 
 /// Bytes that the tables may take for each record, together; the directories come on top, 0.1 bytes at 256-byte values.
-const TABLE_BYTES_A_RECORD: f64 = 0.38;
+const TABLE_BYTES_A_RECORD: f64 = 0.36;
 /// What an entry takes in a table that holds every record.
 const FULL_BYTES_A_RECORD: f64 = 4.71;
 /// Draining begins when the index of what is live, all of it, fills so much of the budget: beyond it, merges that only make
