@@ -186,7 +186,7 @@ impl Store {
         // The merge knows what was sealed before it and beside it. A file that a newer record still names comes back to
         // the manifest when that record is sealed.
         reclaim.values.retain(|file| !self.buffers_name(*file));
-        let (before, bytes_before) = (self.cleaning.index_entries, self.cleaning.index_bytes);
+        let (before, bytes_before) = (self.slices.get(number).records(), self.cleaning.index_bytes);
         let mut slices = Vec::with_capacity(outputs.len());
         for (segment, _) in &reclaim.segments {
             self.segments[usize::from(segment.get())] = None;
@@ -208,7 +208,8 @@ impl Store {
         self.counters.merges += 1;
         self.recount();
         self.forget_emptied();
-        let gone = before.saturating_sub(self.cleaning.index_entries);
+        let after: u64 = (number..number + count).map(|number| self.slices.get(number).records()).sum();
+        let gone = before.saturating_sub(after);
         self.flushed_entries = self.flushed_entries.saturating_sub(gone);
         self.lower_limit(bytes_before.saturating_sub(self.cleaning.index_bytes));
         self.clean();

@@ -5,7 +5,7 @@ use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PageBuf;
 use fawn_store::{Finished, Lookup, Maintenance, Options, Refusal, Step, Store, Write};
 
-const NOW: u32 = 1_000_000_000;
+pub const NOW: u32 = 1_000_000_000;
 
 /// A segment's file and a page of it.
 type Place = (FileId, u64);
@@ -51,7 +51,7 @@ impl Bare {
     }
 
     /// One round of everything; whether anything was done.
-    fn pump(&mut self) -> bool {
+    pub fn pump(&mut self) -> bool {
         let mut worked = !self.store.is_idle();
         self.clock_ms += 1;
         if let Some(batch) = self.store.take_batch(self.clock_ms) {

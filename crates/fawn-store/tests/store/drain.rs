@@ -3,7 +3,7 @@
 use fawn_sim::flash::SimFlash;
 use fawn_store::{Ack, Options, Stats};
 
-use crate::bare::Bare;
+use crate::bare::{Bare, NOW};
 use crate::common::tiny_with;
 
 /// Index entries of so many records would take half as much again as all of the memory.
@@ -125,4 +125,17 @@ fn a_store_that_outgrows_its_memory_passes_over_and_one_that_shrinks_comes_back(
     for n in 0..6000 {
         assert_eq!(bare.get(&name(n)).is_some(), n < 5000);
     }
+}
+
+#[test]
+fn a_flush_leaves_no_keys_while_merges_drop_them() {
+    let mut bare = loaded();
+    bare.store.flush_all(0, NOW).unwrap();
+    assert_eq!(bare.store.stats().entries, 0);
+    bare.store.compact();
+    while bare.pump() {
+        let stats = bare.store.stats();
+        assert!(stats.entries < RECORDS / 50, "what is flushed and not merged yet is none: {stats:?}");
+    }
+    assert_eq!((bare.store.stats().entries, bare.store.stats().sealed_records), (0, 0));
 }
