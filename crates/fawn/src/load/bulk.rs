@@ -125,7 +125,7 @@ fn refused(error: Error) -> anyhow::Error {
     match error {
         Error::Directory(DirectoryError::Member { path }) => anyhow!(
             "{} belongs to a node of a cluster, and other nodes have copies of what it holds: load into the cluster, with \
-             `fawn load --manager ADDR:PORT`",
+             `fawn load --to ADDR:PORT` of any of its memcached ports",
             path.display()
         ),
         error => error.into(),
