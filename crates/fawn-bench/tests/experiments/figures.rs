@@ -1,7 +1,7 @@
 //! What is counted.
 
+use fawn_bench::Experiment;
 use fawn_bench::experiments::Overwrite;
-use fawn_bench::{Error, Experiment};
 use fawn_flash::Ack;
 
 use crate::{absent, count, failed, figure, get, hit, measured, mixed, overwrite, setup, versions};
@@ -117,7 +117,7 @@ fn what_memory_cannot_index_is_loaded_too_and_told_of() {
     let dir = tempfile::tempdir().unwrap();
     let small = fawn_bench::Setup { value_bytes: 8, memory: 4 << 20, ..setup(dir.path(), 300_000) };
     let report = measured(&small, &Experiment::Load);
-    let memory = report.memory.unwrap();
+    let memory = report.memory.as_ref().unwrap();
     assert!(memory.entries > 299_000 && memory.phi.unwrap() < 0.5, "{memory:?}");
     assert!(memory.index_bytes < 300_000 && figure(&report, 0, "merges") > 0.0, "{memory:?}");
 }
