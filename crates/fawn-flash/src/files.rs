@@ -23,11 +23,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use fawn_store::flash::{FileId, FlashError};
+use fawn_store::flash::{FileId, Fill, FlashError};
 use fawn_store::page::{PAGE_BYTES, PageBuf};
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+use crate::together::Together;
 use crate::{descriptors, names, transfer};
 
 /// Pages of zeros written at once.
@@ -77,6 +79,9 @@ pub struct Files {
     /// Cleared when the kernel or the file system refuses `RWF_DSYNC`.
     pub(crate) synced_writes: AtomicBool,
     pub(crate) counts: Counts,
+    /// For reads of many files at once.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    together: Mutex<Together>,
 }
 
 /// What was asked of the device, counted where it is asked: by threads of which each waits for the device anyway. Reads of a
@@ -140,6 +145,8 @@ impl Files {
             removed: Mutex::default(),
             synced_writes: AtomicBool::new(true),
             counts: Counts::default(),
+            #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+            together: Mutex::default(),
         };
         files.direct = caching == Caching::Auto && files.takes_direct()?;
         Ok(files)
@@ -327,6 +334,28 @@ impl Files {
             Errno::NOENT => FlashError::NotFound(file),
             _ => FlashError::Io(format!("{}: {doing}: {errno}", self.path.join(names::name_of(file)).display())),
         }
+    }
+
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    /// Makes several reads at once, if the kernel lets us; the bytes read of each go to `read`.
+    pub(crate) fn read_together(&self, fills: &mut [Fill<'_>], read: &mut [usize]) -> Result<(), (usize, FlashError)> {
+        let mut open = Vec::with_capacity(fills.len());
+        for (place, fill) in fills.iter().enumerate() {
+            open.push(self.descriptor(fill.file).map_err(|error| (place, error))?);
+        }
+        let mut done = vec![Ok(0); fills.len()];
+        if !self.together.lock().unwrap_or_else(PoisonError::into_inner).read(fills, &open, &mut done) {
+            return Ok(());
+        }
+        for (place, result) in done.into_iter().enumerate() {
+            read[place] = match result {
+                Ok(bytes) => bytes,
+                Err(Errno::INTR | Errno::AGAIN) => 0,
+                Err(errno) => return Err((place, self.error(fills[place].file, "reading", errno))),
+            };
+            self.counts.read(read[place]);
+        }
+        Ok(())
     }
 
     /// Reserves `pages` pages of the new file `open`.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use fawn_store::flash::{FileId, Flash, FlashError, Space};
+use fawn_store::flash::{FileId, Fill, Flash, FlashError, Space};
 use fawn_store::page::{PAGE_BYTES, Page};
 use rustix::fs::{self, FallocateFlags};
 use rustix::io::Errno;
@@ -24,6 +24,23 @@ impl Flash for Files {
             Ok(_) => Err(FlashError::Short(file)),
             Err(errno) => Err(self.error(file, "reading", errno)),
         }
+    }
+
+    fn read_many(&self, fills: &mut [Fill<'_>]) -> Result<(), (usize, FlashError)> {
+        let mut read: Vec<usize> = vec![0; fills.len()];
+        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+        if fills.len() > 1 {
+            self.read_together(fills, &mut read)?;
+        }
+        // What was not read together, or only in part.
+        for (place, (fill, read)) in fills.iter_mut().zip(read).enumerate() {
+            let whole = read / PAGE_BYTES;
+            if whole < fill.pages.len() {
+                self.read(fill.file, fill.first + whole as u64, &mut fill.pages[whole..])
+                    .map_err(|error| (place, error))?;
+            }
+        }
+        Ok(())
     }
 
     fn write(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {

@@ -24,6 +24,8 @@ mod helper;
 mod names;
 pub mod reader;
 mod signal;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod together;
 mod transfer;
 
 pub use bulk::{BulkLoad, BulkOptions};

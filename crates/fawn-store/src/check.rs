@@ -17,7 +17,7 @@ use crate::manifest::{Manifest, ManifestError, State};
 use crate::merge::value_file;
 use crate::page::{PAGE_BYTES, PageBuf};
 use crate::record::{Kind, Record};
-use crate::segment::{Cursor, Footer, SegmentError, read_prefixes};
+use crate::segment::{Cursor, Footer, ReadAhead, SegmentError, read_prefixes};
 
 /// Pages read at once.
 const READ_PAGES: usize = 256;
@@ -110,10 +110,11 @@ fn check_part(
 ) -> Option<Vec<u64>> {
     let mut pages = directory.page_span(interval.low.prefix(), interval.high.prefix());
     let mut prefixes = Some(Vec::new());
+    let mut ahead = ReadAhead::new(READ_PAGES);
     while pages.start < pages.end {
         let mut cursor = Cursor::new(footer, pages.clone(), interval, READ_PAGES);
         let damage = loop {
-            match cursor.advance(flash, &state.secret) {
+            match ahead.advance(&mut cursor, flash, &state.secret) {
                 Ok(false) => return prefixes,
                 Err(error) => break error,
                 Ok(true) => {}

@@ -57,6 +57,16 @@ pub struct Space {
     pub free: u64,
 }
 
+/// One of several reads that are made together: `pages.len()` pages of `file` from page number `first`.
+pub struct Fill<'p> {
+    /// The file.
+    pub file: FileId,
+    /// Page number of the first page.
+    pub first: u64,
+    /// Where they go.
+    pub pages: &'p mut [Page],
+}
+
 /// Files of whole pages on flash. All operations block; nothing here is called on an event loop, which reads by
 /// plan (`ReadPlan`) instead. One file has one writer at a time; readers may read pages that are not being written.
 ///
@@ -75,6 +85,17 @@ pub trait Flash {
     /// # Errors
     /// [`FlashError::NotFound`], [`FlashError::Short`], [`FlashError::Io`].
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError>;
+
+    /// Makes all of `fills`, in any order: a device does many reads in little more time than one.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), with the place in `fills` of one that failed; then any of them may have been made.
+    fn read_many(&self, fills: &mut [Fill<'_>]) -> Result<(), (usize, FlashError)> {
+        for (place, fill) in fills.iter_mut().enumerate() {
+            self.read(fill.file, fill.first, fill.pages).map_err(|error| (place, error))?;
+        }
+        Ok(())
+    }
 
     /// Writes `pages` from page number `first`, extending the file where needed. Not durable before `sync`.
     ///

@@ -16,7 +16,7 @@ use crate::flash::{Flash, FlashError};
 use crate::large::Stub;
 use crate::manifest::Emptied;
 use crate::record::{Kind, Record};
-use crate::segment::{Cursor, SegmentError, Writer, Written};
+use crate::segment::{Advanced, Cursor, ReadAhead, SegmentError, Writer, Written};
 use crate::work::Overwrites;
 
 /// Records handled in one step.
@@ -80,10 +80,17 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    fn advance(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<bool, SegmentError> {
+    fn advance(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<Advanced, SegmentError> {
         match self {
-            Self::Segment(cursor) => cursor.advance(flash, secret),
-            Self::Run(run) => run.advance(flash, secret),
+            Self::Segment(cursor) => cursor.advance(secret),
+            Self::Run(run) => Ok(if run.advance(flash, secret)? { Advanced::Record } else { Advanced::End }),
+        }
+    }
+
+    fn cursor(&mut self) -> Option<&mut Cursor> {
+        match self {
+            Self::Segment(cursor) => Some(cursor),
+            Self::Run(_) => None,
         }
     }
 
@@ -139,7 +146,8 @@ impl Eq for Source {}
 /// A merge in progress.
 pub struct Merge {
     interval: Interval,
-    cursors: Vec<Input>,
+    inputs: Vec<Input>,
+    ahead: ReadAhead,
     heap: BinaryHeap<Source>,
     started: bool,
     /// Which records are dropped; `None` when older parts stay behind.
@@ -166,41 +174,27 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// A merge of `inputs` (age and cursor, the oldest first) of the slice `interval`. With `void` they are everything sealed of
+    /// A merge of `inputs` (age and input, the oldest first) of the slice `interval`, read by `ahead`. With `void` they are everything sealed of
     /// the slice, and what is void is dropped; without, they are its newest parts.
     /// Of what was `emptied` nothing is kept either way. Output files are numbered `first_file`, `first_file + 2`, …;
     /// `slice_bytes` is the size at which the output is divided.
-    pub fn new(
+    pub(crate) fn new(
         interval: Interval,
-        inputs: Vec<(u64, Cursor)>,
-        void: Option<Void>,
-        emptied: Vec<Emptied>,
-        slice_bytes: u64,
-        first_file: u64,
-    ) -> Self {
-        let inputs = inputs.into_iter().map(|(age, cursor)| (age, Input::Segment(cursor))).collect();
-        Self::of_inputs(interval, inputs, void, emptied, slice_bytes, first_file)
-    }
-
-    /// The same, of whatever inputs.
-    pub(crate) fn of_inputs(
-        interval: Interval,
-        inputs: Vec<(u64, Input)>,
+        (inputs, ahead): (Vec<(u64, Input)>, ReadAhead),
         void: Option<Void>,
         emptied: Vec<Emptied>,
         slice_bytes: u64,
         first_file: u64,
     ) -> Self {
         let mut heap = BinaryHeap::with_capacity(inputs.len());
-        let mut cursors = Vec::with_capacity(inputs.len());
-        for (index, (age, cursor)) in inputs.into_iter().enumerate() {
-            heap.push(Source { key: Key::MIN, age, index });
-            cursors.push(cursor);
+        for (index, (age, _)) in inputs.iter().enumerate() {
+            heap.push(Source { key: Key::MIN, age: *age, index });
         }
         Self {
             low: interval.low,
             interval,
-            cursors,
+            inputs: inputs.into_iter().map(|(_, input)| input).collect(),
+            ahead,
             heap,
             started: false,
             void,
@@ -231,10 +225,10 @@ impl Merge {
                 return Ok(Some(self.finish(flash)?));
             };
             self.decide(flash, &top)?;
-            let more = self.cursors[top.index].advance(flash, secret)?;
+            let more = self.advance(top.index, flash, secret)?;
             let mut place = self.heap.peek_mut().expect("it was looked at just above");
             if more {
-                place.key = *self.cursors[top.index].key();
+                place.key = *self.inputs[top.index].key();
             } else {
                 PeekMut::pop(place);
             }
@@ -258,7 +252,7 @@ impl Merge {
             Input::Run(run) => Some(run),
             Input::Segment(_) => None,
         };
-        self.cursors.into_iter().filter_map(run).collect()
+        self.inputs.into_iter().filter_map(run).collect()
     }
 
     /// Numbers of the files made so far; nobody's if the merge is abandoned.
@@ -268,8 +262,8 @@ impl Merge {
 
     fn start(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<(), SegmentError> {
         for mut source in std::mem::take(&mut self.heap) {
-            if self.cursors[source.index].advance(flash, secret)? {
-                source.key = *self.cursors[source.index].key();
+            if self.advance(source.index, flash, secret)? {
+                source.key = *self.inputs[source.index].key();
                 self.heap.push(source);
             }
         }
@@ -277,9 +271,22 @@ impl Merge {
         Ok(())
     }
 
+    /// Goes to the next record of an input; `false` at its end.
+    fn advance(&mut self, index: usize, flash: &dyn Flash, secret: &Secret) -> Result<bool, SegmentError> {
+        loop {
+            match self.inputs[index].advance(flash, secret)? {
+                Advanced::Record => return Ok(true),
+                Advanced::End => return Ok(false),
+                Advanced::Starved => {
+                    self.ahead.fill(flash, self.inputs.iter_mut().filter_map(Input::cursor))?;
+                }
+            }
+        }
+    }
+
     /// Writes or drops the record that `top` points at.
     fn decide(&mut self, flash: &dyn Flash, top: &Source) -> Result<(), SegmentError> {
-        let bytes = self.cursors[top.index].record();
+        let bytes = self.inputs[top.index].record();
         let record = Record::decode_trusted(bytes).expect("a cursor yields whole records");
         let (len, is_newer) = (bytes.len() as u64, top.index > 0);
         self.passed.newer += if is_newer { len } else { 0 };
@@ -330,7 +337,7 @@ impl Merge {
             self.writer = Some(Writer::create(flash, file, 0)?);
         }
         let writer = self.writer.as_mut().expect("made just above");
-        writer.push(flash, &top.key, self.cursors[top.index].record())?;
+        writer.push(flash, &top.key, self.inputs[top.index].record())?;
         Ok(())
     }
 

@@ -41,6 +41,9 @@ const MERGE_BYTES: (u64, u64) = (1 << 20, 64 << 20);
 const SLICE_BYTES: (u64, u64) = (16 << 20, 128 << 20);
 /// Data of the device for each slice to begin with.
 const DEVICE_BYTES_A_SLICE: u64 = 1 << 30;
+/// Bytes of a process that no store counts: 20 MiB of `fawn serve` before the first request, and some that the allocator
+/// has not given back.
+const PROCESS_BYTES: u64 = 32 << 20;
 /// Frozen segments that may wait for their seal.
 pub const MAX_FROZEN: usize = 2;
 
@@ -65,6 +68,12 @@ impl Options {
     /// DRAM that a merge takes to read ahead: a thirty-second part of the memory budget, within bounds.
     pub(crate) fn merge_bytes(&self) -> u64 {
         (self.memory / 32).clamp(MERGE_BYTES.0, MERGE_BYTES.1)
+    }
+
+    /// What the process takes beside everything that the store counts: its code, connections, what merges and loads make
+    /// and free. The store's share of it, and at most an eighth of the memory budget.
+    pub(crate) fn process_bytes(&self) -> u64 {
+        (PROCESS_BYTES / u64::from(self.count.max(1))).min(self.memory / 8)
     }
 
     /// Bytes of an open segment: a sixteenth of the memory budget up to 16 MiB, a thirty-second part beyond, within bounds.

@@ -27,6 +27,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
+mod allocator;
 mod bench;
 mod certs;
 mod checksum;
@@ -56,10 +57,6 @@ use clap::error::ErrorKind as UsageKind;
 use command::{Command, Fawn};
 use config::Refused;
 
-/// What goes through a cluster is a great many small allocations that one thread makes and ends.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Whether everything that the command was asked for is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
@@ -70,6 +67,7 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
+    allocator::give_back_soon();
     let fawn = match config::parse(std::env::args_os().collect(), &config::environment()) {
         Ok(fawn) => fawn,
         Err(refused) => return refuse(&refused),

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use fawn_store::flash::{FileId, Flash, FlashError, Space};
+use fawn_store::flash::{FileId, Fill, Flash, FlashError, Space};
 use fawn_store::page::{PAGE_BYTES, PageBuf};
 
 use crate::{Caching, Files};
@@ -226,5 +226,39 @@ fn a_descriptor_that_was_closed_to_save_space_is_opened_again() {
             assert_eq!(read.bytes()[0], number as u8);
         }
         drop(in_use);
+    });
+}
+
+#[test]
+fn many_reads_at_once_bring_what_each_brings_alone() {
+    everywhere(|files| {
+        const FILES: u64 = 100;
+        for number in 0..FILES {
+            files.create(FileId::Segment(number), 0).unwrap();
+            let mut all = pages(3, 0);
+            for (n, page) in all.pages_mut().iter_mut().enumerate() {
+                page.0.fill((number * 3 + n as u64) as u8);
+            }
+            files.write(FileId::Segment(number), 0, all.pages()).unwrap();
+        }
+        let mut read = PageBuf::zeroed(2 * FILES as usize);
+        let fill = |(number, pages)| Fill { file: FileId::Segment(number), first: number % 2, pages };
+        let mut fills: Vec<Fill<'_>> = (0..FILES).zip(read.pages_mut().chunks_mut(2)).map(fill).collect();
+        files.read_many(&mut fills).unwrap();
+        for fill in &fills {
+            let FileId::Segment(number) = fill.file else { unreachable!() };
+            for (n, page) in fill.pages.iter().enumerate() {
+                assert_eq!(page.0, [(number * 3 + fill.first + n as u64) as u8; PAGE_BYTES], "file {number}");
+            }
+        }
+        // One that reaches past the end, one that is not there.
+        for (file, first) in [(FileId::Segment(7), 2), (FileId::Segment(FILES), 0)] {
+            fills[40].file = file;
+            fills[40].first = first;
+            let (place, error) = files.read_many(&mut fills).unwrap_err();
+            assert_eq!(place, 40);
+            let expected = if first == 0 { FlashError::NotFound(file) } else { FlashError::Short(file) };
+            assert_eq!(error, expected);
+        }
     });
 }

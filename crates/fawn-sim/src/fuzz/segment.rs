@@ -7,7 +7,7 @@ use fawn_ring::{Interval, Key, Secret};
 use fawn_store::directory::PageDirectory;
 use fawn_store::flash::{FileId, Flash as _};
 use fawn_store::page::{PAGE_BYTES, PageBuf};
-use fawn_store::segment::{Cursor, Footer, Sought, Writer, find, read_prefixes};
+use fawn_store::segment::{Cursor, Footer, ReadAhead, Sought, Writer, find, read_prefixes};
 
 use super::pages::{OneFile, page_checksum, whole};
 use super::record::encoded;
@@ -95,7 +95,8 @@ impl Target for Segments {
         search(&flash, u64::from(found.start), u64::from(found.end - found.start), &name);
         let span = directory.page_span(half.low.prefix(), half.high.prefix());
         let mut cursor = Cursor::new(&footer, span, half, usize::from(sought(1)));
-        while cursor.advance(&flash, &SECRET).is_ok_and(|found| found) {
+        let mut ahead = ReadAhead::new(usize::from(sought(1)));
+        while ahead.advance(&mut cursor, &flash, &SECRET).is_ok_and(|found| found) {
             assert!(half.contains(cursor.key()), "a cursor stays in its interval");
             assert!(!cursor.record().is_empty(), "a cursor stands on a record");
         }

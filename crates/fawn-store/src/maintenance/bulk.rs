@@ -6,8 +6,7 @@ use std::sync::Arc;
 use fawn_ring::Interval;
 
 use super::Maintenance;
-use super::load::cursor;
-use super::merge::{LEAST_READ_PAGES, MAX_OUTPUTS, MOST_READ_PAGES};
+use super::merge::MAX_OUTPUTS;
 use super::record::segment_of;
 use super::seal::remove_if_there;
 use crate::bulk::{Inputs, Run};
@@ -79,18 +78,14 @@ impl Maintenance {
         run_bytes: u64,
     ) -> Merge {
         let parts = if inputs == Inputs::All { self.parts_of(&interval) } else { Vec::new() };
-        let read_pages = (self.read_ahead_pages / parts.len().max(1)).clamp(LEAST_READ_PAGES, MOST_READ_PAGES);
-        let segments = parts.iter().map(|number| {
-            let view = &self.views[number];
-            (view.age, Input::Segment(cursor(view, interval, read_pages)))
-        });
+        let (segments, ahead) = self.inputs(&parts, interval);
         let age = self.bulk_age();
         let runs = runs.into_iter().enumerate().map(|(place, run)| (age + place as u64, Input::Run(run)));
-        let all = segments.chain(runs).collect();
+        let all = segments.into_iter().chain(runs).collect();
         let emptied = self.manifest.state().emptied.clone();
         let first_file = self.new_files(MAX_OUTPUTS);
         let void = (inputs == Inputs::All).then_some(void);
-        Merge::of_inputs(interval, all, void, emptied, run_bytes, first_file)
+        Merge::new(interval, (all, ahead), void, emptied, run_bytes, first_file)
     }
 
     /// The parts of the slice with these keys.

@@ -8,7 +8,7 @@ use super::{Maintenance, Step};
 use crate::api::Damage;
 use crate::flash::{FileId, Flash};
 use crate::index::{SegmentNumber, Table};
-use crate::segment::{Cursor, SegmentError, read_prefixes};
+use crate::segment::{Cursor, ReadAhead, SegmentError, read_prefixes};
 use crate::work::{Base, Event, Overwrites, SliceIndex, View};
 
 /// Pages that a rebuild from data reads at once.
@@ -208,8 +208,9 @@ impl Maintenance {
             Key::highest_with_prefix(interval.high.prefix()),
         );
         let mut cursor = cursor(view, whole, READ_PAGES);
+        let mut ahead = ReadAhead::new(READ_PAGES);
         let mut prefixes = Vec::new();
-        while cursor.advance(flash, &self.secret)? {
+        while ahead.advance(&mut cursor, flash, &self.secret)? {
             prefixes.push(cursor.key().prefix());
         }
         Ok(prefixes)

@@ -13,13 +13,13 @@ use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::index::SegmentNumber;
 use crate::manifest::{Edit, Merged as MergedEdit};
-use crate::merge::{Merge, Merged, Passed, Void};
-use crate::segment::SegmentError;
+use crate::merge::{Input, Merge, Merged, Passed, Void};
+use crate::segment::{ReadAhead, SegmentError};
 use crate::work::{Event, MergedSlice, Overwrites, Reclaim, View};
 
-/// Fewest and most pages that one cursor of a merge reads at a time.
-pub(super) const LEAST_READ_PAGES: usize = 2;
-pub(super) const MOST_READ_PAGES: usize = 256;
+/// Fewest and most pages that a merge reads ahead of a part.
+const LEAST_READ_PAGES: usize = 4;
+const MOST_READ_PAGES: usize = 256;
 /// A part is small when it holds at most one in this many pages of its slice.
 const SMALL_SHARE: u64 = 4;
 /// The event-loop half is told of a merge's progress about every so many bytes that it frees.
@@ -57,23 +57,37 @@ impl Maintenance {
         let emptied = self.manifest.state().emptied.clone();
         let inputs = if newest_only { self.newest_parts(&interval, &all) } else { all.clone() };
         let everything = inputs.len() == all.len();
-        // Each reads ahead in proportion to what it holds, so that all of them come to an end in as few reads as may be.
-        let pages: Vec<u64> = inputs.iter().map(|number| self.pages_in(*number, &interval)).collect();
-        let total = pages.iter().sum::<u64>().max(1);
-        let ahead = |pages: u64| (self.read_ahead_pages as u64 * pages / total) as usize;
-        let cursors = inputs
-            .iter()
-            .zip(pages)
-            .map(|(number, pages)| {
-                let view = &self.views[number];
-                (view.age, cursor(view, interval, ahead(pages).clamp(LEAST_READ_PAGES, MOST_READ_PAGES)))
-            })
-            .collect();
+        let read = self.inputs(&inputs, interval);
         let first_file = self.new_files(MAX_OUTPUTS);
         let slice_bytes = if everything { self.slice_bytes } else { u64::MAX };
-        let merge = Merge::new(interval, cursors, everything.then_some(void), emptied, slice_bytes, first_file);
+        let merge = Merge::new(interval, read, everything.then_some(void), emptied, slice_bytes, first_file);
         self.sealed_beside.clear();
         self.merging = Some(Merging { slice: interval, inputs, merge });
+    }
+
+    /// Parts of `interval` as a merge reads them.
+    ///
+    /// Half of the memory takes what is read together; so much is read ahead of a part that holds most, as it is read alone
+    /// most of the time. What is read ahead of the others grows with the square root of what they hold: reads are then as
+    /// few as may be.
+    pub(super) fn inputs(&self, parts: &[u16], interval: Interval) -> (Vec<(u64, Input)>, ReadAhead) {
+        let together = (self.read_ahead_pages / 2).clamp(LEAST_READ_PAGES, MOST_READ_PAGES);
+        let pages: Vec<u64> = parts.iter().map(|number| self.pages_in(*number, &interval)).collect();
+        let roots = pages.iter().map(|pages| (*pages as f64).sqrt()).sum::<f64>().max(1.0);
+        let total = pages.iter().sum::<u64>();
+        let left = self.read_ahead_pages.saturating_sub(together);
+        let ahead = |pages: u64| {
+            let most =
+                if pages * 2 > total { together } else { (left as f64 * (pages as f64).sqrt() / roots) as usize };
+            // So many reads, of about the same size.
+            let reads = (pages as usize).div_ceil(most.clamp(LEAST_READ_PAGES, MOST_READ_PAGES));
+            (pages as usize).div_ceil(reads.max(1))
+        };
+        let input = |(number, pages): (&u16, u64)| {
+            let view = &self.views[number];
+            (view.age, Input::Segment(cursor(view, interval, ahead(pages))))
+        };
+        (parts.iter().zip(pages).map(input).collect(), ReadAhead::new(together))
     }
 
     /// The newest parts of a slice, each a small share of it; all parts when there are not even two such.

@@ -50,7 +50,7 @@ pub struct Maintenance {
     manifest: Manifest,
     secret: Secret,
     slice_bytes: u64,
-    /// Pages that all cursors of a merge read ahead together; each is held twice.
+    /// Pages that a merge holds of its inputs.
     read_ahead_pages: usize,
     /// Live segments by number.
     views: BTreeMap<u16, View>,
@@ -88,7 +88,7 @@ impl Maintenance {
             secret: manifest.state().secret,
             manifest,
             slice_bytes: options.slice_bytes(),
-            read_ahead_pages: (options.merge_bytes() / 2 / PAGE_BYTES as u64) as usize,
+            read_ahead_pages: (options.merge_bytes() / PAGE_BYTES as u64) as usize,
             views,
             retiring: BTreeSet::new(),
             last_number: 0,

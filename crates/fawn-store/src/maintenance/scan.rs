@@ -7,13 +7,13 @@ use super::load::cursor;
 use crate::flash::Flash;
 use crate::page::PAGE_BYTES;
 use crate::record::Record;
-use crate::segment::{Cursor, SegmentError};
+use crate::segment::{Advanced, Cursor, ReadAhead, SegmentError};
 use crate::work::{Scanned, Wanted};
 
 /// Bytes that the cursors read at a time, all together, for each byte that is asked for. Every part of a scan opens its
 /// cursors anew, so that what they have read beyond its end is read again.
 const READ_AHEAD: usize = 2;
-/// Most pages that one cursor reads at a time.
+/// Most pages that one cursor reads ahead, and that are read in one go.
 const MOST_READ_PAGES: usize = 64;
 
 impl Maintenance {
@@ -50,12 +50,15 @@ impl Maintenance {
         let after = part.high.successor().filter(|next| interval.contains(next));
         let read_pages = max_bytes.saturating_mul(READ_AHEAD) / PAGE_BYTES / slice.parts.len().max(1);
         let read_pages = read_pages.clamp(1, MOST_READ_PAGES);
-        let mut cursors: Vec<(u64, Cursor)> = Vec::new();
-        for number in &slice.parts {
-            let view = &self.views[number];
-            let mut cursor = cursor(view, part, read_pages);
-            if cursor.advance(flash, &self.secret)? {
-                cursors.push((view.age, cursor));
+        let mut ahead = ReadAhead::new((read_pages * slice.parts.len()).min(MOST_READ_PAGES));
+        let of_part = |number: &u16| (self.views[number].age, cursor(&self.views[number], part, read_pages));
+        let mut cursors: Vec<(u64, Cursor)> = slice.parts.iter().map(of_part).collect();
+        let mut place = 0;
+        while place < cursors.len() {
+            if self.advance(&mut cursors, place, &mut ahead, flash)? {
+                place += 1;
+            } else {
+                cursors.swap_remove(place);
             }
         }
         let mut decided: Vec<Vec<u8>> = Vec::new();
@@ -77,11 +80,28 @@ impl Maintenance {
                     out.extend_from_slice(cursor.record());
                 }
             }
-            if !cursor.advance(flash, &self.secret)? {
+            if !self.advance(&mut cursors, lowest, &mut ahead, flash)? {
                 cursors.swap_remove(lowest);
             }
         }
         Ok(after)
+    }
+
+    /// Goes to the next record of a cursor; `false` at its end.
+    fn advance(
+        &self,
+        cursors: &mut [(u64, Cursor)],
+        place: usize,
+        ahead: &mut ReadAhead,
+        flash: &dyn Flash,
+    ) -> Result<bool, SegmentError> {
+        loop {
+            match cursors[place].1.advance(&self.secret)? {
+                Advanced::Record => return Ok(true),
+                Advanced::End => return Ok(false),
+                Advanced::Starved => ahead.fill(flash, cursors.iter_mut().map(|(_, cursor)| cursor))?,
+            }
+        }
     }
 }
 

@@ -165,8 +165,9 @@ fn a_cursor_reads_its_interval_and_nothing_else() {
             for read_pages in [1, 3, 64] {
                 let pages = directory.page_span(interval.low.prefix(), interval.high.prefix());
                 let mut cursor = Cursor::new(&written.footer, pages, interval, read_pages);
+                let mut ahead = ReadAhead::new(read_pages);
                 let mut found = Vec::new();
-                while cursor.advance(&flash, &secret).unwrap() {
+                while ahead.advance(&mut cursor, &flash, &secret).unwrap() {
                     found.push((*cursor.key(), Record::decode(cursor.record()).unwrap().0.value.to_vec()));
                 }
                 let expected: Vec<_> = records
@@ -196,7 +197,8 @@ fn every_damaged_page_is_named() {
             let footer = Footer::read(&flash, FILE, total)?;
             footer.read_directory(&flash)?;
             read_prefixes(&flash, &footer, &Interval::ALL)?;
-            while cursor.advance(&flash, &secret)? {}
+            let mut ahead = ReadAhead::new(4);
+            while ahead.advance(&mut cursor, &flash, &secret)? {}
             Ok(())
         })();
         let Err(SegmentError::Damage(damage)) = outcome else {

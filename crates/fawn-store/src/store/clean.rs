@@ -235,9 +235,10 @@ impl Store {
         self.cleaning.index_bytes + self.buffer_bytes().min(self.options.memory / 2) > self.options.memory
     }
 
-    /// Gives the cache what indexes and buffers leave of the budget.
+    /// Gives the cache what indexes, buffers and the process itself leave of the budget.
     pub(super) fn fit_cache(&mut self) {
-        let used = self.cleaning.index_bytes + self.buffer_bytes() + self.options.merge_bytes();
+        let used =
+            self.cleaning.index_bytes + self.buffer_bytes() + self.options.merge_bytes() + self.options.process_bytes();
         self.cache.set_capacity(self.options.memory.saturating_sub(used).max(self.least_cache_bytes()));
     }
 
