@@ -95,7 +95,8 @@ impl Target for Segments {
         search(&flash, u64::from(found.start), u64::from(found.end - found.start), &name);
         let span = directory.page_span(half.low.prefix(), half.high.prefix());
         let mut cursor = Cursor::new(&footer, span, half, usize::from(sought(1)));
-        let mut ahead = ReadAhead::new(usize::from(sought(1)));
+        // Its buffer is as large as whoever reads says; what is read must not make anything larger.
+        let mut ahead = ReadAhead::new(usize::from(sought(1)).min(pages.len()));
         while ahead.advance(&mut cursor, &flash, &SECRET).is_ok_and(|found| found) {
             assert!(half.contains(cursor.key()), "a cursor stays in its interval");
             assert!(!cursor.record().is_empty(), "a cursor stands on a record");
