@@ -38,6 +38,7 @@ impl Session<'_> {
         let gets_a_put = closed.gets_a_put.unwrap_or(u64::MAX);
         let (mut owed, mut made) = (0, 0);
         let mut group = Vec::with_capacity(GROUP);
+        let most = (closed.depth / TAKEN_SHARE).max(1);
         loop {
             let now = Instant::now();
             let goes_on = now < end;
@@ -64,7 +65,7 @@ impl Session<'_> {
             }
             if self.driver.reader.in_flight() > 0 {
                 self.driver.reader.wait(1)?;
-                lookups.take(&mut self.driver, &self.history)?;
+                lookups.take(&mut self.driver, &self.history, Some(most))?;
             } else if !goes_on && lookups.under_way() == 0 && self.puts.waiting() == 0 {
                 return Ok(made);
             } else if asked == 0 && !polled.more {
@@ -76,6 +77,9 @@ impl Session<'_> {
         }
     }
 }
+
+/// Of what is in flight, so much is taken before the next is asked for: the rest keeps the device busy meanwhile.
+const TAKEN_SHARE: usize = 16;
 
 /// Rounds by which the generator's own cost is measured.
 const CALIBRATION: u64 = 20_000;

@@ -1,7 +1,8 @@
 //! What the device gives without a store: random reads of pages of the same files, as many at a time.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -10,21 +11,24 @@ use std::time::{Duration, Instant};
 use fawn_flash::{Files, Reader, ReaderOptions};
 use fawn_store::flash::FileId;
 use fawn_store::page::PAGE_BYTES;
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
 use crate::usage::cpu_us;
-use crate::workload::Draw;
+use crate::workload::{Draw, fresh_seed};
 
-/// Names, of up to three digits, that fit `fio`'s 4096 characters.
-const MOST_FILES: usize = 900;
+/// Reads that `fio` is told of for each second: more than it will make.
+const READS_A_SECOND: f64 = 250_000.0;
 
 /// Who reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Device {
-    /// `fio`, with `io_uring`, registered files and buffers, one thread.
+    /// `fio`, with `io_uring` and registered buffers, one thread. (Files it can register only where it chooses the pages
+    /// itself, and then each file as often as any other, however large.)
     Fio,
     /// This program's reader, with no store behind it.
     Own,
@@ -40,7 +44,7 @@ impl Device {
     /// For people.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Fio => "fio, io_uring, fixed buffers, registered files, one thread",
+            Self::Fio => "fio, io_uring, fixed buffers, one thread",
             Self::Own => "our own io_uring loop without a store, one thread",
         }
     }
@@ -55,15 +59,22 @@ pub struct Given {
     pub cpu_us_a_read: f64,
 }
 
-/// The segment files of a store, as far as there is something in them.
+/// What the segment files of a store hold, holes left out.
 #[derive(Debug)]
 pub struct Segments {
-    /// Those without holes: number and pages.
-    whole: Vec<(u64, u64)>,
-    /// Pages of those with holes.
-    with_holes: u64,
-    /// Where `fio` finds them under short names.
+    extents: Vec<Extent>,
+    /// How many pages there are up to the end of each extent.
+    ends: Vec<u64>,
+    /// Where `fio` finds the files under short names, and the list of what it is to read.
     links: PathBuf,
+}
+
+/// Pages of a file that lie together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Extent {
+    file: u64,
+    first: u64,
+    pages: u64,
 }
 
 impl Segments {
@@ -72,37 +83,36 @@ impl Segments {
     /// # Errors
     /// [`Error::Io`]; [`Error::Unfit`] when there is nothing to read.
     pub fn of(store: &Path, links: &Path) -> Result<Self, Error> {
-        let (mut whole, mut with_holes) = (Vec::new(), 0);
+        let mut extents = Vec::new();
         for entry in fs::read_dir(store).map_err(Error::io(store))? {
             let entry = entry.map_err(Error::io(store))?;
             let name = entry.file_name();
             let number = name.to_str().and_then(|name| name.strip_prefix("segment-"));
             let Some(number) = number.and_then(|digits| u64::from_str_radix(digits, 16).ok()) else { continue };
-            let Ok(found) = entry.metadata() else { continue };
-            let pages = found.len() / PAGE_BYTES as u64;
-            // A hole is read without the device.
-            if found.blocks() * 512 >= found.len() && pages > 0 {
-                whole.push((number, pages));
-            } else {
-                with_holes += pages;
-            }
+            add_extents(&entry.path(), number, &mut extents).map_err(Error::io(&entry.path()))?;
         }
-        whole.sort_unstable();
-        if whole.is_empty() {
-            return Err(Error::Unfit(
-                "there is no segment without holes for the device's part: give more entries".into(),
-            ));
+        if extents.is_empty() {
+            return Err(Error::Unfit("there is no segment for the device's part: give more entries".into()));
         }
-        Ok(Self { whole, with_holes, links: links.to_owned() })
+        extents.sort_unstable_by_key(|extent| (extent.file, extent.first));
+        let ends = extents.iter().scan(0, |pages, extent| {
+            *pages += extent.pages;
+            Some(*pages)
+        });
+        let ends = ends.collect();
+        Ok(Self { extents, ends, links: links.to_owned() })
     }
 
-    /// Which part of the files is read, for people; nothing when it is all.
-    pub fn left_out(&self) -> Option<String> {
-        let pages: u64 = self.whole.iter().map(|(_, pages)| pages).sum();
-        let share = pages as f64 / (pages + self.with_holes) as f64;
-        let read =
-            format!("the device's part reads the {:.0} % of the segment files that have no holes", share * 100.0);
-        (self.with_holes > 0).then_some(read)
+    /// A page of all that there are.
+    fn draw(&self, draw: &mut Draw) -> (u64, u64) {
+        let page = draw.draw();
+        let at = self.ends.partition_point(|end| *end <= page);
+        let extent = self.extents[at];
+        (extent.file, extent.first + page - (self.ends[at] - extent.pages))
+    }
+
+    fn pages(&self) -> u64 {
+        self.ends.last().copied().unwrap_or(0)
     }
 
     /// Reads at random, `depth` at a time.
@@ -117,15 +127,15 @@ impl Segments {
     }
 
     fn fio(&self, directory: &Path, depth: u32, time: Duration) -> Result<Given, Error> {
-        let names = self.link(directory).map_err(Error::io(&self.links))?;
+        let reads = (time.as_secs_f64() * READS_A_SECOND) as u64 + 1;
+        self.list(directory, reads).map_err(Error::io(&self.links))?;
         let output = Command::new("fio")
             .current_dir(&self.links)
             .args(["--name=device", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=io_uring", "--fixedbufs=1"])
-            .args(["--registerfiles=1", "--readonly", "--allow_file_create=0", "--thread", "--norandommap"])
-            .args(["--randrepeat=0", "--time_based", "--file_service_type=random", "--output-format=json"])
+            .args(["--readonly", "--allow_file_create=0", "--thread", "--read_iolog=reads", "--replay_no_stall=1"])
+            .args(["--output-format=json"])
             .arg(format!("--iodepth={depth}"))
             .arg(format!("--runtime={}ms", time.as_millis()))
-            .arg(format!("--filename={}", names.join(":")))
             .output()
             .map_err(|error| Error::Fio(error.to_string()));
         fs::remove_dir_all(&self.links).map_err(Error::io(&self.links))?;
@@ -142,40 +152,42 @@ impl Segments {
         figures_of_fio(&text).ok_or_else(told)
     }
 
-    /// Gives the files short names.
-    fn link(&self, directory: &Path) -> std::io::Result<Vec<String>> {
+    /// Lists so many reads for `fio`, each of any page with the same chance, and gives the files short names.
+    fn list(&self, directory: &Path, reads: u64) -> std::io::Result<()> {
         match fs::remove_dir_all(&self.links) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => fs::create_dir(&self.links)?,
         }
         let directory = fs::canonicalize(directory)?;
-        let step = self.whole.len().div_ceil(MOST_FILES);
-        let link = |(number, (file, _)): (usize, &(u64, u64))| {
-            let name = number.to_string();
-            std::os::unix::fs::symlink(directory.join(FileId::Segment(*file).to_string()), self.links.join(&name))?;
-            Ok(name)
-        };
-        self.whole.iter().step_by(step).enumerate().map(link).collect()
+        let mut list = BufWriter::new(fs::File::create(self.links.join("reads"))?);
+        writeln!(list, "fio version 2 iolog")?;
+        let files: BTreeSet<u64> = self.extents.iter().map(|extent| extent.file).collect();
+        for file in &files {
+            let target = directory.join(FileId::Segment(*file).to_string());
+            std::os::unix::fs::symlink(target, self.links.join(format!("{file:x}")))?;
+            writeln!(list, "{file:x} add")?;
+        }
+        for file in &files {
+            writeln!(list, "{file:x} open")?;
+        }
+        let mut draw = Draw::uniform(self.pages(), fresh_seed());
+        for _ in 0..reads {
+            let (file, page) = self.draw(&mut draw);
+            writeln!(list, "{file:x} read {} {PAGE_BYTES}", page * PAGE_BYTES as u64)?;
+        }
+        list.flush()
     }
 
     fn own(&self, files: &Arc<Files>, depth: u32, time: Duration) -> Result<Given, Error> {
-        let mut ends = Vec::with_capacity(self.whole.len());
-        let mut pages = 0;
-        for (_, count) in &self.whole {
-            pages += count;
-            ends.push(pages);
-        }
-        let mut draw = Draw::uniform(pages, mix_of_time());
+        let mut draw = Draw::uniform(self.pages(), fresh_seed());
         let mut reader = Reader::new(Arc::clone(files), ReaderOptions { depth, ..ReaderOptions::default() })?;
         let (began, cpu) = (Instant::now(), cpu_us());
         let (mut done, mut failed) = (0u64, None);
         loop {
             let goes_on = began.elapsed() < time;
             while goes_on && reader.in_flight() < depth as usize {
-                let page = draw.draw();
-                let at = ends.partition_point(|end| *end <= page);
-                let first = at.checked_sub(1).map_or(0, |before| ends[before]);
-                reader.push(0, FileId::Segment(self.whole[at].0), page - first, 1);
+                let (file, page) = self.draw(&mut draw);
+                reader.push(0, FileId::Segment(file), page, 1);
             }
             if reader.in_flight() == 0 {
                 break;
@@ -196,10 +208,26 @@ impl Segments {
     }
 }
 
-/// Another seed for each call.
-fn mix_of_time() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_nanos() as u64)
+/// Adds the stretches of whole pages of a file that are no holes: those are read without the device.
+fn add_extents(path: &Path, file: u64, extents: &mut Vec<Extent>) -> std::io::Result<()> {
+    let opened = match fs::File::open(path) {
+        // A merge has removed it meanwhile.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    let mut at = 0;
+    loop {
+        let first = match seek(&opened, SeekFrom::Data(at)) {
+            // Nothing but holes is left.
+            Err(Errno::NXIO) => return Ok(()),
+            first => first?.div_ceil(PAGE_BYTES as u64),
+        };
+        at = seek(&opened, SeekFrom::Hole(first * PAGE_BYTES as u64))?;
+        let end = at / PAGE_BYTES as u64;
+        if end > first {
+            extents.push(Extent { file, first, pages: end - first });
+        }
+    }
 }
 
 /// What the output of `fio` says.
@@ -216,6 +244,8 @@ fn figures_of_fio(text: &str) -> Option<Given> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt as _;
+
     use super::*;
 
     #[test]
@@ -228,26 +258,27 @@ mod tests {
     }
 
     #[test]
-    fn links_are_few_enough_and_lead_to_the_files() {
+    fn what_fio_is_to_read_is_anywhere_but_in_holes() {
         let dir = tempfile::tempdir().unwrap();
-        let whole = (0..2000).map(|file| (file, 1)).collect();
-        let segments = Segments { whole, with_holes: 0, links: dir.path().join("links") };
-        let names = segments.link(dir.path()).unwrap();
-        assert!(names.len() > 500 && names.join(":").len() < 4096, "{}", names.len());
-        fs::write(dir.path().join(FileId::Segment(0).to_string()), "here").unwrap();
-        assert_eq!(fs::read(segments.links.join(&names[0])).unwrap(), b"here");
-        assert_eq!(segments.link(dir.path()).unwrap(), names, "what a crash left is no obstacle");
-    }
-
-    #[test]
-    fn a_file_with_a_hole_is_left_out() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = |number| dir.path().join(FileId::Segment(number).to_string());
-        fs::write(file(3), vec![1; 2 * PAGE_BYTES]).unwrap();
-        fs::File::create(file(4)).unwrap().set_len(2 * PAGE_BYTES as u64).unwrap();
+        let path = |number| dir.path().join(FileId::Segment(number).to_string());
+        fs::write(path(3), vec![1; 2 * PAGE_BYTES]).unwrap();
+        fs::File::create(path(4)).unwrap().set_len(2 * PAGE_BYTES as u64).unwrap();
+        let sparse = fs::File::create(path(5)).unwrap();
+        sparse.set_len(64 * PAGE_BYTES as u64).unwrap();
+        sparse.write_all_at(&[1; PAGE_BYTES], 32 * PAGE_BYTES as u64).unwrap();
         fs::write(dir.path().join("commit-log"), "x").unwrap();
         let segments = Segments::of(dir.path(), &dir.path().join("links")).unwrap();
-        assert_eq!((segments.whole.as_slice(), segments.with_holes), (&[(3, 2)][..], 2));
-        assert!(segments.left_out().unwrap().contains("50 %"));
+        let extent = |file, first, pages| Extent { file, first, pages };
+        assert_eq!(segments.extents, [extent(3, 0, 2), extent(5, 32, 1)]);
+        for _ in 0..2 {
+            segments.list(dir.path(), 300).expect("what a crash left is no obstacle");
+        }
+        let list = fs::read_to_string(segments.links.join("reads")).unwrap();
+        let mut reads: Vec<&str> = list.lines().skip(5).collect();
+        assert_eq!(reads.len(), 300);
+        reads.sort_unstable();
+        reads.dedup();
+        assert_eq!(reads, ["3 read 0 4096", "3 read 4096 4096", "5 read 131072 4096"]);
+        assert_eq!(fs::read(segments.links.join("3")).unwrap().len(), 2 * PAGE_BYTES);
     }
 }

@@ -3,6 +3,8 @@
 use std::time::Instant;
 
 use fawn_ring::Key;
+use fawn_store::flash::FlashError;
+use fawn_store::page::Page;
 use fawn_store::{Finished, Lookup, Read, Store};
 
 use crate::driver::Driver;
@@ -154,16 +156,17 @@ impl Lookups {
         Ok(())
     }
 
-    /// Takes the reads that have come back; how many gets they answered.
+    /// Takes the reads that have come back, or `most` of them (see [`Reader::take`](fawn_flash::Reader::take)); how many gets
+    /// they answered.
     ///
     /// # Errors
     /// [`Error::Wrong`], [`Error::Damage`], [`Error::Flash`].
-    pub fn take(&mut self, driver: &mut Driver, history: &History) -> Result<u64, Error> {
+    pub fn take(&mut self, driver: &mut Driver, history: &History, most: Option<usize>) -> Result<u64, Error> {
         let before = self.answered;
         let (unix, now) = (driver.unix, Instant::now());
         let (store, reader) = driver.halves();
         let mut failed: Option<Error> = None;
-        reader.complete(|token, pages| {
+        let came = |token: u64, pages: Result<&mut [Page], FlashError>| {
             let place = token as usize;
             let slot = self.slots[place].as_mut().expect("what comes back is under way");
             let read = slot.read.take().expect("a read comes back once");
@@ -198,7 +201,11 @@ impl Lookups {
                     failed.get_or_insert(error);
                 }
             }
-        })?;
+        };
+        match most {
+            Some(most) => reader.take(most, came)?,
+            None => reader.complete(came)?,
+        };
         for place in self.again.drain(..) {
             let read = self.slots[place as usize].as_ref().and_then(|slot| slot.read.as_ref());
             let read = read.expect("what is read again is under way");

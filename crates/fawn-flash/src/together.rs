@@ -28,7 +28,7 @@ pub enum Together {
     #[default]
     Untried,
     Refused,
-    Ring(IoUring),
+    Ring(Box<IoUring>),
 }
 
 impl std::fmt::Debug for Together {
@@ -51,7 +51,7 @@ impl Together {
                     tracing::debug!(%error, "io_uring is refused: merges read one part after the other");
                     Self::Refused
                 },
-                Self::Ring,
+                |ring| Self::Ring(Box::new(ring)),
             );
         }
         let Self::Ring(ring) = self else { return false };

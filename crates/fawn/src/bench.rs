@@ -174,6 +174,9 @@ pub struct OverwriteArguments {
     /// Draw the entries by Zipf's law with this exponent, such as 0.99 [default: each once a pass, in random order]
     #[arg(long, value_name = "EXPONENT")]
     pub zipf: Option<f64>,
+    /// End after so long, whatever has been done of the passes
+    #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
+    pub time: Option<Span>,
 }
 
 /// Arguments of `mixed`.
@@ -311,7 +314,8 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
             (&hit.data.place, hit.data.setup(DEPTH), Experiment::Hit(experiment))
         }
         StoreBench::Overwrite(overwrite) => {
-            let experiment = Overwrite { passes: overwrite.passes, zipf: overwrite.zipf, most_time: None };
+            let most_time = overwrite.time.map(|time| time.0);
+            let experiment = Overwrite { passes: overwrite.passes, zipf: overwrite.zipf, most_time };
             (&overwrite.data.place, overwrite.data.setup(1), Experiment::Overwrite(experiment))
         }
         StoreBench::Mixed(it) => {

@@ -15,7 +15,7 @@ use crate::lookups::Lookups;
 use crate::report::Report;
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::Draw;
+use crate::workload::{Draw, fresh_seed};
 
 /// Our count of pages and the system's may differ by this share.
 const AGREEMENT: f64 = 0.02;
@@ -66,7 +66,7 @@ impl Get {
             let (turn, at) = (number / self.depths.len() as u64, number as usize % self.depths.len());
             let depth = self.depths[at];
             session.watch.progress(number, total, &format!("gets, {depth} in flight"));
-            rounds.push(self.round(session, &segments, depth, turn, number)?);
+            rounds.push(self.round(session, &segments, depth, turn)?);
             session.note(name, &rounds)?;
         }
         let mut report = session.report("get");
@@ -79,22 +79,14 @@ impl Get {
             tell(&mut report, *depth, &of_depth, ours);
         }
         report.notes.push(format!("the device is read by {}", self.device.name()));
-        report.notes.extend(segments.left_out());
         session.finish(name, report)
     }
 
-    fn round(
-        &self,
-        session: &mut Session<'_>,
-        segments: &Segments,
-        depth: u32,
-        turn: u64,
-        seed: u64,
-    ) -> Result<Round, Error> {
+    fn round(&self, session: &mut Session<'_>, segments: &Segments, depth: u32, turn: u64) -> Result<Round, Error> {
         let read = |session: &Session<'_>| segments.read(self.device, session.driver.files(), depth, self.time);
         // Whoever comes first may find the device in another mood.
         let first = if turn.is_multiple_of(2) { None } else { Some(read(session)?) };
-        let mut draw = Draw::uniform(session.setup.entries, seed);
+        let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
         let meter = session.driver.meter();
         let closed = Closed { depth: depth as usize, time: self.time, gets_a_put: None };

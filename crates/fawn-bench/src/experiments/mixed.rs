@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::lookups::Lookups;
 use crate::report::Report;
 use crate::session::Session;
-use crate::workload::Draw;
+use crate::workload::{Draw, fresh_seed};
 
 /// Keys beyond the entries, of which the absent are drawn.
 const ABSENT: u64 = 1 << 40;
@@ -39,7 +39,7 @@ impl Mixed {
         session.changed();
         session.watch.progress(0, 1, "gets and puts");
         let (entries, value_bytes) = (session.setup.entries, session.setup.value_bytes);
-        let mut draw = Draw::uniform(entries, session.age());
+        let mut draw = Draw::uniform(entries, fresh_seed());
         let mut lookups = Lookups::new(value_bytes);
         let meter = session.driver.meter();
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: Some(self.gets_a_put) };
@@ -100,7 +100,7 @@ impl Absent {
         session.settle()?;
         session.watch.progress(0, 1, "gets of absent keys");
         let entries = session.setup.entries;
-        let mut draw = Draw::uniform(ABSENT, session.age());
+        let mut draw = Draw::uniform(ABSENT, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
         let meter = session.driver.meter();
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: None };

@@ -22,7 +22,7 @@ pub struct Overwrite {
     pub passes: u32,
     /// The exponent of Zipf's law by which entries are drawn; none: each once a pass, in random order.
     pub zipf: Option<f64>,
-    /// An end to each pass before its time.
+    /// An end to all of it before its time.
     pub most_time: Option<Duration>,
 }
 
@@ -42,6 +42,13 @@ struct SoFar {
     pass: Option<Pass>,
 }
 
+impl SoFar {
+    /// What the passes that are over took.
+    fn seconds(&self) -> f64 {
+        self.rows.iter().filter_map(|row| row["seconds"].as_f64()).sum()
+    }
+}
+
 impl Overwrite {
     /// Runs it.
     ///
@@ -54,7 +61,7 @@ impl Overwrite {
         let mut so_far: SoFar = session.unfinished(name).unwrap_or_default();
         session.changed();
         session.skewed = self.zipf.map(|exponent| Draw::zipf(session.setup.entries, exponent, session.age()));
-        while so_far.rows.len() < self.passes as usize {
+        while so_far.rows.len() < self.passes as usize && self.has_time(so_far.seconds()) {
             let pass = self.pass(session, name, &mut so_far)?;
             so_far.pass = None;
             so_far.rows.push(row(session, so_far.rows.len() + 1, &pass));
@@ -81,11 +88,16 @@ impl Overwrite {
         session.finish(name, report)
     }
 
+    fn has_time(&self, spent_seconds: f64) -> bool {
+        self.most_time.is_none_or(|most| spent_seconds < most.as_secs_f64())
+    }
+
     fn pass(&self, session: &mut Session<'_>, name: &str, so_far: &mut SoFar) -> Result<Pass, Error> {
         let none = || Pass { puts: 0, usage: Usage::none(), most_space: 0 };
         let before = so_far.pass.take().unwrap_or_else(none);
         let entries = session.setup.entries;
         let (number, total) = (so_far.rows.len() as u64, u64::from(self.passes) * entries);
+        let spent = so_far.seconds() + before.usage.seconds;
         let meter = session.driver.meter();
         let began = Instant::now();
         let mut looked = began;
@@ -108,7 +120,7 @@ impl Overwrite {
                 so_far.pass = Some(so_far_now(session, made, most_space));
                 session.note(name, so_far)?;
             }
-            Ok(self.most_time.is_none_or(|most| began.elapsed() < most))
+            Ok(self.has_time(spent + began.elapsed().as_secs_f64()))
         })?;
         most_space = most_space.max(segments(session)?);
         Ok(so_far_now(session, made, most_space))

@@ -15,7 +15,7 @@ use crate::lookups::{GROUP, Lookups};
 use crate::report::{Report, Timeline};
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::Draw;
+use crate::workload::{Draw, fresh_seed};
 
 /// Gets in flight when the capacity is measured.
 const DEPTH: usize = 128;
@@ -82,12 +82,12 @@ impl Pace {
         for (number, (pair, percent)) in stretches.enumerate().skip(done.len() / 2) {
             done.truncate(2 * number);
             session.settle()?;
-            let capacity = self.capacity(session, number as u64)?;
+            let capacity = self.capacity(session)?;
             for idle in if pair % 2 == 0 { [true, false] } else { [false, true] } {
                 let load = if idle { "at rest" } else { "with overwrites" };
                 session.watch.progress(done.len() as u64, total, &format!("{percent} %, {load}"));
                 session.settle()?;
-                done.push(self.stretch(session, capacity, percent, idle, number as u64)?);
+                done.push(self.stretch(session, capacity, percent, idle)?);
             }
             session.note(name, &done)?;
         }
@@ -97,8 +97,8 @@ impl Pace {
     }
 
     /// Gets a second that the store answers as fast as it goes.
-    fn capacity(&self, session: &mut Session<'_>, seed: u64) -> Result<f64, Error> {
-        let mut draw = Draw::uniform(session.setup.entries, seed);
+    fn capacity(&self, session: &mut Session<'_>) -> Result<f64, Error> {
+        let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
         let time = (self.time / 4).min(Duration::from_secs(2));
         let depth = DEPTH.min(session.setup.depth as usize);
@@ -107,16 +107,9 @@ impl Pace {
         Ok(lookups.answered as f64 / began.elapsed().as_secs_f64())
     }
 
-    fn stretch(
-        &self,
-        session: &mut Session<'_>,
-        capacity: f64,
-        percent: u32,
-        idle: bool,
-        seed: u64,
-    ) -> Result<Stretch, Error> {
+    fn stretch(&self, session: &mut Session<'_>, capacity: f64, percent: u32, idle: bool) -> Result<Stretch, Error> {
         let rate = capacity * f64::from(percent) / 100.0;
-        let mut draw = Draw::uniform(session.setup.entries, seed + 1000);
+        let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
         session.driver.steps = Steps::default();
         let meter = session.driver.meter();
@@ -201,7 +194,7 @@ impl Pace {
             if polled.retry {
                 lookups.retry(&mut session.driver, &session.history)?;
             }
-            let came = lookups.take(&mut session.driver, &session.history)?;
+            let came = lookups.take(&mut session.driver, &session.history, None)?;
             if next >= end && lookups.under_way() == 0 && session.puts.waiting() == 0 {
                 return Ok(made);
             }

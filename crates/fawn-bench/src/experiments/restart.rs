@@ -16,7 +16,7 @@ use crate::lookups::Lookups;
 use crate::report::Report;
 use crate::session::{Nobody, Session, Setup, Watch};
 use crate::usage::cpu_us;
-use crate::workload::{Draw, KEY_BYTES, Permutation};
+use crate::workload::{Draw, KEY_BYTES, Permutation, fresh_seed};
 
 /// Entries that are looked up after each restart, if there are as many.
 const SAMPLE: u64 = 20_000;
@@ -70,7 +70,7 @@ impl Restart {
             let what = format!("loading {entries} entries to be killed");
             watch.progress(number as u64, self.at.len() as u64, &what);
             self.kill(entries)?;
-            rows.push(reopen(setup, self.at[number], entries)?);
+            rows.push(reopen(setup, self.at[number])?);
             Journal::open(&setup.dir)?.note(&name, &rows)?;
         }
         let mut session = Session::open(setup, &Nobody)?;
@@ -144,7 +144,7 @@ pub fn load_until_killed(setup: &Setup, entries: u64) -> Result<(), Error> {
 }
 
 /// Opens what a kill has left.
-fn reopen(setup: &Setup, bytes: u64, entries: u64) -> Result<Value, Error> {
+fn reopen(setup: &Setup, bytes: u64) -> Result<Value, Error> {
     let journal = Journal::open(&setup.dir)?;
     let phases = journal.data().map(|data| data.phases.clone()).unwrap_or_default();
     let history = History::new(setup.entries, phases);
@@ -155,7 +155,7 @@ fn reopen(setup: &Setup, bytes: u64, entries: u64) -> Result<Value, Error> {
         ));
     }
     let order = Permutation::new(setup.entries, history.last().map_or(0, |phase| u64::from(phase.version)));
-    let mut draw = Draw::uniform(certain, entries);
+    let mut draw = Draw::uniform(certain, fresh_seed());
     let (began, cpu) = (Instant::now(), cpu_us());
     let mut driver =
         crate::driver::Driver::open(&journal.data_path(), setup.memory, setup.ack, setup.value_bytes, setup.depth)?;
@@ -177,7 +177,7 @@ fn reopen(setup: &Setup, bytes: u64, entries: u64) -> Result<Value, Error> {
                 loaded = Some((began.elapsed(), cpu_us() - cpu));
             }
         }
-        lookups.take(&mut driver, &history)?;
+        lookups.take(&mut driver, &history, None)?;
         if first.is_none() && lookups.answered > 0 {
             first = Some(began.elapsed());
         }

@@ -161,6 +161,20 @@ impl Reader {
         either!(&mut self.path, path => path.complete(done))
     }
 
+    /// As [`complete`](Self::complete), of about `most` reads only: who has the next read for each that comes back asks for
+    /// it while others wait to be taken, and the device has something to do. For those that wait in the reader: the
+    /// descriptor does not tell of what is left.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn take(
+        &mut self,
+        most: usize,
+        done: impl FnMut(u64, Result<&mut [Page], FlashError>),
+    ) -> Result<usize, FlashError> {
+        either!(&mut self.path, path => path.take(most, done))
+    }
+
     /// Submits, and blocks until `want` reads have come back, or as many of them as were handed over at once. To be
     /// followed by [`complete`](Self::complete).
     ///

@@ -1,4 +1,4 @@
-//! Reads by `io_uring`. The only module of this crate with `unsafe` code.
+//! Reads by `io_uring`. With `together`, the only module of this crate with `unsafe` code.
 //!
 //! - `SINGLE_ISSUER | DEFER_TASKRUN`: completions are made when we ask, not by interrupting us. The ring starts
 //!   disabled and belongs to the thread that submits first, so that a reader can be made on one thread and used on
@@ -27,9 +27,10 @@ use super::{Issuer, Request, SMALL_PAGES};
 use crate::files::{Files, OpenFile};
 use crate::signal::Signal;
 
-/// So many entries are handed to the kernel without waiting for the caller's [`submit`](Ring::submit), or half as many as it
+/// So many entries are handed to the kernel without waiting for the caller's [`submit`](Ring::submit), or an eighth of what it
 /// works on, if that is more: a device that has nothing to do while the rest of a batch is planned is time lost.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 4;
+const TOGETHER_SHARE: usize = 8;
 /// Files that can be registered, 8 bytes each; the second where `RLIMIT_NOFILE` forbids the first. Further files are
 /// read by descriptor.
 const TABLE_FILES: [u32; 2] = [16_384, 1024];
@@ -175,9 +176,7 @@ impl Ring {
             self.table.sweep(&self.uring, &self.files);
             return Ok(0);
         }
-        for (token, error) in self.failed.drain(..) {
-            done(token, Err(error));
-        }
+        self.tell_failed(&mut done);
         loop {
             self.uring.completion().disable_eventfd();
             self.drain(&mut done)?;
@@ -193,6 +192,33 @@ impl Ring {
             }
         }
         Ok(before - self.in_flight())
+    }
+
+    pub fn take(
+        &mut self,
+        most: usize,
+        mut done: impl FnMut(u64, Result<&mut [Page], FlashError>),
+    ) -> Result<usize, FlashError> {
+        let before = self.in_flight();
+        self.tell_failed(&mut done);
+        if self.uring.completion().is_empty() {
+            self.enter(0)?;
+        }
+        for _ in 0..most {
+            let Some(entry) = self.uring.completion().next() else { break };
+            self.returned(entry.user_data() as u32, entry.result(), &mut done);
+        }
+        if self.in_flight() == 0 {
+            // As `complete` leaves it.
+            self.uring.completion().enable_eventfd();
+        }
+        Ok(before - self.in_flight())
+    }
+
+    fn tell_failed(&mut self, done: &mut impl FnMut(u64, Result<&mut [Page], FlashError>)) {
+        for (token, error) in self.failed.drain(..) {
+            done(token, Err(error));
+        }
     }
 
     /// Runs what the kernel deferred (without a system call when there is nothing), and deals with what has completed.
@@ -282,7 +308,7 @@ impl Ring {
             .expect("the ring has an entry for each slot");
         self.unsubmitted += 1;
         let under_way = self.slots.len() - self.free.len() - self.unsubmitted;
-        if self.unsubmitted >= TOGETHER.max(under_way / 2) {
+        if self.unsubmitted >= TOGETHER.max(under_way / TOGETHER_SHARE) {
             // What fails now fails again, and is told, when the caller submits.
             let _ = self.enter(0);
         }
