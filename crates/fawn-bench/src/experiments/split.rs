@@ -100,7 +100,7 @@ impl Split {
         for number in done.len() as u64..u64::from(self.rounds) {
             session.watch.progress(number, u64::from(self.rounds), "at rest");
             session.settle()?;
-            let at = random_key(2 * number);
+            let at = random_key(session, 2 * number);
             let mut round = vec![at_rest(session, Order::Split, at)?, at_rest(session, Order::Merge, at)?];
             session.watch.progress(number, u64::from(self.rounds), "with gets and puts");
             self.beside(session, number, &mut round)?;
@@ -120,7 +120,7 @@ impl Split {
 
     /// A split and a merge beside gets and puts, which do not end in between.
     fn beside(&self, session: &mut Session<'_>, number: u64, round: &mut Vec<Part>) -> Result<(), Error> {
-        let at = random_key(2 * number + 1);
+        let at = random_key(session, 2 * number + 1);
         let mut running = Running {
             lookups: Lookups::new(session.setup.value_bytes),
             mix: Mix::new(self.depth as usize, Some(self.gets_a_put)),
@@ -231,8 +231,9 @@ fn first_end(session: &mut Session<'_>) -> Option<Key> {
     session.driver.store().ranges().map(|range| range.high).find(|high| *high != Key::MAX)
 }
 
-fn random_key(number: u64) -> Key {
-    Key::lowest_with_prefix(mix(number))
+/// Another one in each run: where a slice was cut once there is nothing more to cut.
+fn random_key(session: &Session<'_>, number: u64) -> Key {
+    Key::lowest_with_prefix(mix(mix(session.age()) ^ number))
 }
 
 /// Gives an order to a store of so many ranges; how many there will be.
