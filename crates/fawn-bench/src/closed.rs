@@ -23,6 +23,44 @@ pub struct Closed {
     pub gets_a_put: Option<u64>,
 }
 
+/// A loop of gets and puts that is under way.
+pub(crate) struct Mix {
+    depth: usize,
+    gets_a_put: u64,
+    /// Gets that no put has come to yet.
+    owed: u64,
+    /// Since when a put that is due has been refused.
+    refused: Option<Instant>,
+    group: Vec<(u64, Instant)>,
+    /// Puts that were made.
+    pub made: u64,
+    /// The longest that a put which was due had to wait until the store took it.
+    pub longest_refused: Duration,
+}
+
+impl Mix {
+    /// `depth` gets in flight, and a put after so many.
+    pub fn new(depth: usize, gets_a_put: Option<u64>) -> Self {
+        Self {
+            depth,
+            gets_a_put: gets_a_put.unwrap_or(u64::MAX),
+            owed: 0,
+            refused: None,
+            group: Vec::with_capacity(GROUP),
+            made: 0,
+            longest_refused: Duration::ZERO,
+        }
+    }
+
+    /// A put that was due was taken, or none is due any more.
+    #[inline]
+    fn took(&mut self, now: Instant) {
+        if let Some(since) = self.refused.take() {
+            self.longest_refused = self.longest_refused.max(now - since);
+        }
+    }
+}
+
 impl Session<'_> {
     /// Keeps gets of the entries that `pick` picks in flight, and makes puts; how many puts.
     ///
@@ -35,46 +73,68 @@ impl Session<'_> {
         mut pick: impl FnMut() -> u64,
     ) -> Result<u64, Error> {
         let end = Instant::now() + closed.time;
-        let gets_a_put = closed.gets_a_put.unwrap_or(u64::MAX);
-        let (mut owed, mut made) = (0, 0);
-        let mut group = Vec::with_capacity(GROUP);
-        let most = (closed.depth / TAKEN_SHARE).max(1);
+        let mut mix = Mix::new(closed.depth, closed.gets_a_put);
         loop {
-            let now = Instant::now();
-            let goes_on = now < end;
-            let mut asked = 0;
-            while goes_on && asked < closed.depth && owed / gets_a_put < MOST_OWED_PUTS {
-                let room = closed.depth.saturating_sub(lookups.under_way()).min(closed.depth - asked).min(GROUP);
-                if room == 0 {
-                    break;
-                }
-                group.clear();
-                group.extend((0..room).map(|_| (pick(), now)));
-                lookups.ask(&mut self.driver, &self.history, &group)?;
-                asked += room;
-                owed += room as u64;
-            }
-            while goes_on && owed >= gets_a_put && self.put_one()? {
-                owed -= gets_a_put;
-                made += 1;
-            }
-            let polled = self.driver.poll()?;
-            self.puts.acknowledge(&self.driver);
-            if polled.retry {
-                lookups.retry(&mut self.driver, &self.history)?;
-            }
-            if self.driver.reader.in_flight() > 0 {
-                self.driver.reader.wait(1)?;
-                lookups.take(&mut self.driver, &self.history, Some(most))?;
-            } else if !goes_on && lookups.under_way() == 0 && self.puts.waiting() == 0 {
-                return Ok(made);
-            } else if asked == 0 && !polled.more {
-                self.driver.wait(Duration::from_millis(100))?;
-            }
-            if self.is_note_due() && made > 0 {
-                self.note_data(false)?;
+            let goes_on = Instant::now() < end;
+            if self.turn(lookups, &mut mix, goes_on, &mut pick)? {
+                return Ok(mix.made);
             }
         }
+    }
+
+    /// One turn of the loop: gets and puts that are due, unless it no longer `goes_on`, and what has come back. Whether all
+    /// is over.
+    ///
+    /// # Errors
+    /// As [`closed`](Self::closed).
+    #[inline]
+    pub(crate) fn turn(
+        &mut self,
+        lookups: &mut Lookups,
+        mix: &mut Mix,
+        goes_on: bool,
+        pick: &mut impl FnMut() -> u64,
+    ) -> Result<bool, Error> {
+        let now = Instant::now();
+        let mut asked = 0;
+        while goes_on && asked < mix.depth && mix.owed / mix.gets_a_put < MOST_OWED_PUTS {
+            let room = mix.depth.saturating_sub(lookups.under_way()).min(mix.depth - asked).min(GROUP);
+            if room == 0 {
+                break;
+            }
+            mix.group.clear();
+            mix.group.extend((0..room).map(|_| (pick(), now)));
+            lookups.ask(&mut self.driver, &self.history, &mix.group)?;
+            asked += room;
+            mix.owed += room as u64;
+        }
+        while goes_on && mix.owed >= mix.gets_a_put {
+            if !self.put_one()? {
+                mix.refused.get_or_insert(now);
+                break;
+            }
+            mix.took(now);
+            mix.owed -= mix.gets_a_put;
+            mix.made += 1;
+        }
+        let polled = self.driver.poll()?;
+        self.puts.acknowledge(&self.driver);
+        if polled.retry {
+            lookups.retry(&mut self.driver, &self.history)?;
+        }
+        if self.driver.reader.in_flight() > 0 {
+            self.driver.reader.wait(1)?;
+            lookups.take(&mut self.driver, &self.history, Some((mix.depth / TAKEN_SHARE).max(1)))?;
+        } else if !goes_on && lookups.under_way() == 0 && self.puts.waiting() == 0 {
+            mix.refused = None;
+            return Ok(true);
+        } else if asked == 0 && !polled.more {
+            self.driver.wait(Duration::from_millis(100))?;
+        }
+        if self.is_note_due() && mix.made > 0 {
+            self.note_data(false)?;
+        }
+        Ok(false)
     }
 }
 

@@ -16,8 +16,9 @@ const DECADES: (f64, f64) = (1.0, 7.0);
 /// A figure of a tenth of a second.
 type Figure = fn(&Tenth) -> u64;
 
-/// An SVG of all timelines one after another, latency by powers of ten; stretches with maintenance are shaded.
-pub fn svg(timelines: &[Timeline]) -> String {
+/// An SVG of all timelines one after another, latency by powers of ten; stretches that are not idle are shaded, and `shaded`
+/// says what they are.
+pub fn svg(timelines: &[Timeline], shaded: &str) -> String {
     let total: usize = timelines.iter().map(|line| line.tenths.len()).sum();
     let x = |at: usize| LEFT + (WIDTH - LEFT - 10.0) * at as f64 / total.max(1) as f64;
     let mut out = String::new();
@@ -62,7 +63,7 @@ pub fn svg(timelines: &[Timeline]) -> String {
         draw(format!("<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\"/>", points.join(" ")));
     }
     let (middle, below) = (f64::midpoint(LEFT, WIDTH), HEIGHT - BOTTOM + 14.0);
-    let text = "for each tenth of a second; grey: with overwrites, seals and merges";
+    let text = format!("for each tenth of a second; grey: {shaded}");
     draw(format!("<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\" fill=\"#555\">{text}</text>\n</svg>"));
     out
 }
@@ -80,10 +81,11 @@ mod tests {
     fn a_picture_has_a_point_for_each_tenth() {
         let tenth = Tenth { gets: 5, p50_us: 90, p99_us: 800, longest_us: 20_000, longest_step_us: 0 };
         let line = |idle| Timeline { name: "50 % at rest".to_owned(), idle, tenths: vec![tenth; 3] };
-        let picture = svg(&[line(true), line(false)]);
+        let picture = svg(&[line(true), line(false)], "with puts");
         let points = picture.lines().filter(|line| line.starts_with("<polyline")).map(|line| line.matches(',').count());
         assert_eq!(points.collect::<Vec<_>>(), [6, 6, 6, 0]);
         assert_eq!(picture.matches("#eee").count(), 1, "one stretch is shaded");
+        assert!(picture.contains("grey: with puts"), "{picture}");
         assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
         assert!(y(1e3) > y(1e4) && (y(1.0) - y(10.0)).abs() < 1e-9, "what is out of range is at its border");
     }

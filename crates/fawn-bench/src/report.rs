@@ -103,7 +103,7 @@ impl Memory {
 pub struct Timeline {
     /// What was measured.
     pub name: String,
-    /// Whether the store was at rest but for gets.
+    /// Whether it is what the others are compared with, as nothing is done to the store: they are shaded.
     pub idle: bool,
     /// For each tenth of a second.
     pub tenths: Vec<Tenth>,
@@ -302,6 +302,28 @@ const PACE: &[Column] = &[
     column("cpu_share", "CPUs", Number(2)),
 ];
 
+const SPLIT: &[Column] = &[
+    column("what", "what", Text),
+    column("rounds", "rounds", Number(0)),
+    column("ms_to_done", "ms until done", Number(2)),
+    column("maintenance_cpu_ms", "maintenance CPU-ms", Number(2)),
+    column("cpu_ms", "CPU-ms", Number(2)),
+    column("written_bytes", "bytes written", Number(0)),
+    column("read_bytes", "bytes read", Number(0)),
+    column("longest_step_us", "longest step us", Number(0)),
+    column("longest_step_cpu_us", "(CPU)", Number(0)),
+    column("gets_a_second", "gets/s", Number(0)),
+    column("puts_a_second", "puts/s", Number(0)),
+    column("p50_us", "get p50 us", Number(0)),
+    column("p99_us", "p99 us", Number(0)),
+    column("p999_us", "p99.9 us", Number(0)),
+    column("p999_over_before", "p99.9 / before", Number(2)),
+    column("longest_us", "longest get us", Number(0)),
+    column("longest_put_us", "longest put us", Number(0)),
+    column("seals", "seals", Number(0)),
+    column("merges", "compactions", Number(0)),
+];
+
 const RESTART: &[Column] = &[
     column("user_bytes", "user data", MiB),
     column("entries", "entries", Number(0)),
@@ -337,6 +359,7 @@ fn columns(experiment: &str) -> &'static [Column] {
         "absent" => ABSENT,
         "pace" => PACE,
         "restart" => RESTART,
+        "split" => SPLIT,
         "table" => TABLE,
         _ => &[],
     }

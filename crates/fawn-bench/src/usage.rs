@@ -28,6 +28,20 @@ fn device_bytes() -> Option<(u64, u64)> {
     Some((number_after(&text, "\nread_bytes: ")?, number_after(&text, "\nwrite_bytes: ")?))
 }
 
+/// CPU time so far, in microseconds, of the threads of this process that seal, merge, cut and load; `None` where the system
+/// does not tell.
+pub fn maintenance_cpu_us() -> Option<f64> {
+    let mut all = None;
+    for task in fs::read_dir("/proc/self/task").ok()?.flatten() {
+        let of = |name: &str| fs::read_to_string(task.path().join(name)).ok();
+        if of("comm").is_some_and(|name| name.starts_with("fawn-tend-")) {
+            let ns: f64 = of("schedstat")?.split(' ').next()?.parse().ok()?;
+            all = Some(all.unwrap_or(0.0) + ns / 1e3);
+        }
+    }
+    all
+}
+
 fn number_after(text: &str, name: &str) -> Option<u64> {
     let (_, rest) = text.split_once(name)?;
     let rest = rest.trim_start();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{CellAlignment, presets};
-use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite, Pace, Restart, Table, load_until_killed};
+use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite, Pace, Restart, Split, Table, load_until_killed};
 use fawn_bench::plot::svg;
 use fawn_bench::{Device, Experiment, Report, Setup, Watch};
 use fawn_store::Ack;
@@ -72,6 +72,8 @@ pub enum StoreBench {
     Absent(AbsentArguments),
     /// Get at a pace, at rest and with overwrites, seals and merges: latencies from when each get was due
     Pace(PaceArguments),
+    /// Split a range at a random key and merge it again, at rest and beside gets and puts
+    Split(SplitArguments),
     /// Kill a load (kill -9) and open the store again: time to the first get, time to full speed
     Restart(RestartArguments),
     /// Sizes of values by memory budgets, each cell with a store of its own: load, get, mixed, overwrite, absent
@@ -230,6 +232,28 @@ pub struct PaceArguments {
     pub plot: Option<PathBuf>,
 }
 
+/// Arguments of `split`.
+#[derive(Debug, Args)]
+pub struct SplitArguments {
+    #[command(flatten)]
+    pub data: DataArguments,
+    /// Gets in flight
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
+    pub depth: u32,
+    /// Gets for each put
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
+    pub gets_a_put: u32,
+    /// Rounds of a split and a merge; the medians are told
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
+    /// How long gets and puts go on before each split and before each merge
+    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_wait)]
+    pub time: Span,
+    /// Draw the latencies of each tenth of a second into this file (SVG)
+    #[arg(long, value_name = "FILE", hide_env = true)]
+    pub plot: Option<PathBuf>,
+}
+
 /// Arguments of `restart`.
 #[derive(Debug, Args)]
 pub struct RestartArguments {
@@ -332,6 +356,11 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
             let experiment = Pace { percents, pairs: pace.pairs, time: pace.time.0, gets_a_put };
             (&pace.data.place, pace.data.setup(DEPTH), Experiment::Pace(experiment))
         }
+        StoreBench::Split(it) => {
+            let (gets_a_put, time) = (it.gets_a_put.into(), it.time.0);
+            let experiment = Split { depth: it.depth, gets_a_put, rounds: it.rounds, time };
+            (&it.data.place, it.data.setup(it.depth), Experiment::Split(experiment))
+        }
         StoreBench::Restart(restart) => (&restart.place, restart.setup(), Experiment::Restart(restart.experiment()?)),
         StoreBench::Table(table) => (&table.place, table.setup(), Experiment::Table(table.experiment())),
     };
@@ -339,8 +368,14 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
     let report = fawn_bench::run(&setup, &experiment, &bar);
     bar.0.finish();
     let report = report?;
-    if let StoreBench::Pace(PaceArguments { plot: Some(file), .. }) = &arguments.command {
-        std::fs::write(file, svg(&report.timelines)).with_context(|| format!("cannot write {}", file.display()))?;
+    let plot = match &arguments.command {
+        StoreBench::Pace(pace) => pace.plot.as_ref().map(|file| (file, "with overwrites, seals and merges")),
+        StoreBench::Split(split) => split.plot.as_ref().map(|file| (file, "a split or a merge of ranges")),
+        _ => None,
+    };
+    if let Some((file, shaded)) = plot {
+        std::fs::write(file, svg(&report.timelines, shaded))
+            .with_context(|| format!("cannot write {}", file.display()))?;
     }
     unless_closed(match experiment {
         _ if place.json => print_json(&report),

@@ -7,6 +7,7 @@ mod mixed;
 mod overwrite;
 mod pace;
 mod restart;
+mod split;
 mod table;
 
 use serde::Serialize;
@@ -22,6 +23,7 @@ pub use self::mixed::{Absent, Mixed};
 pub use self::overwrite::Overwrite;
 pub use self::pace::Pace;
 pub use self::restart::{Restart, load_until_killed};
+pub use self::split::Split;
 pub use self::table::Table;
 
 /// An experiment with its parameters.
@@ -41,6 +43,8 @@ pub enum Experiment {
     Absent(Absent),
     /// Gets at a pace, with and without maintenance.
     Pace(Pace),
+    /// A range is cut in two and joined again, beside gets and puts.
+    Split(Split),
     /// A load is killed, and the store opened again.
     Restart(Restart),
     /// All of the others for values and budgets of several sizes.
@@ -58,6 +62,7 @@ impl Experiment {
             Self::Mixed(_) => "mixed",
             Self::Absent(_) => "absent",
             Self::Pace(_) => "pace",
+            Self::Split(_) => "split",
             Self::Restart(_) => "restart",
             Self::Table(_) => "table",
         }
@@ -75,6 +80,7 @@ impl Experiment {
             Self::Mixed(mixed) => format!("mixed {} {of_setup}", parameters(mixed)),
             Self::Absent(absent) => of_age(format!("absent {} {of_setup}", parameters(absent))),
             Self::Pace(pace) => format!("pace {} {of_setup}", parameters(pace)),
+            Self::Split(split) => format!("split {} {of_setup}", parameters(split)),
             Self::Restart(_) | Self::Table(_) => unreachable!("these name their results themselves"),
         }
     }
@@ -130,6 +136,7 @@ pub fn run(setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<
         Experiment::Mixed(mixed) => mixed.run(&mut session, &name)?,
         Experiment::Absent(absent) => absent.run(&mut session, &name)?,
         Experiment::Pace(pace) => pace.run(&mut session, &name)?,
+        Experiment::Split(split) => split.run(&mut session, &name)?,
     };
     session.close()?;
     Ok(report)

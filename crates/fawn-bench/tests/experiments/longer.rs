@@ -1,11 +1,11 @@
-//! Paces and tables.
+//! Paces, splits and tables.
 
 use std::time::Duration;
 
-use fawn_bench::experiments::{Pace, Restart, Table};
-use fawn_bench::{Device, Error, Experiment, Report};
+use fawn_bench::experiments::{Pace, Restart, Split, Table};
+use fawn_bench::{Device, Error, Experiment, Nobody, Report, Session, Setup};
 
-use crate::{count, failed, figure, measured, setup};
+use crate::{count, failed, figure, get, measured, setup, versions};
 
 #[test]
 fn a_pace_is_kept_at_rest_and_with_overwrites() {
@@ -32,6 +32,88 @@ fn a_pace_is_kept_at_rest_and_with_overwrites() {
     assert_eq!(idle, [true, false, false, true], "they take turns in being the first");
     assert!(report.timelines.iter().all(|line| (2..50).contains(&line.tenths.len())));
     let wrong = failed(&setup, &Experiment::Pace(Pace { percents: vec![100], ..pace }));
+    assert!(matches!(wrong, Error::Unfit(_)), "{wrong}");
+}
+
+fn split(rounds: u32) -> Split {
+    Split { depth: 8, gets_a_put: 2, rounds, time: Duration::from_millis(150) }
+}
+
+#[test]
+fn a_range_is_split_and_merged_beside_gets_and_puts() {
+    let dir = tempfile::tempdir().unwrap();
+    // One that indexes all of its records, and one that cannot: their slices are cut in either form.
+    for (memory, entries) in [(8 << 20, 10_000), (4 << 20, 300_000)] {
+        let data = dir.path().join(entries.to_string());
+        let setup = Setup { memory, value_bytes: 8, ..setup(&data, entries) };
+        let report = measured(&setup, &Experiment::Split(split(2)));
+        let whats: Vec<&str> = report.rows.iter().map(|row| row["what"].as_str().unwrap()).collect();
+        assert_eq!(whats, ["split at rest", "merge at rest", "before", "split", "apart", "merge"]);
+        assert_eq!(report.parameters["draining"], entries > 10_000, "{:?}", report.parameters);
+        // Two splits a round cut one slice each.
+        let slices = |name: &str| report.parameters[name].as_u64().unwrap();
+        assert!(slices("slices_after") >= slices("slices_before") + 4, "{:?}", report.parameters);
+        for row in [0, 1] {
+            let written = figure(&report, row, "written_bytes");
+            assert!((1.0..65536.0).contains(&written), "the manifest alone is written: {:?}", report.rows[row]);
+            assert!(figure(&report, row, "cpu_ms") > 0.0 && report.rows[row]["gets"].is_null());
+        }
+        for row in 2..6 {
+            assert!(count(&report, row, "gets") > 10 && count(&report, row, "puts") > 1, "{:?}", report.rows[row]);
+            assert!(figure(&report, row, "p999_us") <= figure(&report, row, "longest_us") * 1.01);
+        }
+        for row in [0, 1, 3, 5] {
+            assert!(figure(&report, row, "ms_to_done") > 0.0, "{:?}", report.rows[row]);
+        }
+        assert!(report.rows[2]["ms_to_done"].is_null() && report.rows[2]["p999_over_before"].is_null());
+        let idle: Vec<bool> = report.timelines.iter().map(|line| line.idle).collect();
+        assert_eq!(idle, [true, false, true, false].repeat(2));
+        assert_eq!(measured(&setup, &Experiment::Split(split(2))), report, "it is told again");
+        let again = measured(&Setup { again: true, ..setup }, &Experiment::Split(split(2)));
+        assert!(again.parameters["slices_after"].as_u64().unwrap() >= slices("slices_after") + 4, "at other keys");
+    }
+}
+
+#[test]
+fn splits_go_on_where_they_were_interrupted_with_halves_or_without() {
+    let dir = tempfile::tempdir().unwrap();
+    let setup = setup(dir.path(), 5000);
+    let whole = measured(&setup, &Experiment::Split(split(1)));
+    // As an interruption between a split and a merge, after one of three rounds, leaves it.
+    let path = dir.path().join("bench.json");
+    let mut kept: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let results = kept["results"].as_object_mut().unwrap();
+    let name = results.keys().find(|name| name.starts_with("split")).unwrap().clone();
+    results.remove(&name);
+    let part = |seconds: f64| {
+        let load = serde_json::json!({
+            "seconds": seconds, "gets": 7, "puts": 3, "p50_us": 1.0, "p99_us": 1.0, "p999_us": 1.0, "longest_us": 1.0,
+            "longest_put_us": 1.0, "timeline": { "name": "noted", "idle": true, "tenths": [] },
+            "counts": { "reads": 0, "pages_read": 0, "false_reads": 0, "cache_hits": 0, "batches": 0, "seals": 0,
+                        "merges": 77, "written_bytes": 0, "maintenance_read_bytes": 0 },
+        });
+        serde_json::json!({
+            "what": "noted", "done_us": 1.0, "maintenance_cpu_us": null, "cpu_us": null, "written_bytes": null,
+            "read_bytes": null, "longest_step_us": 5e9, "longest_step_cpu_us": 1.0, "load": load,
+        })
+    };
+    let next = name.replace("\"rounds\":1", "\"rounds\":2");
+    kept["unfinished"][&next] = serde_json::json!([vec![part(1.0); 6]]);
+    std::fs::write(&path, serde_json::to_vec(&kept).unwrap()).unwrap();
+    let mut session = Session::open(&setup, &Nobody).unwrap();
+    session.driver.store().split_range(fawn_ring::Key::lowest_with_prefix(1 << 63));
+    while session.driver.store().ranges().count() < 2 {
+        session.driver.poll().unwrap();
+        session.driver.wait(Duration::from_millis(1)).unwrap();
+    }
+    session.close().unwrap();
+    let report = measured(&setup, &Experiment::Split(split(2)));
+    assert_eq!((count(&report, 3, "rounds"), count(&whole, 3, "rounds")), (2, 1));
+    assert_eq!(count(&report, 3, "longest_step_us"), 5_000_000_000, "the noted round counts");
+    assert!(count(&report, 3, "merges") >= 77 && report.timelines.len() == 6 + 4, "and one of now");
+    measured(&setup, &Experiment::Get(get()));
+    assert!(versions(dir.path(), 5000).iter().all(|version| *version >= 1));
+    let wrong = failed(&setup, &Experiment::Split(Split { gets_a_put: 0, ..split(1) }));
     assert!(matches!(wrong, Error::Unfit(_)), "{wrong}");
 }
 

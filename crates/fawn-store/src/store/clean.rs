@@ -1,11 +1,10 @@
 //! When to merge, and when to refuse: the store's bounds on space and memory.
 
-use fawn_ring::{Interval, Key};
+use fawn_ring::Key;
 
 use super::Store;
-use super::slices::Slice;
+use super::sums::SlicePart;
 use crate::options::MAX_FROZEN;
-use crate::segment::Footer;
 use crate::work::Work;
 
 /// Share of sealed record bytes that may be garbage before slices are merged in turn: space stays at 1.6 times live.
@@ -18,8 +17,6 @@ const SLOWED_GARBAGE: f64 = 0.42;
 const MOST_GARBAGE: f64 = 0.47;
 /// Sealed segments at which slices are merged whatever their garbage.
 const MANY_SEGMENTS: usize = 4096;
-/// Slots of a slice that found no place in its lines, above which its newest parts are merged.
-const MANY_SPILLED: usize = 64;
 /// Bytes of a slot.
 const SLOT_BYTES: u64 = 4;
 /// Garbage below which nothing is merged: a store this small gains nothing.
@@ -62,39 +59,8 @@ impl Store {
         self.cleaning.merging || self.cleaning.forced > 0
     }
 
-    /// Adds up the slices anew. Called after every install, never on the request path.
-    pub(super) fn recount(&mut self) {
-        let (flushed, superseding) = (self.flushed_everywhere(), self.draining.superseding());
-        let cleaning = &mut self.cleaning;
-        (cleaning.sealed_bytes, cleaning.garbage_bytes) = (0, 0);
-        (cleaning.index_bytes, cleaning.index_entries) = (0, 0);
-        for slice in self.slices.iter() {
-            cleaning.sealed_bytes += slice.bytes;
-            cleaning.garbage_bytes += slice.garbage(superseding);
-            if let Some(table) = &slice.table {
-                cleaning.index_bytes += table.bytes() as u64;
-                cleaning.index_entries += table.len() as u64;
-            }
-        }
-        let (mut directories, mut garbage) = (0, 0);
-        for view in self.segments.iter().flatten() {
-            directories += view.directory.bytes() as u64;
-            // Delete records are garbage, and so is what has expired or was flushed. The slices count what is void.
-            let footer = &view.footer;
-            let gone = footer.deletes + expired(footer, &self.times);
-            let gone = self.not_emptied(view, gone.max(footer.numbered_up_to(flushed)));
-            garbage += footer.bytes / footer.records.max(1) * gone;
-        }
-        let cleaning = &mut self.cleaning;
-        cleaning.index_bytes += directories;
-        cleaning.directory_bytes = directories;
-        cleaning.garbage_bytes = (cleaning.garbage_bytes + garbage).min(cleaning.sealed_bytes);
-        self.fit_cache();
-        self.choose_mode();
-    }
-
     /// Sequence number up to which every range was flushed.
-    fn flushed_everywhere(&self) -> u64 {
+    pub(super) fn flushed_everywhere(&self) -> u64 {
         self.ranges.iter().map(|range| range.mark.flush_watermark).min().unwrap_or(0)
     }
 
@@ -107,25 +73,22 @@ impl Store {
     /// Starts the next merge when one is due.
     pub(super) fn clean(&mut self) {
         // Slices whose index cannot be built are passed over; the others wait until all are loaded.
-        let is_loading = |slice: &Slice| slice.table.is_none() && slice.damage.is_none();
-        if self.cleaning.merging || self.stopped.is_some() || self.slices.iter().any(is_loading) {
+        if self.cleaning.merging || self.stopped.is_some() || self.sums.slices.total().loading > 0 {
             return;
         }
         // A merge gives what is old the age of what is new.
         if self.is_emptying() {
             return;
         }
-        let crowded = |slice: &&Slice| {
-            slice.table.as_ref().is_some_and(|table| table.spilled() > MANY_SPILLED.max(table.len() / 64))
-        };
-        if let Some(slice) = self.slices.iter().find(crowded).map(|slice| slice.interval.low) {
+        if let Some(number) = self.first_crowded() {
+            let slice = self.slices.get(number).interval.low;
             self.cleaning.merging = true;
             let void = self.durable_void();
             let drained = self.draining.on;
             self.work.push_back(Work::Merge { slice, void, before: self.next_age, newest_only: true, drained });
             return;
         }
-        let segments = self.segments.iter().flatten().count();
+        let segments = self.sums.segments.total().segments as usize;
         let full = self.no_space && self.cleaning.garbage_bytes * FULL_GARBAGE_DENOMINATOR > self.cleaning.sealed_bytes;
         let crowded = self.index_is_crowded();
         let due = self.cleaning.forced > 0
@@ -154,6 +117,12 @@ impl Store {
         });
     }
 
+    /// The first slice of which too many slots found no place.
+    fn first_crowded(&self) -> Option<usize> {
+        let slices = &self.sums.slices;
+        if slices.total().crowded == 0 { None } else { slices.parts().iter().position(|slice| slice.crowded > 0) }
+    }
+
     /// Whether merges would make the index smaller, and it has to be.
     fn index_is_crowded(&self) -> bool {
         let cleaning = &self.cleaning;
@@ -174,13 +143,13 @@ impl Store {
     fn next_turn(&mut self, crowded: bool) -> Option<usize> {
         let count = self.slices.len();
         let first = self.cleaning.turn.map_or(0, |turn| self.slices.find(&turn));
-        let records: u64 = self.slices.iter().map(Slice::records).sum();
-        let pays = |slice: &Slice| {
-            let (own, all) = (u128::from(slice.slots()), u128::from(self.cleaning.index_entries));
-            !crowded || own * u128::from(records) * 2 >= all * u128::from(slice.records())
+        let (slices, total) = (self.sums.slices.parts(), self.sums.slices.total());
+        let pays = |slice: &SlicePart| {
+            let (own, all) = (u128::from(slice.slots), u128::from(total.slots));
+            !crowded || own * u128::from(total.records) * 2 >= all * u128::from(slice.records)
         };
-        let is_next = |slice: &Slice| slice.table.is_some() && pays(slice);
-        let passed = (0..count).position(|n| is_next(self.slices.get((first + n) % count)))?;
+        let is_next = |slice: &SlicePart| slice.unloaded == 0 && pays(slice);
+        let passed = (0..count).position(|n| is_next(&slices[(first + n) % count]))?;
         self.cleaning.forced = self.cleaning.forced.saturating_sub(passed + 1);
         Some((first + passed) % count)
     }
@@ -249,7 +218,7 @@ impl Store {
 
     /// Space that only deletes and merges may use: the largest slice and two segments.
     pub(super) fn reserve_bytes(&self) -> u64 {
-        let largest = self.slices.iter().map(|slice| slice.bytes).max().unwrap_or(0);
+        let largest = self.sums.slices.parts().iter().map(|slice| slice.bytes).max().unwrap_or(0);
         largest + 2 * self.segment_bytes as u64
     }
 
@@ -270,14 +239,4 @@ impl Store {
     fn unsealed_bytes(&self) -> u64 {
         self.segment_bytes as u64 * (1 + MAX_FROZEN.max(self.frozen.len()) as u64)
     }
-}
-
-/// Records of a segment that have expired, about: where all that are to expire have by then.
-fn expired(footer: &Footer, times: &[(Interval, u32)]) -> u64 {
-    if footer.expiring == 0 {
-        return 0;
-    }
-    let due = times.iter().filter(|(_, now)| footer.latest_expiry <= *now);
-    let share: f64 = due.map(|(keys, _)| footer.share_in(keys)).sum();
-    (footer.expiring as f64 * share.min(1.0)) as u64
 }

@@ -9,7 +9,6 @@
 //! the price of reads.
 
 use super::Store;
-use super::slices::Slice;
 use crate::work::{Overwrites, Work};
 
 /// Bytes that the tables may take for each record, together; the directories come on top, 0.1 bytes at 256-byte values.
@@ -54,11 +53,10 @@ impl Store {
 
     /// Passes from one mode to the other where the records call for it. Called when all slices are loaded.
     pub(super) fn choose_mode(&mut self) {
-        if self.options.drain.is_some() || self.slices.iter().any(|slice| slice.table.is_none()) {
+        if self.options.drain.is_some() || self.sums.slices.total().unloaded > 0 {
             return;
         }
-        let superseding = self.draining.superseding();
-        let needed = self.full_index_bytes(self.slices.iter().map(|slice| slice.live(superseding)).sum());
+        let needed = self.full_index_bytes(self.sums.slices.total().live);
         if !self.draining.on && needed > self.most_of_index(BEGIN) {
             self.draining.on = true;
             self.draining.limit = self.index_target().max(self.cleaning.index_bytes);
@@ -92,7 +90,7 @@ impl Store {
 
     /// Index bytes that the records call for while draining.
     fn index_target(&self) -> u64 {
-        let records = self.slices.iter().map(Slice::records).sum::<u64>();
+        let records = self.sums.slices.total().records;
         let tables = (records as f64 * TABLE_BYTES_A_RECORD) as u64;
         let budget = self.index_budget();
         (self.cleaning.directory_bytes + tables.max(budget / LEAST_SHARE)).min(budget)

@@ -11,11 +11,6 @@ use crate::index::SegmentNumber;
 use crate::page::PAGE_BYTES;
 use crate::work::{Event, MergedSlice, RangeMark, Reclaim, SliceIndex, View, Work};
 
-/// Entries below which a table is left as it is.
-const LEAST_REBUILT: usize = 2048;
-/// False matches for each absent key above which a table is built anew.
-const MOST_FALSE_MATCHES: f64 = 1.0 / 500.0;
-
 impl Store {
     /// Takes an event. Its installation goes on in [`step`](Self::step). `true` when operations that were refused as
     /// busy or told to wait for a load should be tried again.
@@ -52,6 +47,7 @@ impl Store {
                     (slice.wanted, slice.damage) = (false, None);
                     slice.take(index);
                     self.count_void(number);
+                    self.count_slice(number);
                 }
                 self.note_overwrites(overwrites);
                 self.recount();
@@ -64,6 +60,7 @@ impl Store {
                     if slice.table.is_none() {
                         (slice.damage, slice.retry) = (Some(damage), retry);
                     }
+                    self.count_slice(number);
                 }
                 // The other slices may have waited for this one.
                 self.clean();
@@ -118,6 +115,8 @@ impl Store {
         };
         let end = install.prefixes.len().min(install.next + budget);
         let done = end - install.next;
+        // Slices that have got entries, in their order.
+        let mut grown: Vec<usize> = Vec::new();
         if install.next < end {
             let first = Key::lowest_with_prefix(install.prefixes[install.next]);
             let mut number = self.slices.find(&first);
@@ -130,12 +129,19 @@ impl Store {
                 let mut each = number;
                 while each < self.slices.len() && self.slices.get(each).interval.low.prefix() <= *prefix {
                     insert(self.slices.get_mut(each), *prefix, install.number, install.record_bytes, voids);
+                    if grown.last().is_none_or(|last| *last < each) {
+                        grown.push(each);
+                    }
                     each += 1;
                 }
             }
         }
         install.next = end;
-        if install.next == install.prefixes.len() {
+        let is_over = install.next == install.prefixes.len();
+        for number in grown {
+            self.count_slice(number);
+        }
+        if is_over {
             self.installing = None;
             self.finish_seal();
         }
@@ -167,13 +173,12 @@ impl Store {
 
     /// Has tables built anew that have outgrown the size they were made for, where false matches become frequent.
     fn rebuild_outgrown(&mut self) {
+        if self.sums.slices.total().outgrown == 0 {
+            return;
+        }
         for number in 0..self.slices.len() {
             let slice = self.slices.get_mut(number);
-            let outgrown = slice
-                .table
-                .as_ref()
-                .is_some_and(|table| table.len() >= LEAST_REBUILT && table.false_match_rate() > MOST_FALSE_MATCHES);
-            if outgrown && !slice.wanted {
+            if slice.is_outgrown() && !slice.wanted {
                 slice.wanted = true;
                 let slice = slice.interval.low;
                 let drained = self.draining.on;
@@ -190,6 +195,7 @@ impl Store {
         let mut slices = Vec::with_capacity(outputs.len());
         for (segment, _) in &reclaim.segments {
             self.segments[usize::from(segment.get())] = None;
+            self.count_segment(usize::from(segment.get()));
         }
         let count = outputs.len();
         for output in outputs {
@@ -198,10 +204,7 @@ impl Store {
             }
             slices.push(Slice::loaded(output.interval, output.horizon, output.index));
         }
-        self.slices.replace(number, slices);
-        for output in number..number + count {
-            self.count_void(output);
-        }
+        self.put_slices(number, slices);
         self.retire(reclaim);
         self.cleaning.merging = false;
         self.cleaning.failures = 0;
@@ -229,6 +232,18 @@ impl Store {
         }
         assert!(self.segments[index].is_none(), "a segment number is free before it is used again");
         self.segments[index] = Some(view);
+        self.count_segment(index);
+    }
+
+    /// Puts slices that tile slice `number` in its place.
+    fn put_slices(&mut self, number: usize, slices: Vec<Slice>) {
+        let count = slices.len();
+        self.slices.replace(number, slices);
+        self.sums.slices.replace(number, count);
+        for number in number..number + count {
+            self.count_void(number);
+            self.count_slice(number);
+        }
     }
 
     fn install_cut(&mut self, slice: &Key, at: &Key, halves: Option<Box<[SliceIndex; 2]>>) {
@@ -242,9 +257,7 @@ impl Store {
                 }
                 None => vec![Slice::unloaded(left, horizon), Slice::unloaded(right, horizon)],
             };
-            self.slices.replace(number, slices);
-            self.count_void(number);
-            self.count_void(number + 1);
+            self.put_slices(number, slices);
             self.recount();
         }
     }

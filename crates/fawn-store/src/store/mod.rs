@@ -11,7 +11,7 @@
 //!
 //! `lookup`: lookup, finish. `warm`: what a group of lookups touches, fetched ahead. `append`: appends, freezing, group
 //! commit. `ranges`: the log and the records of replicated ranges. `install`: events. `clean`: when to merge. `drain`: where DRAM cannot index every record. `replay`:
-//! recovery. `stats`: figures. `voided`: what was emptied, counted.
+//! recovery. `stats`: figures. `sums`: what they add up to. `voided`: what was emptied, counted.
 
 mod append;
 mod clean;
@@ -22,6 +22,7 @@ mod ranges;
 mod replay;
 mod slices;
 mod stats;
+mod sums;
 mod views;
 mod voided;
 mod warm;
@@ -119,6 +120,7 @@ pub struct Store {
     work: VecDeque<Work>,
     events: VecDeque<Event>,
     installing: Option<Install>,
+    sums: sums::Sums,
     views: Views,
     retired: VecDeque<(u64, Reclaim)>,
     scanned: VecDeque<Scanned>,
@@ -204,6 +206,7 @@ impl Store {
             work: VecDeque::new(),
             events: VecDeque::new(),
             installing: None,
+            sums: sums::Sums::default(),
             views: Views::default(),
             retired: VecDeque::new(),
             scanned: VecDeque::new(),
@@ -230,7 +233,7 @@ impl Store {
         };
         store.note_next_flush();
         store.flushed_entries = store.flushed_records();
-        store.recount();
+        store.recount_all();
         let records = store.segments.iter().flatten().map(|view| view.footer.records).sum();
         store.drain_from_the_start(records);
         store
@@ -286,18 +289,22 @@ impl Store {
         self.cleaning.failures = 0;
         self.load_again();
         self.mark_when_idle();
-        self.recount();
+        self.recount_by_time();
         self.clean();
     }
 
     /// Tries the indexes again that the device failed to read.
     fn load_again(&mut self) {
+        if self.sums.slices.total().retry == 0 {
+            return;
+        }
         for number in 0..self.slices.len() {
             let slice = self.slices.get_mut(number);
             if std::mem::take(&mut slice.retry) {
                 let slice = slice.interval.low;
                 let drained = self.draining.on;
                 self.work.push_back(Work::Load { slice, wanted: true, again: false, drained });
+                self.count_slice(number);
             }
         }
     }

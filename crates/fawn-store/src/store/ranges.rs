@@ -223,7 +223,7 @@ impl Store {
         // Reads that were planned before must not fill the cache any more.
         self.views.advance();
         self.reclaim();
-        self.recount();
+        self.recount_all();
     }
 
     /// Whether the manifest has yet to be told of something that was emptied.

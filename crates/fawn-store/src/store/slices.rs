@@ -6,6 +6,13 @@ use crate::api::Damage;
 use crate::index::Table;
 use crate::work::{Base, SliceIndex};
 
+/// Slots of a slice that found no place in its lines, above which its newest parts are merged.
+const MANY_SPILLED: usize = 64;
+/// Entries below which a table is left as it is.
+const LEAST_REBUILT: usize = 2048;
+/// False matches for each absent key above which a table is built anew.
+const MOST_FALSE_MATCHES: f64 = 1.0 / 500.0;
+
 /// One slice as the event loop sees it.
 pub(super) struct Slice {
     pub interval: Interval,
@@ -68,6 +75,17 @@ impl Slice {
         let records = self.records();
         let gone = records - self.live(superseding).min(records);
         if records == 0 { 0 } else { (u128::from(self.bytes) * u128::from(gone) / u128::from(records)) as u64 }
+    }
+
+    /// Whether too many slots found no place in the lines of its table.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.table.as_ref().is_some_and(|table| table.spilled() > MANY_SPILLED.max(table.len() / 64))
+    }
+
+    /// Whether its table has outgrown the size it was made for, and false matches have become frequent.
+    pub(super) fn is_outgrown(&self) -> bool {
+        let is_outgrown = |table: &Table| table.len() >= LEAST_REBUILT && table.false_match_rate() > MOST_FALSE_MATCHES;
+        self.table.as_ref().is_some_and(is_outgrown)
     }
 
     /// Slots of its index.

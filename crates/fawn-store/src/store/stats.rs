@@ -1,7 +1,6 @@
 //! Figures that a store reports about itself.
 
 use super::Store;
-use super::slices::Slice;
 use crate::open_segment::OpenSegment;
 use crate::page::PAGE_BYTES;
 use fawn_ring::{Interval, Key};
@@ -210,10 +209,8 @@ pub struct Stats {
 impl Store {
     /// Live keys in frozen and sealed segments, about, flushed ones included.
     pub(super) fn entries_beside_open(&self) -> u64 {
-        let superseding = self.draining.superseding();
-        let live: u64 = self.slices.iter().map(|slice| slice.live(superseding)).sum();
-        let deletes: u64 = self.segments.iter().flatten().map(|view| self.not_emptied(view, view.footer.deletes)).sum();
-        live.saturating_sub(deletes) + self.frozen_live().entries.round() as u64
+        let (slices, segments) = (self.sums.slices.total(), self.sums.segments.total());
+        slices.live.saturating_sub(segments.deletes) + self.frozen_live().entries.round() as u64
     }
 
     /// Merges installed.
@@ -259,9 +256,8 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let cleaning = &self.cleaning;
         let counters = &self.counters;
-        let superseding = self.draining.superseding();
-        let sealed_records: u64 = self.slices.iter().map(Slice::records).sum();
-        let sealed_entries: u64 = self.slices.iter().map(|slice| slice.live(superseding)).sum();
+        let (slices, segments) = (self.sums.slices.total(), self.sums.segments.total());
+        let (sealed_records, sealed_entries) = (slices.records, slices.live);
         let frozen = || self.frozen.iter().map(|frozen| &*frozen.segment);
         let in_frozen = self.frozen_live();
         let buffered = self.open.live_keys() + in_frozen.entries.round() as usize;
@@ -287,18 +283,13 @@ impl Store {
             cache_misses: self.cache.misses,
             memory_limit: self.options.memory,
             slices: self.slices.len() as u64,
-            slices_loaded: self.slices.iter().filter(|slice| slice.table.is_some()).count() as u64,
-            segments: self.segments.iter().flatten().count() as u64,
+            slices_loaded: self.slices.len() as u64 - slices.unloaded,
+            segments: segments.segments,
             live_bytes: cleaning.sealed_bytes.saturating_sub(cleaning.garbage_bytes) + live as u64,
             sealed_records,
             sealed_bytes: cleaning.sealed_bytes,
             garbage_bytes: cleaning.garbage_bytes,
-            segment_file_bytes: self
-                .segments
-                .iter()
-                .flatten()
-                .map(|view| view.footer.total_pages() * PAGE_BYTES as u64)
-                .sum(),
+            segment_file_bytes: segments.file_bytes,
             lookups: counters.lookups,
             reads: counters.reads,
             pages_read: counters.pages_read,

@@ -107,7 +107,7 @@ impl Voids<'_> {
 impl Store {
     /// What has just been emptied is void in all slices that it reaches into.
     pub(super) fn count_emptied(&mut self, interval: &Interval) {
-        for number in 0..self.slices.len() {
+        for number in self.slices.find(&interval.low)..=self.slices.find(&interval.high) {
             let slice = self.slices.get_mut(number);
             let keys = slice.interval;
             if interval.low <= keys.low && keys.high <= interval.high {

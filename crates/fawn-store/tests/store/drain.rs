@@ -1,7 +1,9 @@
 //! A store with too little DRAM to index every record.
 
 use fawn_sim::flash::SimFlash;
-use fawn_store::{Ack, Options, Stats};
+use fawn_store::flash::Flash;
+use fawn_store::page::PageBuf;
+use fawn_store::{Ack, Finished, Lookup, Options, Read, Stats};
 
 use crate::bare::{Bare, NOW};
 use crate::common::tiny_with;
@@ -138,4 +140,74 @@ fn a_flush_leaves_no_keys_while_merges_drop_them() {
         assert!(stats.entries < RECORDS / 50, "what is flushed and not merged yet is none: {stats:?}");
     }
     assert_eq!((bare.store.stats().entries, bare.store.stats().sealed_records), (0, 0));
+}
+
+/// A get of a record that is under way, and its number.
+type Planned = (u64, Read);
+
+/// Begins a get of `key-n`; `None` when DRAM answers it.
+fn plan(bare: &mut Bare, n: u64) -> Option<Planned> {
+    let (key, name) = (bare.store.secret().position(&name(n)), name(n));
+    match bare.store.lookup(&key, &name, NOW) {
+        Lookup::Read(read) => Some((n, read)),
+        _ => None,
+    }
+}
+
+/// Carries gets out that were planned before: each finds its record.
+fn carry_out(bare: &mut Bare, planned: Vec<Planned>) {
+    for (n, mut read) in planned {
+        let (key, name) = (bare.store.secret().position(&name(n)), name(n));
+        loop {
+            let mut pages = PageBuf::zeroed(read.count as usize);
+            bare.flash.read(read.file, read.first, pages.pages_mut()).expect("pages under a reader stay");
+            match bare.store.finish(read, pages.pages_mut(), &key, &name, NOW) {
+                Finished::Found(record) => break assert_eq!(record.value, n.to_le_bytes(), "key-{n}"),
+                Finished::Read(next) => read = next,
+                other => panic!("key-{n}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slice_with_a_base_is_cut_and_ranges_are_joined_under_readers() {
+    let mut bare = loaded();
+    let name_at = |n: u64| name(n * 7919 % RECORDS);
+    for n in 0..RECORDS / 20 {
+        bare.put(&name_at(n), &(n * 7919 % RECORDS).to_le_bytes());
+    }
+    bare.seal();
+    for round in 0..6 {
+        let before = bare.store.stats();
+        // Gets that are planned before the cut and carried out after it.
+        let planned: Vec<Planned> = (0..400).filter_map(|n| plan(&mut bare, n * 370 + round)).collect();
+        assert!(planned.len() > 300, "most are read from flash: {}", planned.len());
+        let at = bare.store.secret().position(&name(round * 1000));
+        bare.store.split_range(at);
+        bare.put(b"beside", &round.to_le_bytes());
+        bare.settle();
+        let stats = bare.store.stats();
+        assert!(stats.draining && bare.store.ranges().count() == 2, "{stats:?}");
+        assert_eq!((stats.slices, stats.slices_loaded), (before.slices + 1, before.slices + 1));
+        assert!((stats.phi - before.phi).abs() < 0.01, "both halves have their base: {before:?}, then {stats:?}");
+        assert!(stats.entries.abs_diff(before.entries) < RECORDS / 100, "{before:?}, then {stats:?}");
+        carry_out(&mut bare, planned);
+        check(&mut bare, 97, 0);
+        if round % 2 == 1 {
+            bare.store.compact();
+            bare.settle();
+            check(&mut bare, 89, 0);
+        }
+        let planned: Vec<Planned> = (0..400).filter_map(|n| plan(&mut bare, n * 370 + round)).collect();
+        bare.store.merge_ranges(at).unwrap();
+        bare.settle();
+        assert_eq!(bare.store.ranges().count(), 1);
+        carry_out(&mut bare, planned);
+        check(&mut bare, 83, 0);
+    }
+    is_small(&bare.store.stats());
+    let mut bare = Bare::on(bare.flash, options(MEMORY));
+    bare.settle();
+    check(&mut bare, 13, 0);
 }

@@ -89,6 +89,20 @@ fn a_pace_is_drawn() {
 }
 
 #[test]
+fn splits_and_merges_are_drawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, picture) = (dir.path().join("bench"), dir.path().join("split.svg"));
+    let few = ["--entries", "5k", "--depth", "4", "--rounds", "1", "--time", "200ms"];
+    let run = bench("split", &data, &[&few[..], &["--plot", picture.to_str().unwrap()]].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stdout.contains("ms until done") && run.stdout.contains("merge at rest"), "{}", run.stdout);
+    assert!(std::fs::read_to_string(picture).unwrap().contains("grey: a split or a merge"));
+    let report = json(&bench("split", &data, &[&few[..], &["--json"]].concat()));
+    // The process has no other store.
+    assert!(report["rows"][0]["maintenance_cpu_ms"].as_f64().is_none_or(|ms| ms > 0.0), "{report}");
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (arguments, says) in [
@@ -96,6 +110,7 @@ fn what_cannot_be_measured_is_refused() {
         (&["load", "--dir", "x", "--entries", "many"], "such as 10M"),
         (&["get", "--dir", "x", "--depths", "0"], "1..=4096"),
         (&["pace", "--dir", "x", "--shares", "100"], "1..100"),
+        (&["split", "--dir", "x", "--rounds", "0"], "1..=1000"),
     ] {
         let run = fawn(&[&["bench", "store"], arguments].concat());
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");

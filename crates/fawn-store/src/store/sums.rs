@@ -1,0 +1,326 @@
+//! Sums over all slices and over all segments, kept while these change: to add thousands of them up anew after each install
+//! would hold the event loop up.
+//!
+//! What a slice or a segment adds is kept beside it, so that where it changes the old is taken off and the new put on. What
+//! it adds also hangs on what is the same for all (the time, flushes, what was told of overwrites), so that each time some of
+//! them are looked at anew, in turn: a store of a few is looked at as a whole.
+
+use std::ops::Range;
+
+use fawn_ring::Interval;
+
+use super::Store;
+use super::slices::Slice;
+use crate::segment::Footer;
+use crate::work::View;
+
+/// So many slices and segments are looked at anew after each install: some microseconds.
+const A_TURN: usize = 64;
+/// And so many once a second.
+const A_TICK: usize = 256;
+
+/// What something adds to a sum.
+pub(super) trait Part: Copy + Default + PartialEq {
+    /// Of each figure of two, what `of` makes of them.
+    fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self;
+}
+
+/// Parts and their sum.
+#[derive(Debug, Default)]
+pub(super) struct Sum<P> {
+    parts: Vec<P>,
+    total: P,
+    /// The next that is looked at anew.
+    turn: usize,
+}
+
+impl<P: Part> Sum<P> {
+    /// The sum of all.
+    #[inline]
+    pub fn total(&self) -> &P {
+        &self.total
+    }
+
+    /// What each adds.
+    pub fn parts(&self) -> &[P] {
+        &self.parts
+    }
+
+    /// `number` adds `part` from here on.
+    #[inline]
+    pub fn set(&mut self, number: usize, part: P) {
+        if self.parts.len() <= number {
+            self.parts.resize(number + 1, P::default());
+        }
+        let old = std::mem::replace(&mut self.parts[number], part);
+        self.total = self.total.each(old, |total, old| total - old).each(part, |total, new| total + new);
+    }
+
+    /// In the place of `number` there are so many, of which each adds nothing yet.
+    pub fn replace(&mut self, number: usize, count: usize) {
+        self.set(number, P::default());
+        if count != 1 {
+            self.parts.splice(number..=number, std::iter::repeat_n(P::default(), count));
+        }
+    }
+
+    /// The next of `count` that are looked at anew, at most so many.
+    fn next_turn(&mut self, count: usize, most: usize) -> Range<usize> {
+        let first = if self.turn < count { self.turn } else { 0 };
+        self.turn = first + most;
+        // All of a few, wherever the last turn ended.
+        if count <= most { 0..count } else { first..count.min(first + most) }
+    }
+}
+
+/// What a slice adds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct SlicePart {
+    /// Record bytes of its sealed parts.
+    pub bytes: u64,
+    /// Of these, bytes known to be superseded or void.
+    pub garbage: u64,
+    /// Records, superseded ones included.
+    pub records: u64,
+    /// Records that are neither superseded nor void.
+    pub live: u64,
+    /// Slots of its index.
+    pub slots: u64,
+    /// DRAM of its index.
+    pub index_bytes: u64,
+    /// 1 if its index is not there.
+    pub unloaded: u64,
+    /// 1 if its index is not there, and not because it cannot be built.
+    pub loading: u64,
+    /// 1 if its load has failed and is to be tried again.
+    pub retry: u64,
+    /// 1 if too many slots found no place in its lines.
+    pub crowded: u64,
+    /// 1 if its table has outgrown the size it was made for.
+    pub outgrown: u64,
+}
+
+impl SlicePart {
+    fn of(slice: &Slice, superseding: f64) -> Self {
+        let table = slice.table.as_ref();
+        Self {
+            bytes: slice.bytes,
+            garbage: slice.garbage(superseding),
+            records: slice.records(),
+            live: slice.live(superseding),
+            slots: slice.slots(),
+            index_bytes: table.map_or(0, |table| table.bytes() as u64),
+            unloaded: u64::from(table.is_none()),
+            loading: u64::from(table.is_none() && slice.damage.is_none()),
+            retry: u64::from(slice.retry),
+            crowded: u64::from(slice.is_crowded()),
+            outgrown: u64::from(slice.is_outgrown()),
+        }
+    }
+}
+
+impl Part for SlicePart {
+    #[inline]
+    fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            bytes: of(self.bytes, other.bytes),
+            garbage: of(self.garbage, other.garbage),
+            records: of(self.records, other.records),
+            live: of(self.live, other.live),
+            slots: of(self.slots, other.slots),
+            index_bytes: of(self.index_bytes, other.index_bytes),
+            unloaded: of(self.unloaded, other.unloaded),
+            loading: of(self.loading, other.loading),
+            retry: of(self.retry, other.retry),
+            crowded: of(self.crowded, other.crowded),
+            outgrown: of(self.outgrown, other.outgrown),
+        }
+    }
+}
+
+/// What a segment adds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct SegmentPart {
+    /// 1.
+    pub segments: u64,
+    /// DRAM of its page directory.
+    pub directory_bytes: u64,
+    /// Bytes of its file.
+    pub file_bytes: u64,
+    /// Delete records that were not emptied.
+    pub deletes: u64,
+    /// Record bytes that are garbage though no slice counts them: of delete records, and of what has expired or was flushed.
+    pub garbage: u64,
+}
+
+impl Part for SegmentPart {
+    #[inline]
+    fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            segments: of(self.segments, other.segments),
+            directory_bytes: of(self.directory_bytes, other.directory_bytes),
+            file_bytes: of(self.file_bytes, other.file_bytes),
+            deletes: of(self.deletes, other.deletes),
+            garbage: of(self.garbage, other.garbage),
+        }
+    }
+}
+
+/// The sums of a store.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    pub slices: Sum<SlicePart>,
+    /// By number.
+    pub segments: Sum<SegmentPart>,
+}
+
+impl Store {
+    /// Slice `number` has changed.
+    #[inline]
+    pub(super) fn count_slice(&mut self, number: usize) {
+        let part = SlicePart::of(self.slices.get(number), self.draining.superseding());
+        self.sums.slices.set(number, part);
+    }
+
+    /// Segment `number` is another one, or none.
+    pub(super) fn count_segment(&mut self, number: usize) {
+        let part = self.segment_part(number, self.flushed_everywhere());
+        self.sums.segments.set(number, part);
+    }
+
+    fn segment_part(&self, number: usize, flushed: u64) -> SegmentPart {
+        let Some(view) = self.segments.get(number).and_then(Option::as_ref) else { return SegmentPart::default() };
+        // The slices count what is void.
+        let footer = &view.footer;
+        let gone = footer.deletes + expired(footer, &self.times);
+        let gone = self.not_emptied(view, gone.max(footer.numbered_up_to(flushed)));
+        SegmentPart {
+            segments: 1,
+            directory_bytes: view.directory.bytes() as u64,
+            file_bytes: file_bytes(view),
+            deletes: self.not_emptied(view, footer.deletes),
+            garbage: footer.bytes / footer.records.max(1) * gone,
+        }
+    }
+
+    /// Takes in what has changed. Called after every install, never on the request path.
+    pub(super) fn recount(&mut self) {
+        self.recount_some(A_TURN);
+    }
+
+    /// The same, once a second, as time goes by.
+    pub(super) fn recount_by_time(&mut self) {
+        self.recount_some(A_TICK);
+    }
+
+    /// Looks at all slices and segments anew: where something has changed for all of them.
+    pub(super) fn recount_all(&mut self) {
+        self.recount_some(usize::MAX / 2);
+    }
+
+    fn recount_some(&mut self, most: usize) {
+        for number in self.sums.slices.next_turn(self.slices.len(), most) {
+            self.count_slice(number);
+        }
+        let flushed = self.flushed_everywhere();
+        for number in self.sums.segments.next_turn(self.segments.len(), most) {
+            let part = self.segment_part(number, flushed);
+            self.sums.segments.set(number, part);
+        }
+        debug_assert_eq!(self.wrong_sum(), None, "sums are what their parts add up to, and parts are of now");
+        self.note_sums();
+        self.fit_cache();
+        self.choose_mode();
+    }
+
+    fn note_sums(&mut self) {
+        let (slices, segments) = (self.sums.slices.total(), self.sums.segments.total());
+        let cleaning = &mut self.cleaning;
+        cleaning.sealed_bytes = slices.bytes;
+        cleaning.garbage_bytes = (slices.garbage + segments.garbage).min(slices.bytes);
+        cleaning.index_bytes = slices.index_bytes + segments.directory_bytes;
+        cleaning.directory_bytes = segments.directory_bytes;
+        cleaning.index_entries = slices.slots;
+    }
+
+    /// What of the sums is not what adding up anew gives, but for what hangs on times, flushes and overwrites where that is
+    /// looked at in turn.
+    fn wrong_sum(&self) -> Option<String> {
+        let superseding = self.draining.superseding();
+        let slices = self.slices.iter().map(|slice| SlicePart::of(slice, superseding)).collect();
+        let flushed = self.flushed_everywhere();
+        let segments = (0..self.segments.len()).map(|number| self.segment_part(number, flushed)).collect();
+        let slices =
+            wrong(&self.sums.slices, slices, |now, kept| SlicePart { garbage: kept.garbage, live: kept.live, ..now });
+        let segments = wrong(&self.sums.segments, segments, |now, kept| SegmentPart {
+            garbage: kept.garbage,
+            deletes: kept.deletes,
+            ..now
+        });
+        slices.or(segments)
+    }
+}
+
+/// The first of the parts that is not as `now` says, or the total that is not their sum; `lag` leaves out of a part of now
+/// what may lag behind.
+fn wrong<P: Part + std::fmt::Debug>(sum: &Sum<P>, mut now: Vec<P>, lag: impl Fn(P, P) -> P) -> Option<String> {
+    now.resize(now.len().max(sum.parts.len()), P::default());
+    let kept = |number: usize| sum.parts.get(number).copied().unwrap_or_default();
+    let is_small = now.len() <= A_TURN;
+    for (number, now) in now.iter().enumerate() {
+        let expected = if is_small { *now } else { lag(*now, kept(number)) };
+        if expected != kept(number) {
+            return Some(format!("{number} adds {expected:?} and is counted as {:?}", kept(number)));
+        }
+    }
+    let total = sum.parts.iter().fold(P::default(), |total, part| total.each(*part, |one, other| one + other));
+    (total != sum.total).then(|| format!("all add up to {total:?} and are counted as {:?}", sum.total))
+}
+
+/// Bytes of a segment's file.
+fn file_bytes(view: &View) -> u64 {
+    view.footer.total_pages() * crate::page::PAGE_BYTES as u64
+}
+
+/// Records of a segment that have expired, about: where all that are to expire have by then.
+fn expired(footer: &Footer, times: &[(Interval, u32)]) -> u64 {
+    if footer.expiring == 0 {
+        return 0;
+    }
+    let due = times.iter().filter(|(_, now)| footer.latest_expiry <= *now);
+    let share: f64 = due.map(|(keys, _)| footer.share_in(keys)).sum();
+    (footer.expiring as f64 * share.min(1.0)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(bytes: u64) -> SlicePart {
+        SlicePart { bytes, records: 1, ..SlicePart::default() }
+    }
+
+    #[test]
+    fn a_sum_follows_what_comes_changes_and_is_replaced() {
+        let mut sum = Sum::default();
+        (0..5).for_each(|number| sum.set(number, part(10 + number as u64)));
+        sum.set(3, part(1));
+        assert_eq!((sum.total().bytes, sum.total().records), (10 + 11 + 12 + 1 + 14, 5));
+        sum.replace(1, 3);
+        assert_eq!((sum.total().bytes, sum.parts().len()), (10 + 12 + 1 + 14, 7));
+        (1..4).for_each(|number| sum.set(number, part(2)));
+        assert_eq!(sum.parts().iter().map(|part| part.bytes).collect::<Vec<_>>(), [10, 2, 2, 2, 12, 1, 14]);
+        assert_eq!(wrong(&sum, sum.parts().to_vec(), |now, _| now), None);
+        let mut other = sum.parts().to_vec();
+        other[6].bytes += 1;
+        assert!(wrong(&sum, other, |now, _| now).is_some_and(|what| what.starts_with("6 adds")));
+    }
+
+    #[test]
+    fn all_have_their_turn_and_few_have_it_each_time() {
+        let mut sum = Sum::<SlicePart>::default();
+        let turns: Vec<_> = (0..5).map(|_| sum.next_turn(150, 64)).collect();
+        assert_eq!(turns, [0..64, 64..128, 128..150, 0..64, 64..128]);
+        assert_eq!((sum.next_turn(64, 64), sum.next_turn(10, 64), sum.next_turn(0, 64)), (0..64, 0..10, 0..0));
+    }
+}
