@@ -25,7 +25,7 @@ fn asked(setup: &Setup, index: u64) -> Result<(), Error> {
     while lookups.under_way() > 0 {
         driver.poll()?;
         // Begins the read, too.
-        lookups.take(driver, history)?;
+        lookups.take(driver, history, None)?;
         driver.wait(Duration::from_millis(1))?;
     }
     assert_eq!(lookups.answered, 1);
