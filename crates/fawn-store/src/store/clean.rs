@@ -42,10 +42,12 @@ pub(super) struct Cleaning {
     pub failures: u32,
     /// Bytes that may be put although merges have fallen behind.
     credit: u64,
-    /// DRAM of all slices' indexes, page directories included.
+    /// DRAM of all slices' indexes, page directories and filters included.
     pub index_bytes: u64,
     /// Of these, page directories.
     pub directory_bytes: u64,
+    /// Of these, filters.
+    pub filter_bytes: u64,
     /// Slots in all slices' indexes.
     pub index_entries: u64,
 }
@@ -67,10 +69,11 @@ impl Store {
         let (flushed, superseding) = (self.flushed_everywhere(), self.draining.superseding());
         let cleaning = &mut self.cleaning;
         (cleaning.sealed_bytes, cleaning.garbage_bytes) = (0, 0);
-        (cleaning.index_bytes, cleaning.index_entries) = (0, 0);
+        (cleaning.index_bytes, cleaning.index_entries, cleaning.filter_bytes) = (0, 0, 0);
         for slice in self.slices.iter() {
             cleaning.sealed_bytes += slice.bytes;
             cleaning.garbage_bytes += slice.garbage(superseding);
+            cleaning.filter_bytes += slice.filter_bytes();
             if let Some(table) = &slice.table {
                 cleaning.index_bytes += table.bytes() as u64;
                 cleaning.index_entries += table.len() as u64;
@@ -86,7 +89,7 @@ impl Store {
             garbage += footer.bytes / footer.records.max(1) * gone;
         }
         let cleaning = &mut self.cleaning;
-        cleaning.index_bytes += directories;
+        cleaning.index_bytes += directories + cleaning.filter_bytes;
         cleaning.directory_bytes = directories;
         cleaning.garbage_bytes = (cleaning.garbage_bytes + garbage).min(cleaning.sealed_bytes);
         self.fit_cache();
@@ -118,11 +121,9 @@ impl Store {
         let crowded = |slice: &&Slice| {
             slice.table.as_ref().is_some_and(|table| table.spilled() > MANY_SPILLED.max(table.len() / 64))
         };
-        if let Some(slice) = self.slices.iter().find(crowded).map(|slice| slice.interval.low) {
-            self.cleaning.merging = true;
-            let void = self.durable_void();
-            let drained = self.draining.on;
-            self.work.push_back(Work::Merge { slice, void, before: self.next_age, newest_only: true, drained });
+        let crowded = self.slices.iter().find(crowded).map(|slice| slice.interval.low);
+        if let Some(slice) = crowded {
+            self.begin_merge(slice, true);
             return;
         }
         let segments = self.segments.iter().flatten().count();
@@ -143,15 +144,14 @@ impl Store {
         };
         let interval = self.slices.get(number).interval;
         self.cleaning.turn = interval.high.successor().filter(|next| self.options.interval.contains(next));
+        self.begin_merge(interval.low, false);
+    }
+
+    fn begin_merge(&mut self, slice: Key, newest_only: bool) {
         self.cleaning.merging = true;
+        let (drained, filtered) = (self.draining.on, self.has_room_for_filter(&slice));
         let void = self.durable_void();
-        self.work.push_back(Work::Merge {
-            slice: interval.low,
-            void,
-            before: self.next_age,
-            newest_only: false,
-            drained: self.draining.on,
-        });
+        self.work.push_back(Work::Merge { slice, void, before: self.next_age, newest_only, drained, filtered });
     }
 
     /// Whether merges would make the index smaller, and it has to be.
@@ -163,7 +163,8 @@ impl Store {
         }
         if self.draining.on {
             // Tables have a least size: where that is what fills the index, merges would change nothing.
-            cleaning.index_entries * SLOT_BYTES * 2 > limit.saturating_sub(cleaning.directory_bytes)
+            let others = cleaning.directory_bytes + cleaning.filter_bytes;
+            cleaning.index_entries * SLOT_BYTES * 2 > limit.saturating_sub(others)
         } else {
             cleaning.garbage_bytes * FULL_GARBAGE_DENOMINATOR > cleaning.sealed_bytes
         }
