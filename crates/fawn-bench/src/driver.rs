@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use fawn_flash::{Ack, Caching, Directory, Engine, Files, Polled, Reader, ReaderOptions, Traffic};
+use fawn_flash::{Caching, Directory, Engine, Files, Polled, Reader, ReaderOptions, Traffic};
 use fawn_ring::Secret;
 use fawn_store::flash::FlashError;
 use fawn_store::{Gate, Opening, Options, Refusal, Stats, Store, Write};
@@ -15,6 +15,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
 use crate::error::Error;
+use crate::session::Setup;
 use crate::usage::{Counts, Meter, Usage, thread_cpu_us};
 use crate::workload::{name, write_value};
 
@@ -61,14 +62,15 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Opens the store in `directory`, or makes it, for values of `value_bytes`, `depth` reads at a time.
+    /// Opens the store of this setup in `directory`, or makes it.
     ///
     /// # Errors
     /// [`Error::Directory`], [`Error::Open`], [`Error::Flash`].
-    pub fn open(directory: &Path, memory: u64, ack: Ack, value_bytes: usize, depth: u32) -> Result<Self, Error> {
+    pub fn open(directory: &Path, setup: &Setup) -> Result<Self, Error> {
+        let Setup { memory, miss_filter, ack, value_bytes, depth, .. } = *setup;
         let directory = Directory::open(directory, 1)?;
         let files = Arc::new(directory.files(0, Caching::Auto)?);
-        let options = Options { ack, ..Options::new(directory.secret(), memory) };
+        let options = Options { ack, miss_filter, ..Options::new(directory.secret(), memory) };
         let unix = unix_now();
         let (engine, opening) = Engine::open(Arc::clone(&files), options, unix)?;
         let reader = Reader::new(files, ReaderOptions { depth, ..ReaderOptions::default() })?;

@@ -31,8 +31,14 @@ pub struct Memory {
     pub budget_bytes: u64,
     /// Live keys.
     pub entries: u64,
-    /// The index of sealed records: tables and page directories.
+    /// The index of sealed records: tables, page directories and filters.
     pub index_bytes: u64,
+    /// Of these, page directories.
+    #[serde(default)]
+    pub directory_bytes: u64,
+    /// Of these, filters.
+    #[serde(default)]
+    pub filter_bytes: u64,
     /// The same for each live key that is sealed.
     pub index_bytes_an_entry: f64,
     /// Write buffers, with their hash indexes.
@@ -69,6 +75,8 @@ impl Memory {
             budget_bytes: stats.memory_limit,
             entries: stats.entries,
             index_bytes: stats.index_bytes,
+            directory_bytes: stats.directory_bytes,
+            filter_bytes: stats.filter_bytes,
             index_bytes_an_entry: stats.index_bytes_per_entry,
             buffer_bytes: stats.buffer_bytes,
             cache_bytes: stats.cache_bytes,
@@ -279,6 +287,8 @@ const ABSENT: &[Column] = &[
     column("cpu_us_a_get", "CPU-us a get", Number(2)),
     column("generator_cpu_us", "of these ours", Number(2)),
     column("reads_a_get", "reads a get", Number(5)),
+    column("filter_bits_a_record", "filter bits a record", Number(2)),
+    column("filter_false_positives", "false positives", Percent),
     column("p50_us", "p50 us", Number(0)),
     column("p99_us", "p99 us", Number(0)),
     column("p999_us", "p99.9 us", Number(0)),

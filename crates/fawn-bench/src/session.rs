@@ -30,6 +30,8 @@ pub struct Setup {
     pub value_bytes: usize,
     /// The store's memory budget, bytes.
     pub memory: u64,
+    /// Whether it keeps filters, so that most absent keys cost no read.
+    pub miss_filter: bool,
     /// When a put is acknowledged.
     pub ack: Ack,
     /// Puts that may wait for their acknowledgement at a time, at least 1.
@@ -59,6 +61,12 @@ impl Setup {
             return unfit(format!("a value tells its version: give --value-bytes {LEAST_VALUE_BYTES} or more"));
         }
         Ok(())
+    }
+
+    /// What counts of the store beside its data, as text.
+    pub(crate) fn words(&self) -> String {
+        let filter = if self.miss_filter { " miss-filter" } else { "" };
+        format!("memory={} ack={}{filter}", self.memory, self.ack_name())
     }
 
     /// `durable`, `memory` or `interval:MS`.
@@ -138,7 +146,7 @@ impl<'w> Session<'w> {
             // What a crash left before it was noted.
             journal.delete()?;
         }
-        let driver = Driver::open(&journal.data_path(), setup.memory, setup.ack, setup.value_bytes, setup.depth)?;
+        let driver = Driver::open(&journal.data_path(), setup)?;
         let data = journal.data().cloned();
         let (phases, age, loaded_with) =
             data.map_or((Vec::new(), 0, setup.memory), |data| (data.phases, data.age, data.memory));
@@ -257,6 +265,7 @@ impl<'w> Session<'w> {
         report.parameter("entries", self.setup.entries);
         report.parameter("value_bytes", self.setup.value_bytes);
         report.parameter("memory_bytes", self.setup.memory);
+        report.parameter("miss_filter", self.setup.miss_filter);
         report.parameter("loaded_with_memory_bytes", self.loaded_with);
         report.parameter("ack", self.setup.ack_name());
         report.parameter("files", self.driver.files().path_name());

@@ -19,6 +19,8 @@ pub struct ServeOptions {
     pub threads: NonZeroUsize,
     /// Bytes of DRAM for index, buffers and record cache of all stores.
     pub memory_bytes: u64,
+    /// Whether stores that cannot index every record keep filters, so that most absent keys cost no read.
+    pub miss_filter: bool,
     /// When a put is answered.
     pub ack: Ack,
     /// Largest value, in bytes (1 MiB by default, 128 MiB at most).
@@ -46,6 +48,7 @@ impl ServeOptions {
             unix: None,
             threads: NonZeroUsize::MIN,
             memory_bytes: 64 << 20,
+            miss_filter: false,
             ack: Ack::Durable,
             max_item_bytes: 1 << 20,
             auth_file: None,

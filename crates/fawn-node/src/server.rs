@@ -284,6 +284,7 @@ fn open_store(directory: &Directory, index: usize, options: &ServeOptions) -> Re
         count: stores as u32,
         interval: directory.interval(index),
         ack: options.ack,
+        miss_filter: options.miss_filter,
         ..Options::new(directory.secret(), options.memory_bytes / stores as u64)
     };
     let (engine, opening) = Engine::open(Arc::clone(&files), store, Clock::start().now().unix).map_err(refused)?;

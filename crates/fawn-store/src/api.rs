@@ -95,6 +95,8 @@ pub(crate) struct Rest {
     pub candidates: Vec<Candidate>,
     /// The view in which the lookup began; pinned.
     pub view: u64,
+    /// The read is of a base alone, whose filter has let the key through.
+    pub filtered: bool,
 }
 
 /// A segment that may hold the key of a lookup.

@@ -13,7 +13,7 @@
 //! * [`Store`]: the event-loop half; [`Maintenance`]: the half that blocks.
 //! * [`api`]: what passes between a store and its owner. [`work`]: what passes between its halves.
 //! * [`record`], [`page`], [`segment`], [`log`], [`manifest`]: the formats (`docs/data-log.md`).
-//! * [`index`], [`directory`]: DRAM structures over sealed records. [`open_segment`]: over new ones.
+//! * [`index`], [`directory`], [`filter`]: DRAM structures over sealed records. [`open_segment`]: over new ones.
 //! * [`merge`], [`large`]: merges; values with files of their own. [`check`]: reads a store at rest whole. [`bulk`]: loads
 //!   one.
 
@@ -25,6 +25,7 @@ pub mod bulk;
 mod cache;
 pub mod check;
 pub mod directory;
+pub mod filter;
 pub mod flash;
 pub mod index;
 pub mod large;

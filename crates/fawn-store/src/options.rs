@@ -29,6 +29,9 @@ pub struct Options {
     pub slice_bytes: u64,
     /// Whether slices have a base without index entries; `None`: when the memory budget cannot index every record.
     pub drain: Option<bool>,
+    /// Whether bases get filters, so that most absent keys cost no read: 1.2 bytes a record. Where the memory has no room
+    /// for all of them, slices go without.
+    pub miss_filter: bool,
 }
 
 /// Smallest and largest open segment that is derived.
@@ -62,6 +65,7 @@ impl Options {
             slices: 0,
             slice_bytes: 0,
             drain: None,
+            miss_filter: false,
         }
     }
 

@@ -7,6 +7,7 @@ use fawn_ring::{Interval, Key};
 
 use crate::api::Damage;
 use crate::directory::PageDirectory;
+use crate::filter::Filter;
 use crate::flash::Space;
 use crate::index::{SegmentNumber, Table};
 use crate::log::LogPosition;
@@ -56,6 +57,8 @@ pub enum Work {
         again: bool,
         /// Leave the slice's oldest part out of the index: it becomes its base.
         drained: bool,
+        /// Build the base's filter.
+        filtered: bool,
     },
     /// Merge the slice that begins at this position.
     Merge {
@@ -69,6 +72,8 @@ pub enum Work {
         newest_only: bool,
         /// The slice's oldest part is its base, without index entries.
         drained: bool,
+        /// Build the filters of new bases.
+        filtered: bool,
     },
     /// Give back what no reader needs any more.
     Reclaim(Reclaim),
@@ -177,6 +182,8 @@ pub struct SliceIndex {
     pub table: Table,
     /// The base; `None` when every part is in the table.
     pub base: Option<Base>,
+    /// The base's filter; `None`: it has none, or the one that it had before stays.
+    pub filter: Option<Arc<Filter>>,
     /// Record bytes of all its parts.
     pub bytes: u64,
     /// Records in the table known to be superseded by others in it.

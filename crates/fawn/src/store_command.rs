@@ -211,12 +211,14 @@ fn figures(path: &Path) -> anyhow::Result<Vec<Stats>> {
 fn stats(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
     let stores = figures(&arguments.dir)?;
     let sum = |figure: fn(&Stats) -> u64| stores.iter().map(figure).sum::<u64>();
-    let rows: [(&str, u64); 19] = [
+    let rows: [(&str, u64); 21] = [
         ("entries", sum(|store| store.entries)),
         ("buffered_entries", sum(|store| store.buffered_entries)),
         ("index_slots", sum(|store| store.index_slots)),
         ("index_bytes", sum(|store| store.index_bytes)),
+        ("index_table_bytes", sum(|store| store.index_bytes - store.directory_bytes - store.filter_bytes)),
         ("index_directory_bytes", sum(|store| store.directory_bytes)),
+        ("index_filter_bytes", sum(|store| store.filter_bytes)),
         ("open_index_bytes", sum(|store| store.open_index_bytes)),
         ("slices", sum(|store| store.slices)),
         ("segments", sum(|store| store.segments)),

@@ -102,10 +102,15 @@ impl Absent {
         let entries = session.setup.entries;
         let mut draw = Draw::uniform(ABSENT, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
-        let meter = session.driver.meter();
+        let (before, meter) = (session.driver.stats(), session.driver.meter());
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: None };
         session.closed(&mut lookups, closed, || entries + draw.draw())?;
         let usage = session.driver.usage(&meter);
+        let after = session.driver.stats();
+        let passed = after.filter_passed - before.filter_passed;
+        let judged = passed + after.filter_refused - before.filter_refused;
+        let in_bases = after.sealed_records.saturating_sub(after.index_slots).max(1);
+        let filter_bits = after.filter_bytes as f64 * 8.0 / in_bases as f64;
         let gets = lookups.answered.max(1) as f64;
         let mut report = session.report("absent");
         report.parameter("seconds", self.time.as_secs_f64());
@@ -116,6 +121,9 @@ impl Absent {
             "cpu_us_a_get": usage.cpu_us / gets,
             "generator_cpu_us": generator_us_a_get(entries, 8),
             "reads_a_get": usage.counts.reads as f64 / gets,
+            "filter_bits_a_record": (after.filter_bytes > 0).then_some(filter_bits),
+            "filter_judged": judged,
+            "filter_false_positives": (judged > 0).then(|| passed as f64 / judged as f64),
         });
         lookups.latencies.tell(row.as_object_mut().expect("a row is an object"));
         report.row(row);

@@ -71,7 +71,7 @@ impl Experiment {
     /// Under which name its result is kept: another one if anything is different that counts.
     fn name(&self, session: &Session<'_>) -> String {
         let of_age = |text: String| format!("{text} age={}", session.age());
-        let of_setup = format!("memory={} ack={}", session.setup.memory, session.setup.ack_name());
+        let of_setup = session.setup.words();
         match self {
             Self::Load => format!("load {of_setup}"),
             Self::Get(get) => of_age(format!("get {} {of_setup}", parameters(get))),

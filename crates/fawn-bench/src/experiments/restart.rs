@@ -58,7 +58,7 @@ impl Restart {
         if setup.again {
             journal.delete()?;
         }
-        let name = format!("restart {} memory={} ack={}", super::parameters(self), setup.memory, setup.ack_name());
+        let name = format!("restart {} {}", super::parameters(self), setup.words());
         if let Some(report) = journal.result(&name) {
             super::told_again(watch);
             return Ok(report.clone());
@@ -157,8 +157,7 @@ fn reopen(setup: &Setup, bytes: u64) -> Result<Value, Error> {
     let order = Permutation::new(setup.entries, history.last().map_or(0, |phase| u64::from(phase.version)));
     let mut draw = Draw::uniform(certain, fresh_seed());
     let (began, cpu) = (Instant::now(), cpu_us());
-    let mut driver =
-        crate::driver::Driver::open(&journal.data_path(), setup.memory, setup.ack, setup.value_bytes, setup.depth)?;
+    let mut driver = crate::driver::Driver::open(&journal.data_path(), setup)?;
     let opened = began.elapsed();
     let mut lookups = Lookups::new(setup.value_bytes);
     let (mut first, mut loaded) = (None, None);

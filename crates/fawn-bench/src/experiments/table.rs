@@ -51,7 +51,8 @@ impl Table {
             return Err(Error::Unfit("a table has a size of values and a budget at least".to_owned()));
         }
         let mut journal = Journal::open(&setup.dir)?;
-        let name = format!("table {} ack={}", super::parameters(self), setup.ack_name());
+        let filter = if setup.miss_filter { " miss-filter" } else { "" };
+        let name = format!("table {} ack={}{filter}", super::parameters(self), setup.ack_name());
         if setup.again {
             journal.forget(&name)?;
         }
@@ -84,6 +85,7 @@ impl Table {
         report.parameter("cell_bytes", self.cell_bytes);
         report.parameter("cell_seconds", self.cell_time.as_secs_f64());
         report.parameter("ack", setup.ack_name());
+        report.parameter("miss_filter", setup.miss_filter);
         report.parameter("depth", DEPTH);
         for row in so_far.rows {
             report.row(row);

@@ -113,6 +113,31 @@ fn absent_keys_take_next_to_no_reads() {
 }
 
 #[test]
+fn absent_keys_take_a_read_each_where_memory_cannot_index_all_and_next_to_none_with_filters() {
+    let dir = tempfile::tempdir().unwrap();
+    let without = fawn_bench::Setup { value_bytes: 8, memory: 4 << 20, ..setup(dir.path(), 300_000) };
+    let with = fawn_bench::Setup { miss_filter: true, ..without.clone() };
+    // The same files serve both ways.
+    let reads = |setup| {
+        let report = measured(setup, &Experiment::Absent(absent()));
+        assert!(figure(&report, 0, "gets") > 100.0 && report.memory.as_ref().unwrap().phi.unwrap() < 0.5);
+        (figure(&report, 0, "reads_a_get"), report)
+    };
+    let (of_each, report) = reads(&without);
+    assert!((0.99..1.01).contains(&of_each), "{:?}", report.rows);
+    assert!(report.rows[0]["filter_bits_a_record"].is_null() && report.memory.unwrap().filter_bytes == 0);
+    for _ in 0..2 {
+        let (of_each, report) = reads(&with);
+        assert!((0.001..0.012).contains(&of_each), "{:?}", report.rows);
+        assert!((0.001..0.008).contains(&figure(&report, 0, "filter_false_positives")), "{:?}", report.rows);
+        assert!((9.0..11.0).contains(&figure(&report, 0, "filter_bits_a_record")), "{:?}", report.rows);
+        // Once as built after a restart, once by merges.
+        measured(&with, &Experiment::Overwrite(overwrite(1)));
+    }
+    measured(&with, &Experiment::Get(get()));
+}
+
+#[test]
 fn what_memory_cannot_index_is_loaded_too_and_told_of() {
     let dir = tempfile::tempdir().unwrap();
     let small = fawn_bench::Setup { value_bytes: 8, memory: 4 << 20, ..setup(dir.path(), 300_000) };

@@ -25,6 +25,7 @@ fn setup(dir: &Path, entries: u64) -> Setup {
         entries,
         value_bytes: VALUE_BYTES,
         memory: MEMORY,
+        miss_filter: false,
         ack: Ack::Memory,
         puts_in_flight: 1024,
         depth: 32,

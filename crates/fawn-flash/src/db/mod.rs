@@ -395,6 +395,7 @@ fn open_shards(directory: &Directory, options: DbOptions) -> Result<Vec<(Arc<Sha
             interval: directory.interval(index),
             ack: options.ack,
             segment_bytes: options.segment_bytes,
+            miss_filter: options.miss_filter,
             ..Options::new(directory.secret(), options.memory / count as u64)
         };
         Shard::open(files, of_store).map_err(|source| Error::Open { store: index, source })

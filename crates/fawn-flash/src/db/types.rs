@@ -12,6 +12,9 @@ pub struct DbOptions {
     /// Memory for indexes, write buffers and the cache of records, bytes, all stores together. The more, the more
     /// gets need no read; the indexes alone take about 5 bytes a key. At least 4 MiB a store are sensible.
     pub memory: u64,
+    /// Whether to keep filters where the memory cannot index every key, 1.2 bytes a key: gets of absent keys then need no
+    /// read but one in 250 times.
+    pub miss_filter: bool,
     /// When a put returns.
     pub ack: Ack,
     /// Stores to divide a new directory into; 0 for one a core. Ignored when the directory exists.
@@ -29,6 +32,7 @@ impl Default for DbOptions {
     fn default() -> Self {
         Self {
             memory: 256 << 20,
+            miss_filter: false,
             ack: Ack::Durable,
             stores: 0,
             caching: Caching::Auto,

@@ -286,6 +286,7 @@ fn open_node(
         index: number as u32,
         count: directory.stores() as u32,
         ack: Ack::Durable,
+        miss_filter: options.serve.miss_filter,
         ..Options::new(enrolled.secret, options.serve.memory_bytes / directory.stores() as u64)
     };
     let plain = directory.is_plain().then(|| directory.interval(number));

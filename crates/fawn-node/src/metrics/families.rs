@@ -37,6 +37,7 @@ fawn_admin::families! {
     STORE_LOADED = Gauge "fawn_store_loaded_slices" ["store"] "Slices of the index that are in memory.";
     STORE_INDEX = Gauge "fawn_store_index_bytes" ["store"] "DRAM of the index of sealed records.";
     STORE_DIRECTORIES = Gauge "fawn_store_index_directory_bytes" ["store"] "Of the index's DRAM, page directories of segments.";
+    STORE_FILTERS = Gauge "fawn_store_index_filter_bytes" ["store"] "Of the index's DRAM, filters that tell which keys are absent (`--miss-filter`).";
     STORE_INDEXED = Gauge "fawn_store_indexed_ratio" ["store"] "Share of the sealed records that have an index entry of their own; below 1 where the memory cannot index every record.";
     STORE_OPEN_INDEX = Gauge "fawn_store_open_index_bytes" ["store"] "DRAM of the indexes of what is not sealed.";
     STORE_SLOTS = Gauge "fawn_store_index_entries" ["store"] "Entries of the index of sealed records, superseded ones included.";
@@ -52,6 +53,8 @@ fawn_admin::families! {
     STORE_READS = Counter "fawn_store_lookup_reads_total" ["store"] "Reads of flash for lookups.";
     STORE_READ_BYTES = Counter "fawn_store_lookup_read_bytes_total" ["store"] "Bytes read from flash for lookups.";
     STORE_FALSE_READS = Counter "fawn_store_false_reads_total" ["store"] "Reads for lookups that found another key.";
+    STORE_FILTER_REFUSED = Counter "fawn_store_filter_refused_total" ["store"] "Lookups that a filter spared the read of an absent key.";
+    STORE_FILTER_PASSED = Counter "fawn_store_filter_passed_total" ["store"] "Reads of absent keys that a filter let through; over these and the refused ones, its rate of false positives.";
     STORE_APPENDS = Counter "fawn_store_appended_records_total" ["store"] "Records appended.";
     STORE_APPENDED = Counter "fawn_store_appended_bytes_total" ["store"] "Bytes of records appended.";
     STORE_BATCHES = Counter "fawn_store_log_batches_total" ["store"] "Batches written to the commit log.";

@@ -56,7 +56,9 @@ impl FlashNode {
 
     fn open(flash: SimFlash, random: Random, was: Option<Plain>) -> (Self, BTreeMap<RangeId, Recovered>) {
         // Without taking from the numbers that follow: the same files serve both ways.
-        let options = Options { drain: Some(random.clone().chance(1, 2)), ..options() };
+        let mut drawn = random.clone();
+        let (drain, miss_filter) = (Some(drawn.chance(1, 2)), drawn.chance(1, 2));
+        let options = Options { drain, miss_filter, ..options() };
         let opened = match was {
             None => FlashStore::open(options, &flash).map_err(AdoptError::from),
             Some(Plain { store, stores, keys }) => {

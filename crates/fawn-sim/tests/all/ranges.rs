@@ -17,6 +17,7 @@ fn tiny(random: &mut Random) -> Options {
         slices: random.within(1, 6) as u32,
         slice_bytes: 24 << 10,
         drain: Some(random.chance(1, 2)),
+        miss_filter: random.clone().chance(1, 2),
         ..Options::new(Secret([7; 32]), 4 << 20)
     }
 }

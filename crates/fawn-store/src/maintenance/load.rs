@@ -1,11 +1,13 @@
 //! Index loads: a slice's index is built from the fragments of its segments.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
 
 use super::{Maintenance, Step};
 use crate::api::Damage;
+use crate::filter::Filter;
 use crate::flash::{FileId, Flash};
 use crate::index::{SegmentNumber, Table};
 use crate::segment::{Cursor, ReadAhead, SegmentError, read_prefixes};
@@ -28,6 +30,8 @@ pub(super) struct Asked {
     pub slice: Key,
     /// A lookup waits for it.
     pub wanted: bool,
+    /// Its base gets a filter.
+    pub filtered: bool,
 }
 
 impl Maintenance {
@@ -37,24 +41,24 @@ impl Maintenance {
         let Some(first) = self.loads.pop_front() else {
             return Step::More;
         };
-        let mut group = vec![first.slice];
-        let mut records = self.entries_to_load(&first.slice);
+        let mut group = vec![first];
+        let mut records = self.records_to_read(&first);
         while let Some(next) = self.loads.front().filter(|next| !first.wanted && !next.wanted) {
-            records += self.entries_to_load(&next.slice);
-            let follows = self.slice_after(&group[group.len() - 1]) == Some(next.slice);
+            records += self.records_to_read(next);
+            let follows = self.slice_after(&group[group.len() - 1].slice) == Some(next.slice);
             if !follows || records > self.load_together || self.loaded.contains(&next.slice) {
                 break;
             }
-            group.push(next.slice);
+            group.push(*next);
             self.loads.pop_front();
         }
         if group.len() == 1 {
-            return self.load(flash, first.slice, &AtHand::new());
+            return self.load(flash, first.slice, &AtHand::new(), first.filtered);
         }
         let read = self.read_together(flash, &group);
         let at_hand: AtHand<'_> = read.iter().map(|(number, prefixes)| (*number, prefixes.as_slice())).collect();
-        for slice in group {
-            if let Step::Event(event) = self.load(flash, slice, &at_hand) {
+        for Asked { slice, filtered, .. } in group {
+            if let Step::Event(event) = self.load(flash, slice, &at_hand, filtered) {
                 self.events.push_back(event);
             }
         }
@@ -72,20 +76,27 @@ impl Maintenance {
         if self.draining { parts.get(1..).unwrap_or_default() } else { parts }
     }
 
-    /// Entries that the index of a slice comes to have, about.
-    fn entries_to_load(&self, slice: &Key) -> u64 {
-        let Some(place) = self.slice_at(slice) else { return 0 };
+    /// Parts of a slice whose prefixes its load takes.
+    fn read<'p>(&self, parts: &'p [u16], filtered: bool) -> &'p [u16] {
+        if filtered { parts } else { self.indexed(parts) }
+    }
+
+    /// Records whose prefixes a load takes, about.
+    fn records_to_read(&self, asked: &Asked) -> u64 {
+        let Some(place) = self.slice_at(&asked.slice) else { return 0 };
         let slice = &self.manifest.state().slices[place];
-        self.indexed(&slice.parts).iter().map(|number| self.views[number].footer.records_in(&slice.interval)).sum()
+        let parts = self.read(&slice.parts, asked.filtered);
+        parts.iter().map(|number| self.views[number].footer.records_in(&slice.interval)).sum()
     }
 
     /// What the parts of slices that follow each other say of all of them; those that cannot be read are left out.
-    fn read_together(&self, flash: &dyn Flash, slices: &[Key]) -> BTreeMap<u16, Vec<u64>> {
+    fn read_together(&self, flash: &dyn Flash, group: &[Asked]) -> BTreeMap<u16, Vec<u64>> {
         let state = self.manifest.state();
-        let slices = slices.iter().filter_map(|slice| Some(&state.slices[self.slice_at(slice)?]));
+        let slices =
+            group.iter().filter_map(|asked| Some((&state.slices[self.slice_at(&asked.slice)?], asked.filtered)));
         let mut reach: BTreeMap<u16, Interval> = BTreeMap::new();
-        for slice in slices {
-            for number in self.indexed(&slice.parts) {
+        for (slice, filtered) in slices {
+            for number in self.read(&slice.parts, filtered) {
                 let keys = reach.entry(*number).or_insert(slice.interval);
                 keys.high = slice.interval.high;
             }
@@ -96,14 +107,14 @@ impl Maintenance {
         reach.into_iter().filter_map(read).collect()
     }
 
-    pub(super) fn load(&mut self, flash: &dyn Flash, slice: Key, at_hand: &AtHand<'_>) -> Step {
+    pub(super) fn load(&mut self, flash: &dyn Flash, slice: Key, at_hand: &AtHand<'_>, filtered: bool) -> Step {
         let Some(place) = self.slice_at(&slice).filter(|_| !self.loaded.contains(&slice)) else {
             return Step::More;
         };
         let found = &self.manifest.state().slices[place];
         let interval = found.interval;
         let parts = found.parts.clone();
-        match self.build(flash, interval, &parts, at_hand) {
+        match self.build(flash, interval, &parts, at_hand, filtered) {
             Ok((index, overwrites)) => {
                 self.loaded.insert(slice);
                 Step::Event(Event::Loaded { slice, index, overwrites })
@@ -116,14 +127,15 @@ impl Maintenance {
         }
     }
 
-    /// The index of `interval` over `parts`, oldest first, and what it tells of a base. An error comes with the file that it
-    /// is of.
+    /// The index of `interval` over `parts`, oldest first, with a filter of its base if it is to be `filtered` and has one,
+    /// and what it tells of the base. An error comes with the file that it is of.
     pub(super) fn build(
         &self,
         flash: &dyn Flash,
         interval: Interval,
         parts: &[u16],
         at_hand: &AtHand<'_>,
+        filtered: bool,
     ) -> Result<(SliceIndex, Overwrites), (FileId, SegmentError)> {
         let segment = |number: &u16| SegmentNumber::new(*number).expect("the manifest holds segment numbers only");
         let base = parts.first().filter(|_| self.draining).map(|number| {
@@ -151,7 +163,20 @@ impl Maintenance {
         let expected = base.map_or(0, |base| base.records / BASE_RECORDS_AN_ENTRY) as usize;
         let (low, high) = (interval.low.prefix(), interval.high.prefix());
         let table = Table::from_sorted(low, high, expected, entries.into_iter());
-        Ok((SliceIndex { table, base, bytes, stale }, overwrites))
+        let filter = base.filter(|_| filtered).and_then(|base| self.filter(flash, base, &interval, at_hand));
+        Ok((SliceIndex { table, base, filter, bytes, stale }, overwrites))
+    }
+
+    /// The filter of a base. There is none where its fragments cannot be read: lookups then read the base.
+    fn filter(&self, flash: &dyn Flash, base: Base, interval: &Interval, at_hand: &AtHand<'_>) -> Option<Arc<Filter>> {
+        let read;
+        let prefixes = if let Some(prefixes) = at_hand.get(&base.number.get()) {
+            within(prefixes, interval)
+        } else {
+            read = read_prefixes(flash, &self.views[&base.number.get()].footer, interval).ok()?;
+            &read
+        };
+        Filter::new(prefixes).map(Arc::new)
     }
 
     /// How many of the newer parts' keys a base has: told from those at the low end of the slice. Nothing is told where its

@@ -35,6 +35,8 @@ pub(super) struct Merging {
     slice: Interval,
     /// Numbers of its inputs, oldest first.
     inputs: Vec<u16>,
+    /// Its outputs get filters.
+    filtered: bool,
     merge: Merge,
 }
 
@@ -46,7 +48,7 @@ impl Merging {
 }
 
 impl Maintenance {
-    pub(super) fn begin_merge(&mut self, low: Key, void: Void, before: u64, newest_only: bool) {
+    pub(super) fn begin_merge(&mut self, low: Key, void: Void, before: u64, newest_only: bool, filtered: bool) {
         let Some(place) = self.slice_at(&low).filter(|_| self.loaded.contains(&low)) else {
             self.events.push_back(Event::MergeFailed { slice: low, why: "the slice is not loaded".to_owned() });
             return;
@@ -62,7 +64,9 @@ impl Maintenance {
         let slice_bytes = if everything { self.slice_bytes } else { u64::MAX };
         let merge = Merge::new(interval, read, everything.then_some(void), emptied, slice_bytes, first_file);
         self.sealed_beside.clear();
-        self.merging = Some(Merging { slice: interval, inputs, merge });
+        // A base that takes no part keeps its filter.
+        let filtered = filtered && everything;
+        self.merging = Some(Merging { slice: interval, inputs, filtered, merge });
     }
 
     /// Parts of `interval` as a merge reads them.
@@ -203,7 +207,7 @@ impl Maintenance {
             let (parts, horizon) = (slice.parts.clone(), slice.horizon);
             let own = run.as_ref().map(|(number, _, prefixes)| (number.get(), prefixes.as_slice()));
             let at_hand: AtHand<'_> = own.into_iter().collect();
-            let index = match self.build(flash, interval, &parts, &at_hand) {
+            let index = match self.build(flash, interval, &parts, &at_hand, merging.filtered) {
                 Ok((index, _)) => index,
                 Err((file, error)) => {
                     return Err(FlashError::Io(format!("{file}, sealed just now, is unreadable: {error}")));

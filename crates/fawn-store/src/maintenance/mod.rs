@@ -115,15 +115,16 @@ impl Maintenance {
     /// Takes work.
     pub fn submit(&mut self, work: Work) {
         match work {
-            Work::Load { slice, wanted, again, drained } => {
+            Work::Load { slice, wanted, again, drained, filtered } => {
                 self.draining = drained;
                 if again {
                     self.loaded.remove(&slice);
                 }
+                let asked = load::Asked { slice, wanted, filtered };
                 if wanted {
-                    self.loads.push_front(load::Asked { slice, wanted });
+                    self.loads.push_front(asked);
                 } else {
-                    self.loads.push_back(load::Asked { slice, wanted });
+                    self.loads.push_back(asked);
                 }
             }
             Work::Merge { drained, .. } => {
@@ -223,8 +224,8 @@ impl Maintenance {
 
     fn begin_background(&mut self, flash: &dyn Flash, work: Work) -> Step {
         match work {
-            Work::Merge { slice, void, before, newest_only, drained: _ } => {
-                self.begin_merge(slice, void, before, newest_only);
+            Work::Merge { slice, void, before, newest_only, drained: _, filtered } => {
+                self.begin_merge(slice, void, before, newest_only, filtered);
                 Step::More
             }
             Work::Scan { id, interval, max_bytes, wanted } => {

@@ -119,23 +119,24 @@ impl Maintenance {
             return;
         };
         let was_loaded = self.loaded.remove(&slice.low);
+        let filtered = self.loads.iter().any(|asked| asked.slice == slice.low && asked.filtered);
         let halves = if was_loaded { self.build_halves(flash, left, right) } else { None };
         let is_loaded = halves.is_some();
         self.events.push_back(Event::Cut { slice: slice.low, at: *at, halves });
         for half in [left, right] {
             if is_loaded {
                 self.loaded.insert(half.low);
-            } else if let Step::Event(event) = self.load(flash, half.low, &AtHand::new()) {
+            } else if let Step::Event(event) = self.load(flash, half.low, &AtHand::new(), filtered) {
                 self.events.push_back(event);
             }
         }
     }
 
-    /// The indexes of a slice's halves; `None` when they cannot be built.
+    /// The indexes of a slice's halves, which keep its filter if it has one; `None` when they cannot be built.
     fn build_halves(&self, flash: &dyn Flash, left: Interval, right: Interval) -> Option<Box<[SliceIndex; 2]>> {
         let build = |half: Interval| {
             let parts = &self.manifest.state().slices[self.slice_at(&half.low)?].parts;
-            self.build(flash, half, parts, &AtHand::new()).ok().map(|(index, _)| index)
+            self.build(flash, half, parts, &AtHand::new(), false).ok().map(|(index, _)| index)
         };
         Some(Box::new([build(left)?, build(right)?]))
     }

@@ -39,10 +39,12 @@ pub(super) struct Cleaning {
     pub failures: u32,
     /// Bytes that may be put although merges have fallen behind.
     credit: u64,
-    /// DRAM of all slices' indexes, page directories included.
+    /// DRAM of all slices' indexes, page directories and filters included.
     pub index_bytes: u64,
     /// Of these, page directories.
     pub directory_bytes: u64,
+    /// Of these, filters.
+    pub filter_bytes: u64,
     /// Slots in all slices' indexes.
     pub index_entries: u64,
 }
@@ -82,10 +84,7 @@ impl Store {
         }
         if let Some(number) = self.first_crowded() {
             let slice = self.slices.get(number).interval.low;
-            self.cleaning.merging = true;
-            let void = self.durable_void();
-            let drained = self.draining.on;
-            self.work.push_back(Work::Merge { slice, void, before: self.next_age, newest_only: true, drained });
+            self.begin_merge(slice, true);
             return;
         }
         let segments = self.sums.segments.total().segments as usize;
@@ -106,15 +105,14 @@ impl Store {
         };
         let interval = self.slices.get(number).interval;
         self.cleaning.turn = interval.high.successor().filter(|next| self.options.interval.contains(next));
+        self.begin_merge(interval.low, false);
+    }
+
+    fn begin_merge(&mut self, slice: Key, newest_only: bool) {
         self.cleaning.merging = true;
+        let (drained, filtered) = (self.draining.on, self.has_room_for_filter(&slice));
         let void = self.durable_void();
-        self.work.push_back(Work::Merge {
-            slice: interval.low,
-            void,
-            before: self.next_age,
-            newest_only: false,
-            drained: self.draining.on,
-        });
+        self.work.push_back(Work::Merge { slice, void, before: self.next_age, newest_only, drained, filtered });
     }
 
     /// The first slice of which too many slots found no place.
@@ -132,7 +130,8 @@ impl Store {
         }
         if self.draining.on {
             // Tables have a least size: where that is what fills the index, merges would change nothing.
-            cleaning.index_entries * SLOT_BYTES * 2 > limit.saturating_sub(cleaning.directory_bytes)
+            let others = cleaning.directory_bytes + cleaning.filter_bytes;
+            cleaning.index_entries * SLOT_BYTES * 2 > limit.saturating_sub(others)
         } else {
             cleaning.garbage_bytes * FULL_GARBAGE_DENOMINATOR > cleaning.sealed_bytes
         }

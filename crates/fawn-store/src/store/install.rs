@@ -9,7 +9,7 @@ use super::voided::Voids;
 use super::{Install, RangeState, Store};
 use crate::index::SegmentNumber;
 use crate::page::PAGE_BYTES;
-use crate::work::{Event, MergedSlice, RangeMark, Reclaim, SliceIndex, View, Work};
+use crate::work::{Event, MergedSlice, RangeMark, Reclaim, SliceIndex, View};
 
 impl Store {
     /// Takes an event. Its installation goes on in [`step`](Self::step). `true` when operations that were refused as
@@ -43,6 +43,8 @@ impl Store {
             Event::Stalled => self.seal_stalled = true,
             Event::Loaded { slice, index, overwrites } => {
                 if let Some(number) = self.slices.starting_at(&slice) {
+                    let others = self.filter_bytes_beside(number);
+                    let index = self.with_filter_that_fits(index, others);
                     let slice = self.slices.get_mut(number);
                     (slice.wanted, slice.damage) = (false, None);
                     slice.take(index);
@@ -180,9 +182,9 @@ impl Store {
             let slice = self.slices.get_mut(number);
             if slice.is_outgrown() && !slice.wanted {
                 slice.wanted = true;
-                let slice = slice.interval.low;
-                let drained = self.draining.on;
-                self.work.push_back(Work::Load { slice, wanted: false, again: true, drained });
+                let low = slice.interval.low;
+                let work = self.load_work(low, false, true);
+                self.work.push_back(work);
             }
         }
     }
@@ -198,11 +200,14 @@ impl Store {
             self.count_segment(usize::from(segment.get()));
         }
         let count = outputs.len();
+        let mut filters = self.filter_bytes_beside(number);
         for output in outputs {
             if let Some((segment, view)) = output.run {
                 self.put_view(segment, view);
             }
-            slices.push(Slice::loaded(output.interval, output.horizon, output.index));
+            let index = self.with_filter_that_fits(output.index, filters);
+            filters += index.filter.as_ref().map_or(0, |filter| filter.bytes() as u64);
+            slices.push(Slice::loaded(self.slices.get(number), output.interval, output.horizon, index));
         }
         self.put_slices(number, slices);
         self.retire(reclaim);
@@ -250,10 +255,11 @@ impl Store {
         if let Some(number) = self.slices.starting_at(slice)
             && let Some((left, right)) = self.slices.get(number).interval.cut(at)
         {
-            let horizon = self.slices.get(number).horizon;
+            let before = self.slices.get(number);
+            let horizon = before.horizon;
             let slices = match halves.map(|halves| *halves) {
                 Some([lower, upper]) => {
-                    vec![Slice::loaded(left, horizon, lower), Slice::loaded(right, horizon, upper)]
+                    vec![Slice::loaded(before, left, horizon, lower), Slice::loaded(before, right, horizon, upper)]
                 }
                 None => vec![Slice::unloaded(left, horizon), Slice::unloaded(right, horizon)],
             };

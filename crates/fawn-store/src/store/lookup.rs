@@ -14,7 +14,7 @@ use crate::open_segment::Entry;
 use crate::page::Page;
 use crate::record::{Kind, Record};
 use crate::segment::{Sought, find};
-use crate::work::{View, Work};
+use crate::work::View;
 use zerocopy::IntoBytes;
 
 /// Where in DRAM the newest version is.
@@ -84,8 +84,8 @@ impl Store {
             if !slice.wanted {
                 slice.wanted = true;
                 let low = slice.interval.low;
-                let drained = self.draining.on;
-                self.work.push_front(Work::Load { slice: low, wanted: true, again: false, drained });
+                let work = self.load_work(low, true, false);
+                self.work.push_front(work);
             }
             return Lookup::Loading;
         };
@@ -102,11 +102,16 @@ impl Store {
         };
         self.candidates.retain(may_hold);
         let base = slice.base.map(|base| base.number);
-        self.candidates
-            .extend(base.filter(|base| may_hold(base) && live(segments, *base).footer.high.prefix() >= key.prefix()));
+        let base = base.filter(|base| may_hold(base) && live(segments, *base).footer.high.prefix() >= key.prefix());
+        // What is newer than the base is looked at first: only without it the filter alone decides.
+        let alone = self.candidates.is_empty();
+        let refused = base.is_some() && slice.filter.as_ref().is_some_and(|filter| !filter.may_hold(key.prefix()));
+        let filtered = base.is_some() && slice.filter.is_some() && alone;
+        self.counters.filter_refused += u64::from(refused && alone);
+        self.candidates.extend(base.filter(|_| !refused));
         match self.candidates.len() {
             0 => Lookup::Absent { gate: Gate::NONE },
-            1 => Lookup::Read(self.read_first(key, Vec::new())),
+            1 => Lookup::Read(self.read_first(key, Vec::new(), filtered)),
             _ => {
                 self.candidates.sort_unstable_by_key(|number| Reverse(age(segments, *number)));
                 self.candidates.dedup();
@@ -116,7 +121,7 @@ impl Store {
                     Candidate { file: view.footer.file, directory: Arc::clone(&view.directory) }
                 });
                 let rest = rest.collect();
-                Lookup::Read(self.read_first(key, rest))
+                Lookup::Read(self.read_first(key, rest, false))
             }
         }
     }
@@ -134,10 +139,10 @@ impl Store {
     }
 
     /// The read of the newest candidate, the first; it pins the current view.
-    fn read_first(&mut self, key: &Key, rest: Vec<Candidate>) -> Read {
+    fn read_first(&mut self, key: &Key, rest: Vec<Candidate>, filtered: bool) -> Read {
         let view = live(&self.segments, self.candidates[0]);
         let (file, pages) = (view.footer.file, view.directory.locate(key.prefix()));
-        let rest = Rest { candidates: rest, view: self.views.pin() };
+        let rest = Rest { candidates: rest, view: self.views.pin(), filtered };
         self.read(file, pages, rest)
     }
 
@@ -188,6 +193,7 @@ impl Store {
             }
             Ok(Sought::Absent) => {
                 self.counters.false_reads += 1;
+                self.counters.filter_passed += u64::from(rest.filtered);
                 let Some(next) = rest.candidates.pop() else {
                     self.release(rest.view);
                     return Finished::Absent { gate: Gate::NONE };

@@ -243,8 +243,8 @@ impl Store {
     fn load_all(&mut self) {
         let lows: Vec<Key> = self.slices.iter().map(|slice| slice.interval.low).collect();
         for low in lows {
-            let drained = self.draining.on;
-            self.work.push_back(Work::Load { slice: low, wanted: false, again: false, drained });
+            let work = self.load_work(low, false, false);
+            self.work.push_back(work);
         }
     }
 
@@ -301,9 +301,9 @@ impl Store {
         for number in 0..self.slices.len() {
             let slice = self.slices.get_mut(number);
             if std::mem::take(&mut slice.retry) {
-                let slice = slice.interval.low;
-                let drained = self.draining.on;
-                self.work.push_back(Work::Load { slice, wanted: true, again: false, drained });
+                let low = slice.interval.low;
+                let work = self.load_work(low, true, false);
+                self.work.push_back(work);
                 self.count_slice(number);
             }
         }

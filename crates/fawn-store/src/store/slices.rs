@@ -1,8 +1,11 @@
 //! The slices of a store: who indexes which stretch of the key space.
 
+use std::sync::Arc;
+
 use fawn_ring::{Interval, Key};
 
 use crate::api::Damage;
+use crate::filter::Filter;
 use crate::index::Table;
 use crate::work::{Base, SliceIndex};
 
@@ -20,6 +23,8 @@ pub(super) struct Slice {
     pub table: Option<Table>,
     /// The part that the index leaves out.
     pub base: Option<Base>,
+    /// What the base surely does not hold. Slices that were one when it was built share it.
+    pub filter: Option<Arc<Filter>>,
     /// Records of the base that were emptied, about.
     pub base_void: u64,
     /// Whether its load has been asked for by a lookup.
@@ -44,6 +49,7 @@ impl Slice {
             interval,
             table: None,
             base: None,
+            filter: None,
             base_void: 0,
             wanted: false,
             damage: None,
@@ -55,15 +61,19 @@ impl Slice {
         }
     }
 
-    /// A slice with its index.
-    pub(super) fn loaded(interval: Interval, horizon: u64, index: SliceIndex) -> Self {
+    /// A slice with its index, of which `before` had the keys.
+    pub(super) fn loaded(before: &Self, interval: Interval, horizon: u64, index: SliceIndex) -> Self {
         let mut slice = Self::unloaded(interval, horizon);
+        (slice.base, slice.filter) = (before.base, before.filter.clone());
         slice.take(index);
         slice
     }
 
-    /// Puts an index that was just built in place; what is void in it is still to be counted.
+    /// Puts an index that was just built in place; what is void in it is still to be counted. A base that stays keeps its
+    /// filter.
     pub(super) fn take(&mut self, index: SliceIndex) {
+        let stays = self.base.map(|base| base.number) == index.base.map(|base| base.number);
+        self.filter = index.filter.or(self.filter.take().filter(|_| stays));
         (self.bytes, self.stale, self.void) = (index.bytes, index.stale, 0);
         (self.base, self.base_void) = (index.base, 0);
         self.table = Some(index.table);
@@ -91,6 +101,11 @@ impl Slice {
     /// Slots of its index.
     pub(super) fn slots(&self) -> u64 {
         self.table.as_ref().map_or(0, |table| table.len() as u64)
+    }
+
+    /// Bytes of its filter; of one that slices share, its part.
+    pub(super) fn filter_bytes(&self) -> u64 {
+        self.filter.as_ref().map_or(0, |filter| filter.bytes().div_ceil(Arc::strong_count(filter)) as u64)
     }
 
     /// Records of all its parts.

@@ -80,6 +80,8 @@ pub(super) struct Counters {
     pub reads: u64,
     pub pages_read: u64,
     pub false_reads: u64,
+    pub filter_refused: u64,
+    pub filter_passed: u64,
     pub appends: u64,
     pub appended_bytes: u64,
     pub superseded: u64,
@@ -119,10 +121,12 @@ pub struct Stats {
     pub buffered_entries: u64,
     /// Slots in the index of sealed records, superseded ones included.
     pub index_slots: u64,
-    /// DRAM of the index of sealed records: tables and page directories.
+    /// DRAM of the index of sealed records: tables, page directories and filters.
     pub index_bytes: u64,
     /// Of these, page directories.
     pub directory_bytes: u64,
+    /// Of these, filters of bases. One that slices share counts once.
+    pub filter_bytes: u64,
     /// Whether DRAM cannot index every record, so that merges make bases without index entries.
     pub draining: bool,
     /// Index bytes above which slices are merged in turn.
@@ -170,6 +174,11 @@ pub struct Stats {
     pub pages_read: u64,
     /// Reads that did not hold the key sought.
     pub false_reads: u64,
+    /// Lookups that no read was needed for because a filter said that the base does not hold the key.
+    pub filter_refused: u64,
+    /// Reads of a base alone that does not hold the key, although its filter has let it through. Of all that filters have
+    /// judged and bases do not hold, the share `filter_passed / (filter_passed + filter_refused)` is false.
+    pub filter_passed: u64,
     /// Records appended.
     pub appends: u64,
     /// Their bytes.
@@ -269,6 +278,7 @@ impl Store {
             index_slots: cleaning.index_entries,
             index_bytes: cleaning.index_bytes,
             directory_bytes: cleaning.directory_bytes,
+            filter_bytes: cleaning.filter_bytes,
             draining: self.draining.on,
             index_limit: self.index_limit(),
             phi: if sealed_records == 0 { 1.0 } else { cleaning.index_entries as f64 / sealed_records as f64 },
@@ -294,6 +304,8 @@ impl Store {
             reads: counters.reads,
             pages_read: counters.pages_read,
             false_reads: counters.false_reads,
+            filter_refused: counters.filter_refused,
+            filter_passed: counters.filter_passed,
             appends: counters.appends,
             appended_bytes: counters.appended_bytes,
             written: Written {

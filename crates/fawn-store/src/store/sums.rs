@@ -88,6 +88,8 @@ pub(super) struct SlicePart {
     pub slots: u64,
     /// DRAM of its index.
     pub index_bytes: u64,
+    /// Of its base's filter.
+    pub filter_bytes: u64,
     /// 1 if its index is not there.
     pub unloaded: u64,
     /// 1 if its index is not there, and not because it cannot be built.
@@ -110,6 +112,7 @@ impl SlicePart {
             live: slice.live(superseding),
             slots: slice.slots(),
             index_bytes: table.map_or(0, |table| table.bytes() as u64),
+            filter_bytes: slice.filter_bytes(),
             unloaded: u64::from(table.is_none()),
             loading: u64::from(table.is_none() && slice.damage.is_none()),
             retry: u64::from(slice.retry),
@@ -129,6 +132,7 @@ impl Part for SlicePart {
             live: of(self.live, other.live),
             slots: of(self.slots, other.slots),
             index_bytes: of(self.index_bytes, other.index_bytes),
+            filter_bytes: of(self.filter_bytes, other.filter_bytes),
             unloaded: of(self.unloaded, other.unloaded),
             loading: of(self.loading, other.loading),
             retry: of(self.retry, other.retry),
@@ -238,7 +242,8 @@ impl Store {
         let cleaning = &mut self.cleaning;
         cleaning.sealed_bytes = slices.bytes;
         cleaning.garbage_bytes = (slices.garbage + segments.garbage).min(slices.bytes);
-        cleaning.index_bytes = slices.index_bytes + segments.directory_bytes;
+        cleaning.index_bytes = slices.index_bytes + slices.filter_bytes + segments.directory_bytes;
+        cleaning.filter_bytes = slices.filter_bytes;
         cleaning.directory_bytes = segments.directory_bytes;
         cleaning.index_entries = slices.slots;
     }

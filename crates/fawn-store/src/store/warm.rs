@@ -67,7 +67,8 @@ impl Store {
                 let Some(table) = &slice.table else { continue };
                 let mut first = First::default();
                 table.candidates(key.prefix(), &mut first);
-                *number = first.0.or(slice.base.map(|base| base.number));
+                let refused = slice.filter.as_ref().is_some_and(|filter| !filter.may_hold(key.prefix()));
+                *number = first.0.or(slice.base.map(|base| base.number).filter(|_| !refused));
             }
         }
         for (key, number) in keys.iter().zip(numbers) {

@@ -16,7 +16,7 @@
 //! # Layout
 //!
 //! * `script`: the random program that the model and crash tests run.
-//! * `model`, `crash`, `counts`, `damage`, `faults`, `large`, `bulk`, `acknowledge`, `reads`, `ranges`, `scale`: what their names say.
+//! * `model`, `crash`, `counts`, `damage`, `faults`, `filter`, `large`, `bulk`, `acknowledge`, `reads`, `ranges`, `scale`: what their names say.
 //! * `original`: what the 2010 release of FAWN got wrong, row by row.
 
 #![allow(clippy::unwrap_used)]
@@ -30,6 +30,7 @@ mod crash;
 mod damage;
 mod drain;
 mod faults;
+mod filter;
 mod large;
 mod model;
 mod original;

@@ -35,6 +35,8 @@ pub fn random_options(random: &mut Random) -> Options {
         slice_bytes: segment_bytes as u64 * random.within(1, 8),
         memory: *random.pick(&[1 << 20, 8 << 20]),
         drain: *random.pick(&[Some(true), Some(true), Some(false), None]),
+        // Without taking from the numbers that follow.
+        miss_filter: random.clone().chance(1, 2),
         ..tiny()
     }
 }
