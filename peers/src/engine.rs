@@ -7,6 +7,7 @@ use std::time::Duration;
 use fawn_bench::workload::{KEY_BYTES, name, write_value};
 
 /// So long an engine has nothing to do before it is taken for settled.
+#[cfg(any(feature = "rocksdb", feature = "fjall"))]
 pub const QUIET: Duration = Duration::from_millis(300);
 
 /// When puts are acknowledged.

@@ -35,6 +35,7 @@ struct Shared {
     most_space: AtomicU64,
     most_cached: AtomicU64,
     is_blind: AtomicBool,
+    waited_ns: AtomicU64,
 }
 
 /// The thread, until it is dropped.
@@ -60,9 +61,19 @@ impl Keeper {
 
     /// Waits until the page cache has room for what is to be written.
     pub fn wait_for_room(&self) {
+        if !self.shared.is_full.load(Relaxed) {
+            return;
+        }
+        let began = Instant::now();
         while self.shared.is_full.load(Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
         }
+        self.shared.waited_ns.fetch_add(began.elapsed().as_nanos() as u64, Relaxed);
+    }
+
+    /// Seconds that writers have waited for room.
+    pub fn waited_seconds(&self) -> f64 {
+        self.shared.waited_ns.load(Relaxed) as f64 / 1e9
     }
 
     /// The most space that the files took since this was last asked, bytes.

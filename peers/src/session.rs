@@ -98,9 +98,11 @@ impl Session {
             } else {
                 let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
                 format!(
-                    "the page cache of its files was held at {:.1} MiB ({:.1} at most), without the CPU time of that",
+                    "the page cache of its files was held at {:.1} MiB ({:.1} at most), without the CPU time of that; puts waited \
+                     {:.1} s for it",
                     mib(budget),
-                    mib(self.keeper.most_cached())
+                    mib(self.keeper.most_cached()),
+                    self.keeper.waited_seconds()
                 )
             });
         }
