@@ -94,6 +94,20 @@ pub enum Error {
     /// A process that was started to be killed did not do its part.
     #[error("the process that was to load entries {0}")]
     Child(String),
+    /// The program that measures other engines is not there.
+    #[error(
+        "{0} was not found: build it with `cargo build --release --manifest-path peers/Cargo.toml --target-dir target` \
+         (CONTRIBUTING.md says what that needs), or give its place by --peer-program"
+    )]
+    NoPeers(PathBuf),
+    /// That program has failed.
+    #[error("{engine} was not measured: {reason}; what was measured before is kept")]
+    Peer {
+        /// The engine.
+        engine: String,
+        /// What it said.
+        reason: String,
+    },
     /// Another program that was started has failed.
     #[error("fio failed: {0}; measure without it with --device own")]
     Fio(String),

@@ -85,6 +85,19 @@ impl History {
         phase.possible = phase.possible.max(phase.certain);
     }
 
+    /// The entries of the next writes, at most `most`, are added to `entries`, and may be found from now on in the version
+    /// that is returned; where no shuffled phase is under way, one begins. [`wrote`](Self::wrote) follows for each.
+    pub fn announce(&mut self, most: u64, entries: &mut Vec<u64>) -> u32 {
+        if self.next().is_none() {
+            self.begin(Order::Shuffled);
+        }
+        let (phase, order) = self.phases.last_mut().expect("a phase is under way");
+        let end = self.entries.min(phase.certain + most);
+        entries.extend((phase.certain..end).map(|position| order.at(position)));
+        phase.possible = phase.possible.max(end);
+        phase.version
+    }
+
     /// An entry that was drawn was written.
     pub fn drew(&mut self) {
         let (phase, _) = self.phases.last_mut().expect("a phase is under way");
@@ -233,5 +246,23 @@ mod tests {
         let before = history.least(index);
         history.wrote();
         assert!(before.is_none() && history.admits(index, before, Some(1)) && history.admits(index, before, None));
+    }
+
+    #[test]
+    fn what_is_announced_may_be_found_and_need_not_until_it_is_written() {
+        let mut history = History::new(10, Vec::new());
+        let mut entries = Vec::new();
+        assert_eq!(history.announce(4, &mut entries), 1);
+        let first = entries[0];
+        assert_eq!((entries.len(), history.least(first)), (4, None));
+        assert!(history.admits(first, None, Some(1)) && history.admits(first, None, None));
+        (0..4).for_each(|_| history.wrote());
+        assert_eq!(history.least(first), Some(1));
+        entries.clear();
+        history.announce(100, &mut entries);
+        assert_eq!(entries.len(), 6, "a phase ends where all are written");
+        (0..6).for_each(|_| history.wrote());
+        entries.clear();
+        assert_eq!((history.announce(1, &mut entries), entries.len()), (2, 1));
     }
 }

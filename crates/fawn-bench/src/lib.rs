@@ -9,6 +9,7 @@
 //! * [`workload`], [`history`]: keys, values and orders; which version an entry must have.
 //! * [`driver`], [`puts`], [`lookups`], [`closed`]: the store on its thread; puts, gets, and both as fast as they go.
 //! * [`device`]: what the device gives without a store.
+//! * [`peers`]: the same on other storage engines, by another program.
 //! * [`usage`], [`latency`], [`report`], [`plot`]: what it took, and how it is told.
 //! * [`session`], [`journal`]: a directory with its data and what was measured on them.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -22,6 +23,7 @@ pub mod history;
 pub mod journal;
 pub mod latency;
 pub mod lookups;
+pub mod peers;
 pub mod plot;
 pub mod puts;
 pub mod report;
@@ -32,5 +34,6 @@ pub mod workload;
 pub use device::Device;
 pub use error::Error;
 pub use experiments::{Experiment, run};
+pub use peers::Peers;
 pub use report::Report;
 pub use session::{Nobody, Session, Setup, Watch};

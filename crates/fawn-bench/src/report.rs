@@ -210,19 +210,24 @@ impl Column {
 use Form::{MiB, Number, Percent, Text};
 
 const LOAD: &[Column] = &[
+    column("engine", "engine", Text),
     column("ack", "ack", Text),
     column("puts", "puts", Number(0)),
     column("puts_a_second", "puts/s", Number(0)),
     column("user_mb_a_second", "user MB/s", Number(1)),
+    column("settled_mb_a_second", "with settling", Number(1)),
     column("cpu_us_a_put", "CPU-us a put", Number(2)),
     column("generator_cpu_us", "of these ours", Number(2)),
     column("written_over_user", "written / user (system)", Number(3)),
     column("store_written_over_user", "(store)", Number(3)),
     column("settle_seconds", "s until idle", Number(2)),
     column("settle_cpu_seconds", "CPU-s until idle", Number(2)),
+    column("most_space_over_live", "most space / live", Number(2)),
+    column("most_rss_bytes", "most resident", MiB),
 ];
 
 const GET: &[Column] = &[
+    column("engine", "engine", Text),
     column("depth", "depth", Number(0)),
     column("gets_a_second", "gets/s", Number(0)),
     column("from_dram", "from DRAM", Percent),
@@ -235,9 +240,11 @@ const GET: &[Column] = &[
     column("reads_a_get", "reads a get", Number(4)),
     column("pages_a_get", "pages a get", Number(4)),
     column("system_pages_a_get", "(system)", Number(4)),
+    column("device_pages_a_get", "(a get in all)", Number(4)),
     column("p50_us", "p50 us", Number(0)),
     column("p99_us", "p99 us", Number(0)),
     column("p999_us", "p99.9 us", Number(0)),
+    column("most_rss_bytes", "most resident", MiB),
 ];
 
 const HIT: &[Column] = &[
@@ -249,6 +256,7 @@ const HIT: &[Column] = &[
 ];
 
 const OVERWRITE: &[Column] = &[
+    column("engine", "engine", Text),
     column("pass", "pass", Number(0)),
     column("puts_a_second", "puts/s", Number(0)),
     column("user_mb_a_second", "user MB/s", Number(1)),
@@ -263,9 +271,11 @@ const OVERWRITE: &[Column] = &[
     column("merges", "merges", Number(0)),
     column("most_space_over_live", "most space / live", Number(2)),
     column("settle_seconds", "s until idle", Number(2)),
+    column("most_rss_bytes", "most resident", MiB),
 ];
 
 const MIXED: &[Column] = &[
+    column("engine", "engine", Text),
     column("depth", "depth", Number(0)),
     column("operations_a_second", "operations/s", Number(0)),
     column("gets_a_second", "gets/s", Number(0)),
@@ -276,12 +286,15 @@ const MIXED: &[Column] = &[
     column("write_amplification", "written / user", Number(2)),
     column("seals", "seals", Number(0)),
     column("merges", "merges", Number(0)),
+    column("device_pages_a_get", "device pages a get", Number(4)),
     column("p50_us", "get p50 us", Number(0)),
     column("p99_us", "p99 us", Number(0)),
     column("p999_us", "p99.9 us", Number(0)),
+    column("most_rss_bytes", "most resident", MiB),
 ];
 
 const ABSENT: &[Column] = &[
+    column("engine", "engine", Text),
     column("depth", "depth", Number(0)),
     column("gets_a_second", "gets/s", Number(0)),
     column("cpu_us_a_get", "CPU-us a get", Number(2)),
@@ -289,9 +302,11 @@ const ABSENT: &[Column] = &[
     column("reads_a_get", "reads a get", Number(5)),
     column("filter_bits_a_record", "filter bits a record", Number(2)),
     column("filter_false_positives", "false positives", Percent),
+    column("device_pages_a_get", "device pages a get", Number(4)),
     column("p50_us", "p50 us", Number(0)),
     column("p99_us", "p99 us", Number(0)),
     column("p999_us", "p99.9 us", Number(0)),
+    column("most_rss_bytes", "most resident", MiB),
 ];
 
 const PACE: &[Column] = &[

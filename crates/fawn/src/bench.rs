@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{CellAlignment, presets};
 use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite, Pace, Restart, Split, Table, load_until_killed};
 use fawn_bench::plot::svg;
-use fawn_bench::{Device, Experiment, Report, Setup, Watch};
+use fawn_bench::{Device, Experiment, Peers, Report, Setup, Watch};
 use fawn_store::Ack;
 
 use crate::Outcome;
@@ -48,7 +48,11 @@ To see what a store does with little memory, limit the process as well:
 or, where there is no systemd, as root with cgroup v2:
   mkdir /sys/fs/cgroup/bench; echo 512M > /sys/fs/cgroup/bench/memory.max
   echo $$ > /sys/fs/cgroup/bench/cgroup.procs; fawn bench store get …
-Files are opened O_DIRECT where the file system takes it, so that the page cache answers nothing; each report says so.")]
+Files are opened O_DIRECT where the file system takes it, so that the page cache answers nothing; each report says so.
+
+load, get, overwrite, mixed and absent take --peers rocksdb,lmdb,bdb,fjall,redb: afterwards the same is done with these \
+storage engines, one after the other, and their rows follow the store's own. Each gets --memory over --peer-scale for its \
+caches, its buffers and the page cache of its files. The program for that, fawn-peers, is built apart: CONTRIBUTING.md says how.")]
 pub struct StoreBenchArguments {
     /// The experiment.
     #[command(subcommand)]
@@ -59,7 +63,7 @@ pub struct StoreBenchArguments {
 #[derive(Debug, Subcommand)]
 pub enum StoreBench {
     /// Put all entries in random order: rate, CPU time, bytes written to the device
-    Load(DataArguments),
+    Load(LoadArguments),
     /// Get entries at random, in turns with reads of the device at the same depth
     Get(GetArguments),
     /// Get a few entries that DRAM holds
@@ -123,11 +127,36 @@ pub struct DataArguments {
     pub ack: AckMode,
 }
 
+/// Which other engines are measured beside the store.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PeerArguments {
+    /// Measure these storage engines as well, with the same workload, each in DIR/peers/ENGINE
+    #[arg(long, value_name = "ENGINE", value_delimiter = ',', hide_env = true, value_parser = ["rocksdb", "lmdb", "bdb", "fjall", "redb"])]
+    pub peers: Vec<String>,
+    /// Give the other engines so many times fewer entries and less memory, such as 20
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "peers", hide_env = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub peer_scale: u32,
+    /// The program that measures them [default: fawn-peers, beside this program or in PATH]
+    #[arg(long, value_name = "PATH", requires = "peers", hide_env = true)]
+    pub peer_program: Option<PathBuf>,
+}
+
+/// Arguments of `load`.
+#[derive(Debug, Args)]
+pub struct LoadArguments {
+    #[command(flatten)]
+    pub data: DataArguments,
+    #[command(flatten)]
+    pub peers: PeerArguments,
+}
+
 /// Arguments of `get`.
 #[derive(Debug, Args)]
 pub struct GetArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub peers: PeerArguments,
     /// Gets in flight
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,8,32,128", value_parser = depth())]
     pub depths: Vec<u32>,
@@ -174,6 +203,8 @@ pub struct HitArguments {
 pub struct OverwriteArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub peers: PeerArguments,
     /// Passes, of as many puts as there are entries
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub passes: u32,
@@ -190,6 +221,8 @@ pub struct OverwriteArguments {
 pub struct MixedArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub peers: PeerArguments,
     /// Gets in flight
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
     pub depth: u32,
@@ -206,6 +239,8 @@ pub struct MixedArguments {
 pub struct AbsentArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub peers: PeerArguments,
     /// Gets in flight
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
     pub depth: u32,
@@ -330,7 +365,7 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
             load_until_killed(&it.data.setup(1), it.until)?;
             return Ok(Outcome::Done);
         }
-        StoreBench::Load(data) => (&data.place, data.setup(1), Experiment::Load),
+        StoreBench::Load(load) => (&load.data.place, load.data.setup(1), Experiment::Load),
         StoreBench::Get(get) => {
             let (depths, device) = (get.depths.clone(), get.device.device());
             let depth = depths.iter().copied().max().unwrap_or(1);
@@ -368,8 +403,12 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
         StoreBench::Restart(restart) => (&restart.place, restart.setup(), Experiment::Restart(restart.experiment()?)),
         StoreBench::Table(table) => (&table.place, table.setup(), Experiment::Table(table.experiment())),
     };
+    let peers = arguments.command.peers()?;
     let bar = Bar(Progress::parts());
-    let report = fawn_bench::run(&setup, &experiment, &bar);
+    let report = match &peers {
+        Some(peers) => peers.run(&setup, &experiment, &bar),
+        None => fawn_bench::run(&setup, &experiment, &bar),
+    };
     bar.0.finish();
     let report = report?;
     let plot = match &arguments.command {
@@ -387,6 +426,31 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
         _ => print(&report),
     })?;
     Ok(Outcome::Done)
+}
+
+impl StoreBench {
+    /// The other engines that are to be measured.
+    fn peers(&self) -> anyhow::Result<Option<Peers>> {
+        match self {
+            Self::Load(it) => it.peers.peers(),
+            Self::Get(it) => it.peers.peers(),
+            Self::Overwrite(it) => it.peers.peers(),
+            Self::Mixed(it) => it.peers.peers(),
+            Self::Absent(it) => it.peers.peers(),
+            Self::Hit(_) | Self::Pace(_) | Self::Restart(_) | Self::Table(_) | Self::LoadUntilKilled(_) => Ok(None),
+        }
+    }
+}
+
+impl PeerArguments {
+    fn peers(&self) -> anyhow::Result<Option<Peers>> {
+        if self.peers.is_empty() {
+            return Ok(None);
+        }
+        let (own, path) = (std::env::current_exe().ok(), std::env::var_os("PATH"));
+        let program = Peers::find(self.peer_program.as_deref(), own.as_deref(), path.as_deref())?;
+        Ok(Some(Peers { engines: self.peers.clone(), scale: self.peer_scale.into(), program }))
+    }
 }
 
 impl DeviceChoice {

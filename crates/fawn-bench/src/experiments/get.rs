@@ -132,6 +132,7 @@ fn tell(report: &mut Report, depth: u32, rounds: &[&Round], generator_us: f64) {
         "pages_a_get": each(pages),
         "system_pages_a_get": by_system.and_then(each),
         "counts_agree": agrees,
+        "device_pages_a_get": by_system.map(|pages| pages / sum(&|round| round.gets).max(1.0)),
         "p50_us": middle(&|round| round.p50_us),
         "p99_us": middle(&|round| round.p99_us),
         "p999_us": middle(&|round| round.p999_us),

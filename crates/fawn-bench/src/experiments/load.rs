@@ -1,8 +1,11 @@
 //! All entries, in random order.
 
+use std::time::Instant;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::overwrite::{LOOK, segments};
 use crate::closed::generator_us_a_put;
 use crate::error::Error;
 use crate::report::Report;
@@ -15,6 +18,9 @@ struct SoFar {
     /// Puts made, those included that a crash has undone.
     puts: u64,
     usage: Usage,
+    /// Most bytes that segments took.
+    #[serde(default)]
+    most_space: u64,
 }
 
 /// Loads what is not loaded yet.
@@ -29,20 +35,25 @@ pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
             "{dir} is loaded, with --memory {memory} or another --ack: --again deletes it and loads anew"
         )));
     }
-    let before: SoFar = session.unfinished(name).unwrap_or(SoFar { puts: 0, usage: Usage::none() });
+    let before: SoFar = session.unfinished(name).unwrap_or(SoFar { puts: 0, usage: Usage::none(), most_space: 0 });
     let there = session.history.last().map_or(0, |phase| phase.certain);
     let meter = session.driver.meter();
-    let so_far = |session: &Session<'_>, made: u64| {
-        let mut so_far = before;
+    let (mut looked, mut most_space) = (Instant::now(), before.most_space);
+    let so_far = |session: &Session<'_>, made: u64, most_space: u64| {
+        let mut so_far = SoFar { most_space, ..before };
         so_far.puts += made;
         so_far.usage.add(&session.driver.usage(&meter));
         so_far
     };
     let made = session.put_many(entries - there, |session, made| {
         session.watch.progress(there + made, entries, "loading");
+        if looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            most_space = most_space.max(segments(session)?);
+        }
         if session.is_note_due() {
             session.note_data(false)?;
-            let so_far = so_far(session, made);
+            let so_far = so_far(session, made, most_space);
             session.note(name, &so_far)?;
         }
         Ok(true)
@@ -59,6 +70,7 @@ pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
     loaded.usage.add(&until_loaded);
     session.watch.progress(entries, entries, "waiting until it is settled");
     let settled = session.settle_since(&meter)?.after(&until_loaded);
+    loaded.most_space = most_space.max(segments(session)?);
     session.changed();
     session.note_data(true)?;
     let report = tell(session, &loaded, &settled, before.puts > 0);
@@ -80,6 +92,7 @@ fn tell(session: &Session<'_>, loaded: &SoFar, settled: &Usage, was_interrupted:
         "seconds": usage.seconds,
         "puts_a_second": puts / usage.seconds,
         "user_mb_a_second": user / usage.seconds / 1e6,
+        "settled_mb_a_second": user / (usage.seconds + settled.seconds) / 1e6,
         "cpu_us_a_put": usage.cpu_us / puts,
         "generator_cpu_us": generator_us_a_put(setup.entries, setup.value_bytes),
         "written_over_user": system,
@@ -89,6 +102,7 @@ fn tell(session: &Session<'_>, loaded: &SoFar, settled: &Usage, was_interrupted:
         "merges": usage.counts.merges + settled.counts.merges,
         "settle_seconds": settled.seconds,
         "settle_cpu_seconds": settled.cpu_us / 1e6,
+        "most_space_over_live": loaded.most_space as f64 / setup.user_bytes(setup.entries) as f64,
     }));
     if was_interrupted {
         report.notes.push("the load was interrupted: what was lost of it was put twice and counts twice".to_owned());

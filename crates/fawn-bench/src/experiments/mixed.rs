@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fawn_store::page::PAGE_BYTES;
 use serde::Serialize;
 use serde_json::json;
 
@@ -10,10 +11,16 @@ use crate::error::Error;
 use crate::lookups::Lookups;
 use crate::report::Report;
 use crate::session::Session;
+use crate::usage::Usage;
 use crate::workload::{Draw, fresh_seed};
 
 /// Keys beyond the entries, of which the absent are drawn.
 const ABSENT: u64 = 1 << 40;
+
+/// Pages read from the device for each get, by the system's count.
+fn device_pages_a_get(usage: &Usage, gets: u64) -> Option<f64> {
+    Some(usage.read_bytes? as f64 / PAGE_BYTES as f64 / gets.max(1) as f64)
+}
 
 /// Parameters of gets and puts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,6 +73,7 @@ impl Mixed {
             "cpu_us_an_operation": usage.cpu_us / (gets + puts).max(1) as f64,
             "generator_cpu_us": ours,
             "reads_a_get": usage.counts.reads as f64 / (gets - lookups.from_dram).max(1) as f64,
+            "device_pages_a_get": device_pages_a_get(&usage, gets),
             "write_amplification": whole.write_bytes.map(|bytes| bytes as f64 / user),
             "store_write_amplification": whole.counts.written_bytes as f64 / user,
             "seals": usage.counts.seals,
@@ -124,6 +132,7 @@ impl Absent {
             "filter_bits_a_record": (after.filter_bytes > 0).then_some(filter_bits),
             "filter_judged": judged,
             "filter_false_positives": (judged > 0).then(|| passed as f64 / judged as f64),
+            "device_pages_a_get": device_pages_a_get(&usage, lookups.answered),
         });
         lookups.latencies.tell(row.as_object_mut().expect("a row is an object"));
         report.row(row);

@@ -98,10 +98,18 @@ fn parameters(of: &impl Serialize) -> String {
 /// [`Error`]: each says what to do.
 pub fn run(setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<Report, Error> {
     match experiment {
-        Experiment::Restart(restart) => return restart.run(setup, watch),
-        Experiment::Table(table) => return table.run(setup, watch),
-        _ => setup.check()?,
+        Experiment::Restart(restart) => restart.run(setup, watch),
+        Experiment::Table(table) => table.run(setup, watch),
+        _ => measure(setup, experiment, watch).map(|(report, _)| report),
     }
+}
+
+/// The same for an experiment on one set of data; also the name under which its result is kept.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn measure(setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<(Report, String), Error> {
+    setup.check()?;
     let mut journal = Journal::open(&setup.dir)?;
     if *experiment == Experiment::Load && setup.again {
         journal.delete()?;
@@ -117,7 +125,7 @@ pub fn run(setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<
             None => load::run(&mut session, &name)?,
         };
         session.close()?;
-        return Ok(report);
+        return Ok((report, name));
     }
     if !session.is_loaded() {
         let name = Experiment::Load.name(&session);
@@ -126,7 +134,7 @@ pub fn run(setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<
     let name = experiment.name(&session);
     if let Some(report) = session.kept(&name)? {
         told_again(watch);
-        return Ok(report);
+        return Ok((report, name));
     }
     let report = match experiment {
         Experiment::Load | Experiment::Restart(_) | Experiment::Table(_) => unreachable!("they were dealt with above"),
@@ -139,7 +147,7 @@ pub fn run(setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<
         Experiment::Split(split) => split.run(&mut session, &name)?,
     };
     session.close()?;
-    Ok(report)
+    Ok((report, name))
 }
 
 fn told_again(watch: &dyn Watch) {

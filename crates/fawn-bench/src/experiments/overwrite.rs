@@ -13,7 +13,7 @@ use crate::usage::{Usage, space};
 use crate::workload::Draw;
 
 /// How often the space is looked at.
-const LOOK: Duration = Duration::from_millis(500);
+pub(super) const LOOK: Duration = Duration::from_millis(500);
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -127,7 +127,8 @@ impl Overwrite {
     }
 }
 
-fn segments(session: &Session<'_>) -> Result<u64, Error> {
+/// Bytes that all files but the commit log take.
+pub(super) fn segments(session: &Session<'_>) -> Result<u64, Error> {
     let path = session.driver.path();
     space(path).map(|(_, rest)| rest).map_err(Error::io(path))
 }

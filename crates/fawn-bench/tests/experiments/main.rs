@@ -5,6 +5,7 @@
 mod figures;
 mod interrupted;
 mod longer;
+mod peers;
 mod verified;
 
 use std::path::Path;

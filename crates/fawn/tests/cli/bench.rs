@@ -111,10 +111,16 @@ fn what_cannot_be_measured_is_refused() {
         (&["get", "--dir", "x", "--depths", "0"], "1..=4096"),
         (&["pace", "--dir", "x", "--shares", "100"], "1..100"),
         (&["split", "--dir", "x", "--rounds", "0"], "1..=1000"),
+        (&["load", "--dir", "x", "--peers", "oracle"], "rocksdb"),
+        (&["load", "--dir", "x", "--peer-scale", "20"], "--peers"),
+        (&["hit", "--dir", "x", "--peers", "rocksdb"], "--peers"),
     ] {
         let run = fawn(&[&["bench", "store"], arguments].concat());
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
     }
+    let data = dir.path().join("new");
+    let run = bench("load", &data, &["--peers", "rocksdb", "--peer-program", "no-such-program"]);
+    assert!(run.code == 1 && run.stderr.contains("peers/Cargo.toml") && !data.exists(), "{run:?}");
     std::fs::write(dir.path().join("mine"), "x").unwrap();
     let run = bench("load", dir.path(), &[]);
     assert!(run.code == 1 && run.stderr.contains("choose an empty or a new directory"), "{run:?}");

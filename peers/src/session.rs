@@ -1,0 +1,202 @@
+//! An engine with its data, and puts to it.
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use fawn_bench::Report;
+use fawn_bench::history::{History, Order};
+use fawn_bench::usage::{Counts, Meter, Usage, resident_bytes};
+use fawn_bench::workload::Draw;
+use serde_json::{Map, Value};
+
+use crate::data::Place;
+use crate::engine::{Ack, Batch, Engine, Settings};
+use crate::engines::Kind;
+use crate::keeper::Keeper;
+use crate::tell::Progress;
+
+/// An open engine.
+pub struct Session {
+    /// Which it is.
+    pub kind: Kind,
+    /// What it was opened with.
+    pub settings: Settings,
+    /// The same on the command line.
+    pub ack_name: String,
+    /// Puts that are acknowledged together.
+    pub batch: usize,
+    /// Its directory.
+    pub place: Place,
+    /// The page cache's. It ends before the engine, whose map it knows.
+    pub keeper: Keeper,
+    /// The engine.
+    pub engine: Box<dyn Engine>,
+    /// What was written.
+    pub history: RwLock<History>,
+    /// Where it is told how far things are.
+    pub progress: Progress,
+}
+
+/// Takes the measure of a stretch of work, without the keeper's part.
+pub struct Stretch {
+    meter: Meter,
+    keeper_cpu_us: f64,
+}
+
+impl Session {
+    /// What was written so far.
+    pub fn history(&self) -> RwLockReadGuard<'_, History> {
+        self.history.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn history_mut(&self) -> RwLockWriteGuard<'_, History> {
+        self.history.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a stretch.
+    pub fn stretch(&self) -> Stretch {
+        Stretch { keeper_cpu_us: self.keeper.cpu_us(), meter: Meter::start(Counts::default()) }
+    }
+
+    /// What was used since it began.
+    pub fn usage(&self, stretch: &Stretch) -> Usage {
+        let usage = stretch.meter.usage(Counts::default());
+        Usage { cpu_us: usage.cpu_us - (self.keeper.cpu_us() - stretch.keeper_cpu_us), ..usage }
+    }
+
+    /// Bytes of keys and values of so many entries.
+    pub fn user_bytes(&self, entries: u64) -> f64 {
+        self.settings.user_bytes() as f64 / self.settings.entries as f64 * entries as f64
+    }
+
+    /// A report of this engine.
+    pub fn report(&self, experiment: &str) -> Report {
+        let mut report = Report::new(experiment);
+        report.parameter("engine", self.kind.name());
+        report.parameter("engine_version", self.kind.version());
+        report.parameter("entries", self.settings.entries);
+        report.parameter("value_bytes", self.settings.value_bytes);
+        report.parameter("memory_bytes", self.settings.memory);
+        report.parameter("ack", self.ack_name.clone());
+        report.parameter("puts_in_flight", self.batch);
+        report.parameter("bloom_bits", self.settings.bloom_bits);
+        report.parameter("memory_shares", self.engine.shares());
+        report
+    }
+
+    /// Ends a report.
+    pub fn finish(&self, report: &mut Report) {
+        let resident = resident_bytes().map(|(_, most)| most);
+        for row in &mut report.rows {
+            self.mark(row, resident);
+        }
+        report.notes.push(format!("memory: {}", self.engine.shares()));
+        if let Some(budget) = self.engine.page_cache() {
+            report.notes.push(if self.keeper.is_blind() {
+                "the kernel is older than 6.5 and does not tell what is cached: limit the page cache with a control group"
+                    .to_owned()
+            } else {
+                let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+                format!(
+                    "the page cache of its files was held at {:.1} MiB ({:.1} at most), without the CPU time of that; puts waited \
+                     {:.1} s for it",
+                    mib(budget),
+                    mib(self.keeper.most_cached()),
+                    self.keeper.waited_seconds()
+                )
+            });
+        }
+    }
+
+    fn mark(&self, row: &mut Map<String, Value>, most_rss_bytes: Option<u64>) {
+        for (name, value) in [
+            ("engine", self.kind.name().into()),
+            ("engine_version", self.kind.version().into()),
+            ("entries", self.settings.entries.into()),
+            ("memory_bytes", self.settings.memory.into()),
+            ("most_rss_bytes", most_rss_bytes.into()),
+        ] {
+            row.insert(name.to_owned(), value);
+        }
+    }
+
+    /// Waits until there is nothing left to do; what was used since `stretch` began.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn settle(&self, stretch: &Stretch) -> anyhow::Result<Usage> {
+        self.progress.tell(0, 1, "waiting until it is settled");
+        self.engine.settle()?;
+        Ok(self.usage(stretch))
+    }
+}
+
+/// Makes puts, from one thread.
+pub struct Puts<'s> {
+    session: &'s Session,
+    /// Of a skewed workload.
+    skewed: Option<Draw>,
+    batch: Batch,
+    entries: Vec<u64>,
+    synced: Instant,
+}
+
+impl<'s> Puts<'s> {
+    /// None yet; entries are drawn by `skewed`, or come each once in random order.
+    pub fn new(session: &'s Session, skewed: Option<Draw>) -> Self {
+        let batch = Batch::new(session.settings.value_bytes);
+        Self { session, skewed, batch, entries: Vec::new(), synced: Instant::now() }
+    }
+
+    /// Puts the next entries, at most `most`; how many were put.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn put(&mut self, most: u64) -> anyhow::Result<u64> {
+        self.entries.clear();
+        let version = {
+            let mut history = self.session.history_mut();
+            match &mut self.skewed {
+                None => history.announce(most, &mut self.entries),
+                Some(draw) => {
+                    self.entries.extend((0..most).map(|_| draw.draw()));
+                    let version = match history.last() {
+                        Some(phase) if phase.order == Order::Drawn => phase.version,
+                        _ => history.begin(Order::Drawn),
+                    };
+                    history.drew();
+                    version
+                }
+            }
+        };
+        self.batch.fill(&self.entries, version);
+        self.session.keeper.wait_for_room();
+        self.session.engine.put(&self.batch)?;
+        if self.skewed.is_none() {
+            let mut history = self.session.history_mut();
+            self.entries.iter().for_each(|_| history.wrote());
+        }
+        if let Ack::Interval { ms } = self.session.settings.ack
+            && self.synced.elapsed() >= Duration::from_millis(ms.into())
+        {
+            self.session.engine.sync()?;
+            self.synced = Instant::now();
+        }
+        Ok(self.entries.len() as u64)
+    }
+
+    /// Makes `count` puts; `look` is told how many were made, and ends it by `false`. How many were made.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn put_many(&mut self, count: u64, mut look: impl FnMut(u64) -> bool) -> anyhow::Result<u64> {
+        let mut made = 0;
+        while made < count {
+            made += self.put((count - made).min(self.session.batch as u64))?;
+            if !look(made) {
+                break;
+            }
+        }
+        Ok(made)
+    }
+}
