@@ -9,7 +9,7 @@ const LONGEST_FILE: usize = 700;
 const UNSAFE_FILES: &[&str] = &["crates/fawn-flash/src/reader/ring.rs"];
 
 /// The crates that see no socket, file, clock, thread or random source.
-const PURE_CRATES: &[&str] = &["fawn-ring", "fawn-memcache", "fawn-store", "fawn-kv"];
+const PURE_CRATES: &[&str] = &["fawn-ring", "fawn-memcache", "fawn-store", "fawn-kv", "fawn-plan"];
 
 /// What a pure crate does not name outside its tests.
 const IMPURE: &[&str] = &[

@@ -175,6 +175,11 @@ pub fn digits(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// The number as it is, with commas where it is long and whole.
+pub fn plain(value: f64) -> String {
+    if value >= 1000.0 && value.fract() == 0.0 { grouped(value as u64) } else { value.to_string() }
+}
+
 fn scaled(value: f64, units: &[(f64, &str)], one: &str) -> String {
     match units.iter().find(|(unit, _)| value >= *unit) {
         Some((unit, name)) => format!("{}{name}", digits(value / unit)),

@@ -32,7 +32,7 @@
 //! | `cost`, `loss` | dollars and joules; a node that fails |
 //! | `plan`, `warnings` | all options, ranked |
 //! | [`map`] | the cheapest option by data and rate |
-//! | `page` | a plan as a page of HTML |
+//! | [`tables`], `page`, `svg` | a plan as rows of text, as a page of HTML, as a picture |
 //! | [`paper`] | the papers' tables, recomputed |
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -54,6 +54,8 @@ mod plan;
 mod quantity;
 mod sizing;
 pub mod store;
+mod svg;
+pub mod tables;
 mod warnings;
 mod workload;
 
@@ -70,5 +72,4 @@ pub use page::page;
 pub use plan::{Choice, Plan, Unranked};
 pub use quantity::Quantity;
 pub use sizing::{Index, Need, Sizing};
-pub use warnings::left;
 pub use workload::{Assumptions, Workload};

@@ -1,6 +1,6 @@
 //! What is to be said beside a plan's numbers: what is unknown, old, or close.
 
-use crate::amount::{grouped, percent};
+use crate::amount::grouped;
 use crate::workload::{KWH_DOLLARS, PUE};
 use crate::{Assumptions, Catalogue, Choice, Figure, Model, NodeOption, Plan, Quantity, Resource};
 
@@ -151,16 +151,5 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
         [one] => (*one).to_owned(),
         [first @ .., last] if all.len() <= NAMES => format!("{} and {last}", first.join(", ")),
         _ => format!("{} and {} more", all[..NAMES].join(", "), all.len() - NAMES),
-    }
-}
-
-/// How full the others are, in words, for tables.
-pub fn left(choice: &Choice) -> String {
-    match (choice.loss.rate_share, choice.loss.is_final) {
-        (_, true) => "its values are lost".to_owned(),
-        (Some(share), _) => {
-            format!("{} nodes, at {} of their rate", percent(choice.loss.capacity_left), percent(share))
-        }
-        (None, _) => "nothing".to_owned(),
     }
 }
