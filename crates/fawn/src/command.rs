@@ -15,6 +15,7 @@ use crate::cluster::arguments::{
 };
 use crate::config::ConfigArguments;
 use crate::node::FrontendArguments;
+use crate::plan::PlanArguments;
 use crate::serve::{LEAST_MEMORY_A_THREAD, ServeArguments, cores, default_memory, parse_listen, parse_threads};
 use crate::store_command::StoreArguments;
 use crate::values::{Size, Span, parse_wait};
@@ -73,6 +74,8 @@ pub enum Command {
     Store(StoreArguments),
     /// Measure a store on this machine, without a network
     Bench(BenchArguments),
+    /// Say how many nodes of which kind a cluster needs, and what they cost
+    Plan(Box<PlanArguments>),
     /// Make, show and renew the certificates of a cluster
     Certs(CertsArguments),
     /// Check the configuration file and the environment, or show what comes of them

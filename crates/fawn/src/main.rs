@@ -14,6 +14,7 @@
 //! | `cluster` | managers, members that leave, settings, the status |
 //! | `store_command` | a store at rest: check, stats, dump |
 //! | `bench` | a store, measured |
+//! | `plan` | how many nodes, and what they cost |
 //! | `certs` | a cluster's certificates |
 //! | `client` | a blocking, pipelined memcached client |
 //! | `records` | the file formats of `load` and `dump` |
@@ -40,6 +41,7 @@ mod keys;
 mod load;
 mod node;
 mod observe;
+mod plan;
 mod progress;
 mod records;
 mod serve;
@@ -111,6 +113,7 @@ fn carry_out(fawn: &Fawn) -> anyhow::Result<Outcome> {
         Command::Cluster(arguments) => cluster::settings::run(arguments),
         Command::Rebalance(arguments) => cluster::settings::rebalance(arguments),
         Command::Bench(arguments) => bench::run(arguments),
+        Command::Plan(arguments) => plan::run(arguments),
         Command::Certs(arguments) => certs::run(arguments),
         Command::Config(arguments) => config::run(arguments, fawn.config.as_ref()),
         Command::Completions(arguments) => shell::completions(arguments),

@@ -22,6 +22,7 @@ mod manager;
 mod observe;
 mod packages;
 mod pipes;
+mod plan;
 mod readme;
 mod secure;
 mod server;

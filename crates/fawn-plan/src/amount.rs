@@ -1,0 +1,248 @@
+//! Amounts as people write them: `10TB`, `1M`, `75%`, `8kW`. Units are powers of 1000, as disks and networks are sold; whoever
+//! means powers of 1024 writes `TiB`.
+
+/// Why an amount was not understood. Each message ends with what is accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AmountError {
+    /// Not a number of bytes above 0.
+    #[error(
+        "`{0}` is not a size; write a number of bytes above 0 with KB, MB, GB, TB or PB (powers of 1000), or KiB to PiB (powers of 1024), such as 10TB"
+    )]
+    Bytes(String),
+    /// Not a rate above 0.
+    #[error(
+        "`{0}` is not a rate; write queries a second, above 0, with an optional K, M or G (powers of 1000), such as 1.5M"
+    )]
+    Rate(String),
+    /// Not a share above 0 and up to all.
+    #[error("`{0}` is not a share; write a percentage above 0 and up to 100, such as 75%")]
+    Share(String),
+    /// Not a power above 0.
+    #[error("`{0}` is not a power; write watts above 0, such as 800W or 8kW")]
+    Watts(String),
+    /// Not a plain number in its bounds.
+    #[error("`{0}` is not a number {1}")]
+    Number(String, &'static str),
+}
+
+/// Bytes: `10TB`, `1KB`, `512`, `1.5GiB`.
+///
+/// # Errors
+/// It is none.
+pub fn parse_bytes(text: &str) -> Result<f64, AmountError> {
+    let power = |unit: &str| match unit {
+        "" | "b" => Some(1.0),
+        _ => {
+            let (letter, rest) = unit.split_at_checked(1)?;
+            let power = 1 + "kmgtp".find(letter)?;
+            let base: f64 = match rest {
+                "" | "b" => 1000.0,
+                "ib" => 1024.0,
+                _ => return None,
+            };
+            Some(base.powi(power as i32))
+        }
+    };
+    // Less than a byte is nothing that a store could hold.
+    amount(text, power).filter(|bytes| *bytes >= 1.0).ok_or_else(|| AmountError::Bytes(text.to_owned()))
+}
+
+/// Queries a second: `1M`, `506880`, `1.5k`.
+///
+/// # Errors
+/// It is none.
+pub fn parse_rate(text: &str) -> Result<f64, AmountError> {
+    let power = |unit: &str| match unit {
+        "" => Some(1.0),
+        "k" => Some(1e3),
+        "m" => Some(1e6),
+        "g" => Some(1e9),
+        _ => None,
+    };
+    amount(text, power).ok_or_else(|| AmountError::Rate(text.to_owned()))
+}
+
+/// A share: `75%`, of 1.
+///
+/// # Errors
+/// It is none.
+pub fn parse_share(text: &str) -> Result<f64, AmountError> {
+    let share = amount(text, |unit| (unit == "%").then_some(0.01));
+    share.filter(|share| *share <= 1.0).ok_or_else(|| AmountError::Share(text.to_owned()))
+}
+
+/// Watts: `800W`, `8kW`.
+///
+/// # Errors
+/// It is none.
+pub fn parse_watts(text: &str) -> Result<f64, AmountError> {
+    let power = |unit: &str| match unit {
+        "" | "w" => Some(1.0),
+        "kw" => Some(1e3),
+        _ => None,
+    };
+    amount(text, power).ok_or_else(|| AmountError::Watts(text.to_owned()))
+}
+
+/// Dollars a kilowatt-hour, or another price that may be nothing.
+///
+/// # Errors
+/// It is none.
+pub fn parse_price(text: &str) -> Result<f64, AmountError> {
+    number(text, "of dollars, 0 or more", |price| price >= 0.0)
+}
+
+/// What the building takes for each watt of a node: 1 or more.
+///
+/// # Errors
+/// It is none.
+pub fn parse_pue(text: &str) -> Result<f64, AmountError> {
+    number(text, "from 1 on, such as 1.4", |pue| pue >= 1.0)
+}
+
+/// Years, above 0.
+///
+/// # Errors
+/// They are none.
+pub fn parse_years(text: &str) -> Result<f64, AmountError> {
+    number(text, "of years above 0 and up to 100, such as 3", |years| years > 0.0 && years <= 100.0)
+}
+
+fn number(text: &str, accepted: &'static str, is_good: fn(f64) -> bool) -> Result<f64, AmountError> {
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && is_good(*value));
+    value.ok_or_else(|| AmountError::Number(text.to_owned(), accepted))
+}
+
+/// A number above 0 with a unit, whose worth `power` says.
+fn amount(text: &str, power: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let value = number.parse::<f64>().ok()? * power(&unit.trim_start().to_ascii_lowercase())?;
+    (value > 0.0 && value.is_finite()).then_some(value)
+}
+
+/// `10 TB`: three digits and a decimal unit.
+pub fn bytes(bytes: f64) -> String {
+    scaled(bytes, &[(1e15, " PB"), (1e12, " TB"), (1e9, " GB"), (1e6, " MB"), (1e3, " KB")], " B")
+}
+
+/// `1.5 M`: three digits and a decimal unit, or none.
+pub fn count(count: f64) -> String {
+    scaled(count, &[(1e9, " G"), (1e6, " M"), (1e3, " K")], "")
+}
+
+/// `$168,838`: whole dollars.
+pub fn dollars(dollars: f64) -> String {
+    let sign = if dollars < 0.0 { "-" } else { "" };
+    format!("{sign}${}", grouped(dollars.abs().round() as u64))
+}
+
+/// `1,000,000`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `2.5 h`, `40 s`: two or three digits and a unit of time.
+pub fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{} s", digits(s)),
+        s if s < 7200.0 => format!("{} min", digits(s / 60.0)),
+        s if s < 172_800.0 => format!("{} h", digits(s / 3600.0)),
+        s => format!("{} days", digits(s / 86_400.0)),
+    }
+}
+
+/// `31 %`, `0.42 %`.
+pub fn percent(share: f64) -> String {
+    format!("{} %", digits(share * 100.0))
+}
+
+/// Three digits that count, without zeros behind the point.
+pub fn digits(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let places = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{value:.places$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// The number as it is, with commas where it is long and whole.
+pub fn plain(value: f64) -> String {
+    if value >= 1000.0 && value.fract() == 0.0 { grouped(value as u64) } else { value.to_string() }
+}
+
+fn scaled(value: f64, units: &[(f64, &str)], one: &str) -> String {
+    match units.iter().find(|(unit, _)| value >= *unit) {
+        Some((unit, name)) => format!("{}{name}", digits(value / unit)),
+        None => format!("{}{one}", digits(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_decimal_unless_they_say_otherwise() {
+        let cases = [
+            ("10TB", 10e12),
+            ("1KB", 1e3),
+            ("1kb", 1e3),
+            ("512", 512.0),
+            ("1.5 GB", 1.5e9),
+            ("2TiB", 2.0 * 1024f64.powi(4)),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse_bytes(text), Ok(expected), "{text}");
+        }
+        assert_eq!((parse_rate("1M"), parse_rate("1.5k")), (Ok(1e6), Ok(1500.0)));
+        assert_eq!((parse_share("75%"), parse_share("100%")), (Ok(0.75), Ok(1.0)));
+        assert_eq!((parse_watts("8kW"), parse_watts("800")), (Ok(8000.0), Ok(800.0)));
+    }
+
+    #[test]
+    fn what_is_no_amount_is_answered_with_one() {
+        for text in ["", "TB", "-1", "0", "10XB", "1e400TB", "10T B", "0.5", "é"] {
+            assert!(parse_bytes(text).unwrap_err().to_string().ends_with("such as 10TB"), "{text}");
+        }
+        for text in ["", "0", "1MB", "many"] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+        for text in ["75", "0%", "101%", "%"] {
+            assert!(parse_share(text).unwrap_err().to_string().ends_with("such as 75%"), "{text}");
+        }
+        for (parsed, what) in [
+            (parse_pue("0.9"), "pue"),
+            (parse_years("0"), "years"),
+            (parse_price("-1"), "price"),
+            (parse_price("nan"), "nan"),
+        ] {
+            assert!(parsed.is_err(), "{what}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_told_with_three_digits() {
+        let told = [
+            bytes(10e12),
+            bytes(1066.0),
+            count(82_400.0),
+            count(999.0),
+            dollars(168_838.46),
+            dollars(-5.0),
+            grouped(12),
+        ];
+        assert_eq!(told, ["10 TB", "1.07 KB", "82.4 K", "999", "$168,838", "-$5", "12"]);
+        let told = [seconds(40.0), seconds(600.0), seconds(9000.0), percent(0.313), percent(0.0042), digits(0.0)];
+        assert_eq!(told, ["40 s", "10 min", "2.5 h", "31.3 %", "0.42 %", "0"]);
+    }
+}

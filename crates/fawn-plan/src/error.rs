@@ -1,0 +1,49 @@
+//! Why a catalogue or a node's file cannot be used.
+
+/// Why a catalogue or a node's file cannot be used. The messages name the place in the text, not the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Not the form that is expected.
+    #[error("{0}")]
+    Form(String),
+    /// A figure names a source that is not under `[sources]`.
+    #[error("`{figure}` names the source `{source_key}`, which is not under [sources]: add it with its title and date")]
+    UnknownSource {
+        /// The figure's place, such as `machines.pi5.price_dollars`.
+        figure: String,
+        /// The name.
+        source_key: String,
+    },
+    /// A figure has neither a value nor a range, or both, or a wrong one.
+    #[error("`{figure}` needs either a value or low and high, {bounds} and in this order")]
+    Value {
+        /// The figure's place.
+        figure: String,
+        /// What the value must be.
+        bounds: &'static str,
+    },
+    /// An option names a machine or a drive that is not there.
+    #[error("the option `{option}` names the {what} `{name}`, which is not there: write it under [{what}s]")]
+    UnknownPart {
+        /// The option.
+        option: String,
+        /// `machine` or `drive`.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// Two options have one name.
+    #[error("two options have the name `{0}`: give each its own")]
+    Twice(String),
+    /// There is nothing to choose from.
+    #[error("it has no options: write at least one as [[options]]")]
+    Empty,
+    /// A node's file is of an option that the catalogue does not have.
+    #[error("it says that it is the option `{option}`, which the catalogue does not have; it has {known}")]
+    UnknownOption {
+        /// The name in the node's file.
+        option: String,
+        /// Those that there are.
+        known: String,
+    },
+}

@@ -1,0 +1,193 @@
+//! A plan as one page of HTML that needs nothing else: no script, no font, no picture from elsewhere.
+
+use std::fmt::Write as _;
+
+use crate::amount::{bytes, count, dollars, percent};
+use crate::svg::{colour, svg};
+use crate::tables::{Rows, losses, question, ranking, unranked};
+use crate::{Figure, Map, Plan, Quantity};
+
+/// Readable in the dark, too; wide tables scroll by themselves.
+const STYLE: &str = "\
+:root{color-scheme:light dark}
+body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2rem}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
+th,td{padding:.3rem .7rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top}
+th:first-child,td:first-child,th.text,td.text{text-align:left}th{border-bottom:2px solid #888}
+tbody tr:first-child td{font-weight:600}.plain tbody tr:first-child td{font-weight:inherit}
+svg{width:100%;max-width:52rem;height:auto}ol.legend,ul{padding-left:1.4rem}
+.swatch{display:inline-block;width:.9em;height:.9em;margin-right:.4em;vertical-align:-.1em}
+small{color:#777}summary{cursor:pointer}";
+
+/// The page; with a map if there is one, which must be of the same catalogue.
+pub fn page(plan: &Plan, map: Option<&Map>) -> String {
+    let mut out = String::new();
+    let mut add = |what: &str| {
+        out.push_str(what);
+        out.push('\n');
+    };
+    add("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
+    add("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">");
+    add(&format!("<title>fawn plan: {}</title><style>\n{STYLE}\n</style></head><body>", escape(&question(plan))));
+    add(&format!("<h1>{}</h1>", escape(&question(plan))));
+    add(&format!("<p><small>{}: {}</small></p>", escape(&plan.catalogue), escape(&plan.title)));
+    add(&table(&ranking(plan), ""));
+    for flip in crate::tables::flips(plan) {
+        add(&format!("<p>{}</p>", escape(&flip)));
+    }
+    if let Some(map) = map {
+        add(&mapped(plan, map));
+    }
+    if !plan.ranked.is_empty() {
+        add("<h2>A node, and what it means to lose one</h2>");
+        add(&table(&losses(plan), "plain"));
+    }
+    if !plan.warnings.is_empty() {
+        let items: String = plan.warnings.iter().map(|it| format!("<li>{}</li>", escape(it))).collect();
+        add(&format!("<h2>To be known</h2>\n<ul>{items}</ul>"));
+    }
+    if !plan.unranked.is_empty() {
+        add("<h2>Not ranked</h2>");
+        add(&table(&unranked(plan), "plain"));
+    }
+    add(&sources(plan));
+    add("</body></html>");
+    out
+}
+
+/// The map with its legend.
+fn mapped(plan: &Plan, map: &Map) -> String {
+    let mut out = format!(
+        "<h2>The cheapest option by data and rate</h2>\n<p>Values of {}, {} of each; the circle is where this plan is.</p>\n{}",
+        bytes(plan.workload.value_bytes),
+        copies(plan.workload.replicas),
+        svg(map, &plan.workload)
+    );
+    out.push_str("<ol class=\"legend\">");
+    for (place, share) in map.shares.iter().enumerate() {
+        let (colour, name, share) = (colour(place), escape(&share.name), percent(share.share));
+        write!(out, "<li><span class=\"swatch\" style=\"background:{colour}\"></span>{name}: {share}</li>")
+            .expect("writing to a string cannot fail");
+    }
+    out.push_str("</ol>");
+    let boundaries = map
+        .boundaries
+        .iter()
+        .map(|it| format!("<li>from {} to {} at {}</li>", escape(&it.below), escape(&it.above), count(it.gets_a_gb)));
+    let boundaries: String = boundaries.collect();
+    if !boundaries.is_empty() {
+        out.push_str("<p>By gets a second for each GB of data, without rounding nodes up, it changes</p><ul>");
+        out.push_str(&boundaries);
+        out.push_str("</ul>");
+    }
+    out
+}
+
+fn copies(replicas: u32) -> String {
+    if replicas == 1 { "one copy".to_owned() } else { format!("{replicas} copies") }
+}
+
+/// A table whose first column, and those that `Rows` says, are text.
+fn table(rows: &Rows, class: &str) -> String {
+    let cell = |tag: &str, at: usize, text: &str| {
+        let class = if rows.text.contains(&at) { " class=\"text\"" } else { "" };
+        format!("<{tag}{class}>{}</{tag}>", escape(text))
+    };
+    let line = |tag: &str, cells: &[String]| {
+        let cells: String = cells.iter().enumerate().map(|(at, text)| cell(tag, at, text)).collect();
+        format!("<tr>{cells}</tr>")
+    };
+    let body: String = rows.rows.iter().map(|row| line("td", row)).collect();
+    let head = line("th", &rows.head);
+    format!("<div class=\"wide\"><table class=\"{class}\"><thead>{head}</thead><tbody>{body}</tbody></table></div>")
+}
+
+/// Every value of every option, and where it is from.
+fn sources(plan: &Plan) -> String {
+    let ranked = plan.ranked.iter().map(|it| (&it.name, &it.note, &it.figures));
+    let all = ranked.chain(plan.unranked.iter().map(|it| (&it.name, &it.note, &it.figures)));
+    let mut out = "<h2>Where the values are from</h2>\n".to_owned();
+    for (name, note, figures) in all {
+        let rows = figures.iter().map(|(quantity, figure)| source_row(*quantity, figure));
+        let head = ["value", "", "kind", "date", "source"].map(str::to_owned).to_vec();
+        let rows = Rows { head, rows: rows.collect(), text: vec![2, 3, 4] };
+        let note = note.as_ref().map_or(String::new(), |note| format!("<p><small>{}</small></p>", escape(note)));
+        write!(out, "<details><summary>{}</summary>{note}{}</details>", escape(name), table(&rows, "plain"))
+            .expect("writing to a string cannot fail");
+    }
+    out
+}
+
+fn source_row(quantity: Quantity, figure: &Figure) -> Vec<String> {
+    let told = |value: f64| match quantity {
+        Quantity::PriceDollars => dollars(value),
+        _ => crate::amount::plain(value),
+    };
+    let value = if figure.low < figure.high {
+        format!("{} to {}", told(figure.low), told(figure.high))
+    } else {
+        told(figure.value)
+    };
+    let kind = format!("{:?}", figure.kind).to_lowercase();
+    vec![quantity.words().to_owned(), value, kind, figure.date.to_string(), figure.source.clone()]
+}
+
+/// Text as it is, whatever it has in it.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Assumptions, Catalogue, Workload};
+
+    fn paper() -> (Plan, Map) {
+        let mut catalogue = Catalogue::built_in("paper-2009").unwrap();
+        catalogue.options[4].name = "<FAWN & SSD>".to_owned();
+        let workload = Workload { data_bytes: 10e12, gets_per_second: 1e6, value_bytes: 1e3, replicas: 1 };
+        let assumptions = Assumptions { utilisation: 1.0, ..Assumptions::of(&catalogue, "2009-11".parse().unwrap()) };
+        let map = Map::of(&catalogue, &workload, &assumptions).unwrap();
+        (Plan::of(&catalogue, &workload, &assumptions), map)
+    }
+
+    #[test]
+    fn a_page_has_its_tables_its_map_and_nothing_from_elsewhere() {
+        let (plan, map) = paper();
+        let page = page(&plan, Some(&map));
+        for what in ["$168,838", "<svg", "47.5 %", "&lt;FAWN &amp; SSD&gt;", "<circle", "at 3.79 K", "Table 4", "data:"]
+        {
+            assert_eq!(page.contains(what), what != "data:", "{what}");
+        }
+        for what in ["<FAWN", "<script", "src=", "href=", "@import", "url("] {
+            assert!(!page.contains(what), "{what}");
+        }
+        assert_eq!(page.matches("<table").count(), page.matches("</table>").count());
+    }
+
+    #[test]
+    fn every_cell_of_a_map_is_drawn_once() {
+        let (plan, map) = paper();
+        let drawn = svg(&map, &plan.workload);
+        let width = |rect: &str| rect.split("width=\"").nth(1)?.split('"').next()?.parse::<f64>().ok();
+        let cells: f64 = drawn
+            .lines()
+            .filter(|line| line.starts_with("<rect"))
+            .filter_map(width)
+            .map(|it| ((it - 0.3) / 7.0).round())
+            .sum();
+        assert_eq!(cells as usize, map.cells.len());
+        assert!(drawn.len() < 200_000, "runs are drawn as one: {}", drawn.len());
+    }
+}

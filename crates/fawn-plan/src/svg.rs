@@ -1,0 +1,120 @@
+//! A map as a picture.
+
+use std::fmt::Write as _;
+
+use crate::amount::{bytes, count};
+use crate::map::{COLUMNS, ROWS, column_bytes, row_rate};
+use crate::{Map, Workload};
+
+/// Pixels of a cell.
+const CELL: f64 = 7.0;
+/// Room for the numbers to the left, and for those below.
+const LEFT: f64 = 78.0;
+const TOP: f64 = 12.0;
+const BELOW: f64 = 52.0;
+
+/// Colours that stay apart for most eyes; what comes after the last is grey.
+const COLOURS: &[&str] = &["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#777777"];
+
+/// The colour of an option, by its place among the shares.
+pub(crate) fn colour(place: usize) -> &'static str {
+    COLOURS.get(place).copied().unwrap_or("#bbbbbb")
+}
+
+/// The map: data to the right, rates upwards, both by powers of ten; where there is room, a number names the option, by its
+/// place among the shares from 1; a circle stands where the workload is.
+pub(crate) fn svg(map: &Map, workload: &Workload) -> String {
+    let (width, height) = (LEFT + CELL * COLUMNS as f64 + 24.0, TOP + CELL * ROWS as f64 + BELOW);
+    let mut out = String::new();
+    let mut draw = |what: String| writeln!(out, "{what}").expect("writing to a string cannot fail");
+    draw(format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-label=\"The cheapest option by data and rate\" font-family=\"sans-serif\" font-size=\"13\">"
+    ));
+    let place = |option: usize| {
+        let name = &map.names[option];
+        map.shares.iter().position(|share| share.name == *name).unwrap_or(COLOURS.len())
+    };
+    for (row, cells) in map.cells.chunks(COLUMNS).enumerate() {
+        let mut column = 0;
+        for run in cells.chunk_by(|a, b| a == b) {
+            let (x, y) = (LEFT + CELL * column as f64, TOP + CELL * (ROWS - 1 - row) as f64);
+            // A little more than a cell, so that no gap shows between rows.
+            let (wide, high, fill) = (CELL * run.len() as f64 + 0.3, CELL + 0.3, colour(place(run[0])));
+            draw(format!("<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" fill=\"{fill}\"/>"));
+            column += run.len();
+        }
+    }
+    axes(&mut draw);
+    for (at, share) in map.shares.iter().enumerate().filter(|(_, share)| share.share > 0.01) {
+        let option = map.names.iter().position(|name| *name == share.name);
+        if let Some((row, column)) = option.and_then(|option| middle(&map.cells, option)) {
+            let (x, y) = (x_of(column as f64), y_of(row as f64) + 5.0);
+            draw(format!(
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" fill=\"#fff\" stroke=\"#000\" stroke-width=\"3\" \
+                 paint-order=\"stroke\" font-weight=\"bold\" font-size=\"17\">{}</text>",
+                at + 1
+            ));
+        }
+    }
+    mark(workload, &mut draw);
+    draw("</svg>".to_owned());
+    out
+}
+
+/// The middle of a cell.
+fn x_of(column: f64) -> f64 {
+    LEFT + CELL * (column + 0.5)
+}
+
+fn y_of(row: f64) -> f64 {
+    TOP + CELL * ((ROWS - 1) as f64 - row + 0.5)
+}
+
+fn axes(draw: &mut impl FnMut(String)) {
+    let (right, bottom) = (LEFT + CELL * COLUMNS as f64, TOP + CELL * ROWS as f64);
+    let ink = "fill=\"currentColor\"";
+    for column in (0..COLUMNS).step_by(20) {
+        let x = x_of(column as f64);
+        let (name, below, end) = (bytes(column_bytes(column)), bottom + 20.0, bottom + 5.0);
+        draw(format!("<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{bottom:.1}\" y2=\"{end:.1}\" stroke=\"currentColor\"/>"));
+        draw(format!("<text x=\"{x:.1}\" y=\"{below:.1}\" text-anchor=\"middle\" {ink}>{name}</text>"));
+    }
+    for row in (0..ROWS).step_by(20) {
+        let y = y_of(row as f64);
+        let (name, start, at, middle) = (count(row_rate(row)), LEFT - 5.0, LEFT - 9.0, y + 4.5);
+        draw(format!("<line x1=\"{start:.1}\" x2=\"{LEFT:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"currentColor\"/>"));
+        draw(format!("<text x=\"{at:.1}\" y=\"{middle:.1}\" text-anchor=\"end\" {ink}>{name}</text>"));
+    }
+    let (middle, low) = (f64::midpoint(LEFT, right), bottom + 42.0);
+    draw(format!("<text x=\"{middle:.1}\" y=\"{low:.1}\" text-anchor=\"middle\" {ink}>data</text>"));
+    let up = f64::midpoint(TOP, bottom);
+    draw(format!(
+        "<text transform=\"translate(16 {up:.1}) rotate(-90)\" text-anchor=\"middle\" {ink}>gets a second</text>"
+    ));
+}
+
+/// The cell of an option that is nearest to the middle of all of its cells.
+fn middle(cells: &[usize], option: usize) -> Option<(usize, usize)> {
+    let own = || cells.iter().enumerate().filter(|(_, it)| **it == option).map(|(at, _)| (at / COLUMNS, at % COLUMNS));
+    let number = own().count().max(1) as f64;
+    let (rows, columns) = own().fold((0.0, 0.0), |sum, (row, column)| (sum.0 + row as f64, sum.1 + column as f64));
+    let (row, column) = (rows / number, columns / number);
+    let distance = |cell: &(usize, usize)| (cell.0 as f64 - row).hypot(cell.1 as f64 - column);
+    own().min_by(|a, b| distance(a).total_cmp(&distance(b)))
+}
+
+/// Where the workload is, if that is on the map.
+fn mark(workload: &Workload, draw: &mut impl FnMut(String)) {
+    let column = 20.0 * (workload.data_bytes / column_bytes(0)).log10();
+    let row = 20.0 * (workload.gets_per_second / row_rate(0)).log10();
+    let is_on_map = (0.0..=(COLUMNS - 1) as f64).contains(&column) && (0.0..=(ROWS - 1) as f64).contains(&row);
+    if is_on_map {
+        let (x, y) = (x_of(column), y_of(row));
+        for (colour, width) in [("#000", 5), ("#fff", 2)] {
+            draw(format!(
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"8\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"/>"
+            ));
+        }
+    }
+}

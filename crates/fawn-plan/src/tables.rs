@@ -1,0 +1,179 @@
+//! A plan as rows of text, for a terminal and for a page.
+
+use crate::amount::{bytes, count, digits, dollars, grouped, percent, seconds};
+use crate::{Choice, Dollars, Index, Plan, Resource};
+
+/// A table of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// What the columns are.
+    pub head: Vec<String>,
+    /// As many cells in each as the head has.
+    pub rows: Vec<Vec<String>>,
+    /// Columns that are text, beside the first; all others are numbers.
+    pub text: Vec<usize>,
+}
+
+impl Rows {
+    fn of(head: &[&str], text: &[usize], rows: impl Iterator<Item = Vec<String>>) -> Self {
+        Self { head: head.iter().map(|it| (*it).to_owned()).collect(), rows: rows.collect(), text: text.to_vec() }
+    }
+}
+
+/// What is asked for, in a line.
+pub fn question(plan: &Plan) -> String {
+    let workload = &plan.workload;
+    let copies = if workload.replicas == 1 { "one copy".to_owned() } else { format!("{} copies", workload.replicas) };
+    format!(
+        "{} in values of {}, {copies}, at {} gets a second; at most {} in use, {} years, ${} a kilowatt-hour, PUE {}",
+        bytes(workload.data_bytes),
+        bytes(workload.value_bytes),
+        count(workload.gets_per_second),
+        percent(plan.assumptions.utilisation),
+        digits(plan.assumptions.years),
+        digits(plan.assumptions.kwh_dollars),
+        digits(plan.assumptions.pue),
+    )
+}
+
+/// The options, the cheapest first.
+pub fn ranking(plan: &Plan) -> Rows {
+    let has_rent = plan.ranked.iter().any(|choice| choice.cost.rent.value > 0.0);
+    let bought = if has_rent { "to buy or rent" } else { "to buy" };
+    let head = ["option", "nodes", "binds", "total", bought, "energy", "gets/J", "racks", "ports"];
+    Rows::of(&head, &[2], plan.ranked.iter().map(ranked))
+}
+
+fn ranked(choice: &Choice) -> Vec<String> {
+    let unknown = || "unknown".to_owned();
+    let (capital, rent) = (&choice.cost.capital, &choice.cost.rent);
+    let is_rented = rent.value > 0.0;
+    vec![
+        choice.name.clone(),
+        grouped(choice.sizing.nodes),
+        choice.sizing.binds.word().to_owned(),
+        range(&choice.cost.total),
+        dollars(if is_rented { rent.value } else { capital.value }),
+        if is_rented { "in the rent".to_owned() } else { dollars(choice.cost.energy.value) },
+        choice.gets_a_joule.map_or_else(unknown, digits),
+        choice.racks.map_or_else(unknown, grouped),
+        format!("{} on {}", grouped(choice.switch_ports), switches(choice.switches)),
+    ]
+}
+
+fn switches(switches: u64) -> String {
+    if switches == 1 { "1 switch".to_owned() } else { format!("{} switches", grouped(switches)) }
+}
+
+fn index(index: Option<Index>) -> &'static str {
+    match index {
+        Some(Index::Indexed) => "indexed",
+        Some(Index::Drained) => "drained",
+        None => "",
+    }
+}
+
+/// What is reckoned with, and the range where there is one.
+fn range(dollars_: &Dollars) -> String {
+    let Dollars { value, low, high } = *dollars_;
+    if low < high { format!("{} ({} to {})", dollars(value), dollars(low), dollars(high)) } else { dollars(value) }
+}
+
+/// What each node does, and what losing one means.
+pub fn losses(plan: &Plan) -> Rows {
+    let head =
+        ["option", "gets/s a node", "index", "to copy", "of all", "to all others", "to one new node", "what is left"];
+    let rows = plan.ranked.iter().map(|choice| {
+        let loss = &choice.loss;
+        let time = |time: Option<f64>| match time {
+            _ if loss.is_final => String::new(),
+            Some(time) => seconds(time),
+            None => "unknown".to_owned(),
+        };
+        vec![
+            choice.name.clone(),
+            rate(choice),
+            index(choice.sizing.index).to_owned(),
+            if loss.is_final { "none is left".to_owned() } else { bytes(loss.bytes) },
+            percent(loss.share),
+            time(loss.seconds_spread),
+            time(loss.seconds_to_one),
+            left(choice),
+        ]
+    });
+    Rows::of(&head, &[2, 7], rows)
+}
+
+/// What a node is asked for, of what it can do.
+fn rate(choice: &Choice) -> String {
+    let asked = count(choice.gets_a_node);
+    let Some((resource, rate)) = choice.sizing.limits.least() else { return asked };
+    let mark = if choice.unknown.is_empty() { "" } else { "≤ " };
+    let by = if choice.sizing.limits.is_stated { String::new() } else { format!(" ({})", resource.word()) };
+    format!("{asked} of {mark}{}{by}", count(rate))
+}
+
+/// What the others are asked for.
+fn left(choice: &Choice) -> String {
+    let loss = &choice.loss;
+    let nodes = format!("{} of the nodes", percent(loss.capacity_left));
+    match loss.rate_share {
+        None => "nothing".to_owned(),
+        Some(share) => format!("{nodes}, at {} of their rate", percent(share)),
+    }
+}
+
+/// What is not ranked, and why.
+pub fn unranked(plan: &Plan) -> Rows {
+    let rows = plan.unranked.iter().map(|it| {
+        vec![
+            it.name.clone(),
+            it.missing.join(", "),
+            format!("≥ {}", grouped(it.least_nodes)),
+            it.least_total.map_or_else(|| "unknown".to_owned(), |total| format!("≥ {}", dollars(total))),
+        ]
+    });
+    Rows::of(&["option", "unknown", "nodes", "total"], &[1], rows)
+}
+
+/// What is not ranked in few lines: for each set of unknown values, options with the nodes that they need at least.
+pub fn unranked_lines(plan: &Plan) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for it in &plan.unranked {
+        let (missing, told) = (it.missing.join(", "), format!("{} (≥ {})", it.name, grouped(it.least_nodes)));
+        match groups.iter_mut().find(|(known, _)| *known == missing) {
+            Some((_, names)) => names.push(told),
+            None => groups.push((missing, vec![told])),
+        }
+    }
+    groups.into_iter().map(|(missing, names)| format!("{missing}: {}", names.join(", "))).collect()
+}
+
+/// What would make the second option the first, in sentences.
+pub fn flips(plan: &Plan) -> Vec<String> {
+    let (Some(flip), [first, second, ..]) = (&plan.flip, plan.ranked.as_slice()) else { return Vec::new() };
+    let (first, second) = (&first.name, &second.name);
+    let mut ways = Vec::new();
+    if let Some(share) = flip.first_dearer {
+        ways.push(format!("{first} becomes dearer by {}", percent(share)));
+    }
+    if let Some(share) = flip.second_cheaper {
+        ways.push(format!("{second} becomes cheaper by {}", percent(share)));
+    }
+    if let Some(price) = flip.kwh_dollars {
+        ways.push(format!("a kilowatt-hour costs ${}", digits(price)));
+    }
+    if ways.is_empty() {
+        return vec![format!("No price makes {second} cheaper than {first}.")];
+    }
+    vec![format!("{second} is as cheap as {first} if {}.", ways.join(", or "))]
+}
+
+/// What is marked in the tables, in sentences.
+pub fn marks(plan: &Plan) -> Vec<String> {
+    let mut out = Vec::new();
+    if plan.ranked.iter().any(|choice| choice.unknown.contains(&Resource::Cpu)) {
+        out.push("≤: what the known limits allow; the processor's is unknown.".to_owned());
+    }
+    out
+}

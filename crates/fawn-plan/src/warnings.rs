@@ -1,0 +1,155 @@
+//! What is to be said beside a plan's numbers: what is unknown, old, or close.
+
+use crate::amount::grouped;
+use crate::workload::{KWH_DOLLARS, PUE};
+use crate::{Assumptions, Catalogue, Choice, Figure, Model, NodeOption, Plan, Quantity, Resource};
+
+/// Names that one sentence lists; the rest is counted.
+const NAMES: usize = 3;
+
+/// Every warning, the most important first.
+pub(crate) fn warnings(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
+    let mut out = Vec::new();
+    out.extend(nothing_to_rank(plan));
+    out.extend(one_copy(plan));
+    out.extend(unknown_processors(plan));
+    out.extend(unknown_dram(plan));
+    out.extend(close(plan));
+    out.extend(overloaded(plan));
+    out.extend(stale(plan, catalogue));
+    out.extend(drives(plan, catalogue));
+    out.extend(assumed(plan, catalogue));
+    if plan.model == Model::Fawn {
+        out.push("Costs are those of nodes: switches, cables, racks and people are not in them.".to_owned());
+    }
+    out
+}
+
+fn nothing_to_rank(plan: &Plan) -> Option<String> {
+    plan.ranked.is_empty().then(|| {
+        format!(
+            "Of no option of `{}` is enough known to rank it: its catalogue has to say what is missing.",
+            plan.catalogue
+        )
+    })
+}
+
+fn one_copy(plan: &Plan) -> Option<String> {
+    let is_alone = plan.workload.replicas == 1 && plan.model == Model::Fawn;
+    is_alone.then(|| "There is one copy of each value: what a lost node had is lost.".to_owned())
+}
+
+fn unknown_processors(plan: &Plan) -> Option<String> {
+    let unknown: Vec<_> = plan.ranked.iter().filter(|choice| choice.unknown.contains(&Resource::Cpu)).collect();
+    let most = unknown.iter().map(|choice| choice.gets_a_node).reduce(f64::max)?;
+    let which = if unknown.len() == plan.ranked.len() {
+        "all of these machines".to_owned()
+    } else {
+        names(unknown.iter().map(|choice| choice.name.as_str()))
+    };
+    Some(format!(
+        "How many gets their processors have time for is unknown of {which}: the rate is that of device and network alone, \
+         and up to {} a second are asked of a node; measure one, and give --node FILE.",
+        grouped(most.ceil() as u64)
+    ))
+}
+
+fn unknown_dram(plan: &Plan) -> Option<String> {
+    let unknown = plan.ranked.iter().filter(|choice| choice.sizing.index.is_none());
+    let unknown: Vec<_> = unknown.map(|choice| choice.name.as_str()).collect();
+    (plan.model == Model::Fawn && !unknown.is_empty()).then(|| {
+        format!("DRAM is unknown of {}: whether the index fits was not looked at.", names(unknown.into_iter()))
+    })
+}
+
+/// Whether what sources leave open could change the first place.
+fn close(plan: &Plan) -> Option<String> {
+    let [first, others @ ..] = plan.ranked.as_slice() else { return None };
+    let near: Vec<_> = others.iter().filter(|other| other.cost.total.low <= first.cost.total.high).collect();
+    (!near.is_empty()).then(|| {
+        format!(
+            "Prices and power leave it open whether {} is cheaper than {}: their ranges overlap.",
+            first.name,
+            names(near.iter().map(|choice| choice.name.as_str()))
+        )
+    })
+}
+
+/// Whether the others can do without one.
+fn overloaded(plan: &Plan) -> Option<String> {
+    let is_short = |choice: &&Choice| {
+        let loss = &choice.loss;
+        !loss.is_final
+            && (loss.lacks_nodes
+                || loss.rate_share.is_none_or(|share| share > 1.0)
+                || loss.space_share.is_some_and(|share| share > 1.0))
+    };
+    let short: Vec<_> = plan.ranked.iter().filter(is_short).map(|choice| choice.name.as_str()).collect();
+    (!short.is_empty()).then(|| {
+        format!(
+            "When a node is lost, what is left of {} is too little for the data, the rate or all copies until another comes: \
+             take a node more, or a lower --util.",
+            names(short.into_iter())
+        )
+    })
+}
+
+fn stale(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
+    let Assumptions { today, .. } = plan.assumptions;
+    let is_stale = |figure: &&Figure| figure.date.is_stale(today);
+    let all = || catalogue.options.iter().flat_map(|option| option.figures.values());
+    let oldest = all().filter(is_stale).min_by_key(|figure| figure.date)?;
+    let is_old_price = |option: &&NodeOption| {
+        let price = option.figure(Quantity::PriceDollars).or(option.figure(Quantity::RentDollarsHour));
+        price.is_some_and(|price| price.date.is_stale(today))
+            && plan.ranked.iter().any(|choice| choice.name == option.name)
+    };
+    let (old, total) = (all().filter(is_stale).count(), all().count());
+    let prices: Vec<_> = catalogue.options.iter().filter(is_old_price).map(|option| option.name.as_str()).collect();
+    let priced = match prices.as_slice() {
+        [] => String::new(),
+        _ if prices.len() == plan.ranked.len() => ", with all prices among them".to_owned(),
+        _ => format!(", with the prices of {} among them", names(prices.into_iter())),
+    };
+    Some(format!("{old} of {total} values are older than a year at {today}, the oldest of {}{priced}.", oldest.date))
+}
+
+fn drives(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
+    let is_ranked = |option: &&NodeOption| plan.ranked.iter().any(|choice| choice.name == option.name);
+    let unknown = catalogue.options.iter().filter(|option| option.drive_watts_unknown).filter(is_ranked);
+    let unknown: Vec<_> = unknown.map(|option| option.name.as_str()).collect();
+    (!unknown.is_empty()).then(|| {
+        format!(
+            "What drives take is unknown of {}: their power is that of the machine alone.",
+            names(unknown.into_iter())
+        )
+    })
+}
+
+/// What is reckoned with that nobody has said.
+fn assumed(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
+    let kwh = catalogue.kwh_dollars.is_none() && plan.assumptions.kwh_dollars.to_bits() == KWH_DOLLARS.to_bits();
+    let pue = catalogue.pue.is_none() && plan.assumptions.pue.to_bits() == PUE.to_bits();
+    let what = match (kwh, pue) {
+        (true, true) => format!("${KWH_DOLLARS} a kilowatt-hour and a PUE of {PUE} are"),
+        (true, false) => format!("${KWH_DOLLARS} a kilowatt-hour is"),
+        (false, true) => format!("a PUE of {PUE} is"),
+        (false, false) => return None,
+    };
+    let flags = match (kwh, pue) {
+        (true, true) => "--kwh and --pue",
+        (true, false) => "--kwh",
+        _ => "--pue",
+    };
+    Some(format!("That {what} reckoned with has no source: say what you pay with {flags}.",))
+}
+
+/// `A, B, C and 4 more`.
+fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {
+    let all: Vec<_> = all.collect();
+    match all.as_slice() {
+        [one] => (*one).to_owned(),
+        [first @ .., last] if all.len() <= NAMES => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", all[..NAMES].join(", "), all.len() - NAMES),
+    }
+}

@@ -1,0 +1,101 @@
+//! The catalogue of today's machines: what is known is used, what is not is said.
+
+use fawn_plan::{Assumptions, Catalogue, Index, MeasuredNode, Plan, Resource};
+
+use crate::{assumptions, plan, workload};
+
+const PI: &str = "Raspberry Pi 5 8 GB + NVMe 1 TB";
+
+fn warned(plan: &Plan, what: &str) -> bool {
+    plan.warnings.iter().any(|warning| warning.contains(what))
+}
+
+#[test]
+fn an_option_is_ranked_only_if_price_power_space_reads_and_network_are_known() {
+    let plan = plan("today", &workload(10e12, 1e6, 3), 0.75);
+    let missing = |name: &str| {
+        let found = plan.unranked.iter().find(|it| it.name == name);
+        found.unwrap_or_else(|| panic!("{name}")).missing.join(", ")
+    };
+    assert!(plan.ranked.iter().any(|choice| choice.name == PI));
+    assert_eq!(missing("Rock 5B 4 GB + NVMe 1 TB"), "reads a second");
+    assert_eq!(missing("AWS i4i.large"), "network rate");
+    assert_eq!(missing("SR645 2 x EPYC 7763 + PM9A3"), "price, space, network rate");
+    assert_eq!(missing("AWS i7i.large"), "price, watts, space, network rate");
+}
+
+#[test]
+fn what_is_unknown_old_or_close_is_warned_of() {
+    let plan = plan("today", &workload(10e12, 1e6, 3), 0.75);
+    for what in [
+        "processors have time for is unknown of all of these machines",
+        "DRAM is unknown of Orange Pi 5 + NVMe",
+        "older than a year at 2026-11-24, the oldest of 2023-01",
+        "the prices of Orange Pi 5",
+        "What drives take is unknown",
+        "$0.15 a kilowatt-hour and a PUE of 1.4 are reckoned with",
+        "their ranges overlap",
+    ] {
+        assert!(warned(&plan, what), "{what}: {:#?}", plan.warnings);
+    }
+    assert!(!warned(&plan, "one copy"));
+    assert!(warned(&crate::plan("today", &workload(10e12, 1e6, 1), 0.75), "one copy of each value"));
+}
+
+#[test]
+fn the_same_values_grow_old_with_the_day() {
+    let catalogue = Catalogue::built_in("paper-2009").unwrap();
+    let at = |today: &str| {
+        let assumptions = Assumptions::of(&catalogue, today.parse().unwrap());
+        warned(&Plan::of(&catalogue, &workload(1e12, 1e6, 1), &assumptions), "older than a year")
+    };
+    assert_eq!((at("2010-10-31"), at("2010-11-01")), (false, true));
+}
+
+#[test]
+fn dram_decides_how_the_index_finds_records_and_may_ask_for_more_nodes() {
+    let of = |data_bytes: f64, value_bytes: f64| {
+        let workload = fawn_plan::Workload { value_bytes, ..workload(data_bytes, 1e3, 1) };
+        let plan = plan("today", &workload, 0.75);
+        plan.ranked.iter().find(|choice| choice.name == PI).unwrap().sizing.clone()
+    };
+    // 750 GB of 1 KB values a node: 0.7 billion entries, 3.4 GB with an entry each.
+    assert_eq!((of(7e12, 1e3).index, of(7e12, 1e3).binds), (Some(Index::Indexed), Resource::Space));
+    // Of 100-byte values there are 5.2 billion, which would take 24 GB.
+    assert_eq!((of(7e12, 100.0).index, of(7e12, 100.0).binds), (Some(Index::Drained), Resource::Space));
+    // Of 8-byte values 14 billion: even half a byte each is more than 6.4 GB.
+    assert_eq!((of(7e12, 8.0).index, of(7e12, 8.0).binds), (Some(Index::Drained), Resource::Dram));
+}
+
+#[test]
+fn a_measured_processor_binds_where_it_is_the_slowest_part() {
+    let mut catalogue = Catalogue::built_in("today").unwrap();
+    let text = format!(r#"{{"name": "mine", "date": "2026-11-24", "option": "{PI}", "cpu_gets_per_second": 20000}}"#);
+    MeasuredNode::parse(&text).unwrap().add_to(&mut catalogue).unwrap();
+    let plan = Plan::of(&catalogue, &workload(1e12, 1e6, 3), &assumptions(&catalogue));
+    let choice = plan.ranked.iter().find(|choice| choice.name == PI).unwrap();
+    assert_eq!(
+        (choice.sizing.binds, choice.sizing.nodes),
+        (Resource::Cpu, 67),
+        "a million of three quarters of 20,000"
+    );
+    assert!(choice.unknown.is_empty());
+    assert!(!warned(&plan, "of all of these machines") && warned(&plan, "have time for is unknown of"));
+}
+
+#[test]
+fn a_lost_node_is_copied_by_all_that_are_left() {
+    let plan = plan("today", &workload(10e12, 1e6, 3), 0.75);
+    let choice = plan.ranked.iter().find(|choice| choice.name == PI).unwrap();
+    // 31.3 TB of records in three quarters of a TB each.
+    let loss = &choice.loss;
+    assert_eq!(choice.sizing.nodes, 42);
+    assert!((loss.share - 1.0 / 42.0).abs() < 1e-12 && (loss.capacity_left - 41.0 / 42.0).abs() < 1e-12);
+    assert!((loss.bytes - 31.32e12 / 42.0).abs() < 1e6, "{loss:?}");
+    let to_one = loss.bytes / (938e6 / 8.0);
+    assert!((loss.seconds_to_one.unwrap() - to_one).abs() < 1e-6);
+    assert!((loss.seconds_spread.unwrap() - to_one / 41.0).abs() < 1e-6);
+    assert!(!loss.is_final && !loss.lacks_nodes);
+    // 1 million gets on 41 nodes of 82 thousand.
+    assert!((0.29..0.30).contains(&loss.rate_share.unwrap()), "{loss:?}");
+}

@@ -1,0 +1,248 @@
+//! `fawn plan`: how many nodes of which kind a cluster needs, and what they cost.
+//!
+//! Arguments and files are here, the models in `fawn-plan`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use comfy_table::{CellAlignment, presets};
+use fawn_plan::amount::{
+    digits, parse_bytes, parse_price, parse_pue, parse_rate, parse_share, parse_watts, parse_years,
+};
+use fawn_plan::paper::{self, Table};
+use fawn_plan::tables::{Rows, flips, losses, marks, question, ranking, unranked_lines};
+use fawn_plan::{Assumptions, Catalogue, Date, Map, MeasuredNode, Plan, Workload};
+
+use crate::Outcome;
+use crate::tell::unless_closed;
+
+/// Arguments of `fawn plan`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Here KB, MB, GB and TB are powers of 1000, as disks are sold; KiB, MiB, GiB and TiB are powers of 1024.
+
+Every value of a catalogue has a source, a date and a kind (measured, vendor or derived). What is missing is unknown: such an \
+option is not ranked, and how many nodes it needs at least is told. What a processor has time for is known only of machines \
+that were measured (--node FILE); without that, a node's rate is what its device and its network allow.
+
+The first option is the cheapest over the years, if nodes are always busy. Catalogue files, node files, models and what is \
+not in them: docs/plan.md.")]
+pub struct PlanArguments {
+    /// Bytes of all values together, each counted once, such as 10TB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, required_unless_present = "paper")]
+    pub data: Option<f64>,
+    /// Gets a second at most, such as 1M
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, required_unless_present = "paper")]
+    pub rate: Option<f64>,
+    /// Bytes of a value
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "1KB")]
+    pub value: f64,
+    /// Copies of each value
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=MOST_REPLICAS))]
+    pub replicas: u32,
+    /// How much of a node's space, rate and DRAM may be in use
+    #[arg(long, value_name = "PERCENT", value_parser = parse_share, default_value = "75%")]
+    pub util: f64,
+    /// Dollars a kilowatt-hour [default: the catalogue's, else 0.15]
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_price)]
+    pub kwh: Option<f64>,
+    /// Watts that the building takes for each watt of a node [default: the catalogue's, else 1.4]
+    #[arg(long, value_name = "RATIO", value_parser = parse_pue)]
+    pub pue: Option<f64>,
+    /// Years that are paid for
+    #[arg(long, value_name = "YEARS", value_parser = parse_years, default_value = "3")]
+    pub years: f64,
+    /// Power of a rack
+    #[arg(long, value_name = "WATTS", value_parser = parse_watts, default_value = "8kW")]
+    pub rack_watts: f64,
+    /// Ports of a switch
+    #[arg(long, value_name = "N", default_value_t = 48, value_parser = clap::value_parser!(u32).range(2..=4096))]
+    pub switch_ports: u32,
+    /// Nodes to choose from: today, paper-2009 (its table), paper-2009-stated (its text), or a file
+    #[arg(long, value_name = "NAME|FILE", default_value = "today")]
+    pub catalog: String,
+    /// What was measured on a node, as TOML or JSON; more than once for several
+    #[arg(long, value_name = "FILE")]
+    pub node: Vec<PathBuf>,
+    /// The day by which the age of values is told [default: today]
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub date: Option<Date>,
+    /// Write a page with all of it and a map of the cheapest options by data and rate
+    #[arg(long, value_name = "FILE", hide_env = true)]
+    pub html: Option<PathBuf>,
+    /// Recompute what the papers print about cost, energy and size, instead of planning
+    #[arg(long, value_name = "TABLE", hide_env = true, conflicts_with = "html", value_parser = paper_tables())]
+    pub paper: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// As many as a cluster can have.
+const MOST_REPLICAS: i64 = fawn_kv::manager::MOST_REPLICAS as i64;
+
+/// Every table of the papers.
+const ALL: &str = "all";
+
+fn paper_tables() -> PossibleValuesParser {
+    PossibleValuesParser::new(std::iter::once(ALL).chain(paper::tables().into_iter().map(|table| table.name)))
+}
+
+/// Plans, or recomputes the papers' tables.
+///
+/// # Errors
+/// A file cannot be read, understood or written.
+pub fn run(arguments: &PlanArguments) -> anyhow::Result<Outcome> {
+    if let Some(name) = &arguments.paper {
+        let tables = paper::tables().into_iter().filter(|table| name == ALL || name == table.name);
+        unless_closed(print_papers(&tables.collect::<Vec<_>>(), arguments.json))?;
+        return Ok(Outcome::Done);
+    }
+    let (Some(data_bytes), Some(gets_per_second)) = (arguments.data, arguments.rate) else {
+        unreachable!("clap has asked for --data and --rate");
+    };
+    let (value_bytes, replicas) = (arguments.value, arguments.replicas);
+    let workload = Workload { data_bytes, gets_per_second, value_bytes, replicas };
+    let mut catalogue = catalogue(&arguments.catalog)?;
+    let mut notes = Vec::new();
+    for file in &arguments.node {
+        notes.extend(add_node(&mut catalogue, file, value_bytes)?);
+    }
+    let assumptions = arguments.assumptions(&catalogue)?;
+    let mut plan = Plan::of(&catalogue, &workload, &assumptions);
+    plan.warnings.extend(notes);
+    if let Some(file) = &arguments.html {
+        let page = fawn_plan::page(&plan, Map::of(&catalogue, &workload, &assumptions).as_ref());
+        std::fs::write(file, page).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    unless_closed(if arguments.json { print_json(&plan) } else { print(&plan) })?;
+    Ok(if plan.ranked.is_empty() { Outcome::Missing } else { Outcome::Done })
+}
+
+impl PlanArguments {
+    fn assumptions(&self, catalogue: &Catalogue) -> anyhow::Result<Assumptions> {
+        let today = match self.date {
+            Some(date) => date,
+            None => today()?,
+        };
+        let usual = Assumptions::of(catalogue, today);
+        Ok(Assumptions {
+            utilisation: self.util,
+            kwh_dollars: self.kwh.unwrap_or(usual.kwh_dollars),
+            pue: self.pue.unwrap_or(usual.pue),
+            years: self.years,
+            rack_watts: self.rack_watts,
+            switch_ports: self.switch_ports,
+            today,
+        })
+    }
+}
+
+fn today() -> anyhow::Result<Date> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    let today = since.and_then(|since| Date::of_unix_days(since.as_secs() / 86_400));
+    today.context("the clock of this machine is wrong: say the day with --date YYYY-MM-DD")
+}
+
+/// One that is built in, or that of a file.
+fn catalogue(name: &str) -> anyhow::Result<Catalogue> {
+    if let Some(built_in) = Catalogue::built_in(name) {
+        return Ok(built_in);
+    }
+    let text = std::fs::read_to_string(name).with_context(|| {
+        let known = Catalogue::names().collect::<Vec<_>>().join(", ");
+        format!("cannot read the catalogue {name} (those that are built in are {known})")
+    })?;
+    Catalogue::parse(&text).with_context(|| format!("cannot use the catalogue {name}"))
+}
+
+/// Puts a node's file into the catalogue; says what is to be known about it.
+fn add_node(catalogue: &mut Catalogue, file: &Path, value_bytes: f64) -> anyhow::Result<Option<String>> {
+    let told = file.display();
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {told}"))?;
+    let node = MeasuredNode::parse(&text).with_context(|| format!("cannot use {told}"))?;
+    let option = node.add_to(catalogue).with_context(|| format!("cannot use {told}"))?;
+    let other = node.value_bytes.filter(|measured| measured.to_bits() != value_bytes.to_bits());
+    Ok(other.map(|measured| {
+        format!("{option} was measured with values of {measured} bytes, and is taken to do the same with {value_bytes}.")
+    }))
+}
+
+fn print_json(plan: &Plan) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, plan)?;
+    writeln!(out)
+}
+
+fn print(plan: &Plan) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", question(plan))?;
+    writeln!(out, "{}: {}", plan.catalogue, plan.title)?;
+    if !plan.ranked.is_empty() {
+        writeln!(out, "\n{}", table(&ranking(plan)))?;
+        writeln!(out, "\nA node, and what it means to lose one:\n\n{}", table(&losses(plan)))?;
+        for mark in marks(plan) {
+            writeln!(out, "{mark}")?;
+        }
+    }
+    for flip in flips(plan) {
+        writeln!(out, "\n{flip}")?;
+    }
+    if !plan.unranked.is_empty() {
+        writeln!(out, "\nNot ranked, with what is unknown and the nodes that are needed at least:")?;
+        for line in unranked_lines(plan) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    if !plan.warnings.is_empty() {
+        writeln!(out)?;
+    }
+    plan.warnings.iter().try_for_each(|warning| writeln!(out, "note: {warning}"))
+}
+
+/// Rows as a table, whose numbers are at the right.
+fn table(rows: &Rows) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_preset(presets::NOTHING).set_header(&rows.head).add_rows(&rows.rows);
+    for (at, column) in table.column_iter_mut().enumerate() {
+        let is_text = at == 0 || rows.text.contains(&at);
+        column.set_cell_alignment(if is_text { CellAlignment::Left } else { CellAlignment::Right });
+    }
+    table.trim_fmt()
+}
+
+fn print_papers(tables: &[Table], json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if json {
+        serde_json::to_writer(&mut out, tables)?;
+        return writeln!(out);
+    }
+    for (at, it) in tables.iter().enumerate() {
+        if at > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{}: {}\n", it.name, it.title)?;
+        let rows = it.cells.iter().map(|cell| {
+            let verdict = match cell.agrees {
+                Some(true) => "",
+                Some(false) => "differs",
+                None => "not printed",
+            };
+            let printed = cell.printed.unwrap_or_default().to_owned();
+            let note = cell.note.unwrap_or_default().to_owned();
+            vec![cell.what.clone(), printed, digits_of(cell.recomputed), verdict.to_owned(), note]
+        });
+        let head = ["", "printed", "recomputed", "", ""].map(str::to_owned).to_vec();
+        writeln!(out, "{}", table(&Rows { head, rows: rows.collect(), text: vec![3, 4] }))?;
+    }
+    Ok(())
+}
+
+/// More digits than are printed, to compare with.
+fn digits_of(value: f64) -> String {
+    if value >= 1000.0 { format!("{value:.1}") } else if value >= 1.0 { format!("{value:.2}") } else { digits(value) }
+}

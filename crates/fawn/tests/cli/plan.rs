@@ -1,0 +1,181 @@
+//! `fawn plan` as a user runs it.
+
+use serde_json::Value;
+
+use crate::server::{Run, fawn};
+
+/// A plan on a day on which the catalogue's ages are known.
+fn plan(arguments: &[&str]) -> Run {
+    fawn(&[&["plan", "--date", "2026-11-24"], arguments].concat())
+}
+
+const TEN_TERABYTES: &[&str] = &["--data", "10TB", "--rate", "1M", "--value", "1KB"];
+
+#[track_caller]
+fn json(run: &Run) -> Value {
+    assert_eq!(run.code, 0, "{run:?}");
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.stdout))
+}
+
+#[test]
+fn the_papers_ten_terabytes_cost_what_the_paper_makes_of_them() {
+    let paper = ["--catalog", "paper-2009", "--replicas", "1", "--util", "100%"];
+    let arguments = [TEN_TERABYTES, &paper].concat();
+    let plan_ = json(&plan(&[&arguments[..], &["--json"]].concat()));
+    let seen: Vec<_> = plan_["ranked"].as_array().unwrap().iter().map(|choice| {
+        let total = choice["cost"]["total"]["value"].as_f64().unwrap();
+        (choice["name"].as_str().unwrap(), choice["sizing"]["nodes"].as_u64().unwrap(), total.round() as u64)
+    }).collect();
+    let expected = [
+        ("FAWN+SSD", 313, 168_838),
+        ("Traditional+SSD", 63, 540_424),
+        ("Traditional+DRAM", 157, 586_527),
+        ("FAWN+DRAM", 5000, 1_447_100),
+        ("FAWN+Disk", 4000, 1_610_240),
+        ("Traditional+Disk", 667, 1_772_219),
+    ];
+    assert_eq!(seen, expected);
+    let table = plan(&arguments).stdout;
+    for what in ["$168,838", "Traditional+SSD is as cheap as FAWN+SSD if", "313 on 7 switches", "the oldest of 2009-10"] {
+        assert!(table.contains(what), "{what}: {table}");
+    }
+}
+
+#[test]
+fn a_plan_of_todays_machines_says_what_is_unknown() {
+    let run = plan(TEN_TERABYTES);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    for what in [
+        "10 TB in values of 1 KB, 3 copies, at 1 M gets a second; at most 75 % in use, 3 years, $0.15 a kilowatt-hour, PUE 1.4",
+        "Raspberry Pi 5 8 GB + NVMe 1 TB",
+        "≤: what the known limits allow",
+        "Not ranked",
+        "reads a second: Compute Module 5 4 GB + NVMe 1 TB (≥ 42)",
+        "note: How many gets their processors have time for is unknown",
+        "older than a year at 2026-11-24",
+    ] {
+        assert!(run.stdout.contains(what), "{what}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn energy_years_and_what_may_be_in_use_are_the_users() {
+    let total = |more: &[&str]| {
+        let plan = json(&plan(&[TEN_TERABYTES, &["--json", "--catalog", "paper-2009"], more].concat()));
+        let first = plan["ranked"][0].clone();
+        (first["sizing"]["nodes"].as_u64().unwrap(), first["cost"]["energy"]["value"].as_f64().unwrap())
+    };
+    let (nodes, energy) = total(&["--replicas", "1", "--util", "100%"]);
+    let (more_nodes, _) = total(&["--replicas", "3", "--util", "50%"]);
+    assert_eq!((nodes, more_nodes), (313, 1875));
+    let (_, dearer) = total(&["--replicas", "1", "--util", "100%", "--kwh", "0.2", "--pue", "1.5", "--years", "6"]);
+    assert!((dearer / energy - 6.0).abs() < 1e-9, "{energy} {dearer}");
+}
+
+#[test]
+fn a_measured_node_takes_the_place_of_what_is_unknown() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("node.json");
+    let option = "Raspberry Pi 5 8 GB + NVMe 1 TB";
+    let node = format!(r#"{{"name": "n1", "date": "2026-11-24", "option": "{option}", "value_bytes": 256, "cpu_gets_per_second": 20000}}"#);
+    std::fs::write(&file, node).unwrap();
+    let run = plan(&[TEN_TERABYTES, &["--json", "--node", file.to_str().unwrap()]].concat());
+    let plan_ = json(&run);
+    let choice = plan_["ranked"].as_array().unwrap().iter().find(|choice| choice["name"] == option).unwrap();
+    assert_eq!((&choice["sizing"]["binds"], &choice["sizing"]["nodes"]), (&"cpu".into(), &67.into()));
+    let warnings = plan_["warnings"].to_string();
+    assert!(warnings.contains("was measured with values of 256 bytes"), "{warnings}");
+}
+
+#[test]
+fn a_page_stands_alone_with_its_map() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("plan.html");
+    let run = plan(&[TEN_TERABYTES, &["--html", file.to_str().unwrap()]].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    let page = std::fs::read_to_string(file).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg") && !page.contains("<script"), "{page}");
+}
+
+#[test]
+fn a_catalogue_of_ones_own_is_used_and_a_wrong_one_is_told_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("mine.toml");
+    let path = file.to_str().unwrap();
+    let doc = include_str!("../../../../docs/plan.md");
+    let example = doc.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    std::fs::write(&file, example).unwrap();
+    let plan_ = json(&plan(&[TEN_TERABYTES, &["--json", "--catalog", path]].concat()));
+    assert_eq!(plan_["ranked"][0]["name"], "Board + 1 TB");
+    assert_eq!((&plan_["assumptions"]["kwh_dollars"], &plan_["assumptions"]["pue"]), (&0.22.into(), &1.2.into()));
+
+    std::fs::write(&file, example.replace("gb = ", "gigabytes = ")).unwrap();
+    let run = plan(&[TEN_TERABYTES, &["--catalog", path]].concat());
+    assert!(run.code == 1 && run.stderr.contains("line 28: unknown variant `gigabytes`"), "{run:?}");
+    assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+
+    std::fs::write(&file, example.replace("watts_stress", "watts_idle_too")).unwrap();
+    assert_eq!(plan(&[TEN_TERABYTES, &["--catalog", path]].concat()).code, 1);
+    let without_watts: String = example.lines().filter(|line| !line.starts_with("watts")).map(|line| format!("{line}\n")).collect();
+    std::fs::write(&file, without_watts).unwrap();
+    let run = plan(&[TEN_TERABYTES, &["--catalog", path]].concat());
+    assert!(run.code == 1 && run.stdout.contains("watts: Board + 1 TB"), "nothing can be ranked: {run:?}");
+}
+
+#[test]
+fn the_node_files_of_the_documentation_are_understood() {
+    let doc = include_str!("../../../../docs/plan.md");
+    let dir = tempfile::tempdir().unwrap();
+    for (fence, place) in [("```toml\n", 2), ("```json\n", 1)] {
+        let example = doc.split(fence).nth(place).unwrap().split("```").next().unwrap();
+        let file = dir.path().join("node");
+        std::fs::write(&file, example).unwrap();
+        let plan = json(&plan(&[TEN_TERABYTES, &["--json", "--node", file.to_str().unwrap()]].concat()));
+        let ranked = plan["ranked"].as_array().unwrap();
+        let measured = ranked.iter().find(|choice| choice["name"] == "Raspberry Pi 5 8 GB + NVMe 1 TB").unwrap();
+        assert_eq!(measured["figures"]["cpu_gets_per_second"]["value"], 150_000.0, "{fence}");
+        assert_eq!(measured["unknown"], Value::Array(Vec::new()), "{fence}");
+    }
+}
+
+#[test]
+fn the_papers_tables_are_recomputed() {
+    let all = json(&fawn(&["plan", "--paper", "all", "--json"]));
+    let differs = |table: &Value| {
+        table["cells"].as_array().unwrap().iter().filter(|cell| cell["agrees"] == false).count()
+    };
+    let seen: Vec<_> = all.as_array().unwrap().iter().map(|table| (table["name"].as_str().unwrap(), differs(table))).collect();
+    let expected = [
+        ("table-3", 2),
+        ("table-4", 2),
+        ("figure-16", 0),
+        ("dht-table-1", 2),
+        ("dht-table-2", 1),
+        ("dht-cluster", 1),
+        ("dht-cache", 1),
+    ];
+    assert_eq!(seen, expected);
+    let table = fawn(&["plan", "--paper", "figure-16"]).stdout;
+    assert!(table.contains("FAWN+SSD, % of the map") && table.contains("47.52"), "{table}");
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_what_can() {
+    for (arguments, says) in [
+        (&["--rate", "1M"][..], "--data"),
+        (&["--data", "lots", "--rate", "1M"], "such as 10TB"),
+        (&["--data", "10TB", "--rate", "1MB"], "such as 1.5M"),
+        (&["--data", "10TB", "--rate", "1M", "--util", "0.75"], "such as 75%"),
+        (&["--data", "10TB", "--rate", "1M", "--pue", "0.5"], "such as 1.4"),
+        (&["--data", "10TB", "--rate", "1M", "--replicas", "0"], "1.."),
+        (&["--data", "10TB", "--rate", "1M", "--date", "today"], "such as 2026-11-24"),
+        (&["--paper", "table-5"], "table-4"),
+    ] {
+        let run = fawn(&[&["plan"], arguments].concat());
+        assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
+    }
+    let run = plan(&[TEN_TERABYTES, &["--catalog", "tomorrow"]].concat());
+    assert!(run.code == 1 && run.stderr.contains("built in are today, paper-2009"), "{run:?}");
+    let run = plan(&[TEN_TERABYTES, &["--node", "nowhere.toml"]].concat());
+    assert!(run.code == 1 && run.stderr.contains("cannot read nowhere.toml"), "{run:?}");
+}
