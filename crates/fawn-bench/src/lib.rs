@@ -1,6 +1,7 @@
-//! Workloads that measure a store on the machine that it runs on, without a network: `fawn bench store`.
+//! Workloads that measure a store on the machine that it runs on, without a network (`fawn bench store`), and any server that
+//! speaks memcached's protocol, over one (`fawn bench net`).
 //!
-//! One thread drives one store as an event loop does. What is put can be computed from an index and a version, so that
+//! For a store, one thread drives it as an event loop does. What is put can be computed from an index and a version, so that
 //! every value that is read is verified, and the generator's memory does not grow with the number of entries.
 //!
 //! # Layout
@@ -11,6 +12,7 @@
 //! * [`device`]: what the device gives without a store.
 //! * [`usage`], [`latency`], [`report`], [`plot`]: what it took, and how it is told.
 //! * [`session`], [`journal`]: a directory with its data and what was measured on them.
+//! * [`net`]: the load generator for servers.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod closed;
@@ -22,6 +24,7 @@ pub mod history;
 pub mod journal;
 pub mod latency;
 pub mod lookups;
+pub mod net;
 pub mod plot;
 pub mod puts;
 pub mod report;

@@ -71,7 +71,7 @@ pub enum Command {
     Delete(DeleteArguments),
     /// Look into a store at rest
     Store(StoreArguments),
-    /// Measure a store on this machine, without a network
+    /// Measure a store on this machine without a network, or any server over one
     Bench(BenchArguments),
     /// Make, show and renew the certificates of a cluster
     Certs(CertsArguments),
@@ -94,6 +94,7 @@ impl Command {
             Self::Load(arguments) => arguments.check(typed),
             Self::Dump(arguments) => arguments.check(typed),
             Self::Manager(arguments) => arguments.check(),
+            Self::Bench(arguments) => arguments.check(),
             _ => Ok(()),
         }
     }
