@@ -27,7 +27,13 @@ impl Latencies {
     /// Adds one.
     #[inline]
     pub fn add(&mut self, latency: Duration) {
-        self.histogram.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(LONGEST_NS));
+        self.add_ns(u64::try_from(latency.as_nanos()).unwrap_or(LONGEST_NS));
+    }
+
+    /// Adds one of so many nanoseconds.
+    #[inline]
+    pub fn add_ns(&mut self, latency_ns: u64) {
+        self.histogram.saturating_record(latency_ns);
     }
 
     /// Adds all of `more`.

@@ -1,6 +1,7 @@
-//! Workloads that measure a store on the machine that it runs on, without a network: `fawn bench store`.
+//! Workloads that measure a store on the machine that it runs on, without a network (`fawn bench store`), and any server that
+//! speaks memcached's protocol, over one (`fawn bench net`).
 //!
-//! One thread drives one store as an event loop does. What is put can be computed from an index and a version, so that
+//! For a store, one thread drives it as an event loop does. What is put can be computed from an index and a version, so that
 //! every value that is read is verified, and the generator's memory does not grow with the number of entries.
 //!
 //! # Layout
@@ -12,6 +13,7 @@
 //! * [`peers`]: the same on other storage engines, by another program.
 //! * [`usage`], [`latency`], [`report`], [`plot`]: what it took, and how it is told.
 //! * [`session`], [`journal`]: a directory with its data and what was measured on them.
+//! * [`net`]: the load generator for servers.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod closed;
@@ -23,6 +25,7 @@ pub mod history;
 pub mod journal;
 pub mod latency;
 pub mod lookups;
+pub mod net;
 pub mod peers;
 pub mod plot;
 pub mod puts;

@@ -157,7 +157,11 @@ impl Peers {
                 flag("--depth", absent.depth.to_string());
                 flag("--seconds", absent.time.as_secs_f64().to_string());
             }
-            Experiment::Hit(_) | Experiment::Pace(_) | Experiment::Restart(_) | Experiment::Table(_) => {
+            Experiment::Hit(_)
+            | Experiment::Pace(_)
+            | Experiment::Split(_)
+            | Experiment::Restart(_)
+            | Experiment::Table(_) => {
                 let word = experiment.word();
                 return Err(Error::Unfit(format!("`{word}` is measured without peers: leave --peers out")));
             }

@@ -374,6 +374,28 @@ const TABLE: &[Column] = &[
     column("what", "", Text),
 ];
 
+const NET: &[Column] = &[
+    column("what", "", Text),
+    column("operations", "operations", Number(0)),
+    column("operations_a_second", "/s", Number(0)),
+    column("asked_a_second", "asked /s", Number(0)),
+    column("hit_share", "hits", Percent),
+    column("p50_us", "p50 us", Number(0)),
+    column("p90_us", "p90 us", Number(0)),
+    column("p99_us", "p99 us", Number(0)),
+    column("p999_us", "p99.9 us", Number(0)),
+    column("longest_us", "longest us", Number(0)),
+    column("late_p99_us", "sent late p99 us", Number(0)),
+    column("unsent", "unsent", Number(0)),
+    column("server_cpu_us", "server CPU-us", Number(3)),
+    column("generator_cpu_us", "ours", Number(3)),
+    column("machine_cpu_us", "machine's", Number(3)),
+    column("stolen_share", "stolen", Percent),
+    column("headroom", "headroom", Number(2)),
+    column("refused", "refused", Number(0)),
+    column("wrong", "wrong", Number(0)),
+];
+
 fn columns(experiment: &str) -> &'static [Column] {
     match experiment {
         "load" => LOAD,
@@ -386,6 +408,7 @@ fn columns(experiment: &str) -> &'static [Column] {
         "restart" => RESTART,
         "split" => SPLIT,
         "table" => TABLE,
+        "net" => NET,
         _ => &[],
     }
 }

@@ -1,4 +1,6 @@
-//! `fawn bench store`: what a store does on this machine, without a network.
+//! `fawn bench store`: what a store does on this machine, without a network. `fawn bench net` is in `net`.
+
+pub mod net;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -12,6 +14,7 @@ use fawn_bench::plot::svg;
 use fawn_bench::{Device, Experiment, Peers, Report, Setup, Watch};
 use fawn_store::Ack;
 
+use self::net::{NetBenchArguments, NetNullArguments};
 use crate::Outcome;
 use crate::progress::Progress;
 use crate::tell::unless_closed;
@@ -30,6 +33,24 @@ pub struct BenchArguments {
 pub enum BenchCommand {
     /// Measure the storage engine alone, from one thread, as an event loop drives it
     Store(StoreBenchArguments),
+    /// Measure any server that speaks memcached's protocol: a load generator
+    Net(Box<NetBenchArguments>),
+    /// Serve memcached clients without doing anything: the floor that servers are compared with
+    NetNull(NetNullArguments),
+}
+
+impl BenchArguments {
+    /// Refuses what each flag alone cannot know.
+    ///
+    /// # Errors
+    /// What is wrong with the flags together.
+    pub fn check(&self) -> Result<(), String> {
+        match &self.command {
+            BenchCommand::Store(_) => Ok(()),
+            BenchCommand::Net(arguments) => arguments.check(),
+            BenchCommand::NetNull(arguments) => arguments.check(),
+        }
+    }
 }
 
 /// Arguments of `fawn bench store`.
@@ -357,9 +378,16 @@ const DEPTH: u32 = 256;
 /// Runs it.
 ///
 /// # Errors
-/// What [`fawn_bench::Error`] says.
+/// What [`fawn_bench::Error`] and [`fawn_bench::net::NetError`] say.
 pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
-    let BenchCommand::Store(arguments) = &arguments.command;
+    match &arguments.command {
+        BenchCommand::Store(arguments) => run_store(arguments),
+        BenchCommand::Net(arguments) => net::run(arguments),
+        BenchCommand::NetNull(arguments) => net::run_null(arguments),
+    }
+}
+
+fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
     let (place, setup, experiment) = match &arguments.command {
         StoreBench::LoadUntilKilled(it) => {
             load_until_killed(&it.data.setup(1), it.until)?;
@@ -437,7 +465,12 @@ impl StoreBench {
             Self::Overwrite(it) => it.peers.peers(),
             Self::Mixed(it) => it.peers.peers(),
             Self::Absent(it) => it.peers.peers(),
-            Self::Hit(_) | Self::Pace(_) | Self::Restart(_) | Self::Table(_) | Self::LoadUntilKilled(_) => Ok(None),
+            Self::Hit(_)
+            | Self::Pace(_)
+            | Self::Split(_)
+            | Self::Restart(_)
+            | Self::Table(_)
+            | Self::LoadUntilKilled(_) => Ok(None),
         }
     }
 }

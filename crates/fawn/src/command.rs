@@ -72,7 +72,7 @@ pub enum Command {
     Delete(DeleteArguments),
     /// Look into a store at rest
     Store(StoreArguments),
-    /// Measure a store on this machine, without a network
+    /// Measure a store on this machine without a network, or any server over one
     Bench(BenchArguments),
     /// Say how many nodes of which kind a cluster needs, and what they cost
     Plan(Box<PlanArguments>),
@@ -97,6 +97,7 @@ impl Command {
             Self::Load(arguments) => arguments.check(typed),
             Self::Dump(arguments) => arguments.check(typed),
             Self::Manager(arguments) => arguments.check(),
+            Self::Bench(arguments) => arguments.check(),
             _ => Ok(()),
         }
     }

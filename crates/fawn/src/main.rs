@@ -13,7 +13,7 @@
 //! | `observe` | logs, and the admin port |
 //! | `cluster` | managers, members that leave, settings, the status |
 //! | `store_command` | a store at rest: check, stats, dump |
-//! | `bench` | a store, measured |
+//! | `bench` | a store, measured, and servers over a network |
 //! | `plan` | how many nodes, and what they cost |
 //! | `certs` | a cluster's certificates |
 //! | `client` | a blocking, pipelined memcached client |

@@ -115,6 +115,20 @@ pub fn parse_wait(text: &str) -> Result<Span, String> {
     }
 }
 
+/// Parses a share, as a number from 0 to 1 or a percentage.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse(),
+    };
+    match share {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err(format!(
+            "`{text}` is not a share; write a number from 0 to 1, such as 0.1, or a percentage, such as 10%"
+        )),
+    }
+}
+
 /// When the server answers a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckMode {
@@ -234,6 +248,16 @@ mod tests {
         }
         assert_eq!(parse_wait("1ms"), Ok(Span(Duration::from_millis(1))));
         assert!(parse_wait("soon").unwrap_err().contains("such as 90s"));
+    }
+
+    #[test]
+    fn shares_are_parts_of_a_whole() {
+        for (text, expected) in [("0", 0.0), ("0.25", 0.25), ("25%", 0.25), ("1", 1.0), ("100%", 1.0)] {
+            assert_eq!(parse_share(text), Ok(expected), "{text}");
+        }
+        for text in ["", "10", "-1%", "101%", "NaN", "some"] {
+            assert!(parse_share(text).unwrap_err().contains("such as 10%"), "{text}");
+        }
     }
 
     #[test]

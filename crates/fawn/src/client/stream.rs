@@ -47,7 +47,10 @@ pub struct Credentials {
 
 impl Endpoint {
     /// The first line of the password file, with the user: the value of memcached's authenticating `set`.
-    pub(super) fn secret(&self) -> Result<Option<String>, ClientError> {
+    ///
+    /// # Errors
+    /// [`ClientError::Password`].
+    pub fn secret(&self) -> Result<Option<String>, ClientError> {
         let Some(Credentials { user, password_file: path }) = &self.credentials else { return Ok(None) };
         let text =
             std::fs::read_to_string(path).map_err(|source| ClientError::Password { path: path.clone(), source })?;

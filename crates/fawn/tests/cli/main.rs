@@ -7,6 +7,7 @@
 
 mod arguments;
 mod bench;
+mod bench_net;
 mod bulk;
 mod certs;
 mod cluster;

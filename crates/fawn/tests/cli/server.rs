@@ -106,6 +106,11 @@ impl Server {
         self.child = child;
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A directory for the test's files, removed with the server.
     pub fn dir(&self) -> &Path {
         self.dir.path()

@@ -1,0 +1,143 @@
+//! The report of a run.
+
+use serde_json::{Map, Value, json};
+
+use super::plan::Plan;
+use super::run::Measured;
+use crate::latency::Latencies;
+use crate::report::Report;
+
+/// Of what was asked for, a server that takes less does not keep up.
+const KEEPS_UP: f64 = 0.98;
+/// A server is not what limits when the generator could ask only so many times as often.
+const LEAST_HEADROOM: f64 = 1.5;
+
+/// Puts it together from the phases that there were.
+pub fn report(plan: &Plan, floor: Option<&Measured>, load: Option<&Measured>, measured: Option<&Measured>) -> Report {
+    let mut report = Report::new("net");
+    parameters(&mut report, plan);
+    if let Some(floor) = floor {
+        report.row(Value::Object(whole("nothing (calibration)", floor)));
+        let cpu_us = per(floor.tally.cpu_us, floor.tally.answered());
+        report.notes.push(format!(
+            "the generator takes {cpu_us:.3} CPU-us an operation, so that {} can ask {:.0} times a second",
+            if plan.threads == 1 { "a core".to_owned() } else { format!("{} cores", plan.threads) },
+            plan.threads as f64 * 1e6 / cpu_us.max(1e-3),
+        ));
+    }
+    if let Some(load) = load {
+        report.row(Value::Object(whole("load", load)));
+    }
+    if let Some(measured) = measured {
+        rows(&mut report, plan, measured, floor);
+        notes(&mut report, plan, measured);
+    }
+    report
+}
+
+fn parameters(report: &mut Report, plan: &Plan) {
+    let targets: Vec<String> = plan.targets.iter().map(ToString::to_string).collect();
+    report.parameter("servers", targets);
+    report.parameter("threads", plan.threads);
+    report.parameter("connections", plan.connections);
+    report.parameter("depth", plan.depth);
+    report.parameter("protocol", plan.protocol.name());
+    report.parameter("keys", plan.keys);
+    report.parameter("value_bytes", plan.value_bytes);
+    report.parameter("puts", plan.puts);
+    report.parameter("distribution", plan.distribution.to_string());
+    report.parameter("seconds", plan.time.as_secs_f64());
+    report.parameter("warm_up_seconds", plan.warm_up.as_secs_f64());
+    report.parameter("rate", plan.pace.map(|pace| pace.rate));
+    report.parameter("spacing", plan.pace.map(|pace| pace.spacing.name()));
+}
+
+/// A row for all operations, and one for gets and sets each where there are both.
+fn rows(report: &mut Report, plan: &Plan, measured: &Measured, floor: Option<&Measured>) {
+    let tally = &measured.tally;
+    let mut all = whole("all", measured);
+    all.insert("asked_a_second".to_owned(), json!(plan.pace.map(|pace| pace.rate)));
+    all.insert("unsent".to_owned(), json!(plan.pace.map(|_| tally.unsent)));
+    if plan.pace.is_some() && tally.late.count() > 0 {
+        all.insert("late_p99_us".to_owned(), tally.late.us(0.99).into());
+    }
+    all.insert("wrong".to_owned(), tally.wrong.count.into());
+    all.insert("refused".to_owned(), tally.refused.count.into());
+    if let Some(floor) = floor {
+        let headroom = rate(floor, floor.tally.answered()) / rate(measured, tally.answered()).max(1e-9);
+        all.insert("headroom".to_owned(), headroom.into());
+        if headroom < LEAST_HEADROOM {
+            report.notes.push(format!(
+                "a server that does nothing was asked only {headroom:.2} times as often: the generator, or the machine that \
+                 both share, limits what is measured; give more --threads, or another machine"
+            ));
+        }
+    }
+    report.row(Value::Object(all));
+    for (what, answered, latencies) in
+        [("gets", tally.answered_gets, &tally.gets), ("sets", tally.answered_sets, &tally.sets)]
+    {
+        if answered > 0 && answered < tally.answered() {
+            report.row(Value::Object(row(what, measured, answered, latencies)));
+        }
+    }
+}
+
+fn notes(report: &mut Report, plan: &Plan, measured: &Measured) {
+    let tally = &measured.tally;
+    if let Some(pace) = plan.pace {
+        let answered = rate(measured, tally.answered());
+        if answered < pace.rate * KEEPS_UP {
+            report.notes.push(format!(
+                "of {:.0} operations a second {answered:.0} were answered: latencies grow as long as this lasts, and say little",
+                pace.rate
+            ));
+        }
+    }
+    let misses = tally.misses as f64 / tally.answered_gets.max(1) as f64;
+    if misses > 0.0 {
+        report.notes.push(format!("{:.2} % of the gets found nothing; --load sets all keys first", misses * 100.0));
+    }
+    if let Some(first) = &tally.wrong.first {
+        report.notes.push(format!("{} wrong values, the first: {first}", tally.wrong.count));
+    }
+    if let Some(first) = &tally.refused.first {
+        report.notes.push(format!("{} operations were refused, the first: {first}", tally.refused.count));
+    }
+}
+
+/// A row with what all operations of a phase took.
+fn whole(what: &str, measured: &Measured) -> Map<String, Value> {
+    let tally = &measured.tally;
+    let mut latencies = tally.gets.clone();
+    latencies.merge(&tally.sets);
+    let answered = tally.answered();
+    let mut row = row(what, measured, answered, &latencies);
+    let hits = 1.0 - tally.misses as f64 / tally.answered_gets.max(1) as f64;
+    row.insert("hit_share".to_owned(), json!((tally.answered_gets > 0).then_some(hits)));
+    row.insert("generator_cpu_us".to_owned(), per(tally.cpu_us, answered).into());
+    row.insert("server_cpu_us".to_owned(), json!(measured.server_cpu_us.map(|us| per(us, answered))));
+    row.insert("machine_cpu_us".to_owned(), json!(measured.machine.map(|(us, _)| per(us, answered))));
+    row.insert("stolen_share".to_owned(), json!(measured.machine.map(|(_, share)| share)));
+    row
+}
+
+fn row(what: &str, measured: &Measured, answered: u64, latencies: &Latencies) -> Map<String, Value> {
+    let mut row = Map::new();
+    row.insert("what".to_owned(), what.into());
+    row.insert("operations".to_owned(), answered.into());
+    row.insert("operations_a_second".to_owned(), rate(measured, answered).into());
+    for (name, share) in [("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99), ("p999_us", 0.999)] {
+        row.insert(name.to_owned(), latencies.us(share).into());
+    }
+    row.insert("longest_us".to_owned(), latencies.longest_us().into());
+    row
+}
+
+fn rate(measured: &Measured, answered: u64) -> f64 {
+    answered as f64 / measured.seconds.max(1e-9)
+}
+
+fn per(us: f64, answered: u64) -> f64 {
+    us / answered.max(1) as f64
+}

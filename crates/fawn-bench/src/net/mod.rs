@@ -1,0 +1,40 @@
+//! A load generator for servers that speak memcached's text or meta protocol: `fawn bench net`.
+//!
+//! Threads with an epoll loop each keep requests in flight over many connections, as fast as they are answered or at a
+//! pace, and look at every value. Requests that leave together share a send, answers that come together a receive;
+//! answers are parsed where they were received, and nothing is allocated for an operation. So the generator costs
+//! little more than the system calls, and [`calibrate`] says how much.
+//!
+//! # Layout
+//!
+//! * [`plan`]: what is asked for; [`choice`]: which keys; [`schedule`]: when.
+//! * [`protocol`]: requests and answers; [`ledger`]: which versions of a key a get may find.
+//! * [`pipe`]: a socket with what is not parsed and not sent yet; [`dial`]: connecting.
+//! * [`worker`]: the loop; [`tally`]: what it counts.
+//! * [`system`]: CPU time of servers and of the machine.
+//! * [`null`]: a server that does nothing, the floor; [`calibrate`]: the generator against it.
+//! * [`run`]: phases put together; [`figures`]: their report.
+
+pub mod calibrate;
+pub mod choice;
+pub mod dial;
+pub mod error;
+pub mod figures;
+pub mod ledger;
+pub mod null;
+pub mod pipe;
+pub mod plan;
+pub mod protocol;
+pub mod run;
+pub mod schedule;
+pub mod system;
+pub mod tally;
+pub mod worker;
+
+pub use choice::{Distribution, DistributionError, HotKeys};
+pub use dial::Target;
+pub use error::NetError;
+pub use null::NullServer;
+pub use plan::{Pace, Plan, Spacing};
+pub use protocol::Protocol;
+pub use run::{Findings, run};

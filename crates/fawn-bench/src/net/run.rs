@@ -1,0 +1,248 @@
+//! A run: a calibration, a load, a measurement, whichever are asked for.
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::calibrate::calibrate;
+use super::choice::Chooser;
+use super::dial::Target;
+use super::error::NetError;
+use super::figures;
+use super::ledger::Ledger;
+use super::plan::{Pace, Plan, Spacing};
+use super::schedule::Schedule;
+use super::system::{Machine, processes_cpu_us};
+use super::tally::{Faults, Tally};
+use super::worker::{Shared, Source, Worker};
+use crate::report::Report;
+use crate::session::Watch;
+
+/// How often it is told how far a phase is.
+const TELL: Duration = Duration::from_millis(200);
+
+/// What a run has found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// Its figures.
+    pub report: Report,
+    /// Values that cannot be.
+    pub wrong: Faults,
+    /// Errors that the server answered with.
+    pub refused: Faults,
+}
+
+/// A phase.
+#[derive(Clone, Copy, Debug)]
+pub struct Phase {
+    /// Set every key once, instead of drawing operations for a time.
+    pub is_load: bool,
+    /// How long the same is done before it is measured.
+    pub warm_up: Duration,
+    /// How long it is measured; a load ends by itself.
+    pub time: Duration,
+    /// By the clock.
+    pub pace: Option<Pace>,
+    /// The entry whose value the server shows for every key, with its version.
+    pub shown: Option<(u64, u32)>,
+    /// For people.
+    pub what: &'static str,
+}
+
+/// What a phase took.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// What the loops counted.
+    pub tally: Tally,
+    /// The time that was measured.
+    pub seconds: f64,
+    /// CPU time of the servers' processes in it, microseconds; none: no process was named.
+    pub server_cpu_us: Option<f64>,
+    /// CPU time of the whole machine in it, microseconds, and the share of all time that others of the host took.
+    pub machine: Option<(f64, f64)>,
+}
+
+/// Does what `plan` asks for.
+///
+/// # Errors
+/// What the servers or the system do that ends a run; a calibration's, too.
+pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
+    let floor = if plan.calibrate { Some(calibrate(plan, watch)?) } else { None };
+    let base = version_base();
+    let has_target = !plan.targets.is_empty();
+    let load = if plan.load && has_target { Some(load(plan, base, watch)?) } else { None };
+    let measured = if has_target && !plan.time.is_zero() {
+        let ledger = Ledger::new(plan.keys, base, plan.load, plan.puts > 0.0);
+        let phase = Phase {
+            is_load: false,
+            warm_up: plan.warm_up,
+            time: plan.time,
+            pace: plan.pace,
+            shown: None,
+            what: "measuring",
+        };
+        Some(carry_out(plan, phase, &ledger, watch)?)
+    } else {
+        None
+    };
+    let report = figures::report(plan, floor.as_ref(), load.as_ref(), measured.as_ref());
+    let (wrong, refused) = measured.map(|measured| (measured.tally.wrong, measured.tally.refused)).unwrap_or_default();
+    Ok(Findings { report, wrong, refused })
+}
+
+/// Sets every key once.
+fn load(plan: &Plan, base: u32, watch: &dyn Watch) -> Result<Measured, NetError> {
+    let ledger = Ledger::new(plan.keys, base, false, false);
+    let pace = plan.load_rate.map(|rate| Pace { rate, spacing: Spacing::Fixed });
+    let phase =
+        Phase { is_load: true, warm_up: Duration::ZERO, time: Duration::MAX, pace, shown: None, what: "loading" };
+    let loaded = carry_out(plan, phase, &ledger, watch)?;
+    match &loaded.tally.refused {
+        Faults { first: Some(first), count } => {
+            Err(NetError::Refused { count: *count, keys: plan.keys, first: first.clone() })
+        }
+        _ => Ok(loaded),
+    }
+}
+
+/// What versions of this run begin after: later runs have later ones.
+fn version_base() -> u32 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs() as u32)
+}
+
+/// Runs a phase on threads of its own.
+///
+/// # Errors
+/// What the servers or the system do that ends it.
+pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) -> Result<Measured, NetError> {
+    // So that what is wrong with a process is said before anything is done.
+    processes_cpu_us(&plan.server_pids)?;
+    let mut sockets = dial_all(plan)?;
+    let start = phase.warm_up.as_nanos() as u64;
+    let end = u64::try_from(phase.time.as_nanos()).map_or(u64::MAX, |time| time.saturating_add(start));
+    let shared = Shared {
+        plan,
+        ledger,
+        is_load: phase.is_load,
+        began: Instant::now(),
+        window: start..end,
+        shown: phase.shown,
+        answered: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+    };
+    let sets = AtomicU64::new(0);
+    let main = thread::current();
+    let workers = (0..plan.threads).rev().map(|number| {
+        let source = if phase.is_load {
+            Source::Load { next: number as u64, step: plan.threads as u64 }
+        } else {
+            Source::Mix(Chooser::new(plan.distribution, plan.keys, plan.puts, &sets, seed(number)))
+        };
+        let schedule = phase.pace.map(|pace| Schedule::new(pace, number, plan.threads));
+        let mine = sockets.split_off(sockets.len() * number / (number + 1));
+        Worker::new(&shared, mine, source, schedule)
+    });
+    let workers = workers.collect::<Result<Vec<_>, _>>()?;
+    thread::scope(|scope| {
+        let mut handles = Vec::new();
+        for worker in workers {
+            let main = &main;
+            handles.push(scope.spawn(move || {
+                let tally = worker.run();
+                main.unpark();
+                tally
+            }));
+        }
+        let all_ended = || handles.iter().all(thread::ScopedJoinHandle::is_finished);
+        let watched = observe(&shared, &phase, watch, all_ended);
+        if watched.is_err() {
+            shared.stop.store(true, Ordering::Relaxed);
+        }
+        let mut tally = Tally::default();
+        let mut failure = None;
+        for worker in handles {
+            match worker.join() {
+                Ok(Ok(more)) => tally.merge(more),
+                Ok(Err(error)) => failure = failure.or(Some(error)),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        let (server_cpu_us, machine) = watched?;
+        let ended_ns = if phase.is_load { tally.ended_ns } else { end };
+        let seconds = ended_ns.saturating_sub(start) as f64 / 1e9;
+        Ok(Measured { tally, seconds, server_cpu_us, machine })
+    })
+}
+
+fn seed(number: usize) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    crate::workload::mix(now ^ number as u64)
+}
+
+/// A socket for each connection, with the number of its server: to all servers in turn.
+fn dial_all(plan: &Plan) -> Result<Vec<(usize, OwnedFd)>, NetError> {
+    raise_descriptor_limit(plan.connections);
+    let dial = |at: usize| {
+        let target = at % plan.targets.len();
+        let socket = Target::dial(&plan.targets[target], plan.secret.as_deref(), plan.timeout)?;
+        Ok((target, socket))
+    };
+    (0..plan.connections).map(dial).collect()
+}
+
+/// Descriptors beside the connections.
+const OTHER_DESCRIPTORS: u64 = 64;
+
+/// Lets the process have so many connections, if it may; if not, connecting will say so.
+fn raise_descriptor_limit(connections: usize) {
+    let limit = getrlimit(Resource::Nofile);
+    let needed = connections as u64 + OTHER_DESCRIPTORS;
+    if limit.current.is_some_and(|current| current < needed) {
+        let current = Some(limit.maximum.map_or(needed, |maximum| needed.min(maximum)));
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
+    }
+}
+
+type Observed = (Option<f64>, Option<(f64, f64)>);
+
+/// Takes the CPU time of servers and machine over the time that is measured, and tells how far it is meanwhile.
+fn observe(
+    shared: &Shared<'_>,
+    phase: &Phase,
+    watch: &dyn Watch,
+    all_ended: impl Fn() -> bool,
+) -> Result<Observed, NetError> {
+    let pids = &shared.plan.server_pids;
+    let Range { start, end } = shared.window;
+    wait_until(start, shared, phase, watch, &all_ended);
+    let before = (processes_cpu_us(pids)?, Machine::now());
+    wait_until(end, shared, phase, watch, &all_ended);
+    let server = if pids.is_empty() { None } else { Some(processes_cpu_us(pids)? - before.0) };
+    let machine = before.1.and_then(|before| Some(Machine::now()?.since(&before)));
+    Ok((server, machine))
+}
+
+fn wait_until(at_ns: u64, shared: &Shared<'_>, phase: &Phase, watch: &dyn Watch, all_ended: impl Fn() -> bool) {
+    let (mut told_ns, mut told) = (0, 0);
+    loop {
+        let now = shared.began.elapsed().as_nanos() as u64;
+        if now >= at_ns || shared.stop.load(Ordering::Relaxed) || all_ended() {
+            return;
+        }
+        let answered = shared.answered.load(Ordering::Relaxed);
+        if now.saturating_sub(told_ns) >= TELL.as_nanos() as u64 {
+            let rate = (answered - told) as f64 * 1e9 / (now - told_ns) as f64;
+            let (done, total) = if phase.is_load { (answered, shared.plan.keys) } else { (now, shared.window.end) };
+            watch.progress(done, total, &format!("{}: {rate:.0} operations/s", phase.what));
+            (told_ns, told) = (now, answered);
+        }
+        thread::park_timeout(TELL.min(Duration::from_nanos(at_ns - now)));
+    }
+}

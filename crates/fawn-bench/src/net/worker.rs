@@ -1,0 +1,539 @@
+//! One loop: a thread, its connections, its share of the operations.
+//!
+//! A turn: send what is due by the clock; wait for events; receive from every ready socket once, look at the answers, ask
+//! for as much again, and send that together. The clock is read once for each receive.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+
+use super::choice::Chooser;
+use super::error::NetError;
+use super::ledger::Ledger;
+use super::pipe::{Pipe, Received};
+use super::plan::Plan;
+use super::protocol::{Answer, Asked, Codec, Parsed};
+use super::schedule::Schedule;
+use super::tally::Tally;
+use crate::usage::thread_cpu_us;
+use crate::workload::version_of;
+
+/// Events taken from the system at a time.
+const EVENTS: usize = 256;
+/// Least bytes that are received at a time, and most that are meant to be.
+const RECEIVE_BYTES: std::ops::Range<usize> = 64 << 10..1 << 20;
+/// How often it is looked whether somebody has fallen silent, at least.
+const LOOK: Duration = Duration::from_millis(100);
+/// Bytes of an answer that are told when it is none.
+const TOLD_BYTES: usize = 80;
+
+/// What all loops of a phase share.
+pub struct Shared<'a> {
+    /// What is asked for.
+    pub plan: &'a Plan,
+    /// Which versions there may be.
+    pub ledger: &'a Ledger,
+    /// Every key is set once, and nothing else done.
+    pub is_load: bool,
+    /// When the phase began; times are nanoseconds after this.
+    pub began: Instant,
+    /// When measuring begins and ends. A load ends when all is set.
+    pub window: std::ops::Range<u64>,
+    /// The entry whose value the server shows for every key, with its version; `None`: a real server.
+    pub shown: Option<(u64, u32)>,
+    /// Operations answered so far, of all loops.
+    pub answered: AtomicU64,
+    /// One loop has failed: all end.
+    pub stop: AtomicBool,
+}
+
+/// Where a loop's operations come from.
+pub enum Source<'a> {
+    /// Every key once: the next one, and by how many the loops step.
+    Load {
+        /// The next key.
+        next: u64,
+        /// The one after it is so much later.
+        step: u64,
+    },
+    /// Drawn.
+    Mix(Chooser<'a>),
+}
+
+impl Source<'_> {
+    /// The next operation; none: all is set.
+    #[inline]
+    fn next(&mut self, keys: u64) -> Option<(Asked, u64)> {
+        match self {
+            Self::Load { next, step } => {
+                let index = (*next < keys).then_some(*next)?;
+                *next += *step;
+                Some((Asked::Set, index))
+            }
+            Self::Mix(chooser) => {
+                let is_set = chooser.is_set();
+                Some(if is_set { (Asked::Set, chooser.set()) } else { (Asked::Get, chooser.get()) })
+            }
+        }
+    }
+}
+
+/// An operation in flight.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    /// From when its latency counts.
+    due_ns: u64,
+    index: u64,
+    /// Of a set its version, of a get the floor.
+    version: u32,
+    asked: Asked,
+}
+
+/// A connection with what is in flight on it.
+struct Connection {
+    pipe: Pipe,
+    flights: VecDeque<Flight>,
+    /// Bytes of a value that nobody looks at, yet to come.
+    skip: usize,
+    /// Since when nothing moved although something is in flight.
+    since_ns: u64,
+    answers: u64,
+    target: usize,
+}
+
+/// The loop.
+pub struct Worker<'a> {
+    shared: &'a Shared<'a>,
+    codec: Codec,
+    connections: Vec<Connection>,
+    epoll: OwnedFd,
+    source: Source<'a>,
+    /// By the clock; none: as fast as it goes.
+    schedule: Option<Schedule>,
+    /// The connection after the one that was given work last.
+    turn: usize,
+    in_flight: usize,
+    goes_on: bool,
+    buffer: Vec<u8>,
+    out: Vec<u8>,
+    tally: Tally,
+    cpu_us_at_start: Option<f64>,
+    is_measured: bool,
+    looked_ns: u64,
+}
+
+impl<'a> Worker<'a> {
+    /// A loop over these sockets, each with the number of its server.
+    ///
+    /// # Errors
+    /// What the system says to a new epoll set.
+    pub fn new(
+        shared: &'a Shared<'a>,
+        sockets: Vec<(usize, OwnedFd)>,
+        source: Source<'a>,
+        schedule: Option<Schedule>,
+    ) -> Result<Self, NetError> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let plan = shared.plan;
+        let connect = |(at, (target, socket)): (usize, (usize, OwnedFd))| {
+            let pipe = Pipe::new(socket, &epoll, at as u64)?;
+            let flights = VecDeque::with_capacity(plan.depth.min(1 << 10));
+            Ok(Connection { pipe, flights, skip: 0, since_ns: 0, answers: 0, target })
+        };
+        let connections = sockets.into_iter().enumerate().map(connect).collect::<Result<_, Errno>>()?;
+        let codec = Codec::new(plan.protocol, plan.value_bytes);
+        // What is not complete, at most a hit or a line, and a receive besides.
+        let receive = (codec.hit_bytes() * plan.depth).clamp(RECEIVE_BYTES.start, RECEIVE_BYTES.end);
+        let buffer = vec![0; codec.hit_bytes() + receive];
+        Ok(Self {
+            shared,
+            codec,
+            connections,
+            epoll,
+            source,
+            schedule,
+            turn: 0,
+            in_flight: 0,
+            goes_on: true,
+            buffer,
+            out: Vec::new(),
+            tally: Tally::default(),
+            cpu_us_at_start: None,
+            is_measured: false,
+            looked_ns: 0,
+        })
+    }
+
+    /// Runs the phase to its end, and waits for the answers that are due then.
+    ///
+    /// # Errors
+    /// What the server or the system does that ends a run.
+    pub fn run(mut self) -> Result<Tally, NetError> {
+        if self.schedule.is_some() {
+            // The system may let timers be late by this, nanoseconds; by default it is 50,000.
+            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        }
+        let result = self.turns();
+        if result.is_err() {
+            self.shared.stop.store(true, Ordering::Relaxed);
+        }
+        result.map(|()| self.tally)
+    }
+
+    fn turns(&mut self) -> Result<(), NetError> {
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut told = 0;
+        let began = self.now_ns();
+        self.note_time(began);
+        if self.schedule.is_none() {
+            for at in 0..self.connections.len() {
+                let now = self.now_ns();
+                self.ask_again(at, self.shared.plan.depth, now)?;
+            }
+        }
+        loop {
+            let now = self.now_ns();
+            self.note_time(now);
+            self.ask_what_is_due(now)?;
+            if self.shared.stop.load(Ordering::Relaxed) || (!self.goes_on && self.in_flight == 0) {
+                self.note_end();
+                return Ok(());
+            }
+            events.clear();
+            let timeout = self.timeout(now);
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            for event in &events {
+                let Event { flags, data } = *event;
+                self.serve(data.u64() as usize, flags)?;
+            }
+            let answered = self.tally.answered();
+            self.shared.answered.fetch_add(answered - told, Ordering::Relaxed);
+            told = answered;
+            self.look_for_silence(now)?;
+        }
+    }
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.shared.began.elapsed().as_nanos() as u64
+    }
+
+    /// Notices that measuring begins or ends.
+    fn note_time(&mut self, now: u64) {
+        let window = &self.shared.window;
+        if !self.is_measured && self.cpu_us_at_start.is_none() && now >= window.start {
+            self.cpu_us_at_start = Some(thread_cpu_us());
+            self.is_measured = true;
+        }
+        if now >= window.end && self.goes_on {
+            self.goes_on = false;
+            self.note_end();
+            self.note_unsent();
+        }
+    }
+
+    fn note_end(&mut self) {
+        if std::mem::take(&mut self.is_measured) {
+            self.tally.cpu_us = thread_cpu_us() - self.cpu_us_at_start.unwrap_or_default();
+        }
+    }
+
+    /// What was due and could not even be sent counts with the time that it has waited.
+    fn note_unsent(&mut self) {
+        let Some(schedule) = &mut self.schedule else { return };
+        let window = &self.shared.window;
+        while schedule.next_ns() < window.end {
+            let due = schedule.next_ns();
+            schedule.advance();
+            let Some((asked, _)) = self.source.next(self.shared.plan.keys) else { return };
+            if due >= window.start {
+                self.tally.unsent += 1;
+                latencies(&mut self.tally, asked).add_ns(window.end - due);
+            }
+        }
+    }
+
+    /// Sends what is due by the clock, a request on each connection that has room, in turn.
+    fn ask_what_is_due(&mut self, now: u64) -> Result<(), NetError> {
+        if self.schedule.is_none() {
+            return Ok(());
+        }
+        let room = self.connections.len() * self.shared.plan.depth;
+        while self.goes_on && self.in_flight < room && self.next_due(now).is_some() {
+            let at = self.turn;
+            self.turn = if at + 1 == self.connections.len() { 0 } else { at + 1 };
+            if self.connections[at].flights.len() < self.shared.plan.depth {
+                self.ask_again(at, 1, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// When the next operation is due, if it is.
+    #[inline]
+    fn next_due(&self, now: u64) -> Option<u64> {
+        match &self.schedule {
+            None => Some(now),
+            Some(schedule) => Some(schedule.next_ns()).filter(|due| *due <= now),
+        }
+    }
+
+    /// How long to wait for events.
+    fn timeout(&self, now: u64) -> Timespec {
+        let mut wait = LOOK.as_nanos() as u64;
+        if self.goes_on {
+            let window = &self.shared.window;
+            let edge = if now < window.start { window.start } else { window.end };
+            // Whole milliseconds: nothing hangs on them.
+            wait = wait.min(edge.saturating_sub(now)).next_multiple_of(1_000_000);
+            let has_room = self.in_flight < self.connections.len() * self.shared.plan.depth;
+            if let (Some(schedule), true) = (&self.schedule, has_room) {
+                wait = wait.min(schedule.next_ns().saturating_sub(now));
+            }
+        }
+        Timespec { tv_sec: 0, tv_nsec: wait.min(999_999_999) as i64 }
+    }
+
+    /// Sends up to `count` more requests on a connection, together.
+    #[inline]
+    fn ask_again(&mut self, at: usize, count: usize, now: u64) -> Result<(), NetError> {
+        self.out.clear();
+        let keys = self.shared.plan.keys;
+        let was_idle = self.connections[at].flights.is_empty();
+        for _ in 0..count {
+            let Some(due_ns) = self.next_due(now) else { break };
+            let Some((asked, index)) = self.source.next(keys) else {
+                self.goes_on = false;
+                break;
+            };
+            if let Some(schedule) = &mut self.schedule {
+                schedule.advance();
+                if self.is_measured {
+                    self.tally.late.add_ns(now - due_ns);
+                }
+            }
+            let version = match (asked, &self.source) {
+                (Asked::Get, _) => {
+                    self.codec.push_get(index, &mut self.out);
+                    self.shared.ledger.floor(index)
+                }
+                (Asked::Set, source) => {
+                    let version = match source {
+                        Source::Load { .. } => self.shared.ledger.loaded_version(),
+                        Source::Mix(_) => self.shared.ledger.begin_set(index),
+                    };
+                    self.codec.push_set(index, version, &mut self.out);
+                    version
+                }
+            };
+            self.connections[at].flights.push_back(Flight { due_ns, index, version, asked });
+            self.in_flight += 1;
+        }
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let connection = &mut self.connections[at];
+        if was_idle {
+            connection.since_ns = now;
+        }
+        connection.pipe.send(&self.epoll, &self.out).map_err(|errno| self.broken(at, errno))
+    }
+
+    /// Does what a connection's events ask for.
+    #[inline]
+    fn serve(&mut self, at: usize, flags: EventFlags) -> Result<(), NetError> {
+        let connection = &mut self.connections[at];
+        if flags.contains(EventFlags::OUT) && connection.pipe.is_blocked() {
+            match connection.pipe.send_more(&self.epoll) {
+                Ok(true) => connection.since_ns = self.shared.began.elapsed().as_nanos() as u64,
+                Ok(false) => {}
+                Err(errno) => return Err(self.broken(at, errno)),
+            }
+        }
+        if !flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+            return Ok(());
+        }
+        let held = match self.connections[at].pipe.receive(&mut self.buffer) {
+            Ok(Received::Bytes(held)) => held,
+            Ok(Received::Nothing) => return Ok(()),
+            Ok(Received::End) => return Err(self.closed(at)),
+            Err(errno) => return Err(self.broken(at, errno)),
+        };
+        let now = self.now_ns();
+        let answered = self.take_answers(at, held, now)?;
+        if self.goes_on {
+            let room = match self.schedule {
+                None => answered,
+                Some(_) => self.shared.plan.depth - self.connections[at].flights.len(),
+            };
+            self.ask_again(at, room, now)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the answers in the first `held` bytes of the buffer; how many there were.
+    #[inline]
+    fn take_answers(&mut self, at: usize, held: usize, now: u64) -> Result<usize, NetError> {
+        let connection = &mut self.connections[at];
+        connection.since_ns = now;
+        let mut input = &self.buffer[..held];
+        let is_open = self.schedule.is_some();
+        let counts_now = self.shared.window.contains(&now);
+        let mut answered = 0;
+        loop {
+            if connection.skip > 0 {
+                let skipped = connection.skip.min(input.len());
+                connection.skip -= skipped;
+                input = &input[skipped..];
+            }
+            if input.is_empty() {
+                break;
+            }
+            let Some(flight) = connection.flights.front().copied() else {
+                return Err(self.garbage(at, "request that was never made", held, input.len()));
+            };
+            // The server that does nothing shows one key's value for all.
+            let shown = self.shared.shown.map_or(flight.index, |(index, _)| index);
+            let (answer, length) = match self.codec.parse(flight.asked, shown, input) {
+                Parsed::Answer(answer, length) => (answer, length),
+                Parsed::More => {
+                    connection.pipe.keep(input);
+                    break;
+                }
+                Parsed::Garbage => return Err(self.garbage(at, flight.asked.name(), held, input.len())),
+            };
+            connection.flights.pop_front();
+            answered += 1;
+            note(self.shared, &mut self.tally, &flight, answer, counts_now);
+            let counts = if is_open { self.shared.window.contains(&flight.due_ns) } else { counts_now };
+            if counts {
+                latencies(&mut self.tally, flight.asked).add_ns(now.saturating_sub(flight.due_ns));
+            }
+            connection.skip = length.saturating_sub(input.len());
+            input = &input[length.min(input.len())..];
+        }
+        connection.answers += answered as u64;
+        self.in_flight -= answered;
+        self.tally.ended_ns = now;
+        Ok(answered)
+    }
+
+    /// Ends the run when a server has not answered for too long.
+    fn look_for_silence(&mut self, now: u64) -> Result<(), NetError> {
+        if now < self.looked_ns + LOOK.as_nanos() as u64 {
+            return Ok(());
+        }
+        self.looked_ns = now;
+        let waited = self.shared.plan.timeout;
+        let since = now.saturating_sub(waited.as_nanos() as u64);
+        let is_silent = |connection: &Connection| !connection.flights.is_empty() && connection.since_ns < since;
+        match self.connections.iter().position(is_silent) {
+            None => Ok(()),
+            Some(at) => {
+                let in_flight = self.connections[at].flights.len();
+                Err(NetError::Silent { target: self.name(at), waited, in_flight })
+            }
+        }
+    }
+
+    fn name(&self, at: usize) -> String {
+        self.shared.plan.targets[self.connections[at].target].to_string()
+    }
+
+    #[cold]
+    fn broken(&self, at: usize, errno: Errno) -> NetError {
+        match errno {
+            // It closed the connection when a request was on its way.
+            Errno::CONNRESET | Errno::PIPE => self.closed(at),
+            errno => NetError::Broken { target: self.name(at), source: errno.into() },
+        }
+    }
+
+    #[cold]
+    fn closed(&self, at: usize) -> NetError {
+        let connection = &self.connections[at];
+        let (in_flight, answers) = (connection.flights.len(), connection.answers);
+        NetError::Closed { target: self.name(at), in_flight, answers }
+    }
+
+    #[cold]
+    fn garbage(&self, at: usize, asked: &'static str, held: usize, left: usize) -> NetError {
+        let input = &self.buffer[held - left..held];
+        let said = String::from_utf8_lossy(&input[..input.len().min(TOLD_BYTES)]).into_owned();
+        NetError::Garbage { target: self.name(at), asked, said, protocol: self.codec.protocol().name() }
+    }
+}
+
+/// The latencies of gets or of sets.
+#[inline]
+fn latencies(tally: &mut Tally, asked: Asked) -> &mut crate::latency::Latencies {
+    match asked {
+        Asked::Get => &mut tally.gets,
+        Asked::Set => &mut tally.sets,
+    }
+}
+
+/// Counts an answer, and looks whether it is right.
+#[inline]
+fn note(shared: &Shared<'_>, tally: &mut Tally, flight: &Flight, answer: Answer<'_>, counts: bool) {
+    match flight.asked {
+        Asked::Get => tally.answered_gets += u64::from(counts),
+        Asked::Set => {
+            tally.answered_sets += u64::from(counts);
+            if !shared.is_load {
+                shared.ledger.end_set(flight.index, flight.version, answer == Answer::Stored);
+            }
+        }
+    }
+    match answer {
+        Answer::Stored => {}
+        Answer::Miss => tally.misses += u64::from(counts),
+        Answer::Value(value) => match shared.shown {
+            // All the work is done whose cost is of interest.
+            Some((index, version)) => {
+                if version_of(index, value) != Some(version) {
+                    tally.wrong.add(|| "the server that does nothing shows another value".to_owned());
+                }
+                std::hint::black_box(shared.ledger.is_possible(flight.index, flight.version, version));
+            }
+            None => match version_of(flight.index, value) {
+                Some(version) if shared.ledger.is_possible(flight.index, flight.version, version) => {}
+                found => tally.wrong.add(|| tell_wrong(shared, flight, found)),
+            },
+        },
+        Answer::OtherLength(length) => tally.wrong.add(|| {
+            format!("key {} has a value of {length} bytes, not {}", name(flight.index), shared.plan.value_bytes)
+        }),
+        Answer::OtherKey => {
+            tally.wrong.add(|| format!("a get of key {} was answered with another key", name(flight.index)))
+        }
+        Answer::Refused(line) => {
+            let asked = flight.asked.name();
+            tally.refused.add(|| format!("a {asked} of key {}: {}", name(flight.index), String::from_utf8_lossy(line)));
+        }
+    }
+}
+
+#[cold]
+fn tell_wrong(shared: &Shared<'_>, flight: &Flight, found: Option<u32>) -> String {
+    let name = name(flight.index);
+    match found {
+        None => format!("key {name} (entry {}) has a value that was never written for it", flight.index),
+        Some(version) => {
+            let (least, most) = shared.ledger.possible(flight.index, flight.version);
+            format!("key {name} (entry {}) has version {version}, where {least} to {most} are possible", flight.index)
+        }
+    }
+}
+
+fn name(index: u64) -> String {
+    String::from_utf8_lossy(&super::protocol::key(index)).into_owned()
+}

@@ -1,0 +1,276 @@
+//! `fawn bench net`: what a server does, over a network; and `fawn bench net-null`, the server that does nothing.
+
+use std::io::Write;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use fawn_bench::net::{self, Distribution, NullServer, Pace, Plan, Protocol, Spacing, Target};
+
+use super::{Bar, print, print_json};
+use crate::Outcome;
+use crate::client::Address;
+use crate::command::ConnectArguments;
+use crate::progress::Progress;
+use crate::tell::{tell, unless_closed};
+use crate::values::{Count, Size, Span, parse_share, parse_wait};
+
+/// Least and most bytes of a value.
+const VALUE_BYTES: std::ops::RangeInclusive<u64> = 8..=128 << 20;
+
+/// Arguments of `fawn bench net`.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[command(after_help = "\
+Any server that speaks memcached's text or meta protocol can be measured. As fast as it goes (a closed loop) is the default: each \
+connection has --depth requests in flight, and an answer makes room for the next. With --rate operations come by the clock (an \
+open loop), and a latency counts from when its operation was due, so that what waits for a server that is slow is not hidden.
+
+Keys have 20 bytes, and 16 of them look like chance: the popular keys of a distribution lie anywhere. A value tells its key and \
+its version, and does not compress. Every value that is read is looked at: it must have been written for its key, and must not be older than the \
+last set of its key that was acknowledged when the get was sent, where this generator is the only one that sets. Misses are \
+counted apart. The exit code is 1 when a value was wrong, or an operation was refused.
+
+Distributions:
+  uniform           all keys alike
+  zipf[:EXPONENT]   by Zipf's law; the exponent is 0.99 if none is given
+  latest            gets prefer what was set last, by Zipf's law; sets go through all keys in turn
+  hot[:KEYS:SHARE]  KEYS (a number, or a percentage of all) get SHARE of the operations; 1% and 99% if nothing is given. FAWN's figure \
+of skew (CACM, figure 10) has a bias of 99% where 1% of the keys are selected 99% of the time: a bias of B is hot:(100-B)%:B%
+
+CPU time is the measure that a busy machine changes least. --server-pid tells the server's for each operation, beside the \
+generator's own and, to see whether others were busy, the whole machine's. --calibrate does the same against a server that does \
+nothing, which tells how much more the generator could ask: its headroom. `fawn bench net-null` is that server, to \
+be measured like any other.
+
+For example:
+  fawn bench net 127.0.0.1:11211 --load --connections 32 --depth 16 --puts 10% --server-pid $(pidof fawn)
+  fawn bench net 127.0.0.1:11211 --rate 50k --distribution zipf --json")]
+pub struct NetBenchArguments {
+    /// Servers of one store or cluster: HOST:PORT, [IPV6]:PORT or unix:PATH; connections go to all of them in turn
+    #[arg(value_name = "ADDR", value_delimiter = ',', required_unless_present = "calibrate")]
+    pub servers: Vec<Address>,
+    /// Event loops, each with its share of the connections
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: u16,
+    /// Connections, of all loops together
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub connections: u32,
+    /// Requests in flight on each connection
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::depth())]
+    pub depth: u32,
+    /// Which commands are sent: get and set (text), or mg and ms (meta)
+    #[arg(long, default_value = "text")]
+    pub protocol: ProtocolChoice,
+    /// Keys; where there are sets, the generator holds 8 bytes for each
+    #[arg(long, value_name = "N", default_value = "1M")]
+    pub keys: Count,
+    /// Bytes of each value, at least 8
+    #[arg(long, value_name = "BYTES", default_value = "256")]
+    pub value_bytes: Size,
+    /// Share of the operations that are sets, such as 0.1 or 10%
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse_share)]
+    pub puts: f64,
+    /// Which keys: uniform, zipf[:EXPONENT], latest or hot[:KEYS:SHARE]
+    #[arg(long, value_name = "LAW", default_value = "uniform")]
+    pub distribution: Distribution,
+    /// How long is measured; 0 with --load: the load alone
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    pub time: Span,
+    /// How long the same is done before
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    pub warm_up: Span,
+    /// Operations a second, come what may [default: as fast as they are answered]
+    #[arg(long, value_name = "N")]
+    pub rate: Option<Count>,
+    /// Times between the operations of --rate
+    #[arg(long, default_value = "poisson")]
+    pub spacing: SpacingChoice,
+    /// Set every key first, as fast as the sets are acknowledged
+    #[arg(long, hide_env = true)]
+    pub load: bool,
+    /// Sets a second of --load [default: as fast as they are acknowledged]
+    #[arg(long, value_name = "N")]
+    pub load_rate: Option<Count>,
+    /// Processes of the servers, on this machine, whose CPU time is told
+    #[arg(long, value_name = "PID", value_delimiter = ',', hide_env = true)]
+    pub server_pid: Vec<u32>,
+    /// User name, for a server with an authentication file
+    #[arg(long, value_name = "NAME", requires = "password_file")]
+    pub user: Option<String>,
+    /// File whose first line is the user's password
+    #[arg(long, value_name = "FILE", requires = "user")]
+    pub password_file: Option<PathBuf>,
+    /// Give up when a server does not let us connect, or answers nothing, for this long
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
+    pub timeout: Span,
+    /// Measure the generator first, as fast as it goes, against a server that does nothing; without ADDR, only that
+    #[arg(long, hide_env = true)]
+    pub calibrate: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which commands are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProtocolChoice {
+    /// get and set
+    Text,
+    /// mg and ms
+    Meta,
+}
+
+/// The times between operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SpacingChoice {
+    /// Exponential, as of many clients that know nothing of each other
+    Poisson,
+    /// All the same
+    Fixed,
+}
+
+/// Arguments of `fawn bench net-null`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It answers every get with one value, and every set with the word that it was stored. What it costs is the floor of every \
+server that waits with epoll, and nobody who measures it measures more than the loopback. As its value is always the same \
+key's, `fawn bench net` finds it wrong; other generators do not look.")]
+pub struct NetNullArguments {
+    /// Address; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Bytes of the value, at least 8
+    #[arg(long, value_name = "BYTES", default_value = "256")]
+    pub value_bytes: Size,
+}
+
+impl NetBenchArguments {
+    /// Refuses what does not go together.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        check_value(self.value_bytes)?;
+        if u32::from(self.threads) > self.connections {
+            return Err("each loop needs a connection: give at least as many --connections as --threads".into());
+        }
+        if self.keys.0 == 0 {
+            return Err("there is nothing to ask for without a key: give --keys 1 or more".into());
+        }
+        if [self.rate, self.load_rate].contains(&Some(Count(0))) {
+            return Err("nothing would ever be due: give --rate and --load-rate 1 or more, or leave them out".into());
+        }
+        if self.load && self.servers.is_empty() {
+            return Err("there is no server to load: name one, or leave --load out".into());
+        }
+        if self.time.0.is_zero() && !self.load && !self.servers.is_empty() {
+            return Err("nothing would be measured: give --time 1s or more, or --load".into());
+        }
+        Ok(())
+    }
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let connect = ConnectArguments {
+            tls_ca: None,
+            tls_name: None,
+            user: self.user.clone(),
+            password_file: self.password_file.clone(),
+            timeout: self.timeout,
+        };
+        let secret = match self.servers.first() {
+            Some(server) => connect.endpoint(server.clone()).secret()?,
+            None => None,
+        };
+        let spacing = match self.spacing {
+            SpacingChoice::Poisson => Spacing::Poisson,
+            SpacingChoice::Fixed => Spacing::Fixed,
+        };
+        Ok(Plan {
+            targets: self.servers.iter().map(resolve).collect::<anyhow::Result<_>>()?,
+            threads: self.threads.into(),
+            connections: self.connections as usize,
+            depth: self.depth as usize,
+            protocol: match self.protocol {
+                ProtocolChoice::Text => Protocol::Text,
+                ProtocolChoice::Meta => Protocol::Meta,
+            },
+            keys: self.keys.0,
+            value_bytes: self.value_bytes.bytes as usize,
+            puts: self.puts,
+            distribution: self.distribution,
+            time: self.time.0,
+            warm_up: self.warm_up.0,
+            pace: self.rate.map(|rate| Pace { rate: rate.0 as f64, spacing }),
+            load: self.load,
+            load_rate: self.load_rate.map(|rate| rate.0 as f64),
+            server_pids: self.server_pid.clone(),
+            secret,
+            timeout: self.timeout.0,
+            calibrate: self.calibrate,
+        })
+    }
+}
+
+impl NetNullArguments {
+    /// Refuses what cannot be meant.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        check_value(self.value_bytes)
+    }
+}
+
+fn check_value(size: Size) -> Result<(), String> {
+    if VALUE_BYTES.contains(&size.bytes) {
+        return Ok(());
+    }
+    Err("a value tells its version, and servers take no more than 128M: give --value-bytes from 8 to 128M".into())
+}
+
+/// Looks its name up.
+fn resolve(address: &Address) -> anyhow::Result<Target> {
+    match address {
+        Address::Unix(path) => Ok(Target::Unix(path.clone())),
+        Address::Tcp { host, port } => {
+            let found = (host.as_str(), *port).to_socket_addrs();
+            let addresses = found.with_context(|| format!("cannot find the address of {host}"))?.collect();
+            Ok(Target::Tcp { name: address.to_string(), addresses })
+        }
+    }
+}
+
+/// Runs it.
+///
+/// # Errors
+/// What [`fawn_bench::net::NetError`] says.
+pub fn run(arguments: &NetBenchArguments) -> anyhow::Result<Outcome> {
+    let bar = Bar(Progress::parts());
+    let findings = net::run(&arguments.plan()?, &bar);
+    bar.0.finish();
+    let findings = findings?;
+    unless_closed(if arguments.json { print_json(&findings.report) } else { print(&findings.report) })?;
+    let mut outcome = Outcome::Done;
+    for (faults, what) in [(&findings.wrong, "values were wrong"), (&findings.refused, "operations were refused")] {
+        if let Some(first) = &faults.first {
+            tell(format_args!("fawn: {} {what}, the first: {first}", faults.count));
+            outcome = Outcome::Missing;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Serves nothing until it is killed.
+///
+/// # Errors
+/// What [`fawn_bench::net::NetError`] says.
+pub fn run_null(arguments: &NetNullArguments) -> anyhow::Result<Outcome> {
+    let server = NullServer::bind(arguments.listen, arguments.value_bytes.bytes as usize)?;
+    let address = server.address()?;
+    unless_closed(writeln!(std::io::stdout(), "fawn: doing nothing for memcached clients on {address}"))?;
+    server.run(&AtomicBool::new(false))?;
+    Ok(Outcome::Done)
+}
