@@ -8,7 +8,7 @@
 //! The tables get [`TABLE_BYTES_A_RECORD`] and the record cache what is left; more for the tables would save writing, at
 //! the price of reads.
 //!
-//! With [`miss_filter`](crate::Options::miss_filter), bases get filters ([`Filter`](crate::filter::Filter)) out of what
+//! With [`miss_filter`](crate::Options::miss_filter), bases get filters ([`Filter`]) out of what
 //! directories and tables leave of the index's budget, before the cache gets the rest. They change nothing of when a store
 //! drains: with them it takes a third of what indexing everything would. Where they do not all fit, the slices that are
 //! merged or loaded while there is no room go without, so that only there absent keys cost a read.
