@@ -78,7 +78,7 @@ impl Place {
         if let Some(notes) = held.filter(is_fit) {
             return Ok(Self { dir: dir.to_owned(), notes });
         }
-        let mut place = Self { dir: dir.to_owned(), notes: empty };
+        let place = Self { dir: dir.to_owned(), notes: empty };
         // First, so that a directory with data has notes.
         place.save()?;
         let data = place.data();

@@ -19,12 +19,16 @@ use std::time::{Duration, Instant};
 use fawn_bench::usage::thread_cpu_us;
 use rustix::fs::{Advice, fadvise, fdatasync};
 
-use crate::pages::{cached_bytes, unmap};
+use crate::pages::{PAGE_BYTES, cached_bytes, unmap};
 
 /// Looks for new files, and at the space, this often.
 const LOOK: Duration = Duration::from_millis(200);
 /// What may be read between two rounds: 300 MB/s come to 3 MB.
 const TURN: Duration = Duration::from_millis(10);
+/// The page cache holds up to so much in one piece, at a multiple of that, and drops a piece as a whole or not at all.
+const FOLIO_BYTES: u64 = 2 << 20;
+/// The longest that a batch of puts waits.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -34,6 +38,9 @@ struct Shared {
     cpu_ns: AtomicU64,
     most_space: AtomicU64,
     most_cached: AtomicU64,
+    /// Of all looks, to tell the mean.
+    cached_pages: AtomicU64,
+    looks: AtomicU64,
     is_blind: AtomicBool,
     waited_ns: AtomicU64,
 }
@@ -59,13 +66,14 @@ impl Keeper {
         self.shared.cpu_ns.load(Relaxed) as f64 / 1e3
     }
 
-    /// Waits until the page cache has room for what is to be written.
+    /// Waits until the page cache has room for what is to be written, though not for long: in a file system in memory there
+    /// never will be.
     pub fn wait_for_room(&self) {
         if !self.shared.is_full.load(Relaxed) {
             return;
         }
         let began = Instant::now();
-        while self.shared.is_full.load(Relaxed) {
+        while self.shared.is_full.load(Relaxed) && began.elapsed() < LONGEST_WAIT {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.shared.waited_ns.fetch_add(began.elapsed().as_nanos() as u64, Relaxed);
@@ -81,9 +89,10 @@ impl Keeper {
         self.shared.most_space.swap(0, Relaxed)
     }
 
-    /// The most that the page cache held when it was looked at, bytes.
-    pub fn most_cached(&self) -> u64 {
-        self.shared.most_cached.load(Relaxed)
+    /// What the page cache held when it was looked at, each time before anything was dropped: mean and most, bytes.
+    pub fn cached(&self) -> (u64, u64) {
+        let (pages, looks) = (self.shared.cached_pages.load(Relaxed), self.shared.looks.load(Relaxed));
+        (pages * PAGE_BYTES / looks.max(1), self.shared.most_cached.load(Relaxed))
     }
 
     /// Whether the kernel does not tell what is cached, so that there was no limit.
@@ -133,6 +142,8 @@ fn keep(dir: &Path, budget: Option<u64>, shared: &Shared) {
             match cache.limit() {
                 Some((before, after)) => {
                     shared.most_cached.fetch_max(before, Relaxed);
+                    shared.cached_pages.fetch_add(before / PAGE_BYTES, Relaxed);
+                    shared.looks.fetch_add(1, Relaxed);
                     shared.is_full.store(after > cache.budget / 2 * 3, Relaxed);
                 }
                 None => shared.is_blind.store(true, Relaxed),
@@ -162,7 +173,7 @@ struct PageCache {
 
 impl PageCache {
     fn new(budget: u64) -> Self {
-        let window = (budget / 16).next_power_of_two().clamp(64 << 10, 8 << 20);
+        let window = (budget / 16).next_power_of_two().clamp(FOLIO_BYTES, 8 << 20);
         Self { budget, window, files: BTreeMap::new(), hand: (PathBuf::new(), 0) }
     }
 
@@ -197,6 +208,13 @@ impl PageCache {
             }
             after = self.cached()?;
             after = self.sweep(after)?;
+        }
+        if after > self.budget {
+            // Pieces may be larger yet, with larger pages.
+            for cached in self.files.values() {
+                drop_window(cached, 0, cached.bytes)?;
+            }
+            after = self.cached()?;
         }
         Some((before, after))
     }

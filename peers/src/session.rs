@@ -92,16 +92,18 @@ impl Session {
         }
         report.notes.push(format!("memory: {}", self.engine.shares()));
         if let Some(budget) = self.engine.page_cache() {
+            let (mean, most) = self.keeper.cached();
             report.notes.push(if self.keeper.is_blind() {
                 "the kernel is older than 6.5 and does not tell what is cached: limit the page cache with a control group"
                     .to_owned()
             } else {
                 let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
                 format!(
-                    "the page cache of its files was held at {:.1} MiB ({:.1} at most), without the CPU time of that; puts waited \
-                     {:.1} s for it",
+                    "the page cache of its files was to be held at {:.1} MiB, and had {:.1} on the average and {:.1} at most just \
+                     before it was cut down; the CPU time of that is left out, and puts waited {:.1} s for it",
                     mib(budget),
-                    mib(self.keeper.most_cached()),
+                    mib(mean),
+                    mib(most),
                     self.keeper.waited_seconds()
                 )
             });

@@ -240,7 +240,7 @@ const GET: &[Column] = &[
     column("reads_a_get", "reads a get", Number(4)),
     column("pages_a_get", "pages a get", Number(4)),
     column("system_pages_a_get", "(system)", Number(4)),
-    column("device_pages_a_get", "(a get in all)", Number(4)),
+    column("device_pages_a_get", "device pages a get", Number(4)),
     column("p50_us", "p50 us", Number(0)),
     column("p99_us", "p99 us", Number(0)),
     column("p999_us", "p99.9 us", Number(0)),
