@@ -168,7 +168,9 @@ fn add_node(catalogue: &mut Catalogue, file: &Path, value_bytes: f64) -> anyhow:
     let option = node.add_to(catalogue).with_context(|| format!("cannot use {told}"))?;
     let other = node.value_bytes.filter(|measured| measured.to_bits() != value_bytes.to_bits());
     Ok(other.map(|measured| {
-        format!("{option} was measured with values of {measured} bytes, and is taken to do the same with {value_bytes}.")
+        format!(
+            "{option} was measured with values of {measured} bytes, and is taken to do the same with {value_bytes}."
+        )
     }))
 }
 
@@ -244,5 +246,11 @@ fn print_papers(tables: &[Table], json: bool) -> io::Result<()> {
 
 /// More digits than are printed, to compare with.
 fn digits_of(value: f64) -> String {
-    if value >= 1000.0 { format!("{value:.1}") } else if value >= 1.0 { format!("{value:.2}") } else { digits(value) }
+    if value >= 1000.0 {
+        format!("{value:.1}")
+    } else if value >= 1.0 {
+        format!("{value:.2}")
+    } else {
+        digits(value)
+    }
 }

@@ -22,10 +22,15 @@ fn the_papers_ten_terabytes_cost_what_the_paper_makes_of_them() {
     let paper = ["--catalog", "paper-2009", "--replicas", "1", "--util", "100%"];
     let arguments = [TEN_TERABYTES, &paper].concat();
     let plan_ = json(&plan(&[&arguments[..], &["--json"]].concat()));
-    let seen: Vec<_> = plan_["ranked"].as_array().unwrap().iter().map(|choice| {
-        let total = choice["cost"]["total"]["value"].as_f64().unwrap();
-        (choice["name"].as_str().unwrap(), choice["sizing"]["nodes"].as_u64().unwrap(), total.round() as u64)
-    }).collect();
+    let seen: Vec<_> = plan_["ranked"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|choice| {
+            let total = choice["cost"]["total"]["value"].as_f64().unwrap();
+            (choice["name"].as_str().unwrap(), choice["sizing"]["nodes"].as_u64().unwrap(), total.round() as u64)
+        })
+        .collect();
     let expected = [
         ("FAWN+SSD", 313, 168_838),
         ("Traditional+SSD", 63, 540_424),
@@ -36,7 +41,8 @@ fn the_papers_ten_terabytes_cost_what_the_paper_makes_of_them() {
     ];
     assert_eq!(seen, expected);
     let table = plan(&arguments).stdout;
-    for what in ["$168,838", "Traditional+SSD is as cheap as FAWN+SSD if", "313 on 7 switches", "the oldest of 2009-10"] {
+    for what in ["$168,838", "Traditional+SSD is as cheap as FAWN+SSD if", "313 on 7 switches", "the oldest of 2009-10"]
+    {
         assert!(table.contains(what), "{what}: {table}");
     }
 }
@@ -53,6 +59,7 @@ fn a_plan_of_todays_machines_says_what_is_unknown() {
         "reads a second: Compute Module 5 4 GB + NVMe 1 TB (≥ 42)",
         "note: How many gets their processors have time for is unknown",
         "older than a year at 2026-11-24",
+        "without adapter for the drive, power supply and case",
     ] {
         assert!(run.stdout.contains(what), "{what}: {}", run.stdout);
     }
@@ -77,7 +84,9 @@ fn a_measured_node_takes_the_place_of_what_is_unknown() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("node.json");
     let option = "Raspberry Pi 5 8 GB + NVMe 1 TB";
-    let node = format!(r#"{{"name": "n1", "date": "2026-11-24", "option": "{option}", "value_bytes": 256, "cpu_gets_per_second": 20000}}"#);
+    let node = format!(
+        r#"{{"name": "n1", "date": "2026-11-24", "option": "{option}", "value_bytes": 256, "cpu_gets_per_second": 20000}}"#
+    );
     std::fs::write(&file, node).unwrap();
     let run = plan(&[TEN_TERABYTES, &["--json", "--node", file.to_str().unwrap()]].concat());
     let plan_ = json(&run);
@@ -111,12 +120,13 @@ fn a_catalogue_of_ones_own_is_used_and_a_wrong_one_is_told_with_its_line() {
 
     std::fs::write(&file, example.replace("gb = ", "gigabytes = ")).unwrap();
     let run = plan(&[TEN_TERABYTES, &["--catalog", path]].concat());
-    assert!(run.code == 1 && run.stderr.contains("line 28: unknown variant `gigabytes`"), "{run:?}");
+    assert!(run.code == 1 && run.stderr.contains("line 27: unknown variant `gigabytes`"), "{run:?}");
     assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
 
     std::fs::write(&file, example.replace("watts_stress", "watts_idle_too")).unwrap();
     assert_eq!(plan(&[TEN_TERABYTES, &["--catalog", path]].concat()).code, 1);
-    let without_watts: String = example.lines().filter(|line| !line.starts_with("watts")).map(|line| format!("{line}\n")).collect();
+    let without_watts: String =
+        example.lines().filter(|line| !line.starts_with("watts")).map(|line| format!("{line}\n")).collect();
     std::fs::write(&file, without_watts).unwrap();
     let run = plan(&[TEN_TERABYTES, &["--catalog", path]].concat());
     assert!(run.code == 1 && run.stdout.contains("watts: Board + 1 TB"), "nothing can be ranked: {run:?}");
@@ -141,10 +151,10 @@ fn the_node_files_of_the_documentation_are_understood() {
 #[test]
 fn the_papers_tables_are_recomputed() {
     let all = json(&fawn(&["plan", "--paper", "all", "--json"]));
-    let differs = |table: &Value| {
-        table["cells"].as_array().unwrap().iter().filter(|cell| cell["agrees"] == false).count()
-    };
-    let seen: Vec<_> = all.as_array().unwrap().iter().map(|table| (table["name"].as_str().unwrap(), differs(table))).collect();
+    let differs =
+        |table: &Value| table["cells"].as_array().unwrap().iter().filter(|cell| cell["agrees"] == false).count();
+    let seen: Vec<_> =
+        all.as_array().unwrap().iter().map(|table| (table["name"].as_str().unwrap(), differs(table))).collect();
     let expected = [
         ("table-3", 2),
         ("table-4", 2),
