@@ -34,13 +34,13 @@ pub fn parse_bytes(text: &str) -> Result<f64, AmountError> {
         "" | "b" => Some(1.0),
         _ => {
             let (letter, rest) = unit.split_at_checked(1)?;
-            let power = 1 + "kmgtp".find(letter)?;
+            let power = 1 + i32::try_from("kmgtp".find(letter)?).ok()?;
             let base: f64 = match rest {
                 "" | "b" => 1000.0,
                 "ib" => 1024.0,
                 _ => return None,
             };
-            Some(base.powi(power as i32))
+            Some(base.powi(power))
         }
     };
     // Less than a byte is nothing that a store could hold.

@@ -35,7 +35,7 @@
 //! | [`tables`], `page`, `svg` | a plan as rows of text, as a page of HTML, as a picture |
 //! | [`paper`] | the papers' tables, recomputed |
 
-#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::float_cmp))]
 
 pub mod amount;
 mod builtin;

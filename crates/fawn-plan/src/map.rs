@@ -110,7 +110,9 @@ fn cheapest<'a>(candidates: &[Candidate<'a>], nodes: impl Fn(&'a NodeOption) -> 
 
 fn shares(candidates: &[Candidate], cells: &[usize]) -> Vec<Share> {
     let mut counts = BTreeMap::new();
-    cells.iter().for_each(|cell| *counts.entry(*cell).or_insert(0_u32) += 1);
+    for cell in cells {
+        *counts.entry(*cell).or_insert(0_u32) += 1;
+    }
     let share = |(at, count): (&usize, &u32)| Share {
         name: candidates[*at].option.name.clone(),
         share: f64::from(*count) / cells.len() as f64,

@@ -13,8 +13,8 @@ const STYLE: &str = "\
 body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2rem}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
-th,td{padding:.3rem .7rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top}
-th:first-child,td:first-child,th.text,td.text{text-align:left}th{border-bottom:2px solid #888}
+th,td{padding:.3rem .7rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top;white-space:nowrap}
+th:first-child,td:first-child,th.text,td.text{text-align:left}td.text{white-space:normal;min-width:6rem}th{border-bottom:2px solid #888}
 tbody tr:first-child td{font-weight:600}.plain tbody tr:first-child td{font-weight:inherit}
 svg{width:100%;max-width:52rem;height:auto}ol.legend,ul{padding-left:1.4rem}
 .swatch{display:inline-block;width:.9em;height:.9em;margin-right:.4em;vertical-align:-.1em}
@@ -44,7 +44,7 @@ pub fn page(plan: &Plan, map: Option<&Map>) -> String {
         add(&table(&losses(plan), "plain"));
     }
     if !plan.warnings.is_empty() {
-        let items: String = plan.warnings.iter().map(|it| format!("<li>{}</li>", escape(it))).collect();
+        let items = plan.warnings.iter().map(|it| format!("<li>{}</li>", escape(it))).collect::<Vec<_>>().concat();
         add(&format!("<h2>To be known</h2>\n<ul>{items}</ul>"));
     }
     if !plan.unranked.is_empty() {

@@ -41,7 +41,10 @@ pub(crate) fn svg(map: &Map, workload: &Workload) -> String {
             let (x, y) = (LEFT + CELL * column as f64, TOP + CELL * (ROWS - 1 - row) as f64);
             // A little more than a cell, so that no gap shows between rows.
             let (wide, high, fill) = (CELL * run.len() as f64 + 0.3, CELL + 0.3, colour(place(run[0])));
-            draw(format!("<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" fill=\"{fill}\"/>"));
+            draw(format!(
+                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" fill=\"{fill}\" \
+                 shape-rendering=\"crispEdges\"/>"
+            ));
             column += run.len();
         }
     }

@@ -1,7 +1,7 @@
 //! A plan as rows of text, for a terminal and for a page.
 
 use crate::amount::{bytes, count, digits, dollars, grouped, percent, seconds};
-use crate::{Choice, Dollars, Index, Plan, Resource};
+use crate::{Choice, Dollars, Index, Model, Plan, Resource};
 
 /// A table of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,11 +65,12 @@ fn switches(switches: u64) -> String {
     if switches == 1 { "1 switch".to_owned() } else { format!("{} switches", grouped(switches)) }
 }
 
-fn index(index: Option<Index>) -> &'static str {
-    match index {
-        Some(Index::Indexed) => "indexed",
-        Some(Index::Drained) => "drained",
-        None => "",
+fn index(model: Model, index: Option<Index>) -> &'static str {
+    match (model, index) {
+        (Model::Stated, _) => "",
+        (Model::Fawn, None) => "unknown",
+        (Model::Fawn, Some(Index::Indexed)) => "indexed",
+        (Model::Fawn, Some(Index::Drained)) => "drained",
     }
 }
 
@@ -93,7 +94,7 @@ pub fn losses(plan: &Plan) -> Rows {
         vec![
             choice.name.clone(),
             rate(choice),
-            index(choice.sizing.index).to_owned(),
+            index(plan.model, choice.sizing.index).to_owned(),
             if loss.is_final { "none is left".to_owned() } else { bytes(loss.bytes) },
             percent(loss.share),
             time(loss.seconds_spread),

@@ -19,6 +19,7 @@ pub(crate) fn warnings(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
     out.extend(stale(plan, catalogue));
     out.extend(drives(plan, catalogue));
     out.extend(assumed(plan, catalogue));
+    out.extend(notes(plan));
     if plan.model == Model::Fawn {
         out.push("Costs are those of nodes: switches, cables, racks and people are not in them.".to_owned());
     }
@@ -141,7 +142,20 @@ fn assumed(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
         (true, false) => "--kwh",
         _ => "--pue",
     };
-    Some(format!("That {what} reckoned with has no source: say what you pay with {flags}.",))
+    Some(format!("That {what} reckoned with has no source: say what you pay with {flags}."))
+}
+
+/// What the catalogue says of ranked options beside their figures, each once.
+fn notes(plan: &Plan) -> Vec<String> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for choice in &plan.ranked {
+        let Some(note) = &choice.note else { continue };
+        match groups.iter_mut().find(|(known, _)| known == note) {
+            Some((_, names)) => names.push(&choice.name),
+            None => groups.push((note, vec![&choice.name])),
+        }
+    }
+    groups.into_iter().map(|(note, of)| format!("{}: {note}.", names(of.into_iter()))).collect()
 }
 
 /// `A, B, C and 4 more`.

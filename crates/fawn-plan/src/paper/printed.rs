@@ -9,7 +9,7 @@ pub fn agrees(printed: &str, value: f64) -> bool {
     let plain = number.replace(',', "");
     let places = plain.split_once('.').map_or(0, |(_, places)| places.len());
     let shown: f64 = plain.parse().expect("the papers' cells are numbers");
-    let digits = 10f64.powi(places as i32);
+    let digits = [1.0, 10.0, 100.0, 1000.0][places];
     let scaled = value / unit * digits;
     // Half of a millionth for what floating point does to a value such as 0.13 * 100.
     let (shown, least) = (shown * digits, 5e-7);

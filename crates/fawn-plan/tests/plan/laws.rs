@@ -63,7 +63,7 @@ proptest! {
                 prop_assert!(need.nodes <= nodes * (1.0 + 1e-9), "{need:?} of {nodes}");
             }
             let most = choice.sizing.needs.iter().find(|need| need.resource == choice.sizing.binds).unwrap();
-            prop_assert!(nodes == 1.0 || most.nodes > (nodes - 1.0) * (1.0 - 1e-9), "{most:?} of {nodes}");
+            prop_assert!(choice.sizing.nodes == 1 || most.nodes > (nodes - 1.0) * (1.0 - 1e-9), "{most:?} of {nodes}");
         }
     }
 

@@ -59,6 +59,7 @@ fn a_plan_of_todays_machines_says_what_is_unknown() {
         "reads a second: Compute Module 5 4 GB + NVMe 1 TB (≥ 42)",
         "note: How many gets their processors have time for is unknown",
         "older than a year at 2026-11-24",
+        "without adapter for the drive, power supply and case",
     ] {
         assert!(run.stdout.contains(what), "{what}: {}", run.stdout);
     }
@@ -119,7 +120,7 @@ fn a_catalogue_of_ones_own_is_used_and_a_wrong_one_is_told_with_its_line() {
 
     std::fs::write(&file, example.replace("gb = ", "gigabytes = ")).unwrap();
     let run = plan(&[TEN_TERABYTES, &["--catalog", path]].concat());
-    assert!(run.code == 1 && run.stderr.contains("line 28: unknown variant `gigabytes`"), "{run:?}");
+    assert!(run.code == 1 && run.stderr.contains("line 27: unknown variant `gigabytes`"), "{run:?}");
     assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
 
     std::fs::write(&file, example.replace("watts_stress", "watts_idle_too")).unwrap();
