@@ -22,7 +22,7 @@ use crate::filter::Filter;
 use crate::work::{Overwrites, SliceIndex, Work};
 
 /// Bytes that the tables may take for each record, together; the directories come on top, 0.1 bytes at 256-byte values.
-const TABLE_BYTES_A_RECORD: f64 = 0.36;
+const TABLE_BYTES_A_RECORD: f64 = 0.35;
 /// What an entry takes in a table that holds every record.
 const FULL_BYTES_A_RECORD: f64 = 4.71;
 /// What a filter takes of a record of its base, at most but for the smallest bases.
