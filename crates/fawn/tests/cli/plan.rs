@@ -125,9 +125,8 @@ fn a_catalogue_of_ones_own_is_used_and_a_wrong_one_is_told_with_its_line() {
 
     std::fs::write(&file, example.replace("watts_stress", "watts_idle_too")).unwrap();
     assert_eq!(plan(&[TEN_TERABYTES, &["--catalog", path]].concat()).code, 1);
-    let without_watts: String =
-        example.lines().filter(|line| !line.starts_with("watts")).map(|line| format!("{line}\n")).collect();
-    std::fs::write(&file, without_watts).unwrap();
+    let without_watts: Vec<_> = example.lines().filter(|line| !line.starts_with("watts")).collect();
+    std::fs::write(&file, without_watts.join("\n")).unwrap();
     let run = plan(&[TEN_TERABYTES, &["--catalog", path]].concat());
     assert!(run.code == 1 && run.stdout.contains("watts: Board + 1 TB"), "nothing can be ranked: {run:?}");
 }
