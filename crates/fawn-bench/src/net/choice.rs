@@ -25,7 +25,7 @@ pub enum Distribution {
     /// Few keys get most operations, each of them alike, and the other keys the rest.
     ///
     /// "To model a power-law type distribution, the probability of selecting the popular key set is proportional to the
-    /// number of popular keys, e.g. at 99% bias, 1% of the keys are selected 99% of the time" (FAWN, CACM/TR 2009, §5,
+    /// number of popular keys, e.g. at 99% bias, 1% of the keys are selected 99% of the time" (FAWN technical report, §5,
     /// figure 10): a bias of `b` is `(1-b)` of the keys with a share of `b`.
     Hot {
         /// The popular ones.

@@ -10,10 +10,10 @@
 //! * [`plan`]: what is asked for; [`choice`]: which keys; [`schedule`]: when.
 //! * [`protocol`]: requests and answers; [`ledger`]: which versions of a key a get may find.
 //! * [`pipe`]: a socket with what is not parsed and not sent yet; [`dial`]: connecting.
-//! * [`worker`]: the loop; [`tally`]: what it counts.
+//! * [`worker`]: the loop; [`verdict`]: whether an answer is right; [`tally`]: what is counted.
 //! * [`system`]: CPU time of servers and of the machine.
 //! * [`null`]: a server that does nothing, the floor; [`calibrate`]: the generator against it.
-//! * [`run`]: phases put together; [`figures`]: their report.
+//! * [`mod@run`]: phases put together; [`figures`]: their report.
 
 pub mod calibrate;
 pub mod choice;
@@ -29,6 +29,7 @@ pub mod run;
 pub mod schedule;
 pub mod system;
 pub mod tally;
+pub mod verdict;
 pub mod worker;
 
 pub use choice::{Distribution, DistributionError, HotKeys};

@@ -17,11 +17,11 @@ use super::error::NetError;
 use super::ledger::Ledger;
 use super::pipe::{Pipe, Received};
 use super::plan::Plan;
-use super::protocol::{Answer, Asked, Codec, Parsed};
+use super::protocol::{Asked, Codec, Parsed};
 use super::schedule::Schedule;
 use super::tally::Tally;
+use super::verdict::{Flight, latencies, note};
 use crate::usage::thread_cpu_us;
-use crate::workload::version_of;
 
 /// Events taken from the system at a time.
 const EVENTS: usize = 256;
@@ -81,17 +81,6 @@ impl Source<'_> {
             }
         }
     }
-}
-
-/// An operation in flight.
-#[derive(Clone, Copy, Debug)]
-struct Flight {
-    /// From when its latency counts.
-    due_ns: u64,
-    index: u64,
-    /// Of a set its version, of a get the floor.
-    version: u32,
-    asked: Asked,
 }
 
 /// A connection with what is in flight on it.
@@ -299,7 +288,7 @@ impl<'a> Worker<'a> {
                 wait = wait.min(schedule.next_ns().saturating_sub(now));
             }
         }
-        Timespec { tv_sec: 0, tv_nsec: wait.min(999_999_999) as i64 }
+        Timespec { tv_sec: 0, tv_nsec: wait.min(999_999_999).cast_signed() }
     }
 
     /// Sends up to `count` more requests on a connection, together.
@@ -470,70 +459,4 @@ impl<'a> Worker<'a> {
         let said = String::from_utf8_lossy(&input[..input.len().min(TOLD_BYTES)]).into_owned();
         NetError::Garbage { target: self.name(at), asked, said, protocol: self.codec.protocol().name() }
     }
-}
-
-/// The latencies of gets or of sets.
-#[inline]
-fn latencies(tally: &mut Tally, asked: Asked) -> &mut crate::latency::Latencies {
-    match asked {
-        Asked::Get => &mut tally.gets,
-        Asked::Set => &mut tally.sets,
-    }
-}
-
-/// Counts an answer, and looks whether it is right.
-#[inline]
-fn note(shared: &Shared<'_>, tally: &mut Tally, flight: &Flight, answer: Answer<'_>, counts: bool) {
-    match flight.asked {
-        Asked::Get => tally.answered_gets += u64::from(counts),
-        Asked::Set => {
-            tally.answered_sets += u64::from(counts);
-            if !shared.is_load {
-                shared.ledger.end_set(flight.index, flight.version, answer == Answer::Stored);
-            }
-        }
-    }
-    match answer {
-        Answer::Stored => {}
-        Answer::Miss => tally.misses += u64::from(counts),
-        Answer::Value(value) => match shared.shown {
-            // All the work is done whose cost is of interest.
-            Some((index, version)) => {
-                if version_of(index, value) != Some(version) {
-                    tally.wrong.add(|| "the server that does nothing shows another value".to_owned());
-                }
-                std::hint::black_box(shared.ledger.is_possible(flight.index, flight.version, version));
-            }
-            None => match version_of(flight.index, value) {
-                Some(version) if shared.ledger.is_possible(flight.index, flight.version, version) => {}
-                found => tally.wrong.add(|| tell_wrong(shared, flight, found)),
-            },
-        },
-        Answer::OtherLength(length) => tally.wrong.add(|| {
-            format!("key {} has a value of {length} bytes, not {}", name(flight.index), shared.plan.value_bytes)
-        }),
-        Answer::OtherKey => {
-            tally.wrong.add(|| format!("a get of key {} was answered with another key", name(flight.index)))
-        }
-        Answer::Refused(line) => {
-            let asked = flight.asked.name();
-            tally.refused.add(|| format!("a {asked} of key {}: {}", name(flight.index), String::from_utf8_lossy(line)));
-        }
-    }
-}
-
-#[cold]
-fn tell_wrong(shared: &Shared<'_>, flight: &Flight, found: Option<u32>) -> String {
-    let name = name(flight.index);
-    match found {
-        None => format!("key {name} (entry {}) has a value that was never written for it", flight.index),
-        Some(version) => {
-            let (least, most) = shared.ledger.possible(flight.index, flight.version);
-            format!("key {name} (entry {}) has version {version}, where {least} to {most} are possible", flight.index)
-        }
-    }
-}
-
-fn name(index: u64) -> String {
-    String::from_utf8_lossy(&super::protocol::key(index)).into_owned()
 }

@@ -22,7 +22,6 @@ const VALUE_BYTES: std::ops::RangeInclusive<u64> = 8..=128 << 20;
 
 /// Arguments of `fawn bench net`.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[command(after_help = "\
 Any server that speaks memcached's text or meta protocol can be measured. As fast as it goes (a closed loop) is the default: each \
 connection has --depth requests in flight, and an answer makes room for the next. With --rate operations come by the clock (an \
@@ -36,9 +35,12 @@ counted apart. The exit code is 1 when a value was wrong, or an operation was re
 Distributions:
   uniform           all keys alike
   zipf[:EXPONENT]   by Zipf's law; the exponent is 0.99 if none is given
-  latest            gets prefer what was set last, by Zipf's law; sets go through all keys in turn
-  hot[:KEYS:SHARE]  KEYS (a number, or a percentage of all) get SHARE of the operations; 1% and 99% if nothing is given. FAWN's figure \
-of skew (CACM, figure 10) has a bias of 99% where 1% of the keys are selected 99% of the time: a bias of B is hot:(100-B)%:B%
+  latest            gets prefer what was set last; sets go through all keys
+  hot[:KEYS:SHARE]  KEYS, a number or a percentage of all, get SHARE of the
+                    operations; 1% get 99% if nothing is given
+
+The last is the skew of FAWN's technical report (figure 10): at a bias of 99% there, 1% of the keys are selected 99% of the time, \
+so that a bias of B% is hot:(100-B)%:B%.
 
 CPU time is the measure that a busy machine changes least. --server-pid tells the server's for each operation, beside the \
 generator's own and, to see whether others were busy, the whole machine's. --calibrate does the same against a server that does \
@@ -46,10 +48,10 @@ nothing, which tells how much more the generator could ask: its headroom. `fawn 
 be measured like any other.
 
 For example:
-  fawn bench net 127.0.0.1:11211 --load --connections 32 --depth 16 --puts 10% --server-pid $(pidof fawn)
-  fawn bench net 127.0.0.1:11211 --rate 50k --distribution zipf --json")]
+  fawn bench net 127.0.0.1:11211 --rate 50k --distribution zipf --json
+  fawn bench net 127.0.0.1:11211 --load --depth 16 --puts 10% --server-pid $(pidof fawn)")]
 pub struct NetBenchArguments {
-    /// Servers of one store or cluster: HOST:PORT, [IPV6]:PORT or unix:PATH; connections go to all of them in turn
+    /// Servers of one store or cluster: HOST:PORT (an IPv6 address in brackets) or unix:PATH; connections go to all in turn
     #[arg(value_name = "ADDR", value_delimiter = ',', required_unless_present = "calibrate")]
     pub servers: Vec<Address>,
     /// Event loops, each with its share of the connections
@@ -73,7 +75,7 @@ pub struct NetBenchArguments {
     /// Share of the operations that are sets, such as 0.1 or 10%
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse_share)]
     pub puts: f64,
-    /// Which keys: uniform, zipf[:EXPONENT], latest or hot[:KEYS:SHARE]
+    /// Which keys: uniform, zipf, zipf:EXPONENT, latest, hot or hot:KEYS:SHARE
     #[arg(long, value_name = "LAW", default_value = "uniform")]
     pub distribution: Distribution,
     /// How long is measured; 0 with --load: the load alone
