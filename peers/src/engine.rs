@@ -119,11 +119,12 @@ pub trait Engine: Send + Sync {
     /// What the engine says.
     fn sync(&self) -> anyhow::Result<()>;
 
-    /// Makes durable what was put, and waits until there is nothing left to do in the background.
+    /// Makes durable what was put, and waits until there is nothing left to do in the background; for how long there was
+    /// nothing when that was found out.
     ///
     /// # Errors
     /// What the engine says.
-    fn settle(&self) -> anyhow::Result<()>;
+    fn settle(&self) -> anyhow::Result<Duration>;
 
     /// The part of its memory that is the system's page cache, bytes; `None`: it reads past it.
     fn page_cache(&self) -> Option<u64>;

@@ -128,8 +128,9 @@ impl Session {
     /// What the engine says.
     pub fn settle(&self, stretch: &Stretch) -> anyhow::Result<Usage> {
         self.progress.tell(0, 1, "waiting until it is settled");
-        self.engine.settle()?;
-        Ok(self.usage(stretch))
+        let idle = self.engine.settle()?;
+        let usage = self.usage(stretch);
+        Ok(Usage { seconds: usage.seconds - idle.as_secs_f64(), ..usage })
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
@@ -123,8 +124,9 @@ impl Engine for Bdb {
         checked(unsafe { peer_bdb_sync(self.peer) }, "sync")
     }
 
-    fn settle(&self) -> anyhow::Result<()> {
-        self.sync()
+    fn settle(&self) -> anyhow::Result<Duration> {
+        self.sync()?;
+        Ok(Duration::ZERO)
     }
 
     fn page_cache(&self) -> Option<u64> {

@@ -46,6 +46,9 @@ impl Fjall {
                 .max_memtable_size(memtable)
                 .expect_point_read_hits(false)
                 .filter_policy(config::FilterPolicy::all(filter))
+                // A small block cache has no room for a table's whole index.
+                .index_block_partitioning_policy(config::PartitioningPolicy::all(true))
+                .filter_block_partitioning_policy(config::PartitioningPolicy::all(true))
         })?;
         Ok(Self { database, keyspace, ack: settings.ack, memtables: 2 * memtable, cache, page_cache })
     }
@@ -75,7 +78,7 @@ impl Engine for Fjall {
         Ok(self.database.persist(PersistMode::SyncData)?)
     }
 
-    fn settle(&self) -> anyhow::Result<()> {
+    fn settle(&self) -> anyhow::Result<Duration> {
         self.keyspace.rotate_memtable_and_wait()?;
         self.database.persist(PersistMode::SyncAll)?;
         let (mut quiet_since, mut compactions) = (Instant::now(), self.database.compactions_completed());
@@ -86,7 +89,7 @@ impl Engine for Fjall {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(())
+        Ok(quiet_since.elapsed())
     }
 
     fn page_cache(&self) -> Option<u64> {

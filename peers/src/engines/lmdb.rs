@@ -1,6 +1,8 @@
 //! LMDB: a copy-on-write B-tree in a mapped file.
 #![allow(unsafe_code, reason = "whoever maps a file promises that nobody else changes it")]
 
+use std::time::Duration;
+
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
 
@@ -63,8 +65,9 @@ impl Engine for Lmdb {
         Ok(self.env.force_sync()?)
     }
 
-    fn settle(&self) -> anyhow::Result<()> {
-        self.sync()
+    fn settle(&self) -> anyhow::Result<Duration> {
+        self.sync()?;
+        Ok(Duration::ZERO)
     }
 
     fn page_cache(&self) -> Option<u64> {

@@ -1,6 +1,7 @@
 //! redb: a copy-on-write B-tree.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use redb::{Database, Durability, ReadOnlyTable, ReadableDatabase as _, TableDefinition};
 
@@ -68,8 +69,9 @@ impl Engine for Redb {
         self.commit(&Batch::new(0), Durability::Immediate)
     }
 
-    fn settle(&self) -> anyhow::Result<()> {
-        self.sync()
+    fn settle(&self) -> anyhow::Result<Duration> {
+        self.sync()?;
+        Ok(Duration::ZERO)
     }
 
     fn page_cache(&self) -> Option<u64> {

@@ -95,7 +95,7 @@ impl Engine for Rocks {
         if self.is_logged { Ok(self.db.flush_wal(true)?) } else { Ok(()) }
     }
 
-    fn settle(&self) -> anyhow::Result<()> {
+    fn settle(&self) -> anyhow::Result<Duration> {
         self.db.flush()?;
         let mut quiet_since = Instant::now();
         while quiet_since.elapsed() < QUIET {
@@ -104,7 +104,7 @@ impl Engine for Rocks {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(())
+        Ok(quiet_since.elapsed())
     }
 
     fn page_cache(&self) -> Option<u64> {
