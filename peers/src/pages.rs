@@ -41,6 +41,7 @@ pub fn cached_bytes(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> Option<u64
 ///
 /// # Safety
 /// There is a shared map of a file, and of nothing else.
+// SAFETY: what is asked of the caller is said above.
 pub unsafe fn unmap(address: usize, bytes: u64) {
     // SAFETY: a shared map's contents are the file's before and after; dropped are page table entries alone.
     let _ = unsafe { madvise(std::ptr::with_exposed_provenance_mut(address), bytes as usize, Advice::LinuxDontNeed) };

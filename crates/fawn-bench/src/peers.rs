@@ -76,13 +76,12 @@ impl Peers {
             if setup.again {
                 journal.forget(&name)?;
             }
-            let of_peer = match journal.result(&name) {
-                Some(kept) => kept.clone(),
-                None => {
-                    let measured = self.measure(setup, experiment, engine, watch)?;
-                    journal.finish(&name, &measured)?;
-                    measured
-                }
+            let of_peer = if let Some(kept) = journal.result(&name) {
+                kept.clone()
+            } else {
+                let measured = self.measure(setup, experiment, engine, watch)?;
+                journal.finish(&name, &measured)?;
+                measured
             };
             report.rows.extend(of_peer.rows);
             report.notes.extend(of_peer.notes.into_iter().map(|note| format!("{engine}: {note}")));

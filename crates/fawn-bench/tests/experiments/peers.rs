@@ -53,7 +53,7 @@ fn a_peers_rows_follow_the_stores_own_and_it_is_not_run_twice() {
          --puts-in-flight 1024",
         place.display()
     );
-    assert_eq!(calls(dir.path()), [asked.clone()]);
+    assert_eq!(calls(dir.path()), std::slice::from_ref(&asked));
     let again = Setup { again: true, ..setup.clone() };
     peers.run(&again, &Experiment::Load, &Nobody).unwrap();
     assert_eq!(calls(dir.path()), [asked.clone(), format!("{asked} --again")]);

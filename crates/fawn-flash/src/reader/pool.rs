@@ -115,6 +115,7 @@ impl Pool {
         self.complete(done)
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "as the ring has it, which may fail")]
     pub fn complete(
         &mut self,
         mut done: impl FnMut(u64, Result<&mut [Page], FlashError>),
