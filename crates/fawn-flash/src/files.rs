@@ -29,6 +29,8 @@ use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+use crate::behind::Behind;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use crate::together::Together;
 use crate::{descriptors, names, transfer};
 
@@ -49,6 +51,14 @@ pub enum Caching {
 #[derive(Debug)]
 pub struct OpenFile {
     fd: OwnedFd,
+}
+
+#[cfg(test)]
+impl OpenFile {
+    pub(crate) fn of(fd: OwnedFd) -> Self {
+        descriptors::opened();
+        Self { fd }
+    }
 }
 
 impl AsFd for OpenFile {
@@ -82,6 +92,9 @@ pub struct Files {
     /// For reads of many files at once.
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     together: Mutex<Together>,
+    /// For writes that go on while the next is prepared.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    pub(crate) behind: Mutex<Behind>,
 }
 
 /// What was asked of the device, counted where it is asked: by threads of which each waits for the device anyway. Reads of a
@@ -147,6 +160,8 @@ impl Files {
             counts: Counts::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             together: Mutex::default(),
+            #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+            behind: Mutex::default(),
         };
         files.direct = caching == Caching::Auto && files.takes_direct()?;
         Ok(files)
@@ -354,6 +369,16 @@ impl Files {
                 Err(errno) => return Err((place, self.error(fills[place].file, "reading", errno))),
             };
             self.counts.read(read[place]);
+        }
+        Ok(())
+    }
+
+    /// Waits for what is written behind of a segment, which [`write_behind`](fawn_store::flash::Flash::write_behind) alone does.
+    pub(crate) fn finish_behind(&self, file: FileId) -> Result<(), FlashError> {
+        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+        if matches!(file, FileId::Segment(_)) {
+            let finished = self.behind.lock().unwrap_or_else(PoisonError::into_inner).finish(file);
+            return finished.map_err(|errno| self.error(file, "writing", errno));
         }
         Ok(())
     }

@@ -1,8 +1,12 @@
 //! [`Flash`] on [`Files`].
 
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use fawn_store::flash::{FileId, Fill, Flash, FlashError, Space};
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+use fawn_store::page::PageBuf;
 use fawn_store::page::{PAGE_BYTES, Page};
 use rustix::fs::{self, FallocateFlags};
 use rustix::io::Errno;
@@ -49,6 +53,14 @@ impl Flash for Files {
         transfer::write(&*open, first, pages).map_err(|errno| self.error(file, "writing", errno))
     }
 
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    fn write_behind(&self, file: FileId, first: u64, pages: &mut PageBuf, count: usize) -> Result<(), FlashError> {
+        let open = self.descriptor(file)?;
+        self.counts.wrote(count * PAGE_BYTES);
+        let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        behind.write(file, &open, first, pages, count).map_err(|errno| self.error(file, "writing", errno))
+    }
+
     fn write_durably(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
         if self.synced_writes.load(Ordering::Relaxed) {
             let open = self.descriptor(file)?;
@@ -69,6 +81,7 @@ impl Flash for Files {
     }
 
     fn sync(&self, file: FileId) -> Result<(), FlashError> {
+        self.finish_behind(file)?;
         let open = self.descriptor(file)?;
         self.counts.synced();
         fs::fdatasync(&*open).map_err(|errno| self.error(file, "syncing", errno))
@@ -94,11 +107,14 @@ impl Flash for Files {
     }
 
     fn truncate(&self, file: FileId, pages: u64) -> Result<(), FlashError> {
+        self.finish_behind(file)?;
         let open = self.descriptor(file)?;
         fs::ftruncate(&*open, pages * PAGE_BYTES as u64).map_err(|errno| self.error(file, "cutting", errno))
     }
 
     fn remove(&self, file: FileId) -> Result<(), FlashError> {
+        // What became of its bytes is of no interest any more.
+        let _ = self.finish_behind(file);
         self.unlink(file)
     }
 

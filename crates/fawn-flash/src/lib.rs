@@ -11,6 +11,8 @@
 //! * [`Files`]: the store's [`Flash`](fawn_store::flash::Flash) on real files.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod behind;
 mod bell;
 mod bulk;
 mod clock;

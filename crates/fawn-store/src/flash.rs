@@ -3,7 +3,7 @@
 //! Implementations: `fawn_flash` on real files, `fawn_sim` on a simulated device that loses, tears and reorders what
 //! was not synced.
 
-use crate::page::Page;
+use crate::page::{Page, PageBuf};
 use std::fmt;
 
 /// A file of a store. Identities are never reused within a store.
@@ -102,6 +102,17 @@ pub trait Flash {
     /// # Errors
     /// [`FlashError::NoSpace`], [`FlashError::Io`]; then any part may have been written.
     fn write(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError>;
+
+    /// Writes the first `count` of `pages` of a segment as [`write`](Self::write) does, but perhaps not before it returns:
+    /// the writer prepares the next pages meanwhile, in the buffer of as many pages (of any content) that it finds in
+    /// `pages`. They are there once the file was synced or cut.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); one may belong to an earlier write of the file, and be told here, or by its next
+    /// [`truncate`](Self::truncate) or [`sync`](Self::sync).
+    fn write_behind(&self, file: FileId, first: u64, pages: &mut PageBuf, count: usize) -> Result<(), FlashError> {
+        self.write(file, first, &pages.pages()[..count])
+    }
 
     /// Writes `pages` from page number `first` within the allocated size and makes them durable before it returns
     /// (the commit log's write: one call, so that a device with forced unit access needs one request).

@@ -12,8 +12,8 @@ use crate::segment::{SegmentError, page_damage};
 
 /// Bytes before a chunk's records: CRC-32C, length in use.
 const CHUNK_HEADER_BYTES: usize = 8;
-/// Pages written at once, about: 1 MiB.
-const WRITE_PAGES: usize = 256;
+/// Pages written at once, about: 512 KiB.
+const WRITE_PAGES: usize = 128;
 
 /// A spool that is written.
 pub(super) struct SpoolWriter {
@@ -62,6 +62,8 @@ impl SpoolWriter {
         self.end_chunk();
         let pages = (self.filled - 1) * self.chunk_pages + last;
         self.write(flash, pages)?;
+        // What is written behind is there from now on.
+        flash.truncate(FileId::Segment(self.file), self.written)?;
         Ok(self.written)
     }
 
@@ -77,7 +79,7 @@ impl SpoolWriter {
     }
 
     fn write(&mut self, flash: &dyn Flash, pages: usize) -> Result<(), FlashError> {
-        flash.write(FileId::Segment(self.file), self.written, &self.buffer.pages()[..pages])?;
+        flash.write_behind(FileId::Segment(self.file), self.written, &mut self.buffer, pages)?;
         self.written += pages as u64;
         self.filled = 0;
         Ok(())

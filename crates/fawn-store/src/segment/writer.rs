@@ -6,11 +6,11 @@ use super::footer::Footer;
 use super::fragments::Fragments;
 use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::page::{PAGE_PAYLOAD_BYTES, Page, PageBuf, Place};
+use crate::page::{PAGE_PAYLOAD_BYTES, PageBuf, Place};
 use crate::record::{Kind, Record};
 
-/// Pages that are gathered before they are written: 1 MiB.
-const CHUNK_PAGES: usize = 256;
+/// Pages that are gathered before they are written: 512 KiB.
+const CHUNK_PAGES: usize = 128;
 
 /// A segment under construction.
 pub struct Writer {
@@ -174,9 +174,8 @@ impl Writer {
     }
 
     fn flush(&mut self, flash: &dyn Flash) -> Result<(), FlashError> {
-        let pages: &[Page] = &self.chunk.pages()[..self.filled];
-        if !pages.is_empty() {
-            flash.write(FileId::Segment(self.file), self.flushed, pages)?;
+        if self.filled > 0 {
+            flash.write_behind(FileId::Segment(self.file), self.flushed, &mut self.chunk, self.filled)?;
         }
         self.flushed += self.filled as u64;
         self.filled = 0;

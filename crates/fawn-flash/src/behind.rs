@@ -1,0 +1,306 @@
+//! Writes that go on while their writer prepares the next: what seals, merges and bulk loads write.
+//!
+//! By an `io_uring` of its own, made when first needed. Where it is refused, writes are made at once. What became of a write
+//! is told at the next one to the same file, or when the file is finished, whichever comes first.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fawn_store::flash::FileId;
+use fawn_store::page::{PAGE_BYTES, PageBuf};
+use io_uring::{IoUring, Probe, opcode, types};
+use rustix::io::Errno;
+
+use crate::files::OpenFile;
+use crate::transfer;
+
+/// Writes that are under way at most: the device has one more to do as it finishes one.
+const DEPTH: usize = 2;
+/// How often writes under way are looked at when the kernel refuses to wait for them.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Writes under way, of any files.
+#[derive(Default)]
+pub struct Behind {
+    ring: Ring,
+    under_way: [Option<Job>; DEPTH],
+    /// Buffers whose writes are done.
+    spare: Vec<PageBuf>,
+    /// Writes that failed, until somebody is told.
+    failed: Vec<(FileId, Errno)>,
+}
+
+#[derive(Default)]
+enum Ring {
+    #[default]
+    Untried,
+    Refused,
+    Made(Box<IoUring>),
+}
+
+/// A write that the kernel has, or had.
+struct Job {
+    file: FileId,
+    open: Arc<OpenFile>,
+    first: u64,
+    pages: PageBuf,
+    count: usize,
+}
+
+impl std::fmt::Debug for Behind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ring = match self.ring {
+            Ring::Untried => "untried",
+            Ring::Refused => "refused",
+            Ring::Made(_) => "made",
+        };
+        let under_way = self.under_way.iter().flatten().map(|job| job.file).collect::<Vec<_>>();
+        write!(f, "Behind(ring {ring}, under way {under_way:?}, failed {:?})", self.failed)
+    }
+}
+
+impl Behind {
+    /// Begins to write the first `count` of `pages`, for which the writer gets another buffer of as many pages.
+    ///
+    /// # Errors
+    /// Those of an earlier write to the same file, or, where writes are made at once, of this one.
+    pub fn write(
+        &mut self,
+        file: FileId,
+        open: &Arc<OpenFile>,
+        first: u64,
+        pages: &mut PageBuf,
+        count: usize,
+    ) -> Result<(), Errno> {
+        self.reap(false);
+        while self.under_way.iter().all(Option::is_some) {
+            self.reap(true);
+        }
+        self.take_failed(file)?;
+        if matches!(self.ring, Ring::Untried) {
+            self.ring = build().map_or_else(
+                |error| {
+                    tracing::debug!(%error, "io_uring is refused: files are written without anything beside it");
+                    Ring::Refused
+                },
+                |ring| Ring::Made(Box::new(ring)),
+            );
+        }
+        let Ring::Made(ring) = &mut self.ring else {
+            return transfer::write(&**open, first, &pages.pages()[..count]);
+        };
+        let slot = self.under_way.iter().position(Option::is_none).expect("one was waited for");
+        let bytes = &pages.bytes()[..count * PAGE_BYTES];
+        let length = u32::try_from(bytes.len()).map_err(|_| Errno::INVAL)?;
+        let entry = opcode::Write::new(types::Fd(open.as_fd().as_raw_fd()), bytes.as_ptr(), length)
+            .offset(first * PAGE_BYTES as u64)
+            .build()
+            .user_data(slot as u64);
+        let next = self.spare.iter().position(|spare| spare.len() == pages.len());
+        let next = next.map_or_else(|| PageBuf::zeroed(pages.len()), |place| self.spare.swap_remove(place));
+        let pages = std::mem::replace(pages, next);
+        self.under_way[slot] = Some(Job { file, open: Arc::clone(open), first, pages, count });
+        // SAFETY: the buffer and the descriptor are the job's, which is kept until the entry has completed, or the ring is
+        // gone without having been told of it. Moving the job moves neither.
+        let pushed = unsafe { ring.submission().push(&entry) };
+        let submitted = pushed.map_err(io::Error::other).and_then(|()| submit(ring));
+        if let Err(error) = submitted {
+            tracing::warn!(%error, "io_uring takes no more writes: files are written without anything beside it");
+            return self.refuse(slot);
+        }
+        Ok(())
+    }
+
+    /// Waits until all writes to `file` are done.
+    ///
+    /// # Errors
+    /// That of the first of them that failed.
+    pub fn finish(&mut self, file: FileId) -> Result<(), Errno> {
+        while self.under_way.iter().flatten().any(|job| job.file == file) {
+            self.reap(true);
+        }
+        self.take_failed(file)
+    }
+
+    /// Without the ring from now on: what it has is waited for, and what it did not take, the job of `slot`, is made at once.
+    fn refuse(&mut self, slot: usize) -> Result<(), Errno> {
+        let job = self.under_way[slot].take().expect("it was put there just now");
+        while self.under_way.iter().any(Option::is_some) {
+            self.reap(true);
+        }
+        self.ring = Ring::Refused;
+        transfer::write(&*job.open, job.first, &job.pages.pages()[..job.count])
+    }
+
+    /// Takes back what is done; with `wait`, waits for something if nothing is.
+    fn reap(&mut self, wait: bool) {
+        let Ring::Made(ring) = &mut self.ring else { return };
+        let mut wait = wait && self.under_way.iter().any(Option::is_some);
+        loop {
+            for entry in ring.completion() {
+                let Some(job) = self.under_way[entry.user_data() as usize].take() else { continue };
+                let result = entry.result();
+                let written = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
+                if let Err(errno) = complete(&job, written) {
+                    self.failed.push((job.file, errno));
+                }
+                if self.spare.len() < DEPTH {
+                    self.spare.push(job.pages);
+                }
+                wait = false;
+            }
+            if !wait {
+                return;
+            }
+            match ring.submitter().submit_and_wait(1) {
+                Ok(_) => {}
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::INTR) => {}
+                // They complete all the same.
+                Err(_) => std::thread::sleep(LOOK),
+            }
+        }
+    }
+
+    fn take_failed(&mut self, file: FileId) -> Result<(), Errno> {
+        let first = self.failed.iter().find(|(failed, _)| *failed == file).map(|(_, errno)| *errno);
+        self.failed.retain(|(failed, _)| *failed != file);
+        first.map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        // The kernel reads their memory until then.
+        while self.under_way.iter().any(Option::is_some) {
+            self.reap(true);
+        }
+    }
+}
+
+/// Makes what is left of a write.
+fn complete(job: &Job, written: Result<usize, Errno>) -> Result<(), Errno> {
+    let whole = match written {
+        Ok(bytes) => bytes / PAGE_BYTES,
+        Err(Errno::INTR | Errno::AGAIN) => 0,
+        Err(errno) => return Err(errno),
+    };
+    if whole == job.count {
+        return Ok(());
+    }
+    transfer::write(&*job.open, job.first + whole as u64, &job.pages.pages()[whole..job.count])
+}
+
+fn submit(ring: &IoUring) -> io::Result<()> {
+    loop {
+        match ring.submit() {
+            Ok(_) => return Ok(()),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::INTR) => {}
+                Some(Errno::AGAIN | Errno::BUSY) => std::thread::sleep(LOOK),
+                _ => return Err(error),
+            },
+        }
+    }
+}
+
+fn build() -> io::Result<IoUring> {
+    let ring = IoUring::builder().dontfork().build(DEPTH as u32)?;
+    let mut probe = Probe::new();
+    ring.submitter().register_probe(&mut probe)?;
+    if probe.is_supported(opcode::Write::CODE) { Ok(ring) } else { Err(io::ErrorKind::Unsupported.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{Caching, Files};
+    use fawn_store::flash::{Flash as _, FlashError};
+
+    const FILE: FileId = FileId::Segment(1);
+
+    /// Pages of which each says its number.
+    fn numbered(pages: &mut PageBuf, first: u64) {
+        for (place, page) in pages.pages_mut().iter_mut().enumerate() {
+            page.payload_mut()[..8].copy_from_slice(&(first + place as u64).to_le_bytes());
+        }
+    }
+
+    #[test]
+    fn what_was_written_behind_is_there_once_the_file_is_synced() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = Files::open(directory.path(), Caching::Auto).unwrap();
+        files.create(FILE, 0).unwrap();
+        let mut pages = PageBuf::zeroed(16);
+        for first in (0..160).step_by(16) {
+            numbered(&mut pages, first);
+            files.write_behind(FILE, first, &mut pages, 16).unwrap();
+            assert_eq!(pages.len(), 16);
+        }
+        numbered(&mut pages, 160);
+        files.write_behind(FILE, 160, &mut pages, 3).unwrap();
+        files.truncate(FILE, 163).unwrap();
+        files.sync(FILE).unwrap();
+        let mut read = PageBuf::zeroed(163);
+        files.read(FILE, 0, read.pages_mut()).unwrap();
+        for (number, page) in read.pages().iter().enumerate() {
+            assert_eq!(page.payload()[..8], (number as u64).to_le_bytes());
+        }
+        assert_eq!(files.traffic().written_bytes, 163 * PAGE_BYTES as u64);
+        files.write_behind(FILE, 163, &mut pages, 16).unwrap();
+        files.remove(FILE).unwrap();
+        assert_eq!(files.list().unwrap(), []);
+    }
+
+    #[test]
+    fn a_write_that_failed_is_told_to_its_own_file_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("read-only");
+        std::fs::write(&path, b"").unwrap();
+        // Opened for reading: the kernel refuses to write.
+        let open = Arc::new(OpenFile::of(std::fs::File::open(&path).unwrap().into()));
+        let good = Arc::new(OpenFile::of(std::fs::File::create(directory.path().join("good")).unwrap().into()));
+        let (mut behind, mut pages) = (Behind::default(), PageBuf::zeroed(2));
+        let begun = behind.write(FILE, &open, 0, &mut pages, 2);
+        behind.write(FileId::Segment(3), &good, 0, &mut pages, 1).unwrap();
+        behind.finish(FileId::Segment(3)).unwrap();
+        let told = begun.and_then(|()| behind.finish(FILE));
+        assert_eq!(told, Err(Errno::BADF));
+        assert_eq!(behind.finish(FILE), Ok(()));
+        assert_eq!(std::fs::metadata(directory.path().join("good")).unwrap().len(), PAGE_BYTES as u64);
+    }
+
+    #[test]
+    fn a_file_that_is_synced_tells_what_failed_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = Files::open(directory.path(), Caching::Auto).unwrap();
+        files.create(FILE, 0).unwrap();
+        files.behind.lock().unwrap().failed.push((FILE, Errno::IO));
+        assert!(matches!(files.sync(FILE), Err(FlashError::Io(_))));
+        files.behind.lock().unwrap().failed.push((FILE, Errno::NOSPC));
+        assert_eq!(files.truncate(FILE, 0), Err(FlashError::NoSpace));
+        files.behind.lock().unwrap().failed.push((FILE, Errno::NOSPC));
+        assert_eq!(files.write_behind(FILE, 0, &mut PageBuf::zeroed(1), 1), Err(FlashError::NoSpace));
+        files.sync(FILE).unwrap();
+    }
+
+    #[test]
+    fn writes_go_on_without_a_ring() {
+        let directory = tempfile::tempdir().unwrap();
+        let good = Arc::new(OpenFile::of(std::fs::File::create(directory.path().join("good")).unwrap().into()));
+        let (mut behind, mut pages) = (Behind::default(), PageBuf::zeroed(2));
+        behind.write(FILE, &good, 0, &mut pages, 2).unwrap();
+        behind.under_way.iter().position(Option::is_some).map(|slot| {
+            // As if the kernel had completed it and taken no other.
+            behind.finish(FILE).unwrap();
+            behind.under_way[slot] =
+                Some(Job { file: FILE, open: Arc::clone(&good), first: 2, pages: PageBuf::zeroed(2), count: 2 });
+            behind.refuse(slot)
+        });
+        behind.write(FILE, &good, 4, &mut pages, 1).unwrap();
+        behind.finish(FILE).unwrap();
+        assert_eq!(std::fs::metadata(directory.path().join("good")).unwrap().len(), 5 * PAGE_BYTES as u64);
+    }
+}
