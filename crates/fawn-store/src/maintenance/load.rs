@@ -10,7 +10,7 @@ use crate::api::Damage;
 use crate::filter::Filter;
 use crate::flash::{FileId, Flash};
 use crate::index::{SegmentNumber, Table};
-use crate::segment::{Cursor, ReadAhead, SegmentError, read_prefixes};
+use crate::segment::{Cursor, ReadAhead, SegmentError, read_prefixes, read_prefixes_of};
 use crate::work::{Base, Event, Overwrites, SliceIndex, View};
 
 /// Pages that a rebuild from data reads at once.
@@ -101,10 +101,9 @@ impl Maintenance {
                 keys.high = slice.interval.high;
             }
         }
-        let read = |(number, keys): (u16, Interval)| {
-            Some((number, read_prefixes(flash, &self.views[&number].footer, &keys).ok()?))
-        };
-        reach.into_iter().filter_map(read).collect()
+        let wanted: Vec<_> = reach.iter().map(|(number, keys)| (&self.views[number].footer, *keys)).collect();
+        let read = read_prefixes_of(flash, &wanted);
+        reach.into_keys().zip(read).filter_map(|(number, read)| Some((number, read.ok()?))).collect()
     }
 
     pub(super) fn load(&mut self, flash: &dyn Flash, slice: Key, at_hand: &AtHand<'_>, filtered: bool) -> Step {
@@ -143,15 +142,27 @@ impl Maintenance {
             Base { number: segment(number), records }
         });
         let mut bytes = base.map_or(0, |base| base.records * record_bytes(&self.views[&base.number.get()]));
-        let mut entries: Vec<(u64, SegmentNumber)> = Vec::new();
-        for number in self.indexed(parts) {
+        let indexed = self.indexed(parts);
+        let wanted: Vec<_> = indexed
+            .iter()
+            .filter(|number| !at_hand.contains_key(number))
+            .map(|number| (&self.views[number].footer, interval))
+            .collect();
+        let read = read_prefixes_of(flash, &wanted);
+        let at_hand_of = |number: &u16| at_hand.get(number).map(|prefixes| within(prefixes, &interval));
+        let count = read.iter().flatten().map(Vec::len).sum::<usize>()
+            + indexed.iter().filter_map(at_hand_of).map(<[u64]>::len).sum::<usize>();
+        // To grow it bit by bit would take three times as much.
+        let mut entries: Vec<(u64, SegmentNumber)> = Vec::with_capacity(count);
+        let mut read = read.into_iter();
+        for number in indexed {
             let view = &self.views[number];
-            let read;
-            let prefixes = if let Some(prefixes) = at_hand.get(number) {
-                within(prefixes, &interval)
+            let own;
+            let prefixes = if let Some(prefixes) = at_hand_of(number) {
+                prefixes
             } else {
-                read = self.prefixes(flash, view, interval)?;
-                &read
+                own = self.or_from_data(flash, view, interval, read.next().expect("one for each"))?;
+                &own
             };
             bytes += prefixes.len() as u64 * record_bytes(view);
             entries.extend(prefixes.iter().map(|prefix| (*prefix, segment(number))));
@@ -217,9 +228,16 @@ impl Maintenance {
         told
     }
 
-    /// The prefixes of a segment's records in an interval, in order.
-    fn prefixes(&self, flash: &dyn Flash, view: &View, interval: Interval) -> Result<Vec<u64>, (FileId, SegmentError)> {
-        let read = match read_prefixes(flash, &view.footer, &interval) {
+    /// The prefixes of a segment's records in an interval, in order, as they were `read`; if their pages are damaged, from the
+    /// records themselves.
+    fn or_from_data(
+        &self,
+        flash: &dyn Flash,
+        view: &View,
+        interval: Interval,
+        read: Result<Vec<u64>, SegmentError>,
+    ) -> Result<Vec<u64>, (FileId, SegmentError)> {
+        let read = match read {
             Err(SegmentError::Damage(_)) => self.prefixes_from_data(flash, view, interval),
             result => result,
         };

@@ -29,7 +29,7 @@ use crate::work::{Event, View, Work};
 pub(crate) use record::SEQUENCE_STRIDE;
 
 /// The part of the memory that prefixes may take of slices that are loaded together: merges and a full cache come later.
-const LOAD_SHARE: u64 = 16;
+const LOAD_SHARE: u64 = 32;
 
 /// What a step came to.
 #[allow(clippy::large_enum_variant, reason = "one exists at a time, and events are rare")]

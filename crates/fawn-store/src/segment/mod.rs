@@ -26,7 +26,7 @@ mod writer;
 pub use cursor::{Advanced, Cursor, ReadAhead};
 pub use find::{Sought, find};
 pub use footer::Footer;
-pub use fragments::{Fragments, read_prefixes};
+pub use fragments::{Fragments, read_prefixes, read_prefixes_of};
 pub use writer::{Writer, Written};
 
 use crate::api::Damage;
