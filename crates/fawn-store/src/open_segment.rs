@@ -266,6 +266,11 @@ impl OpenSegment {
         entry_at(self.arena.bytes(), handle)
     }
 
+    /// Has the processor fetch the entries of these handles, which are looked at next.
+    pub fn fetch(&self, handles: &[u32]) {
+        self.arena.fetch(handles.iter().map(|offset| *offset as usize));
+    }
+
     /// Every entry in the order it came, superseded ones included.
     pub fn all(&self) -> impl Iterator<Item = Entry<'_>> {
         let mut at = 0;

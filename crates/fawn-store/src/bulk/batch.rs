@@ -15,7 +15,7 @@
 use fawn_ring::{Interval, Key, Secret};
 
 use crate::api::Write;
-use crate::arena::Arena;
+use crate::arena::{Arena, FETCHED_TOGETHER};
 use crate::record::{HEADER_BYTES, Kind, Marks, Record};
 
 /// Parts of the key space that are sorted each for itself.
@@ -169,12 +169,6 @@ pub(super) struct Places {
     high: u64,
 }
 
-/// Records whose bytes are fetched together: they lie anywhere in the batch, and the waits for each do not depend on the
-/// others.
-const TOGETHER: usize = 16;
-/// Offsets of the bytes that are touched of each.
-const TOUCHED: [usize; 5] = [0, 64, 128, 192, 256];
-
 impl Places {
     /// Those of the records whose keys lie in `interval`, in order.
     pub(super) fn of(interval: &Interval) -> Self {
@@ -199,12 +193,8 @@ impl Places {
                 return None;
             }
             if self.next >= self.fetched {
-                let group = &part[self.next..part.len().min(self.next + TOGETHER)];
-                let touch = |entry: &Entry| {
-                    let bytes = batch.at(entry);
-                    TOUCHED.iter().fold(0, |all, at| all ^ bytes.get(*at).copied().unwrap_or(0))
-                };
-                std::hint::black_box(group.iter().fold(0, |all, entry| all ^ touch(entry)));
+                let group = &part[self.next..part.len().min(self.next + FETCHED_TOGETHER)];
+                batch.arena.fetch(group.iter().map(|entry| entry.at as usize));
                 self.fetched = self.next + group.len();
             }
             self.next += 1;

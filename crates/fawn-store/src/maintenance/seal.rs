@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::record::segment_of;
 use super::{Maintenance, Step};
+use crate::arena::FETCHED_TOGETHER;
 use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::large::Stub;
@@ -91,9 +92,12 @@ impl Maintenance {
         }
         let (_, writer) = sealing.writer.as_mut().expect("made in the step before");
         let end = sealing.order.len().min(sealing.next + STEP_RECORDS);
-        for handle in &sealing.order[sealing.next..end] {
-            let entry = sealing.segment.entry(*handle);
-            writer.push(flash, &entry.key, entry.bytes)?;
+        for handles in sealing.order[sealing.next..end].chunks(FETCHED_TOGETHER) {
+            sealing.segment.fetch(handles);
+            for handle in handles {
+                let entry = sealing.segment.entry(*handle);
+                writer.push(flash, &entry.key, entry.bytes)?;
+            }
         }
         sealing.next = end;
         if end < sealing.order.len() {
