@@ -96,6 +96,11 @@ impl Cache {
         self.records.clear();
     }
 
+    /// The budget, in bytes.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
     /// Changes the budget, in bytes; evicts down to it.
     pub(crate) fn set_capacity(&mut self, capacity: u64) {
         if capacity != self.capacity {

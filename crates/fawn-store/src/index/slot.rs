@@ -1,5 +1,7 @@
 //! Slots and lines.
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
 use super::SegmentNumber;
 
 /// Slots in a line.
@@ -60,8 +62,8 @@ impl Slot {
 }
 
 /// One cache line of slots.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C, align(64))]
 pub(super) struct Line([u32; LINE_SLOTS]);
 
 impl Line {

@@ -17,8 +17,9 @@ use crate::merge::{Input, Merge, Merged, Passed, Void};
 use crate::segment::{ReadAhead, SegmentError};
 use crate::work::{Event, MergedSlice, Overwrites, Reclaim, View};
 
-/// Fewest and most pages that a merge reads ahead of a part.
-const LEAST_READ_PAGES: usize = 4;
+/// Fewest and most pages that a merge reads ahead of a part: with one it could not read for several parts at once, as none
+/// wants more before it has none left.
+const LEAST_READ_PAGES: usize = 2;
 const MOST_READ_PAGES: usize = 256;
 /// A part is small when it holds at most one in this many pages of its slice.
 const SMALL_SHARE: u64 = 4;

@@ -49,6 +49,9 @@ pub(super) struct Cleaning {
     pub index_entries: u64,
 }
 
+/// Bytes by which the cache becomes smaller at a time: to evict many records would hold the event loop up.
+const MOST_EVICTED: u64 = 256 << 10;
+
 impl Store {
     /// Merges every slice, in turn: the paper's Compact, by hand.
     pub fn compact(&mut self) {
@@ -207,7 +210,8 @@ impl Store {
     pub(super) fn fit_cache(&mut self) {
         let used =
             self.cleaning.index_bytes + self.buffer_bytes() + self.options.merge_bytes() + self.options.process_bytes();
-        self.cache.set_capacity(self.options.memory.saturating_sub(used).max(self.least_cache_bytes()));
+        let capacity = self.options.memory.saturating_sub(used).max(self.least_cache_bytes());
+        self.cache.set_capacity(capacity.max(self.cache.capacity().saturating_sub(MOST_EVICTED)));
     }
 
     /// What the record cache gets in any case.

@@ -5,11 +5,18 @@ use std::sync::Arc;
 use fawn_ring::{Interval, Key};
 
 use super::slices::Slice;
+use super::sums::SlicePart;
 use super::voided::Voids;
 use super::{Install, RangeState, Store};
-use crate::index::SegmentNumber;
+use crate::index::{Inserted, SegmentNumber};
 use crate::page::PAGE_BYTES;
 use crate::work::{Event, MergedSlice, RangeMark, Reclaim, SliceIndex, View};
+
+/// What it costs to make room in a table, in entries: pieces of a table are laid out alike, and call for it at about the same
+/// time.
+const GROWTH_COST: usize = 64;
+/// The part of a store's slices whose tables are built anew at a time.
+const REBUILT_SHARE: usize = 16;
 
 impl Store {
     /// Takes an event. Its installation goes on in [`step`](Self::step). `true` when operations that were refused as
@@ -20,7 +27,7 @@ impl Store {
         self.installing.is_none()
     }
 
-    /// Installs up to `budget` index entries; `true` when there is more to do.
+    /// Installs about `budget` index entries; `true` when there is more to do.
     pub fn step(&mut self, budget: usize) -> bool {
         let mut left = budget;
         loop {
@@ -53,6 +60,7 @@ impl Store {
                 }
                 self.note_overwrites(overwrites);
                 self.recount();
+                self.rebuild_outgrown();
                 self.clean();
             }
             Event::LoadFailed { slice, damage, retry } => {
@@ -110,35 +118,35 @@ impl Store {
         }
     }
 
-    /// Inserts up to `budget` entries of the seal under way; returns how many.
+    /// Inserts entries of the seal under way, as many as `budget` pays for; returns what they cost.
     fn install_entries(&mut self, budget: usize) -> usize {
         let Some(install) = &mut self.installing else {
             return 0;
         };
-        let end = install.prefixes.len().min(install.next + budget);
-        let done = end - install.next;
+        let mut cost = 0;
         // Slices that have got entries, in their order.
         let mut grown: Vec<usize> = Vec::new();
-        if install.next < end {
-            let first = Key::lowest_with_prefix(install.prefixes[install.next]);
-            let mut number = self.slices.find(&first);
+        if let Some(first) = install.prefixes.get(install.next) {
+            let mut number = self.slices.find(&Key::lowest_with_prefix(*first));
             let voids = Voids { segments: &self.segments, emptied: &self.emptied };
-            for prefix in &install.prefixes[install.next..end] {
+            while let Some(prefix) = install.prefixes.get(install.next).filter(|_| cost < budget) {
                 while self.slices.get(number).interval.high.prefix() < *prefix {
                     number += 1;
                 }
+                cost += 1;
                 // A prefix on the border between slices may belong to either: it is indexed in both.
                 let mut each = number;
                 while each < self.slices.len() && self.slices.get(each).interval.low.prefix() <= *prefix {
-                    insert(self.slices.get_mut(each), *prefix, install.number, install.record_bytes, voids);
+                    let grew = insert(self.slices.get_mut(each), *prefix, install.number, install.record_bytes, voids);
+                    cost += if grew { GROWTH_COST } else { 0 };
                     if grown.last().is_none_or(|last| *last < each) {
                         grown.push(each);
                     }
                     each += 1;
                 }
+                install.next += 1;
             }
         }
-        install.next = end;
         let is_over = install.next == install.prefixes.len();
         for number in grown {
             self.count_slice(number);
@@ -147,7 +155,7 @@ impl Store {
             self.installing = None;
             self.finish_seal();
         }
-        done
+        cost.min(budget)
     }
 
     /// The oldest frozen segment is durable and indexed: drops it and recycles the log.
@@ -173,19 +181,23 @@ impl Store {
         self.clean();
     }
 
-    /// Has tables built anew that have outgrown the size they were made for, where false matches become frequent.
+    /// Has tables built anew that have outgrown the size they were made for, where false matches become frequent: some of
+    /// them at a time, as each is there twice until it is installed, and slices of one size outgrow it together.
     fn rebuild_outgrown(&mut self) {
-        if self.sums.slices.total().outgrown == 0 {
+        let is_outgrown = |part: &SlicePart| part.outgrown > 0;
+        if self.sums.slices.total().outgrown == 0 || self.slices.iter().any(|slice| slice.wanted) {
             return;
         }
-        for number in 0..self.slices.len() {
+        let most = self.slices.len().div_ceil(REBUILT_SHARE);
+        let parts = self.sums.slices.parts().iter();
+        let outgrown: Vec<usize> =
+            parts.enumerate().filter(|(_, part)| is_outgrown(part)).map(|(number, _)| number).take(most).collect();
+        for number in outgrown {
             let slice = self.slices.get_mut(number);
-            if slice.is_outgrown() && !slice.wanted {
-                slice.wanted = true;
-                let low = slice.interval.low;
-                let work = self.load_work(low, false, true);
-                self.work.push_back(work);
-            }
+            slice.wanted = true;
+            let low = slice.interval.low;
+            let work = self.load_work(low, false, true);
+            self.work.push_back(work);
         }
     }
 
@@ -288,11 +300,12 @@ impl Store {
     }
 }
 
+/// Indexes one record; whether its table had to make room.
 #[inline]
-fn insert(slice: &mut Slice, prefix: u64, number: SegmentNumber, record_bytes: u64, voids: Voids<'_>) {
+fn insert(slice: &mut Slice, prefix: u64, number: SegmentNumber, record_bytes: u64, voids: Voids<'_>) -> bool {
     slice.bytes += record_bytes;
-    if let Some(table) = &mut slice.table {
-        let equal = table.insert(prefix, number).equal;
-        voids.count_inserted(slice, prefix, number, equal);
-    }
+    let Some(table) = &mut slice.table else { return false };
+    let Inserted { equal, grew } = table.insert(prefix, number);
+    voids.count_inserted(slice, prefix, number, equal);
+    grew
 }
