@@ -114,6 +114,8 @@ pub struct Session<'w> {
     age: u64,
     loaded_with: u64,
     noted: Instant,
+    /// What was noted last holds for what was sealed: whatever is put from then on is not in it.
+    pub(crate) noted_sealed: bool,
 }
 
 impl<'w> Session<'w> {
@@ -161,6 +163,7 @@ impl<'w> Session<'w> {
             age,
             loaded_with,
             noted: Instant::now(),
+            noted_sealed: true,
         };
         session.driver.load()?;
         if session.journal.data().is_none() {
@@ -201,6 +204,7 @@ impl<'w> Session<'w> {
         };
         let phases = if is_sealed { self.history.phases() } else { self.history.if_it_crashed(unsure) };
         self.noted = Instant::now();
+        self.noted_sealed = is_sealed;
         self.journal.set_data(Data {
             entries: self.setup.entries,
             value_bytes: self.setup.value_bytes,

@@ -43,6 +43,19 @@ fn entries_that_a_crash_may_have_undone_are_taken_in_either_version() {
 }
 
 #[test]
+fn what_is_put_after_a_settled_part_of_a_pass_may_be_found_after_a_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let setup = setup(dir.path(), ENTRIES);
+    measured(&setup, &Experiment::Load);
+    let mut session = Session::open(&setup, &Nobody).unwrap();
+    session.put_many(5_000, |_, _| Ok(true)).unwrap();
+    session.settle().unwrap();
+    session.put_many(24_000, |_, _| Ok(true)).unwrap();
+    drop(session);
+    measured(&setup, &Experiment::Get(get()));
+}
+
+#[test]
 fn gets_go_on_with_the_rounds_that_are_left() {
     let dir = tempfile::tempdir().unwrap();
     let setup = setup(dir.path(), ENTRIES);
