@@ -118,7 +118,7 @@ impl Memory {
         let chunks = if self.mapped {
             (self.begun as usize * size_of::<Chunk>()).next_multiple_of(SYSTEM_PAGE)
         } else {
-            self.slabs.len() * size_of::<Chunk>() << self.slab_bits
+            (self.slabs.len() << self.slab_bits) * size_of::<Chunk>()
         };
         chunks + self.slabs.capacity() * size_of::<Slab>() + self.free.capacity() * size_of::<ChunkId>()
     }

@@ -114,16 +114,16 @@ pub fn read_prefixes(flash: &dyn Flash, footer: &Footer, interval: &Interval) ->
 pub fn read_prefixes_of(flash: &dyn Flash, wanted: &[(&Footer, Interval)]) -> Vec<Result<Vec<u64>, SegmentError>> {
     let stretches: Vec<Option<Stretch<'_>>> =
         wanted.iter().map(|(footer, interval)| Stretch::of(footer, interval)).collect();
-    let spans = stretches.iter().flatten().map(Stretch::counts).collect();
-    let mut counts = read_spans(flash, spans).into_iter();
+    let spans: Vec<Span<'_>> = stretches.iter().flatten().map(Stretch::counts).collect();
+    let mut counts = read_spans(flash, &spans).into_iter();
     let counted: Vec<Option<Result<Counted<'_>, SegmentError>>> = stretches
         .into_iter()
         .map(|stretch| {
             stretch.map(|stretch| counts.next().expect("one for each").and_then(|bytes| stretch.counted(bytes)))
         })
         .collect();
-    let spans = counted.iter().flatten().flatten().map(Counted::rests).collect();
-    let mut rests = read_spans(flash, spans).into_iter();
+    let spans: Vec<Span<'_>> = counted.iter().flatten().flatten().map(Counted::rests).collect();
+    let mut rests = read_spans(flash, &spans).into_iter();
     counted
         .into_iter()
         .map(|counted| {
@@ -280,9 +280,9 @@ impl Span<'_> {
 }
 
 /// The bytes of all spans, read together as far as [`READ_PAGES`] reach.
-fn read_spans(flash: &dyn Flash, spans: Vec<Span<'_>>) -> Vec<Result<Vec<u8>, SegmentError>> {
+fn read_spans(flash: &dyn Flash, spans: &[Span<'_>]) -> Vec<Result<Vec<u8>, SegmentError>> {
     let mut all = Vec::with_capacity(spans.len());
-    let mut left = spans.as_slice();
+    let mut left = spans;
     while !left.is_empty() {
         let mut pages = 0;
         let is_in = |span: &&Span<'_>| {
