@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use fawn_store::flash::FileId;
 use fawn_store::page::{PAGE_BYTES, PageBuf};
-use io_uring::{IoUring, Probe, opcode, types};
+use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 
 use crate::files::OpenFile;
-use crate::transfer;
+use crate::{together, transfer};
 
 /// Writes that are under way at most: the device has one more to do as it finishes one.
 const DEPTH: usize = 2;
@@ -75,13 +75,13 @@ impl Behind {
         pages: &mut PageBuf,
         count: usize,
     ) -> Result<(), Errno> {
-        self.reap(false);
+        self.collect();
         while self.under_way.iter().all(Option::is_some) {
-            self.reap(true);
+            self.wait();
         }
         self.take_failed(file)?;
         if matches!(self.ring, Ring::Untried) {
-            self.ring = build().map_or_else(
+            self.ring = together::build(DEPTH, opcode::Write::CODE).map_or_else(
                 |error| {
                     tracing::debug!(%error, "io_uring is refused: files are written without anything beside it");
                     Ring::Refused
@@ -103,8 +103,8 @@ impl Behind {
         let next = next.map_or_else(|| PageBuf::zeroed(pages.len()), |place| self.spare.swap_remove(place));
         let pages = std::mem::replace(pages, next);
         self.under_way[slot] = Some(Job { file, open: Arc::clone(open), first, pages, count });
-        // SAFETY: the buffer and the descriptor are the job's, which is kept until the entry has completed, or the ring is
-        // gone without having been told of it. Moving the job moves neither.
+        // SAFETY: the buffer and the descriptor are the job's, which is kept until the entry has completed, or until it is
+        // certain that the kernel is never handed it. Moving the job moves neither.
         let pushed = unsafe { ring.submission().push(&entry) };
         let submitted = pushed.map_err(io::Error::other).and_then(|()| submit(ring));
         if let Err(error) = submitted {
@@ -120,7 +120,7 @@ impl Behind {
     /// That of the first of them that failed.
     pub fn finish(&mut self, file: FileId) -> Result<(), Errno> {
         while self.under_way.iter().flatten().any(|job| job.file == file) {
-            self.reap(true);
+            self.wait();
         }
         self.take_failed(file)
     }
@@ -128,33 +128,20 @@ impl Behind {
     /// Without the ring from now on: what it has is waited for, and what it did not take, the job of `slot`, is made at once.
     fn refuse(&mut self, slot: usize) -> Result<(), Errno> {
         let job = self.under_way[slot].take().expect("it was put there just now");
+        // Not by a call that would hand it over after all: its memory goes with the end of this.
         while self.under_way.iter().any(Option::is_some) {
-            self.reap(true);
+            if !self.collect() {
+                std::thread::sleep(LOOK);
+            }
         }
         self.ring = Ring::Refused;
         transfer::write(&*job.open, job.first, &job.pages.pages()[..job.count])
     }
 
-    /// Takes back what is done; with `wait`, waits for something if nothing is.
-    fn reap(&mut self, wait: bool) {
-        let Ring::Made(ring) = &mut self.ring else { return };
-        let mut wait = wait && self.under_way.iter().any(Option::is_some);
-        loop {
-            for entry in ring.completion() {
-                let Some(job) = self.under_way[entry.user_data() as usize].take() else { continue };
-                let result = entry.result();
-                let written = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
-                if let Err(errno) = complete(&job, written) {
-                    self.failed.push((job.file, errno));
-                }
-                if self.spare.len() < DEPTH {
-                    self.spare.push(job.pages);
-                }
-                wait = false;
-            }
-            if !wait {
-                return;
-            }
+    /// Waits until something of what is under way is done.
+    fn wait(&mut self) {
+        while !self.collect() {
+            let Ring::Made(ring) = &self.ring else { return };
             match ring.submitter().submit_and_wait(1) {
                 Ok(_) => {}
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::INTR) => {}
@@ -162,6 +149,27 @@ impl Behind {
                 Err(_) => std::thread::sleep(LOOK),
             }
         }
+    }
+
+    /// Takes back what is done; whether anything was.
+    fn collect(&mut self) -> bool {
+        let Ring::Made(ring) = &mut self.ring else { return false };
+        let mut any = false;
+        for entry in ring.completion() {
+            let Some(job) = self.under_way[entry.user_data() as usize].take() else { continue };
+            let result = entry.result();
+            let written = usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
+            if let Err(errno) = complete(&job, written) {
+                self.failed.push((job.file, errno));
+            }
+            // The newest: writers of one kind follow each other, and their buffers are of one length.
+            if self.spare.len() == DEPTH {
+                self.spare.remove(0);
+            }
+            self.spare.push(job.pages);
+            any = true;
+        }
+        any
     }
 
     fn take_failed(&mut self, file: FileId) -> Result<(), Errno> {
@@ -175,7 +183,7 @@ impl Drop for Behind {
     fn drop(&mut self) {
         // The kernel reads their memory until then.
         while self.under_way.iter().any(Option::is_some) {
-            self.reap(true);
+            self.wait();
         }
     }
 }
@@ -204,13 +212,6 @@ fn submit(ring: &IoUring) -> io::Result<()> {
             },
         }
     }
-}
-
-fn build() -> io::Result<IoUring> {
-    let ring = IoUring::builder().dontfork().build(DEPTH as u32)?;
-    let mut probe = Probe::new();
-    ring.submitter().register_probe(&mut probe)?;
-    if probe.is_supported(opcode::Write::CODE) { Ok(ring) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
 #[cfg(test)]

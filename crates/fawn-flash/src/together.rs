@@ -46,7 +46,7 @@ impl Together {
     /// where the device stopped short. `false` when the kernel refuses: then nothing is known, and nothing is under way.
     pub fn read(&mut self, fills: &mut [Fill<'_>], open: &[Arc<OpenFile>], done: &mut [Result<usize, Errno>]) -> bool {
         if matches!(self, Self::Untried) {
-            *self = build().map_or_else(
+            *self = build(DEPTH, opcode::Read::CODE).map_or_else(
                 |error| {
                     tracing::debug!(%error, "io_uring is refused: merges read one part after the other");
                     Self::Refused
@@ -67,11 +67,12 @@ impl Together {
     }
 }
 
-fn build() -> io::Result<IoUring> {
-    let ring = IoUring::builder().dontfork().build(DEPTH as u32)?;
+/// A ring of `depth` entries whose kernel knows this operation.
+pub(crate) fn build(depth: usize, operation: u8) -> io::Result<IoUring> {
+    let ring = IoUring::builder().dontfork().build(depth as u32)?;
     let mut probe = Probe::new();
     ring.submitter().register_probe(&mut probe)?;
-    if probe.is_supported(opcode::Read::CODE) { Ok(ring) } else { Err(io::ErrorKind::Unsupported.into()) }
+    if probe.is_supported(operation) { Ok(ring) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
 /// Makes at most [`DEPTH`] reads. When it returns, the kernel is done with all of them, whatever became of them.

@@ -71,8 +71,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// No chunks yet; about `expected` of them will be taken, which sets the size of slabs: 1 to 8 KiB, about a thirtieth of
-    /// the whole; of a large table, a mapping of about a quarter of it.
+    /// No chunks yet; about `expected` of them will be taken, which sets the size of slabs: 1 to 4 KiB, about a thirtieth of
+    /// the whole; of a large table, a mapping of an eighth to a quarter of it.
     pub fn new(expected: u32) -> Self {
         let mapped = expected >= MAPPED_CHUNKS;
         let part = expected / if mapped { 4 } else { 32 };

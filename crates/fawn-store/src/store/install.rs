@@ -5,7 +5,6 @@ use std::sync::Arc;
 use fawn_ring::{Interval, Key};
 
 use super::slices::Slice;
-use super::sums::SlicePart;
 use super::voided::Voids;
 use super::{Install, RangeState, Store};
 use crate::index::{Inserted, SegmentNumber};
@@ -184,14 +183,13 @@ impl Store {
     /// Has tables built anew that have outgrown the size they were made for, where false matches become frequent: some of
     /// them at a time, as each is there twice until it is installed, and slices of one size outgrow it together.
     fn rebuild_outgrown(&mut self) {
-        let is_outgrown = |part: &SlicePart| part.outgrown > 0;
         if self.sums.slices.total().outgrown == 0 || self.slices.iter().any(|slice| slice.wanted) {
             return;
         }
         let most = self.slices.len().div_ceil(REBUILT_SHARE);
-        let parts = self.sums.slices.parts().iter();
+        let parts = self.sums.slices.parts().iter().enumerate();
         let outgrown: Vec<usize> =
-            parts.enumerate().filter(|(_, part)| is_outgrown(part)).map(|(number, _)| number).take(most).collect();
+            parts.filter(|(_, part)| part.outgrown > 0).map(|(number, _)| number).take(most).collect();
         for number in outgrown {
             let slice = self.slices.get_mut(number);
             slice.wanted = true;
