@@ -14,8 +14,10 @@ use crate::work::{Event, MergedSlice, RangeMark, Reclaim, SliceIndex, View};
 /// What it costs to make room in a table, in entries: pieces of a table are laid out alike, and call for it at about the same
 /// time.
 const GROWTH_COST: usize = 64;
-/// The part of a store's slices whose tables are built anew at a time.
+/// The part of a store's slices whose tables are built anew at a time, and the least number of them: where slices are few,
+/// tables are small.
 const REBUILT_SHARE: usize = 16;
+const LEAST_REBUILT: usize = 4;
 
 impl Store {
     /// Takes an event. Its installation goes on in [`step`](Self::step). `true` when operations that were refused as
@@ -186,7 +188,7 @@ impl Store {
         if self.sums.slices.total().outgrown == 0 || self.slices.iter().any(|slice| slice.wanted) {
             return;
         }
-        let most = self.slices.len().div_ceil(REBUILT_SHARE);
+        let most = self.slices.len().div_ceil(REBUILT_SHARE).max(LEAST_REBUILT);
         let parts = self.sums.slices.parts().iter().enumerate();
         let outgrown: Vec<usize> =
             parts.filter(|(_, part)| part.outgrown > 0).map(|(number, _)| number).take(most).collect();
