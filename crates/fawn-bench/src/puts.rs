@@ -94,10 +94,11 @@ impl Session<'_> {
         let is_drawn = self.skewed.is_some();
         let before = self.history.last().map(|phase| phase.version);
         let (index, version) = next(&mut self.history, self.skewed.as_mut());
-        if before != Some(version) || self.noted_sealed {
+        if before != Some(version) {
             // Before a value can be found that the note has not heard of.
             self.note_data(false)?;
         }
+        self.expect_puts()?;
         let Some(gate) = self.driver.put(index, version)? else { return Ok(false) };
         if is_drawn {
             self.history.drew();

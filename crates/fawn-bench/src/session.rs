@@ -115,7 +115,7 @@ pub struct Session<'w> {
     loaded_with: u64,
     noted: Instant,
     /// What was noted last holds for what was sealed: whatever is put from then on is not in it.
-    pub(crate) noted_sealed: bool,
+    noted_sealed: bool,
 }
 
 impl<'w> Session<'w> {
@@ -212,6 +212,14 @@ impl<'w> Session<'w> {
             phases,
             age: self.age,
         })
+    }
+
+    /// Notes that puts follow, which takes a sync: before they can be found, and before time is taken.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn expect_puts(&mut self) -> Result<(), Error> {
+        if self.noted_sealed { self.note_data(false) } else { Ok(()) }
     }
 
     /// Whether it is time to note how far writing has come.

@@ -20,6 +20,7 @@ use fawn_store::{Batch, Committed, Maintenance, OpenError, Opening, Options, Sto
 use crate::clock;
 use crate::files::Files;
 use crate::helper;
+use crate::pace::{Pace, Setter};
 use crate::signal::Signal;
 
 /// Index entries installed in one [`Engine::poll`]: 0.1 ms, or 0.3 where others compete for the processor's caches.
@@ -133,6 +134,9 @@ pub struct Engine<S: Tended = Store> {
     /// An installation is under way.
     installing: bool,
     last_tick_ms: u64,
+    /// How fast the maintenance thread goes.
+    pace: Arc<Pace>,
+    setter: Setter,
 }
 
 /// What the threads have done and the event loop has not seen.
@@ -189,10 +193,11 @@ impl<S: Tended> Engine<S> {
         let (work, work_inbox) = channel();
         let (batches, batch_inbox) = channel();
         let mut threads = Vec::new();
-        let (its_files, its_mailbox) = (Arc::clone(&files), Arc::clone(&mailbox));
+        let pace = Arc::<Pace>::default();
+        let (its_files, its_mailbox, its_pace) = (Arc::clone(&files), Arc::clone(&mailbox), Arc::clone(&pace));
         threads.push(helper::start(format!("fawn-tend-{index}"), move || {
             let deliver = |event| its_mailbox.put(|mail| mail.events.push(event));
-            helper::maintain(maintenance, &its_files, &work_inbox, deliver);
+            helper::maintain(maintenance, &its_files, &its_pace, &work_inbox, deliver);
         })?);
         let (its_files, its_mailbox) = (Arc::clone(&files), Arc::clone(&mailbox));
         threads.push(helper::start(format!("fawn-log-{index}"), move || {
@@ -211,6 +216,8 @@ impl<S: Tended> Engine<S> {
             events: VecDeque::new(),
             installing: false,
             last_tick_ms: 0,
+            pace,
+            setter: Setter::default(),
         };
         engine.hand_out_work();
         Ok(engine)
@@ -277,6 +284,7 @@ impl<S: Tended> Engine<S> {
         }
         polled.more = self.has_left();
         polled.swapped = self.store.inner().merges() > merges;
+        self.setter.set(&self.pace, self.store.inner(), now_ms);
         self.hand_out_work();
         if let Some(batch) = self.store.take_batch(now_ms)
             && let Some(inbox) = &self.batches

@@ -4,13 +4,14 @@ use std::process;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fawn_store::flash::{FileId, Flash as _, FlashError};
 use fawn_store::work::{Event, Work};
 use fawn_store::{Batch, Committed, Maintenance, Step};
 
 use crate::files::Files;
+use crate::pace::{Pace, Rest};
 
 /// How long work that waits for space on the device is left alone.
 const STALL: Duration = Duration::from_millis(100);
@@ -43,13 +44,16 @@ pub fn start(name: String, work: impl FnOnce() + Send + 'static) -> Result<JoinH
         .map_err(|error| FlashError::Io(format!("{failed}: {error}")))
 }
 
-/// What a maintenance thread does: works until the other end of `inbox` is dropped, and gives away events.
+/// What a maintenance thread does: works until the other end of `inbox` is dropped, as fast as `pace` says, and gives away
+/// events.
 pub fn maintain(
     mut maintenance: Maintenance,
     files: &Arc<Files>,
+    pace: &Pace,
     inbox: &Receiver<Work>,
     mut deliver: impl FnMut(Event),
 ) {
+    let mut rest = Rest::default();
     loop {
         loop {
             match inbox.try_recv() {
@@ -58,18 +62,27 @@ pub fn maintain(
                 Err(TryRecvError::Disconnected) => return,
             }
         }
+        let began = Instant::now();
         let step = maintenance.step(&**files);
+        if maintenance.may_rest() {
+            rest.owe(pace, began.elapsed());
+        } else {
+            rest.forget();
+        }
         let held = files.close_removed();
         let wait = match step {
             Step::Event(event) => {
                 deliver(event);
-                continue;
+                rest.take()
             }
-            Step::More => continue,
+            Step::More => rest.take(),
             Step::Idle if held => HELD,
             Step::Idle => Duration::MAX,
             Step::Stalled => STALL,
         };
+        if wait.is_zero() {
+            continue;
+        }
         match inbox.recv_timeout(wait) {
             Ok(work) => maintenance.submit(work),
             Err(RecvTimeoutError::Timeout) => {}

@@ -24,6 +24,7 @@ mod files;
 mod flash;
 mod helper;
 mod names;
+mod pace;
 pub mod reader;
 mod signal;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

@@ -110,6 +110,11 @@ impl OpenSegment {
         len + ENTRY_HEADER_BYTES
     }
 
+    /// How full it is, from 0 to 1.
+    pub fn fullness(&self) -> f64 {
+        self.bytes() as f64 / self.capacity().max(1) as f64
+    }
+
     /// Whether a record of `len` bytes still fits.
     pub fn fits(&self, len: usize) -> bool {
         self.arena.capacity() - self.arena.len() >= Self::capacity_for(len)

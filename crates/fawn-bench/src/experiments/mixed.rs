@@ -48,6 +48,7 @@ impl Mixed {
         let (entries, value_bytes) = (session.setup.entries, session.setup.value_bytes);
         let mut draw = Draw::uniform(entries, fresh_seed());
         let mut lookups = Lookups::new(value_bytes);
+        session.expect_puts()?;
         let meter = session.driver.meter();
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: Some(self.gets_a_put) };
         let puts = session.closed(&mut lookups, closed, || draw.draw())?;

@@ -111,6 +111,9 @@ impl Pace {
         let rate = capacity * f64::from(percent) / 100.0;
         let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
+        if !idle {
+            session.expect_puts()?;
+        }
         session.driver.steps = Steps::default();
         let meter = session.driver.meter();
         let began = Instant::now();

@@ -176,6 +176,7 @@ impl Running {
         let (answered, made) = (self.lookups.answered, self.mix.made);
         self.lookups.latencies = crate::latency::Latencies::default();
         self.mix.longest_refused = Duration::ZERO;
+        session.expect_puts()?;
         session.driver.steps = Steps::default();
         let cpu = maintenance_cpu_us();
         let meter = session.driver.meter();

@@ -23,6 +23,7 @@ use crate::bell::Bell;
 use crate::clock;
 use crate::files::Files;
 use crate::helper;
+use crate::pace::{Pace, Setter};
 
 /// Index entries installed without letting go of the lock: about 0.1 ms.
 const INSTALL_BUDGET: usize = 2048;
@@ -44,6 +45,8 @@ pub(super) struct Shard {
     pub(super) commits: [Bell; 2],
     /// Rung after every event and every batch.
     pub events: Bell,
+    /// How fast the maintenance thread goes.
+    pace: Pace,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -64,6 +67,7 @@ pub(super) struct Core {
     /// Parts of scans that nobody has fetched yet.
     pub(super) scanned: HashMap<u64, Scanned>,
     closed: bool,
+    setter: Setter,
 }
 
 impl Shard {
@@ -85,6 +89,7 @@ impl Shard {
             writes: Box::new([0; STRIPES]),
             scanned: HashMap::new(),
             closed: false,
+            setter: Setter::default(),
         };
         let shard = Arc::new(Self {
             files: Arc::clone(&files),
@@ -95,10 +100,12 @@ impl Shard {
             commits: <[Bell; 2]>::default(),
             events: Bell::default(),
             threads: Mutex::default(),
+            pace: Pace::default(),
         });
         let (its_shard, its_files) = (Arc::clone(&shard), Arc::clone(&files));
         let tend = helper::start(format!("fawn-tend-{index}"), move || {
-            helper::maintain(maintenance, &its_files, &work_inbox, |event| its_shard.deliver(event));
+            let deliver = |event| its_shard.deliver(event);
+            helper::maintain(maintenance, &its_files, &its_shard.pace, &work_inbox, deliver);
         })?;
         let its_shard = Arc::clone(&shard);
         let log = helper::start(format!("fawn-log-{index}"), move || {
@@ -136,6 +143,7 @@ impl Shard {
         while let Some(part) = core.store.take_scanned() {
             core.scanned.insert(part.id, part);
         }
+        core.set_pace(&self.pace, clock::monotonic_ms());
         core.hand_out();
         let stopped = core.store.stopped().is_some();
         drop(core);
@@ -163,8 +171,10 @@ impl Shard {
 
     /// Lets go of the store until the next event, or a little longer than that may take.
     pub(super) fn pause(&self, mut core: MutexGuard<'_, Core>, heard: u32) -> Result<(), Error> {
+        let now_ms = clock::monotonic_ms();
+        core.set_pace(&self.pace, now_ms);
         core.hand_out();
-        let batch = core.begin_batch(clock::monotonic_ms());
+        let batch = core.begin_batch(now_ms);
         drop(core);
         self.check()?;
         match batch {
@@ -181,6 +191,7 @@ impl Shard {
         if second && !core.closed {
             core.store.tick(clock::unix());
         }
+        core.set_pace(&self.pace, now_ms);
         core.hand_out();
         if let Some(batch) = core.begin_batch(now_ms) {
             core.send(batch);
@@ -250,6 +261,10 @@ impl Core {
             // A thread that is gone has stopped the process.
             let _ = inbox.send(work);
         }
+    }
+
+    fn set_pace(&mut self, pace: &Pace, now_ms: u64) {
+        self.setter.set(pace, &self.store, now_ms);
     }
 
     /// A number for a new value file.

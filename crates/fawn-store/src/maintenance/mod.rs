@@ -153,6 +153,15 @@ impl Maintenance {
         }
     }
 
+    /// Whether nothing is left but seals and merges under way, and nobody waits for another piece.
+    pub fn may_rest(&self) -> bool {
+        let is_scan = |work: &Work| matches!(work, Work::Scan { .. });
+        (self.sealing.is_some() || self.merging.is_some())
+            && self.loads.is_empty()
+            && self.urgent.is_empty()
+            && !self.background.iter().any(is_scan)
+    }
+
     /// One piece of the most urgent work. An error is final.
     fn piece(&mut self, flash: &dyn Flash) -> Result<Step, FlashError> {
         // Seals that follow each other without end leave every other piece to loads and merges. Scans wait for the seals

@@ -101,6 +101,7 @@ impl Store {
             self.counters.refused_space += 1;
             return Refusal::NoSpace;
         }
+        self.seal_awaited = true;
         Refusal::Busy
     }
 

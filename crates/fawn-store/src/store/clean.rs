@@ -176,12 +176,40 @@ impl Store {
         ((share - SLOWED_GARBAGE) / (MOST_GARBAGE - SLOWED_GARBAGE)).clamp(0.0, 1.0).max(self.index_pressure())
     }
 
+    /// How urgent it is that seals and merges go on, from 0, where they have all the time that there is, to 1, where something
+    /// waits for them.
+    ///
+    /// Puts that wait for merges use what these free at once, while what nobody uses adds up: merges that are paced by
+    /// this free as much as is put.
+    pub fn urgency(&self) -> f64 {
+        let waits_for_seals = self.closing || self.seal_awaited || self.frozen.len() > 1 || self.seal_stalled;
+        if waits_for_seals || self.no_space || self.index_is_full() || self.sums.slices.total().crowded > 0 {
+            return 1.0;
+        }
+        let sealing = if self.frozen.is_empty() { 0.0 } else { self.open.fullness() };
+        let pressure = self.pressure();
+        if pressure == 0.0 {
+            return sealing;
+        }
+        let unused = self.cleaning.credit as f64 / self.most_credit().max(1) as f64;
+        sealing.max(pressure).max(1.0 - unused)
+    }
+
+    /// Reads and batches of the log so far: for these somebody waits.
+    pub fn waits(&self) -> u64 {
+        self.counters.reads + self.counters.batches
+    }
+
+    fn most_credit(&self) -> u64 {
+        self.segment_bytes as u64 / 4
+    }
+
     /// A merge has passed records of so many bytes whose space, or whose index entries, it will free: where merges have
     /// fallen behind, so much may be put meanwhile, and the less the farther they have.
     pub(super) fn note_progress(&mut self, freed: u64) {
         let share = 1.0 - self.pressure();
         let credit = self.cleaning.credit + (freed as f64 * share) as u64;
-        self.cleaning.credit = credit.min(self.segment_bytes as u64 / 4);
+        self.cleaning.credit = credit.min(self.most_credit());
     }
 
     /// Whether puts wait because merges have fallen behind.
@@ -192,7 +220,9 @@ impl Store {
     /// So much was put.
     #[inline]
     pub(super) fn use_credit(&mut self, bytes: usize) {
-        self.cleaning.credit = self.cleaning.credit.saturating_sub(bytes as u64);
+        if self.cleaning.merging {
+            self.cleaning.credit = self.cleaning.credit.saturating_sub(bytes as u64);
+        }
     }
 
     /// DRAM of the write buffers when all are in use.

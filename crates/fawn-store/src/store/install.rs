@@ -13,7 +13,7 @@ use crate::work::{Event, MergedSlice, RangeMark, Reclaim, SliceIndex, View};
 
 /// What it costs to make room in a table, in entries: pieces of a table are laid out alike, and call for it at about the same
 /// time.
-const GROWTH_COST: usize = 64;
+const GROWTH_COST: usize = 128;
 /// The part of a store's slices whose tables are built anew at a time, and the least number of them: where slices are few,
 /// tables are small.
 const REBUILT_SHARE: usize = 16;
@@ -104,6 +104,7 @@ impl Store {
     fn begin_seal(&mut self, segment: Option<(SegmentNumber, View, Vec<u64>)>, reclaim: Reclaim) {
         self.counters.seals += 1;
         self.seal_stalled = false;
+        self.seal_awaited = false;
         self.retire(reclaim);
         let Some((number, view, prefixes)) = segment else {
             self.finish_seal();

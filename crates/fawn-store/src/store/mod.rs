@@ -92,6 +92,8 @@ pub struct Store {
     open_values: BTreeSet<u64>,
     /// Oldest first.
     frozen: VecDeque<Frozen>,
+    /// Something was refused until the next seal is over.
+    seal_awaited: bool,
     /// Emptied open segments, kept for their memory: giving it back and taking it anew costs the event loop milliseconds.
     spare: Vec<OpenSegment>,
     /// Age that the open segment will have.
@@ -190,6 +192,7 @@ impl Store {
             segments: parts.segments,
             open_values: BTreeSet::new(),
             frozen: VecDeque::new(),
+            seal_awaited: false,
             spare: Vec::new(),
             next_age,
             emptied: parts.emptied,

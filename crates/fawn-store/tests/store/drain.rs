@@ -211,3 +211,48 @@ fn a_slice_with_a_base_is_cut_and_ranges_are_joined_under_readers() {
     bare.settle();
     check(&mut bare, 13, 0);
 }
+
+#[test]
+fn merges_are_as_urgent_as_puts_make_them_and_seals_when_somebody_waits() {
+    let mut bare = loaded();
+    bare.settle();
+    assert!(!bare.store.is_cleaning());
+    assert!(bare.store.urgency() <= 0.0, "nothing is to be done");
+    // A merge begins that nobody waits for.
+    let mut overwritten = 0;
+    while !bare.store.is_cleaning() {
+        bare.put(&name(overwritten * 7 % RECORDS), b"again");
+        overwritten += 1;
+        if overwritten % 500 == 0 {
+            bare.store.seal().unwrap();
+            while !bare.store.is_cleaning() && bare.pump() {}
+        }
+    }
+    let (mut least, before) = (1.0f64, bare.store.stats().merges);
+    while bare.store.is_cleaning() && bare.store.stats().merges < before + 3 {
+        bare.pump();
+        least = least.min(bare.store.urgency());
+    }
+    assert!(least < 0.5, "what merges free is not used: {least}");
+    // What puts use of that makes it urgent.
+    while !bare.store.is_cleaning() || bare.store.urgency() < 0.9 {
+        bare.put(&name(overwritten * 7 % RECORDS), b"again");
+        overwritten += 1;
+        assert!(overwritten < 10 * RECORDS, "{:?}", bare.store.stats());
+    }
+    bare.settle();
+    assert!(bare.store.urgency() <= 0.0);
+    // Buffers that are full are urgent, one that is being sealed beside an empty one is not.
+    bare.store.seal().unwrap();
+    bare.put(&name(0), b"once more");
+    bare.store.seal().unwrap();
+    assert!(bare.store.urgency() >= 1.0, "two wait for their seals");
+    bare.settle();
+    assert!(bare.store.urgency() <= 0.0);
+    bare.put(&name(0), b"once more");
+    bare.store.seal().unwrap();
+    assert!(bare.store.urgency() < 0.1, "{}", bare.store.urgency());
+    let key = bare.store.secret().position(&name(1));
+    while bare.store.append(&key, fawn_store::Write::value(&name(1), &[7; 1000]), NOW).is_ok() {}
+    assert!(bare.store.urgency() >= 1.0, "a put waits");
+}
