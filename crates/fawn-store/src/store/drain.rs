@@ -95,9 +95,11 @@ impl Store {
         (self.index_budget() as f64 * share) as u64
     }
 
-    /// What the budget leaves for the index beside buffers, merges and the least that the cache gets.
+    /// What the budget leaves for the index beside buffers, merges, the process itself and the least that the cache gets.
     pub(super) fn index_budget(&self) -> u64 {
-        let beside = self.buffer_bytes() + self.options.merge_bytes() + self.least_cache_bytes();
+        let options = &self.options;
+        let beside =
+            self.buffer_bytes() + options.merge_bytes() + options.process_bytes() + self.least_cache_bytes();
         self.options.memory.saturating_sub(beside).max(self.options.memory / 4)
     }
 
