@@ -38,6 +38,11 @@ impl Kind {
         }
     }
 
+    /// Whether it is of the machine that reads it, whatever is measured there; others are of what is behind them.
+    pub fn is_of_this_machine(self) -> bool {
+        matches!(self, Self::Rapl | Self::Hwmon | Self::Battery | Self::Model)
+    }
+
     /// Whether its joules were measured.
     pub fn is_measured(self) -> bool {
         self != Self::Model
