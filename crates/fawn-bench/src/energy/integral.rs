@@ -50,7 +50,7 @@ impl Integral {
             assert!(passed >= 0.0, "readings are added in their order");
             self.longest_gap = self.longest_gap.max(passed);
             if let (Some(before), Some(now)) = (self.last.watts, sample.watts) {
-                self.joules += (before + now) / 2.0 * passed;
+                self.joules += f64::midpoint(before, now) * passed;
             }
             if let (Some(before), Some(now)) = (self.last.counted_joules, sample.counted_joules) {
                 self.largest_step = self.largest_step.max(now - before);

@@ -99,7 +99,7 @@ fn an_ina219_s_watts_and_step_are_read() {
         write(root, "hwmon/hwmon2/power1_input", 5_000_000);
         a_while();
     });
-    assert!(energy.uncertainty.sampling_joules > 0.0 && energy.samples >= 3, "{energy:?}");
+    assert!(energy.uncertainty.sampling_joules > 0.0, "{energy:?}");
     assert!((3.622..5.0).contains(&energy.watts), "{energy:?}");
 }
 
