@@ -21,9 +21,9 @@ pub fn tell(row: &mut Map<String, Value>, energy: Option<&Energy>, rate: f64, cp
     insert(format!("uncertainty_{word}joules"), energy.uncertainty.joules);
     insert(format!("{word}watts"), Some(energy.watts));
     insert(format!("operations_a_{word}joule"), each(energy.watts));
-    let dynamic = energy.dynamic_joules;
-    insert(format!("dynamic_{word}joules"), dynamic);
-    let dynamic = dynamic.and_then(|joules| each(joules / energy.seconds.max(1e-9)));
+    insert(format!("dynamic_{word}joules"), energy.dynamic_joules);
+    // Next to nothing, which may be nothing, buys any number of operations.
+    let dynamic = energy.clear_dynamic_joules().and_then(|joules| each(joules / energy.seconds.max(1e-9)));
     insert(format!("operations_a_dynamic_{word}joule"), dynamic);
     row.insert("energy".to_owned(), json!(energy));
 }
@@ -55,7 +55,7 @@ pub fn note(report: &mut Report, energy: Option<&Energy>) {
     report.notes.push(format!("energy is {energy}; {accuracy}"));
     if let Some(idle) = energy.idle {
         let how = if energy.measured {
-            format!("measured for {:.0} s before", idle.seconds)
+            format!("measured for {:.1} s before", idle.seconds)
         } else {
             "as the model says".to_owned()
         };
@@ -125,11 +125,18 @@ mod tests {
     fn power_below_rest_buys_nothing() {
         let mut row = Map::new();
         let mut low = energy(Kind::Rapl);
-        (low.joules, low.watts) = (20.0, 2.0);
         let idle = low.idle;
-        tell(&mut row, Some(&low.above(idle)), 2000.0, Some(0.0));
-        assert_eq!((&row["operations_a_dynamic_joule"], &row["operations_a_cpu_second"]), (&Value::Null, &Value::Null));
-        assert_eq!(row["dynamic_joules"], -10.0);
+        // 2 J above rest, of which the readings leave 2 open; and 10 J below it.
+        for (joules, above) in [(32.0, 2.0), (20.0, -10.0)] {
+            (low.joules, low.watts) = (joules, joules / 10.0);
+            low = low.above(idle);
+            tell(&mut row, Some(&low), 2000.0, Some(0.0));
+            assert_eq!(
+                (&row["operations_a_dynamic_joule"], &row["operations_a_cpu_second"]),
+                (&Value::Null, &Value::Null)
+            );
+            assert_eq!(row["dynamic_joules"], above);
+        }
     }
 
     #[test]
@@ -138,7 +145,7 @@ mod tests {
         note(&mut report, Some(&energy(Kind::Shelly)));
         assert_eq!(report.parameters["meter"], "shelly");
         assert_eq!(report.notes[0], "energy is measured at the wall by it; to 1.0 %, a data sheet");
-        assert!(report.notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5 s before"));
+        assert!(report.notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5.0 s before"));
         let mut report = Report::new("net");
         note(&mut report, None);
         assert!(

@@ -56,6 +56,7 @@ impl MeterArguments {
 Without METER, what this machine may have is tried: the processor's counters (RAPL), batteries, and power sensors (hwmon). Plugs, \
 files and models are tried when they are named:
   fawn bench meters shelly:192.168.1.20 model:pi.toml
+Then the exit code is 1 if one of them cannot be used.
 
 A meter's scope is what its joules are of: `package`, the processors alone; `board`, all behind the power supply; `wall`, all of it. \
 docs/energy.md says how to meter a Raspberry Pi, a laptop or a server.")]
