@@ -27,6 +27,8 @@ const PATIENCE: f64 = 2.0;
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(200);
+/// Fewer readings of power than this say little of what was between them.
+const FEW: u64 = 10;
 /// In this time a counter that counts moves.
 const TRY: Duration = Duration::from_millis(30);
 /// A clock of the system that was set by more than this meanwhile is told of.
@@ -335,6 +337,9 @@ fn of_readings(sheet: &Sheet, integral: &Integral) -> Result<Energy, MeterError>
     energy.is_counter = sum.is_counter;
     energy.uncertainty = Uncertainty::of(sum.joules, stated, sum.resolution_joules, sum.sampling_joules);
     energy.parts = parts.collect();
+    if !sum.is_counter && integral.samples() < FEW {
+        energy.notes.push(format!("a stretch has fewer than {FEW} readings: measure for longer (--time)"));
+    }
     Ok(energy)
 }
 

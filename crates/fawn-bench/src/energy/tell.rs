@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::reading::Energy;
+use super::reading::{Energy, Uncertainty};
 use crate::report::Report;
 
 /// Adds what `rate` operations a second took to their row: operations for each second of CPU time if they took `cpu_us`
@@ -52,7 +52,17 @@ pub fn note(report: &mut Report, energy: Option<&Energy>) {
         Some(share) => format!("to {:.1} %, {}", share * 100.0, energy.uncertainty.stated_by),
         None => format!("how accurately is not known: {}", energy.uncertainty.stated_by),
     };
-    report.notes.push(format!("energy is {energy}; {accuracy}"));
+    let how = match (energy.samples, energy.is_counter) {
+        (0, _) => String::new(),
+        (_, true) => ", as the difference of its counter".to_owned(),
+        (_, false) => format!(", read {:.1} times a second", energy.samples_a_second),
+    };
+    let (Uncertainty { resolution_joules, sampling_joules, .. }, joules) = (&energy.uncertainty, energy.joules.abs());
+    let open = (resolution_joules + sampling_joules) / joules.max(1e-9);
+    report.notes.push(format!(
+        "energy is {energy}{how}; {accuracy}; beyond that, steps and sampling leave {:.2} % open",
+        open * 100.0
+    ));
     if let Some(idle) = energy.idle {
         let how = if energy.measured {
             format!("measured for {:.1} s before", idle.seconds)
@@ -68,7 +78,7 @@ pub fn note(report: &mut Report, energy: Option<&Energy>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reading::{Idle, Kind, Scope, Uncertainty};
+    use super::super::reading::{Idle, Kind, Scope};
     use super::*;
 
     fn energy(kind: Kind) -> Energy {
@@ -144,7 +154,11 @@ mod tests {
         let mut report = Report::new("net");
         note(&mut report, Some(&energy(Kind::Shelly)));
         assert_eq!(report.parameters["meter"], "shelly");
-        assert_eq!(report.notes[0], "energy is measured at the wall by it; to 1.0 %, a data sheet");
+        assert_eq!(
+            report.notes[0],
+            "energy is measured at the wall by it, read 1.1 times a second; to 1.0 %, a data sheet; beyond that, steps and sampling \
+             leave 2.00 % open"
+        );
         assert!(report.notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5.0 s before"));
         let mut report = Report::new("net");
         note(&mut report, None);

@@ -56,7 +56,12 @@ fn measured_joules_are_told_with_their_scope_and_uncertainty() {
     assert!((number(&energy["idle"], "watts") - 3.622).abs() < 1e-6 && number(energy, "dynamic_joules").abs() < 1e-6);
     assert!(number(row, "operations_a_joule") > 0.0 && report["parameters"]["meter"] == "hwmon", "{report}");
     let table = hits(&dir.path().join("bench"), &metered).stdout;
-    for what in ["± J", "per J", "note: energy is measured of the board by ina219 sensor hwmon2/power1; to 2.0 %"] {
+    for what in [
+        "± J",
+        "per J",
+        "note: energy is measured of the board by ina219 sensor hwmon2/power1, read ",
+        "; to 2.0 %, stated by who measured; ",
+    ] {
         assert!(table.contains(what), "{what}: {table}");
     }
 }

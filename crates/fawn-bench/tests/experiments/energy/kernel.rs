@@ -47,6 +47,7 @@ fn a_package_and_its_dram_are_counted_once_and_over_the_turn_of_the_counter() {
         "nobody states an accuracy"
     );
     close(energy.watts, energy.joules / energy.seconds);
+    assert!(energy.notes.is_empty(), "a counter needs no more than two: {energy:?}");
 }
 
 #[test]
@@ -97,6 +98,7 @@ fn an_ina219_s_watts_and_step_are_read() {
     close(energy.uncertainty.resolution_joules, 0.001 * energy.seconds);
     assert_eq!((energy.uncertainty.stated_share, energy.uncertainty.sampling_joules), (Some(0.03), 0.0));
     close(energy.uncertainty.joules.unwrap(), 0.03 * energy.joules + 0.001 * energy.seconds);
+    assert!(energy.notes.iter().any(|note| note.starts_with("a stretch has fewer than 10 readings")), "{energy:?}");
     // Of a power that changes, what may have happened between the readings counts, too.
     let energy = metered(&meter, || {
         write(root, "hwmon/hwmon2/power1_input", 5_000_000);
