@@ -1,5 +1,6 @@
 //! `fawn bench store`: what a store does on this machine, without a network. `fawn bench net` is in `net`.
 
+pub mod energy;
 pub mod net;
 
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ use fawn_bench::plot::svg;
 use fawn_bench::{Device, Experiment, Peers, Report, Setup, Watch};
 use fawn_store::Ack;
 
+use self::energy::{MeterArguments, MetersArguments};
 use self::net::{NetBenchArguments, NetNullArguments};
 use crate::Outcome;
 use crate::progress::Progress;
@@ -37,6 +39,8 @@ pub enum BenchCommand {
     Net(Box<NetBenchArguments>),
     /// Serve memcached clients without doing anything: the floor that servers are compared with
     NetNull(NetNullArguments),
+    /// List the meters of energy that this machine has, try each, and say why one cannot be used
+    Meters(MetersArguments),
 }
 
 impl BenchArguments {
@@ -46,7 +50,7 @@ impl BenchArguments {
     /// What is wrong with the flags together.
     pub fn check(&self) -> Result<(), String> {
         match &self.command {
-            BenchCommand::Store(_) => Ok(()),
+            BenchCommand::Store(_) | BenchCommand::Meters(_) => Ok(()),
             BenchCommand::Net(arguments) => arguments.check(),
             BenchCommand::NetNull(arguments) => arguments.check(),
         }
@@ -70,6 +74,9 @@ or, where there is no systemd, as root with cgroup v2:
   mkdir /sys/fs/cgroup/bench; echo 512M > /sys/fs/cgroup/bench/memory.max
   echo $$ > /sys/fs/cgroup/bench/cgroup.procs; fawn bench store get …
 Files are opened O_DIRECT where the file system takes it, so that the page cache answers nothing; each report says so.
+
+--meter tells joules, and operations for each: `fawn bench meters` lists what can be metered here. Without it, `per CPU-s` is \
+operations for each second of CPU time, of all threads and the generator. docs/energy.md has the rest.
 
 load, get, overwrite, mixed and absent take --peers rocksdb,lmdb,bdb,fjall,redb: afterwards the same is done with these \
 storage engines, one after the other, and their rows follow the store's own. Each gets --memory over --peer-scale for its \
@@ -168,6 +175,8 @@ pub struct LoadArguments {
     #[command(flatten)]
     pub data: DataArguments,
     #[command(flatten)]
+    pub meter: MeterArguments,
+    #[command(flatten)]
     pub peers: PeerArguments,
 }
 
@@ -176,6 +185,8 @@ pub struct LoadArguments {
 pub struct GetArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
@@ -208,6 +219,8 @@ pub enum DeviceChoice {
 pub struct HitArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     /// Hot entries
     #[arg(long, value_name = "N", default_value = "1000")]
     pub keys: Count,
@@ -224,6 +237,8 @@ pub struct HitArguments {
 pub struct OverwriteArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     #[command(flatten)]
     pub peers: PeerArguments,
     /// Passes, of as many puts as there are entries
@@ -243,6 +258,8 @@ pub struct MixedArguments {
     #[command(flatten)]
     pub data: DataArguments,
     #[command(flatten)]
+    pub meter: MeterArguments,
+    #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
@@ -261,6 +278,8 @@ pub struct AbsentArguments {
     #[command(flatten)]
     pub data: DataArguments,
     #[command(flatten)]
+    pub meter: MeterArguments,
+    #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
@@ -275,6 +294,8 @@ pub struct AbsentArguments {
 pub struct PaceArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     /// Loads, in percent of what the store takes just before
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "50,80", value_parser = clap::value_parser!(u8).range(1..100))]
     pub shares: Vec<u8>,
@@ -348,6 +369,8 @@ pub struct UntilKilledArguments {
 pub struct TableArguments {
     #[command(flatten)]
     pub place: PlaceArguments,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     /// Bytes of each value
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64,256,1K")]
     pub value_bytes: Vec<Size>,
@@ -384,11 +407,12 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
         BenchCommand::Store(arguments) => run_store(arguments),
         BenchCommand::Net(arguments) => net::run(arguments),
         BenchCommand::NetNull(arguments) => net::run_null(arguments),
+        BenchCommand::Meters(arguments) => energy::run_meters(arguments),
     }
 }
 
 fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
-    let (place, setup, experiment) = match &arguments.command {
+    let (place, mut setup, experiment) = match &arguments.command {
         StoreBench::LoadUntilKilled(it) => {
             load_until_killed(&it.data.setup(1), it.until)?;
             return Ok(Outcome::Done);
@@ -432,6 +456,7 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
         StoreBench::Table(table) => (&table.place, table.setup(), Experiment::Table(table.experiment())),
     };
     let peers = arguments.command.peers()?;
+    setup.meter = arguments.command.meter().map(MeterArguments::open).transpose()?.flatten();
     let bar = Bar(Progress::parts());
     let report = match &peers {
         Some(peers) => peers.run(&setup, &experiment, &bar),
@@ -457,6 +482,21 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
 }
 
 impl StoreBench {
+    /// How energy is metered; `split` and `restart` measure moments, which are too short for a meter.
+    fn meter(&self) -> Option<&MeterArguments> {
+        match self {
+            Self::Load(it) => Some(&it.meter),
+            Self::Get(it) => Some(&it.meter),
+            Self::Hit(it) => Some(&it.meter),
+            Self::Overwrite(it) => Some(&it.meter),
+            Self::Mixed(it) => Some(&it.meter),
+            Self::Absent(it) => Some(&it.meter),
+            Self::Pace(it) => Some(&it.meter),
+            Self::Table(it) => Some(&it.meter),
+            Self::Split(_) | Self::Restart(_) | Self::LoadUntilKilled(_) => None,
+        }
+    }
+
     /// The other engines that are to be measured.
     fn peers(&self) -> anyhow::Result<Option<Peers>> {
         match self {
@@ -512,6 +552,7 @@ impl PlaceArguments {
             puts_in_flight: self.puts_in_flight as usize,
             depth: DEPTH,
             again: self.again,
+            meter: None,
         }
     }
 }

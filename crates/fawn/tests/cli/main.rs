@@ -14,6 +14,7 @@ mod cluster;
 mod config;
 mod copy;
 mod dump;
+mod energy;
 mod fake;
 mod keys;
 mod links;
