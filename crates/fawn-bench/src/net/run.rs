@@ -64,6 +64,8 @@ pub struct Measured {
     pub server_cpu_us: Option<f64>,
     /// CPU time of the whole machine in it, microseconds, and the share of all time that others of the host took.
     pub machine: Option<(f64, f64)>,
+    /// Several times a second, nanoseconds from the beginning and operations answered by then; those of the warm-up do not count.
+    pub samples: Vec<(u64, u64)>,
 }
 
 /// Does what `plan` asks for.
@@ -110,7 +112,7 @@ fn load(plan: &Plan, base: u32, watch: &dyn Watch) -> Result<Measured, NetError>
 }
 
 /// What versions of this run begin after: later runs have later ones.
-fn version_base() -> u32 {
+pub(crate) fn version_base() -> u32 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs() as u32)
 }
 
@@ -158,7 +160,8 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
             }));
         }
         let all_ended = || handles.iter().all(thread::ScopedJoinHandle::is_finished);
-        let watched = observe(&shared, &phase, watch, all_ended);
+        let mut samples = Vec::new();
+        let watched = observe(&shared, &phase, watch, &mut samples, all_ended);
         if watched.is_err() {
             shared.stop.store(true, Ordering::Relaxed);
         }
@@ -177,7 +180,7 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
         let (server_cpu_us, machine) = watched?;
         let ended_ns = if phase.is_load { tally.ended_ns } else { end };
         let seconds = ended_ns.saturating_sub(start) as f64 / 1e9;
-        Ok(Measured { tally, seconds, server_cpu_us, machine })
+        Ok(Measured { tally, seconds, server_cpu_us, machine, samples })
     })
 }
 
@@ -217,19 +220,27 @@ fn observe(
     shared: &Shared<'_>,
     phase: &Phase,
     watch: &dyn Watch,
+    samples: &mut Vec<(u64, u64)>,
     all_ended: impl Fn() -> bool,
 ) -> Result<Observed, NetError> {
     let pids = &shared.plan.server_pids;
     let Range { start, end } = shared.window;
-    wait_until(start, shared, phase, watch, &all_ended);
+    wait_until(start, shared, phase, watch, samples, &all_ended);
     let before = (processes_cpu_us(pids)?, Machine::now());
-    wait_until(end, shared, phase, watch, &all_ended);
+    wait_until(end, shared, phase, watch, samples, &all_ended);
     let server = if pids.is_empty() { None } else { Some(processes_cpu_us(pids)? - before.0) };
     let machine = before.1.and_then(|before| Some(Machine::now()?.since(&before)));
     Ok((server, machine))
 }
 
-fn wait_until(at_ns: u64, shared: &Shared<'_>, phase: &Phase, watch: &dyn Watch, all_ended: impl Fn() -> bool) {
+fn wait_until(
+    at_ns: u64,
+    shared: &Shared<'_>,
+    phase: &Phase,
+    watch: &dyn Watch,
+    samples: &mut Vec<(u64, u64)>,
+    all_ended: impl Fn() -> bool,
+) {
     let (mut told_ns, mut told) = (0, 0);
     loop {
         let now = shared.began.elapsed().as_nanos() as u64;
@@ -237,6 +248,7 @@ fn wait_until(at_ns: u64, shared: &Shared<'_>, phase: &Phase, watch: &dyn Watch,
             return;
         }
         let answered = shared.answered.load(Ordering::Relaxed);
+        samples.push((now, answered));
         if now.saturating_sub(told_ns) >= TELL.as_nanos() as u64 {
             let rate = (answered - told) as f64 * 1e9 / (now - told_ns) as f64;
             let (done, total) = if phase.is_load { (answered, shared.plan.keys) } else { (now, shared.window.end) };
