@@ -52,7 +52,7 @@ pub struct Figures {
     pub read_depth: u32,
     /// Who read it.
     pub reader: &'static str,
-    /// Puts of new keys a second of a store without a network, one event loop.
+    /// Puts of new keys a second of a store without a network, one event loop, until all is on flash.
     pub puts_per_second: f64,
     /// CPU time of each, all threads, microseconds.
     pub cpu_us_a_put: f64,
@@ -118,8 +118,8 @@ pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
         read_4k_per_second: best.0,
         read_depth: best.1,
         reader: run.tools.device.name(),
-        puts_per_second: size.entries as f64 / load.seconds,
-        cpu_us_a_put: load.cpu_us / size.entries as f64,
+        puts_per_second: size.entries as f64 / load.settled.seconds,
+        cpu_us_a_put: load.settled.cpu_us / size.entries as f64,
         local_gets_per_second: local.a_second(),
         cpu_us_a_local_get: local.usage.cpu_us / local.gets.max(1) as f64,
         network_gets_per_second: a_second(&flash),

@@ -124,7 +124,9 @@ fn short(value: f64) -> String {
         it if it >= 0.1 => 2,
         _ => return format!("{value}"),
     };
-    number(scaled, decimals) + unit
+    let text = number(scaled, decimals);
+    let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{unit}")
 }
 
 fn lines(chart: &Chart, finding: &Finding) -> Option<String> {
@@ -181,7 +183,7 @@ fn lines(chart: &Chart, finding: &Finding) -> Option<String> {
 
 fn opened(height: f64, title: &str) -> String {
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">\n",
+        "<svg class=\"chart\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">\n",
         escape(title)
     )
 }
@@ -316,7 +318,9 @@ mod tests {
         assert_eq!((scaled.marks.len(), scaled.share(1.0), scaled.share(1e4)), (5, 0.0, 1.0));
         let one = Scaled::of(Law::Linear, [0.0].into_iter());
         assert!(one.share(0.0).is_finite());
-        for (value, expected) in [(0.0, "0"), (0.25, "0.25"), (1500.0, "1,500"), (36_000.0, "36k"), (2.5e6, "2.5M")] {
+        for (value, expected) in
+            [(0.0, "0"), (0.25, "0.25"), (0.1, "0.1"), (1500.0, "1,500"), (36_000.0, "36k"), (2.5e6, "2.5M")]
+        {
             assert_eq!(short(value), expected);
         }
     }

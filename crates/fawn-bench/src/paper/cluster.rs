@@ -1,7 +1,8 @@
 //! A cluster of real processes on this machine: a manager, and nodes of one event loop each, which serve memcached clients
 //! themselves.
 
-use std::net::SocketAddr;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,6 +18,9 @@ use crate::error::Error;
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest that is waited for it.
 const SETTLED: Duration = Duration::from_secs(600);
+
+/// The longest that a node is waited for which is asked whether it answers.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a cluster is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +101,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Waits until every range has as many members as it is to have, and nothing moves.
+    /// Waits until every range has as many members as it is to have, nothing moves, and every node answers clients.
     ///
     /// # Errors
     /// [`Error::Server`]: it does not come to that.
@@ -106,7 +110,10 @@ impl Cluster {
         loop {
             let why = match self.status() {
                 Ok(status) => match complaint(&status, self.nodes.len(), self.shape.replicas as usize) {
-                    None => return Ok(()),
+                    None => match self.silent() {
+                        None => return Ok(()),
+                        Some(address) => format!("{address} answers no client"),
+                    },
                     Some(why) => why,
                 },
                 Err(error) => error.to_string(),
@@ -116,6 +123,11 @@ impl Cluster {
             }
             thread::sleep(LOOK);
         }
+    }
+
+    /// A node that does not answer clients yet.
+    fn silent(&self) -> Option<SocketAddr> {
+        self.nodes.iter().map(|(_, address)| *address).find(|address| !answers(*address).unwrap_or(false))
     }
 
     fn status(&self) -> Result<Value, Error> {
@@ -149,6 +161,16 @@ impl Cluster {
         let nodes = stop_all(self.nodes.into_iter().map(|(node, _)| node).collect());
         nodes.and(self.manager.stop())
     }
+}
+
+/// Whether a front-end knows that a key is not there: before its life in the cluster has begun it refuses everything.
+fn answers(address: SocketAddr) -> std::io::Result<bool> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(b"get nobody-has-put-this\r\n")?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    Ok(line == "END\r\n")
 }
 
 /// What is not as it should be of a cluster of so many nodes, by what `fawn status --json` says.

@@ -79,7 +79,7 @@ pub const LIST: &[Entry] = &[
         (Sosp, "sosp-table-1", "Table 1, §4.1.1"),
         "flash through the file system, and the store on it",
         [1, 10, 150],
-        [8; 3],
+        [9; 3],
         super::sosp_table_1::run,
     ),
     entry(

@@ -13,10 +13,10 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding
 h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.2rem;margin:2.5rem 0 .2rem}h3{font-size:1rem;margin-bottom:.3rem}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .7rem;text-align:right;border-bottom:1px solid #8884;vertical-align:top}
-th.text,td.text{text-align:left}th{border-bottom:2px solid #888}
+th.text,td.text{text-align:left}td:first-child{white-space:nowrap}th{border-bottom:2px solid #888}
 tr.paper td{font-style:italic;background:#8881}
 svg{width:100%;max-width:52rem;height:auto;font-family:system-ui,sans-serif;font-size:13px}
-svg text{fill:currentColor}.grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor}
+.chart text{fill:currentColor}.grid{stroke:currentColor;stroke-opacity:.15}.axis{stroke:currentColor}
 .legend{list-style:none;padding:0;margin:.2rem 0;font-size:.9rem}.legend li{display:inline-block;margin-right:1.4rem}
 .swatch{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border:2px solid currentColor;border-radius:50%}
 .swatch.full{background:currentColor}.swatch.hollow{border-style:dashed}

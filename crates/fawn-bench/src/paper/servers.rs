@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,17 @@ const READY: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(30);
 /// Free port, on the loopback.
 pub const ANY_PORT: &str = "127.0.0.1:0";
+
+/// Those that run, for whoever has to end at once.
+static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Asks all servers that run to stop, and waits for none: for a process that was itself told to end.
+pub fn ask_all_to_stop() {
+    for server in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        // One that has ended needs no signal.
+        let _ = kill_process(*server, Signal::TERM);
+    }
+}
 
 /// A process. It is asked to stop and awaited when this is dropped, and killed if it does not.
 #[derive(Debug)]
@@ -42,6 +54,7 @@ impl Server {
         let mut command = plain(program);
         command.args(arguments).stdin(Stdio::null()).stdout(open("out")?).stderr(open("err")?);
         let child = command.spawn().map_err(Error::io(program))?;
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(Pid::from_child(&child));
         Ok(Self { child, name: name.to_owned(), dir: dir.to_owned() })
     }
 
@@ -114,14 +127,15 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(Some(_))) {
-            return;
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            self.ask_to_stop();
+            if self.ended_within(STOP).is_none() {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+            }
         }
-        self.ask_to_stop();
-        if self.ended_within(STOP).is_none() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
+        let own = Pid::from_child(&self.child);
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|server| *server != own);
     }
 }
 

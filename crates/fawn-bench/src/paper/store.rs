@@ -78,31 +78,38 @@ pub fn empty<'w>(run: &'w Run<'_>, name: &str, size: Size) -> Result<Session<'w>
     Session::open(&size.setup(&run.dir.join(name), DEPTH), run.watch)
 }
 
-/// Opens a store and puts all of its entries, in random order; it is settled, and the CPU time and the bytes of the load are told
-/// beside it, up to its last put.
-///
-/// # Errors
-/// As puts have them.
-pub fn loaded<'w>(run: &'w Run<'_>, name: &str, size: Size) -> Result<(Session<'w>, Usage), Error> {
-    let mut session = empty(run, name, size)?;
-    let usage = put_all(&mut session)?;
-    Ok((session, usage))
+/// What putting all entries took.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Until the last put was acknowledged, in memory.
+    pub put: Usage,
+    /// Until all of it was on flash, and the store had nothing left to do.
+    pub settled: Usage,
 }
 
-/// Puts all entries once, and waits until the store is settled; what it took up to the last put.
+/// Opens a store and puts all of its entries, in random order; it is settled.
 ///
 /// # Errors
 /// As puts have them.
-pub fn put_all(session: &mut Session<'_>) -> Result<Usage, Error> {
+pub fn loaded<'w>(run: &'w Run<'_>, name: &str, size: Size) -> Result<(Session<'w>, Load), Error> {
+    let mut session = empty(run, name, size)?;
+    let load = put_all(&mut session)?;
+    Ok((session, load))
+}
+
+/// Puts all entries once, and waits until the store is settled.
+///
+/// # Errors
+/// As puts have them.
+pub fn put_all(session: &mut Session<'_>) -> Result<Load, Error> {
     let entries = session.setup.entries;
     let meter = session.driver.meter();
     session.put_many(entries, |session, made| {
         session.watch.progress(made, entries, "putting all entries");
         Ok(true)
     })?;
-    let usage = session.driver.usage(&meter);
-    session.settle()?;
-    Ok(usage)
+    let put = session.driver.usage(&meter);
+    Ok(Load { put, settled: session.settle_since(&meter)? })
 }
 
 /// What gets took.

@@ -11,7 +11,7 @@ use fawn_bench::paper::{Run, Scale};
 use fawn_plan::amount::parse_watts;
 
 use super::Bar;
-use super::paper::tools;
+use super::paper::{stop_servers_at_the_end, tools};
 use crate::Outcome;
 use crate::progress::Progress;
 use crate::tell::unless_closed;
@@ -97,6 +97,7 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     // Beside whatever is there, on the same device, and gone afterwards.
     let place = tempfile::Builder::new().prefix("fawn-bench-node-").tempdir_in(&arguments.dir);
     let place = place.with_context(|| format!("cannot put anything into {}", arguments.dir.display()))?;
+    stop_servers_at_the_end()?;
     let bar = Bar(Progress::parts());
     let run = Run { scale: Scale::Full, dir: place.path().to_owned(), tools: &tools, watch: &bar };
     let extent = Extent {

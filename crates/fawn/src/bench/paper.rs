@@ -6,9 +6,12 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::presets;
-use fawn_bench::paper::{self, Again, Entry, Keeper, LIST, Machine, Program, Scale, Tools};
+use fawn_bench::paper::finding::State;
+use fawn_bench::paper::{self, Again, Entry, Keeper, LIST, Machine, Program, Scale, Tools, servers};
 use fawn_bench::{Device, Peers};
 use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use super::Bar;
 use crate::Outcome;
@@ -137,6 +140,22 @@ pub fn tools(peers: Option<&std::path::Path>) -> anyhow::Result<Tools> {
     Ok(Tools { fawn, peers, device: Device::installed() })
 }
 
+/// Whoever ends this program ends the servers that it has started, too.
+///
+/// # Errors
+/// The system gives no signals.
+pub fn stop_servers_at_the_end() -> anyhow::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot wait for signals")?;
+    std::thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            servers::ask_all_to_stop();
+            // As a shell tells what a signal has ended.
+            std::process::exit(128 + signal);
+        }
+    });
+    Ok(())
+}
+
 /// Runs experiments, or lists them.
 ///
 /// # Errors
@@ -151,6 +170,7 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     let is_asked = |entry: &&Entry| arguments.names.iter().any(|name| name == ALL || name == entry.name);
     let entries: Vec<&Entry> = LIST.iter().filter(is_asked).collect();
     let (tools, program, scale) = (tools(arguments.peer_program.as_deref())?, program(), arguments.scale.into());
+    stop_servers_at_the_end()?;
     let again = if arguments.again { Again::Measure } else { Again::Tell };
     let mut keeper = Keeper::open(dir)?;
     let bar = Bar(Progress::parts());
@@ -174,14 +194,16 @@ fn print(found: &[(&Entry, &paper::Kept)], page: &std::path::Path) -> std::io::R
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING).set_header(["experiment", "", "rows", "s", "of"]);
     for (entry, kept) in found {
-        let state = match &kept.finding.state {
-            paper::finding::State::Skipped(why) => format!("skipped: {why}"),
-            _ => kept.finding.who().to_owned(),
-        };
         let (rows, seconds) = (kept.finding.rows.len().to_string(), format!("{:.1}", kept.seconds));
-        table.add_row([entry.name.to_owned(), state, rows, seconds, kept.date.clone()]);
+        table.add_row([entry.name, kept.finding.who(), &rows, &seconds, &kept.date]);
     }
-    writeln!(out, "{}\n\nthe page: {}", table.trim_fmt(), page.display())
+    writeln!(out, "{}", table.trim_fmt())?;
+    for (entry, kept) in found {
+        if let State::Skipped(why) = &kept.finding.state {
+            writeln!(out, "note: {} was skipped: {why}", entry.name)?;
+        }
+    }
+    writeln!(out, "the page: {}", page.display())
 }
 
 fn list_text() -> std::io::Result<()> {
