@@ -7,6 +7,8 @@ use fawn_flash::DirectoryError;
 use fawn_store::flash::FlashError;
 use fawn_store::{Damage, OpenError, Refusal};
 
+use crate::energy::MeterError;
+
 /// Why nothing was measured, or what a measurement has brought to light.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -127,6 +129,9 @@ pub enum Error {
         /// The first of them.
         first: String,
     },
+    /// The meter has failed.
+    #[error(transparent)]
+    Meter(#[from] MeterError),
     /// Another program that was started has failed.
     #[error("fio failed: {0}; measure without it with --device own")]
     Fio(String),

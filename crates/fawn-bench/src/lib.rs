@@ -12,6 +12,7 @@
 //!   by the clock.
 //! * [`device`]: what the device gives without a store.
 //! * [`peers`]: the same on other storage engines, by another program.
+//! * [`energy`]: joules, by meters of many kinds.
 //! * [`usage`], [`latency`], [`report`], [`plot`]: what it took, and how it is told.
 //! * [`session`], [`journal`]: a directory with its data and what was measured on them.
 //! * [`net`]: the load generator for servers.
@@ -21,6 +22,7 @@
 pub mod closed;
 pub mod device;
 pub mod driver;
+pub mod energy;
 pub mod error;
 pub mod experiments;
 pub mod history;

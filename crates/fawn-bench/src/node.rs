@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::device::Segments;
+use crate::energy::Energy;
 use crate::error::Error;
 use crate::net::{Distribution, HotKeys};
 use crate::paper::client::{Keys, Work, a_second};
@@ -72,10 +73,19 @@ pub struct Figures {
     pub cpu_gets_per_second: Option<f64>,
     /// Most resident memory of this process meanwhile, the store without a network included.
     pub most_rss_bytes: Option<u64>,
-    /// Watts at rest, as they were declared.
-    pub watts_idle: Option<f64>,
-    /// Watts under load, as they were declared.
-    pub watts_stress: Option<f64>,
+    /// Watts at rest.
+    pub watts_idle: Option<Watts>,
+    /// Watts under load.
+    pub watts_stress: Option<Watts>,
+}
+
+/// Watts, and where they are from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Watts {
+    /// How many.
+    pub watts: f64,
+    /// Their kind and how they came about, as `measured: by …`.
+    pub how: String,
 }
 
 /// Measures this machine.
@@ -86,6 +96,10 @@ pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
     let Extent { data_bytes, value_bytes, memory, time } = extent;
     let machine = Machine::here(&run.dir);
     let free = rustix::fs::statvfs(&run.dir).map_err(|errno| Error::io(&run.dir)(errno.into()))?;
+    if let Some(meter) = &run.tools.meter {
+        run.watch.progress(0, 6, "metering the machine at rest");
+        meter.rest()?;
+    }
     let size = Size::of_bytes(data_bytes, value_bytes, memory);
     let (mut session, load) = loaded(run, "store", size)?;
     let segments = Segments::of(session.driver.path(), &run.dir.join("links"))?;
@@ -128,10 +142,32 @@ pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
         cpu_us_a_dram_get,
         cpu_gets_per_second: cpu_us_a_dram_get.map(|us| machine.cores as f64 * 1e6 / us),
         most_rss_bytes: resident_bytes().map(|(_, most)| most),
-        watts_idle: None,
-        watts_stress: None,
+        watts_idle: flash.energy.as_ref().and_then(Watts::at_rest),
+        watts_stress: flash.energy.as_ref().and_then(Watts::under_load),
         machine,
     })
+}
+
+impl Watts {
+    /// As somebody knows them.
+    pub fn declared(watts: f64) -> Self {
+        Self { watts, how: "declared by who measured, not measured here".to_owned() }
+    }
+
+    /// Those of a meter while gets came from flash; a model's are none.
+    fn under_load(energy: &Energy) -> Option<Self> {
+        let how =
+            format!("measured: gets from flash as fast as they go, {}, {}", energy.instrument, energy.scope.name());
+        energy.measured.then_some(Self { watts: energy.watts, how })
+    }
+
+    /// Those of a meter at rest.
+    fn at_rest(energy: &Energy) -> Option<Self> {
+        let idle = energy.idle.filter(|_| energy.measured)?;
+        let how =
+            format!("measured: at rest for {:.0} s, {}, {}", idle.seconds, energy.instrument, energy.scope.name());
+        Some(Self { watts: idle.watts, how })
+    }
 }
 
 impl Figures {
@@ -178,6 +214,8 @@ impl Figures {
 
     /// What a plan reckons with: the name, the value, its kind and how it came about.
     fn quantities(&self) -> [(&'static str, Option<f64>, String); 6] {
+        let watts = |it: &Option<Watts>| it.as_ref().map(|it| it.watts);
+        let how = |it: &Option<Watts>| it.as_ref().map_or_else(String::new, |it| it.how.clone());
         [
             ("gb", Some(self.gb), "measured: free in the file system, by statvfs".to_owned()),
             ("dram_gib", self.dram_gib, "measured: as the kernel tells".to_owned()),
@@ -195,8 +233,8 @@ impl Figures {
                     self.cpu_us_a_dram_get.unwrap_or_default()
                 ),
             ),
-            ("watts_idle", self.watts_idle, "declared by who measured, not measured here".to_owned()),
-            ("watts_stress", self.watts_stress, "declared by who measured, not measured here".to_owned()),
+            ("watts_idle", watts(&self.watts_idle), how(&self.watts_idle)),
+            ("watts_stress", watts(&self.watts_stress), how(&self.watts_stress)),
         ]
     }
 }
@@ -240,7 +278,7 @@ mod tests {
             cpu_gets_per_second: Some(2_000_000.0),
             most_rss_bytes: None,
             watts_idle: None,
-            watts_stress: Some(9.5),
+            watts_stress: Some(Watts::declared(9.5)),
         }
     }
 

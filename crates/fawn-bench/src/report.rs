@@ -153,6 +153,7 @@ impl Report {
     pub fn table(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
         let columns: Vec<&Column> = columns(&self.experiment)
             .iter()
+            .chain(ENERGY)
             .filter(|column| self.rows.iter().any(|row| row.get(column.name).is_some_and(|value| !value.is_null())))
             .collect();
         let cells = |row: &Map<String, Value>| columns.iter().map(|column| column.text(row.get(column.name))).collect();
@@ -394,6 +395,21 @@ const NET: &[Column] = &[
     column("headroom", "headroom", Number(2)),
     column("refused", "refused", Number(0)),
     column("wrong", "wrong", Number(0)),
+];
+
+/// Of every experiment. What is modelled says so.
+const ENERGY: &[Column] = &[
+    column("operations_a_cpu_second", "per CPU-s", Number(0)),
+    column("joules", "J", Number(2)),
+    column("uncertainty_joules", "± J", Number(2)),
+    column("watts", "W", Number(2)),
+    column("operations_a_joule", "per J", Number(1)),
+    column("operations_a_dynamic_joule", "per J above idle", Number(1)),
+    column("modelled_joules", "modelled J", Number(2)),
+    column("uncertainty_modelled_joules", "± modelled J", Number(2)),
+    column("modelled_watts", "modelled W", Number(2)),
+    column("operations_a_modelled_joule", "per modelled J", Number(1)),
+    column("operations_a_dynamic_modelled_joule", "per modelled J above idle", Number(1)),
 ];
 
 fn columns(experiment: &str) -> &'static [Column] {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::driver::Driver;
+use crate::energy::{self, Meter as EnergyMeter, Metering};
 use crate::error::Error;
 use crate::history::{History, Order};
 use crate::journal::{Data, Journal};
@@ -40,6 +41,8 @@ pub struct Setup {
     pub depth: u32,
     /// Measure anew what was measured before.
     pub again: bool,
+    /// What meters the energy; none: nothing does.
+    pub meter: Option<EnergyMeter>,
 }
 
 impl Setup {
@@ -66,7 +69,12 @@ impl Setup {
     /// What counts of the store beside its data, as text.
     pub(crate) fn words(&self) -> String {
         let filter = if self.miss_filter { " miss-filter" } else { "" };
-        format!("memory={} ack={}{filter}", self.memory, self.ack_name())
+        format!("memory={} ack={}{filter}{}", self.memory, self.ack_name(), self.meter_words())
+    }
+
+    /// How energy is metered, as text; nothing where it is not.
+    pub(crate) fn meter_words(&self) -> String {
+        self.meter.as_ref().map_or_else(String::new, |meter| format!(" meter={}", meter.words()))
     }
 
     /// `durable`, `memory` or `interval:MS`.
@@ -261,6 +269,20 @@ impl<'w> Session<'w> {
     /// [`Error::Io`].
     pub fn note(&mut self, name: &str, how_far: &impl Serialize) -> Result<(), Error> {
         self.journal.note(name, how_far)
+    }
+
+    /// Begins to meter energy, if that was asked for; the first time after the machine was metered at rest.
+    ///
+    /// # Errors
+    /// [`Error::Meter`].
+    pub(crate) fn metering(&self) -> Result<Option<Metering>, Error> {
+        if let Some(meter) = &self.setup.meter {
+            if !meter.owed_rest().is_zero() {
+                self.watch.progress(0, 1, "metering the machine at rest");
+            }
+            meter.rest()?;
+        }
+        Ok(energy::start(self.setup.meter.as_ref())?)
     }
 
     /// A report of this store.

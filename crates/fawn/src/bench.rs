@@ -1,6 +1,7 @@
 //! `fawn bench store`: what a store does on this machine, without a network. `fawn bench net` is in `net`, the papers'
 //! experiments in `paper`, one's own machine in `node`.
 
+pub mod energy;
 pub mod net;
 pub mod node;
 pub mod paper;
@@ -17,6 +18,7 @@ use fawn_bench::plot::svg;
 use fawn_bench::{Device, Experiment, Peers, Report, Setup, Watch};
 use fawn_store::Ack;
 
+use self::energy::{MeterArguments, MetersArguments};
 use self::net::{NetBenchArguments, NetNullArguments};
 use self::node::NodeBenchArguments;
 use self::paper::PaperArguments;
@@ -46,6 +48,8 @@ pub enum BenchCommand {
     Paper(Box<PaperArguments>),
     /// Measure this machine, for `fawn plan --node`
     Node(NodeBenchArguments),
+    /// List the meters of energy that this machine has, try each, and say why one cannot be used
+    Meters(MetersArguments),
 }
 
 impl BenchArguments {
@@ -55,7 +59,7 @@ impl BenchArguments {
     /// What is wrong with the flags together.
     pub fn check(&self) -> Result<(), String> {
         match &self.command {
-            BenchCommand::Store(_) | BenchCommand::Paper(_) => Ok(()),
+            BenchCommand::Store(_) | BenchCommand::Paper(_) | BenchCommand::Meters(_) => Ok(()),
             BenchCommand::Node(arguments) => arguments.check(),
             BenchCommand::Net(arguments) => arguments.check(),
             BenchCommand::NetNull(arguments) => arguments.check(),
@@ -80,6 +84,9 @@ or, where there is no systemd, as root with cgroup v2:
   mkdir /sys/fs/cgroup/bench; echo 512M > /sys/fs/cgroup/bench/memory.max
   echo $$ > /sys/fs/cgroup/bench/cgroup.procs; fawn bench store get …
 Files are opened O_DIRECT where the file system takes it, so that the page cache answers nothing; each report says so.
+
+--meter tells joules, and operations for each: `fawn bench meters` lists what can be metered here. Without it, `per CPU-s` is \
+operations for each second of CPU time, of all threads and the generator. docs/energy.md has the rest.
 
 load, get, overwrite, mixed and absent take --peers rocksdb,lmdb,bdb,fjall,redb: afterwards the same is done with these \
 storage engines, one after the other, and their rows follow the store's own. Each gets --memory over --peer-scale for its \
@@ -178,6 +185,8 @@ pub struct LoadArguments {
     #[command(flatten)]
     pub data: DataArguments,
     #[command(flatten)]
+    pub meter: MeterArguments,
+    #[command(flatten)]
     pub peers: PeerArguments,
 }
 
@@ -186,6 +195,8 @@ pub struct LoadArguments {
 pub struct GetArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
@@ -218,6 +229,8 @@ pub enum DeviceChoice {
 pub struct HitArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     /// Hot entries
     #[arg(long, value_name = "N", default_value = "1000")]
     pub keys: Count,
@@ -234,6 +247,8 @@ pub struct HitArguments {
 pub struct OverwriteArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     #[command(flatten)]
     pub peers: PeerArguments,
     /// Passes, of as many puts as there are entries
@@ -253,6 +268,8 @@ pub struct MixedArguments {
     #[command(flatten)]
     pub data: DataArguments,
     #[command(flatten)]
+    pub meter: MeterArguments,
+    #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
@@ -271,6 +288,8 @@ pub struct AbsentArguments {
     #[command(flatten)]
     pub data: DataArguments,
     #[command(flatten)]
+    pub meter: MeterArguments,
+    #[command(flatten)]
     pub peers: PeerArguments,
     /// Gets in flight
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
@@ -285,6 +304,8 @@ pub struct AbsentArguments {
 pub struct PaceArguments {
     #[command(flatten)]
     pub data: DataArguments,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     /// Loads, in percent of what the store takes just before
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "50,80", value_parser = clap::value_parser!(u8).range(1..100))]
     pub shares: Vec<u8>,
@@ -358,6 +379,8 @@ pub struct UntilKilledArguments {
 pub struct TableArguments {
     #[command(flatten)]
     pub place: PlaceArguments,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     /// Bytes of each value
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64,256,1K")]
     pub value_bytes: Vec<Size>,
@@ -396,11 +419,12 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
         BenchCommand::NetNull(arguments) => net::run_null(arguments),
         BenchCommand::Paper(arguments) => paper::run(arguments),
         BenchCommand::Node(arguments) => node::run(arguments),
+        BenchCommand::Meters(arguments) => energy::run_meters(arguments),
     }
 }
 
 fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
-    let (place, setup, experiment) = match &arguments.command {
+    let (place, mut setup, experiment) = match &arguments.command {
         StoreBench::LoadUntilKilled(it) => {
             load_until_killed(&it.data.setup(1), it.until)?;
             return Ok(Outcome::Done);
@@ -444,6 +468,7 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
         StoreBench::Table(table) => (&table.place, table.setup(), Experiment::Table(table.experiment())),
     };
     let peers = arguments.command.peers()?;
+    setup.meter = arguments.command.meter().map(MeterArguments::open).transpose()?.flatten();
     let bar = Bar(Progress::parts());
     let report = match &peers {
         Some(peers) => peers.run(&setup, &experiment, &bar),
@@ -469,6 +494,21 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
 }
 
 impl StoreBench {
+    /// How energy is metered; `split` and `restart` measure moments, which are too short for a meter.
+    fn meter(&self) -> Option<&MeterArguments> {
+        match self {
+            Self::Load(it) => Some(&it.meter),
+            Self::Get(it) => Some(&it.meter),
+            Self::Hit(it) => Some(&it.meter),
+            Self::Overwrite(it) => Some(&it.meter),
+            Self::Mixed(it) => Some(&it.meter),
+            Self::Absent(it) => Some(&it.meter),
+            Self::Pace(it) => Some(&it.meter),
+            Self::Table(it) => Some(&it.meter),
+            Self::Split(_) | Self::Restart(_) | Self::LoadUntilKilled(_) => None,
+        }
+    }
+
     /// The other engines that are to be measured.
     fn peers(&self) -> anyhow::Result<Option<Peers>> {
         match self {
@@ -524,6 +564,7 @@ impl PlaceArguments {
             puts_in_flight: self.puts_in_flight as usize,
             depth: DEPTH,
             again: self.again,
+            meter: None,
         }
     }
 }

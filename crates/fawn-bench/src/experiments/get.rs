@@ -9,6 +9,7 @@ use fawn_store::page::PAGE_BYTES;
 
 use crate::closed::{Closed, generator_us_a_get};
 use crate::device::{Device, Given, Segments};
+use crate::energy::{self, Energy};
 use crate::error::Error;
 use crate::latency::median;
 use crate::lookups::Lookups;
@@ -44,6 +45,8 @@ struct Round {
     p99_us: f64,
     p999_us: f64,
     device: Given,
+    #[serde(default)]
+    energy: Option<Energy>,
 }
 
 impl Round {
@@ -78,6 +81,7 @@ impl Get {
             let of_depth: Vec<&Round> = rounds.iter().filter(|round| round.depth == *depth).collect();
             tell(&mut report, *depth, &of_depth, ours);
         }
+        energy::note(&mut report, rounds.iter().find_map(|round| round.energy.as_ref()));
         report.notes.push(format!("the device is read by {}", self.device.name()));
         session.finish(name, report)
     }
@@ -88,10 +92,12 @@ impl Get {
         let first = if turn.is_multiple_of(2) { None } else { Some(read(session)?) };
         let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
+        let metering = session.metering()?;
         let meter = session.driver.meter();
         let closed = Closed { depth: depth as usize, time: self.time, gets_a_put: None };
         session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
+        let energy = energy::stop(metering)?;
         let device = first.map_or_else(|| read(session), Ok)?;
         Ok(Round {
             depth,
@@ -102,6 +108,7 @@ impl Get {
             p99_us: lookups.latencies.us(0.99),
             p999_us: lookups.latencies.us(0.999),
             device,
+            energy,
         })
     }
 }
@@ -116,7 +123,7 @@ fn tell(report: &mut Report, depth: u32, rounds: &[&Round], generator_us: f64) {
     let is_known = rounds.iter().all(|round| round.usage.read_bytes.is_some());
     let by_system = is_known.then(|| sum(&|round| round.usage.read_bytes.unwrap_or(0)) / PAGE_BYTES as f64);
     let agrees = by_system.map(|by_system| (by_system - pages - maintenance).abs() <= AGREEMENT * by_system);
-    report.row(json!({
+    let mut row = json!({
         "depth": depth,
         "gets": sum(&|round| round.gets),
         "from_dram": sum(&|round| round.from_dram) / sum(&|round| round.gets).max(1.0),
@@ -137,7 +144,12 @@ fn tell(report: &mut Report, depth: u32, rounds: &[&Round], generator_us: f64) {
         "p99_us": middle(&|round| round.p99_us),
         "p999_us": middle(&|round| round.p999_us),
         "ratios": rounds.iter().map(|round| round.reads_a_second() / round.device.reads_a_second).collect::<Vec<_>>(),
-    }));
+    });
+    let (gets, seconds) = (sum(&|round| round.gets), rounds.iter().map(|round| round.usage.seconds).sum::<f64>());
+    let cpu_us = rounds.iter().map(|round| round.usage.cpu_us).sum::<f64>() / gets.max(1.0);
+    let energy = energy::sum(rounds.iter().map(|round| round.energy.as_ref()));
+    energy::tell(row.as_object_mut().expect("a row is an object"), energy.as_ref(), gets / seconds, Some(cpu_us));
+    report.row(row);
     if agrees == Some(false) {
         report.notes.push(format!(
             "at depth {depth} our count of pages and the system's differ by more than {:.0} %: something else than the \

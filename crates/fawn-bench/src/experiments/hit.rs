@@ -6,11 +6,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::closed::{Closed, generator_us_a_get};
+use crate::energy::{self, Energy};
 use crate::error::Error;
 use crate::latency::median;
 use crate::lookups::{GROUP, Lookups};
 use crate::report::Report;
 use crate::session::Session;
+use crate::usage::Usage;
 use crate::workload::Draw;
 
 /// Parameters.
@@ -41,12 +43,16 @@ impl Hit {
         session.closed(&mut lookups, Closed { time: self.time / 2, ..closed }, || hot(draw.draw()))?;
         let (mut rates, mut costs) = (Vec::new(), Vec::new());
         let (mut gets, mut from_dram) = (0, 0);
+        let (mut used, mut stretches) = (Usage::none(), Vec::<Option<Energy>>::new());
         for round in 0..self.rounds {
             session.watch.progress(u64::from(round), u64::from(self.rounds), "gets of hot entries");
             let mut lookups = Lookups::new(session.setup.value_bytes);
+            let metering = session.metering()?;
             let meter = session.driver.meter();
             session.closed(&mut lookups, closed, || hot(draw.draw()))?;
             let usage = session.driver.usage(&meter);
+            stretches.push(energy::stop(metering)?);
+            used.add(&usage);
             rates.push(lookups.answered as f64 / usage.seconds);
             costs.push(usage.cpu_us / lookups.answered.max(1) as f64);
             (gets, from_dram) = (gets + lookups.answered, from_dram + lookups.from_dram);
@@ -54,14 +60,19 @@ impl Hit {
         let mut report = session.report("hit");
         report.parameter("rounds", self.rounds);
         report.parameter("seconds", self.time.as_secs_f64());
-        report.row(json!({
+        let mut row = json!({
             "keys": keys,
             "gets": gets,
             "gets_a_second": median(rates),
             "cpu_us_a_get": median(costs),
             "generator_cpu_us": generator_us_a_get(keys, session.setup.value_bytes),
             "from_dram": from_dram as f64 / gets.max(1) as f64,
-        }));
+        });
+        let energy = energy::sum(stretches.iter().map(Option::as_ref));
+        let (rate, cpu_us) = (gets as f64 / used.seconds, used.cpu_us / gets.max(1) as f64);
+        energy::tell(row.as_object_mut().expect("a row is an object"), energy.as_ref(), rate, Some(cpu_us));
+        report.row(row);
+        energy::note(&mut report, energy.as_ref());
         session.finish(name, report)
     }
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::overwrite::{LOOK, segments};
 use crate::closed::generator_us_a_put;
+use crate::energy::{self, Energy};
 use crate::error::Error;
 use crate::report::Report;
 use crate::session::Session;
@@ -37,6 +38,7 @@ pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
     }
     let before: SoFar = session.unfinished(name).unwrap_or(SoFar { puts: 0, usage: Usage::none(), most_space: 0 });
     let there = session.history.last().map_or(0, |phase| phase.certain);
+    let metering = session.metering()?;
     let meter = session.driver.meter();
     let (mut looked, mut most_space) = (Instant::now(), before.most_space);
     let so_far = |session: &Session<'_>, made: u64, most_space: u64| {
@@ -70,14 +72,23 @@ pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
     loaded.usage.add(&until_loaded);
     session.watch.progress(entries, entries, "waiting until it is settled");
     let settled = session.settle_since(&meter)?.after(&until_loaded);
+    let energy = energy::stop(metering)?;
     loaded.most_space = most_space.max(segments(session)?);
     session.changed();
     session.note_data(true)?;
-    let report = tell(session, &loaded, &settled, before.puts > 0);
+    // Of a load that was interrupted only the end was metered.
+    let energy = energy.filter(|_| before.puts == 0);
+    let report = tell(session, &loaded, &settled, before.puts > 0, energy.as_ref());
     session.finish(name, report)
 }
 
-fn tell(session: &Session<'_>, loaded: &SoFar, settled: &Usage, was_interrupted: bool) -> Report {
+fn tell(
+    session: &Session<'_>,
+    loaded: &SoFar,
+    settled: &Usage,
+    was_interrupted: bool,
+    energy: Option<&Energy>,
+) -> Report {
     let setup = &session.setup;
     let (usage, puts) = (loaded.usage, loaded.puts.max(1) as f64);
     let user = setup.user_bytes(loaded.puts) as f64;
@@ -85,7 +96,7 @@ fn tell(session: &Session<'_>, loaded: &SoFar, settled: &Usage, was_interrupted:
     let by_store = (usage.counts.written_bytes + settled.counts.written_bytes) as f64 / user;
     let mut report = session.report("load");
     report.parameter("puts_in_flight", setup.puts_in_flight);
-    report.row(json!({
+    let mut row = json!({
         "ack": setup.ack_name(),
         "puts": loaded.puts,
         "user_bytes": user,
@@ -103,7 +114,15 @@ fn tell(session: &Session<'_>, loaded: &SoFar, settled: &Usage, was_interrupted:
         "settle_seconds": settled.seconds,
         "settle_cpu_seconds": settled.cpu_us / 1e6,
         "most_space_over_live": loaded.most_space as f64 / setup.user_bytes(setup.entries) as f64,
-    }));
+    });
+    // Puts are not over before what they leave to be done is.
+    let (rate, cpu_us) = (puts / (usage.seconds + settled.seconds), (usage.cpu_us + settled.cpu_us) / puts);
+    energy::tell(row.as_object_mut().expect("a row is an object"), energy, rate, Some(cpu_us));
+    report.row(row);
+    energy::note(&mut report, energy);
+    if session.setup.meter.is_some() && was_interrupted {
+        report.notes.push("the load was interrupted, so that its energy is not known".to_owned());
+    }
     if was_interrupted {
         report.notes.push("the load was interrupted: what was lost of it was put twice and counts twice".to_owned());
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::closed::{Closed, generator_us_a_get, generator_us_a_put};
+use crate::energy;
 use crate::error::Error;
 use crate::lookups::Lookups;
 use crate::report::Report;
@@ -48,10 +49,12 @@ impl Mixed {
         let (entries, value_bytes) = (session.setup.entries, session.setup.value_bytes);
         let mut draw = Draw::uniform(entries, fresh_seed());
         let mut lookups = Lookups::new(value_bytes);
+        let metering = session.metering()?;
         let meter = session.driver.meter();
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: Some(self.gets_a_put) };
         let puts = session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
+        let energy = energy::stop(metering)?;
         // It began settled, and so what is written until it is settled again is what these puts have caused.
         let whole = session.settle_since(&meter)?;
         let gets = lookups.answered;
@@ -84,8 +87,12 @@ impl Mixed {
                 .notes
                 .push("no segment was sealed before the end: give a longer --time to see maintenance".to_owned());
         }
-        lookups.latencies.tell(row.as_object_mut().expect("a row is an object"));
+        let fields = row.as_object_mut().expect("a row is an object");
+        lookups.latencies.tell(fields);
+        let operations = (gets + puts).max(1) as f64;
+        energy::tell(fields, energy.as_ref(), operations / usage.seconds, Some(usage.cpu_us / operations));
         report.row(row);
+        energy::note(&mut report, energy.as_ref());
         session.finish(name, report)
     }
 }
@@ -110,10 +117,12 @@ impl Absent {
         let entries = session.setup.entries;
         let mut draw = Draw::uniform(ABSENT, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
+        let metering = session.metering()?;
         let (before, meter) = (session.driver.stats(), session.driver.meter());
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: None };
         session.closed(&mut lookups, closed, || entries + draw.draw())?;
         let usage = session.driver.usage(&meter);
+        let energy = energy::stop(metering)?;
         let after = session.driver.stats();
         let passed = after.filter_passed - before.filter_passed;
         let judged = passed + after.filter_refused - before.filter_refused;
@@ -134,8 +143,11 @@ impl Absent {
             "filter_false_positives": (judged > 0).then(|| passed as f64 / judged as f64),
             "device_pages_a_get": device_pages_a_get(&usage, lookups.answered),
         });
-        lookups.latencies.tell(row.as_object_mut().expect("a row is an object"));
+        let fields = row.as_object_mut().expect("a row is an object");
+        lookups.latencies.tell(fields);
+        energy::tell(fields, energy.as_ref(), gets / usage.seconds, Some(usage.cpu_us / gets));
         report.row(row);
+        energy::note(&mut report, energy.as_ref());
         session.finish(name, report)
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::closed::generator_us_a_put;
+use crate::energy::{self, Energy};
 use crate::error::Error;
 use crate::report::{Report, expected_amplification, phi};
 use crate::session::Session;
@@ -33,6 +34,9 @@ struct Pass {
     usage: Usage,
     /// Most bytes that segments took.
     most_space: u64,
+    /// None while it is under way, or where a part of it was not metered.
+    #[serde(default)]
+    energy: Option<Energy>,
 }
 
 /// How far it has come.
@@ -79,6 +83,8 @@ impl Overwrite {
         let mut report = session.report("overwrite");
         report.parameter("passes", self.passes);
         report.parameter("zipf", self.zipf);
+        let first = so_far.rows.iter().find_map(|row| serde_json::from_value::<Energy>(row["energy"].clone()).ok());
+        energy::note(&mut report, first.as_ref());
         for row in so_far.rows {
             report.row(row);
         }
@@ -93,11 +99,12 @@ impl Overwrite {
     }
 
     fn pass(&self, session: &mut Session<'_>, name: &str, so_far: &mut SoFar) -> Result<Pass, Error> {
-        let none = || Pass { puts: 0, usage: Usage::none(), most_space: 0 };
+        let none = || Pass { puts: 0, usage: Usage::none(), most_space: 0, energy: None };
         let before = so_far.pass.take().unwrap_or_else(none);
         let entries = session.setup.entries;
         let (number, total) = (so_far.rows.len() as u64, u64::from(self.passes) * entries);
         let spent = so_far.seconds() + before.usage.seconds;
+        let metering = session.metering()?;
         let meter = session.driver.meter();
         let began = Instant::now();
         let mut looked = began;
@@ -105,7 +112,7 @@ impl Overwrite {
         let so_far_now = |session: &Session<'_>, made: u64, most_space: u64| {
             let mut usage = before.usage;
             usage.add(&session.driver.usage(&meter));
-            Pass { puts: before.puts + made, usage, most_space }
+            Pass { puts: before.puts + made, usage, most_space, energy: None }
         };
         let left = entries.saturating_sub(before.puts);
         let made = session.put_many(left, |session, made| {
@@ -123,7 +130,9 @@ impl Overwrite {
             Ok(self.has_time(spent + began.elapsed().as_secs_f64()))
         })?;
         most_space = most_space.max(segments(session)?);
-        Ok(so_far_now(session, made, most_space))
+        let pass = so_far_now(session, made, most_space);
+        // Of a pass that was interrupted only the end was metered.
+        Ok(Pass { energy: energy::stop(metering)?.filter(|_| before.puts == 0), ..pass })
     }
 }
 
@@ -138,7 +147,7 @@ fn row(session: &Session<'_>, number: usize, pass: &Pass) -> Value {
     let (puts, user) = (pass.puts.max(1) as f64, setup.user_bytes(pass.puts.max(1)) as f64);
     let stats = session.driver.stats();
     let phi = phi(&stats);
-    json!({
+    let mut row = json!({
         "pass": number,
         "puts": pass.puts,
         "seconds": usage.seconds,
@@ -156,5 +165,8 @@ fn row(session: &Session<'_>, number: usize, pass: &Pass) -> Value {
         "merges": usage.counts.merges,
         "most_space_bytes": pass.most_space,
         "most_space_over_live": pass.most_space as f64 / setup.user_bytes(setup.entries) as f64,
-    })
+    });
+    let fields = row.as_object_mut().expect("a row is an object");
+    energy::tell(fields, pass.energy.as_ref(), puts / usage.seconds, Some(usage.cpu_us / puts));
+    row
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::closed::Closed;
 use crate::driver::Steps;
+use crate::energy::{self, Energy};
 use crate::error::Error;
 use crate::latency::{ByTime, median};
 use crate::lookups::Lookups;
@@ -52,6 +53,8 @@ struct Stretch {
     longest_step_us: f64,
     longest_step_cpu_us: f64,
     timeline: Timeline,
+    #[serde(default)]
+    energy: Option<Energy>,
 }
 
 impl Pace {
@@ -111,6 +114,7 @@ impl Pace {
         let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
         let mut lookups = Lookups::new(session.setup.value_bytes);
         session.driver.steps = Steps::default();
+        let metering = session.metering()?;
         let meter = session.driver.meter();
         let began = Instant::now();
         lookups.by_time = Some((began, ByTime::default()));
@@ -132,6 +136,7 @@ impl Pace {
                 Ok(())
             })?;
         let usage = session.driver.usage(&meter);
+        let energy = energy::stop(metering)?;
         let (steps, latencies) = (session.driver.steps, &lookups.latencies);
         let kind = if idle { "at rest" } else { "with maintenance" };
         let stretch = Stretch {
@@ -141,6 +146,7 @@ impl Pace {
             gets: lookups.answered,
             puts,
             usage,
+            energy,
             p50_us: latencies.us(0.5),
             p99_us: latencies.us(0.99),
             p999_us: latencies.us(0.999),
@@ -178,6 +184,7 @@ impl Pace {
              p99.9 are medians of the stretches, the longest are those of all"
                 .to_owned(),
         );
+        energy::note(&mut report, done.iter().find_map(|stretch| stretch.energy.as_ref()));
         report.timelines = done.into_iter().map(|stretch| stretch.timeline).collect();
         report
     }
@@ -187,7 +194,7 @@ fn row(what: &str, stretches: &[&Stretch], p999_over_idle: Option<f64>) -> serde
     let middle = |of: &dyn Fn(&Stretch) -> f64| median(stretches.iter().map(|stretch| of(stretch)));
     let most = |of: &dyn Fn(&Stretch) -> f64| stretches.iter().map(|stretch| of(stretch)).fold(0.0, f64::max);
     let sum = |of: &dyn Fn(&Stretch) -> u64| stretches.iter().map(|stretch| of(stretch)).sum::<u64>();
-    json!({
+    let mut row = json!({
         "share": stretches.first().map(|stretch| f64::from(stretch.percent) / 100.0),
         "what": what,
         "gets_asked_a_second": middle(&|stretch| stretch.asked_a_second),
@@ -203,5 +210,13 @@ fn row(what: &str, stretches: &[&Stretch], p999_over_idle: Option<f64>) -> serde
         "seals": sum(&|stretch| stretch.usage.counts.seals),
         "merges": sum(&|stretch| stretch.usage.counts.merges),
         "cpu_share": middle(&|stretch| stretch.usage.cpu_us / stretch.usage.seconds / 1e6),
-    })
+    });
+    let (operations, all) = (sum(&|stretch| stretch.gets + stretch.puts) as f64, |of: &dyn Fn(&Stretch) -> f64| {
+        stretches.iter().map(|stretch| of(stretch)).sum::<f64>()
+    });
+    let rate = operations / all(&|stretch| stretch.usage.seconds);
+    let cpu_us = all(&|stretch| stretch.usage.cpu_us) / operations.max(1.0);
+    let energy = energy::sum(stretches.iter().map(|stretch| stretch.energy.as_ref()));
+    energy::tell(row.as_object_mut().expect("a row is an object"), energy.as_ref(), rate, Some(cpu_us));
+    row
 }

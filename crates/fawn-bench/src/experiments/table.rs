@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Absent, Experiment, Get, Mixed, Overwrite};
 use crate::device::Device;
+use crate::energy::{self, Energy};
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::report::Report;
@@ -52,7 +53,8 @@ impl Table {
         }
         let mut journal = Journal::open(&setup.dir)?;
         let filter = if setup.miss_filter { " miss-filter" } else { "" };
-        let name = format!("table {} ack={}{filter}", super::parameters(self), setup.ack_name());
+        let meter = setup.meter_words();
+        let name = format!("table {} ack={}{filter}{meter}", super::parameters(self), setup.ack_name());
         if setup.again {
             journal.forget(&name)?;
         }
@@ -90,6 +92,9 @@ impl Table {
         for row in so_far.rows {
             report.row(row);
         }
+        let first =
+            report.rows.iter().find_map(|row| serde_json::from_value::<Energy>(row.get("energy")?.clone()).ok());
+        energy::note(&mut report, first.as_ref());
         report.notes.push(format!("gets have {DEPTH} in flight; of mixed, six of seven operations are gets"));
         journal.finish(&name, &report)?;
         Ok(report)

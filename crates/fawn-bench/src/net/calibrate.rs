@@ -29,7 +29,7 @@ pub fn calibrate(plan: &Plan, watch: &dyn Watch) -> Result<Measured, NetError> {
     let server = NullServer::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), plan.value_bytes)?;
     let target = Target::from(server.address()?);
     let time = if plan.time.is_zero() { TIME } else { plan.time.min(TIME) };
-    let plan = Plan { targets: vec![target], server_pids: Vec::new(), secret: None, ..plan.clone() };
+    let plan = Plan { targets: vec![target], server_pids: Vec::new(), secret: None, meter: None, ..plan.clone() };
     let phase = Phase {
         is_load: false,
         warm_up: plan.warm_up.min(WARM_UP),

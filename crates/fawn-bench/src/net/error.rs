@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use crate::energy::MeterError;
+
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
@@ -95,6 +97,9 @@ pub enum NetError {
         /// What the system says.
         source: io::Error,
     },
+    /// The meter has failed.
+    #[error(transparent)]
+    Meter(#[from] MeterError),
     /// The system refused something that a loop needs.
     #[error("the system refused what the generator needs ({0}): fewer --connections may help")]
     System(io::Error),

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::plan::Plan;
 use super::run::Measured;
+use crate::energy;
 use crate::latency::Latencies;
 use crate::report::Report;
 
@@ -32,6 +33,7 @@ pub fn report(plan: &Plan, floor: Option<&Measured>, load: Option<&Measured>, me
         rows(&mut report, plan, measured, floor);
         notes(&mut report, plan, measured);
     }
+    energy_notes(&mut report, plan, measured.or(load));
     report
 }
 
@@ -106,6 +108,14 @@ fn notes(report: &mut Report, plan: &Plan, measured: &Measured) {
     }
 }
 
+/// Where the joules are from, and whose they are.
+fn energy_notes(report: &mut Report, plan: &Plan, measured: Option<&Measured>) {
+    energy::note(report, measured.and_then(|measured| measured.energy.as_ref()));
+    if plan.meter.as_ref().is_some_and(|meter| meter.sheet().kind.is_of_this_machine()) {
+        report.notes.push("energy is that of this machine: of the generator, and of no server elsewhere".to_owned());
+    }
+}
+
 /// A row with what all operations of a phase took.
 fn whole(what: &str, measured: &Measured) -> Map<String, Value> {
     let tally = &measured.tally;
@@ -119,6 +129,8 @@ fn whole(what: &str, measured: &Measured) -> Map<String, Value> {
     row.insert("server_cpu_us".to_owned(), json!(measured.server_cpu_us.map(|us| per(us, answered))));
     row.insert("machine_cpu_us".to_owned(), json!(measured.machine.map(|(us, _)| per(us, answered))));
     row.insert("stolen_share".to_owned(), json!(measured.machine.map(|(_, share)| share)));
+    let server_us = measured.server_cpu_us.map(|us| per(us, answered));
+    energy::tell(&mut row, measured.energy.as_ref(), rate(measured, answered), server_us);
     row
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::choice::Distribution;
 use super::dial::Target;
 use super::protocol::Protocol;
+use crate::energy::Meter;
 
 /// All of it.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub struct Plan {
     pub timeout: Duration,
     /// Measure the generator first, against a server that does nothing.
     pub calibrate: bool,
+    /// What meters the energy of load and measurement; none: nothing does.
+    pub meter: Option<Meter>,
 }
 
 /// An open loop: operations come when they come, answered or not.

@@ -19,6 +19,7 @@ use super::schedule::Schedule;
 use super::system::{Machine, processes_cpu_us};
 use super::tally::{Faults, Tally};
 use super::worker::{Shared, Source, Worker};
+use crate::energy::{self, Energy, Metering};
 use crate::report::Report;
 use crate::session::Watch;
 
@@ -66,6 +67,8 @@ pub struct Measured {
     pub machine: Option<(f64, f64)>,
     /// Several times a second, nanoseconds from the beginning and operations answered by then; those of the warm-up do not count.
     pub samples: Vec<(u64, u64)>,
+    /// What was drawn meanwhile; none: nothing meters it.
+    pub energy: Option<Energy>,
 }
 
 /// Does what `plan` asks for.
@@ -73,6 +76,12 @@ pub struct Measured {
 /// # Errors
 /// What the servers or the system do that ends a run; a calibration's, too.
 pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
+    if let Some(meter) = &plan.meter {
+        if !meter.owed_rest().is_zero() {
+            watch.progress(0, 1, "metering the machine at rest");
+        }
+        meter.rest()?;
+    }
     let floor = if plan.calibrate { Some(calibrate(plan, watch)?) } else { None };
     let base = version_base();
     let has_target = !plan.targets.is_empty();
@@ -177,10 +186,10 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
         if let Some(error) = failure {
             return Err(error);
         }
-        let (server_cpu_us, machine) = watched?;
+        let Observed { server_cpu_us, machine, energy } = watched?;
         let ended_ns = if phase.is_load { tally.ended_ns } else { end };
         let seconds = ended_ns.saturating_sub(start) as f64 / 1e9;
-        Ok(Measured { tally, seconds, server_cpu_us, machine, samples })
+        Ok(Measured { tally, seconds, server_cpu_us, machine, samples, energy })
     })
 }
 
@@ -213,9 +222,14 @@ fn raise_descriptor_limit(connections: usize) {
     }
 }
 
-type Observed = (Option<f64>, Option<(f64, f64)>);
+/// As [`Measured`] has them.
+struct Observed {
+    server_cpu_us: Option<f64>,
+    machine: Option<(f64, f64)>,
+    energy: Option<Energy>,
+}
 
-/// Takes the CPU time of servers and machine over the time that is measured, and tells how far it is meanwhile.
+/// Takes the CPU time of servers and machine, and the energy, over the time that is measured, and tells how far it is meanwhile.
 fn observe(
     shared: &Shared<'_>,
     phase: &Phase,
@@ -225,36 +239,50 @@ fn observe(
 ) -> Result<Observed, NetError> {
     let pids = &shared.plan.server_pids;
     let Range { start, end } = shared.window;
-    wait_until(start, shared, phase, watch, samples, &all_ended);
+    let told = Told { shared, phase, watch };
+    told.wait_until(start, None, samples, &all_ended);
     let before = (processes_cpu_us(pids)?, Machine::now());
-    wait_until(end, shared, phase, watch, samples, &all_ended);
+    let metering = energy::start(shared.plan.meter.as_ref())?;
+    told.wait_until(end, metering.as_ref(), samples, &all_ended);
     let server = if pids.is_empty() { None } else { Some(processes_cpu_us(pids)? - before.0) };
     let machine = before.1.and_then(|before| Some(Machine::now()?.since(&before)));
-    Ok((server, machine))
+    Ok(Observed { server_cpu_us: server, machine, energy: energy::stop(metering)? })
 }
 
-fn wait_until(
-    at_ns: u64,
-    shared: &Shared<'_>,
-    phase: &Phase,
-    watch: &dyn Watch,
-    samples: &mut Vec<(u64, u64)>,
-    all_ended: impl Fn() -> bool,
-) {
-    let (mut told_ns, mut told) = (0, 0);
-    loop {
-        let now = shared.began.elapsed().as_nanos() as u64;
-        if now >= at_ns || shared.stop.load(Ordering::Relaxed) || all_ended() {
-            return;
+/// A phase, and who is told how far it is.
+struct Told<'t> {
+    shared: &'t Shared<'t>,
+    phase: &'t Phase,
+    watch: &'t dyn Watch,
+}
+
+impl Told<'_> {
+    /// Waits until then; meanwhile it is sampled how many operations were answered.
+    fn wait_until(
+        &self,
+        at_ns: u64,
+        metering: Option<&Metering>,
+        samples: &mut Vec<(u64, u64)>,
+        all_ended: impl Fn() -> bool,
+    ) {
+        let Self { shared, phase, watch } = self;
+        let (mut told_ns, mut told) = (0, 0);
+        loop {
+            let now = shared.began.elapsed().as_nanos() as u64;
+            if now >= at_ns || shared.stop.load(Ordering::Relaxed) || all_ended() {
+                return;
+            }
+            let answered = shared.answered.load(Ordering::Relaxed);
+            samples.push((now, answered));
+            if now.saturating_sub(told_ns) >= TELL.as_nanos() as u64 {
+                let rate = (answered - told) as f64 * 1e9 / (now - told_ns) as f64;
+                let (done, total) = if phase.is_load { (answered, shared.plan.keys) } else { (now, shared.window.end) };
+                let watts =
+                    metering.and_then(Metering::watts).map_or_else(String::new, |watts| format!(", {watts:.1} W"));
+                watch.progress(done, total, &format!("{}: {rate:.0} operations/s{watts}", phase.what));
+                (told_ns, told) = (now, answered);
+            }
+            thread::park_timeout(TELL.min(Duration::from_nanos(at_ns - now)));
         }
-        let answered = shared.answered.load(Ordering::Relaxed);
-        samples.push((now, answered));
-        if now.saturating_sub(told_ns) >= TELL.as_nanos() as u64 {
-            let rate = (answered - told) as f64 * 1e9 / (now - told_ns) as f64;
-            let (done, total) = if phase.is_load { (answered, shared.plan.keys) } else { (now, shared.window.end) };
-            watch.progress(done, total, &format!("{}: {rate:.0} operations/s", phase.what));
-            (told_ns, told) = (now, answered);
-        }
-        thread::park_timeout(TELL.min(Duration::from_nanos(at_ns - now)));
     }
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::finding::Finding;
+use crate::energy::Meter;
 use crate::error::Error;
 use crate::net::ledger::Ledger;
 use crate::net::run::{Measured, Phase, carry_out, version_base};
@@ -82,6 +83,7 @@ pub struct Client<'w> {
     pids: Vec<u32>,
     watch: &'w dyn Watch,
     refusals: Cell<Refusals>,
+    meter: Option<Meter>,
 }
 
 impl<'w> Client<'w> {
@@ -98,7 +100,7 @@ impl<'w> Client<'w> {
         let base = version_base();
         let ledger = Ledger::new(keys.count, base, true, true);
         let targets = addresses.iter().map(|address| Target::from(*address)).collect();
-        let client = Self { keys, ledger, targets, pids, watch, refusals: Cell::new(Refusals::Fail) };
+        let client = Self { keys, ledger, targets, pids, watch, refusals: Cell::new(Refusals::Fail), meter: None };
         let blank = Ledger::new(client.keys.count, base, false, false);
         let phase = Phase {
             is_load: true,
@@ -117,6 +119,11 @@ impl<'w> Client<'w> {
     /// From now on, so.
     pub fn set_refusals(&self, refusals: Refusals) {
         self.refusals.set(refusals);
+    }
+
+    /// From now on what is drawn is metered, where there is a meter.
+    pub fn set_meter(&mut self, meter: Option<Meter>) {
+        self.meter = meter;
     }
 
     /// Servers have come or gone.
@@ -172,6 +179,7 @@ impl<'w> Client<'w> {
             secret: None,
             timeout: PATIENCE,
             calibrate: false,
+            meter: self.meter.clone(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::client::{Keys, Work};
-use super::efficiency::{COLUMNS, Metered};
+use super::efficiency::{COLUMNS, Taken, note};
 use super::finding::Finding;
 use super::run::Run;
 use super::served;
@@ -52,15 +52,12 @@ pub fn measure(run: &Run<'_>, value_bytes: usize) -> Result<Finding, Error> {
         [("this machine, 32 connections", 1), ("this machine, 32 connections with 16 requests each", 16)]
     {
         let work = Work { depth, ..Work::gets(time) };
-        // Before what is metered.
-        client.run(&Work { time: time / 5, ..work }, "warming up")?;
-        let metered = Metered::begin(run)?;
-        let measured = client.run(&Work { warm_up: Duration::ZERO, ..work }, what)?;
-        let taken = metered.end(measured.tally.answered(), measured.seconds, measured.server_cpu_us)?;
-        finding.row(taken.row(what));
+        let measured = client.run(&Work { warm_up: time / 5, ..work }, what)?;
+        finding.row(Taken::from(&measured).row(what));
     }
     server.stop()?;
     finding.parameter("seconds", time.as_secs_f64());
+    note(&mut finding, run);
     finding.note("the client runs on the same machine, over its loopback: CPU time is the server's alone, the rate is what both leave");
     Ok(finding)
 }

@@ -1,7 +1,7 @@
 //! Everything as one page of HTML that needs nothing else: no script, no font, no picture from elsewhere.
 
 use super::chart::{self, PAPERS, ours};
-use super::finding::{Finding, Row, State};
+use super::finding::{Column, Finding, Row, State};
 use super::list::Entry;
 use super::machine::{Machine, Program};
 use super::{Kept, Scale};
@@ -130,16 +130,21 @@ fn section(entry: &Entry, kept: &Kept) -> String {
 const FOLDED: usize = 24;
 
 fn table(finding: &Finding) -> String {
+    // What nobody has figures of is left out here; the CSV has it.
+    let is_known = |column: &&Column| {
+        let mut cells = finding.rows.iter().chain(&finding.published).filter_map(|row| row.get(&column.name));
+        cells.any(|cell| !cell.is_null())
+    };
+    let columns: Vec<&Column> = finding.columns.iter().filter(is_known).collect();
     let is_text = |at: usize| {
-        let name = &finding.columns[at].name;
+        let name = &columns[at].name;
         let mut cells = finding.rows.iter().chain(&finding.published).filter_map(|row| row.get(name));
         cells.any(serde_json::Value::is_string)
     };
-    let classes: Vec<&str> =
-        (0..finding.columns.len()).map(|at| if is_text(at) { " class=\"text\"" } else { "" }).collect();
-    let head = finding.columns.iter().zip(&classes).map(|(it, class)| format!("<th{class}>{}</th>", escape(&it.title)));
+    let classes: Vec<&str> = (0..columns.len()).map(|at| if is_text(at) { " class=\"text\"" } else { "" }).collect();
+    let head = columns.iter().zip(&classes).map(|(it, class)| format!("<th{class}>{}</th>", escape(&it.title)));
     let line = |who: &str, class: &str, row: &Row| {
-        let cells = finding.columns.iter().zip(&classes);
+        let cells = columns.iter().zip(&classes);
         let cells = cells.map(|(column, class)| format!("<td{class}>{}</td>", escape(&column.text(row))));
         format!("<tr{class}><td class=\"text\">{who}</td>{}</tr>\n", cells.collect::<String>())
     };

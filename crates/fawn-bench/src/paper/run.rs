@@ -11,6 +11,7 @@ use super::keeper::{Keeper, Kept};
 use super::list::Entry;
 use super::machine::Program;
 use crate::device::Device;
+use crate::energy::Meter;
 use crate::error::Error;
 use crate::session::Watch;
 
@@ -46,8 +47,8 @@ impl fmt::Display for Scale {
     }
 }
 
-/// The programs that experiments use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The programs and the meter that experiments use.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Tools {
     /// `fawn`, of which servers and clusters are made.
     pub fawn: PathBuf,
@@ -55,6 +56,8 @@ pub struct Tools {
     pub peers: Option<PathBuf>,
     /// Who reads the device.
     pub device: Device,
+    /// What meters the energy; `None`: nothing does.
+    pub meter: Option<Meter>,
 }
 
 /// What an experiment is told.
@@ -95,6 +98,10 @@ pub fn run(
     // Seconds, so that the bar tells how long it takes.
     let total: u64 = entries.iter().map(|entry| entry.seconds(scale)).sum();
     let mut done = 0;
+    if let Some(meter) = &tools.meter {
+        watch.progress(0, total, "metering the machine at rest");
+        meter.rest()?;
+    }
     for entry in entries {
         if again == Again::Measure || keeper.get(entry.name, scale).is_none() {
             let told = Told { watch, name: entry.name, done, of: entry.seconds(scale), total };

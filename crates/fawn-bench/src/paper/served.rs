@@ -6,7 +6,8 @@ use super::servers::{ANY_PORT, Server};
 use crate::error::Error;
 use crate::net::run::Measured;
 
-/// Starts a server with this memory, and puts all keys; what the load took beside.
+/// Starts a server with this memory, and puts all keys; what the load took beside. What is done afterwards is metered, where there is a
+/// meter.
 ///
 /// # Errors
 /// [`Error::Server`], [`Error::Net`].
@@ -17,6 +18,7 @@ pub fn start<'w>(run: &'w Run<'_>, keys: Keys, memory: u64) -> Result<(Server, C
     arguments.extend(["--threads", "1", "--ack", "memory"]);
     let mut server = Server::start(&run.tools.fawn, &arguments, &run.dir, "served-log")?;
     let address = server.address("serving memcached on ")?;
-    let (client, loaded) = Client::load(&[address], vec![server.pid()], keys, run.watch)?;
+    let (mut client, loaded) = Client::load(&[address], vec![server.pid()], keys, run.watch)?;
+    client.set_meter(run.tools.meter.clone());
     Ok((server, client, loaded))
 }

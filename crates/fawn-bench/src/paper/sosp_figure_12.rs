@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::client::{Client, Keys, Work};
 use super::cluster::Cluster;
-use super::efficiency::Metered;
-use super::finding::{Axis, Chart, Finding};
+use super::efficiency::{Metered, note};
+use super::finding::{Axis, Chart, Finding, Row};
 use super::run::Run;
 use super::sosp_figure_11::shape;
 use crate::error::Error;
@@ -35,6 +35,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         ("seconds", "s", Some(1)),
         ("busy_processors", "processors that nodes keep busy", Some(2)),
         ("watts", "watts", Some(1)),
+        ("modelled_watts", "watts, modelled", Some(1)),
         ("operations_a_second", "operations/s", Some(0)),
     ]);
     let cluster = Cluster::start(run, "cluster", shape)?;
@@ -63,6 +64,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     }
     shape.tell(&mut finding);
     work.tell(&mut finding);
+    note(&mut finding, run);
     finding.charts = vec![
         Chart::lines(
             "Processors that the cluster keeps busy, by time",
@@ -99,12 +101,14 @@ fn phases(
             let measured = client.run(&Work { puts, ..*work }, phase)?;
             (measured.tally.answered(), measured.seconds, measured.server_cpu_us)
         };
-        let taken = metered.end(operations, seconds, cpu_us)?;
+        let mut row = Row::new();
+        metered.end(operations, seconds, cpu_us)?.tell(&mut row);
         rows.push(json!({
             "phase": phase,
             "busy_processors": cpu_us.map(|us| us / seconds / 1e6),
-            "watts": taken.watts(),
-            "operations_a_second": operations as f64 / seconds,
+            "watts": row["watts"],
+            "modelled_watts": row["modelled_watts"],
+            "operations_a_second": row["queries_a_second"],
         }));
     }
     Ok(rows)

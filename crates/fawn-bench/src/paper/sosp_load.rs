@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::client::{Keys, Work, a_second};
-use super::efficiency::{Metered, NO_METER};
+use super::efficiency::{Taken, note};
 use super::finding::{Axis, Chart, Finding, Row};
 use super::run::Run;
 use super::served;
@@ -29,6 +29,8 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         ("queries_a_second", "queries/s", Some(0)),
         ("watts", "watts", Some(2)),
         ("queries_a_joule", "queries a joule", Some(1)),
+        ("modelled_watts", "watts, modelled", Some(2)),
+        ("queries_a_modelled_joule", "queries a modelled joule", Some(1)),
         ("queries_a_cpu_second", "queries a CPU-second", Some(0)),
         ("p50_us", "p50 us", Some(0)),
         ("p99_us", "p99 us", Some(0)),
@@ -42,13 +44,11 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let loads = PERCENTS.iter().map(|percent| (f64::from(*percent) / 100.0, Some(*percent)));
     for (share, percent) in loads.chain([(1.0, None)]) {
         let work = Work { rate: percent.map(|_| highest * share), warm_up: Duration::ZERO, ..work };
-        let metered = Metered::begin(run)?;
         let measured = client.run(&work, "gets at a pace")?;
-        let taken = metered.end(measured.tally.answered(), measured.seconds, measured.server_cpu_us)?;
         let mut row = Row::new();
         row.insert("what".to_owned(), "this machine".into());
         row.insert("load_share".to_owned(), share.into());
-        taken.tell(&mut row);
+        Taken::from(&measured).tell(&mut row);
         let latencies = &measured.tally.gets;
         row.insert("p50_us".to_owned(), latencies.us(0.5).into());
         row.insert("p99_us".to_owned(), latencies.us(0.99).into());
@@ -73,9 +73,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         )
         .by("what"),
     ];
-    if finding.rows.iter().all(|row| row["queries_a_joule"].is_null()) {
-        finding.note(NO_METER);
-    }
+    note(&mut finding, run);
     finding.note(
         "the paper prints the highest load alone, 64 W for the desktop at rest and 83 W busy, and says that queries a joule fall \
          drastically with the load",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::efficiency::{COLUMNS, Metered};
+use super::efficiency::{COLUMNS, Metered, note};
 use super::finding::{Axis, Chart, Finding};
 use super::run::Run;
 use super::store::{self, DEPTH, Size};
@@ -41,10 +41,11 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     size.tell(&mut finding);
     finding.parameter("seconds", time.as_secs_f64());
     printed(&mut finding, &PRINTED);
+    note(&mut finding, run);
     Ok(finding)
 }
 
-/// Adds what a paper prints of systems, and the charts and the note that go with it.
+/// Adds what a paper prints of systems, and the charts that go with it.
 pub fn printed(finding: &mut Finding, systems: &[(&str, f64, f64, f64)]) {
     for (what, queries, watts, a_joule) in systems {
         finding.printed(json!({
@@ -56,7 +57,4 @@ pub fn printed(finding: &mut Finding, systems: &[(&str, f64, f64, f64)]) {
         Chart::bars("Queries a joule", "what", Axis::log("queries_a_joule", "queries a joule")),
         Chart::bars("Queries a second of CPU time", "what", Axis::log("queries_a_cpu_second", "queries a CPU-second")),
     ];
-    if finding.rows.iter().all(|row| row["queries_a_joule"].is_null()) {
-        finding.note(super::efficiency::NO_METER);
-    }
 }

@@ -66,6 +66,7 @@ impl Size {
             puts_in_flight: PUTS_IN_FLIGHT,
             depth,
             again: false,
+            meter: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod energy;
 mod figures;
 mod interrupted;
 mod longer;
@@ -31,6 +32,7 @@ fn setup(dir: &Path, entries: u64) -> Setup {
         puts_in_flight: 1024,
         depth: 32,
         again: false,
+        meter: None,
     }
 }
 

@@ -9,6 +9,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use fawn_bench::net::{self, Distribution, NullServer, Pace, Plan, Protocol, Spacing, Target};
 
+use super::energy::MeterArguments;
 use super::{Bar, print, print_json};
 use crate::Outcome;
 use crate::client::Address;
@@ -46,6 +47,10 @@ CPU time is the measure that a busy machine changes least. --server-pid tells th
 generator's own and, to see whether others were busy, the whole machine's. --calibrate does the same against a server that does \
 nothing, which tells how much more the generator could ask: its headroom. `fawn bench net-null` is that server, to \
 be measured like any other.
+
+--meter tells joules, and operations for each: of a plug or a file, those of whatever is behind the meter; of rapl, hwmon, battery \
+and model, those of this machine, the generator included. `fawn bench meters` lists what can be metered here. Without it, `per CPU-s` \
+is operations for each second of the server's CPU time (--server-pid).
 
 For example:
   fawn bench net 127.0.0.1:11211 --rate 50k --distribution zipf --json
@@ -111,6 +116,8 @@ pub struct NetBenchArguments {
     /// Measure the generator first, as fast as it goes, against a server that does nothing; without ADDR, only that
     #[arg(long, hide_env = true)]
     pub calibrate: bool,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -212,6 +219,7 @@ impl NetBenchArguments {
             secret,
             timeout: self.timeout.0,
             calibrate: self.calibrate,
+            meter: self.meter.open()?,
         })
     }
 }

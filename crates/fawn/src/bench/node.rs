@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use comfy_table::presets;
-use fawn_bench::node::{Extent, Figures, measure};
+use fawn_bench::node::{Extent, Figures, Watts, measure};
 use fawn_bench::paper::{Run, Scale};
 use fawn_plan::amount::parse_watts;
 
 use super::Bar;
+use super::energy::MeterArguments;
 use super::paper::{stop_servers_at_the_end, tools};
 use crate::Outcome;
 use crate::progress::Progress;
@@ -31,7 +32,7 @@ The file has each value with its kind, its source and its date, and takes the pl
   fawn bench node --out node.toml
   fawn plan --data 10TB --rate 1M --node node.toml
 
-What nobody measures here stays unknown: the price, the network's rate, and the watts unless they are declared.")]
+What nobody measures here stays unknown: the price, the network's rate, and the watts unless a meter is read (--meter, with --meter-idle for those at rest) or they are declared.")]
 pub struct NodeBenchArguments {
     /// Directory on the device that is to be measured; what is put there is removed afterwards
     #[arg(long, value_name = "DIR", default_value = ".", hide_env = true)]
@@ -54,12 +55,14 @@ pub struct NodeBenchArguments {
     /// The option of a catalogue that it is, such as `Raspberry Pi 5 8 GB + NVMe 1 TB`
     #[arg(long, value_name = "OPTION")]
     pub option: Option<String>,
-    /// Watts at rest, at the wall, as you know them
+    /// Watts at rest, at the wall, as you know them, where no meter tells
     #[arg(long, value_name = "WATTS", value_parser = parse_watts)]
     pub watts_idle: Option<f64>,
-    /// Watts under load, at the wall, as you know them
+    /// Watts under load, at the wall, as you know them, where no meter tells
     #[arg(long, value_name = "WATTS", value_parser = parse_watts)]
     pub watts_stress: Option<f64>,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     /// Write the file that `fawn plan --node` takes
     #[arg(long, value_name = "FILE", hide_env = true)]
     pub out: Option<PathBuf>,
@@ -92,7 +95,7 @@ impl NodeBenchArguments {
 /// # Errors
 /// What [`fawn_bench::Error`] says.
 pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
-    let tools = tools(None)?;
+    let tools = tools(None, &arguments.meter)?;
     std::fs::create_dir_all(&arguments.dir).with_context(|| format!("cannot make {}", arguments.dir.display()))?;
     // Beside whatever is there, on the same device, and gone afterwards.
     let place = tempfile::Builder::new().prefix("fawn-bench-node-").tempdir_in(&arguments.dir);
@@ -108,7 +111,10 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     };
     let figures = measure(&run, extent);
     bar.0.finish();
-    let figures = Figures { watts_idle: arguments.watts_idle, watts_stress: arguments.watts_stress, ..figures? };
+    let mut figures = figures?;
+    // What was measured counts before what somebody knows.
+    figures.watts_idle = figures.watts_idle.or(arguments.watts_idle.map(Watts::declared));
+    figures.watts_stress = figures.watts_stress.or(arguments.watts_stress.map(Watts::declared));
     if let Some(file) = &arguments.out {
         let name = arguments.name.as_deref().unwrap_or(&figures.machine.host);
         std::fs::write(file, figures.toml(name, arguments.option.as_deref()))
@@ -130,6 +136,9 @@ fn print(figures: &Figures) -> std::io::Result<()> {
     let known = |value: Option<f64>, decimals: usize| {
         value.map_or_else(|| "unknown".to_owned(), |value| fawn_bench::paper::finding::number(value, decimals))
     };
+    let watts = |watts: &Option<Watts>| {
+        watts.as_ref().map_or_else(|| "unknown".to_owned(), |it| format!("{:.1} ({})", it.watts, it.how))
+    };
     for (what, value) in [
         ("free space, GB".to_owned(), known(Some(figures.gb), 1)),
         ("DRAM, GiB".to_owned(), known(figures.dram_gib, 1)),
@@ -143,8 +152,8 @@ fn print(figures: &Figures) -> std::io::Result<()> {
         ("gets/s from DRAM, loopback".to_owned(), known(Some(figures.dram_gets_per_second), 0)),
         ("  CPU-us each, the server's".to_owned(), known(figures.cpu_us_a_dram_get, 2)),
         ("gets/s that all processors have time for".to_owned(), known(figures.cpu_gets_per_second, 0)),
-        ("watts at rest, declared".to_owned(), known(figures.watts_idle, 1)),
-        ("watts under load, declared".to_owned(), known(figures.watts_stress, 1)),
+        ("watts at rest".to_owned(), watts(&figures.watts_idle)),
+        ("watts under load".to_owned(), watts(&figures.watts_stress)),
     ] {
         table.add_row([what, value]);
     }

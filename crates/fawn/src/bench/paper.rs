@@ -14,6 +14,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::Bar;
+use super::energy::MeterArguments;
 use crate::Outcome;
 use crate::progress::Progress;
 use crate::tell::unless_closed;
@@ -35,7 +36,7 @@ program, on ports of the loopback that are free.
 
 --out gets index.html, a page that needs nothing else, a CSV for each experiment, and paper.json with all of it and the machine.
 
-Every value that is read is verified. Where no power meter is read, what stands for queries a joule is operations a second of \
+Every value that is read is verified. Where no power meter is read (--meter), what stands for queries a joule is operations a second of \
 CPU time, and said to be so.
 
 For example:
@@ -85,6 +86,8 @@ pub struct RunPaperArguments {
     /// The program that measures other engines [default: fawn-peers, beside this program or in PATH]
     #[arg(long, value_name = "PATH", hide_env = true)]
     pub peer_program: Option<PathBuf>,
+    #[command(flatten)]
+    pub meter: MeterArguments,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -130,14 +133,14 @@ pub fn program() -> Program {
 /// What experiments use: this very program for servers.
 ///
 /// # Errors
-/// The system does not tell where this program is.
-pub fn tools(peers: Option<&std::path::Path>) -> anyhow::Result<Tools> {
+/// The system does not tell where this program is; a program or a meter that was named cannot be used.
+pub fn tools(peers: Option<&std::path::Path>, meter: &MeterArguments) -> anyhow::Result<Tools> {
     let fawn = std::env::current_exe().context("cannot tell where this program is, to start servers")?;
     let path = std::env::var_os("PATH");
     let found = Peers::find(peers, Some(&fawn), path.as_deref());
     // One that is named must be there.
     let peers = if peers.is_some() { Some(found?) } else { found.ok() };
-    Ok(Tools { fawn, peers, device: Device::installed() })
+    Ok(Tools { fawn, peers, device: Device::installed(), meter: meter.open()? })
 }
 
 /// Whoever ends this program ends the servers that it has started, too.
@@ -169,7 +172,8 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     let Some(dir) = &arguments.dir else { bail!("say where the data are to be: --dir DIR") };
     let is_asked = |entry: &&Entry| arguments.names.iter().any(|name| name == ALL || name == entry.name);
     let entries: Vec<&Entry> = LIST.iter().filter(is_asked).collect();
-    let (tools, program, scale) = (tools(arguments.peer_program.as_deref())?, program(), arguments.scale.into());
+    let (tools, program, scale) =
+        (tools(arguments.peer_program.as_deref(), &arguments.meter)?, program(), arguments.scale.into());
     stop_servers_at_the_end()?;
     let again = if arguments.again { Again::Measure } else { Again::Tell };
     let mut keeper = Keeper::open(dir)?;

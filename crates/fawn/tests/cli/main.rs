@@ -15,6 +15,7 @@ mod cluster;
 mod config;
 mod copy;
 mod dump;
+mod energy;
 mod fake;
 mod keys;
 mod links;

@@ -1,0 +1,371 @@
+//! Meters, and stretches of work under way.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::activity::Activity;
+use super::battery::Battery;
+use super::choice::Choice;
+use super::csv::Series;
+use super::error::MeterError;
+use super::find;
+use super::gauge::{Gauge, Sheet};
+use super::hwmon::{Hwmon, Sensor};
+use super::integral::Integral;
+use super::model::Model;
+use super::rapl::Rapl;
+use super::reading::{Energy, Idle, Kind, Part, Uncertainty};
+use super::sampler::Sampler;
+use super::shelly::Shelly;
+use super::tasmota::Tasmota;
+
+/// For a file to be written as far as a measurement goes, so many of its usual times are waited, and a second.
+const PATIENCE: f64 = 2.0;
+/// The most that is waited.
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// A clock of the system that was set by more than this meanwhile is told of.
+const CLOCK_STEP_SECONDS: f64 = 0.1;
+
+/// Where a machine says what it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Its `/sys`.
+    pub sys: PathBuf,
+    /// Its `/proc`.
+    pub proc: PathBuf,
+}
+
+impl Machine {
+    /// Both under `root`.
+    pub fn under(root: &Path) -> Self {
+        Self { sys: root.join("sys"), proc: root.join("proc") }
+    }
+}
+
+impl Default for Machine {
+    /// This one.
+    fn default() -> Self {
+        Self::under(Path::new("/"))
+    }
+}
+
+/// What a meter reads.
+#[derive(Clone, Debug)]
+enum Instrument {
+    Rapl(PathBuf),
+    Hwmon(Sensor),
+    Battery(PathBuf),
+    Shelly(String),
+    Tasmota(String),
+    Csv(PathBuf),
+    Model(Box<Model>, PathBuf),
+}
+
+impl Instrument {
+    /// Opened, where it is read at any moment.
+    fn gauge(&self) -> Result<Option<Box<dyn Gauge>>, MeterError> {
+        Ok(Some(match self {
+            Self::Rapl(sys) => Box::new(Rapl::open(sys)?),
+            Self::Hwmon(sensor) => Box::new(Hwmon::open(sensor)),
+            Self::Battery(sys) => Box::new(Battery::open(sys)?),
+            Self::Shelly(url) => Box::new(Shelly::open(url)?),
+            Self::Tasmota(url) => Box::new(Tasmota::open(url)),
+            Self::Csv(_) | Self::Model(..) => return Ok(None),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    instrument: Instrument,
+    sheet: Sheet,
+    rest: Duration,
+    idle: OnceLock<Idle>,
+}
+
+/// A meter that works. Clones are of the same.
+#[derive(Clone, Debug)]
+pub struct Meter(Arc<Inner>);
+
+impl PartialEq for Meter {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Meter {
+    /// The meter that was chosen, once it was read; `None`: none was chosen, or `auto`, and this machine has none that can be read.
+    ///
+    /// # Errors
+    /// Why it cannot be used, with what to do.
+    pub fn open(choice: &Choice, machine: &Machine) -> Result<Option<Self>, MeterError> {
+        let instrument = match choice {
+            Choice::None => return Ok(None),
+            Choice::Auto => return Ok(find::best(machine)),
+            Choice::Rapl => Instrument::Rapl(machine.sys.clone()),
+            Choice::Hwmon(name) => Instrument::Hwmon(Sensor::choose(&machine.sys, name.as_deref())?),
+            Choice::Battery => Instrument::Battery(machine.sys.clone()),
+            Choice::Shelly(url) => Instrument::Shelly(url.clone()),
+            Choice::Tasmota(url) => Instrument::Tasmota(url.clone()),
+            Choice::Csv(file) => Instrument::Csv(file.clone()),
+            Choice::Model(file) => Instrument::Model(Box::new(Model::read(file)?), machine.proc.clone()),
+        };
+        let sheet = match &instrument {
+            Instrument::Csv(file) => csv_sheet(&Series::read(file)?, file, 0.0),
+            Instrument::Model(model, proc) => {
+                Activity::now(proc, model.device_name())?;
+                model_sheet(model)
+            }
+            read => {
+                let mut gauge = read.gauge()?.expect("all others are gauges");
+                gauge.read()?;
+                gauge.sheet().clone()
+            }
+        };
+        Ok(Some(Self(Arc::new(Inner { instrument, sheet, rest: Duration::ZERO, idle: OnceLock::new() }))))
+    }
+
+    /// The same, which measures what the machine draws at rest for so long when it is asked to [`rest`](Self::rest).
+    #[must_use]
+    pub fn at_rest_for(self, rest: Duration) -> Self {
+        let Inner { instrument, sheet, .. } = &*self.0;
+        Self(Arc::new(Inner { instrument: instrument.clone(), sheet: sheet.clone(), rest, idle: OnceLock::new() }))
+    }
+
+    /// The same, of which somebody states that it shows what is drawn to within this share of it.
+    #[must_use]
+    pub fn accurate_to(self, share: f64) -> Self {
+        let Inner { instrument, sheet, rest, .. } = &*self.0;
+        let mut sheet = sheet.clone();
+        (sheet.stated_share, sheet.stated_by) = (Some(share), "stated by who measured".to_owned());
+        Self(Arc::new(Inner { instrument: instrument.clone(), sheet, rest: *rest, idle: OnceLock::new() }))
+    }
+
+    /// What it is.
+    pub fn sheet(&self) -> &Sheet {
+        &self.0.sheet
+    }
+
+    /// What it is and what it was asked for, as text: what was metered otherwise has another one.
+    pub fn words(&self) -> String {
+        let Inner { sheet, rest, .. } = &*self.0;
+        let accuracy = sheet.stated_share.map_or_else(String::new, |share| format!(" accuracy={share}"));
+        format!("{} {} rest={}s{accuracy}", sheet.kind.name(), sheet.instrument, rest.as_secs_f64())
+    }
+
+    /// How long a rest is that is still to be measured; zero: none is.
+    pub fn owed_rest(&self) -> Duration {
+        if self.0.idle.get().is_some() { Duration::ZERO } else { self.0.rest }
+    }
+
+    /// Measures what the machine draws while it does nothing, unless that was done before or was not asked for: waits so long.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start) and [`Metering::stop`].
+    pub fn rest(&self) -> Result<(), MeterError> {
+        let rest = self.owed_rest();
+        if rest.is_zero() || matches!(self.0.instrument, Instrument::Model(..)) {
+            return Ok(());
+        }
+        let metering = self.start()?;
+        thread::sleep(rest);
+        let energy = metering.stop()?;
+        let own = energy.uncertainty.resolution_joules + energy.uncertainty.sampling_joules;
+        let idle = Idle { watts: energy.watts, seconds: energy.seconds, uncertainty_watts: own / energy.seconds };
+        // Who was quicker has measured the same.
+        let _ = self.0.idle.set(idle);
+        Ok(())
+    }
+
+    /// Begins a stretch.
+    ///
+    /// # Errors
+    /// What keeps the instrument from being read.
+    pub fn start(&self) -> Result<Metering, MeterError> {
+        let state = match &self.0.instrument {
+            Instrument::Csv(_) => State::Csv,
+            Instrument::Model(model, proc) => State::Model(Activity::now(proc, model.device_name())?),
+            read => State::Read(Sampler::start(read.gauge()?.expect("all others are gauges"))?),
+        };
+        Ok(Metering { meter: self.clone(), state, began: Instant::now(), began_unix: unix_seconds() })
+    }
+}
+
+/// Begins a stretch, if there is a meter.
+///
+/// # Errors
+/// As [`Meter::start`].
+pub fn start(meter: Option<&Meter>) -> Result<Option<Metering>, MeterError> {
+    meter.map(Meter::start).transpose()
+}
+
+/// Ends a stretch, if there was a meter.
+///
+/// # Errors
+/// As [`Metering::stop`].
+pub fn stop(metering: Option<Metering>) -> Result<Option<Energy>, MeterError> {
+    metering.map(Metering::stop).transpose()
+}
+
+#[derive(Debug)]
+enum State {
+    Read(Sampler),
+    Csv,
+    Model(Activity),
+}
+
+/// A stretch under way.
+#[derive(Debug)]
+#[must_use = "a stretch that is not stopped comes to nothing"]
+pub struct Metering {
+    meter: Meter,
+    state: State,
+    began: Instant,
+    began_unix: f64,
+}
+
+impl Metering {
+    /// What is drawn at the moment, if that is known.
+    pub fn watts(&self) -> Option<f64> {
+        match &self.state {
+            State::Read(sampler) => sampler.watts(),
+            State::Csv | State::Model(_) => None,
+        }
+    }
+
+    /// Ends it. An instrument that is read is read once more, so that its joules are those from a reading before the work to
+    /// one after it; a file is waited for, some seconds, where it is not written so far yet.
+    ///
+    /// # Errors
+    /// What keeps the instrument from being read, or that it was not read for too long.
+    pub fn stop(self) -> Result<Energy, MeterError> {
+        let (seconds, ended_unix) = (self.began.elapsed().as_secs_f64(), unix_seconds());
+        let sheet = &self.meter.0.sheet;
+        let (mut energy, idle) = match (self.state, &self.meter.0.instrument) {
+            (State::Read(sampler), _) => (of_readings(sheet, &sampler.stop()?)?, None),
+            (State::Csv, Instrument::Csv(file)) => (of_file(file, sheet, self.began_unix, ended_unix)?, None),
+            (State::Model(before), Instrument::Model(model, proc)) => {
+                let used = Activity::now(proc, model.device_name())?.since(&before);
+                let idle = Idle { watts: model.idle_watts, seconds: 0.0, uncertainty_watts: 0.0 };
+                let parts = model.parts(seconds, &used);
+                (of_model(sheet, parts, seconds, model.step_joules(seconds, &used)), Some(idle))
+            }
+            _ => unreachable!("a stretch has its meter's state"),
+        };
+        energy.began_unix_seconds = self.began_unix;
+        let step = ended_unix - self.began_unix - seconds;
+        if step.abs() > CLOCK_STEP_SECONDS {
+            energy.notes.push(format!("the system's clock was set by {step:.1} s meanwhile"));
+        }
+        Ok(energy.above(idle.or(self.meter.0.idle.get().copied())))
+    }
+}
+
+fn unix_seconds() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// What is said of a file of measurements, whose watts have this step.
+pub(super) fn csv_sheet(series: &Series, file: &Path, step_watts: f64) -> Sheet {
+    let by = series.meter.as_ref().map_or_else(String::new, |meter| format!(" of {meter}"));
+    Sheet {
+        kind: Kind::Csv,
+        scope: series.scope,
+        instrument: format!("{}{by}", file.display()),
+        period: Duration::from_secs_f64(series.usual_seconds()),
+        stated_share: None,
+        stated_by: "the meter's data sheet is not known".to_owned(),
+        step_watts: Some(step_watts),
+        counter_step: None,
+        parts: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn model_sheet(model: &Model) -> Sheet {
+    Sheet {
+        kind: Kind::Model,
+        scope: model.scope,
+        instrument: model.describe(),
+        period: Duration::ZERO,
+        stated_share: model.accuracy,
+        stated_by: if model.accuracy.is_some() { model.source.clone() } else { "the model states none".to_owned() },
+        step_watts: None,
+        counter_step: None,
+        parts: Vec::new(),
+        notes: vec!["these joules are modelled from CPU use and a device's work: nothing was measured".to_owned()],
+    }
+}
+
+fn of_readings(sheet: &Sheet, integral: &Integral) -> Result<Energy, MeterError> {
+    let sum = integral.sum(sheet).ok_or_else(|| MeterError::Gap {
+        instrument: sheet.instrument.clone(),
+        seconds: integral.seconds(),
+        reason: "it showed neither power nor a counter that moved".to_owned(),
+    })?;
+    let stated = (sheet.stated_share, sheet.stated_by.as_str());
+    let parts = sheet.parts.iter().zip(integral.parts());
+    let parts = parts.map(|((name, is_counted), joules)| Part { name: name.clone(), joules, is_counted: *is_counted });
+    let mut energy = blank(sheet, sum.joules, integral.seconds());
+    energy.samples = integral.samples();
+    energy.samples_a_second = integral.samples() as f64 / integral.seconds().max(1e-9);
+    energy.longest_gap_seconds = integral.longest_gap_seconds();
+    energy.is_counter = sum.is_counter;
+    energy.uncertainty = Uncertainty::of(sum.joules, stated, sum.resolution_joules, sum.sampling_joules);
+    energy.parts = parts.collect();
+    Ok(energy)
+}
+
+fn of_model(sheet: &Sheet, parts: Vec<Part>, seconds: f64, step_joules: f64) -> Energy {
+    let joules = parts.iter().map(|part| part.joules).sum();
+    let mut energy = blank(sheet, joules, seconds);
+    energy.uncertainty = Uncertainty::of(joules, (sheet.stated_share, &sheet.stated_by), step_joules, 0.0);
+    energy.parts = parts;
+    energy
+}
+
+fn of_file(file: &Path, sheet: &Sheet, began: f64, ended: f64) -> Result<Energy, MeterError> {
+    let asked = Instant::now();
+    loop {
+        let series = Series::read(file)?;
+        let patience = Duration::from_secs_f64(PATIENCE * series.usual_seconds() + 1.0).min(LONGEST_WAIT);
+        if series.last_seconds() < ended && asked.elapsed() < patience {
+            thread::sleep(LOOK);
+            continue;
+        }
+        let wrong = |reason: String| MeterError::Csv { path: file.to_owned(), reason };
+        let covered = series.cover(began, ended).map_err(wrong)?;
+        let of_steps = Sheet { step_watts: Some(covered.step_watts), ..sheet.clone() };
+        let mut energy = of_readings(&of_steps, &covered.integral)?;
+        energy.notes.extend(covered.note);
+        return Ok(energy);
+    }
+}
+
+/// All that a sheet says.
+fn blank(sheet: &Sheet, joules: f64, seconds: f64) -> Energy {
+    Energy {
+        joules,
+        measured: sheet.kind.is_measured(),
+        kind: sheet.kind,
+        instrument: sheet.instrument.clone(),
+        scope: sheet.scope,
+        seconds,
+        watts: joules / seconds.max(1e-9),
+        began_unix_seconds: 0.0,
+        samples: 0,
+        samples_a_second: 0.0,
+        longest_gap_seconds: 0.0,
+        is_counter: false,
+        uncertainty: Uncertainty::of(joules, (sheet.stated_share, &sheet.stated_by), 0.0, 0.0),
+        idle: None,
+        dynamic_joules: None,
+        dynamic_uncertainty_joules: None,
+        parts: Vec::new(),
+        notes: sheet.notes.clone(),
+    }
+}

@@ -1,0 +1,148 @@
+//! Energy as figures of a report. Joules that were modelled have names of their own, so that none is taken for a measured one.
+
+use serde_json::{Map, Value, json};
+
+use super::reading::Energy;
+use crate::report::Report;
+
+/// Adds what `rate` operations a second took to their row: operations for each second of CPU time if they took `cpu_us`
+/// microseconds each; and where energy was metered, joules, how far they may be off, watts, operations for each joule, the same
+/// above what the machine draws at rest, and all of `energy` by that name.
+///
+/// Names of what was modelled have `modelled` in them: `modelled_joules`, `operations_a_modelled_joule`.
+pub fn tell(row: &mut Map<String, Value>, energy: Option<&Energy>, rate: f64, cpu_us: Option<f64>) {
+    let a_cpu_second = cpu_us.filter(|us| *us > 0.0).map(|us| 1e6 / us);
+    row.insert("operations_a_cpu_second".to_owned(), json!(a_cpu_second));
+    let Some(energy) = energy else { return };
+    let word = if energy.measured { "" } else { "modelled_" };
+    let mut insert = |name: String, value: Option<f64>| row.insert(name, json!(value));
+    let each = |watts: f64| (watts > 0.0).then_some(rate / watts);
+    insert(format!("{word}joules"), Some(energy.joules));
+    insert(format!("uncertainty_{word}joules"), energy.uncertainty.joules);
+    insert(format!("{word}watts"), Some(energy.watts));
+    insert(format!("operations_a_{word}joule"), each(energy.watts));
+    let dynamic = energy.dynamic_joules;
+    insert(format!("dynamic_{word}joules"), dynamic);
+    let dynamic = dynamic.and_then(|joules| each(joules / energy.seconds.max(1e-9)));
+    insert(format!("operations_a_dynamic_{word}joule"), dynamic);
+    row.insert("energy".to_owned(), json!(energy));
+}
+
+/// Joules of stretches together; `None` where one was not metered, or there is none.
+pub fn sum<'e>(stretches: impl IntoIterator<Item = Option<&'e Energy>>) -> Option<Energy> {
+    let mut stretches = stretches.into_iter();
+    let mut sum = stretches.next()??.clone();
+    for more in stretches {
+        sum.add(more?);
+    }
+    Some(sum)
+}
+
+/// Says in a report how its joules came about, or that there are none.
+pub fn note(report: &mut Report, energy: Option<&Energy>) {
+    report.parameter("meter", energy.map_or("none", |energy| energy.kind.name()));
+    let Some(energy) = energy else {
+        report.notes.push(
+            "no energy was metered (--meter): `per CPU-s` is operations for each second of CPU time, which says nothing of joules"
+                .to_owned(),
+        );
+        return;
+    };
+    let accuracy = match energy.uncertainty.stated_share {
+        Some(share) => format!("to {:.1} %, {}", share * 100.0, energy.uncertainty.stated_by),
+        None => format!("how accurately is not known: {}", energy.uncertainty.stated_by),
+    };
+    report.notes.push(format!("energy is {energy}; {accuracy}"));
+    if let Some(idle) = energy.idle {
+        let how = if energy.measured {
+            format!("measured for {:.0} s before", idle.seconds)
+        } else {
+            "as the model says".to_owned()
+        };
+        report
+            .notes
+            .push(format!("at rest the machine draws {:.2} W, {how}; `above idle` is without these", idle.watts));
+    }
+    report.notes.extend(energy.notes.iter().cloned());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reading::{Idle, Kind, Scope, Uncertainty};
+    use super::*;
+
+    fn energy(kind: Kind) -> Energy {
+        let energy = Energy {
+            joules: 50.0,
+            measured: kind.is_measured(),
+            kind,
+            instrument: "it".to_owned(),
+            scope: Scope::Wall,
+            seconds: 10.0,
+            watts: 5.0,
+            began_unix_seconds: 0.0,
+            samples: 11,
+            samples_a_second: 1.1,
+            longest_gap_seconds: 1.0,
+            is_counter: false,
+            uncertainty: Uncertainty::of(50.0, (Some(0.01), "a data sheet"), 0.25, 0.75),
+            idle: None,
+            dynamic_joules: None,
+            dynamic_uncertainty_joules: None,
+            parts: Vec::new(),
+            notes: Vec::new(),
+        };
+        energy.above(Some(Idle { watts: 3.0, seconds: 5.0, uncertainty_watts: 0.1 }))
+    }
+
+    #[test]
+    fn a_row_has_what_a_joule_buys() {
+        let mut row = Map::new();
+        tell(&mut row, Some(&energy(Kind::Shelly)), 2000.0, Some(4.0));
+        let of = |name: &str| row[name].as_f64().unwrap();
+        assert_eq!((of("joules"), of("uncertainty_joules"), of("watts")), (50.0, 1.5, 5.0));
+        assert_eq!((of("operations_a_joule"), of("operations_a_cpu_second")), (400.0, 250_000.0));
+        // 30 J of the 50 are drawn at rest; what is left is known to 0.2 + 1 + 1 J.
+        assert_eq!((of("dynamic_joules"), of("operations_a_dynamic_joule")), (20.0, 1000.0));
+        assert!((row["energy"]["dynamic_uncertainty_joules"].as_f64().unwrap() - 2.2).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_name_of_a_measured_joule_is_given_to_a_modelled_one() {
+        let (mut measured, mut modelled) = (Map::new(), Map::new());
+        tell(&mut measured, Some(&energy(Kind::Rapl)), 2000.0, None);
+        tell(&mut modelled, Some(&energy(Kind::Model)), 2000.0, None);
+        let shared: Vec<&String> = modelled.keys().filter(|name| measured.contains_key(*name)).collect();
+        assert_eq!(shared, ["energy", "operations_a_cpu_second"]);
+        assert_eq!(modelled["operations_a_modelled_joule"], 400.0);
+        assert_eq!((&modelled["energy"]["measured"], &measured["energy"]["measured"]), (&false.into(), &true.into()));
+        for name in modelled.keys().filter(|name| name.contains("joule") || name.contains("watts")) {
+            assert!(name.contains("modelled"), "{name}");
+        }
+    }
+
+    #[test]
+    fn power_below_rest_buys_nothing() {
+        let mut row = Map::new();
+        let mut low = energy(Kind::Rapl);
+        (low.joules, low.watts) = (20.0, 2.0);
+        let idle = low.idle;
+        tell(&mut row, Some(&low.above(idle)), 2000.0, Some(0.0));
+        assert_eq!((&row["operations_a_dynamic_joule"], &row["operations_a_cpu_second"]), (&Value::Null, &Value::Null));
+        assert_eq!(row["dynamic_joules"], -10.0);
+    }
+
+    #[test]
+    fn a_report_says_where_joules_are_from_or_that_there_are_none() {
+        let mut report = Report::new("net");
+        note(&mut report, Some(&energy(Kind::Shelly)));
+        assert_eq!(report.parameters["meter"], "shelly");
+        assert_eq!(report.notes[0], "energy is measured at the wall by it; to 1.0 %, a data sheet");
+        assert!(report.notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5 s before"));
+        let mut report = Report::new("net");
+        note(&mut report, None);
+        assert!(
+            report.notes[0].contains("operations for each second of CPU time") && report.parameters["meter"] == "none"
+        );
+    }
+}

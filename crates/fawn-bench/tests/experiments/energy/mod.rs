@@ -1,0 +1,71 @@
+//! Meters: on recorded trees of `/sys`, on plugs that are replayed, on files and models, and in experiments.
+
+mod kernel;
+mod plugs;
+mod stretches;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use fawn_bench::energy::{Choice, Energy, Machine, Meter, MeterError};
+
+/// A recorded machine.
+fn tree(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/energy").join(name)
+}
+
+/// A copy of one, to be changed.
+fn copy(name: &str) -> tempfile::TempDir {
+    fn copy_dir(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let (entry, to) = (entry.as_ref().unwrap(), to.join(entry.as_ref().unwrap().file_name()));
+            if entry.file_type().unwrap().is_dir() {
+                copy_dir(&entry.path(), &to)
+            } else {
+                drop(fs::copy(entry.path(), to))
+            }
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    copy_dir(&tree(name), dir.path());
+    dir
+}
+
+fn write(root: &Path, file: &str, value: impl std::fmt::Display) {
+    let path = root.join("sys/class").join(file);
+    assert!(path.exists(), "{} is not in the tree", path.display());
+    // In one step, as the kernel's files change.
+    let new = root.join("new");
+    fs::write(&new, format!("{value}\n")).unwrap();
+    fs::rename(new, path).unwrap();
+}
+
+fn open(choice: &str, root: &Path) -> Result<Meter, MeterError> {
+    let choice: Choice = choice.parse().unwrap();
+    Meter::open(&choice, &Machine::under(root)).map(|meter| meter.expect("a meter was chosen"))
+}
+
+fn refused(choice: &str, root: &Path) -> String {
+    let error = open(choice, root).unwrap_err().to_string();
+    assert!(!error.contains('\n') && !error.ends_with('.'), "one sentence: {error}");
+    error
+}
+
+/// Meters while `work` is done.
+fn metered(meter: &Meter, work: impl FnOnce()) -> Energy {
+    let metering = meter.start().unwrap();
+    work();
+    metering.stop().unwrap()
+}
+
+fn a_while() {
+    thread::sleep(Duration::from_millis(120));
+}
+
+#[track_caller]
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() <= 1e-6 * expected.abs().max(1e-3), "{found}, not {expected}");
+}

@@ -1,0 +1,125 @@
+//! `--meter` of the benchmarks, and `fawn bench meters`: which meters there are.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use comfy_table::presets;
+use fawn_bench::energy::{Choice, Found, Machine, Meter, attempt, find};
+use serde_json::json;
+
+use crate::Outcome;
+use crate::tell::{tell, unless_closed};
+use crate::values::{Span, parse_share};
+
+/// How energy is metered.
+#[derive(Clone, Debug, Args)]
+pub struct MeterArguments {
+    /// What meters the energy: auto, none, rapl, hwmon[:NAME], battery, shelly:URL, tasmota:URL, csv:FILE or model:FILE
+    #[arg(long, value_name = "METER", default_value = "none")]
+    pub meter: Choice,
+    /// Meter the machine at rest first, for so long, so that joules above these are told, too
+    #[arg(long, value_name = "DURATION", default_value = "0")]
+    pub meter_idle: Span,
+    /// How accurate the meter is, by its data sheet or a calibration, such as 1%
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub meter_accuracy: Option<f64>,
+    /// Directory that has this machine's sys and proc, where that is not /
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub meter_root: PathBuf,
+}
+
+impl MeterArguments {
+    /// The meter, tried; `None`: none was asked for, or found.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn open(&self) -> anyhow::Result<Option<Meter>> {
+        let meter = Meter::open(&self.meter, &Machine::under(&self.meter_root))?;
+        if meter.is_none() && self.meter == Choice::Auto {
+            tell("fawn: there is no meter that can be read; `fawn bench meters` says why");
+        }
+        Ok(meter.map(|meter| {
+            let meter = meter.at_rest_for(self.meter_idle.0);
+            match self.meter_accuracy {
+                Some(share) => meter.accurate_to(share),
+                None => meter,
+            }
+        }))
+    }
+}
+
+/// Arguments of `fawn bench meters`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without METER, what this machine may have is tried: the processor's counters (RAPL), batteries, and power sensors (hwmon). Plugs, \
+files and models are tried when they are named:
+  fawn bench meters shelly:192.168.1.20 model:pi.toml
+
+A meter's scope is what its joules are of: `package`, the processors alone; `board`, all behind the power supply; `wall`, all of it. \
+docs/energy.md says how to meter a Raspberry Pi, a laptop or a server.")]
+pub struct MetersArguments {
+    /// Meters to try, as --meter takes them [default: all of this machine]
+    #[arg(value_name = "METER")]
+    pub meters: Vec<Choice>,
+    /// Directory that has this machine's sys and proc, where that is not /
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub meter_root: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// Standard output cannot be written to.
+pub fn run_meters(arguments: &MetersArguments) -> anyhow::Result<Outcome> {
+    let machine = Machine::under(&arguments.meter_root);
+    let found = if arguments.meters.is_empty() {
+        find(&machine)
+    } else {
+        arguments.meters.iter().filter_map(|choice| attempt(choice, &machine)).collect()
+    };
+    let auto = Meter::open(&Choice::Auto, &machine)?.map(|meter| meter.sheet().instrument.clone());
+    if arguments.json {
+        let all = json!({ "meters": found, "auto": auto });
+        unless_closed(writeln!(std::io::stdout(), "{all}"))?;
+    } else {
+        unless_closed(print(&found, auto.as_deref())).context("cannot print the meters")?;
+    }
+    let is_named_and_broken = !arguments.meters.is_empty() && found.iter().any(|found| !found.usable);
+    Ok(if is_named_and_broken { Outcome::Missing } else { Outcome::Done })
+}
+
+fn print(found: &[Found], auto: Option<&str>) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let mut table = comfy_table::Table::new();
+    table.load_preset(presets::NOTHING).set_header(["METER", "SCOPE", "NOW", "ACCURACY", "WHAT IT IS"]);
+    for found in found.iter().filter(|found| found.usable) {
+        let word = if found.measured == Some(false) { " (modelled)" } else { "" };
+        table.add_row([
+            found.meter.clone(),
+            found.scope.map_or_else(String::new, |scope| scope.name().to_owned()),
+            found.watts.map_or_else(String::new, |watts| format!("{watts:.2} W{word}")),
+            found.accuracy_share.map_or_else(|| "not known".to_owned(), |share| format!("{:.1} %", share * 100.0)),
+            found.instrument.clone().unwrap_or_default(),
+        ]);
+    }
+    if table.row_count() > 0 {
+        writeln!(out, "{}", table.trim_fmt())?;
+    }
+    for found in found {
+        if let Some(problem) = &found.problem {
+            writeln!(out, "{} cannot be used: {problem}", found.meter)?;
+        }
+    }
+    match auto {
+        Some(auto) => writeln!(out, "--meter auto takes {auto}"),
+        None => writeln!(
+            out,
+            "--meter auto finds none: a plug, another meter's file or a model can be named instead (docs/energy.md)"
+        ),
+    }
+}
