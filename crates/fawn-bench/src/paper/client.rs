@@ -10,11 +10,16 @@ use crate::energy::Meter;
 use crate::error::Error;
 use crate::net::ledger::Ledger;
 use crate::net::run::{Measured, Phase, carry_out, version_base};
+use crate::net::tally::Faults;
 use crate::net::{Distribution, Pace, Plan, Protocol, Spacing, Target};
 use crate::session::Watch;
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Requests in flight on each of 32 connections while keys are put: a node that has more than it wants to have under way refuses some,
+/// and then all are put once more, with fewer.
+const LOAD_DEPTHS: [usize; 4] = [8, 2, 1, 1];
 
 /// Keys that a server has, and who they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,10 +89,12 @@ pub struct Client<'w> {
     watch: &'w dyn Watch,
     refusals: Cell<Refusals>,
     meter: Option<Meter>,
+    /// Of the last load that was not complete.
+    refused: Faults,
 }
 
 impl<'w> Client<'w> {
-    /// Puts all keys, as fast as they are acknowledged; also what that took.
+    /// Puts all keys, as fast as they are acknowledged; also what that took, in all of its tries.
     ///
     /// # Errors
     /// [`Error::Net`], [`Error::WrongOverNetwork`].
@@ -100,7 +107,16 @@ impl<'w> Client<'w> {
         let base = version_base();
         let ledger = Ledger::new(keys.count, base, true, true);
         let targets = addresses.iter().map(|address| Target::from(*address)).collect();
-        let client = Self { keys, ledger, targets, pids, watch, refusals: Cell::new(Refusals::Fail), meter: None };
+        let mut client = Self {
+            keys,
+            ledger,
+            targets,
+            pids,
+            watch,
+            refusals: Cell::new(Refusals::Fail),
+            meter: None,
+            refused: Faults::default(),
+        };
         let blank = Ledger::new(client.keys.count, base, false, false);
         let phase = Phase {
             is_load: true,
@@ -110,10 +126,20 @@ impl<'w> Client<'w> {
             shown: None,
             what: "loading",
         };
-        let work = Work { puts: 1.0, ..Work::gets(Duration::MAX) };
-        let loaded = carry_out(&client.plan(&work), phase, &blank, watch)?;
-        client.check(&loaded)?;
-        Ok((client, loaded))
+        let mut seconds = 0.0;
+        for depth in LOAD_DEPTHS {
+            let work = Work { puts: 1.0, depth, ..Work::gets(Duration::MAX) };
+            let mut loaded = carry_out(&client.plan(&work), phase, &blank, watch)?;
+            seconds += loaded.seconds;
+            loaded.seconds = seconds;
+            if loaded.tally.refused.count == 0 {
+                client.check(&loaded)?;
+                return Ok((client, loaded));
+            }
+            client.refused = loaded.tally.refused;
+        }
+        let Faults { count, first } = client.refused;
+        Err(Error::WrongOverNetwork { count, first: first.unwrap_or_default() })
     }
 
     /// From now on, so.
