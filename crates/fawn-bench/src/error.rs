@@ -122,7 +122,7 @@ pub enum Error {
     #[error(transparent)]
     Net(#[from] crate::net::NetError),
     /// A server has answered with what cannot be.
-    #[error("{count} answers over the network were wrong, the first: {first}; nothing was measured")]
+    #[error("{count} answers over the network were wrong or refused, the first: {first}; nothing was measured")]
     WrongOverNetwork {
         /// How many.
         count: u64,

@@ -131,8 +131,9 @@ fn short(value: f64) -> String {
 
 fn lines(chart: &Chart, finding: &Finding) -> Option<String> {
     let all = series(chart, finding);
+    // The paper's alone are in the table.
+    all.iter().find(|series| !series.is_papers)?;
     let points = || all.iter().flat_map(|series| series.points.iter().copied());
-    points().next()?;
     let across = Scaled::of(chart.x.law, points().map(|(x, _)| x));
     let up = Scaled::of(chart.y.law, points().map(|(_, y)| y));
     let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * across.share(value);
@@ -204,7 +205,8 @@ fn legend(all: &[Series], finding: &Finding) -> String {
     let items = all.iter().map(|series| {
         let colour = colour_of(all, series);
         let (class, who) = if series.is_papers { ("hollow", PAPERS) } else { ("full", ours(finding)) };
-        let name = if series.name.is_empty() { String::new() } else { format!("{}: ", escape(&series.name)) };
+        let is_said = series.name.is_empty() || series.name == who;
+        let name = if is_said { String::new() } else { format!("{}: ", escape(&series.name)) };
         format!("<li><span class=\"swatch {class}\" style=\"color:{colour}\"></span>{name}{who}</li>")
     });
     format!("<ul class=\"legend\">{}</ul>\n", items.collect::<String>())
@@ -231,7 +233,9 @@ fn bars(chart: &Chart, finding: &Finding) -> Option<String> {
         }
     }
     drawn.sort_by_key(|(is_papers, name, _)| (names.iter().position(|known| known == name), *is_papers));
-    let up = Scaled::of(chart.y.law, drawn.first().map(|_| drawn.iter().map(|(_, _, it)| *it))?);
+    // The paper's alone are in the table.
+    drawn.iter().find(|(is_papers, _, _)| !is_papers)?;
+    let up = Scaled::of(chart.y.law, drawn.iter().map(|(_, _, it)| *it));
     let height = TOP + BAR * drawn.len() as f64 + BOTTOM;
     let x = |value: f64| BESIDE + (WIDTH - BESIDE - BEHIND) * up.share(value);
     let mut out = opened(height, &chart.title);
@@ -308,6 +312,12 @@ mod tests {
         let chart = Chart::lines("t", Axis::linear("x", "x"), Axis::linear("none", "y"));
         assert!(draw(&chart, &finding()).is_none());
         assert!(draw(&Chart::bars("t", "of", Axis::log("none", "y")), &finding()).is_none());
+        let papers = Finding { rows: Vec::new(), ..finding() };
+        for chart in
+            [Chart::bars("t", "of", Axis::log("y", "y")), Chart::lines("t", Axis::log("x", "x"), Axis::log("y", "y"))]
+        {
+            assert!(draw(&chart, &papers).is_none(), "what only the paper has is no picture of this machine");
+        }
     }
 
     #[test]

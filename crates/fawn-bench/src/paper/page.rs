@@ -1,7 +1,9 @@
 //! Everything as one page of HTML that needs nothing else: no script, no font, no picture from elsewhere.
 
+use serde_json::Value;
+
 use super::chart::{self, PAPERS, ours};
-use super::finding::{Column, Finding, Row, State};
+use super::finding::{Column, Finding, Row, State, number};
 use super::list::Entry;
 use super::machine::{Machine, Program};
 use super::{Kept, Scale};
@@ -139,7 +141,7 @@ fn table(finding: &Finding) -> String {
     let is_text = |at: usize| {
         let name = &columns[at].name;
         let mut cells = finding.rows.iter().chain(&finding.published).filter_map(|row| row.get(name));
-        cells.any(serde_json::Value::is_string)
+        cells.any(Value::is_string)
     };
     let classes: Vec<&str> = (0..columns.len()).map(|at| if is_text(at) { " class=\"text\"" } else { "" }).collect();
     let head = columns.iter().zip(&classes).map(|(it, class)| format!("<th{class}>{}</th>", escape(&it.title)));
@@ -171,7 +173,12 @@ fn parameters(parameters: &Row) -> String {
     if parameters.is_empty() {
         return String::new();
     }
-    let told = parameters.iter().map(|(name, value)| format!("{} {}", escape(name), escape(&value.to_string())));
+    let text = |value: &Value| match (value, value.as_f64().filter(|_| value.is_f64())) {
+        (_, Some(figure)) => number(figure, 2),
+        (Value::String(text), _) => text.clone(),
+        (other, _) => other.to_string(),
+    };
+    let told = parameters.iter().map(|(name, value)| format!("{} {}", escape(name), escape(&text(value))));
     let told: Vec<String> = told.collect();
     format!("<p><small>With {}.</small></p>", told.join(", "))
 }

@@ -53,8 +53,8 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         Axis::linear("operations_a_second", "operations a second"),
     )];
     finding.note(
-        "the paper draws this figure without numbers: its rates rise from about that of random reads to several times as much \
-         as puts take over. Puts overwrite entries at random, so that seals and merges are part of the rate where the store is \
+        "the paper draws this figure without numbers, and says that the rate is limited by gets where there are few puts, and \
+         rises significantly as there are more. Puts overwrite entries at random, so that seals and merges are part of the rate where the store is \
          driven for long enough; they are acknowledged in memory, as the paper's",
     );
     Ok(finding)

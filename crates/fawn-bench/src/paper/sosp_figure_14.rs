@@ -73,9 +73,9 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         .by("load"),
     ];
     finding.note(
-        "the paper draws this figure without numbers: its rate falls by about a quarter to a half while a file is split, merged \
-         or compacted at the highest load, and hardly at 30 % of it. A quarter of the range is split off, as there. Splits and \
-         merges of ranges do not copy records here, but cut and join what refers to them; compaction merges each slice once",
+        "the paper draws this figure without numbers, and says that a split lowers the rate least, a merge most, that compaction \
+         takes the longest, and that at 30 % of the highest load all of it is minimal. A quarter of the range is split off, as \
+         there. Splits and merges of ranges do not copy records here, but cut and join what refers to them; compaction merges each slice once",
     );
     Ok(finding)
 }

@@ -20,6 +20,8 @@ use crate::values::{Size, Span, parse_wait};
 
 /// Least memory of the store and of the server.
 const LEAST_MEMORY: u64 = 8 << 20;
+/// Data are at least so many times the memory.
+const LEAST_RATIO: u64 = 4;
 
 /// Arguments of `fawn bench node`.
 #[derive(Debug, Args)]
@@ -43,9 +45,10 @@ pub struct NodeBenchArguments {
     /// Bytes of each value, at least 8
     #[arg(long, value_name = "BYTES", default_value = "1000")]
     pub value_bytes: Size,
-    /// Memory of the store and of the server, at least 8M: the less, the more is read from flash
-    #[arg(long, value_name = "SIZE", default_value = "64M")]
-    pub memory: Size,
+    /// Memory of the store and of the server, from 8M to a quarter of --data, so that flash answers most gets [default: a sixteenth of
+    /// --data, 8M at least]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Size>,
     /// How long each part takes
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_wait)]
     pub time: Span,
@@ -80,13 +83,20 @@ impl NodeBenchArguments {
         if !(8..=1 << 20).contains(&self.value_bytes.bytes) {
             return Err("a value tells its version, and is put into one item: give --value-bytes from 8 to 1M".into());
         }
-        if self.memory.bytes < LEAST_MEMORY {
+        if self.memory() < LEAST_MEMORY {
             return Err("--memory is too small for a store and a server: give 8M or more".into());
         }
-        if self.data.bytes < 1 << 20 {
-            return Err("too little data say nothing of a device: give --data 1M or more".into());
+        if self.data.bytes / LEAST_RATIO < self.memory() {
+            return Err(format!(
+                "DRAM would answer gets that are to come from flash: give --data {LEAST_RATIO} times as much as --memory, 32M or more"
+            ));
         }
         Ok(())
+    }
+
+    /// Bytes of memory.
+    fn memory(&self) -> u64 {
+        self.memory.map_or_else(|| (self.data.bytes / 16).max(LEAST_MEMORY), |memory| memory.bytes)
     }
 }
 
@@ -106,7 +116,7 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     let extent = Extent {
         data_bytes: arguments.data.bytes,
         value_bytes: arguments.value_bytes.bytes as usize,
-        memory: arguments.memory.bytes,
+        memory: arguments.memory(),
         time: arguments.time.0,
     };
     let figures = measure(&run, extent);

@@ -109,7 +109,8 @@ fn what_cannot_be_measured_is_refused() {
         (&["paper", "sosp-table-99", "--dir", "x"], "sosp-table-1"),
         (&["paper", "all", "--dir", "x", "--scale", "huge"], "small"),
         (&["node", "--memory", "1M"], "8M or more"),
-        (&["node", "--data", "1K"], "1M or more"),
+        (&["node", "--data", "64M", "--memory", "64M"], "4 times as much"),
+        (&["node", "--data", "1K"], "32M or more"),
     ] {
         let run = fawn(&[&["bench"], arguments].concat());
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
@@ -132,7 +133,7 @@ fn this_machine_is_measured_for_a_plan() {
         "--dir",
         place.to_str().unwrap(),
         "--data",
-        "2M",
+        "32M",
         "--memory",
         "8M",
         "--time",
