@@ -43,6 +43,8 @@ pub enum Task {
     Porcupine(PorcupineArguments),
     /// Run a cluster's processes, break things, and check what clients saw
     Trial(TrialArguments),
+    /// Run the papers' experiments at a small scale, and see whether everything is written
+    BenchSmall(BenchArguments),
     /// Run every test, then tidy
     Ci,
 }
@@ -145,6 +147,17 @@ pub struct TrialArguments {
     /// Of the trial: --help tells them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub rest: Vec<OsString>,
+}
+
+/// At which scale to run the papers' experiments.
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    /// How large they are: tiny, which takes a minute and says nothing, or small
+    #[arg(long, value_name = "SCALE", value_parser = ["tiny", "small"], default_value = "small")]
+    pub scale: String,
+    /// Build with optimisations, without which figures say little
+    #[arg(long)]
+    pub release: bool,
 }
 
 /// Numbers of nodes.

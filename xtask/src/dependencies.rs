@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-store", &["fawn-ring"]),
     ("fawn-kv", &["fawn-ring", "fawn-store"]),
     ("fawn-flash", &["fawn-ring", "fawn-store"]),
-    ("fawn-bench", &["fawn-flash", "fawn-ring", "fawn-store"]),
+    ("fawn-bench", &["fawn-flash", "fawn-plan", "fawn-ring", "fawn-store"]),
     ("fawn-client", &["fawn-kv", "fawn-ring", "fawn-tls"]),
     ("fawn-manager", &["fawn-admin", "fawn-kv", "fawn-ring", "fawn-tls"]),
     ("fawn-node", &["fawn-admin", "fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"]),

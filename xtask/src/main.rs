@@ -7,6 +7,7 @@
 //! | `fuzz` | every decoder on damaged inputs |
 //! | `trial` | a cluster's processes under faults and load |
 //! | `porcupine` | our linearizability checker and another one on the same histories |
+//! | `bench-small` | the papers' experiments at a small scale, and whether all of their output is there |
 //! | `ci` | `cargo test --workspace`, then `tidy` |
 //!
 //! Longer suites get tasks of their own here, so that everything that CI or a developer runs has one name. `command` has
@@ -15,6 +16,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
 
+mod bench;
 mod command;
 mod dependencies;
 mod ended;
@@ -59,6 +61,7 @@ fn run() -> anyhow::Result<()> {
         Some(Task::Fuzz(arguments)) => fuzz::run_task(&arguments),
         Some(Task::Porcupine(arguments)) => porcupine::run_task(&arguments),
         Some(Task::Trial(arguments)) => trial::run_task(&arguments),
+        Some(Task::BenchSmall(arguments)) => bench::run_task(&arguments),
         Some(Task::Ci) => ci(),
     }
 }

@@ -23,11 +23,20 @@ pub struct Closed {
     pub gets_a_put: Option<u64>,
 }
 
+/// So many puts to so many gets, at least one each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ratio {
+    /// Gets.
+    pub gets: u64,
+    /// Puts to them.
+    pub puts: u64,
+}
+
 /// A loop of gets and puts that is under way.
 pub(crate) struct Mix {
     depth: usize,
-    gets_a_put: u64,
-    /// Gets that no put has come to yet.
+    ratio: Option<Ratio>,
+    /// What gets have added to what is owed, of which a put takes as much as the ratio has gets.
     owed: u64,
     /// Since when a put that is due has been refused.
     refused: Option<Instant>,
@@ -41,15 +50,26 @@ pub(crate) struct Mix {
 impl Mix {
     /// `depth` gets in flight, and a put after so many.
     pub fn new(depth: usize, gets_a_put: Option<u64>) -> Self {
+        Self::of(depth, gets_a_put.map(|gets| Ratio { gets, puts: 1 }))
+    }
+
+    /// `depth` gets in flight, and so many puts beside them.
+    pub fn of(depth: usize, ratio: Option<Ratio>) -> Self {
         Self {
             depth,
-            gets_a_put: gets_a_put.unwrap_or(u64::MAX),
+            ratio,
             owed: 0,
             refused: None,
             group: Vec::with_capacity(GROUP),
             made: 0,
             longest_refused: Duration::ZERO,
         }
+    }
+
+    /// Puts that are due.
+    #[inline]
+    fn due(&self) -> u64 {
+        self.ratio.map_or(0, |ratio| self.owed / ratio.gets)
     }
 
     /// A put that was due was taken, or none is due any more.
@@ -97,7 +117,7 @@ impl Session<'_> {
     ) -> Result<bool, Error> {
         let now = Instant::now();
         let mut asked = 0;
-        while goes_on && asked < mix.depth && mix.owed / mix.gets_a_put < MOST_OWED_PUTS {
+        while goes_on && asked < mix.depth && mix.due() < MOST_OWED_PUTS {
             let room = mix.depth.saturating_sub(lookups.under_way()).min(mix.depth - asked).min(GROUP);
             if room == 0 {
                 break;
@@ -106,15 +126,15 @@ impl Session<'_> {
             mix.group.extend((0..room).map(|_| (pick(), now)));
             lookups.ask(&mut self.driver, &self.history, &mix.group)?;
             asked += room;
-            mix.owed += room as u64;
+            mix.owed += mix.ratio.map_or(0, |ratio| room as u64 * ratio.puts);
         }
-        while goes_on && mix.owed >= mix.gets_a_put {
+        while goes_on && mix.due() > 0 {
             if !self.put_one()? {
                 mix.refused.get_or_insert(now);
                 break;
             }
             mix.took(now);
-            mix.owed -= mix.gets_a_put;
+            mix.owed -= mix.ratio.map_or(0, |ratio| ratio.gets);
             mix.made += 1;
         }
         let polled = self.driver.poll()?;

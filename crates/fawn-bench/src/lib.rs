@@ -8,13 +8,15 @@
 //!
 //! * [`experiments`]: what can be measured, and [`run`] to do it.
 //! * [`workload`], [`history`]: keys, values and orders; which version an entry must have.
-//! * [`driver`], [`puts`], [`lookups`], [`closed`]: the store on its thread; puts, gets, and both as fast as they go.
+//! * [`driver`], [`puts`], [`lookups`], [`closed`], `paced`: the store on its thread; puts, gets, and both as fast as they go or
+//!   by the clock.
 //! * [`device`]: what the device gives without a store.
 //! * [`peers`]: the same on other storage engines, by another program.
 //! * [`energy`]: joules, by meters of many kinds.
 //! * [`usage`], [`latency`], [`report`], [`plot`]: what it took, and how it is told.
 //! * [`session`], [`journal`]: a directory with its data and what was measured on them.
 //! * [`net`]: the load generator for servers.
+//! * [`paper`]: the experiments of the papers; [`node`]: one's own machine, for a plan.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod closed;
@@ -28,6 +30,9 @@ pub mod journal;
 pub mod latency;
 pub mod lookups;
 pub mod net;
+pub mod node;
+mod paced;
+pub mod paper;
 pub mod peers;
 pub mod plot;
 pub mod puts;

@@ -95,6 +95,11 @@ impl Map {
         })
     }
 
+    /// It as an SVG: data to the right, rates upwards, each option's area with its place among the shares, from 1.
+    pub fn picture(&self) -> String {
+        crate::svg::svg(self, None)
+    }
+
     /// The options that are nowhere the cheapest.
     pub fn never(&self) -> Vec<&str> {
         let names = self.names.iter().filter(|name| !self.shares.iter().any(|share| share.name == **name));

@@ -62,7 +62,7 @@ fn mapped(plan: &Plan, map: &Map) -> String {
         "<h2>The cheapest option by data and rate</h2>\n<p>Values of {}, {} of each; the circle is where this plan is.</p>\n{}",
         bytes(plan.workload.value_bytes),
         copies(plan.workload.replicas),
-        svg(map, &plan.workload)
+        svg(map, Some(&plan.workload))
     );
     out.push_str("<ol class=\"legend\">");
     for (place, share) in map.shares.iter().enumerate() {
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn every_cell_of_a_map_is_drawn_once() {
         let (plan, map) = paper();
-        let drawn = svg(&map, &plan.workload);
+        let drawn = svg(&map, Some(&plan.workload));
         let width = |rect: &str| rect.split("width=\"").nth(1)?.split('"').next()?.parse::<f64>().ok();
         let cells: f64 = drawn
             .lines()

@@ -22,8 +22,8 @@ pub(crate) fn colour(place: usize) -> &'static str {
 }
 
 /// The map: data to the right, rates upwards, both by powers of ten; where there is room, a number names the option, by its
-/// place among the shares from 1; a circle stands where the workload is.
-pub(crate) fn svg(map: &Map, workload: &Workload) -> String {
+/// place among the shares from 1; a circle stands where the workload is, if there is one.
+pub(crate) fn svg(map: &Map, workload: Option<&Workload>) -> String {
     let (width, height) = (LEFT + CELL * COLUMNS as f64 + 24.0, TOP + CELL * ROWS as f64 + BELOW);
     let mut out = String::new();
     let mut draw = |what: String| writeln!(out, "{what}").expect("writing to a string cannot fail");
@@ -60,7 +60,9 @@ pub(crate) fn svg(map: &Map, workload: &Workload) -> String {
             ));
         }
     }
-    mark(workload, &mut draw);
+    if let Some(workload) = workload {
+        mark(workload, &mut draw);
+    }
     draw("</svg>".to_owned());
     out
 }

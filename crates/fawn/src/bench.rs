@@ -1,7 +1,10 @@
-//! `fawn bench store`: what a store does on this machine, without a network. `fawn bench net` is in `net`.
+//! `fawn bench store`: what a store does on this machine, without a network. `fawn bench net` is in `net`, the papers'
+//! experiments in `paper`, one's own machine in `node`.
 
 pub mod energy;
 pub mod net;
+pub mod node;
+pub mod paper;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -17,6 +20,8 @@ use fawn_store::Ack;
 
 use self::energy::{MeterArguments, MetersArguments};
 use self::net::{NetBenchArguments, NetNullArguments};
+use self::node::NodeBenchArguments;
+use self::paper::PaperArguments;
 use crate::Outcome;
 use crate::progress::Progress;
 use crate::tell::unless_closed;
@@ -39,6 +44,10 @@ pub enum BenchCommand {
     Net(Box<NetBenchArguments>),
     /// Serve memcached clients without doing anything: the floor that servers are compared with
     NetNull(NetNullArguments),
+    /// Repeat the experiments of the FAWN papers on this machine: a page, tables and JSON
+    Paper(Box<PaperArguments>),
+    /// Measure this machine, for `fawn plan --node`
+    Node(NodeBenchArguments),
     /// List the meters of energy that this machine has, try each, and say why one cannot be used
     Meters(MetersArguments),
 }
@@ -50,7 +59,8 @@ impl BenchArguments {
     /// What is wrong with the flags together.
     pub fn check(&self) -> Result<(), String> {
         match &self.command {
-            BenchCommand::Store(_) | BenchCommand::Meters(_) => Ok(()),
+            BenchCommand::Store(_) | BenchCommand::Paper(_) | BenchCommand::Meters(_) => Ok(()),
+            BenchCommand::Node(arguments) => arguments.check(),
             BenchCommand::Net(arguments) => arguments.check(),
             BenchCommand::NetNull(arguments) => arguments.check(),
         }
@@ -407,6 +417,8 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
         BenchCommand::Store(arguments) => run_store(arguments),
         BenchCommand::Net(arguments) => net::run(arguments),
         BenchCommand::NetNull(arguments) => net::run_null(arguments),
+        BenchCommand::Paper(arguments) => paper::run(arguments),
+        BenchCommand::Node(arguments) => node::run(arguments),
         BenchCommand::Meters(arguments) => energy::run_meters(arguments),
     }
 }

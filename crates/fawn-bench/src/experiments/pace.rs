@@ -12,7 +12,8 @@ use crate::driver::Steps;
 use crate::energy::{self, Energy};
 use crate::error::Error;
 use crate::latency::{ByTime, median};
-use crate::lookups::{GROUP, Lookups};
+use crate::lookups::Lookups;
+use crate::paced::Paced;
 use crate::report::{Report, Timeline};
 use crate::session::Session;
 use crate::usage::Usage;
@@ -22,8 +23,6 @@ use crate::workload::{Draw, fresh_seed};
 const DEPTH: usize = 128;
 /// How often a segment is sealed, in stretches with maintenance, however few puts there are.
 const SEAL: Duration = Duration::from_secs(1);
-/// Gets that are begun in one turn of the loop at most.
-const A_TURN: usize = 8 * GROUP;
 
 /// Parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -122,8 +121,23 @@ impl Pace {
         let meter = session.driver.meter();
         let began = Instant::now();
         lookups.by_time = Some((began, ByTime::default()));
-        let gets_a_put = if idle { u64::MAX } else { self.gets_a_put };
-        let puts = self.open(session, &mut lookups, &mut draw, (rate, gets_a_put), began)?;
+        let gets_a_put = (!idle).then_some(self.gets_a_put);
+        let mut sealed = Instant::now();
+        let puts =
+            session.paced(&mut lookups, &mut draw, Paced { rate, time: self.time, gets_a_put, began }, |session| {
+                if idle {
+                    return Ok(());
+                }
+                let store = session.driver.store();
+                if !store.is_cleaning() {
+                    store.compact();
+                }
+                // One that is refused as the buffers are full is on its way.
+                if sealed.elapsed() >= SEAL && store.seal().is_ok() {
+                    sealed = Instant::now();
+                }
+                Ok(())
+            })?;
         let usage = session.driver.usage(&meter);
         let energy = energy::stop(metering)?;
         let (steps, latencies) = (session.driver.steps, &lookups.latencies);
@@ -149,69 +163,6 @@ impl Pace {
             },
         };
         Ok(stretch)
-    }
-
-    /// Asks as the clock says; how many puts were made.
-    fn open(
-        &self,
-        session: &mut Session<'_>,
-        lookups: &mut Lookups,
-        draw: &mut Draw,
-        (rate, gets_a_put): (f64, u64),
-        began: Instant,
-    ) -> Result<u64, Error> {
-        let end = self.time.as_secs_f64();
-        let has_maintenance = gets_a_put < u64::MAX;
-        let mut next = 0.0;
-        let (mut owed, mut made) = (0, 0);
-        let mut sealed = Instant::now();
-        let mut group = Vec::with_capacity(GROUP);
-        loop {
-            let now = began.elapsed().as_secs_f64();
-            let mut asked = 0;
-            while next <= now && next < end && asked < A_TURN {
-                group.clear();
-                while next <= now && next < end && group.len() < GROUP {
-                    group.push((draw.draw(), began + Duration::from_secs_f64(next)));
-                    // Independent clients: the times between their gets are exponential.
-                    next -= draw.share().ln() / rate;
-                }
-                lookups.ask(&mut session.driver, &session.history, &group)?;
-                asked += group.len();
-            }
-            owed += asked as u64;
-            while owed >= gets_a_put && session.put_one()? {
-                owed -= gets_a_put;
-                made += 1;
-            }
-            if has_maintenance && next < end {
-                let store = session.driver.store();
-                if !store.is_cleaning() {
-                    store.compact();
-                }
-                // One that is refused as the buffers are full is on its way.
-                if sealed.elapsed() >= SEAL && store.seal().is_ok() {
-                    sealed = Instant::now();
-                }
-            }
-            session.driver.reader.submit()?;
-            let polled = session.driver.poll()?;
-            session.puts.acknowledge(&session.driver);
-            if let (Some(us), Some((_, by_time))) = (session.driver.steps.take_last(), &mut lookups.by_time) {
-                by_time.step(began.elapsed(), us);
-            }
-            if polled.retry {
-                lookups.retry(&mut session.driver, &session.history)?;
-            }
-            let came = lookups.take(&mut session.driver, &session.history, None)?;
-            if next >= end && lookups.under_way() == 0 && session.puts.waiting() == 0 {
-                return Ok(made);
-            }
-            let until_next = if next >= end { 0.01 } else { next - began.elapsed().as_secs_f64() };
-            if !polled.more && came == 0 && until_next > 0.0 {
-                session.driver.wait(Duration::from_secs_f64(until_next))?;
-            }
-        }
     }
 
     fn tell(&self, session: &Session<'_>, done: Vec<Stretch>) -> Report {

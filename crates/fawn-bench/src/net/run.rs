@@ -65,6 +65,8 @@ pub struct Measured {
     pub server_cpu_us: Option<f64>,
     /// CPU time of the whole machine in it, microseconds, and the share of all time that others of the host took.
     pub machine: Option<(f64, f64)>,
+    /// Several times a second, nanoseconds from the beginning and operations answered by then; those of the warm-up do not count.
+    pub samples: Vec<(u64, u64)>,
     /// What was drawn meanwhile; none: nothing meters it.
     pub energy: Option<Energy>,
 }
@@ -119,7 +121,7 @@ fn load(plan: &Plan, base: u32, watch: &dyn Watch) -> Result<Measured, NetError>
 }
 
 /// What versions of this run begin after: later runs have later ones.
-fn version_base() -> u32 {
+pub(crate) fn version_base() -> u32 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs() as u32)
 }
 
@@ -167,7 +169,8 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
             }));
         }
         let all_ended = || handles.iter().all(thread::ScopedJoinHandle::is_finished);
-        let watched = observe(&shared, &phase, watch, all_ended);
+        let mut samples = Vec::new();
+        let watched = observe(&shared, &phase, watch, &mut samples, all_ended);
         if watched.is_err() {
             shared.stop.store(true, Ordering::Relaxed);
         }
@@ -186,7 +189,7 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
         let Observed { server_cpu_us, machine, energy } = watched?;
         let ended_ns = if phase.is_load { tally.ended_ns } else { end };
         let seconds = ended_ns.saturating_sub(start) as f64 / 1e9;
-        Ok(Measured { tally, seconds, server_cpu_us, machine, energy })
+        Ok(Measured { tally, seconds, server_cpu_us, machine, samples, energy })
     })
 }
 
@@ -231,15 +234,16 @@ fn observe(
     shared: &Shared<'_>,
     phase: &Phase,
     watch: &dyn Watch,
+    samples: &mut Vec<(u64, u64)>,
     all_ended: impl Fn() -> bool,
 ) -> Result<Observed, NetError> {
     let pids = &shared.plan.server_pids;
     let Range { start, end } = shared.window;
     let told = Told { shared, phase, watch };
-    told.wait_until(start, None, &all_ended);
+    told.wait_until(start, None, samples, &all_ended);
     let before = (processes_cpu_us(pids)?, Machine::now());
     let metering = energy::start(shared.plan.meter.as_ref())?;
-    told.wait_until(end, metering.as_ref(), &all_ended);
+    told.wait_until(end, metering.as_ref(), samples, &all_ended);
     let server = if pids.is_empty() { None } else { Some(processes_cpu_us(pids)? - before.0) };
     let machine = before.1.and_then(|before| Some(Machine::now()?.since(&before)));
     Ok(Observed { server_cpu_us: server, machine, energy: energy::stop(metering)? })
@@ -253,7 +257,14 @@ struct Told<'t> {
 }
 
 impl Told<'_> {
-    fn wait_until(&self, at_ns: u64, metering: Option<&Metering>, all_ended: impl Fn() -> bool) {
+    /// Waits until then; meanwhile it is sampled how many operations were answered.
+    fn wait_until(
+        &self,
+        at_ns: u64,
+        metering: Option<&Metering>,
+        samples: &mut Vec<(u64, u64)>,
+        all_ended: impl Fn() -> bool,
+    ) {
         let Self { shared, phase, watch } = self;
         let (mut told_ns, mut told) = (0, 0);
         loop {
@@ -262,6 +273,7 @@ impl Told<'_> {
                 return;
             }
             let answered = shared.answered.load(Ordering::Relaxed);
+            samples.push((now, answered));
             if now.saturating_sub(told_ns) >= TELL.as_nanos() as u64 {
                 let rate = (answered - told) as f64 * 1e9 / (now - told_ns) as f64;
                 let (done, total) = if phase.is_load { (answered, shared.plan.keys) } else { (now, shared.window.end) };

@@ -22,7 +22,7 @@ use serde::Serialize;
 pub use dht::{
     TwoTiers, cache as dht_cache, cluster as dht_cluster, cost as dht_cost, queries_a_joule as dht_queries_a_joule,
 };
-pub use sosp::{cost, queries_a_joule, solution_space};
+pub use sosp::{cost, queries_a_joule, solution_map, solution_space};
 
 /// A table of a paper, recomputed.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -79,9 +79,7 @@ pub fn cost() -> Table {
 /// Fig. 16: which system is the cheapest on how much of the map, and where one takes over from another. The paper draws it
 /// without numbers.
 pub fn solution_space() -> Table {
-    let (catalogue, assumptions) = reckoned();
-    let workload = Workload { data_bytes: 1e12, gets_per_second: 1e6, value_bytes: 1e3, replicas: 1 };
-    let map = Map::of(&catalogue, &workload, &assumptions).expect("the built-in catalogue can be ranked");
+    let map = solution_map();
     let mut cells: Vec<Cell> = map
         .shares
         .iter()
@@ -93,6 +91,13 @@ pub fn solution_space() -> Table {
         Cell::drawn(format!("from {below} to {above}, queries a second for each GB"), *gets_a_gb)
     }));
     Table { name: "figure-16", title: "The cheapest system by data and rate (SOSP'09 Fig. 16)", cells }
+}
+
+/// The map of Fig. 16.
+pub fn solution_map() -> Map {
+    let (catalogue, assumptions) = reckoned();
+    let workload = Workload { data_bytes: 1e12, gets_per_second: 1e6, value_bytes: 1e3, replicas: 1 };
+    Map::of(&catalogue, &workload, &assumptions).expect("the built-in catalogue can be ranked")
 }
 
 /// Table 4 as printed, with nodes that are used up to the brim. The age of values does not matter here.

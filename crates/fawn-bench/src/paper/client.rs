@@ -1,0 +1,227 @@
+//! Load on servers, by the generator of [`net`](crate::net): one ledger for all that is done to them, so that every value that is
+//! read is verified by what this program has put.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::finding::Finding;
+use crate::energy::Meter;
+use crate::error::Error;
+use crate::net::ledger::Ledger;
+use crate::net::run::{Measured, Phase, carry_out, version_base};
+use crate::net::tally::Faults;
+use crate::net::{Distribution, Pace, Plan, Protocol, Spacing, Target};
+use crate::session::Watch;
+
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Requests in flight on each of 32 connections while keys are put: a node that has more than it wants to have under way refuses some,
+/// and then all are put once more, with fewer.
+const LOAD_DEPTHS: [usize; 4] = [8, 2, 1, 1];
+
+/// Keys that a server has, and who they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// Keys, at least 1.
+    pub count: u64,
+    /// Bytes of each value, at least 8.
+    pub value_bytes: usize,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Work {
+    /// Connections.
+    pub connections: usize,
+    /// Requests in flight on each.
+    pub depth: usize,
+    /// Share of sets among the operations.
+    pub puts: f64,
+    /// Which keys.
+    pub distribution: Distribution,
+    /// Operations a second; `None`: as fast as they are answered.
+    pub rate: Option<f64>,
+    /// How long the same is done before.
+    pub warm_up: Duration,
+    /// How long it is measured.
+    pub time: Duration,
+}
+
+impl Work {
+    /// Gets of any keys as fast as they are answered, by 32 connections with 16 requests in flight each.
+    pub fn gets(time: Duration) -> Self {
+        Self {
+            connections: 32,
+            depth: 16,
+            puts: 0.0,
+            distribution: Distribution::Uniform,
+            rate: None,
+            warm_up: time / 10,
+            time,
+        }
+    }
+
+    /// Says in a finding what was done.
+    pub fn tell(&self, finding: &mut Finding) {
+        finding.parameter("connections", self.connections);
+        finding.parameter("requests_in_flight_each", self.depth);
+        finding.parameter("seconds", self.time.as_secs_f64());
+    }
+}
+
+/// Whether operations may be refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusals {
+    /// One is an error.
+    Fail,
+    /// They are counted.
+    Count,
+}
+
+/// A client of servers that have its keys.
+pub struct Client<'w> {
+    keys: Keys,
+    ledger: Ledger,
+    targets: Vec<Target>,
+    pids: Vec<u32>,
+    watch: &'w dyn Watch,
+    refusals: Cell<Refusals>,
+    meter: Option<Meter>,
+    /// Of the last load that was not complete.
+    refused: Faults,
+}
+
+impl<'w> Client<'w> {
+    /// Puts all keys, as fast as they are acknowledged; also what that took, in all of its tries.
+    ///
+    /// # Errors
+    /// [`Error::Net`], [`Error::WrongOverNetwork`].
+    pub fn load(
+        addresses: &[SocketAddr],
+        pids: Vec<u32>,
+        keys: Keys,
+        watch: &'w dyn Watch,
+    ) -> Result<(Self, Measured), Error> {
+        let base = version_base();
+        let ledger = Ledger::new(keys.count, base, true, true);
+        let targets = addresses.iter().map(|address| Target::from(*address)).collect();
+        let mut client = Self {
+            keys,
+            ledger,
+            targets,
+            pids,
+            watch,
+            refusals: Cell::new(Refusals::Fail),
+            meter: None,
+            refused: Faults::default(),
+        };
+        let blank = Ledger::new(client.keys.count, base, false, false);
+        let phase = Phase {
+            is_load: true,
+            warm_up: Duration::ZERO,
+            time: Duration::MAX,
+            pace: None,
+            shown: None,
+            what: "loading",
+        };
+        let mut seconds = 0.0;
+        for depth in LOAD_DEPTHS {
+            let work = Work { puts: 1.0, depth, ..Work::gets(Duration::MAX) };
+            let mut loaded = carry_out(&client.plan(&work), phase, &blank, watch)?;
+            seconds += loaded.seconds;
+            loaded.seconds = seconds;
+            if loaded.tally.refused.count == 0 {
+                client.check(&loaded)?;
+                return Ok((client, loaded));
+            }
+            client.refused = loaded.tally.refused;
+        }
+        let Faults { count, first } = client.refused;
+        Err(Error::WrongOverNetwork { count, first: first.unwrap_or_default() })
+    }
+
+    /// From now on, so.
+    pub fn set_refusals(&self, refusals: Refusals) {
+        self.refusals.set(refusals);
+    }
+
+    /// From now on what is drawn is metered, where there is a meter.
+    pub fn set_meter(&mut self, meter: Option<Meter>) {
+        self.meter = meter;
+    }
+
+    /// Servers have come or gone.
+    pub fn set_servers(&mut self, addresses: &[SocketAddr], pids: Vec<u32>) {
+        self.targets = addresses.iter().map(|address| Target::from(*address)).collect();
+        self.pids = pids;
+    }
+
+    /// Does it, and looks at every value.
+    ///
+    /// # Errors
+    /// [`Error::Net`]; [`Error::WrongOverNetwork`]: a value was wrong, a key was not there, or an operation was refused.
+    pub fn run(&self, work: &Work, what: &'static str) -> Result<Measured, Error> {
+        let pace = work.rate.map(|rate| Pace { rate, spacing: Spacing::Poisson });
+        let phase = Phase { is_load: false, warm_up: work.warm_up, time: work.time, pace, shown: None, what };
+        let measured = carry_out(&self.plan(work), phase, &self.ledger, self.watch)?;
+        self.check(&measured)?;
+        Ok(measured)
+    }
+
+    fn check(&self, measured: &Measured) -> Result<(), Error> {
+        let tally = &measured.tally;
+        let refused = Some(&tally.refused).filter(|_| self.refusals.get() == Refusals::Fail);
+        for faults in [Some(&tally.wrong), refused].into_iter().flatten() {
+            if let Some(first) = &faults.first {
+                return Err(Error::WrongOverNetwork { count: faults.count, first: first.clone() });
+            }
+        }
+        if tally.misses > 0 {
+            let first = "a key that was put was not found".to_owned();
+            return Err(Error::WrongOverNetwork { count: tally.misses, first });
+        }
+        Ok(())
+    }
+
+    fn plan(&self, work: &Work) -> Plan {
+        Plan {
+            targets: self.targets.clone(),
+            threads: 1,
+            connections: work.connections,
+            depth: work.depth,
+            protocol: Protocol::Text,
+            keys: self.keys.count,
+            value_bytes: self.keys.value_bytes,
+            puts: work.puts,
+            distribution: work.distribution,
+            time: work.time,
+            warm_up: work.warm_up,
+            pace: None,
+            load: false,
+            load_rate: None,
+            server_pids: self.pids.clone(),
+            secret: None,
+            timeout: PATIENCE,
+            calibrate: false,
+            meter: self.meter.clone(),
+        }
+    }
+}
+
+/// Operations a second of what was measured.
+pub fn a_second(measured: &Measured) -> f64 {
+    measured.tally.answered() as f64 / measured.seconds.max(1e-9)
+}
+
+/// Operations a second by time: the middle of each stretch, in seconds from the beginning, and the rate in it.
+pub fn by_time(measured: &Measured) -> Vec<(f64, f64)> {
+    let pairs = measured.samples.windows(2);
+    let rate = |pair: &[(u64, u64)]| {
+        let [(before_ns, before), (now_ns, now)] = *pair else { return None };
+        let seconds = now_ns.saturating_sub(before_ns) as f64 / 1e9;
+        (seconds > 0.0).then(|| ((before_ns + now_ns) as f64 / 2e9, (now - before) as f64 / seconds))
+    };
+    pairs.filter_map(rate).collect()
+}

@@ -1,0 +1,185 @@
+//! Operations for what they took: a joule where a meter tells, a second of a processor where none does.
+//!
+//! This is the one place where either is computed. Without a meter nothing here is in joules, and what a model says has names of
+//! its own, so that it is not taken for measured.
+
+use serde_json::{Value, json};
+
+use super::finding::{Finding, Row};
+use super::run::Run;
+use crate::energy::{self, Energy, Metering};
+use crate::error::Error;
+use crate::net::run::Measured;
+
+/// What operations took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    /// How many there were.
+    pub operations: u64,
+    /// For how long.
+    pub seconds: f64,
+    /// CPU time of those who carried them out, microseconds; `None` where the system does not tell.
+    pub cpu_us: Option<f64>,
+    /// What was drawn meanwhile; `None`: there is no meter.
+    pub energy: Option<Energy>,
+}
+
+/// What is said where there is no meter.
+pub const NO_METER: &str = "there is no power meter (--meter): what stands for queries a joule is operations a second of CPU time, \
+                            of those who carry them out, which says nothing of what a machine draws while it waits";
+
+/// A stretch of work that is metered where there is a meter.
+#[derive(Debug)]
+pub struct Metered(Option<Metering>);
+
+impl Metered {
+    /// Begins.
+    ///
+    /// # Errors
+    /// [`Error::Meter`].
+    pub fn begin(run: &Run<'_>) -> Result<Self, Error> {
+        Ok(Self(energy::start(run.tools.meter.as_ref())?))
+    }
+
+    /// Ends, with what was done in it.
+    ///
+    /// # Errors
+    /// [`Error::Meter`].
+    pub fn end(self, operations: u64, seconds: f64, cpu_us: Option<f64>) -> Result<Taken, Error> {
+        Ok(Taken { operations, seconds, cpu_us, energy: energy::stop(self.0)? })
+    }
+}
+
+impl From<&Measured> for Taken {
+    /// What load on servers took: the servers' CPU time, and the energy where the load was metered.
+    fn from(measured: &Measured) -> Self {
+        Self {
+            operations: measured.tally.answered(),
+            seconds: measured.seconds,
+            cpu_us: measured.server_cpu_us,
+            energy: measured.energy.clone(),
+        }
+    }
+}
+
+impl Taken {
+    /// Operations a joule, measured or modelled; `None`: there is no meter.
+    fn a_joule(&self) -> Option<f64> {
+        let watts = self.energy.as_ref().map(|energy| energy.watts)?;
+        (watts > 0.0).then(|| self.operations as f64 / self.seconds / watts)
+    }
+
+    /// Operations a second of CPU time.
+    fn a_cpu_second(&self) -> Option<f64> {
+        self.cpu_us.filter(|us| *us > 0.0).map(|us| self.operations as f64 * 1e6 / us)
+    }
+
+    /// Adds all of it to a row.
+    pub fn tell(&self, row: &mut Row) {
+        let is_measured = self.energy.as_ref().is_some_and(|energy| energy.measured);
+        let watts = self.energy.as_ref().map(|energy| energy.watts);
+        let if_it = |is: bool, value: Option<f64>| json!(value.filter(|_| is));
+        for (name, value) in [
+            ("queries_a_second", json!(self.operations as f64 / self.seconds)),
+            ("watts", if_it(is_measured, watts)),
+            ("queries_a_joule", if_it(is_measured, self.a_joule())),
+            ("modelled_watts", if_it(!is_measured, watts)),
+            ("queries_a_modelled_joule", if_it(!is_measured, self.a_joule())),
+            ("queries_a_cpu_second", json!(self.a_cpu_second())),
+            ("energy", json!(self.energy)),
+        ] {
+            row.insert(name.to_owned(), value);
+        }
+    }
+
+    /// A row that begins with what these operations were.
+    pub fn row(&self, what: &str) -> Value {
+        let mut row = Row::new();
+        row.insert("what".to_owned(), what.into());
+        self.tell(&mut row);
+        Value::Object(row)
+    }
+}
+
+/// Says in a finding what metered it, or that nothing did.
+pub fn note(finding: &mut Finding, run: &Run<'_>) {
+    let Some(meter) = &run.tools.meter else {
+        finding.parameter("meter", "none");
+        return finding.note(NO_METER);
+    };
+    let sheet = meter.sheet();
+    finding.parameter("meter", sheet.kind.name());
+    let how = if sheet.kind.is_measured() { "measured" } else { "modelled, not measured," };
+    let accuracy = match sheet.stated_share {
+        Some(share) => format!("to {:.1} %, {}", share * 100.0, sheet.stated_by),
+        None => format!("how accurately is not known: {}", sheet.stated_by),
+    };
+    finding.note(format!(
+        "energy is {how} by {}, of the {}; {accuracy}. docs/energy.md says what that covers",
+        sheet.instrument,
+        sheet.scope.name()
+    ));
+}
+
+/// The columns of [`Taken::row`].
+pub const COLUMNS: &[(&str, &str, Option<usize>)] = &[
+    ("what", "system", None),
+    ("queries_a_second", "queries/s", Some(0)),
+    ("watts", "watts", Some(2)),
+    ("queries_a_joule", "queries a joule", Some(1)),
+    ("modelled_watts", "watts, modelled", Some(2)),
+    ("queries_a_modelled_joule", "queries a modelled joule", Some(1)),
+    ("queries_a_cpu_second", "queries a CPU-second", Some(0)),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::energy::{Kind, Scope, Uncertainty};
+
+    fn taken(kind: Option<Kind>) -> Taken {
+        let energy = kind.map(|kind| Energy {
+            joules: 10.0,
+            measured: kind.is_measured(),
+            kind,
+            instrument: "it".to_owned(),
+            scope: Scope::Wall,
+            seconds: 2.0,
+            watts: 5.0,
+            began_unix_seconds: 0.0,
+            samples: 3,
+            samples_a_second: 1.5,
+            longest_gap_seconds: 1.0,
+            is_counter: false,
+            uncertainty: Uncertainty::of(10.0, (None, "nobody"), 0.0, 0.0),
+            idle: None,
+            dynamic_joules: None,
+            dynamic_uncertainty_joules: None,
+            parts: Vec::new(),
+            notes: Vec::new(),
+        });
+        Taken { operations: 1000, seconds: 2.0, cpu_us: Some(500_000.0), energy }
+    }
+
+    #[test]
+    fn without_a_meter_nothing_is_in_joules() {
+        let row = taken(None).row("x");
+        for name in ["watts", "queries_a_joule", "modelled_watts", "queries_a_modelled_joule"] {
+            assert!(row[name].is_null(), "{name}: {row}");
+        }
+        assert_eq!(
+            (row["queries_a_second"].as_f64(), row["queries_a_cpu_second"].as_f64()),
+            (Some(500.0), Some(2000.0))
+        );
+    }
+
+    #[test]
+    fn what_a_model_says_is_not_told_as_measured() {
+        let row = taken(Some(Kind::Shelly)).row("x");
+        assert_eq!((row["watts"].as_f64(), row["queries_a_joule"].as_f64()), (Some(5.0), Some(100.0)));
+        assert!(row["modelled_watts"].is_null(), "{row}");
+        let row = taken(Some(Kind::Model)).row("x");
+        assert_eq!(row["queries_a_modelled_joule"].as_f64(), Some(100.0));
+        assert!(row["watts"].is_null() && row["queries_a_joule"].is_null(), "{row}");
+    }
+}

@@ -1,0 +1,276 @@
+//! What an experiment has found: rows of figures of this machine, those that the paper prints, and which of them are drawn.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Figures by name. Units are the ends of names; what is not known is null.
+pub type Row = Map<String, Value>;
+
+/// The result of one experiment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Where its rows are from.
+    pub state: State,
+    /// What was done, in names and values.
+    pub parameters: Row,
+    /// The columns of its table, in their order.
+    pub columns: Vec<Column>,
+    /// This machine's rows, or what was computed.
+    pub rows: Vec<Row>,
+    /// The paper's rows, with the same columns: of other machines, of 2008 to 2010.
+    pub published: Vec<Row>,
+    /// What of it is drawn.
+    pub charts: Vec<Chart>,
+    /// Pictures that are no charts, each an SVG.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<String>,
+    /// What else there is to say.
+    pub notes: Vec<String>,
+}
+
+/// Where rows are from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Measured on this machine.
+    #[default]
+    Measured,
+    /// Computed from the paper's own inputs.
+    Computed,
+    /// Not measured: why, and what to do.
+    Skipped(String),
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// The name in rows, and at the head of the CSV.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// Decimals of a number; `None`: text, or a number as it is.
+    pub decimals: Option<usize>,
+}
+
+/// A drawing of rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Chart {
+    /// What it shows.
+    pub title: String,
+    /// How.
+    pub kind: Kind,
+    /// To the right; of bars, the text beside each.
+    pub x: Axis,
+    /// Upwards; of bars, their length.
+    pub y: Axis,
+    /// The column whose values part rows into lines.
+    pub series: Option<String>,
+}
+
+/// How rows are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Points that lines join.
+    Lines,
+    /// A bar a row.
+    Bars,
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Axis {
+    /// The column that it shows.
+    pub column: String,
+    /// What it says.
+    pub title: String,
+    /// How values lie on it.
+    pub law: Law,
+}
+
+/// How values lie on an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Law {
+    /// From 0, evenly.
+    Linear,
+    /// By powers of ten; what is not above 0 is not drawn.
+    Log,
+}
+
+impl Axis {
+    /// From 0, evenly.
+    pub fn linear(column: &str, title: &str) -> Self {
+        Self { column: column.to_owned(), title: title.to_owned(), law: Law::Linear }
+    }
+
+    /// By powers of ten.
+    pub fn log(column: &str, title: &str) -> Self {
+        Self { law: Law::Log, ..Self::linear(column, title) }
+    }
+}
+
+impl Chart {
+    /// Points that lines join.
+    pub fn lines(title: &str, x: Axis, y: Axis) -> Self {
+        Self { title: title.to_owned(), kind: Kind::Lines, x, y, series: None }
+    }
+
+    /// A bar a row, with the text of column `of` beside it.
+    pub fn bars(title: &str, of: &str, y: Axis) -> Self {
+        Self { kind: Kind::Bars, ..Self::lines(title, Axis::linear(of, ""), y) }
+    }
+
+    /// A line for each value of a column.
+    #[must_use]
+    pub fn by(self, column: &str) -> Self {
+        Self { series: Some(column.to_owned()), ..self }
+    }
+}
+
+impl Finding {
+    /// One that is measured, with these columns: name, title, decimals.
+    pub fn of(columns: &[(&str, &str, Option<usize>)]) -> Self {
+        let column = |&(name, title, decimals): &(&str, &str, Option<usize>)| Column {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            decimals,
+        };
+        Self { columns: columns.iter().map(column).collect(), ..Self::default() }
+    }
+
+    /// One that was not made.
+    pub fn skipped(why: String) -> Self {
+        Self { state: State::Skipped(why), ..Self::default() }
+    }
+
+    /// Adds a parameter.
+    pub fn parameter(&mut self, name: &str, value: impl Into<Value>) {
+        self.parameters.insert(name.to_owned(), value.into());
+    }
+
+    /// Adds a row, an object.
+    pub fn row(&mut self, row: Value) {
+        self.rows.push(object(row));
+    }
+
+    /// Adds a row that the paper prints, an object.
+    pub fn printed(&mut self, row: Value) {
+        self.published.push(object(row));
+    }
+
+    /// Adds a sentence.
+    pub fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
+    /// Who the rows of this finding are from, as the CSV has it.
+    pub fn who(&self) -> &'static str {
+        match self.state {
+            State::Measured => "measured",
+            State::Computed => "computed",
+            State::Skipped(_) => "skipped",
+        }
+    }
+
+    /// All of it as comma-separated values: who a row is from, then the columns.
+    pub fn csv(&self) -> String {
+        let head = std::iter::once("who").chain(self.columns.iter().map(|column| column.name.as_str()));
+        let mut out = line(head.map(str::to_owned));
+        for (who, rows) in [(self.who(), &self.rows), ("paper", &self.published)] {
+            for row in rows {
+                let cells = self.columns.iter().map(|column| match row.get(&column.name) {
+                    None | Some(Value::Null) => String::new(),
+                    Some(Value::String(text)) => text.clone(),
+                    Some(other) => other.to_string(),
+                });
+                out.push_str(&line(std::iter::once(who.to_owned()).chain(cells)));
+            }
+        }
+        out
+    }
+}
+
+impl Column {
+    /// The cell of a row, for people.
+    pub fn text(&self, row: &Row) -> String {
+        match (row.get(&self.name), self.decimals) {
+            (None | Some(Value::Null), _) => String::new(),
+            (Some(Value::String(text)), _) => text.clone(),
+            (Some(Value::Bool(is)), _) => if *is { "yes" } else { "no" }.to_owned(),
+            (Some(value), Some(decimals)) => {
+                value.as_f64().map_or_else(|| value.to_string(), |it| number(it, decimals))
+            }
+            (Some(value), None) => value.to_string(),
+        }
+    }
+}
+
+fn object(row: Value) -> Row {
+    let Value::Object(row) = row else { unreachable!("rows are objects") };
+    row
+}
+
+/// A number with so many decimals, and commas between thousands.
+pub fn number(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
+    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(whole, fraction)| (whole, Some(fraction)));
+    let mut out = sign.to_owned();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if let Some(fraction) = fraction {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+/// A line of a CSV, by RFC 4180.
+fn line(cells: impl Iterator<Item = String>) -> String {
+    let quoted = cells.map(|cell| {
+        let is_plain = !cell.contains(['"', ',', '\n', '\r']);
+        if is_plain { cell } else { format!("\"{}\"", cell.replace('"', "\"\"")) }
+    });
+    quoted.collect::<Vec<_>>().join(",") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_csv_says_who_each_row_is_from() {
+        let mut finding = Finding::of(&[("what", "", None), ("mb", "MB/s", Some(1))]);
+        finding.row(json!({ "what": "a, \"b\"", "mb": 1.25, "else": 3 }));
+        finding.printed(json!({ "what": "c", "mb": null }));
+        assert_eq!(finding.csv(), "who,what,mb\nmeasured,\"a, \"\"b\"\"\",1.25\npaper,c,\n");
+    }
+
+    #[test]
+    fn numbers_have_commas_between_thousands() {
+        for (value, decimals, expected) in [
+            (1234.5, 1, "1,234.5"),
+            (-1_000_000.0, 0, "-1,000,000"),
+            (12.0, 2, "12.00"),
+            (0.0, 0, "0"),
+            (999.9, 0, "1,000"),
+        ] {
+            assert_eq!(number(value, decimals), expected);
+        }
+    }
+
+    #[test]
+    fn cells_are_written_as_their_column_says() {
+        let finding = Finding::of(&[("a", "", Some(2)), ("b", "", None)]);
+        let row = object(json!({ "a": 3, "b": true }));
+        let cells: Vec<String> = finding.columns.iter().map(|column| column.text(&row)).collect();
+        assert_eq!(cells, ["3.00", "yes"]);
+        assert_eq!(finding.columns[0].text(&Row::new()), "");
+    }
+}

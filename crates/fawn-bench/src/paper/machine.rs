@@ -1,0 +1,144 @@
+//! What was measured on, as far as the system tells: what it does not is `None`, and is said to be unknown.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::fs::{major, minor};
+use serde::{Deserialize, Serialize};
+
+/// The program that measures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Its version.
+    pub version: String,
+    /// The commit that it was built from, as far as it knows.
+    pub commit: String,
+    /// The command line that it was given.
+    pub command: String,
+}
+
+/// A machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The processor's model.
+    pub cpu: Option<String>,
+    /// Processors that the program may use.
+    pub cores: usize,
+    /// DRAM, bytes.
+    pub dram_bytes: Option<u64>,
+    /// The model of the device below the directory.
+    pub device: Option<String>,
+    /// Bytes of the file system of the directory.
+    pub file_system_bytes: Option<u64>,
+    /// Its type.
+    pub file_system: Option<String>,
+    /// The kernel's name and release.
+    pub kernel: String,
+    /// The machine's architecture.
+    pub architecture: String,
+    /// The host's name.
+    pub host: String,
+}
+
+impl Machine {
+    /// This one, with the device of this directory, which exists.
+    pub fn here(dir: &Path) -> Self {
+        let name = rustix::system::uname();
+        let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+        Self {
+            cpu: fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| cpu(&text)).or_else(board),
+            cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            dram_bytes: fs::read_to_string("/proc/meminfo").ok().and_then(|text| dram(&text)),
+            device: device(dir),
+            file_system_bytes: rustix::fs::statvfs(dir).ok().map(|found| found.f_blocks * found.f_frsize),
+            file_system: fs::read_to_string("/proc/self/mountinfo")
+                .ok()
+                .and_then(|text| file_system(&text, &fs::canonicalize(dir).ok()?)),
+            kernel: format!("{} {}", text(name.sysname()), text(name.release())),
+            architecture: text(name.machine()),
+            host: text(name.nodename()),
+        }
+    }
+
+    /// Its lines for people: what, and which.
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
+        let known = |it: &Option<String>| it.clone().unwrap_or_else(|| "unknown".to_owned());
+        let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+        vec![
+            ("processor", format!("{}, {}", known(&self.cpu), self.architecture)),
+            ("cores", self.cores.to_string()),
+            ("DRAM", known(&self.dram_bytes.map(gib))),
+            ("device", known(&self.device)),
+            ("file system", format!("{}, {}", known(&self.file_system), known(&self.file_system_bytes.map(gib)))),
+            ("kernel", self.kernel.clone()),
+        ]
+    }
+}
+
+/// The model of the first processor.
+fn cpu(text: &str) -> Option<String> {
+    let value = |line: &str| line.split_once(':').map(|(_, value)| value.trim().to_owned());
+    text.lines().find(|line| line.starts_with("model name")).and_then(value).filter(|model| !model.is_empty())
+}
+
+/// What a board calls itself, where the processor does not say.
+fn board() -> Option<String> {
+    let text = fs::read_to_string("/proc/device-tree/model").ok()?;
+    Some(text.trim_end_matches('\0').to_owned())
+}
+
+fn dram(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
+}
+
+/// The model of the disk on which a directory lies, of which a partition has none.
+fn device(dir: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let number = fs::metadata(dir).ok()?.dev();
+    let block = fs::canonicalize(format!("/sys/dev/block/{}:{}", major(number), minor(number))).ok()?;
+    let disk = if block.join("partition").exists() { block.parent()?.to_owned() } else { block };
+    let model = fs::read_to_string(disk.join("device/model")).ok();
+    let name = disk.file_name()?.to_string_lossy().into_owned();
+    match model.map(|model| model.trim().to_owned()).filter(|model| !model.is_empty()) {
+        Some(model) => Some(format!("{model} ({name})")),
+        None => Some(format!("{name}, of which the system tells no model")),
+    }
+}
+
+/// The type of the file system that is mounted nearest above a path.
+fn file_system(text: &str, path: &Path) -> Option<String> {
+    let mounts = text.lines().filter_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        let point = before.split(' ').nth(4)?.replace("\\040", " ");
+        let kind = after.split(' ').next()?;
+        path.starts_with(&point).then(|| (point.len(), kind.to_owned()))
+    });
+    // Of two on one place the later one is seen.
+    mounts.max_by_key(|(length, _)| *length).map(|(_, kind)| kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_is_understood() {
+        assert_eq!(cpu("processor\t: 0\nmodel name\t: A B\nmodel name\t: C\n").as_deref(), Some("A B"));
+        assert_eq!(cpu("processor: 0\n"), None);
+        assert_eq!(dram("MemTotal:  1024 kB\nMemFree: 1 kB\n"), Some(1 << 20));
+        let mounts = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:5 / /a\\040b rw shared:1 - tmpfs none rw\n\
+                      3 1 0:6 / /a rw - xfs none rw\n";
+        let kind = |path: &str| file_system(mounts, Path::new(path));
+        assert_eq!(kind("/x").as_deref(), Some("ext4"));
+        assert_eq!(kind("/a b/c").as_deref(), Some("tmpfs"));
+        assert_eq!(kind("/a/c").as_deref(), Some("xfs"));
+    }
+
+    #[test]
+    fn this_machine_has_a_kernel_and_a_core() {
+        let machine = Machine::here(Path::new("/"));
+        assert!(machine.cores > 0 && machine.kernel.contains(' '), "{machine:?}");
+        assert_eq!(machine.lines().len(), 6);
+    }
+}

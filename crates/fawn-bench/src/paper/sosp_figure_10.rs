@@ -1,0 +1,89 @@
+//! SOSP 2009, Figure 10: operations a second as the share of puts grows, on one node, without a network.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::finding::{Axis, Chart, Finding};
+use super::run::Run;
+use super::store::{self, DEPTH, Size};
+use crate::closed::{Mix, Ratio};
+use crate::error::Error;
+use crate::lookups::Lookups;
+use crate::session::Session;
+use crate::workload::{Draw, fresh_seed};
+
+/// Puts of so many operations, in percent.
+const PERCENTS: [u64; 9] = [0, 10, 25, 40, 50, 60, 75, 90, 100];
+
+/// Measures it.
+///
+/// # Errors
+/// [`Error`].
+pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
+    let size = Size {
+        entries: run.pick(20_000, 1_000_000, 14_000_000),
+        value_bytes: 256,
+        memory: run.pick(8 << 20, 32 << 20, 256 << 20),
+    };
+    let time = run.pick(Duration::from_millis(80), Duration::from_secs(1), Duration::from_secs(10));
+    let (mut session, _) = store::loaded(run, "store", size)?;
+    let mut finding = Finding::of(&[
+        ("put_share", "share of puts", Some(2)),
+        ("operations_a_second", "operations/s", Some(0)),
+        ("gets_a_second", "gets/s", Some(0)),
+        ("puts_a_second", "puts/s", Some(0)),
+        ("from_dram", "gets that DRAM answered", Some(3)),
+        ("cpu_us_an_operation", "CPU-us each", Some(2)),
+        ("merges", "merges meanwhile", None),
+    ]);
+    for (at, percent) in PERCENTS.into_iter().enumerate() {
+        run.watch.progress(at as u64, PERCENTS.len() as u64, &format!("{percent} % puts"));
+        // Each begins at rest, so that none pays for the one before.
+        session.settle()?;
+        finding.row(mix(&mut session, percent, time)?);
+    }
+    size.tell(&mut finding);
+    finding.parameter("seconds", time.as_secs_f64());
+    finding.parameter("gets_in_flight", DEPTH);
+    session.close()?;
+    finding.charts = vec![Chart::lines(
+        "Operations a second by the share of puts",
+        Axis::linear("put_share", "share of puts among all operations"),
+        Axis::linear("operations_a_second", "operations a second"),
+    )];
+    finding.note(
+        "the paper draws this figure without numbers, and says that the rate is limited by gets where there are few puts, and \
+         rises significantly as there are more. Puts overwrite entries at random, so that seals and merges are part of the rate where the store is \
+         driven for long enough; they are acknowledged in memory, as the paper's",
+    );
+    Ok(finding)
+}
+
+fn mix(session: &mut Session<'_>, percent: u64, time: Duration) -> Result<serde_json::Value, Error> {
+    let mut lookups = Lookups::new(session.setup.value_bytes);
+    let meter = session.driver.meter();
+    let puts = if percent == 100 {
+        let began = Instant::now();
+        session.put_many(u64::MAX, |_, _| Ok(began.elapsed() < time))?
+    } else {
+        let mut draw = Draw::uniform(session.setup.entries, fresh_seed());
+        let ratio = (percent > 0).then_some(Ratio { gets: 100 - percent, puts: percent });
+        let mut mix = Mix::of(DEPTH as usize, ratio);
+        let end = Instant::now() + time;
+        while !session.turn(&mut lookups, &mut mix, Instant::now() < end, &mut || draw.draw())? {}
+        mix.made
+    };
+    let usage = session.driver.usage(&meter);
+    let (gets, seconds) = (lookups.answered, usage.seconds);
+    let operations = gets + puts;
+    Ok(json!({
+        "put_share": percent as f64 / 100.0,
+        "operations_a_second": operations as f64 / seconds,
+        "gets_a_second": gets as f64 / seconds,
+        "puts_a_second": puts as f64 / seconds,
+        "from_dram": (gets > 0).then(|| lookups.from_dram as f64 / gets as f64),
+        "cpu_us_an_operation": usage.cpu_us / operations.max(1) as f64,
+        "merges": usage.counts.merges,
+    }))
+}

@@ -1,0 +1,82 @@
+//! SOSP 2009, §5.1: queries a joule of one node as its load falls from the highest.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::client::{Keys, Work, a_second};
+use super::efficiency::{Taken, note};
+use super::finding::{Axis, Chart, Finding, Row};
+use super::run::Run;
+use super::served;
+use crate::error::Error;
+
+/// Loads, in percent of the highest.
+const PERCENTS: [u32; 5] = [10, 25, 50, 75, 90];
+
+/// Measures it.
+///
+/// # Errors
+/// [`Error`].
+pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
+    let bytes: u64 = run.pick(4 << 20, 64 << 20, 3_584 << 20);
+    let memory = run.pick(8 << 20, 16 << 20, 256 << 20);
+    let time = run.pick(Duration::from_millis(200), Duration::from_millis(1500), Duration::from_secs(30));
+    let keys = Keys { count: bytes / 276, value_bytes: 256 };
+    let mut finding = Finding::of(&[
+        ("what", "system", None),
+        ("load_share", "load", Some(2)),
+        ("queries_a_second", "queries/s", Some(0)),
+        ("watts", "watts", Some(2)),
+        ("queries_a_joule", "queries a joule", Some(1)),
+        ("modelled_watts", "watts, modelled", Some(2)),
+        ("queries_a_modelled_joule", "queries a modelled joule", Some(1)),
+        ("queries_a_cpu_second", "queries a CPU-second", Some(0)),
+        ("p50_us", "p50 us", Some(0)),
+        ("p99_us", "p99 us", Some(0)),
+    ]);
+    finding.parameter("keys", keys.count);
+    finding.parameter("value_bytes", 256);
+    finding.parameter("memory_bytes", memory);
+    let (server, client, _) = served::start(run, keys, memory)?;
+    let work = Work { depth: 4, ..Work::gets(time) };
+    let highest = a_second(&client.run(&work, "the highest load")?);
+    let loads = PERCENTS.iter().map(|percent| (f64::from(*percent) / 100.0, Some(*percent)));
+    for (share, percent) in loads.chain([(1.0, None)]) {
+        let work = Work { rate: percent.map(|_| highest * share), warm_up: Duration::ZERO, ..work };
+        let measured = client.run(&work, "gets at a pace")?;
+        let mut row = Row::new();
+        row.insert("what".to_owned(), "this machine".into());
+        row.insert("load_share".to_owned(), share.into());
+        Taken::from(&measured).tell(&mut row);
+        let latencies = &measured.tally.gets;
+        row.insert("p50_us".to_owned(), latencies.us(0.5).into());
+        row.insert("p99_us".to_owned(), latencies.us(0.99).into());
+        finding.row(Value::Object(row));
+    }
+    server.stop()?;
+    work.tell(&mut finding);
+    for (what, queries, watts, a_joule) in
+        [("Desktop with SSD", 4289.0, 83.0, 52.0), ("FAWN, fully populated", 1298.0, 3.75, 346.0)]
+    {
+        finding.printed(serde_json::json!({
+            "what": what, "load_share": 1.0, "queries_a_second": queries, "watts": watts, "queries_a_joule": a_joule,
+        }));
+    }
+    let load = || Axis::linear("load_share", "share of the highest load");
+    finding.charts = vec![
+        Chart::lines("Queries a joule by load", load(), Axis::log("queries_a_joule", "queries a joule")).by("what"),
+        Chart::lines(
+            "Queries a CPU-second by load",
+            load(),
+            Axis::linear("queries_a_cpu_second", "queries a second of CPU time"),
+        )
+        .by("what"),
+    ];
+    note(&mut finding, run);
+    finding.note(
+        "the paper prints the highest load alone, 64 W for the desktop at rest and 83 W busy, and says that queries a joule fall \
+         drastically with the load",
+    );
+    Ok(finding)
+}

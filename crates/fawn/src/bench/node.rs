@@ -1,0 +1,174 @@
+//! `fawn bench node`: this machine in figures, and the file that `fawn plan --node` takes.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use comfy_table::presets;
+use fawn_bench::node::{Extent, Figures, Watts, measure};
+use fawn_bench::paper::{Run, Scale};
+use fawn_plan::amount::parse_watts;
+
+use super::Bar;
+use super::energy::MeterArguments;
+use super::paper::{stop_servers_at_the_end, tools};
+use crate::Outcome;
+use crate::progress::Progress;
+use crate::tell::unless_closed;
+use crate::values::{Size, Span, parse_wait};
+
+/// Least memory of the store and of the server.
+const LEAST_MEMORY: u64 = 8 << 20;
+/// Data are at least so many times the memory.
+const LEAST_RATIO: u64 = 4;
+
+/// Arguments of `fawn bench node`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Measured are: space that is free, DRAM, random reads of 4 KiB by fio or this program, puts and gets of a store without a \
+network, and gets from flash and from DRAM of a server of one event loop, over the loopback. Every value that is read is \
+verified. What the processors have time for is reckoned from the CPU time that the server takes for a get from DRAM.
+
+The file has each value with its kind, its source and its date, and takes the place of what a catalogue says of a node:
+  fawn bench node --out node.toml
+  fawn plan --data 10TB --rate 1M --node node.toml
+
+What nobody measures here stays unknown: the price, the network's rate, and the watts unless a meter is read (--meter, with --meter-idle for those at rest) or they are declared.")]
+pub struct NodeBenchArguments {
+    /// Directory on the device that is to be measured; what is put there is removed afterwards
+    #[arg(long, value_name = "DIR", default_value = ".", hide_env = true)]
+    pub dir: PathBuf,
+    /// Bytes of keys and values
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pub data: Size,
+    /// Bytes of each value, at least 8
+    #[arg(long, value_name = "BYTES", default_value = "1000")]
+    pub value_bytes: Size,
+    /// Memory of the store and of the server, from 8M to a quarter of --data, so that flash answers most gets [default: a sixteenth of
+    /// --data, 8M at least]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Size>,
+    /// How long each part takes
+    #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_wait)]
+    pub time: Span,
+    /// What the node is called [default: the machine's name]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// The option of a catalogue that it is, such as `Raspberry Pi 5 8 GB + NVMe 1 TB`
+    #[arg(long, value_name = "OPTION")]
+    pub option: Option<String>,
+    /// Watts at rest, at the wall, as you know them, where no meter tells
+    #[arg(long, value_name = "WATTS", value_parser = parse_watts)]
+    pub watts_idle: Option<f64>,
+    /// Watts under load, at the wall, as you know them, where no meter tells
+    #[arg(long, value_name = "WATTS", value_parser = parse_watts)]
+    pub watts_stress: Option<f64>,
+    #[command(flatten)]
+    pub meter: MeterArguments,
+    /// Write the file that `fawn plan --node` takes
+    #[arg(long, value_name = "FILE", hide_env = true)]
+    pub out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl NodeBenchArguments {
+    /// Refuses what cannot be measured.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        if !(8..=1 << 20).contains(&self.value_bytes.bytes) {
+            return Err("a value tells its version, and is put into one item: give --value-bytes from 8 to 1M".into());
+        }
+        if self.memory() < LEAST_MEMORY {
+            return Err("--memory is too small for a store and a server: give 8M or more".into());
+        }
+        if self.data.bytes / LEAST_RATIO < self.memory() {
+            return Err(format!(
+                "DRAM would answer gets that are to come from flash: give --data {LEAST_RATIO} times as much as --memory, 32M or more"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Bytes of memory.
+    fn memory(&self) -> u64 {
+        self.memory.map_or_else(|| (self.data.bytes / 16).max(LEAST_MEMORY), |memory| memory.bytes)
+    }
+}
+
+/// Measures it.
+///
+/// # Errors
+/// What [`fawn_bench::Error`] says.
+pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
+    let tools = tools(None, &arguments.meter)?;
+    std::fs::create_dir_all(&arguments.dir).with_context(|| format!("cannot make {}", arguments.dir.display()))?;
+    // Beside whatever is there, on the same device, and gone afterwards.
+    let place = tempfile::Builder::new().prefix("fawn-bench-node-").tempdir_in(&arguments.dir);
+    let place = place.with_context(|| format!("cannot put anything into {}", arguments.dir.display()))?;
+    stop_servers_at_the_end()?;
+    let bar = Bar(Progress::parts());
+    let run = Run { scale: Scale::Full, dir: place.path().to_owned(), tools: &tools, watch: &bar };
+    let extent = Extent {
+        data_bytes: arguments.data.bytes,
+        value_bytes: arguments.value_bytes.bytes as usize,
+        memory: arguments.memory(),
+        time: arguments.time.0,
+    };
+    let figures = measure(&run, extent);
+    bar.0.finish();
+    let mut figures = figures?;
+    // What was measured counts before what somebody knows.
+    figures.watts_idle = figures.watts_idle.or(arguments.watts_idle.map(Watts::declared));
+    figures.watts_stress = figures.watts_stress.or(arguments.watts_stress.map(Watts::declared));
+    if let Some(file) = &arguments.out {
+        let name = arguments.name.as_deref().unwrap_or(&figures.machine.host);
+        std::fs::write(file, figures.toml(name, arguments.option.as_deref()))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    unless_closed(if arguments.json { print_json(&figures) } else { print(&figures) })?;
+    Ok(Outcome::Done)
+}
+
+fn print_json(figures: &Figures) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer(&mut out, figures)?;
+    writeln!(out)
+}
+
+fn print(figures: &Figures) -> std::io::Result<()> {
+    let mut table = comfy_table::Table::new();
+    table.load_preset(presets::NOTHING);
+    let known = |value: Option<f64>, decimals: usize| {
+        value.map_or_else(|| "unknown".to_owned(), |value| fawn_bench::paper::finding::number(value, decimals))
+    };
+    let watts = |watts: &Option<Watts>| {
+        watts.as_ref().map_or_else(|| "unknown".to_owned(), |it| format!("{:.1} ({})", it.watts, it.how))
+    };
+    for (what, value) in [
+        ("free space, GB".to_owned(), known(Some(figures.gb), 1)),
+        ("DRAM, GiB".to_owned(), known(figures.dram_gib, 1)),
+        (format!("random 4 KiB reads/s, {} at a time", figures.read_depth), known(Some(figures.read_4k_per_second), 0)),
+        ("puts/s, no network".to_owned(), known(Some(figures.puts_per_second), 0)),
+        ("  CPU-us each".to_owned(), known(Some(figures.cpu_us_a_put), 2)),
+        ("gets/s from flash, no network".to_owned(), known(Some(figures.local_gets_per_second), 0)),
+        ("  CPU-us each".to_owned(), known(Some(figures.cpu_us_a_local_get), 2)),
+        ("gets/s from flash, loopback".to_owned(), known(Some(figures.network_gets_per_second), 0)),
+        ("  CPU-us each, the server's".to_owned(), known(figures.cpu_us_a_network_get, 2)),
+        ("gets/s from DRAM, loopback".to_owned(), known(Some(figures.dram_gets_per_second), 0)),
+        ("  CPU-us each, the server's".to_owned(), known(figures.cpu_us_a_dram_get, 2)),
+        ("gets/s that all processors have time for".to_owned(), known(figures.cpu_gets_per_second, 0)),
+        ("watts at rest".to_owned(), watts(&figures.watts_idle)),
+        ("watts under load".to_owned(), watts(&figures.watts_stress)),
+    ] {
+        table.add_row([what, value]);
+    }
+    if let Some(column) = table.column_mut(1) {
+        column.set_cell_alignment(comfy_table::CellAlignment::Right);
+    }
+    writeln!(std::io::stdout(), "{}", table.trim_fmt())
+}

@@ -1,0 +1,243 @@
+//! `fawn bench paper`: the experiments of the papers on this machine, as a page, tables and JSON.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use comfy_table::presets;
+use fawn_bench::paper::finding::State;
+use fawn_bench::paper::{self, Again, Entry, Keeper, LIST, Machine, Program, Scale, Tools, servers};
+use fawn_bench::{Device, Peers};
+use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::Bar;
+use super::energy::MeterArguments;
+use crate::Outcome;
+use crate::progress::Progress;
+use crate::tell::unless_closed;
+
+/// Every experiment.
+const ALL: &str = "all";
+
+/// Arguments of `fawn bench paper`.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Each experiment measures on this machine what a table or a figure of the FAWN papers shows, and tells the paper's own figures \
+beside: of other machines, of 2008 to 2010. `fawn bench paper list` names them.
+
+DIR keeps what was measured, and tells it again: an interruption costs the experiment that was under way. While they run, \
+experiments have their data below DIR, and remove them: at full scale up to 30 GB at a time. Clusters are processes of this very \
+program, on ports of the loopback that are free.
+
+--out gets index.html, a page that needs nothing else, a CSV for each experiment, and paper.json with all of it and the machine.
+
+Every value that is read is verified. Where no power meter is read (--meter), what stands for queries a joule is operations a second of \
+CPU time, and said to be so.
+
+For example:
+  fawn bench paper all --dir ./paper --scale small
+  fawn bench paper sosp-figure-10 dht-figure-9 --dir ./paper --scale full --out ./results"
+)]
+pub struct PaperArguments {
+    #[command(subcommand)]
+    pub command: Option<PaperCommand>,
+    #[command(flatten)]
+    pub run: RunPaperArguments,
+}
+
+/// What is below `fawn bench paper`.
+#[derive(Debug, Subcommand)]
+pub enum PaperCommand {
+    /// Print all experiments: names, where they are from, how long they take
+    List(ListArguments),
+}
+
+/// Arguments of `fawn bench paper list`.
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of experiments.
+#[derive(Debug, Args)]
+pub struct RunPaperArguments {
+    /// Experiments, or all
+    #[arg(value_name = "NAME", required = true, value_parser = names())]
+    pub names: Vec<String>,
+    /// Directory of the data and of what was measured; made when it is not there
+    #[arg(long, value_name = "DIR", required = true, hide_env = true)]
+    pub dir: Option<PathBuf>,
+    /// How large stores are, and how long things take
+    #[arg(long, default_value = "small")]
+    pub scale: ScaleChoice,
+    /// Directory of the page, the tables and the JSON [default: report, in DIR]
+    #[arg(long, value_name = "DIR", hide_env = true)]
+    pub out: Option<PathBuf>,
+    /// Measure anew what was measured before
+    #[arg(long, hide_env = true)]
+    pub again: bool,
+    /// The program that measures other engines [default: fawn-peers, beside this program or in PATH]
+    #[arg(long, value_name = "PATH", hide_env = true)]
+    pub peer_program: Option<PathBuf>,
+    #[command(flatten)]
+    pub meter: MeterArguments,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How large experiments are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScaleChoice {
+    /// Only whether all of it works: its figures say nothing
+    Tiny,
+    /// A few seconds each, for a first look
+    Small,
+    /// The papers' sizes
+    Full,
+}
+
+impl From<ScaleChoice> for Scale {
+    fn from(choice: ScaleChoice) -> Self {
+        match choice {
+            ScaleChoice::Tiny => Self::Tiny,
+            ScaleChoice::Small => Self::Small,
+            ScaleChoice::Full => Self::Full,
+        }
+    }
+}
+
+fn names() -> clap::builder::PossibleValuesParser {
+    std::iter::once(ALL).chain(LIST.iter().map(|entry| entry.name)).collect::<Vec<_>>().into()
+}
+
+/// This very program, and how it was called.
+pub fn program() -> Program {
+    Program {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: env!("FAWN_COMMIT").to_owned(),
+        command: std::iter::once("fawn".to_owned())
+            .chain(std::env::args_os().skip(1).map(|it| it.to_string_lossy().into_owned()))
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
+}
+
+/// What experiments use: this very program for servers.
+///
+/// # Errors
+/// The system does not tell where this program is; a program or a meter that was named cannot be used.
+pub fn tools(peers: Option<&std::path::Path>, meter: &MeterArguments) -> anyhow::Result<Tools> {
+    let fawn = std::env::current_exe().context("cannot tell where this program is, to start servers")?;
+    let path = std::env::var_os("PATH");
+    let found = Peers::find(peers, Some(&fawn), path.as_deref());
+    // One that is named must be there.
+    let peers = if peers.is_some() { Some(found?) } else { found.ok() };
+    Ok(Tools { fawn, peers, device: Device::installed(), meter: meter.open()? })
+}
+
+/// Whoever ends this program ends the servers that it has started, too.
+///
+/// # Errors
+/// The system gives no signals.
+pub fn stop_servers_at_the_end() -> anyhow::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot wait for signals")?;
+    std::thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            servers::ask_all_to_stop();
+            // As a shell tells what a signal has ended.
+            std::process::exit(128 + signal);
+        }
+    });
+    Ok(())
+}
+
+/// Runs experiments, or lists them.
+///
+/// # Errors
+/// What [`fawn_bench::Error`] says.
+pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
+    if let Some(PaperCommand::List(list)) = &arguments.command {
+        unless_closed(if list.json { list_json() } else { list_text() })?;
+        return Ok(Outcome::Done);
+    }
+    let arguments = &arguments.run;
+    let Some(dir) = &arguments.dir else { bail!("say where the data are to be: --dir DIR") };
+    let is_asked = |entry: &&Entry| arguments.names.iter().any(|name| name == ALL || name == entry.name);
+    let entries: Vec<&Entry> = LIST.iter().filter(is_asked).collect();
+    let (tools, program, scale) =
+        (tools(arguments.peer_program.as_deref(), &arguments.meter)?, program(), arguments.scale.into());
+    stop_servers_at_the_end()?;
+    let again = if arguments.again { Again::Measure } else { Again::Tell };
+    let mut keeper = Keeper::open(dir)?;
+    let bar = Bar(Progress::parts());
+    let done = paper::run(&mut keeper, &entries, scale, (&tools, &program, again), &bar);
+    bar.0.finish();
+    done?;
+    let found: Vec<_> = entries.iter().filter_map(|entry| Some((*entry, keeper.get(entry.name, scale)?))).collect();
+    let machine = Machine::here(dir);
+    let out = arguments.out.clone().unwrap_or_else(|| dir.join("report"));
+    paper::write(&out, &machine, &program, scale, &found)?;
+    unless_closed(if arguments.json {
+        writeln!(std::io::stdout(), "{}", paper::json(&machine, &program, scale, &found))
+    } else {
+        print(&found, &out.join("index.html"))
+    })?;
+    Ok(Outcome::Done)
+}
+
+fn print(found: &[(&Entry, &paper::Kept)], page: &std::path::Path) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let mut table = comfy_table::Table::new();
+    table.load_preset(presets::NOTHING).set_header(["experiment", "", "rows", "s", "of"]);
+    for (entry, kept) in found {
+        let (rows, seconds) = (kept.finding.rows.len().to_string(), format!("{:.1}", kept.seconds));
+        table.add_row([entry.name, kept.finding.who(), &rows, &seconds, &kept.date]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    for (entry, kept) in found {
+        if let State::Skipped(why) = &kept.finding.state {
+            writeln!(out, "note: {} was skipped: {why}", entry.name)?;
+        }
+    }
+    writeln!(out, "the page: {}", page.display())
+}
+
+fn list_text() -> std::io::Result<()> {
+    let mut table = comfy_table::Table::new();
+    table.load_preset(presets::NOTHING).set_header(["name", "paper", "", "what", "small, s", "full, s"]);
+    for entry in LIST {
+        let seconds = |scale| entry.seconds(scale).to_string();
+        table.add_row([
+            entry.name,
+            entry.paper.title(),
+            entry.place,
+            entry.what,
+            &seconds(Scale::Small),
+            &seconds(Scale::Full),
+        ]);
+    }
+    writeln!(std::io::stdout(), "{}", table.trim_fmt())
+}
+
+fn list_json() -> std::io::Result<()> {
+    let entries = LIST.iter().map(|entry| {
+        let scales = Scale::ALL
+            .map(|scale| (scale.name(), json!({ "seconds": entry.seconds(scale), "rows": entry.rows(scale) })));
+        json!({
+            "name": entry.name,
+            "paper": entry.paper,
+            "place": entry.place,
+            "what": entry.what,
+            "scales": scales.into_iter().map(|(name, of)| (name.to_owned(), of)).collect::<serde_json::Map<_, _>>(),
+        })
+    });
+    writeln!(std::io::stdout(), "{}", serde_json::Value::from(entries.collect::<Vec<_>>()))
+}
