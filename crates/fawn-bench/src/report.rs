@@ -408,7 +408,7 @@ fn columns(experiment: &str) -> &'static [Column] {
         "restart" => RESTART,
         "split" => SPLIT,
         "table" => TABLE,
-        "net" => NET,
+        "net" | "ycsb" => NET,
         _ => &[],
     }
 }
