@@ -1,6 +1,8 @@
-//! `fawn bench store`: what a store does on this machine, without a network. `fawn bench net` is in `net`.
+//! `fawn bench store`: what a store does on this machine, without a network. `fawn bench net` is in `net`, `fawn bench ycsb` in
+//! `ycsb`.
 
 pub mod net;
+pub mod ycsb;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -15,6 +17,7 @@ use fawn_bench::{Device, Experiment, Peers, Report, Setup, Watch};
 use fawn_store::Ack;
 
 use self::net::{NetBenchArguments, NetNullArguments};
+use self::ycsb::YcsbArguments;
 use crate::Outcome;
 use crate::progress::Progress;
 use crate::tell::unless_closed;
@@ -35,6 +38,8 @@ pub enum BenchCommand {
     Store(StoreBenchArguments),
     /// Measure any server that speaks memcached's protocol: a load generator
     Net(Box<NetBenchArguments>),
+    /// Measure any such server by the core workloads of YCSB: A, B, C, D, F
+    Ycsb(Box<YcsbArguments>),
     /// Serve memcached clients without doing anything: the floor that servers are compared with
     NetNull(NetNullArguments),
 }
@@ -48,6 +53,7 @@ impl BenchArguments {
         match &self.command {
             BenchCommand::Store(_) => Ok(()),
             BenchCommand::Net(arguments) => arguments.check(),
+            BenchCommand::Ycsb(arguments) => arguments.check(),
             BenchCommand::NetNull(arguments) => arguments.check(),
         }
     }
@@ -383,6 +389,7 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
     match &arguments.command {
         BenchCommand::Store(arguments) => run_store(arguments),
         BenchCommand::Net(arguments) => net::run(arguments),
+        BenchCommand::Ycsb(arguments) => ycsb::run(arguments),
         BenchCommand::NetNull(arguments) => net::run_null(arguments),
     }
 }

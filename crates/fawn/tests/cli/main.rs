@@ -8,6 +8,7 @@
 mod arguments;
 mod bench;
 mod bench_net;
+mod bench_ycsb;
 mod bulk;
 mod certs;
 mod cluster;
