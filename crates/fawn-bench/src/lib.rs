@@ -1,5 +1,5 @@
 //! Workloads that measure a store on the machine that it runs on, without a network (`fawn bench store`), and any server that
-//! speaks memcached's protocol, over one (`fawn bench net`).
+//! speaks memcached's protocol, over one (`fawn bench net`, `fawn bench ycsb`).
 //!
 //! For a store, one thread drives it as an event loop does. What is put can be computed from an index and a version, so that
 //! every value that is read is verified, and the generator's memory does not grow with the number of entries.

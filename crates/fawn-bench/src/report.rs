@@ -424,7 +424,7 @@ fn columns(experiment: &str) -> &'static [Column] {
         "restart" => RESTART,
         "split" => SPLIT,
         "table" => TABLE,
-        "net" => NET,
+        "net" | "ycsb" => NET,
         _ => &[],
     }
 }

@@ -1,10 +1,11 @@
-//! `fawn bench store`: what a store does on this machine, without a network. `fawn bench net` is in `net`, the papers'
-//! experiments in `paper`, one's own machine in `node`.
+//! `fawn bench store`: what a store does on this machine, without a network. `fawn bench net` is in `net`, `fawn bench ycsb` in
+//! `ycsb`, the papers' experiments in `paper`, one's own machine in `node`.
 
 pub mod energy;
 pub mod net;
 pub mod node;
 pub mod paper;
+pub mod ycsb;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -22,6 +23,7 @@ use self::energy::{MeterArguments, MetersArguments};
 use self::net::{NetBenchArguments, NetNullArguments};
 use self::node::NodeBenchArguments;
 use self::paper::PaperArguments;
+use self::ycsb::YcsbArguments;
 use crate::Outcome;
 use crate::progress::Progress;
 use crate::tell::unless_closed;
@@ -42,6 +44,8 @@ pub enum BenchCommand {
     Store(StoreBenchArguments),
     /// Measure any server that speaks memcached's protocol: a load generator
     Net(Box<NetBenchArguments>),
+    /// Measure any such server by the core workloads of YCSB: A, B, C, D, F
+    Ycsb(Box<YcsbArguments>),
     /// Serve memcached clients without doing anything: the floor that servers are compared with
     NetNull(NetNullArguments),
     /// Repeat the experiments of the FAWN papers on this machine: a page, tables and JSON
@@ -62,6 +66,7 @@ impl BenchArguments {
             BenchCommand::Store(_) | BenchCommand::Paper(_) | BenchCommand::Meters(_) => Ok(()),
             BenchCommand::Node(arguments) => arguments.check(),
             BenchCommand::Net(arguments) => arguments.check(),
+            BenchCommand::Ycsb(arguments) => arguments.check(),
             BenchCommand::NetNull(arguments) => arguments.check(),
         }
     }
@@ -416,6 +421,7 @@ pub fn run(arguments: &BenchArguments) -> anyhow::Result<Outcome> {
     match &arguments.command {
         BenchCommand::Store(arguments) => run_store(arguments),
         BenchCommand::Net(arguments) => net::run(arguments),
+        BenchCommand::Ycsb(arguments) => ycsb::run(arguments),
         BenchCommand::NetNull(arguments) => net::run_null(arguments),
         BenchCommand::Paper(arguments) => paper::run(arguments),
         BenchCommand::Node(arguments) => node::run(arguments),

@@ -32,13 +32,14 @@ pub fn calibrate(plan: &Plan, watch: &dyn Watch) -> Result<Measured, NetError> {
     let plan = Plan { targets: vec![target], server_pids: Vec::new(), secret: None, meter: None, ..plan.clone() };
     let phase = Phase {
         is_load: false,
+        operations: None,
         warm_up: plan.warm_up.min(WARM_UP),
         time,
         pace: None,
         shown: Some(SHOWN),
         what: "calibrating",
     };
-    let ledger = Ledger::new(plan.keys, 0, true, plan.puts > 0.0);
+    let ledger = Ledger::new(plan.keys, 0, true, plan.mix.replaces());
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let server = scope.spawn(|| server.run(&stop));

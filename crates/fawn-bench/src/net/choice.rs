@@ -4,14 +4,16 @@
 //! anywhere on the servers.
 
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution as _, Zipf};
 
+use super::mix::{Kind, Mix};
+use super::newest::Newest;
+
 /// The exponent of Zipf's law when none is given, as in YCSB.
-const EXPONENT: f64 = 0.99;
+pub const EXPONENT: f64 = 0.99;
 
 /// How popular keys are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,7 +22,8 @@ pub enum Distribution {
     Uniform,
     /// By Zipf's law with this exponent, above 0.
     Zipf(f64),
-    /// Gets by Zipf's law of how lately a key was set; sets go through all keys in turn.
+    /// Gets by Zipf's law of how lately a key was set; sets go through all keys in turn. Where keys are inserted, gets by
+    /// Zipf's law of how lately a key was inserted, among all that are there.
     Latest,
     /// Few keys get most operations, each of them alike, and the other keys the rest.
     ///
@@ -103,29 +106,41 @@ impl std::fmt::Display for Distribution {
 pub struct Chooser<'a> {
     random: SmallRng,
     keys: u64,
-    /// An operation is a set when a random number is below.
-    sets_below: u64,
+    /// By a random number: below the first it is a set, else below the second an insert, else below the third a modify.
+    below: [u64; 3],
     law: Law,
-    /// How many sets were begun, of all loops; for [`Distribution::Latest`].
-    sets: &'a AtomicU64,
+    /// What all loops have written; for [`Distribution::Latest`], and inserts.
+    newest: &'a Newest,
 }
 
 enum Law {
     Uniform,
     Zipf(Zipf<f64>),
     Latest(Zipf<f64>),
-    Hot { keys: u64, below: u64 },
+    /// Over so many keys, as many as there were.
+    Inserted(Zipf<f64>, u64),
+    Hot {
+        keys: u64,
+        below: u64,
+    },
+}
+
+fn zipf(keys: u64, exponent: f64) -> Zipf<f64> {
+    Zipf::new(keys as f64, exponent).expect("a positive exponent and a key make a law")
 }
 
 impl<'a> Chooser<'a> {
-    /// Draws from `0..keys`; the share `puts` of the operations are sets.
-    pub fn new(distribution: Distribution, keys: u64, puts: f64, sets: &'a AtomicU64, seed: u64) -> Self {
+    /// Draws operations of `mix` on `0..keys`, and on what is inserted.
+    pub fn new(distribution: Distribution, keys: u64, mix: Mix, newest: &'a Newest, seed: u64) -> Self {
         assert!(keys > 0, "there is a key to choose");
-        let zipf = |exponent| Zipf::new(keys as f64, exponent).expect("a positive exponent and a key make a law");
         let law = match distribution {
             Distribution::Uniform => Law::Uniform,
-            Distribution::Zipf(exponent) => Law::Zipf(zipf(exponent)),
-            Distribution::Latest => Law::Latest(zipf(EXPONENT)),
+            Distribution::Zipf(exponent) => Law::Zipf(zipf(keys, exponent)),
+            Distribution::Latest if mix.inserts > 0.0 => {
+                assert!(!mix.replaces(), "what is inserted is not set again");
+                Law::Inserted(zipf(keys, EXPONENT), keys)
+            }
+            Distribution::Latest => Law::Latest(zipf(keys, EXPONENT)),
             Distribution::Hot { keys: hot, share } => {
                 let hot = match hot {
                     HotKeys::Count(hot) => hot,
@@ -134,32 +149,67 @@ impl<'a> Chooser<'a> {
                 Law::Hot { keys: hot.clamp(1, keys), below: threshold(share) }
             }
         };
-        Self { random: SmallRng::seed_from_u64(seed), keys, sets_below: threshold(puts), law, sets }
+        let below = [mix.sets, mix.sets + mix.inserts, mix.sets + mix.inserts + mix.modifies].map(threshold);
+        Self { random: SmallRng::seed_from_u64(seed), keys, below, law, newest }
     }
 
-    /// Whether the next operation is a set.
+    /// The next operation, or its first half, and its key.
     #[inline]
-    pub fn is_set(&mut self) -> bool {
+    pub fn operation(&mut self) -> (Kind, u64) {
+        let kind = self.kind();
+        let index = match kind {
+            Kind::Get | Kind::ModifyGet | Kind::ModifySet => self.get(),
+            Kind::Set => self.set(),
+            Kind::Insert => self.newest.begin_insert(),
+        };
+        (kind, index)
+    }
+
+    #[inline]
+    fn kind(&mut self) -> Kind {
+        let [sets, inserts, modifies] = self.below;
         // Gets alone, the most usual load, need no number.
-        self.sets_below > 0 && self.happens(self.sets_below)
+        if modifies == 0 {
+            return Kind::Get;
+        }
+        let number = self.random.next_u64();
+        let is_below = |below| below == u64::MAX || number < below;
+        if is_below(sets) {
+            Kind::Set
+        } else if is_below(inserts) {
+            Kind::Insert
+        } else if is_below(modifies) {
+            Kind::ModifyGet
+        } else {
+            Kind::Get
+        }
     }
 
     /// The key of the next get.
     #[inline]
-    pub fn get(&mut self) -> u64 {
-        if let Law::Latest(zipf) = &self.law {
-            let age = (zipf.sample(&mut self.random) as u64).clamp(1, self.keys);
-            let newest = self.sets.load(Ordering::Relaxed) % self.keys;
-            return (newest + self.keys - age) % self.keys;
+    fn get(&mut self) -> u64 {
+        match &mut self.law {
+            Law::Latest(zipf) => {
+                let age = (zipf.sample(&mut self.random) as u64).clamp(1, self.keys);
+                let newest = self.newest.sets() % self.keys;
+                (newest + self.keys - age) % self.keys
+            }
+            Law::Inserted(law, keys) => {
+                let end = self.newest.end();
+                if *keys != end {
+                    (*law, *keys) = (zipf(end, EXPONENT), end);
+                }
+                end - (law.sample(&mut self.random) as u64).clamp(1, end)
+            }
+            _ => self.draw(),
         }
-        self.draw()
     }
 
     /// The key of the next set.
     #[inline]
-    pub fn set(&mut self) -> u64 {
+    fn set(&mut self) -> u64 {
         if let Law::Latest(_) = self.law {
-            return self.sets.fetch_add(1, Ordering::Relaxed) % self.keys;
+            return self.newest.begin_set() % self.keys;
         }
         self.draw()
     }
@@ -168,7 +218,9 @@ impl<'a> Chooser<'a> {
     fn draw(&mut self) -> u64 {
         match &self.law {
             Law::Uniform => self.below(self.keys),
-            Law::Zipf(zipf) | Law::Latest(zipf) => (zipf.sample(&mut self.random) as u64).clamp(1, self.keys) - 1,
+            Law::Zipf(zipf) | Law::Latest(zipf) | Law::Inserted(zipf, _) => {
+                (zipf.sample(&mut self.random) as u64).clamp(1, self.keys) - 1
+            }
             Law::Hot { keys, below } => {
                 let (hot, below) = (*keys, *below);
                 if hot == self.keys || self.happens(below) {
@@ -203,8 +255,8 @@ mod tests {
     const DRAWS: usize = 200_000;
 
     fn counts(distribution: &str, keys: u64) -> Vec<f64> {
-        let sets = AtomicU64::new(0);
-        let mut chooser = Chooser::new(distribution.parse().unwrap(), keys, 0.0, &sets, 7);
+        let newest = Newest::new(keys);
+        let mut chooser = Chooser::new(distribution.parse().unwrap(), keys, Mix::default(), &newest, 7);
         let mut counts = vec![0.0; keys as usize];
         (0..DRAWS).for_each(|_| counts[chooser.get() as usize] += 1.0 / DRAWS as f64);
         counts
@@ -241,8 +293,8 @@ mod tests {
 
     #[test]
     fn latest_prefers_what_was_set_last() {
-        let sets = AtomicU64::new(0);
-        let mut chooser = Chooser::new(Distribution::Latest, 100, 0.5, &sets, 3);
+        let newest = Newest::new(100);
+        let mut chooser = Chooser::new(Distribution::Latest, 100, Mix::of_sets(0.5), &newest, 3);
         let set: Vec<u64> = (0..150).map(|_| chooser.set()).collect();
         assert_eq!((set[0], set[99], set[100], set[149]), (0, 99, 0, 49), "sets go round");
         let mut counts = vec![0; 100];
@@ -253,12 +305,47 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_the_share_that_is_asked_for() {
-        let sets = AtomicU64::new(0);
-        for (puts, expected) in [(0.0, 0.0..=0.0), (0.25, 0.24..=0.26), (1.0, 1.0..=1.0)] {
-            let mut chooser = Chooser::new(Distribution::Uniform, 10, puts, &sets, 1);
-            let share = (0..DRAWS).filter(|_| chooser.is_set()).count() as f64 / DRAWS as f64;
-            assert!(expected.contains(&share), "{puts}: {share}");
+    fn where_keys_are_inserted_gets_prefer_the_last_that_is_there_and_reach_all() {
+        let newest = Newest::new(1000);
+        let mix = Mix { inserts: 0.05, ..Mix::default() };
+        let mut chooser = Chooser::new(Distribution::Latest, 1000, mix, &newest, 3);
+        assert!((0..1000).all(|_| chooser.get() < 1000), "nothing was inserted");
+        let inserted: Vec<u64> = (0..100).map(|_| newest.begin_insert()).collect();
+        assert!((0..1000).all(|_| chooser.get() < 1000), "nothing that was inserted is there yet");
+        for index in inserted {
+            newest.end_insert(index);
+        }
+        let mut counts = vec![0.0; 1100];
+        (0..DRAWS).for_each(|_| counts[chooser.get() as usize] += 1.0 / DRAWS as f64);
+        let whole: f64 = (1..=1100).map(|rank| f64::from(rank).powf(-EXPONENT)).sum();
+        for age in [1, 2, 3, 10, 30] {
+            let expected = f64::from(age).powf(-EXPONENT) / whole;
+            let seen = counts[1100 - age as usize];
+            assert!((seen / expected - 1.0).abs() < 0.1, "age {age}: {seen}, not {expected}");
+        }
+        assert!(counts[..10].iter().sum::<f64>() > 0.0, "the oldest are read, too");
+    }
+
+    #[test]
+    fn operations_have_the_shares_that_are_asked_for() {
+        let newest = Newest::new(10);
+        for (sets, inserts, modifies) in [(0.0, 0.0, 0.0), (0.25, 0.0, 0.0), (1.0, 0.0, 0.0), (0.1, 0.2, 0.3)] {
+            let mix = Mix { sets, inserts, modifies };
+            let mut chooser = Chooser::new(Distribution::Uniform, 10, mix, &newest, 1);
+            let mut seen = [0.0; Kind::COUNT];
+            (0..DRAWS).for_each(|_| seen[chooser.operation().0 as usize] += 1.0 / DRAWS as f64);
+            for (kind, share) in [
+                (Kind::Get, mix.gets()),
+                (Kind::Set, sets),
+                (Kind::Insert, inserts),
+                (Kind::ModifyGet, modifies),
+                (Kind::ModifySet, 0.0),
+            ] {
+                let found = seen[kind as usize];
+                // Five standard deviations.
+                let far = 5.0 * (share * (1.0 - share) / DRAWS as f64).sqrt() + 1e-9;
+                assert!((found - share).abs() <= far, "{mix:?}: {kind:?} {found}");
+            }
         }
     }
 

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::mix::Kind;
 use super::plan::Plan;
 use super::run::Measured;
+use super::tally::Counted;
 use crate::energy;
-use crate::latency::Latencies;
 use crate::report::Report;
 
 /// Of what was asked for, a server that takes less does not keep up.
@@ -15,7 +16,7 @@ const LEAST_HEADROOM: f64 = 1.5;
 
 /// Puts it together from the phases that there were.
 pub fn report(plan: &Plan, floor: Option<&Measured>, load: Option<&Measured>, measured: Option<&Measured>) -> Report {
-    let mut report = Report::new("net");
+    let mut report = Report::new(if plan.workload.is_some() { "ycsb" } else { "net" });
     parameters(&mut report, plan);
     if let Some(floor) = floor {
         report.row(Value::Object(whole("nothing (calibration)", floor)));
@@ -44,9 +45,26 @@ fn parameters(report: &mut Report, plan: &Plan) {
     report.parameter("connections", plan.connections);
     report.parameter("depth", plan.depth);
     report.parameter("protocol", plan.protocol.name());
-    report.parameter("keys", plan.keys);
+    match plan.workload {
+        None => {
+            report.parameter("keys", plan.keys);
+            report.parameter("puts", plan.mix.sets);
+        }
+        Some(workload) => {
+            report.parameter("workload", workload.name());
+            report.parameter("records", plan.keys);
+            report.parameter("operations", plan.operations);
+            for (name, share) in [
+                ("reads", plan.mix.gets()),
+                ("updates", plan.mix.sets),
+                ("inserts", plan.mix.inserts),
+                ("read_modify_writes", plan.mix.modifies),
+            ] {
+                report.parameter(name, share);
+            }
+        }
+    }
     report.parameter("value_bytes", plan.value_bytes);
-    report.parameter("puts", plan.puts);
     report.parameter("distribution", plan.distribution.to_string());
     report.parameter("seconds", plan.time.as_secs_f64());
     report.parameter("warm_up_seconds", plan.warm_up.as_secs_f64());
@@ -54,7 +72,15 @@ fn parameters(report: &mut Report, plan: &Plan) {
     report.parameter("spacing", plan.pace.map(|pace| pace.spacing.name()));
 }
 
-/// A row for all operations, and one for gets and sets each where there are both.
+/// What operations of each kind are called: gets, sets, inserts, modifies. A published workload has words of its own.
+fn words(plan: &Plan) -> [&'static str; 4] {
+    match plan.workload {
+        None => ["gets", "sets", "inserts", "modifies"],
+        Some(_) => ["reads", "updates", "inserts", "read-modify-writes"],
+    }
+}
+
+/// A row for all operations, and one for each kind where there are several, or their names are published.
 fn rows(report: &mut Report, plan: &Plan, measured: &Measured, floor: Option<&Measured>) {
     let tally = &measured.tally;
     let mut all = whole("all", measured);
@@ -76,11 +102,12 @@ fn rows(report: &mut Report, plan: &Plan, measured: &Measured, floor: Option<&Me
         }
     }
     report.row(Value::Object(all));
-    for (what, answered, latencies) in
-        [("gets", tally.answered_gets, &tally.gets), ("sets", tally.answered_sets, &tally.sets)]
-    {
-        if answered > 0 && answered < tally.answered() {
-            report.row(Value::Object(row(what, measured, answered, latencies)));
+    let kinds = [tally.gets(), tally.sets(), tally.of(Kind::Insert).clone(), tally.modifies.clone()];
+    let mut kinds: Vec<_> = words(plan).into_iter().zip(kinds).collect();
+    kinds.retain(|(_, counted)| counted.answered > 0);
+    if kinds.len() > 1 || plan.workload.is_some() {
+        for (what, counted) in &kinds {
+            report.row(Value::Object(row(what, measured, counted)));
         }
     }
 }
@@ -96,9 +123,13 @@ fn notes(report: &mut Report, plan: &Plan, measured: &Measured) {
             ));
         }
     }
-    let misses = tally.misses as f64 / tally.answered_gets.max(1) as f64;
+    let [gets, sets, _, modifies] = words(plan);
+    if tally.modifies.answered > 0 {
+        report.notes.push(format!("{gets} and {sets} count the two halves of {modifies}, too"));
+    }
+    let misses = tally.misses as f64 / tally.gets().answered.max(1) as f64;
     if misses > 0.0 {
-        report.notes.push(format!("{:.2} % of the gets found nothing; --load sets all keys first", misses * 100.0));
+        report.notes.push(format!("{:.2} % of the {gets} found nothing; --load sets all keys first", misses * 100.0));
     }
     if let Some(first) = &tally.wrong.first {
         report.notes.push(format!("{} wrong values, the first: {first}", tally.wrong.count));
@@ -119,12 +150,11 @@ fn energy_notes(report: &mut Report, plan: &Plan, measured: Option<&Measured>) {
 /// A row with what all operations of a phase took.
 fn whole(what: &str, measured: &Measured) -> Map<String, Value> {
     let tally = &measured.tally;
-    let mut latencies = tally.gets.clone();
-    latencies.merge(&tally.sets);
     let answered = tally.answered();
-    let mut row = row(what, measured, answered, &latencies);
-    let hits = 1.0 - tally.misses as f64 / tally.answered_gets.max(1) as f64;
-    row.insert("hit_share".to_owned(), json!((tally.answered_gets > 0).then_some(hits)));
+    let mut row = row(what, measured, &tally.operations());
+    let gets = tally.gets().answered;
+    let hits = 1.0 - tally.misses as f64 / gets.max(1) as f64;
+    row.insert("hit_share".to_owned(), json!((gets > 0).then_some(hits)));
     row.insert("generator_cpu_us".to_owned(), per(tally.cpu_us, answered).into());
     row.insert("server_cpu_us".to_owned(), json!(measured.server_cpu_us.map(|us| per(us, answered))));
     row.insert("machine_cpu_us".to_owned(), json!(measured.machine.map(|(us, _)| per(us, answered))));
@@ -134,15 +164,15 @@ fn whole(what: &str, measured: &Measured) -> Map<String, Value> {
     row
 }
 
-fn row(what: &str, measured: &Measured, answered: u64, latencies: &Latencies) -> Map<String, Value> {
+fn row(what: &str, measured: &Measured, counted: &Counted) -> Map<String, Value> {
     let mut row = Map::new();
     row.insert("what".to_owned(), what.into());
-    row.insert("operations".to_owned(), answered.into());
-    row.insert("operations_a_second".to_owned(), rate(measured, answered).into());
+    row.insert("operations".to_owned(), counted.answered.into());
+    row.insert("operations_a_second".to_owned(), rate(measured, counted.answered).into());
     for (name, share) in [("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99), ("p999_us", 0.999)] {
-        row.insert(name.to_owned(), latencies.us(share).into());
+        row.insert(name.to_owned(), counted.latencies.us(share).into());
     }
-    row.insert("longest_us".to_owned(), latencies.longest_us().into());
+    row.insert("longest_us".to_owned(), counted.latencies.longest_us().into());
     row
 }
 

@@ -29,6 +29,8 @@ pub struct Ledger {
     base: u32,
     /// The number of keys that were not set since the ledger was made.
     untouched: u32,
+    /// The keys that may be loaded and set again; those after them are inserted by this run, once.
+    loaded: u64,
     /// For each key the floor in the upper half, its last set's number in the lower; 0: as they were. Empty: nothing is set.
     keys: Vec<AtomicU64>,
     shards: Vec<Mutex<Shard>>,
@@ -78,18 +80,19 @@ impl Hasher for KeyHasher {
 
 impl Ledger {
     /// Nothing is known of any of `keys` keys, or, with `is_loaded`, each was just set once and acknowledged. Where nothing will be
-    /// set, nothing is held of them.
+    /// set, nothing is held of them. Other keys are got once they are inserted, and not set again.
     pub fn new(keys: u64, base: u32, is_loaded: bool, has_sets: bool) -> Self {
         let held = if has_sets { keys } else { 0 };
         Self {
             base,
             untouched: if is_loaded { LOADED } else { 0 },
+            loaded: keys,
             keys: (0..held).map(|_| AtomicU64::new(0)).collect(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
         }
     }
 
-    /// The version in the values of a load.
+    /// The version in the values of a load, and of what is inserted.
     pub fn loaded_version(&self) -> u32 {
         self.base.wrapping_add(LOADED)
     }
@@ -97,6 +100,9 @@ impl Ledger {
     /// Floor and last number of a key.
     #[inline]
     fn range(&self, index: u64) -> (u32, u32) {
+        if index >= self.loaded {
+            return (LOADED, LOADED);
+        }
         match self.keys.get(index as usize).map_or(0, |word| word.load(Ordering::Acquire)) {
             0 => (self.untouched, self.untouched),
             word => ((word >> 32) as u32, word as u32),
@@ -229,6 +235,15 @@ mod tests {
         }
         let floor = ledger.floor(3);
         assert!((97..=101).contains(&floor), "{floor} of 102");
+    }
+
+    #[test]
+    fn what_this_run_has_inserted_has_its_version_and_no_other() {
+        for is_loaded in [false, true] {
+            let ledger = Ledger::new(3, BASE, is_loaded, false);
+            assert_eq!(found(&ledger, ledger.floor(3)), [1], "key 3 is the first that is inserted");
+            assert!(!ledger.is_possible(3, ledger.floor(3), BASE - 5), "an earlier run's");
+        }
     }
 
     #[test]

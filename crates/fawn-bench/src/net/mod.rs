@@ -1,4 +1,4 @@
-//! A load generator for servers that speak memcached's text or meta protocol: `fawn bench net`.
+//! A load generator for servers that speak memcached's text or meta protocol: `fawn bench net` and `fawn bench ycsb`.
 //!
 //! Threads with an epoll loop each keep requests in flight over many connections, as fast as they are answered or at a
 //! pace, and look at every value. Requests that leave together share a send, answers that come together a receive;
@@ -7,7 +7,9 @@
 //!
 //! # Layout
 //!
-//! * [`plan`]: what is asked for; [`choice`]: which keys; [`schedule`]: when.
+//! * [`plan`]: what is asked for; [`mix`]: which operations; [`choice`]: which keys; [`newest`]: which were written last;
+//!   [`schedule`]: when.
+//! * [`ycsb`]: published workloads.
 //! * [`protocol`]: requests and answers; [`ledger`]: which versions of a key a get may find.
 //! * [`pipe`]: a socket with what is not parsed and not sent yet; [`dial`]: connecting.
 //! * [`worker`]: the loop; [`verdict`]: whether an answer is right; [`tally`]: what is counted.
@@ -21,6 +23,8 @@ pub mod dial;
 pub mod error;
 pub mod figures;
 pub mod ledger;
+pub mod mix;
+pub mod newest;
 pub mod null;
 pub mod pipe;
 pub mod plan;
@@ -31,11 +35,14 @@ pub mod system;
 pub mod tally;
 pub mod verdict;
 pub mod worker;
+pub mod ycsb;
 
 pub use choice::{Distribution, DistributionError, HotKeys};
 pub use dial::Target;
 pub use error::NetError;
+pub use mix::Mix;
 pub use null::NullServer;
 pub use plan::{Pace, Plan, Spacing};
 pub use protocol::Protocol;
 pub use run::{Findings, run};
+pub use ycsb::Workload;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::choice::Distribution;
 use super::dial::Target;
+use super::mix::Mix;
 use super::protocol::Protocol;
+use super::ycsb::Workload;
 use crate::energy::Meter;
 
 /// All of it.
@@ -20,16 +22,20 @@ pub struct Plan {
     pub depth: usize,
     /// Which commands are sent.
     pub protocol: Protocol,
-    /// Keys, at least 1.
+    /// Keys that are loaded, at least 1.
     pub keys: u64,
     /// Bytes of each value, at least 8.
     pub value_bytes: usize,
-    /// Share of sets among the operations, 0 to 1.
-    pub puts: f64,
+    /// Which operations.
+    pub mix: Mix,
     /// Which keys are asked for and set.
     pub distribution: Distribution,
-    /// How long is measured; zero: only the load is.
+    /// The published workload that mix and distribution are of, by whose words the report goes.
+    pub workload: Option<Workload>,
+    /// How long is measured; zero: only the load is, unless there are `operations`.
     pub time: Duration,
+    /// Instead of `time`: so many operations are measured.
+    pub operations: Option<u64>,
     /// How long the same is done before.
     pub warm_up: Duration,
     /// Operations by the clock; none: as fast as they are answered.

@@ -14,6 +14,7 @@ use super::dial::Target;
 use super::error::NetError;
 use super::figures;
 use super::ledger::Ledger;
+use super::newest::Newest;
 use super::plan::{Pace, Plan, Spacing};
 use super::schedule::Schedule;
 use super::system::{Machine, processes_cpu_us};
@@ -31,6 +32,8 @@ const TELL: Duration = Duration::from_millis(200);
 pub struct Findings {
     /// Its figures.
     pub report: Report,
+    /// Gets that found no value, within the time that was measured.
+    pub misses: u64,
     /// Values that cannot be.
     pub wrong: Faults,
     /// Errors that the server answered with.
@@ -42,9 +45,11 @@ pub struct Findings {
 pub struct Phase {
     /// Set every key once, instead of drawing operations for a time.
     pub is_load: bool,
+    /// Draw so many operations, instead of for a time.
+    pub operations: Option<u64>,
     /// How long the same is done before it is measured.
     pub warm_up: Duration,
-    /// How long it is measured; a load ends by itself.
+    /// How long it is measured; a load, and a number of operations, end by themselves.
     pub time: Duration,
     /// By the clock.
     pub pace: Option<Pace>,
@@ -86,12 +91,14 @@ pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
     let base = version_base();
     let has_target = !plan.targets.is_empty();
     let load = if plan.load && has_target { Some(load(plan, base, watch)?) } else { None };
-    let measured = if has_target && !plan.time.is_zero() {
-        let ledger = Ledger::new(plan.keys, base, plan.load, plan.puts > 0.0);
+    let measured = if has_target && (plan.operations.is_some() || !plan.time.is_zero()) {
+        let ledger = Ledger::new(plan.keys, base, plan.load, plan.mix.replaces());
         let phase = Phase {
             is_load: false,
-            warm_up: plan.warm_up,
-            time: plan.time,
+            operations: plan.operations,
+            // A number of operations is counted from the first.
+            warm_up: if plan.operations.is_some() { Duration::ZERO } else { plan.warm_up },
+            time: if plan.operations.is_some() { Duration::MAX } else { plan.time },
             pace: plan.pace,
             shown: None,
             what: "measuring",
@@ -101,16 +108,23 @@ pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
         None
     };
     let report = figures::report(plan, floor.as_ref(), load.as_ref(), measured.as_ref());
-    let (wrong, refused) = measured.map(|measured| (measured.tally.wrong, measured.tally.refused)).unwrap_or_default();
-    Ok(Findings { report, wrong, refused })
+    let Tally { misses, wrong, refused, .. } = measured.map(|measured| measured.tally).unwrap_or_default();
+    Ok(Findings { report, misses, wrong, refused })
 }
 
 /// Sets every key once.
 fn load(plan: &Plan, base: u32, watch: &dyn Watch) -> Result<Measured, NetError> {
     let ledger = Ledger::new(plan.keys, base, false, false);
     let pace = plan.load_rate.map(|rate| Pace { rate, spacing: Spacing::Fixed });
-    let phase =
-        Phase { is_load: true, warm_up: Duration::ZERO, time: Duration::MAX, pace, shown: None, what: "loading" };
+    let phase = Phase {
+        is_load: true,
+        operations: None,
+        warm_up: Duration::ZERO,
+        time: Duration::MAX,
+        pace,
+        shown: None,
+        what: "loading",
+    };
     let loaded = carry_out(plan, phase, &ledger, watch)?;
     match &loaded.tally.refused {
         Faults { first: Some(first), count } => {
@@ -138,20 +152,20 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
     let shared = Shared {
         plan,
         ledger,
-        is_load: phase.is_load,
+        newest: Newest::new(plan.keys),
         began: Instant::now(),
         window: start..end,
         shown: phase.shown,
         answered: AtomicU64::new(0),
         stop: AtomicBool::new(false),
     };
-    let sets = AtomicU64::new(0);
     let main = thread::current();
     let workers = (0..plan.threads).rev().map(|number| {
         let source = if phase.is_load {
             Source::Load { next: number as u64, step: plan.threads as u64 }
         } else {
-            Source::Mix(Chooser::new(plan.distribution, plan.keys, plan.puts, &sets, seed(number)))
+            let chooser = Chooser::new(plan.distribution, plan.keys, plan.mix, &shared.newest, seed(number));
+            Source::Mix { chooser, left: phase.operations.map_or(u64::MAX, |all| part(all, number, plan.threads)) }
         };
         let schedule = phase.pace.map(|pace| Schedule::new(pace, number, plan.threads));
         let mine = sockets.split_off(sockets.len() * number / (number + 1));
@@ -187,10 +201,15 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
             return Err(error);
         }
         let Observed { server_cpu_us, machine, energy } = watched?;
-        let ended_ns = if phase.is_load { tally.ended_ns } else { end };
+        let ended_ns = if end == u64::MAX { tally.ended_ns } else { end };
         let seconds = ended_ns.saturating_sub(start) as f64 / 1e9;
         Ok(Measured { tally, seconds, server_cpu_us, machine, samples, energy })
     })
+}
+
+/// The operations of loop `number` of `loops`, of so many.
+fn part(all: u64, number: usize, loops: usize) -> u64 {
+    all / loops as u64 + u64::from((number as u64) < all % loops as u64)
 }
 
 fn seed(number: usize) -> u64 {
@@ -276,13 +295,31 @@ impl Told<'_> {
             samples.push((now, answered));
             if now.saturating_sub(told_ns) >= TELL.as_nanos() as u64 {
                 let rate = (answered - told) as f64 * 1e9 / (now - told_ns) as f64;
-                let (done, total) = if phase.is_load { (answered, shared.plan.keys) } else { (now, shared.window.end) };
+                let (done, total) = match phase.operations {
+                    Some(operations) => (answered, operations),
+                    None if phase.is_load => (answered, shared.plan.keys),
+                    None => (now, shared.window.end),
+                };
                 let watts =
                     metering.and_then(Metering::watts).map_or_else(String::new, |watts| format!(", {watts:.1} W"));
                 watch.progress(done, total, &format!("{}: {rate:.0} operations/s{watts}", phase.what));
                 (told_ns, told) = (now, answered);
             }
             thread::park_timeout(TELL.min(Duration::from_nanos(at_ns - now)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part;
+
+    #[test]
+    fn the_parts_of_all_loops_are_all_operations() {
+        for (all, loops) in [(0, 3), (1, 3), (1000, 1), (1000, 7), (1001, 2)] {
+            let parts: Vec<u64> = (0..loops).map(|number| part(all, number, loops)).collect();
+            assert_eq!(parts.iter().sum::<u64>(), all, "{parts:?}");
+            assert!(parts[0] - parts[loops - 1] <= 1, "{parts:?}");
         }
     }
 }

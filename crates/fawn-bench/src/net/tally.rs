@@ -1,21 +1,35 @@
 //! What a loop counts.
 
+use super::mix::Kind;
 use crate::latency::Latencies;
+
+/// Requests or operations of one kind.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// Those answered within the time that is measured.
+    pub answered: u64,
+    /// Latencies of those that count.
+    pub latencies: Latencies,
+}
+
+impl Counted {
+    /// Adds those of another kind, or of another loop.
+    pub fn merge(&mut self, more: &Self) {
+        self.answered += more.answered;
+        self.latencies.merge(&more.latencies);
+    }
+}
 
 /// What came of a phase, of one loop or of several.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Gets and sets: latencies of those that count.
-    pub gets: Latencies,
-    /// The same of sets.
-    pub sets: Latencies,
+    /// Requests, by [`Kind`].
+    requests: [Counted; Kind::COUNT],
+    /// Modifies, from their get to the answer of their set.
+    pub modifies: Counted,
     /// How late operations left that came by the clock.
     pub late: Latencies,
-    /// Gets answered within the time that is measured.
-    pub answered_gets: u64,
-    /// Sets answered within it.
-    pub answered_sets: u64,
-    /// Of these gets, those that found no value.
+    /// Of the gets that were answered within the time that is measured, those of modifies too, those that found no value.
     pub misses: u64,
     /// Operations that were due within it, and not sent at its end.
     pub unsent: u64,
@@ -52,18 +66,55 @@ impl Faults {
 }
 
 impl Tally {
-    /// Operations answered within the time that is measured.
+    /// The requests of a kind.
+    #[inline]
+    pub fn of(&self, kind: Kind) -> &Counted {
+        &self.requests[kind as usize]
+    }
+
+    /// The requests of a kind.
+    #[inline]
+    pub fn of_mut(&mut self, kind: Kind) -> &mut Counted {
+        &mut self.requests[kind as usize]
+    }
+
+    /// Operations answered within the time that is measured; a modify is one.
+    #[inline]
     pub fn answered(&self) -> u64 {
-        self.answered_gets + self.answered_sets
+        [Kind::Get, Kind::Set, Kind::Insert].map(|kind| self.of(kind).answered).iter().sum::<u64>()
+            + self.modifies.answered
+    }
+
+    /// All operations; a modify is one.
+    pub fn operations(&self) -> Counted {
+        let mut all = self.modifies.clone();
+        for kind in [Kind::Get, Kind::Set, Kind::Insert] {
+            all.merge(self.of(kind));
+        }
+        all
+    }
+
+    /// All gets, those of modifies too.
+    pub fn gets(&self) -> Counted {
+        let mut gets = self.of(Kind::Get).clone();
+        gets.merge(self.of(Kind::ModifyGet));
+        gets
+    }
+
+    /// All sets of keys that were loaded, those of modifies too.
+    pub fn sets(&self) -> Counted {
+        let mut sets = self.of(Kind::Set).clone();
+        sets.merge(self.of(Kind::ModifySet));
+        sets
     }
 
     /// Adds another loop's.
     pub fn merge(&mut self, more: Self) {
-        self.gets.merge(&more.gets);
-        self.sets.merge(&more.sets);
+        for (mine, more) in self.requests.iter_mut().zip(&more.requests) {
+            mine.merge(more);
+        }
+        self.modifies.merge(&more.modifies);
         self.late.merge(&more.late);
-        self.answered_gets += more.answered_gets;
-        self.answered_sets += more.answered_sets;
         self.misses += more.misses;
         self.unsent += more.unsent;
         self.wrong.merge(more.wrong);

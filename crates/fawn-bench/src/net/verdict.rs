@@ -1,44 +1,56 @@
 //! What an answer says of the server: whether it is right, and which count it belongs to.
 
-use super::protocol::{Answer, Asked, key};
+use super::mix::Kind;
+use super::protocol::{Answer, key};
 use super::tally::Tally;
 use super::worker::Shared;
-use crate::latency::Latencies;
 use crate::workload::version_of;
 
-/// An operation in flight.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
-    /// From when its latency counts.
+    /// From when the latency of its operation counts.
     pub due_ns: u64,
+    /// From when its own does: later, of the second half of a modify.
+    pub asked_ns: u64,
     /// The entry.
     pub index: u64,
     /// Of a set its version, of a get the floor.
     pub version: u32,
-    /// What is asked of it.
-    pub asked: Asked,
+    /// What it is for.
+    pub kind: Kind,
 }
 
-/// The latencies of gets or of sets.
+impl Flight {
+    /// Whether the second half of a modify follows this answer. Where there is no value, there is nothing to modify.
+    #[inline]
+    pub fn goes_on(&self, answer: Answer<'_>) -> bool {
+        self.kind == Kind::ModifyGet && matches!(answer, Answer::Value(_))
+    }
+}
+
+/// Adds the latencies of a request that ended with this answer, and of its operation if that ended with it.
 #[inline]
-pub fn latencies(tally: &mut Tally, asked: Asked) -> &mut Latencies {
-    match asked {
-        Asked::Get => &mut tally.gets,
-        Asked::Set => &mut tally.sets,
+pub fn time(tally: &mut Tally, flight: &Flight, answer: Answer<'_>, now_ns: u64) {
+    tally.of_mut(flight.kind).latencies.add_ns(now_ns.saturating_sub(flight.asked_ns));
+    if flight.kind.is_half() && !flight.goes_on(answer) {
+        tally.modifies.latencies.add_ns(now_ns.saturating_sub(flight.due_ns));
     }
 }
 
 /// Counts an answer, and looks whether it is right.
 #[inline]
 pub fn note(shared: &Shared<'_>, tally: &mut Tally, flight: &Flight, answer: Answer<'_>, counts: bool) {
-    match flight.asked {
-        Asked::Get => tally.answered_gets += u64::from(counts),
-        Asked::Set => {
-            tally.answered_sets += u64::from(counts);
-            if !shared.is_load {
-                shared.ledger.end_set(flight.index, flight.version, answer == Answer::Stored);
-            }
+    tally.of_mut(flight.kind).answered += u64::from(counts);
+    match flight.kind {
+        Kind::Get | Kind::ModifyGet => {}
+        Kind::Set | Kind::ModifySet => {
+            shared.ledger.end_set(flight.index, flight.version, answer == Answer::Stored);
         }
+        Kind::Insert => shared.newest.end_insert(flight.index),
+    }
+    if flight.kind.is_half() && !flight.goes_on(answer) {
+        tally.modifies.answered += u64::from(counts);
     }
     match answer {
         Answer::Stored => {}
@@ -63,7 +75,7 @@ pub fn note(shared: &Shared<'_>, tally: &mut Tally, flight: &Flight, answer: Ans
             tally.wrong.add(|| format!("a get of key {} was answered with another key", name(flight.index)));
         }
         Answer::Refused(line) => {
-            let asked = flight.asked.name();
+            let asked = flight.kind.asked().name();
             tally.refused.add(|| format!("a {asked} of key {}: {}", name(flight.index), String::from_utf8_lossy(line)));
         }
     }

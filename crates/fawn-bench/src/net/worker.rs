@@ -15,12 +15,14 @@ use rustix::io::Errno;
 use super::choice::Chooser;
 use super::error::NetError;
 use super::ledger::Ledger;
+use super::mix::Kind;
+use super::newest::Newest;
 use super::pipe::{Pipe, Received};
 use super::plan::Plan;
-use super::protocol::{Asked, Codec, Parsed};
+use super::protocol::{Answer, Asked, Codec, Parsed};
 use super::schedule::Schedule;
 use super::tally::Tally;
-use super::verdict::{Flight, latencies, note};
+use super::verdict::{Flight, note, time};
 use crate::usage::thread_cpu_us;
 
 /// Events taken from the system at a time.
@@ -38,11 +40,11 @@ pub struct Shared<'a> {
     pub plan: &'a Plan,
     /// Which versions there may be.
     pub ledger: &'a Ledger,
-    /// Every key is set once, and nothing else done.
-    pub is_load: bool,
+    /// What all loops have written last.
+    pub newest: Newest,
     /// When the phase began; times are nanoseconds after this.
     pub began: Instant,
-    /// When measuring begins and ends. A load ends when all is set.
+    /// When measuring begins and ends. A load, and a number of operations, end when all is done.
     pub window: std::ops::Range<u64>,
     /// The entry whose value the server shows for every key, with its version; `None`: a real server.
     pub shown: Option<(u64, u32)>,
@@ -62,22 +64,27 @@ pub enum Source<'a> {
         step: u64,
     },
     /// Drawn.
-    Mix(Chooser<'a>),
+    Mix {
+        /// By this.
+        chooser: Chooser<'a>,
+        /// How many more.
+        left: u64,
+    },
 }
 
 impl Source<'_> {
-    /// The next operation; none: all is set.
+    /// The next operation, or its first half; none: all is done.
     #[inline]
-    fn next(&mut self, keys: u64) -> Option<(Asked, u64)> {
+    fn next(&mut self, keys: u64) -> Option<(Kind, u64)> {
         match self {
             Self::Load { next, step } => {
                 let index = (*next < keys).then_some(*next)?;
                 *next += *step;
-                Some((Asked::Set, index))
+                Some((Kind::Insert, index))
             }
-            Self::Mix(chooser) => {
-                let is_set = chooser.is_set();
-                Some(if is_set { (Asked::Set, chooser.set()) } else { (Asked::Get, chooser.get()) })
+            Self::Mix { chooser, left } => {
+                *left = left.checked_sub(1)?;
+                Some(chooser.operation())
             }
         }
     }
@@ -108,6 +115,8 @@ pub struct Worker<'a> {
     turn: usize,
     in_flight: usize,
     goes_on: bool,
+    /// Modifies whose first half was answered just now: their entries, and when they were due.
+    half_done: Vec<(u64, u64)>,
     buffer: Vec<u8>,
     out: Vec<u8>,
     tally: Tally,
@@ -149,6 +158,7 @@ impl<'a> Worker<'a> {
             turn: 0,
             in_flight: 0,
             goes_on: true,
+            half_done: Vec::new(),
             buffer,
             out: Vec::new(),
             tally: Tally::default(),
@@ -242,10 +252,11 @@ impl<'a> Worker<'a> {
         while schedule.next_ns() < window.end {
             let due = schedule.next_ns();
             schedule.advance();
-            let Some((asked, _)) = self.source.next(self.shared.plan.keys) else { return };
+            let Some((kind, index)) = self.source.next(self.shared.plan.keys) else { return };
             if due >= window.start {
                 self.tally.unsent += 1;
-                latencies(&mut self.tally, asked).add_ns(window.end - due);
+                let flight = Flight { due_ns: due, asked_ns: due, index, version: 0, kind };
+                time(&mut self.tally, &flight, Answer::Miss, window.end);
             }
         }
     }
@@ -291,15 +302,19 @@ impl<'a> Worker<'a> {
         Timespec { tv_sec: 0, tv_nsec: wait.min(999_999_999).cast_signed() }
     }
 
-    /// Sends up to `count` more requests on a connection, together.
+    /// Sends the second halves of what is half done, and up to `count` requests with them, together.
     #[inline]
     fn ask_again(&mut self, at: usize, count: usize, now: u64) -> Result<(), NetError> {
         self.out.clear();
         let keys = self.shared.plan.keys;
         let was_idle = self.connections[at].flights.is_empty();
-        for _ in 0..count {
+        let begun = self.half_done.len();
+        while let Some((index, due_ns)) = self.half_done.pop() {
+            self.push(at, Kind::ModifySet, index, (due_ns, now));
+        }
+        for _ in begun..count {
             let Some(due_ns) = self.next_due(now) else { break };
-            let Some((asked, index)) = self.source.next(keys) else {
+            let Some((kind, index)) = self.source.next(keys) else {
                 self.goes_on = false;
                 break;
             };
@@ -309,22 +324,7 @@ impl<'a> Worker<'a> {
                     self.tally.late.add_ns(now - due_ns);
                 }
             }
-            let version = match (asked, &self.source) {
-                (Asked::Get, _) => {
-                    self.codec.push_get(index, &mut self.out);
-                    self.shared.ledger.floor(index)
-                }
-                (Asked::Set, source) => {
-                    let version = match source {
-                        Source::Load { .. } => self.shared.ledger.loaded_version(),
-                        Source::Mix(_) => self.shared.ledger.begin_set(index),
-                    };
-                    self.codec.push_set(index, version, &mut self.out);
-                    version
-                }
-            };
-            self.connections[at].flights.push_back(Flight { due_ns, index, version, asked });
-            self.in_flight += 1;
+            self.push(at, kind, index, (due_ns, due_ns));
         }
         if self.out.is_empty() {
             return Ok(());
@@ -334,6 +334,24 @@ impl<'a> Worker<'a> {
             connection.since_ns = now;
         }
         connection.pipe.send(&self.epoll, &self.out).map_err(|errno| self.broken(at, errno))
+    }
+
+    /// Writes a request down that is to be sent on a connection, with the times from which its operation's latency and its own
+    /// count.
+    #[inline]
+    fn push(&mut self, at: usize, kind: Kind, index: u64, (due_ns, asked_ns): (u64, u64)) {
+        let ledger = self.shared.ledger;
+        let version = match kind {
+            Kind::Get | Kind::ModifyGet => ledger.floor(index),
+            Kind::Set | Kind::ModifySet => ledger.begin_set(index),
+            Kind::Insert => ledger.loaded_version(),
+        };
+        match kind.asked() {
+            Asked::Get => self.codec.push_get(index, &mut self.out),
+            Asked::Set => self.codec.push_set(index, version, &mut self.out),
+        }
+        self.connections[at].flights.push_back(Flight { due_ns, asked_ns, index, version, kind });
+        self.in_flight += 1;
     }
 
     /// Does what a connection's events ask for.
@@ -358,11 +376,13 @@ impl<'a> Worker<'a> {
         };
         let now = self.now_ns();
         let answered = self.take_answers(at, held, now)?;
-        if self.goes_on {
-            let room = match self.schedule {
-                None => answered,
-                Some(_) => self.shared.plan.depth - self.connections[at].flights.len(),
-            };
+        let room = match self.schedule {
+            _ if !self.goes_on => 0,
+            None => answered,
+            Some(_) => self.shared.plan.depth - self.connections[at].flights.len(),
+        };
+        // What has begun is finished, even when the time is up.
+        if room > 0 || !self.half_done.is_empty() {
             self.ask_again(at, room, now)?;
         }
         Ok(())
@@ -391,20 +411,23 @@ impl<'a> Worker<'a> {
             };
             // The server that does nothing shows one key's value for all.
             let shown = self.shared.shown.map_or(flight.index, |(index, _)| index);
-            let (answer, length) = match self.codec.parse(flight.asked, shown, input) {
+            let (answer, length) = match self.codec.parse(flight.kind.asked(), shown, input) {
                 Parsed::Answer(answer, length) => (answer, length),
                 Parsed::More => {
                     connection.pipe.keep(input);
                     break;
                 }
-                Parsed::Garbage => return Err(self.garbage(at, flight.asked.name(), held, input.len())),
+                Parsed::Garbage => return Err(self.garbage(at, flight.kind.asked().name(), held, input.len())),
             };
             connection.flights.pop_front();
             answered += 1;
             note(self.shared, &mut self.tally, &flight, answer, counts_now);
             let counts = if is_open { self.shared.window.contains(&flight.due_ns) } else { counts_now };
             if counts {
-                latencies(&mut self.tally, flight.asked).add_ns(now.saturating_sub(flight.due_ns));
+                time(&mut self.tally, &flight, answer, now);
+            }
+            if flight.goes_on(answer) {
+                self.half_done.push((flight.index, flight.due_ns));
             }
             connection.skip = length.saturating_sub(input.len());
             input = &input[length.min(input.len())..];

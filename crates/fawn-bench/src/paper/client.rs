@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::net::ledger::Ledger;
 use crate::net::run::{Measured, Phase, carry_out, version_base};
 use crate::net::tally::Faults;
-use crate::net::{Distribution, Pace, Plan, Protocol, Spacing, Target};
+use crate::net::{Distribution, Mix, Pace, Plan, Protocol, Spacing, Target};
 use crate::session::Watch;
 
 /// Longest wait for an answer.
@@ -122,6 +122,7 @@ impl<'w> Client<'w> {
             is_load: true,
             warm_up: Duration::ZERO,
             time: Duration::MAX,
+            operations: None,
             pace: None,
             shown: None,
             what: "loading",
@@ -164,7 +165,8 @@ impl<'w> Client<'w> {
     /// [`Error::Net`]; [`Error::WrongOverNetwork`]: a value was wrong, a key was not there, or an operation was refused.
     pub fn run(&self, work: &Work, what: &'static str) -> Result<Measured, Error> {
         let pace = work.rate.map(|rate| Pace { rate, spacing: Spacing::Poisson });
-        let phase = Phase { is_load: false, warm_up: work.warm_up, time: work.time, pace, shown: None, what };
+        let phase =
+            Phase { is_load: false, warm_up: work.warm_up, time: work.time, operations: None, pace, shown: None, what };
         let measured = carry_out(&self.plan(work), phase, &self.ledger, self.watch)?;
         self.check(&measured)?;
         Ok(measured)
@@ -194,7 +196,9 @@ impl<'w> Client<'w> {
             protocol: Protocol::Text,
             keys: self.keys.count,
             value_bytes: self.keys.value_bytes,
-            puts: work.puts,
+            mix: Mix::of_sets(work.puts),
+            workload: None,
+            operations: None,
             distribution: work.distribution,
             time: work.time,
             warm_up: work.warm_up,

@@ -91,7 +91,7 @@ fn tell(finding: &mut Finding, load: &str, measured: &Measured, joined: Joined) 
         let during = if (from..to).contains(&seconds) { "join" } else { "rest" };
         finding.row(json!({ "load": load, "seconds": seconds, "gets_a_second": rate, "during": during }));
     }
-    let latencies = &measured.tally.gets;
+    let latencies = measured.tally.gets().latencies;
     finding.note(format!(
         "load {load}: the node was started after {from:.1} s, and every range had all of its copies after {to:.1} s; p99.9 of all \
          gets {:.1} ms, the longest {:.0} ms, {} refused",

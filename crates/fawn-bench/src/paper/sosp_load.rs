@@ -49,7 +49,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         row.insert("what".to_owned(), "this machine".into());
         row.insert("load_share".to_owned(), share.into());
         Taken::from(&measured).tell(&mut row);
-        let latencies = &measured.tally.gets;
+        let latencies = measured.tally.gets().latencies;
         row.insert("p50_us".to_owned(), latencies.us(0.5).into());
         row.insert("p99_us".to_owned(), latencies.us(0.99).into());
         finding.row(Value::Object(row));

@@ -98,8 +98,7 @@ impl Store {
     /// What the budget leaves for the index beside buffers, merges, the process itself and the least that the cache gets.
     pub(super) fn index_budget(&self) -> u64 {
         let options = &self.options;
-        let beside =
-            self.buffer_bytes() + options.merge_bytes() + options.process_bytes() + self.least_cache_bytes();
+        let beside = self.buffer_bytes() + options.merge_bytes() + options.process_bytes() + self.least_cache_bytes();
         self.options.memory.saturating_sub(beside).max(self.options.memory / 4)
     }
 

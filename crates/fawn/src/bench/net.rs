@@ -4,10 +4,11 @@ use std::io::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use fawn_bench::net::{self, Distribution, NullServer, Pace, Plan, Protocol, Spacing, Target};
+use fawn_bench::net::{self, Distribution, Findings, Mix, NullServer, Pace, Plan, Protocol, Spacing, Target, Workload};
 
 use super::energy::MeterArguments;
 use super::{Bar, print, print_json};
@@ -59,18 +60,6 @@ pub struct NetBenchArguments {
     /// Servers of one store or cluster: HOST:PORT (an IPv6 address in brackets) or unix:PATH; connections go to all in turn
     #[arg(value_name = "ADDR", value_delimiter = ',', required_unless_present = "calibrate")]
     pub servers: Vec<Address>,
-    /// Event loops, each with its share of the connections
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub threads: u16,
-    /// Connections, of all loops together
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=60_000))]
-    pub connections: u32,
-    /// Requests in flight on each connection
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::depth())]
-    pub depth: u32,
-    /// Which commands are sent: get and set (text), or mg and ms (meta)
-    #[arg(long, default_value = "text")]
-    pub protocol: ProtocolChoice,
     /// Keys; where there are sets, the generator holds 8 bytes for each
     #[arg(long, value_name = "N", default_value = "1M")]
     pub keys: Count,
@@ -89,6 +78,25 @@ pub struct NetBenchArguments {
     /// How long the same is done before
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub warm_up: Span,
+    #[command(flatten)]
+    pub generator: GeneratorArguments,
+}
+
+/// What every load is told.
+#[derive(Debug, Args)]
+pub struct GeneratorArguments {
+    /// Event loops, each with its share of the connections
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: u16,
+    /// Connections, of all loops together
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub connections: u32,
+    /// Requests in flight on each connection
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::depth())]
+    pub depth: u32,
+    /// Which commands are sent: get and set (text), or mg and ms (meta)
+    #[arg(long, default_value = "text")]
+    pub protocol: ProtocolChoice,
     /// Operations a second, come what may [default: as fast as they are answered]
     #[arg(long, value_name = "N")]
     pub rate: Option<Count>,
@@ -163,25 +171,82 @@ impl NetBenchArguments {
     /// What is wrong.
     pub fn check(&self) -> Result<(), String> {
         check_value(self.value_bytes)?;
-        if u32::from(self.threads) > self.connections {
-            return Err("each loop needs a connection: give at least as many --connections as --threads".into());
-        }
+        self.generator.check(&self.servers)?;
         if self.keys.0 == 0 {
             return Err("there is nothing to ask for without a key: give --keys 1 or more".into());
         }
-        if [self.rate, self.load_rate].contains(&Some(Count(0))) {
-            return Err("nothing would ever be due: give --rate and --load-rate 1 or more, or leave them out".into());
-        }
-        if self.load && self.servers.is_empty() {
-            return Err("there is no server to load: name one, or leave --load out".into());
-        }
-        if self.time.0.is_zero() && !self.load && !self.servers.is_empty() {
+        if self.time.0.is_zero() && !self.generator.load && !self.servers.is_empty() {
             return Err("nothing would be measured: give --time 1s or more, or --load".into());
         }
         Ok(())
     }
 
-    fn plan(&self) -> anyhow::Result<Plan> {
+    fn load(&self) -> Load {
+        Load {
+            keys: self.keys.0,
+            value_bytes: self.value_bytes.bytes as usize,
+            mix: Mix::of_sets(self.puts),
+            distribution: self.distribution,
+            workload: None,
+            time: self.time.0,
+            warm_up: self.warm_up.0,
+            operations: None,
+        }
+    }
+}
+
+/// What is asked for, and for how long: what [`GeneratorArguments`] do not say of a [`Plan`], by its names.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    pub keys: u64,
+    pub value_bytes: usize,
+    pub mix: Mix,
+    pub distribution: Distribution,
+    pub workload: Option<Workload>,
+    pub time: Duration,
+    pub warm_up: Duration,
+    pub operations: Option<u64>,
+}
+
+impl GeneratorArguments {
+    /// Refuses what does not go together.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self, servers: &[Address]) -> Result<(), String> {
+        if u32::from(self.threads) > self.connections {
+            return Err("each loop needs a connection: give at least as many --connections as --threads".into());
+        }
+        if [self.rate, self.load_rate].contains(&Some(Count(0))) {
+            return Err("nothing would ever be due: give --rate and --load-rate 1 or more, or leave them out".into());
+        }
+        if self.load && servers.is_empty() {
+            return Err("there is no server to load: name one, or leave --load out".into());
+        }
+        Ok(())
+    }
+
+    /// Puts a load on servers, and tells what came of it.
+    ///
+    /// # Errors
+    /// What [`fawn_bench::net::NetError`] says.
+    pub fn run(&self, servers: &[Address], load: Load) -> anyhow::Result<(Findings, Outcome)> {
+        let bar = Bar(Progress::parts());
+        let findings = net::run(&self.plan(servers, load)?, &bar);
+        bar.0.finish();
+        let findings = findings?;
+        unless_closed(if self.json { print_json(&findings.report) } else { print(&findings.report) })?;
+        let mut outcome = Outcome::Done;
+        for (faults, what) in [(&findings.wrong, "values were wrong"), (&findings.refused, "operations were refused")] {
+            if let Some(first) = &faults.first {
+                tell(format_args!("fawn: {} {what}, the first: {first}", faults.count));
+                outcome = Outcome::Missing;
+            }
+        }
+        Ok((findings, outcome))
+    }
+
+    fn plan(&self, servers: &[Address], load: Load) -> anyhow::Result<Plan> {
         let connect = ConnectArguments {
             tls_ca: None,
             tls_name: None,
@@ -189,7 +254,7 @@ impl NetBenchArguments {
             password_file: self.password_file.clone(),
             timeout: self.timeout,
         };
-        let secret = match self.servers.first() {
+        let secret = match servers.first() {
             Some(server) => connect.endpoint(server.clone()).secret()?,
             None => None,
         };
@@ -198,7 +263,7 @@ impl NetBenchArguments {
             SpacingChoice::Fixed => Spacing::Fixed,
         };
         Ok(Plan {
-            targets: self.servers.iter().map(resolve).collect::<anyhow::Result<_>>()?,
+            targets: servers.iter().map(resolve).collect::<anyhow::Result<_>>()?,
             threads: self.threads.into(),
             connections: self.connections as usize,
             depth: self.depth as usize,
@@ -206,12 +271,14 @@ impl NetBenchArguments {
                 ProtocolChoice::Text => Protocol::Text,
                 ProtocolChoice::Meta => Protocol::Meta,
             },
-            keys: self.keys.0,
-            value_bytes: self.value_bytes.bytes as usize,
-            puts: self.puts,
-            distribution: self.distribution,
-            time: self.time.0,
-            warm_up: self.warm_up.0,
+            keys: load.keys,
+            value_bytes: load.value_bytes,
+            mix: load.mix,
+            distribution: load.distribution,
+            workload: load.workload,
+            time: load.time,
+            operations: load.operations,
+            warm_up: load.warm_up,
             pace: self.rate.map(|rate| Pace { rate: rate.0 as f64, spacing }),
             load: self.load,
             load_rate: self.load_rate.map(|rate| rate.0 as f64),
@@ -234,7 +301,11 @@ impl NetNullArguments {
     }
 }
 
-fn check_value(size: Size) -> Result<(), String> {
+/// Refuses sizes of values that a generator or a server cannot do with.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_value(size: Size) -> Result<(), String> {
     if VALUE_BYTES.contains(&size.bytes) {
         return Ok(());
     }
@@ -258,18 +329,7 @@ fn resolve(address: &Address) -> anyhow::Result<Target> {
 /// # Errors
 /// What [`fawn_bench::net::NetError`] says.
 pub fn run(arguments: &NetBenchArguments) -> anyhow::Result<Outcome> {
-    let bar = Bar(Progress::parts());
-    let findings = net::run(&arguments.plan()?, &bar);
-    bar.0.finish();
-    let findings = findings?;
-    unless_closed(if arguments.json { print_json(&findings.report) } else { print(&findings.report) })?;
-    let mut outcome = Outcome::Done;
-    for (faults, what) in [(&findings.wrong, "values were wrong"), (&findings.refused, "operations were refused")] {
-        if let Some(first) = &faults.first {
-            tell(format_args!("fawn: {} {what}, the first: {first}", faults.count));
-            outcome = Outcome::Missing;
-        }
-    }
+    let (_, outcome) = arguments.generator.run(&arguments.servers, arguments.load())?;
     Ok(outcome)
 }
 

@@ -17,19 +17,21 @@ fn bench(arguments: &[&str]) -> Run {
     fawn(&[&["bench", "net"], arguments].concat())
 }
 
+/// The report of a run that found nothing wrong.
 #[track_caller]
-fn json(run: &Run) -> Value {
+pub fn json(run: &Run) -> Value {
     assert_eq!(run.code, 0, "{run:?}");
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.stdout))
 }
 
 /// The row of a report that is about this.
-fn row<'a>(report: &'a Value, what: &str) -> &'a Value {
+pub fn row<'a>(report: &'a Value, what: &str) -> &'a Value {
     let rows = report["rows"].as_array().unwrap();
     rows.iter().find(|row| row["what"] == what).unwrap_or_else(|| panic!("no row {what}: {report}"))
 }
 
-fn number(row: &Value, name: &str) -> f64 {
+/// A figure of a row.
+pub fn number(row: &Value, name: &str) -> f64 {
     row[name].as_f64().unwrap_or_else(|| panic!("no {name}: {row}"))
 }
 
@@ -137,7 +139,7 @@ fn a_server_that_shows_one_value_for_all_keys_is_found_out() {
 }
 
 /// Serves each connection with a thread that does `talk`; the address. The threads end with the test process.
-fn serve(talk: impl Fn(TcpStream) -> std::io::Result<()> + Send + Sync + 'static) -> String {
+pub fn serve(talk: impl Fn(TcpStream) -> std::io::Result<()> + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let talk: &'static _ = Box::leak(Box::new(talk));
@@ -151,7 +153,7 @@ fn serve(talk: impl Fn(TcpStream) -> std::io::Result<()> + Send + Sync + 'static
 }
 
 /// Takes a set, or answers a get with the first value that its key was ever set to, or with `END`.
-fn keep_the_first(
+pub fn keep_the_first(
     stream: TcpStream,
     kept: &std::sync::Mutex<std::collections::HashMap<String, Vec<u8>>>,
 ) -> std::io::Result<()> {

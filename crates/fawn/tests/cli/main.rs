@@ -9,6 +9,7 @@ mod arguments;
 mod bench;
 mod bench_net;
 mod bench_paper;
+mod bench_ycsb;
 mod bulk;
 mod certs;
 mod cluster;
