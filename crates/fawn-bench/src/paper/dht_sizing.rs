@@ -8,6 +8,7 @@ use crate::error::Error;
 ///
 /// # Errors
 /// None.
+#[allow(clippy::unnecessary_wraps, reason = "all experiments are functions of one type")]
 pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
     Ok(super::computed::finding(&fawn_plan::paper::dht_cluster()))
 }

@@ -8,6 +8,7 @@ use crate::error::Error;
 ///
 /// # Errors
 /// None.
+#[allow(clippy::unnecessary_wraps, reason = "all experiments are functions of one type")]
 pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
     let mut finding = super::computed::finding(&fawn_plan::paper::solution_space());
     let map = fawn_plan::paper::solution_map();
