@@ -4,7 +4,7 @@
 //! thread rests between its pieces of work, the less the more urgent they are ([`Store::urgency`]): what puts call for is
 //! spread over the time that there is, in the place of bursts. Where nobody waits, it does not rest.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use fawn_store::Store;
@@ -47,20 +47,30 @@ impl Pace {
     }
 }
 
+/// [`Store::waits`] of all stores of the process: they mostly share a device.
+static WAITS: AtomicU64 = AtomicU64::new(0);
+
 /// Sets the pace by what the store says, for whoever has it.
 #[derive(Debug, Default)]
 pub struct Setter {
-    /// [`Store::waits`] as last seen, and the milliseconds at which it had changed.
-    waits: u64,
+    /// Its own waits as last seen.
+    own: u64,
+    /// All waits as last seen, and the milliseconds at which they had changed.
+    all: u64,
     changed_ms: Option<u64>,
 }
 
 impl Setter {
     /// Looks at the store at `now_ms`, on any monotonic clock.
     pub fn set(&mut self, pace: &Pace, store: &Store, now_ms: u64) {
-        let waits = store.waits();
-        if waits != self.waits {
-            (self.waits, self.changed_ms) = (waits, Some(now_ms));
+        let own = store.waits();
+        if own != self.own {
+            WAITS.fetch_add(own.wrapping_sub(self.own), Ordering::Relaxed);
+            self.own = own;
+        }
+        let all = WAITS.load(Ordering::Relaxed);
+        if all != self.all {
+            (self.all, self.changed_ms) = (all, Some(now_ms));
         }
         let somebody_waits = self.changed_ms.is_some_and(|changed| now_ms <= changed + QUIET_MS);
         pace.set(if somebody_waits { store.urgency() } else { 1.0 });

@@ -98,7 +98,9 @@ impl Shard {
         core.batches_done += 1;
         self.durable.store(core.store.durable().0, Ordering::Release);
         let stopped = core.store.stopped().is_some();
-        let next = core.begin_batch(clock::monotonic_ms());
+        let now_ms = clock::monotonic_ms();
+        core.set_pace(now_ms);
+        let next = core.begin_batch(now_ms);
         drop(core);
         if stopped {
             self.stop();
@@ -153,13 +155,14 @@ impl Shard {
         };
         loop {
             let heard = self.events.listen();
-            let core = self.lock();
+            let mut core = self.lock();
             if core.seals_done >= seals {
                 return Ok(());
             }
             if core.store.waits_for_space() {
                 return Err(Error::NoSpace);
             }
+            core.store.await_seal();
             self.pause(core, heard)?;
         }
     }

@@ -45,8 +45,6 @@ pub(super) struct Shard {
     pub(super) commits: [Bell; 2],
     /// Rung after every event and every batch.
     pub events: Bell,
-    /// How fast the maintenance thread goes.
-    pace: Pace,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -67,6 +65,8 @@ pub(super) struct Core {
     /// Parts of scans that nobody has fetched yet.
     pub(super) scanned: HashMap<u64, Scanned>,
     closed: bool,
+    /// How fast the maintenance thread goes.
+    pace: Arc<Pace>,
     setter: Setter,
 }
 
@@ -77,6 +77,7 @@ impl Shard {
         let (store, maintenance, opening) = Store::open(options, &*files, clock::unix())?;
         let (work, work_inbox) = channel();
         let (batches, batch_inbox) = channel();
+        let pace = Arc::<Pace>::default();
         let core = Core {
             store,
             work: Some(work),
@@ -89,6 +90,7 @@ impl Shard {
             writes: Box::new([0; STRIPES]),
             scanned: HashMap::new(),
             closed: false,
+            pace: Arc::clone(&pace),
             setter: Setter::default(),
         };
         let shard = Arc::new(Self {
@@ -100,12 +102,11 @@ impl Shard {
             commits: <[Bell; 2]>::default(),
             events: Bell::default(),
             threads: Mutex::default(),
-            pace: Pace::default(),
         });
         let (its_shard, its_files) = (Arc::clone(&shard), Arc::clone(&files));
         let tend = helper::start(format!("fawn-tend-{index}"), move || {
             let deliver = |event| its_shard.deliver(event);
-            helper::maintain(maintenance, &its_files, &its_shard.pace, &work_inbox, deliver);
+            helper::maintain(maintenance, &its_files, &pace, &work_inbox, deliver);
         })?;
         let its_shard = Arc::clone(&shard);
         let log = helper::start(format!("fawn-log-{index}"), move || {
@@ -143,7 +144,7 @@ impl Shard {
         while let Some(part) = core.store.take_scanned() {
             core.scanned.insert(part.id, part);
         }
-        core.set_pace(&self.pace, clock::monotonic_ms());
+        core.set_pace(clock::monotonic_ms());
         core.hand_out();
         let stopped = core.store.stopped().is_some();
         drop(core);
@@ -172,7 +173,7 @@ impl Shard {
     /// Lets go of the store until the next event, or a little longer than that may take.
     pub(super) fn pause(&self, mut core: MutexGuard<'_, Core>, heard: u32) -> Result<(), Error> {
         let now_ms = clock::monotonic_ms();
-        core.set_pace(&self.pace, now_ms);
+        core.set_pace(now_ms);
         core.hand_out();
         let batch = core.begin_batch(now_ms);
         drop(core);
@@ -191,7 +192,7 @@ impl Shard {
         if second && !core.closed {
             core.store.tick(clock::unix());
         }
-        core.set_pace(&self.pace, now_ms);
+        core.set_pace(now_ms);
         core.hand_out();
         if let Some(batch) = core.begin_batch(now_ms) {
             core.send(batch);
@@ -256,15 +257,19 @@ impl Core {
     }
 
     pub fn submit(&mut self, work: Work) {
-        self.seals_begun += u64::from(matches!(work, Work::Seal { .. }));
+        if matches!(work, Work::Seal { .. }) {
+            self.seals_begun += 1;
+            self.set_pace(clock::monotonic_ms());
+        }
         if let Some(inbox) = &self.work {
             // A thread that is gone has stopped the process.
             let _ = inbox.send(work);
         }
     }
 
-    fn set_pace(&mut self, pace: &Pace, now_ms: u64) {
-        self.setter.set(pace, &self.store, now_ms);
+    /// Has the maintenance thread go as fast as it has to.
+    pub(super) fn set_pace(&mut self, now_ms: u64) {
+        self.setter.set(&self.pace, &self.store, now_ms);
     }
 
     /// A number for a new value file.

@@ -25,6 +25,8 @@ const MOST_READ_PAGES: usize = 256;
 const SMALL_SHARE: u64 = 4;
 /// The event-loop half is told of a merge's progress about every so many bytes that it frees.
 const TOLD_BYTES: u64 = 128 << 10;
+/// Why a merge is given up that has nothing to call its outputs by.
+const NO_NUMBER: &str = "all 32,767 segment numbers are in use";
 /// Most outputs of one merge.
 pub(super) const MAX_OUTPUTS: u64 = 4096;
 
@@ -150,13 +152,18 @@ impl Maintenance {
         let mut edit_outputs = Vec::with_capacity(merged.outputs.len());
         let mut outputs = Vec::with_capacity(merged.outputs.len());
         for output in merged.outputs {
-            let run = output.written.map(|written| {
-                let number = self.free_number().expect("a segment number is free: puts stop long before all are used");
-                let directory = Arc::new(PageDirectory::new(&written.directory));
-                let view = View { age: age.expect("an output has an input"), footer: written.footer, directory };
-                self.views.insert(number.get(), view.clone());
-                (number, view, written.prefixes)
-            });
+            let run = match output.written {
+                Some(written) => {
+                    let Some(number) = self.free_number() else {
+                        return self.give_up_merge(flash, merging, &outputs, NO_NUMBER.to_owned());
+                    };
+                    let directory = Arc::new(PageDirectory::new(&written.directory));
+                    let view = View { age: age.expect("an output has an input"), footer: written.footer, directory };
+                    self.views.insert(number.get(), view.clone());
+                    Some((number, view, written.prefixes))
+                }
+                None => None,
+            };
             edit_outputs
                 .push((output.interval, run.as_ref().map(|(number, view, _)| (number.get(), segment_of(view)))));
             outputs.push((output.interval, run));
@@ -179,16 +186,24 @@ impl Maintenance {
                 let reclaim = self.reclaim_of(merging, &dropped, merged.dropped_values);
                 self.report_merge(flash, merging, outputs, (merged.overwrites, merged.bytes_written), reclaim)
             }
-            Err(FlashError::NoSpace) => {
-                for (number, ..) in outputs.iter().filter_map(|(_, run)| run.as_ref()) {
-                    self.views.remove(&number.get());
-                }
-                Self::drop_outputs(flash, merging)?;
-                let why = FlashError::NoSpace.to_string();
-                Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why }))
-            }
+            Err(error @ FlashError::NoSpace) => self.give_up_merge(flash, merging, &outputs, error.to_string()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Leaves the slice as it is: its outputs are nobody's.
+    fn give_up_merge(
+        &mut self,
+        flash: &dyn Flash,
+        merging: &Merging,
+        outputs: &[(Interval, Option<Run>)],
+        why: String,
+    ) -> Result<Step, FlashError> {
+        for (number, ..) in outputs.iter().filter_map(|(_, run)| run.as_ref()) {
+            self.views.remove(&number.get());
+        }
+        Self::drop_outputs(flash, merging)?;
+        Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why }))
     }
 
     /// Builds the outputs' indexes, with what was sealed meanwhile, and tells the event-loop half.

@@ -159,6 +159,7 @@ impl Maintenance {
         (self.sealing.is_some() || self.merging.is_some())
             && self.loads.is_empty()
             && self.urgent.is_empty()
+            && self.events.is_empty()
             && !self.background.iter().any(is_scan)
     }
 

@@ -137,7 +137,9 @@ impl Maintenance {
             }
         };
         let Some(number) = self.free_number() else {
-            return Err(FlashError::Io("all 32,767 segment numbers are in use: give the store more memory".into()));
+            return Err(FlashError::Io(
+                "all 32,767 segment numbers are in use: use more stores, or larger segments by more memory".into(),
+            ));
         };
         let Written { footer, directory, prefixes } = written;
         let view = View { age: sealing.age, footer, directory: Arc::new(PageDirectory::new(&directory)) };

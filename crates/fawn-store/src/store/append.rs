@@ -165,6 +165,11 @@ impl Store {
         if self.open.is_empty() { Ok(()) } else { self.freeze() }
     }
 
+    /// Somebody waits for the next seal that ends: it is urgent.
+    pub fn await_seal(&mut self) {
+        self.seal_awaited = !self.frozen.is_empty();
+    }
+
     fn freeze(&mut self) -> Result<(), Refusal> {
         if self.frozen.len() >= MAX_FROZEN {
             return Err(self.busy_sealing());

@@ -4,6 +4,7 @@ use fawn_ring::Key;
 
 use super::Store;
 use super::sums::SlicePart;
+use crate::index::SegmentNumber;
 use crate::options::MAX_FROZEN;
 use crate::work::Work;
 
@@ -15,8 +16,13 @@ const FULL_GARBAGE_DENOMINATOR: u64 = 16;
 /// Shares of garbage from which puts are slowed to what merges free, and at which they wait for them.
 const SLOWED_GARBAGE: f64 = 0.42;
 const MOST_GARBAGE: f64 = 0.47;
-/// Sealed segments at which slices are merged whatever their garbage.
+/// Sealed segments at which slices are merged whatever their garbage; twice the slices where that is more, but no more than
+/// so many of the numbers that there are for segments.
 const MANY_SEGMENTS: usize = 4096;
+const MOST_SEGMENTS: usize = SegmentNumber::MAX.get() as usize / 4 * 3;
+/// Shares of these numbers from which puts are slowed, and at which they wait for merges.
+const SLOWED_SEGMENTS: f64 = 0.85;
+const WAITING_SEGMENTS: f64 = 0.95;
 /// Bytes of a slot.
 const SLOT_BYTES: u64 = 4;
 /// Garbage below which nothing is merged: a store this small gains nothing.
@@ -49,8 +55,18 @@ pub(super) struct Cleaning {
     pub index_entries: u64,
 }
 
-/// Bytes by which the cache becomes smaller at a time: to evict many records would hold the event loop up.
-const MOST_EVICTED: u64 = 256 << 10;
+/// Bytes by which the cache becomes smaller in a turn: to evict many records would hold the event loop up.
+const MOST_EVICTED: u64 = 128 << 10;
+
+/// Sealed segments above which a store of so many slices is merged whatever its garbage.
+fn many_segments(slices: usize) -> usize {
+    MANY_SEGMENTS.max(2 * slices).min(MOST_SEGMENTS)
+}
+
+/// 0 up to `from`, 1 from `to` on, and even between them.
+fn rise(share: f64, from: f64, to: f64) -> f64 {
+    ((share - from) / (to - from)).clamp(0.0, 1.0)
+}
 
 impl Store {
     /// Merges every slice, in turn: the paper's Compact, by hand.
@@ -96,7 +112,7 @@ impl Store {
         let due = self.cleaning.forced > 0
             || full
             || crowded
-            || segments > MANY_SEGMENTS.max(2 * self.slices.len())
+            || segments > many_segments(self.slices.len())
             || (self.cleaning.garbage_bytes * GARBAGE_DENOMINATOR > self.cleaning.sealed_bytes * GARBAGE_NUMERATOR
                 && self.cleaning.garbage_bytes > LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64);
         if !due {
@@ -173,7 +189,13 @@ impl Store {
         }
         let few = cleaning.garbage_bytes <= 4 * LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64;
         let share = if few { 0.0 } else { cleaning.garbage_bytes as f64 / cleaning.sealed_bytes.max(1) as f64 };
-        ((share - SLOWED_GARBAGE) / (MOST_GARBAGE - SLOWED_GARBAGE)).clamp(0.0, 1.0).max(self.index_pressure())
+        rise(share, SLOWED_GARBAGE, MOST_GARBAGE).max(self.index_pressure()).max(self.segment_pressure())
+    }
+
+    /// How far the numbers that there are for segments are used up.
+    fn segment_pressure(&self) -> f64 {
+        let used = self.sums.segments.total().segments as f64 / f64::from(SegmentNumber::MAX.get());
+        rise(used, SLOWED_SEGMENTS, WAITING_SEGMENTS)
     }
 
     /// How urgent it is that seals and merges go on, from 0, where they have all the time that there is, to 1, where something
@@ -182,7 +204,11 @@ impl Store {
     /// Puts that wait for merges use what these free at once, while what nobody uses adds up: merges that are paced by
     /// this free as much as is put.
     pub fn urgency(&self) -> f64 {
-        let waits_for_seals = self.closing || self.seal_awaited || self.frozen.len() > 1 || self.seal_stalled;
+        let waits_for_seals = self.closing
+            || self.seal_awaited
+            || !self.waiting_scans.is_empty()
+            || self.frozen.len() > 1
+            || self.seal_stalled;
         if waits_for_seals || self.no_space || self.index_is_full() || self.sums.slices.total().crowded > 0 {
             return 1.0;
         }
@@ -240,8 +266,14 @@ impl Store {
     pub(super) fn fit_cache(&mut self) {
         let used =
             self.cleaning.index_bytes + self.buffer_bytes() + self.options.merge_bytes() + self.options.process_bytes();
-        let capacity = self.options.memory.saturating_sub(used).max(self.least_cache_bytes());
-        self.cache.set_capacity(capacity.max(self.cache.capacity().saturating_sub(MOST_EVICTED)));
+        self.cache_target = self.options.memory.saturating_sub(used).max(self.least_cache_bytes());
+        self.shrink_cache();
+    }
+
+    /// Gives the cache its capacity; where it holds more, that is evicted turn by turn. Whether more is to be evicted.
+    pub(super) fn shrink_cache(&mut self) -> bool {
+        self.cache.set_capacity(self.cache_target.max(self.cache.bytes().saturating_sub(MOST_EVICTED)));
+        self.cache.capacity() > self.cache_target
     }
 
     /// What the record cache gets in any case.
@@ -271,5 +303,22 @@ impl Store {
     /// Bytes that may still have to be written for what was taken before the device is looked at again.
     fn unsealed_bytes(&self) -> u64 {
         self.segment_bytes as u64 * (1 + MAX_FROZEN.max(self.frozen.len()) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merges_are_due_before_segment_numbers_run_out_whatever_the_number_of_slices() {
+        let max = usize::from(SegmentNumber::MAX.get());
+        for slices in [1, 4, 4096, 16_384, 100_000] {
+            let many = many_segments(slices);
+            assert!((MANY_SEGMENTS..max * 4 / 5).contains(&many), "{slices} slices: {many}");
+            let share = many as f64 / max as f64;
+            assert!(rise(share, SLOWED_SEGMENTS, WAITING_SEGMENTS) <= 0.0, "puts are not slowed before merges are due");
+        }
+        assert!(rise(0.96, SLOWED_SEGMENTS, WAITING_SEGMENTS) >= 1.0, "and wait before no number is left");
     }
 }

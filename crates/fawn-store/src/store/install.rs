@@ -39,7 +39,8 @@ impl Store {
                 }
             }
             let Some(event) = self.events.pop_front() else {
-                return false;
+                // What the index has grown by, the cache gives back.
+                return budget > 0 && self.cache.capacity() > self.cache_target && self.shrink_cache();
             };
             self.begin(event);
         }
@@ -256,11 +257,22 @@ impl Store {
     /// Puts slices that tile slice `number` in its place.
     fn put_slices(&mut self, number: usize, slices: Vec<Slice>) {
         let count = slices.len();
+        let shared = self.slices.get(number).filter.as_ref().map(Arc::as_ptr);
         self.slices.replace(number, slices);
         self.sums.slices.replace(number, count);
         for number in number..number + count {
             self.count_void(number);
             self.count_slice(number);
+        }
+        // Slices that were cut share a filter; how much of it is theirs has changed.
+        let shares = |slice: &Slice| shared.is_some() && slice.filter.as_ref().map(Arc::as_ptr) == shared;
+        for other in (0..number).rev().take_while(|other| shares(self.slices.get(*other))).collect::<Vec<_>>() {
+            self.count_slice(other);
+        }
+        for other in
+            (number + count..self.slices.len()).take_while(|other| shares(self.slices.get(*other))).collect::<Vec<_>>()
+        {
+            self.count_slice(other);
         }
     }
 

@@ -119,6 +119,8 @@ pub struct Store {
     /// Milliseconds at which the oldest unsynced record was noticed.
     pending_since_ms: Option<u64>,
     cache: Cache,
+    /// What the cache may take; its capacity is more while it has yet to become smaller.
+    cache_target: u64,
     work: VecDeque<Work>,
     events: VecDeque<Event>,
     installing: Option<Install>,
@@ -184,7 +186,8 @@ impl Store {
         let next_age = ages.chain(parts.emptied.iter().map(|emptied| emptied.below)).max().unwrap_or(1);
         let mut store = Self {
             open: OpenSegment::new(parts.segment_bytes),
-            cache: Cache::new(parts.options.memory),
+            cache: Cache::new(0),
+            cache_target: 0,
             options: parts.options,
             segment_bytes: parts.segment_bytes,
             ranges: parts.ranges,

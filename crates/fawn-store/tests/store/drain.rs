@@ -256,3 +256,28 @@ fn merges_are_as_urgent_as_puts_make_them_and_seals_when_somebody_waits() {
     while bare.store.append(&key, fawn_store::Write::value(&name(1), &[7; 1000]), NOW).is_ok() {}
     assert!(bare.store.urgency() >= 1.0, "a put waits");
 }
+
+#[test]
+fn the_record_cache_takes_what_indexes_and_buffers_leave_from_the_first_read_on() {
+    const BUDGET: u64 = 32 << 20;
+    // Three buffers and their indexes: half of the budget.
+    let mut bare = Bare::new(Options { segment_bytes: 4 << 20, memory: BUDGET, ..tiny_with(Ack::Memory) });
+    for n in 0..120_000 {
+        bare.put(&name(n), &[7; 150]);
+    }
+    bare.seal();
+    for n in 0..120_000 {
+        assert!(bare.get(&name(n)).is_some());
+    }
+    let stats = bare.store.stats();
+    let left = BUDGET - (15 << 20) - stats.index_bytes;
+    assert!((left / 2..=left).contains(&stats.cache_bytes), "{} of {left}", stats.cache_bytes);
+    // What was taken by the index since, the cache gives back.
+    for n in 0..600_000 {
+        bare.put(&name(RECORDS + n), b"");
+    }
+    bare.seal();
+    let stats = bare.store.stats();
+    let left = BUDGET - (15 << 20) - stats.index_bytes;
+    assert!(stats.cache_bytes <= left, "{} of {left}", stats.cache_bytes);
+}
