@@ -15,7 +15,7 @@ use crate::net::{Distribution, Pace, Plan, Protocol, Spacing, Target};
 use crate::session::Watch;
 
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Requests in flight on each of 32 connections while keys are put: a node that has more than it wants to have under way refuses some,
 /// and then all are put once more, with fewer.

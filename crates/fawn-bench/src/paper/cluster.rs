@@ -17,7 +17,7 @@ use crate::error::Error;
 /// How often it is looked whether all is as it should be.
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest that is waited for it.
-const SETTLED: Duration = Duration::from_secs(600);
+const SETTLED: Duration = Duration::from_mins(10);
 
 /// The longest that a node is waited for which is asked whether it answers.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,15 +1,10 @@
 //! FAWN-DHT, §3.5: how large a front-end's cache has to be, computed.
 
 use super::finding::Finding;
-use super::run::Run;
-use crate::error::Error;
 
 /// Computes it.
-///
-/// # Errors
-/// None.
-pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
+pub fn finding() -> Finding {
     let mut finding = super::computed::finding(&fawn_plan::paper::dht_cache());
     finding.note("dht-figure-10 measures what a front-end's cache does for a cluster");
-    Ok(finding)
+    finding
 }

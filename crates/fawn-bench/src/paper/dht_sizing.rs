@@ -1,13 +1,8 @@
 //! FAWN-DHT, §5.2: the power and the cost of a cluster of 720 nodes, computed from the report's own inputs.
 
 use super::finding::Finding;
-use super::run::Run;
-use crate::error::Error;
 
 /// Computes it.
-///
-/// # Errors
-/// None.
-pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
-    Ok(super::computed::finding(&fawn_plan::paper::dht_cluster()))
+pub fn finding() -> Finding {
+    super::computed::finding(&fawn_plan::paper::dht_cluster())
 }

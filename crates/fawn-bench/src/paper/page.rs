@@ -1,5 +1,7 @@
 //! Everything as one page of HTML that needs nothing else: no script, no font, no picture from elsewhere.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::chart::{self, PAPERS, ours};
@@ -61,7 +63,7 @@ pub fn page(told: &Told<'_>) -> String {
     ));
     match told.scale {
         Scale::Tiny => {
-            add("<p class=\"warning\">This scale only tries whether everything works. Its figures say nothing.</p>")
+            add("<p class=\"warning\">This scale only tries whether everything works. Its figures say nothing.</p>");
         }
         Scale::Small => add(
             "<p class=\"warning\">This scale is for a first look: stores are small, and each figure is of a second or two.</p>",
@@ -108,11 +110,11 @@ fn section(entry: &Entry, kept: &Kept) -> String {
         entry.name
     );
     if let State::Skipped(why) = &finding.state {
-        out.push_str(&format!("<p class=\"warning\">Not measured: {}</p>\n", escape(why)));
+        add(&mut out, format_args!("<p class=\"warning\">Not measured: {}</p>\n", escape(why)));
     }
     for chart in &finding.charts {
         if let Some(drawn) = chart::draw(chart, finding) {
-            out.push_str(&format!("<h3>{}</h3>\n{drawn}", escape(&chart.title)));
+            add(&mut out, format_args!("<h3>{}</h3>\n{drawn}", escape(&chart.title)));
         }
     }
     for picture in &finding.pictures {
@@ -122,10 +124,14 @@ fn section(entry: &Entry, kept: &Kept) -> String {
         out.push_str(&table(finding));
     }
     let notes = finding.notes.iter().map(|note| format!("<li>{}.</li>", escape(note.trim_end_matches('.'))));
-    out.push_str(&format!("<ul class=\"quiet\">{}</ul>", notes.collect::<String>()));
+    add(&mut out, format_args!("<ul class=\"quiet\">{}</ul>", notes.collect::<String>()));
     out.push_str(&parameters(&finding.parameters));
     out.push_str("</section>");
     out
+}
+
+fn add(out: &mut String, what: std::fmt::Arguments<'_>) {
+    out.write_fmt(what).expect("writing to a string cannot fail");
 }
 
 /// More rows than these are folded away.

@@ -45,7 +45,7 @@ impl Raw {
                 .write(true)
                 .create(true)
                 .truncate(true)
-                .custom_flags(flags.bits() as i32)
+                .custom_flags(flags.bits().cast_signed())
                 .open(path)
         };
         let (file, is_direct) = match open(OFlags::DIRECT) {

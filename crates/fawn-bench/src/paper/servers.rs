@@ -15,7 +15,7 @@ use crate::error::Error;
 /// How often something that must come is looked for.
 const LOOK: Duration = Duration::from_millis(10);
 /// A process is ready within this time.
-const READY: Duration = Duration::from_secs(60);
+const READY: Duration = Duration::from_mins(1);
 /// One that is asked to stop does so within this time.
 const STOP: Duration = Duration::from_secs(30);
 /// Free port, on the loopback.
@@ -145,7 +145,11 @@ impl Drop for Server {
 /// As [`Server::stop`].
 pub fn stop_all(servers: Vec<Server>) -> Result<(), Error> {
     servers.iter().for_each(Server::ask_to_stop);
-    servers.into_iter().map(Server::stop).fold(Ok(()), |first, next| first.and(next))
+    let mut stopped = Ok(());
+    for server in servers {
+        stopped = stopped.and(server.stop());
+    }
+    stopped
 }
 
 /// What a command of this program prints.

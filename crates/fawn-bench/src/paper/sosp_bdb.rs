@@ -1,4 +1,4 @@
-//! SOSP 2009, §4.1.2: putting new entries into BerkeleyDB, whose pages are written where they lie, beside the store's log.
+//! SOSP 2009, §4.1.2: putting new entries into `BerkeleyDB`, whose pages are written where they lie, beside the store's log.
 
 use serde_json::{Value, json};
 

@@ -24,7 +24,7 @@ pub fn shape(run: &Run<'_>, replicas: u32) -> Shape {
 /// [`Error`].
 pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let bytes: u64 = run.pick(2 << 20, 48 << 20, 4 << 30);
-    let time = run.pick(Duration::from_millis(700), Duration::from_secs(3), Duration::from_secs(60));
+    let time = run.pick(Duration::from_millis(700), Duration::from_secs(3), Duration::from_mins(1));
     let mut finding =
         Finding::of(&[("values", "values", None), ("seconds", "s", Some(1)), ("gets_a_second", "gets/s", Some(0))]);
     let shape = shape(run, 1);

@@ -28,7 +28,7 @@ const PHASES: [(&str, f64, f64); 4] =
 /// [`Error`].
 pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let bytes: u64 = run.pick(2 << 20, 32 << 20, 4 << 30);
-    let time = run.pick(Duration::from_millis(500), Duration::from_secs(2), Duration::from_secs(60));
+    let time = run.pick(Duration::from_millis(500), Duration::from_secs(2), Duration::from_mins(1));
     let shape = shape(run, 1);
     let mut finding = Finding::of(&[
         ("phase", "phase", None),

@@ -29,7 +29,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let size = Size::of_bytes(bytes, 256, run.pick(8 << 20, 16 << 20, 64 << 20));
     let rest = run.pick(Duration::from_millis(200), Duration::from_millis(700), Duration::from_secs(5));
     // So long gets by the clock go on, whether all orders are carried out by then or not.
-    let time = run.pick(Duration::from_millis(1200), Duration::from_secs(6), Duration::from_secs(60));
+    let time = run.pick(Duration::from_millis(1200), Duration::from_secs(6), Duration::from_mins(1));
     let mut finding = Finding::of(&[
         ("load", "load", None),
         ("seconds", "s", Some(1)),
@@ -128,7 +128,7 @@ fn tell(finding: &mut Finding, load: &str, course: &Course, tenths: &[Tenth]) {
     }
     for stretch in course.stretches.iter().filter(|stretch| stretch.what != "rest") {
         let how_long = match stretch.to {
-            Some(to) => format!("took {:.1} ms", (to - stretch.from).as_secs_f64() * 1e3),
+            Some(to) => format!("took {:.1} ms", to.saturating_sub(stretch.from).as_secs_f64() * 1e3),
             None => "was not over at the end".to_owned(),
         };
         let from = stretch.from.as_secs_f64();

@@ -82,18 +82,15 @@ fn split_meanwhile(session: &mut Session<'_>, rate: f64, time: Duration, seed: u
         if wanted.is_some_and(|wanted| wanted != ranges) {
             return Ok(());
         }
-        match split.take() {
-            Some(at) => {
-                store.merge_ranges(at)?;
-                wanted = Some(ranges - 1);
-            }
-            None => {
-                splits += 1;
-                // Another one each time: where a slice was cut once there is nothing more to cut.
-                let at = Key::lowest_with_prefix(mix(mix(seed) ^ splits));
-                store.split_range(at);
-                (split, wanted) = (Some(at), Some(ranges + 1));
-            }
+        if let Some(at) = split.take() {
+            store.merge_ranges(at)?;
+            wanted = Some(ranges - 1);
+        } else {
+            splits += 1;
+            // Another one each time: where a slice was cut once there is nothing more to cut.
+            let at = Key::lowest_with_prefix(mix(mix(seed) ^ splits));
+            store.split_range(at);
+            (split, wanted) = (Some(at), Some(ranges + 1));
         }
         Ok(())
     })?;

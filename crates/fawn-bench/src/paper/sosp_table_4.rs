@@ -1,13 +1,8 @@
 //! SOSP 2009, Table 4: what six systems cost over three years, computed from the paper's own inputs.
 
 use super::finding::Finding;
-use super::run::Run;
-use crate::error::Error;
 
 /// Computes it.
-///
-/// # Errors
-/// None.
-pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
-    Ok(super::computed::finding(&fawn_plan::paper::cost()))
+pub fn finding() -> Finding {
+    super::computed::finding(&fawn_plan::paper::cost())
 }
