@@ -187,7 +187,7 @@ impl Sensor {
     fn period(&self) -> Duration {
         let ms = |file: &str| sysfs::number_if_there(&self.path.join(file));
         let interval = ms("update_interval").or_else(|| ms(&format!("{}_average_interval", self.channel)));
-        interval.map(Duration::from_millis).unwrap_or(LEAST_PERIOD).clamp(LEAST_PERIOD, MOST_PERIOD)
+        interval.map_or(LEAST_PERIOD, Duration::from_millis).clamp(LEAST_PERIOD, MOST_PERIOD)
     }
 }
 
