@@ -185,8 +185,9 @@ impl Sensor {
 
     /// How often it has something new to show.
     fn period(&self) -> Duration {
-        let interval = sysfs::number_if_there(&self.path.join("update_interval")).map(Duration::from_millis);
-        interval.unwrap_or(LEAST_PERIOD).clamp(LEAST_PERIOD, MOST_PERIOD)
+        let ms = |file: &str| sysfs::number_if_there(&self.path.join(file));
+        let interval = ms("update_interval").or_else(|| ms(&format!("{}_average_interval", self.channel)));
+        interval.map_or(LEAST_PERIOD, Duration::from_millis).clamp(LEAST_PERIOD, MOST_PERIOD)
     }
 }
 

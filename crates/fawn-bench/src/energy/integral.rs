@@ -120,8 +120,8 @@ impl Integral {
             Some(step) => step.joules + step.lag_seconds * joules / self.seconds().max(1e-9),
             None => self.largest_step,
         };
-        // A counter that never moved says nothing of itself.
-        let is_sound = !self.fell && (step.is_some() || self.largest_step > 0.0);
+        // A counter that never moved says nothing of itself, or is dead.
+        let is_sound = !self.fell && self.largest_step > 0.0;
         is_sound.then_some(Sum { joules, resolution_joules, sampling_joules: 0.0, is_counter: true })
     }
 

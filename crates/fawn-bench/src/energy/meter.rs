@@ -27,6 +27,10 @@ const PATIENCE: f64 = 2.0;
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(200);
+/// Fewer readings of power than this say little of what was between them.
+const FEW: u64 = 10;
+/// In this time a counter that counts moves.
+const TRY: Duration = Duration::from_millis(30);
 /// A clock of the system that was set by more than this meanwhile is told of.
 const CLOCK_STEP_SECONDS: f64 = 0.1;
 
@@ -122,7 +126,7 @@ impl Meter {
             }
             read => {
                 let mut gauge = read.gauge()?.expect("all others are gauges");
-                gauge.read()?;
+                try_out(gauge.as_mut())?;
                 gauge.sheet().clone()
             }
         };
@@ -265,6 +269,22 @@ impl Metering {
     }
 }
 
+/// Reads an instrument that may have to be read for hours, so that what is wrong with it is said now.
+fn try_out(gauge: &mut dyn Gauge) -> Result<(), MeterError> {
+    let first = gauge.read()?;
+    if first.watts.is_some() {
+        return Ok(());
+    }
+    thread::sleep(TRY);
+    if gauge.read()?.counted_joules > first.counted_joules {
+        return Ok(());
+    }
+    Err(MeterError::Absent(format!(
+        "{} does not move, as in some virtual machines: choose another meter",
+        gauge.sheet().instrument
+    )))
+}
+
 fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
@@ -317,6 +337,9 @@ fn of_readings(sheet: &Sheet, integral: &Integral) -> Result<Energy, MeterError>
     energy.is_counter = sum.is_counter;
     energy.uncertainty = Uncertainty::of(sum.joules, stated, sum.resolution_joules, sum.sampling_joules);
     energy.parts = parts.collect();
+    if !sum.is_counter && integral.samples() < FEW {
+        energy.notes.push(format!("a stretch has fewer than {FEW} readings: measure for longer (--time)"));
+    }
     Ok(energy)
 }
 

@@ -77,7 +77,7 @@ impl Scope {
     }
 }
 
-/// How far joules may be off. All are bounds, not standard deviations.
+/// How far joules may be off: bounds, but for sampling, which is twice a standard error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Uncertainty {
     /// Of the instrument, as a share of what it shows; null: nobody states one.
@@ -185,6 +185,13 @@ impl Energy {
         self
     }
 
+    /// Joules above rest, if they are more than what readings of both may be off by.
+    pub fn clear_dynamic_joules(&self) -> Option<f64> {
+        let readings = self.uncertainty.resolution_joules + self.uncertainty.sampling_joules;
+        let off = readings + self.idle?.uncertainty_watts * self.seconds;
+        self.dynamic_joules.filter(|joules| *joules > off)
+    }
+
     /// Adds another stretch, measured by the same meter.
     pub fn add(&mut self, more: &Self) {
         assert_eq!((self.kind, self.scope), (more.kind, more.scope), "stretches of one meter are added");
@@ -220,7 +227,7 @@ impl Energy {
 impl fmt::Display for Energy {
     /// How it came about, in a line: `measured at the wall by …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = if self.measured { "measured" } else { "modelled, not measured" };
+        let word = if self.measured { "measured" } else { "modelled, not measured," };
         let at = match self.scope {
             Scope::Package => "of the processor's package",
             Scope::Board => "of the board",

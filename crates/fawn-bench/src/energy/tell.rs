@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::reading::Energy;
+use super::reading::{Energy, Uncertainty};
 use crate::report::Report;
 
 /// Adds what `rate` operations a second took to their row: operations for each second of CPU time if they took `cpu_us`
@@ -21,9 +21,9 @@ pub fn tell(row: &mut Map<String, Value>, energy: Option<&Energy>, rate: f64, cp
     insert(format!("uncertainty_{word}joules"), energy.uncertainty.joules);
     insert(format!("{word}watts"), Some(energy.watts));
     insert(format!("operations_a_{word}joule"), each(energy.watts));
-    let dynamic = energy.dynamic_joules;
-    insert(format!("dynamic_{word}joules"), dynamic);
-    let dynamic = dynamic.and_then(|joules| each(joules / energy.seconds.max(1e-9)));
+    insert(format!("dynamic_{word}joules"), energy.dynamic_joules);
+    // Next to nothing, which may be nothing, buys any number of operations.
+    let dynamic = energy.clear_dynamic_joules().and_then(|joules| each(joules / energy.seconds.max(1e-9)));
     insert(format!("operations_a_dynamic_{word}joule"), dynamic);
     row.insert("energy".to_owned(), json!(energy));
 }
@@ -52,10 +52,20 @@ pub fn note(report: &mut Report, energy: Option<&Energy>) {
         Some(share) => format!("to {:.1} %, {}", share * 100.0, energy.uncertainty.stated_by),
         None => format!("how accurately is not known: {}", energy.uncertainty.stated_by),
     };
-    report.notes.push(format!("energy is {energy}; {accuracy}"));
+    let how = match (energy.samples, energy.is_counter) {
+        (0, _) => String::new(),
+        (_, true) => ", as the difference of its counter".to_owned(),
+        (_, false) => format!(", read {:.1} times a second", energy.samples_a_second),
+    };
+    let (Uncertainty { resolution_joules, sampling_joules, .. }, joules) = (&energy.uncertainty, energy.joules.abs());
+    let open = (resolution_joules + sampling_joules) / joules.max(1e-9);
+    report.notes.push(format!(
+        "energy is {energy}{how}; {accuracy}; beyond that, steps and sampling leave {:.2} % open",
+        open * 100.0
+    ));
     if let Some(idle) = energy.idle {
         let how = if energy.measured {
-            format!("measured for {:.0} s before", idle.seconds)
+            format!("measured for {:.1} s before", idle.seconds)
         } else {
             "as the model says".to_owned()
         };
@@ -68,7 +78,7 @@ pub fn note(report: &mut Report, energy: Option<&Energy>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reading::{Idle, Kind, Scope, Uncertainty};
+    use super::super::reading::{Idle, Kind, Scope};
     use super::*;
 
     fn energy(kind: Kind) -> Energy {
@@ -125,11 +135,18 @@ mod tests {
     fn power_below_rest_buys_nothing() {
         let mut row = Map::new();
         let mut low = energy(Kind::Rapl);
-        (low.joules, low.watts) = (20.0, 2.0);
         let idle = low.idle;
-        tell(&mut row, Some(&low.above(idle)), 2000.0, Some(0.0));
-        assert_eq!((&row["operations_a_dynamic_joule"], &row["operations_a_cpu_second"]), (&Value::Null, &Value::Null));
-        assert_eq!(row["dynamic_joules"], -10.0);
+        // 2 J above rest, of which the readings leave 2 open; and 10 J below it.
+        for (joules, above) in [(32.0, 2.0), (20.0, -10.0)] {
+            (low.joules, low.watts) = (joules, joules / 10.0);
+            low = low.above(idle);
+            tell(&mut row, Some(&low), 2000.0, Some(0.0));
+            assert_eq!(
+                (&row["operations_a_dynamic_joule"], &row["operations_a_cpu_second"]),
+                (&Value::Null, &Value::Null)
+            );
+            assert_eq!(row["dynamic_joules"], above);
+        }
     }
 
     #[test]
@@ -137,8 +154,12 @@ mod tests {
         let mut report = Report::new("net");
         note(&mut report, Some(&energy(Kind::Shelly)));
         assert_eq!(report.parameters["meter"], "shelly");
-        assert_eq!(report.notes[0], "energy is measured at the wall by it; to 1.0 %, a data sheet");
-        assert!(report.notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5 s before"));
+        assert_eq!(
+            report.notes[0],
+            "energy is measured at the wall by it, read 1.1 times a second; to 1.0 %, a data sheet; beyond that, steps and sampling \
+             leave 2.00 % open"
+        );
+        assert!(report.notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5.0 s before"));
         let mut report = Report::new("net");
         note(&mut report, None);
         assert!(

@@ -16,7 +16,7 @@ use crate::values::{Span, parse_share};
 /// How energy is metered.
 #[derive(Clone, Debug, Args)]
 pub struct MeterArguments {
-    /// What meters the energy: auto, none, rapl, hwmon[:NAME], battery, shelly:URL, tasmota:URL, csv:FILE or model:FILE
+    /// What meters the energy: auto, none, rapl, hwmon, hwmon:NAME, battery, shelly:URL, tasmota:URL, csv:FILE or model:FILE
     #[arg(long, value_name = "METER", default_value = "none")]
     pub meter: Choice,
     /// Meter the machine at rest first, for so long, so that joules above these are told, too
@@ -56,6 +56,7 @@ impl MeterArguments {
 Without METER, what this machine may have is tried: the processor's counters (RAPL), batteries, and power sensors (hwmon). Plugs, \
 files and models are tried when they are named:
   fawn bench meters shelly:192.168.1.20 model:pi.toml
+Then the exit code is 1 if one of them cannot be used.
 
 A meter's scope is what its joules are of: `package`, the processors alone; `board`, all behind the power supply; `wall`, all of it. \
 docs/energy.md says how to meter a Raspberry Pi, a laptop or a server.")]

@@ -6,7 +6,9 @@ mod stretches;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use fawn_bench::energy::{Choice, Energy, Machine, Meter, MeterError};
@@ -46,6 +48,45 @@ fn write(root: &Path, file: &str, value: impl std::fmt::Display) {
 fn open(choice: &str, root: &Path) -> Result<Meter, MeterError> {
     let choice: Choice = choice.parse().unwrap();
     Meter::open(&choice, &Machine::under(root)).map(|meter| meter.expect("a meter was chosen"))
+}
+
+/// Opens the counters of a copy, which move meanwhile and are then as they were.
+fn open_rapl(root: &Path) -> Meter {
+    let _moving = Moving::start(root);
+    open("rapl", root).unwrap()
+}
+
+/// The counter of a copy's first package moves until this is dropped.
+struct Moving {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Moving {
+    fn start(root: &Path) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (root, stopped) = (root.to_owned(), Arc::clone(&stop));
+        let file = "powercap/intel-rapl:0/energy_uj";
+        let before: u64 = fs::read_to_string(root.join("sys/class").join(file)).unwrap().trim().parse().unwrap();
+        let thread = thread::spawn(move || {
+            for step in 1.. {
+                write(&root, file, before + step);
+                if stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+            write(&root, file, before);
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Moving {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
 }
 
 fn refused(choice: &str, root: &Path) -> String {

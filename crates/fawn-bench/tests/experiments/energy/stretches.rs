@@ -89,7 +89,7 @@ fn a_model_s_joules_are_never_called_measured() {
     close(energy.joules, 4.0 * energy.seconds + 0.2);
     close(energy.dynamic_joules.unwrap(), energy.seconds + 0.2);
     close(energy.uncertainty.joules.unwrap(), 0.2 * energy.joules + 4.0 * 0.01 * energy.seconds);
-    assert_eq!(energy.to_string(), "modelled, not measured at the wall by a model of a Pi (a wall meter, 2026-11-20)");
+    assert_eq!(energy.to_string(), "modelled, not measured, at the wall by a model of a Pi (a wall meter, 2026-11-20)");
     let json = serde_json::to_value(&energy).unwrap();
     assert_eq!((&json["measured"], &json["kind"], &json["scope"]), (&false.into(), &"model".into(), &"wall".into()));
     fs::write(&file, MODEL.replace("sda", "sdz")).unwrap();
