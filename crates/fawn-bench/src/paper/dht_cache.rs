@@ -1,8 +1,6 @@
 //! FAWN-DHT, §3.5: how large a front-end's cache has to be, computed.
 
 use super::finding::Finding;
-use super::run::Run;
-use crate::error::Error;
 
 /// Computes it.
 ///
@@ -12,5 +10,5 @@ use crate::error::Error;
 pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
     let mut finding = super::computed::finding(&fawn_plan::paper::dht_cache());
     finding.note("dht-figure-10 measures what a front-end's cache does for a cluster");
-    Ok(finding)
+    finding
 }

@@ -1,8 +1,6 @@
 //! FAWN-DHT, §5.2: the power and the cost of a cluster of 720 nodes, computed from the report's own inputs.
 
 use super::finding::Finding;
-use super::run::Run;
-use crate::error::Error;
 
 /// Computes it.
 ///

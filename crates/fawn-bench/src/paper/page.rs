@@ -130,6 +130,10 @@ fn section(entry: &Entry, kept: &Kept) -> String {
     out
 }
 
+fn add(out: &mut String, what: std::fmt::Arguments<'_>) {
+    out.write_fmt(what).expect("writing to a string cannot fail");
+}
+
 /// More rows than these are folded away.
 const FOLDED: usize = 24;
 

@@ -1,8 +1,6 @@
 //! SOSP 2009, Table 4: what six systems cost over three years, computed from the paper's own inputs.
 
 use super::finding::Finding;
-use super::run::Run;
-use crate::error::Error;
 
 /// Computes it.
 ///

@@ -16,7 +16,7 @@ use crate::values::{Span, parse_share};
 /// How energy is metered.
 #[derive(Clone, Debug, Args)]
 pub struct MeterArguments {
-    /// What meters the energy: auto, none, rapl, hwmon[:NAME], battery, shelly:URL, tasmota:URL, csv:FILE or model:FILE
+    /// What meters the energy: auto, none, rapl, hwmon, hwmon:NAME, battery, shelly:URL, tasmota:URL, csv:FILE or model:FILE
     #[arg(long, value_name = "METER", default_value = "none")]
     pub meter: Choice,
     /// Meter the machine at rest first, for so long, so that joules above these are told, too
