@@ -25,9 +25,9 @@ fn copy(name: &str) -> tempfile::TempDir {
         for entry in fs::read_dir(from).unwrap() {
             let (entry, to) = (entry.as_ref().unwrap(), to.join(entry.as_ref().unwrap().file_name()));
             if entry.file_type().unwrap().is_dir() {
-                copy_dir(&entry.path(), &to)
+                copy_dir(&entry.path(), &to);
             } else {
-                drop(fs::copy(entry.path(), to))
+                fs::copy(entry.path(), to).unwrap();
             }
         }
     }
