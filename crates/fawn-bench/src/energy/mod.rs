@@ -21,7 +21,7 @@
 //! ```
 //!
 //! An [`Energy`] says how it came about ([`Kind`]), what it covers ([`Scope`]), whether it was measured or modelled, and how
-//! far it may be off ([`Uncertainty`]). It serialises as it is; [`tell`] writes it into a row of a report, in which joules that
+//! far it may be off ([`Uncertainty`]). It serialises as it is; [`tell()`] writes it into a row of a report, in which joules that
 //! are modelled have other names than joules that were measured, and [`note`] says in the report where they are from. [`start`] and
 //! [`stop`] are for those who may have no meter.
 //!
@@ -30,7 +30,7 @@
 //!
 //! # Layout
 //!
-//! * [`choice`]: what `--meter` says; [`find`]: what there is on this machine, and which `auto` takes.
+//! * [`choice`]: what `--meter` says; [`mod@find`]: what there is on this machine, and which `auto` takes.
 //! * [`meter`]: meters, and stretches under way; [`reading`]: what comes of one; [`mod@tell`]: as figures of a report.
 //! * [`gauge`]: an instrument that can be read; [`sampler`]: the thread that does; [`integral`]: readings put together.
 //! * [`rapl`], [`hwmon`], [`battery`], over [`sysfs`] and [`counter`]: what the kernel tells.
