@@ -186,8 +186,8 @@ impl Store {
         let next_age = ages.chain(parts.emptied.iter().map(|emptied| emptied.below)).max().unwrap_or(1);
         let mut store = Self {
             open: OpenSegment::new(parts.segment_bytes),
-            cache: Cache::new(0),
-            cache_target: 0,
+            cache: Cache::new(parts.options.memory),
+            cache_target: parts.options.memory,
             options: parts.options,
             segment_bytes: parts.segment_bytes,
             ranges: parts.ranges,

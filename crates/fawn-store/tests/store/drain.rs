@@ -261,7 +261,8 @@ fn merges_are_as_urgent_as_puts_make_them_and_seals_when_somebody_waits() {
 fn the_record_cache_takes_what_indexes_and_buffers_leave_from_the_first_read_on() {
     const BUDGET: u64 = 32 << 20;
     // Three buffers and their indexes: half of the budget.
-    let mut bare = Bare::new(Options { segment_bytes: 4 << 20, memory: BUDGET, ..tiny_with(Ack::Memory) });
+    let mut bare =
+        Bare::new(Options { segment_bytes: 4 << 20, log_pages: 4096, memory: BUDGET, ..tiny_with(Ack::Memory) });
     for n in 0..120_000 {
         bare.put(&name(n), &[7; 150]);
     }
