@@ -3,11 +3,7 @@
 use super::finding::Finding;
 
 /// Computes it.
-///
-/// # Errors
-/// None.
-#[allow(clippy::unnecessary_wraps, reason = "all experiments are functions of one type")]
-pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
+pub fn finding() -> Finding {
     let mut finding = super::computed::finding(&fawn_plan::paper::dht_cache());
     finding.note("dht-figure-10 measures what a front-end's cache does for a cluster");
     finding

@@ -110,11 +110,11 @@ fn section(entry: &Entry, kept: &Kept) -> String {
         entry.name
     );
     if let State::Skipped(why) = &finding.state {
-        let _ = writeln!(out, "<p class=\"warning\">Not measured: {}</p>", escape(why));
+        add(&mut out, format_args!("<p class=\"warning\">Not measured: {}</p>\n", escape(why)));
     }
     for chart in &finding.charts {
         if let Some(drawn) = chart::draw(chart, finding) {
-            let _ = write!(out, "<h3>{}</h3>\n{drawn}", escape(&chart.title));
+            add(&mut out, format_args!("<h3>{}</h3>\n{drawn}", escape(&chart.title)));
         }
     }
     for picture in &finding.pictures {
@@ -124,7 +124,7 @@ fn section(entry: &Entry, kept: &Kept) -> String {
         out.push_str(&table(finding));
     }
     let notes = finding.notes.iter().map(|note| format!("<li>{}.</li>", escape(note.trim_end_matches('.'))));
-    let _ = write!(out, "<ul class=\"quiet\">{}</ul>", notes.collect::<String>());
+    add(&mut out, format_args!("<ul class=\"quiet\">{}</ul>", notes.collect::<String>()));
     out.push_str(&parameters(&finding.parameters));
     out.push_str("</section>");
     out

@@ -145,7 +145,11 @@ impl Drop for Server {
 /// As [`Server::stop`].
 pub fn stop_all(servers: Vec<Server>) -> Result<(), Error> {
     servers.iter().for_each(Server::ask_to_stop);
-    servers.into_iter().map(Server::stop).fold(Ok(()), std::result::Result::and)
+    let mut stopped = Ok(());
+    for server in servers {
+        stopped = stopped.and(server.stop());
+    }
+    stopped
 }
 
 /// What a command of this program prints.

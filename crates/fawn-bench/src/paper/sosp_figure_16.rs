@@ -3,11 +3,7 @@
 use super::finding::Finding;
 
 /// Computes it.
-///
-/// # Errors
-/// None.
-#[allow(clippy::unnecessary_wraps, reason = "all experiments are functions of one type")]
-pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
+pub fn finding() -> Finding {
     let mut finding = super::computed::finding(&fawn_plan::paper::solution_space());
     let map = fawn_plan::paper::solution_map();
     finding.pictures.push(map.picture());

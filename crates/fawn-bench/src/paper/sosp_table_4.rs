@@ -3,10 +3,6 @@
 use super::finding::Finding;
 
 /// Computes it.
-///
-/// # Errors
-/// None.
-#[allow(clippy::unnecessary_wraps, reason = "all experiments are functions of one type")]
-pub fn run(_: &Run<'_>) -> Result<Finding, Error> {
-    Ok(super::computed::finding(&fawn_plan::paper::cost()))
+pub fn finding() -> Finding {
+    super::computed::finding(&fawn_plan::paper::cost())
 }
