@@ -14,7 +14,7 @@ use crate::values::{Count, Size, Span};
 /// Arguments of `fawn bench ycsb`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Workloads, with YCSB's own shares and constants (SoCC 2010; workloada to workloadf of its repository):
+Workloads, with YCSB's own shares and constants (workloada to workloadf):
   A  update heavy       50% reads, 50% updates
   B  read mostly        95% reads, 5% updates
   C  read only          reads
