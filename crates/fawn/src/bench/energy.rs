@@ -54,7 +54,9 @@ impl MeterArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without METER, what this machine may have is tried: the processor's counters (RAPL), batteries, and power sensors (hwmon). Plugs, \
-files and models are tried when they are named:
+files and models are tried when they are named.
+
+For example:
   fawn bench meters shelly:192.168.1.20 model:pi.toml
 Then the exit code is 1 if one of them cannot be used.
 

@@ -30,7 +30,9 @@ Measured are: space that is free, DRAM, random reads of 4 KiB by fio or this pro
 network, and gets from flash and from DRAM of a server of one event loop, over the loopback. Every value that is read is \
 verified. What the processors have time for is reckoned from the CPU time that the server takes for a get from DRAM.
 
-The file has each value with its kind, its source and its date, and takes the place of what a catalogue says of a node:
+The file has each value with its kind, its source and its date, and takes the place of what a catalogue says of a node.
+
+For example:
   fawn bench node --out node.toml
   fawn plan --data 10TB --rate 1M --node node.toml
 
