@@ -1,9 +1,8 @@
 //! `bench.json`: what the data beside it are, what was measured on them, and how far a measurement has come that was
-//! interrupted. It is replaced as a whole, so that whoever is killed leaves the last state or the one before.
+//! interrupted.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -12,12 +11,10 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::history::Phase;
+use crate::notes::{Place, VERSION};
 use crate::report::Report;
 
-/// The version of the file.
-const VERSION: u32 = 1;
 const NAME: &str = "bench.json";
-const NEW: &str = "bench.json.new";
 const DATA: &str = "data";
 
 /// The data of a directory.
@@ -46,8 +43,14 @@ struct Kept {
 /// The notes of one directory.
 #[derive(Debug)]
 pub struct Journal {
-    dir: PathBuf,
+    place: Place,
     kept: Kept,
+}
+
+impl Kept {
+    fn nothing() -> Self {
+        Self { version: VERSION, data: None, results: BTreeMap::new(), unfinished: BTreeMap::new() }
+    }
 }
 
 impl Journal {
@@ -56,24 +59,14 @@ impl Journal {
     /// # Errors
     /// [`Error::Foreign`] when there is something else, [`Error::Journal`], [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(dir).map_err(Error::io(dir))?;
-        let path = dir.join(NAME);
-        let kept = match fs::read(&path) {
-            Ok(bytes) => parse(&bytes).map_err(|reason| Error::Journal { path, reason })?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                if let Some(found) = foreign(dir).map_err(Error::io(dir))? {
-                    return Err(Error::Foreign { path: dir.to_owned(), found });
-                }
-                Kept { version: VERSION, data: None, results: BTreeMap::new(), unfinished: BTreeMap::new() }
-            }
-            Err(source) => return Err(Error::Io { path, source }),
-        };
-        Ok(Self { dir: dir.to_owned(), kept })
+        let place = Place::open(dir, NAME)?;
+        let kept = place.read()?.unwrap_or_else(Kept::nothing);
+        Ok(Self { place, kept })
     }
 
     /// Where the store is.
     pub fn data_path(&self) -> PathBuf {
-        self.dir.join(DATA)
+        self.place.dir().join(DATA)
     }
 
     /// What the store holds, if there is one.
@@ -101,7 +94,7 @@ impl Journal {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(source) => return Err(Error::Io { path: data, source }),
         }
-        self.kept = Kept { version: VERSION, data: None, results: BTreeMap::new(), unfinished: BTreeMap::new() };
+        self.kept = Kept::nothing();
         self.save()
     }
 
@@ -147,32 +140,8 @@ impl Journal {
     }
 
     fn save(&self) -> Result<(), Error> {
-        let new = self.dir.join(NEW);
-        let write = || {
-            let mut file = fs::File::create(&new)?;
-            serde_json::to_writer_pretty(&mut file, &self.kept)?;
-            file.write_all(b"\n")?;
-            file.sync_data()?;
-            fs::rename(&new, self.dir.join(NAME))
-        };
-        write().map_err(Error::io(&new))
+        self.place.write(&self.kept)
     }
-}
-
-fn parse(bytes: &[u8]) -> Result<Kept, String> {
-    let kept: Kept = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    if kept.version == VERSION { Ok(kept) } else { Err(format!("it has version {}", kept.version)) }
-}
-
-/// Something in the directory that is not ours.
-fn foreign(dir: &Path) -> std::io::Result<Option<String>> {
-    for entry in fs::read_dir(dir)? {
-        let name = entry?.file_name();
-        if name != NEW {
-            return Ok(Some(name.to_string_lossy().into_owned()));
-        }
-    }
-    Ok(None)
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ pub mod latency;
 pub mod lookups;
 pub mod net;
 pub mod node;
+mod notes;
 mod paced;
 pub mod paper;
 pub mod peers;

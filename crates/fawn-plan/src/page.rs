@@ -134,7 +134,7 @@ fn source_row(quantity: Quantity, figure: &Figure) -> Vec<String> {
 }
 
 /// Text as it is, whatever it has in it.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -4,10 +4,10 @@
 
 use std::fmt::Write as _;
 
+use fawn_plan::escape;
 use serde_json::Value;
 
 use super::finding::{Axis, Chart, Finding, Kind, Law, Row, number};
-use super::page::escape;
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 380.0;

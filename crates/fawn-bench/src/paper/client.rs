@@ -89,8 +89,6 @@ pub struct Client<'w> {
     watch: &'w dyn Watch,
     refusals: Cell<Refusals>,
     meter: Option<Meter>,
-    /// Of the last load that was not complete.
-    refused: Faults,
 }
 
 impl<'w> Client<'w> {
@@ -107,16 +105,7 @@ impl<'w> Client<'w> {
         let base = version_base();
         let ledger = Ledger::new(keys.count, base, true, true);
         let targets = addresses.iter().map(|address| Target::from(*address)).collect();
-        let mut client = Self {
-            keys,
-            ledger,
-            targets,
-            pids,
-            watch,
-            refusals: Cell::new(Refusals::Fail),
-            meter: None,
-            refused: Faults::default(),
-        };
+        let client = Self { keys, ledger, targets, pids, watch, refusals: Cell::new(Refusals::Fail), meter: None };
         let blank = Ledger::new(client.keys.count, base, false, false);
         let phase = Phase {
             is_load: true,
@@ -127,7 +116,7 @@ impl<'w> Client<'w> {
             shown: None,
             what: "loading",
         };
-        let mut seconds = 0.0;
+        let (mut seconds, mut refused) = (0.0, Faults::default());
         for depth in LOAD_DEPTHS {
             let work = Work { puts: 1.0, depth, ..Work::gets(Duration::MAX) };
             let mut loaded = carry_out(&client.plan(&work), phase, &blank, watch)?;
@@ -137,9 +126,9 @@ impl<'w> Client<'w> {
                 client.check(&loaded)?;
                 return Ok((client, loaded));
             }
-            client.refused = loaded.tally.refused;
+            refused = loaded.tally.refused;
         }
-        let Faults { count, first } = client.refused;
+        let Faults { count, first } = refused;
         Err(Error::WrongOverNetwork { count, first: first.unwrap_or_default() })
     }
 

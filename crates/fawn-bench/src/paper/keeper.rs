@@ -1,9 +1,6 @@
-//! `paper.json` in a directory: what was measured, by experiment and scale, to be told again. It is replaced as a whole, so that
-//! whoever is killed leaves the last state or the one before.
+//! `paper.json` in a directory: what was measured, by experiment and scale, to be told again.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,11 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::finding::Finding;
 use super::run::Scale;
 use crate::error::Error;
+use crate::notes::{Place, VERSION};
 
-/// The version of the file.
-const VERSION: u32 = 1;
 const NAME: &str = "paper.json";
-const NEW: &str = "paper.json.new";
 /// Of the directory, where experiments have their data.
 const DATA: &str = "data";
 
@@ -44,7 +39,7 @@ struct File {
 /// The findings of one directory.
 #[derive(Debug)]
 pub struct Keeper {
-    dir: PathBuf,
+    place: Place,
     file: File,
 }
 
@@ -54,19 +49,9 @@ impl Keeper {
     /// # Errors
     /// [`Error::Foreign`] when there is something else, [`Error::Journal`], [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self, Error> {
-        fs::create_dir_all(dir).map_err(Error::io(dir))?;
-        let path = dir.join(NAME);
-        let file = match fs::read(&path) {
-            Ok(bytes) => parse(&bytes).map_err(|reason| Error::Journal { path, reason })?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                if let Some(found) = foreign(dir).map_err(Error::io(dir))? {
-                    return Err(Error::Foreign { path: dir.to_owned(), found });
-                }
-                File { version: VERSION, kept: BTreeMap::new() }
-            }
-            Err(source) => return Err(Error::Io { path, source }),
-        };
-        let keeper = Self { dir: dir.to_owned(), file };
+        let place = Place::open(dir, NAME)?;
+        let file = place.read()?.unwrap_or_else(|| File { version: VERSION, kept: BTreeMap::new() });
+        let keeper = Self { place, file };
         // So that the directory is known for ours, whatever an interruption leaves in it.
         keeper.save()?;
         Ok(keeper)
@@ -74,7 +59,7 @@ impl Keeper {
 
     /// Where the experiment that is under way has its data.
     pub fn data(&self) -> PathBuf {
-        self.dir.join(DATA)
+        self.place.dir().join(DATA)
     }
 
     /// What an experiment has found.
@@ -92,15 +77,7 @@ impl Keeper {
     }
 
     fn save(&self) -> Result<(), Error> {
-        let new = self.dir.join(NEW);
-        let write = || {
-            let mut file = fs::File::create(&new)?;
-            serde_json::to_writer_pretty(&mut file, &self.file)?;
-            file.write_all(b"\n")?;
-            file.sync_data()?;
-            fs::rename(&new, self.dir.join(NAME))
-        };
-        write().map_err(Error::io(&new))
+        self.place.write(&self.file)
     }
 }
 
@@ -108,24 +85,10 @@ fn key(name: &str, scale: Scale) -> String {
     format!("{name} {scale}")
 }
 
-fn parse(bytes: &[u8]) -> Result<File, String> {
-    let file: File = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    if file.version == VERSION { Ok(file) } else { Err(format!("it has version {}", file.version)) }
-}
-
-/// Something in the directory that is not ours.
-fn foreign(dir: &Path) -> std::io::Result<Option<String>> {
-    for entry in fs::read_dir(dir)? {
-        let name = entry?.file_name();
-        if name != NEW {
-            return Ok(Some(name.to_string_lossy().into_owned()));
-        }
-    }
-    Ok(None)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

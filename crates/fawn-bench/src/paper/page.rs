@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use fawn_plan::escape;
 use serde_json::Value;
 
 use super::chart::{self, PAPERS, ours};
@@ -187,21 +188,6 @@ fn parameters(parameters: &Row) -> String {
     let told = parameters.iter().map(|(name, value)| format!("{} {}", escape(name), escape(&text(value))));
     let told: Vec<String> = told.collect();
     format!("<p><small>With {}.</small></p>", told.join(", "))
-}
-
-/// Text as it is, whatever it has in it.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            _ => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

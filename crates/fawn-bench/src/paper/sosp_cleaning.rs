@@ -43,6 +43,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     for (at, (what, doing, cleaning)) in parts.into_iter().enumerate() {
         run.watch.progress(2 + at as u64, 6, what);
         session.settle()?;
+        session.expect_puts()?;
         let meter = session.driver.meter();
         let done = doing(&mut session, time, cleaning)?;
         let usage = session.driver.usage(&meter);

@@ -41,6 +41,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         run.watch.progress(at as u64, PERCENTS.len() as u64, &format!("{percent} % puts"));
         // Each begins at rest, so that none pays for the one before.
         session.settle()?;
+        session.expect_puts()?;
         finding.row(mix(&mut session, percent, time)?);
     }
     size.tell(&mut finding);

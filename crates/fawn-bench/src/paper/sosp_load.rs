@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::client::{Keys, Work, a_second};
-use super::efficiency::{Taken, note};
-use super::finding::{Axis, Chart, Finding, Row};
+use super::efficiency::{COLUMNS, Taken, note};
+use super::finding::{Axis, Chart, Finding};
 use super::run::Run;
 use super::served;
 use crate::error::Error;
@@ -23,18 +21,11 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let memory = run.pick(8 << 20, 16 << 20, 256 << 20);
     let time = run.pick(Duration::from_millis(200), Duration::from_millis(1500), Duration::from_secs(30));
     let keys = Keys { count: bytes / 276, value_bytes: 256 };
-    let mut finding = Finding::of(&[
-        ("what", "system", None),
-        ("load_share", "load", Some(2)),
-        ("queries_a_second", "queries/s", Some(0)),
-        ("watts", "watts", Some(2)),
-        ("queries_a_joule", "queries a joule", Some(1)),
-        ("modelled_watts", "watts, modelled", Some(2)),
-        ("queries_a_modelled_joule", "queries a modelled joule", Some(1)),
-        ("queries_a_cpu_second", "queries a CPU-second", Some(0)),
-        ("p50_us", "p50 us", Some(0)),
-        ("p99_us", "p99 us", Some(0)),
-    ]);
+    let (what, taken) = COLUMNS.split_first().expect("it has columns");
+    let mut columns = vec![*what, ("load_share", "load", Some(2))];
+    columns.extend(taken);
+    columns.extend([("p50_us", "p50 us", Some(0)), ("p99_us", "p99 us", Some(0))]);
+    let mut finding = Finding::of(&columns);
     finding.parameter("keys", keys.count);
     finding.parameter("value_bytes", 256);
     finding.parameter("memory_bytes", memory);
@@ -45,14 +36,12 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     for (share, percent) in loads.chain([(1.0, None)]) {
         let work = Work { rate: percent.map(|_| highest * share), warm_up: Duration::ZERO, ..work };
         let measured = client.run(&work, "gets at a pace")?;
-        let mut row = Row::new();
-        row.insert("what".to_owned(), "this machine".into());
-        row.insert("load_share".to_owned(), share.into());
-        Taken::from(&measured).tell(&mut row);
+        let mut row = Taken::from(&measured).row("this machine");
         let latencies = measured.tally.gets().latencies;
-        row.insert("p50_us".to_owned(), latencies.us(0.5).into());
-        row.insert("p99_us".to_owned(), latencies.us(0.99).into());
-        finding.row(Value::Object(row));
+        row["load_share"] = share.into();
+        row["p50_us"] = latencies.us(0.5).into();
+        row["p99_us"] = latencies.us(0.99).into();
+        finding.row(row);
     }
     server.stop()?;
     work.tell(&mut finding);

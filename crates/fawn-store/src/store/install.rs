@@ -40,7 +40,7 @@ impl Store {
             }
             let Some(event) = self.events.pop_front() else {
                 // What the index has grown by, the cache gives back.
-                return budget > 0 && self.cache.capacity() > self.cache_target && self.shrink_cache();
+                return budget > 0 && self.shrink_cache();
             };
             self.begin(event);
         }
@@ -264,14 +264,12 @@ impl Store {
             self.count_void(number);
             self.count_slice(number);
         }
-        // Slices that were cut share a filter; how much of it is theirs has changed.
-        let shares = |slice: &Slice| shared.is_some() && slice.filter.as_ref().map(Arc::as_ptr) == shared;
-        for other in (0..number).rev().take_while(|other| shares(self.slices.get(*other))).collect::<Vec<_>>() {
-            self.count_slice(other);
-        }
-        for other in
-            (number + count..self.slices.len()).take_while(|other| shares(self.slices.get(*other))).collect::<Vec<_>>()
-        {
+        // Slices that were cut share a filter, and lie beside each other; how much of it is theirs has changed.
+        let shares =
+            |other: &usize| shared.is_some() && self.slices.get(*other).filter.as_ref().map(Arc::as_ptr) == shared;
+        let before = (0..number).rev().take_while(shares);
+        let others: Vec<usize> = before.chain((number + count..self.slices.len()).take_while(shares)).collect();
+        for other in others {
             self.count_slice(other);
         }
     }

@@ -92,7 +92,7 @@ pub struct Store {
     open_values: BTreeSet<u64>,
     /// Oldest first.
     frozen: VecDeque<Frozen>,
-    /// Something was refused until the next seal is over.
+    /// Somebody waits for the seal under way.
     seal_awaited: bool,
     /// Emptied open segments, kept for their memory: giving it back and taking it anew costs the event loop milliseconds.
     spare: Vec<OpenSegment>,
