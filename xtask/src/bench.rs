@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::command::BenchArguments;
-use crate::process::{cargo, output, root};
+use crate::process::{output, root, shown};
 use crate::tell::{say, tell};
 
 /// Of the target directory, where everything is written.
@@ -41,10 +41,18 @@ pub fn run_task(arguments: &BenchArguments) -> anyhow::Result<()> {
         std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
     }
     let out = dir.join("report");
-    let run = [&["run", "--quiet", "--package", "fawn"], profile, &["--", "bench", "paper"]].concat();
-    let place = dir.to_str().context("the target directory has no name that can be passed on")?;
-    cargo(&[&run[..], &["all", "--scale", scale, "--dir", place]].concat(), &[])?;
-    let list = output("cargo", &[&run[..], &["list", "--json"]].concat())?;
+    let place = text(&dir)?;
+    let fawn = match &arguments.fawn {
+        Some(fawn) => Some(fawn.canonicalize().with_context(|| format!("there is no {}", fawn.display()))?),
+        None => None,
+    };
+    let (program, run): (&str, Vec<&str>) = match &fawn {
+        Some(fawn) => (text(fawn)?, Vec::new()),
+        None => ("cargo", [&["run", "--quiet", "--package", "fawn"], profile, &["--"]].concat()),
+    };
+    let paper = |rest: &[&'static str]| [&run[..], &["bench", "paper"], rest].concat();
+    shown(program, &[&paper(&["all"])[..], &["--scale", scale, "--dir", place]].concat())?;
+    let list = output(program, &paper(&["list", "--json"]))?;
     let list: Vec<Entry> = serde_json::from_str(&list).context("`fawn bench paper list --json` prints no list")?;
     let complaints = check(&list, scale, &out)?;
     for complaint in &complaints {
@@ -54,6 +62,10 @@ pub fn run_task(arguments: &BenchArguments) -> anyhow::Result<()> {
         bail!("{} things are not as they should be in {}", complaints.len(), out.display());
     }
     Ok(say(format_args!("{} experiments, all rows are there: {}", list.len(), out.join("index.html").display()))?)
+}
+
+fn text(path: &Path) -> anyhow::Result<&str> {
+    path.to_str().with_context(|| format!("{} has a name that cannot be passed on", path.display()))
 }
 
 /// What is not as it should be of what was written.

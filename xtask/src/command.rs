@@ -158,6 +158,9 @@ pub struct BenchArguments {
     /// Build with optimisations, without which figures say little
     #[arg(long)]
     pub release: bool,
+    /// The fawn command to try, rather than one that is built first
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "release")]
+    pub fawn: Option<PathBuf>,
 }
 
 /// Numbers of nodes.

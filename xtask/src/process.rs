@@ -42,6 +42,16 @@ pub fn become_cargo_run(
     Err(command.arg("--").args(arguments).exec()).context("cannot start cargo")
 }
 
+/// Runs a program; its output goes where ours goes.
+///
+/// # Errors
+/// It cannot be started or fails.
+pub fn shown(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    let status = Command::new(program).args(arguments).current_dir(root()).status();
+    let status = status.with_context(|| format!("cannot start {program}"))?;
+    if status.success() { Ok(()) } else { bail!("`{program} {}` failed", arguments.join(" ")) }
+}
+
 /// What a program prints.
 ///
 /// # Errors

@@ -35,6 +35,10 @@ pub(crate) struct Ratio {
 /// A loop of gets and puts that is under way.
 pub(crate) struct Mix {
     depth: usize,
+    /// Of what has come back, so much is taken before the next is asked for. While the loop waits for the device, that is
+    /// little, so that the device is not without work until all is taken; while the device waits for the loop, it grows to
+    /// a half of what is in flight, as larger batches take less of the processor.
+    batch: usize,
     ratio: Option<Ratio>,
     /// What gets have added to what is owed, of which a put takes as much as the ratio has gets.
     owed: u64,
@@ -57,6 +61,7 @@ impl Mix {
     pub fn of(depth: usize, ratio: Option<Ratio>) -> Self {
         Self {
             depth,
+            batch: (depth / TAKEN_SHARE).max(1),
             ratio,
             owed: 0,
             refused: None,
@@ -143,8 +148,13 @@ impl Session<'_> {
             lookups.retry(&mut self.driver, &self.history)?;
         }
         if self.driver.reader.in_flight() > 0 {
-            self.driver.reader.wait(1)?;
-            lookups.take(&mut self.driver, &self.history, Some((mix.depth / TAKEN_SHARE).max(1)))?;
+            if self.driver.reader.has_news() {
+                mix.batch = (mix.batch + 1).min(mix.depth.div_ceil(2));
+            } else {
+                mix.batch = (mix.batch / 2).max(mix.depth / TAKEN_SHARE).max(1);
+                self.driver.reader.wait(1)?;
+            }
+            lookups.take(&mut self.driver, &self.history, Some(mix.batch))?;
         } else if !goes_on && lookups.under_way() == 0 && self.puts.waiting() == 0 {
             mix.refused = None;
             return Ok(true);
@@ -158,7 +168,7 @@ impl Session<'_> {
     }
 }
 
-/// Of what is in flight, so much is taken before the next is asked for: the rest keeps the device busy meanwhile.
+/// Of what is in flight, so much is taken at least before the next is asked for.
 const TAKEN_SHARE: usize = 16;
 
 /// Rounds by which the generator's own cost is measured.

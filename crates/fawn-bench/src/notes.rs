@@ -64,9 +64,10 @@ impl Place {
     pub fn write(&self, notes: &impl Serialize) -> Result<(), Error> {
         let new = self.dir.join(self.new_name());
         let write = || {
+            let mut text = serde_json::to_vec_pretty(notes)?;
+            text.push(b'\n');
             let mut file = fs::File::create(&new)?;
-            serde_json::to_writer_pretty(&mut file, notes)?;
-            file.write_all(b"\n")?;
+            file.write_all(&text)?;
             file.sync_data()?;
             fs::rename(&new, self.dir.join(self.name))
         };

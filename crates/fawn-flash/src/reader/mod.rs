@@ -175,6 +175,12 @@ impl Reader {
         either!(&mut self.path, path => path.take(most, done))
     }
 
+    /// Whether reads have come back, so that [`take`](Self::take) need not [`wait`](Self::wait). Makes no system call.
+    #[inline]
+    pub fn has_news(&mut self) -> bool {
+        either!(&mut self.path, path => path.has_news())
+    }
+
     /// Submits, and blocks until `want` reads have come back, or as many of them as were handed over at once. To be
     /// followed by [`complete`](Self::complete).
     ///

@@ -146,6 +146,10 @@ impl Pool {
         Ok(count)
     }
 
+    pub fn has_news(&self) -> bool {
+        !lock(&self.shared.done).done.is_empty()
+    }
+
     pub fn wait(&mut self, want: usize) -> Result<(), FlashError> {
         self.submit()?;
         let mut finished = lock(&self.shared.done);

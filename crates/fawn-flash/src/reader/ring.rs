@@ -230,6 +230,12 @@ impl Ring {
         Ok(())
     }
 
+    #[inline]
+    pub fn has_news(&mut self) -> bool {
+        // The flag is set while completions wait for this thread to run what makes them.
+        !self.failed.is_empty() || !self.uring.completion().is_empty() || self.uring.submission().taskrun()
+    }
+
     pub fn wait(&mut self, want: usize) -> Result<(), FlashError> {
         let in_ring = self.slots.len() - self.free.len();
         if in_ring > 0 {

@@ -134,9 +134,16 @@ fn thread(process: &str, name: &str) -> String {
     task.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// The calls of one thread, each once.
+/// The calls of one thread, each once: where another thread's line came between, the end of a call is put to its start,
+/// so that what was received is found in it.
 fn calls(log: &Path, thread: &str) -> Vec<String> {
     let trace = String::from_utf8_lossy(&std::fs::read(log).unwrap()).into_owned();
-    let calls = trace.lines().filter_map(|line| line.strip_prefix(thread)?.strip_prefix(' '));
-    calls.map(str::trim_start).filter(|call| !call.starts_with("<...")).map(str::to_owned).collect()
+    let mut calls = Vec::<String>::new();
+    for line in trace.lines().filter_map(|line| line.strip_prefix(thread)?.strip_prefix(' ')) {
+        match (line.trim_start(), calls.last_mut()) {
+            (end, Some(call)) if end.starts_with("<...") => call.push_str(end),
+            (call, _) => calls.push(call.to_owned()),
+        }
+    }
+    calls
 }
