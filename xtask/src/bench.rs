@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::command::BenchArguments;
-use crate::process::{output, root, shown};
+use crate::process::{cargo, output, root, shown};
 use crate::tell::{say, tell};
 
 /// Of the target directory, where everything is written.
@@ -34,25 +35,28 @@ struct Expected {
 /// One of them fails, or something that was written is not as it should be.
 pub fn run_task(arguments: &BenchArguments) -> anyhow::Result<()> {
     let scale = arguments.scale.as_str();
-    let profile: &[&str] = if arguments.release { &["--release"] } else { &[] };
-    let target = PathBuf::from(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| root().join("target").into()));
-    let dir = root().join(target).join(PLACE);
+    let target = PathBuf::from(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()));
+    let target = root().join(target);
+    let fawn = if let Some(fawn) = &arguments.fawn {
+        fawn.canonicalize().with_context(|| format!("there is no {}", fawn.display()))?
+    } else {
+        let (profile, place): (&[&str], _) =
+            if arguments.release { (&["--release"], "release") } else { (&[], "debug") };
+        cargo(&[&["build", "--quiet", "--package", "fawn"], profile].concat(), &[])?;
+        target.join(place).join("fawn")
+    };
+    let dir = target.join(PLACE);
     if dir.exists() {
         std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
     }
     let out = dir.join("report");
-    let place = text(&dir)?;
-    let fawn = match &arguments.fawn {
-        Some(fawn) => Some(fawn.canonicalize().with_context(|| format!("there is no {}", fawn.display()))?),
-        None => None,
+    let paper = || {
+        let mut paper = Command::new(&fawn);
+        paper.args(["bench", "paper"]);
+        paper
     };
-    let (program, run): (&str, Vec<&str>) = match &fawn {
-        Some(fawn) => (text(fawn)?, Vec::new()),
-        None => ("cargo", [&["run", "--quiet", "--package", "fawn"], profile, &["--"]].concat()),
-    };
-    let paper = |rest: &[&'static str]| [&run[..], &["bench", "paper"], rest].concat();
-    shown(program, &[&paper(&["all"])[..], &["--scale", scale, "--dir", place]].concat())?;
-    let list = output(program, &paper(&["list", "--json"]))?;
+    shown(paper().args(["all", "--scale", scale, "--dir"]).arg(&dir))?;
+    let list = output(paper().args(["list", "--json"]))?;
     let list: Vec<Entry> = serde_json::from_str(&list).context("`fawn bench paper list --json` prints no list")?;
     let complaints = check(&list, scale, &out)?;
     for complaint in &complaints {
@@ -62,10 +66,6 @@ pub fn run_task(arguments: &BenchArguments) -> anyhow::Result<()> {
         bail!("{} things are not as they should be in {}", complaints.len(), out.display());
     }
     Ok(say(format_args!("{} experiments, all rows are there: {}", list.len(), out.join("index.html").display()))?)
-}
-
-fn text(path: &Path) -> anyhow::Result<&str> {
-    path.to_str().with_context(|| format!("{} has a name that cannot be passed on", path.display()))
 }
 
 /// What is not as it should be of what was written.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::licence::is_allowed;
-use crate::process::output;
+use crate::process::{cargo_command, output};
 
 /// Crates that must not come back, with the reason.
 const BANNED: &[(&str, &str)] = &[
@@ -83,7 +83,7 @@ struct Dependency {
 /// Cargo cannot be asked.
 pub fn check(architecture: &str) -> anyhow::Result<Vec<String>> {
     let metadata: Metadata =
-        serde_json::from_str(&output("cargo", &["metadata", "--format-version", "1", "--locked"])?)?;
+        serde_json::from_str(&output(cargo_command().args(["metadata", "--format-version", "1", "--locked"]))?)?;
     Ok(complaints(&metadata, architecture))
 }
 

@@ -18,13 +18,11 @@ pub fn root() -> PathBuf {
 /// # Errors
 /// It cannot be started or fails.
 pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
-    let mut command = cargo_command();
-    let status = command.args(arguments).envs(environment.iter().copied()).current_dir(root()).status();
-    let status = status.context("cannot start cargo")?;
-    if status.success() { Ok(()) } else { bail!("`cargo {}` failed", arguments.join(" ")) }
+    shown(cargo_command().args(arguments).envs(environment.iter().copied()))
 }
 
-fn cargo_command() -> Command {
+/// Cargo, the one that runs us if it does.
+pub fn cargo_command() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
@@ -42,25 +40,31 @@ pub fn become_cargo_run(
     Err(command.arg("--").args(arguments).exec()).context("cannot start cargo")
 }
 
-/// Runs a program; its output goes where ours goes.
+/// Runs a program at the root of the workspace; its output goes where ours goes.
 ///
 /// # Errors
 /// It cannot be started or fails.
-pub fn shown(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
-    let status = Command::new(program).args(arguments).current_dir(root()).status();
-    let status = status.with_context(|| format!("cannot start {program}"))?;
-    if status.success() { Ok(()) } else { bail!("`{program} {}` failed", arguments.join(" ")) }
+pub fn shown(command: &mut Command) -> anyhow::Result<()> {
+    let status = command.current_dir(root()).status();
+    let status = status.with_context(|| format!("cannot start {}", command.get_program().display()))?;
+    if status.success() { Ok(()) } else { bail!("`{}` failed", words(command)) }
 }
 
-/// What a program prints.
+/// What a program prints that runs at the root of the workspace.
 ///
 /// # Errors
 /// It cannot be started or fails.
-pub fn output(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new(program).args(arguments).current_dir(root()).output();
-    let output = output.with_context(|| format!("cannot start {program}"))?;
+pub fn output(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.current_dir(root()).output();
+    let output = output.with_context(|| format!("cannot start {}", command.get_program().display()))?;
     if !output.status.success() {
-        bail!("`{program} {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
+        bail!("`{}` failed: {}", words(command), String::from_utf8_lossy(&output.stderr));
     }
-    String::from_utf8(output.stdout).with_context(|| format!("{program} printed no text"))
+    String::from_utf8(output.stdout).with_context(|| format!("`{}` printed no text", words(command)))
+}
+
+/// The program and its arguments, for a person.
+fn words(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,7 @@
 //! The files of the project.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Context;
 
@@ -26,7 +27,7 @@ impl Tree {
     /// # Errors
     /// Git cannot be asked or a file cannot be read.
     pub fn read(root: &Path) -> anyhow::Result<Self> {
-        let names = output("git", &["ls-files", "--cached", "--others", "--exclude-standard"])?;
+        let names = output(Command::new("git").args(["ls-files", "--cached", "--others", "--exclude-standard"]))?;
         let mut files = Vec::new();
         for path in names.lines() {
             let bytes = match std::fs::read(root.join(path)) {

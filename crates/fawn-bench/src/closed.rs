@@ -61,7 +61,7 @@ impl Mix {
     pub fn of(depth: usize, ratio: Option<Ratio>) -> Self {
         Self {
             depth,
-            batch: (depth / TAKEN_SHARE).max(1),
+            batch: 1,
             ratio,
             owed: 0,
             refused: None,

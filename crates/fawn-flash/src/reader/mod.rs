@@ -162,8 +162,8 @@ impl Reader {
     }
 
     /// As [`complete`](Self::complete), of about `most` reads only: who has the next read for each that comes back asks for
-    /// it while others wait to be taken, and the device has something to do. For those that wait in the reader: the
-    /// descriptor does not tell of what is left.
+    /// it while others wait to be taken, and the device has something to do. Hands over by itself what was pushed, now or
+    /// in a later call. For those that wait in the reader: the descriptor does not tell of what is left.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).

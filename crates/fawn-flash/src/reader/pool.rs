@@ -105,13 +105,13 @@ impl Pool {
         Ok(())
     }
 
-    #[allow(clippy::unnecessary_wraps)] // as the other path
-    /// Takes all: whoever reads has a thread of its own, which goes on by itself.
+    /// Takes all: whoever reads has a thread of its own, which goes on by itself with what is handed over here.
     pub fn take(
         &mut self,
         _most: usize,
         done: impl FnMut(u64, Result<&mut [Page], FlashError>),
     ) -> Result<usize, FlashError> {
+        self.submit()?;
         self.complete(done)
     }
 
