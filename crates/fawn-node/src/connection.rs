@@ -70,6 +70,8 @@ pub struct Listing {
     pub first: bool,
     /// A part has been asked for.
     pub asked: bool,
+    /// Keys so far that cannot be read.
+    pub lost: u64,
 }
 
 /// A request that had no room.

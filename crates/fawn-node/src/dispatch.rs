@@ -239,7 +239,7 @@ impl<B: Backend> Core<B> {
             Command::FlushAll(exptime) => return self.flush_all(flow, request, exptime.flush_at(self.now.unix)),
             Command::Stats(stats) => self.stats(flow, request, &stats)?,
             Command::Dump(form) => {
-                flow.listing = Some(Listing { form, store: 0, from: Key::MIN, first: true, asked: false });
+                flow.listing = Some(Listing { form, store: 0, from: Key::MIN, first: true, asked: false, lost: 0 });
             }
             Command::MemoryLimit { .. } => {
                 let line = lines::MEMLIMIT_ADJUST_FAILED.trim_end();
@@ -536,6 +536,7 @@ impl<B: Backend> Core<B> {
         flow.answers.fill(answer, 0, lines.to_vec(), false);
         let Some(listing) = &mut flow.listing else { return };
         listing.asked = false;
+        listing.lost += listed.lost;
         if let Some(next) = listed.next {
             (listing.from, listing.first) = (next, false);
         } else {
@@ -543,9 +544,15 @@ impl<B: Backend> Core<B> {
             listing.store += 1;
         }
         let end = match listing.form {
-            _ if listed.failed => "SERVER_ERROR the keys cannot be listed, see the server's log\r\n",
-            Dump::Metadump => lines::END,
-            Dump::Mgdump => lines::EN,
+            _ if listed.failed => "SERVER_ERROR the keys cannot be listed, see the server's log\r\n".to_owned(),
+            _ if listing.lost > 0 => {
+                format!(
+                    "SERVER_ERROR {} keys cannot be read and are not listed, see the server's log\r\n",
+                    listing.lost
+                )
+            }
+            Dump::Metadump => lines::END.to_owned(),
+            Dump::Mgdump => lines::EN.to_owned(),
         };
         if listed.failed || listing.store == self.route.stores() {
             flow.listing = None;

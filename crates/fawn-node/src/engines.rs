@@ -12,7 +12,7 @@ use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
 use fawn_store::page::Page;
 use fawn_store::work::{Event, Scanned};
-use fawn_store::{self as store, Appended, Gate, Refusal, Stats, Write};
+use fawn_store::{self as store, Appended, Gate, Refusal, Stats, Trouble, Write};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl Engines {
         let engine = self.stores[store].store();
         let interval = engine.interval();
         if from > interval.high {
-            let scanned = Scanned { id: 0, records: Vec::new(), next: None, error: None };
+            let scanned = Scanned { id: 0, records: Vec::new(), next: None, lost: None, error: None };
             self.news.push(News::Scanned { ticket, scanned });
             return;
         }
@@ -107,7 +107,7 @@ impl Engines {
 
     /// The answer to a scan that cannot be carried out.
     fn refuse_scan(&mut self, ticket: Ticket, why: String) {
-        let scanned = Scanned { id: 0, records: Vec::new(), next: None, error: Some(why) };
+        let scanned = Scanned { id: 0, records: Vec::new(), next: None, lost: None, error: Some(why) };
         self.news.push(News::Scanned { ticket, scanned });
     }
 
@@ -250,6 +250,7 @@ impl Stores for Engines {
         for (number, engine) in self.stores.iter_mut().enumerate() {
             let before = engine.has_news(now.ms).then(cpu_us);
             let polled = engine.poll(now.unix, now.ms);
+            tell_troubles(engine.store_ref().place().0, || engine.store().take_trouble());
             if let Some(before) = before {
                 let us = cpu_us() - before;
                 self.steps.note(us);
@@ -356,6 +357,7 @@ pub fn add(figures: &mut Figures, stats: &Stats) {
         ("fawn_seals", stats.seals),
         ("fawn_merges", stats.merges),
         ("fawn_merge_failures", stats.merge_failures),
+        ("fawn_lost_records", stats.lost_records),
         ("fawn_refused_memory", stats.refused_memory),
         ("fawn_refused_space", stats.refused_space),
         // One device: the same for every store.
@@ -370,6 +372,13 @@ pub fn add(figures: &mut Figures, stats: &Stats) {
     }
     if let Some(why) = &stats.last_merge_failure {
         figures.texts.push(("fawn_last_merge_failure".into(), why.clone()));
+    }
+}
+
+/// Logs what whoever runs the node should know of a store.
+pub(crate) fn tell_troubles(number: u32, take: impl FnMut() -> Option<Trouble>) {
+    for trouble in std::iter::from_fn(take) {
+        tracing::error!("store {number}: {trouble}");
     }
 }
 

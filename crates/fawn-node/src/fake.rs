@@ -296,7 +296,13 @@ impl Stores for Fake {
     fn drop_value(&mut self, _: usize, _: &Stub) {}
 
     fn scan(&mut self, _: usize, ticket: Ticket, _: Key, _: bool, _: Now) {
-        let scanned = Scanned { id: 0, records: Vec::new(), next: None, error: Some("the fake scans nothing".into()) };
+        let scanned = Scanned {
+            id: 0,
+            records: Vec::new(),
+            next: None,
+            lost: None,
+            error: Some("the fake scans nothing".into()),
+        };
         self.news.push(News::Scanned { ticket, scanned });
     }
 

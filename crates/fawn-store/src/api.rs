@@ -169,6 +169,9 @@ pub enum Refusal {
     /// The index has reached the memory budget.
     #[error("the index has reached the memory budget")]
     OutOfMemory,
+    /// The index has reached the memory budget, and merges, which would make it smaller, fail.
+    #[error("the index has reached the memory budget, and merges fail: {0}")]
+    CannotMerge(String),
     /// The device has only its reserve left.
     #[error("no space left for new records")]
     NoSpace,
@@ -181,6 +184,41 @@ pub enum Refusal {
     /// The store has stopped after a failed write or sync.
     #[error("the store has stopped: {0}")]
     Stopped(String),
+}
+
+/// What whoever runs the store should know of.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// A slice cannot be merged: nothing that is overwritten in it is given back.
+    #[error("a slice cannot be merged, and what is overwritten there takes space and memory: {0}")]
+    CannotMerge(String),
+    /// The index of a slice cannot be built.
+    #[error("the index of a slice cannot be built, and gets there fail: {0}")]
+    CannotLoad(Damage),
+    /// A merge came upon damage.
+    #[error("gets fail until what was lost is written anew: {0}")]
+    Lost(Losses),
+}
+
+/// Records that cannot be read any more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {damage}", counted(*records))]
+pub struct Losses {
+    /// How many.
+    pub records: u64,
+    /// The first damage that took one.
+    pub damage: Damage,
+}
+
+fn counted(records: u64) -> String {
+    if records == 1 { "a record cannot be read".to_owned() } else { format!("{records} records cannot be read") }
+}
+
+impl Losses {
+    /// Adds so many records to `all`, of which this damage took the first.
+    pub fn add(all: &mut Option<Self>, records: u64, damage: &Damage) {
+        all.get_or_insert_with(|| Self { records: 0, damage: damage.clone() }).records += records;
+    }
 }
 
 /// A batch of the commit log on its way to flash.

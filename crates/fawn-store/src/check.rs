@@ -31,6 +31,9 @@ pub struct Findings {
     pub segments: u64,
     /// Records read in them, superseded ones included.
     pub records: u64,
+    /// Records that damage has taken, superseded ones included: gets of the keys of which they were the newest fail until
+    /// these are written anew.
+    pub lost: u64,
     /// Bytes of these records.
     pub bytes: u64,
     /// Entries in the commit log.
@@ -111,21 +114,29 @@ fn check_part(
     let mut pages = directory.page_span(interval.low.prefix(), interval.high.prefix());
     let mut prefixes = Some(Vec::new());
     let mut ahead = ReadAhead::new(READ_PAGES);
+    let mut carried = 0;
     while pages.start < pages.end {
         let mut cursor = Cursor::new(footer, pages.clone(), interval, READ_PAGES);
-        let damage = loop {
+        let end = loop {
             match ahead.advance(&mut cursor, flash, &state.secret) {
-                Ok(false) => return prefixes,
-                Err(error) => break error,
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
                 Ok(true) => {}
+            }
+            if cursor.is_in_gap() {
+                findings.lost += 1;
+                continue;
             }
             if let Some(prefixes) = &mut prefixes {
                 prefixes.push(cursor.key().prefix());
             }
-            findings.records += 1;
-            findings.bytes += cursor.record().len() as u64;
             match Record::decode(cursor.record()) {
-                Ok((record, _)) => note_stub(&record, stubs),
+                Ok((record, _)) if record.kind == Kind::Lost => carried += 1,
+                Ok((record, _)) => {
+                    findings.records += 1;
+                    findings.bytes += cursor.record().len() as u64;
+                    note_stub(&record, stubs);
+                }
                 Err(error) => {
                     let what = format!("a record in an intact page: {error}");
                     let offset = u64::from(pages.start) * PAGE_BYTES as u64;
@@ -133,14 +144,29 @@ fn check_part(
                 }
             }
         };
-        prefixes = None;
-        // Go on behind the damaged page.
-        let behind = match &damage {
-            SegmentError::Damage(damage) => (damage.offset / PAGE_BYTES as u64) as u32 + 1,
-            SegmentError::Flash(_) => pages.end,
+        if !cursor.bad_pages().is_empty() || end.is_err() {
+            prefixes = None;
+        }
+        // Slices share pages.
+        let news = cursor.bad_pages().iter().filter(|damage| !findings.damage.contains(damage));
+        let news: Vec<Damage> = news.cloned().collect();
+        findings.damage.extend(news);
+        let Err(error) = end else { break };
+        // Go on behind the page that stopped it, be it that the fragments do not say what was in it.
+        let page = |damage: &Damage| damage.offset / PAGE_BYTES as u64;
+        let behind = match &error {
+            SegmentError::Damage(damage) if page(damage) < footer.data_pages => page(damage) + 1,
+            _ => cursor.bad_pages().last().map_or(footer.data_pages, |damage| page(damage) + 1),
         };
-        note(findings, footer.file, damage);
-        pages.start = behind.max(pages.start + 1);
+        note(findings, footer.file, error);
+        pages.start = (behind as u32).max(pages.start + 1);
+    }
+    if carried > 0 {
+        findings.lost += carried;
+        let what = format!("{carried} records were lost to earlier damage");
+        let offset =
+            u64::from(directory.page_span(interval.low.prefix(), interval.high.prefix()).start) * PAGE_BYTES as u64;
+        findings.damage.push(Damage { file: FileId::Segment(footer.file), offset, what });
     }
     prefixes
 }

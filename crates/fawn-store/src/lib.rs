@@ -42,7 +42,7 @@ pub mod segment;
 mod store;
 pub mod work;
 
-pub use api::{Ack, Appended, Batch, Committed, Damage, Finished, Gate, Lookup, Read, Refusal, Write};
+pub use api::{Ack, Appended, Batch, Committed, Damage, Finished, Gate, Lookup, Losses, Read, Refusal, Trouble, Write};
 pub use maintenance::{Maintenance, Step};
 pub use open::{OpenError, Opening, Owner};
 pub use options::{MAX_FROZEN, Options};

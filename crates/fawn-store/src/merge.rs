@@ -4,6 +4,9 @@
 //! of the slice takes part, nothing older is left that a delete record has to contradict: delete records, expired and
 //! flushed records are dropped, and a slice that has grown is divided: each output is a slice of its own. A merge of the
 //! newest parts alone keeps them, and the slice whole.
+//!
+//! Damage is carried on: where pages of a part cannot be read, a lost record stands for each version that was in them, as
+//! far as what is newer does not supersede it. It supersedes what is older, so that nobody is answered with that.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -11,11 +14,12 @@ use std::collections::binary_heap::PeekMut;
 
 use fawn_ring::{Interval, Key, Secret};
 
+use crate::api::{Damage, Losses};
 use crate::bulk::Run;
 use crate::flash::{Flash, FlashError};
 use crate::large::Stub;
 use crate::manifest::Emptied;
-use crate::record::{Kind, Record};
+use crate::record::{Kind, Record, lost_name};
 use crate::segment::{Advanced, Cursor, ReadAhead, SegmentError, Writer, Written};
 use crate::work::Overwrites;
 
@@ -60,6 +64,59 @@ pub struct Merged {
     pub dropped_values: Vec<u64>,
     /// Keys of all inputs but the oldest, and those of them that the oldest has, too.
     pub overwrites: Overwrites,
+    /// Lost records in the outputs that were in none of the inputs.
+    pub lost: Option<Losses>,
+}
+
+/// The lost record that a merge or a scan has passed and not yet judged: it comes before all other records of its prefix, and
+/// the versions that these are may be newer.
+#[derive(Debug, Default)]
+pub(crate) struct Held(Option<Lost>);
+
+/// A lost record.
+#[derive(Clone, Debug)]
+pub(crate) struct Lost {
+    pub key: Key,
+    pub age: u64,
+    pub seq: u64,
+    /// The damage that has taken it.
+    pub damage: Damage,
+    /// No merge has carried it on yet.
+    pub is_new: bool,
+}
+
+impl Lost {
+    /// The record that says so.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Record::lost(&lost_name(self.key.prefix()), self.seq).encode(&mut bytes);
+        bytes
+    }
+}
+
+impl Held {
+    /// The one held, if it stands: no newer record of its prefix has come, and a record at `key` does not have it. `None` for
+    /// the end.
+    pub fn standing(&mut self, key: Option<&Key>) -> Option<Lost> {
+        self.0.take_if(|lost| key.is_none_or(|key| key.prefix() != lost.key.prefix()))
+    }
+
+    /// Holds a lost record; of several of a prefix, the first is the newest.
+    pub fn hold(&mut self, lost: Lost) {
+        self.0.get_or_insert(lost);
+    }
+
+    /// Whether the record at a key, of this age, may be superseded by the one held; if it is newer, that is held no more.
+    pub fn supersedes(&mut self, key: &Key, age: u64) -> bool {
+        let Some(lost) = self.0.as_ref().filter(|lost| lost.key.prefix() == key.prefix()) else {
+            return false;
+        };
+        let supersedes = lost.age > age;
+        if !supersedes {
+            self.0 = None;
+        }
+        supersedes
+    }
 }
 
 /// Bytes of records that a merge has passed.
@@ -165,6 +222,7 @@ pub struct Merge {
     /// winner names. The others are kept for their memory.
     decided: Vec<(Vec<u8>, Option<u64>)>,
     decided_names: usize,
+    held: Held,
     /// Prefix of the last key written.
     last_written: u64,
     /// Numbers of the files made so far.
@@ -205,6 +263,7 @@ impl Merge {
             last: None,
             decided: Vec::new(),
             decided_names: 0,
+            held: Held::default(),
             last_written: 0,
             created: Vec::new(),
             passed: Passed::default(),
@@ -286,10 +345,23 @@ impl Merge {
 
     /// Writes or drops the record that `top` points at.
     fn decide(&mut self, flash: &dyn Flash, top: &Source) -> Result<(), SegmentError> {
+        if let Some(lost) = self.held.standing(Some(&top.key)) {
+            self.keep_lost(flash, &lost)?;
+        }
         let bytes = self.inputs[top.index].record();
         let record = Record::decode_trusted(bytes).expect("a cursor yields whole records");
         let (len, is_newer) = (bytes.len() as u64, top.index > 0);
         self.passed.newer += if is_newer { len } else { 0 };
+        if let (Kind::Lost, Input::Segment(cursor)) = (record.kind, &self.inputs[top.index]) {
+            let (damage, is_new) = (cursor.damage(), cursor.is_in_gap());
+            self.held.hold(Lost { key: top.key, age: top.age, seq: record.seq, damage, is_new });
+            return Ok(());
+        }
+        if self.held.supersedes(&top.key, top.age) {
+            self.passed.dropped += len;
+            self.done.dropped_values.extend(value_file(&record));
+            return Ok(());
+        }
         if self.last == Some(top.key) {
             if let Some((_, winner)) = self.decided[..self.decided_names].iter().find(|(name, _)| name == record.key) {
                 self.passed.dropped += len;
@@ -313,17 +385,52 @@ impl Merge {
         name.extend_from_slice(record.key);
         *winner = value_file(&record);
         self.decided_names += 1;
-        let void = self.void.as_ref();
-        let is_emptied = self.emptied.iter().any(|emptied| emptied.voids(&top.key, top.age));
-        if is_emptied || void.is_some_and(|void| record.kind == Kind::Delete || void.covers(&top.key, &record)) {
-            if !is_emptied {
-                self.done.horizon = self.done.horizon.max(record.seq);
-            }
-            self.done.dropped_values.extend(value_file(&record));
+        if self.is_dropped(&top.key, top.age, &record) {
+            let (seq, value) = (record.seq, value_file(&record));
+            self.drop_newest(&top.key, top.age, seq);
+            self.done.dropped_values.extend(value);
             self.passed.dropped += len;
             return Ok(());
         }
-        let prefix = top.key.prefix();
+        self.make_room(flash, top.key.prefix())?;
+        let writer = self.writer.as_mut().expect("there is room");
+        writer.push(flash, &top.key, self.inputs[top.index].record())?;
+        Ok(())
+    }
+    /// Writes a lost record, unless it is void.
+    fn keep_lost(&mut self, flash: &dyn Flash, lost: &Lost) -> Result<(), FlashError> {
+        let bytes = lost.encode();
+        let record = Record::decode_trusted(&bytes).expect("encoded just above");
+        if self.is_dropped(&lost.key, lost.age, &record) {
+            self.drop_newest(&lost.key, lost.age, lost.seq);
+            return Ok(());
+        }
+        if lost.is_new {
+            Losses::add(&mut self.done.lost, 1, &lost.damage);
+        }
+        self.make_room(flash, lost.key.prefix())?;
+        self.writer.as_mut().expect("there is room").push(flash, &lost.key, &bytes)
+    }
+
+    /// Whether the newest version of a key goes.
+    fn is_dropped(&self, key: &Key, age: u64, record: &Record<'_>) -> bool {
+        let is_void = |void: &Void| record.kind == Kind::Delete || void.covers(key, record);
+        self.is_emptied(key, age) || self.void.as_ref().is_some_and(is_void)
+    }
+
+    fn is_emptied(&self, key: &Key, age: u64) -> bool {
+        self.emptied.iter().any(|emptied| emptied.voids(key, age))
+    }
+
+    /// The newest version of a key, numbered `seq`, has gone.
+    fn drop_newest(&mut self, key: &Key, age: u64, seq: u64) {
+        if !self.is_emptied(key, age) {
+            self.done.horizon = self.done.horizon.max(seq);
+        }
+    }
+
+    /// Sees to the output that takes the next record, of a key with this prefix.
+    fn make_room(&mut self, flash: &dyn Flash, prefix: u64) -> Result<(), FlashError> {
         let full = self.writer.as_ref().is_some_and(|writer| writer.bytes() >= self.slice_bytes);
         if full && self.last_written < prefix {
             // Slices end where prefixes do, so that a prefix belongs to one of them.
@@ -336,8 +443,6 @@ impl Merge {
             self.created.push(file);
             self.writer = Some(Writer::create(flash, file, 0)?);
         }
-        let writer = self.writer.as_mut().expect("made just above");
-        writer.push(flash, &top.key, self.inputs[top.index].record())?;
         Ok(())
     }
 
@@ -353,6 +458,9 @@ impl Merge {
     }
 
     fn finish(&mut self, flash: &dyn Flash) -> Result<Merged, FlashError> {
+        if let Some(lost) = self.held.standing(None) {
+            self.keep_lost(flash, &lost)?;
+        }
         self.close(flash, self.interval.high)?;
         Ok(std::mem::take(&mut self.done))
     }

@@ -40,6 +40,9 @@ pub enum Kind {
     Delete = 2,
     /// The key's value is in a file of its own; the record's value is a [`crate::large::Stub`].
     Stub = 3,
+    /// Damage has taken the newest version of some key: of its name only the position's prefix is known, and that is the
+    /// record's key ([`Record::lost`]).
+    Lost = 4,
 }
 
 /// State of an item that memcached's meta commands keep beside its value.
@@ -107,6 +110,35 @@ impl<'a> Record<'a> {
         self.expiry != 0 && self.expiry <= now
     }
 
+    /// What is left of a record of a key with this position prefix that cannot be read any more, numbered up to `seq`.
+    /// The prefix is given as [`lost_name`] has it.
+    pub fn lost(prefix: &'a [u8; 8], seq: u64) -> Self {
+        Self {
+            kind: Kind::Lost,
+            marks: Marks::default(),
+            epoch: 0,
+            seq,
+            client_flags: 0,
+            expiry: 0,
+            client_cas: None,
+            key: prefix,
+            value: &[],
+        }
+    }
+
+    /// The prefix of the position of the key that was lost; `None` for any other record.
+    #[inline]
+    pub fn lost_prefix(&self) -> Option<u64> {
+        let prefix = self.key.try_into().ok().filter(|_| self.kind == Kind::Lost);
+        prefix.map(u64::from_be_bytes)
+    }
+
+    /// Whether the record at `bytes`, whose header makes sense, is a lost one.
+    #[inline]
+    pub(crate) fn is_lost_at(bytes: &[u8]) -> bool {
+        bytes[4] == Kind::Lost as u8
+    }
+
     /// Appends the record's bytes to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -166,7 +198,7 @@ impl<'a> Record<'a> {
         let flags = header[5];
         let key = usize::from(u16::from_le_bytes([header[6], header[7]]));
         let value = u32::from_le_bytes([header[8], header[9], header[10], header[11]]) as usize;
-        if !(1..=3).contains(&header[4]) || flags & !KNOWN_FLAGS != 0 || key == 0 || value > MAX_VALUE_BYTES {
+        if !(1..=4).contains(&header[4]) || flags & !KNOWN_FLAGS != 0 || key == 0 || value > MAX_VALUE_BYTES {
             return Err(RecordError::Malformed);
         }
         Ok(HEADER_BYTES + optional_len(flags) + key + value)
@@ -209,7 +241,8 @@ impl<'a> Record<'a> {
             kind: match bytes[4] {
                 1 => Kind::Value,
                 2 => Kind::Delete,
-                _ => Kind::Stub,
+                3 => Kind::Stub,
+                _ => Kind::Lost,
             },
             marks: Marks { stale: flags & STALE != 0, won: flags & WON != 0 },
             epoch: u32_at(bytes, 12),
@@ -221,6 +254,11 @@ impl<'a> Record<'a> {
             value,
         })
     }
+}
+
+/// A prefix as [`Record::lost`] wants it.
+pub fn lost_name(prefix: u64) -> [u8; 8] {
+    prefix.to_be_bytes()
 }
 
 fn optional_len(flags: u8) -> usize {
@@ -259,7 +297,10 @@ mod tests {
     #[test]
     fn a_record_reads_back_as_written() {
         let plain = Record { marks: Marks::default(), client_flags: 0, expiry: 0, client_cas: None, ..sample() };
-        for record in [sample(), plain, Record { value: b"", ..plain }, Record { kind: Kind::Delete, ..plain }] {
+        let lost = lost_name(0x0102_0304_0506_0708);
+        let lost = Record::lost(&lost, 9);
+        assert_eq!((lost.lost_prefix(), plain.lost_prefix()), (Some(0x0102_0304_0506_0708), None));
+        for record in [sample(), plain, Record { value: b"", ..plain }, Record { kind: Kind::Delete, ..plain }, lost] {
             let mut bytes = Vec::new();
             record.encode(&mut bytes);
             assert_eq!(bytes.len(), record.encoded_len());

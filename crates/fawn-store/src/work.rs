@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
 
-use crate::api::Damage;
+use crate::api::{Damage, Losses};
 use crate::directory::PageDirectory;
 use crate::filter::Filter;
 use crate::flash::Space;
@@ -250,6 +250,8 @@ pub enum Event {
         overwrites: Overwrites,
         /// Bytes of files that it wrote.
         written_bytes: u64,
+        /// Keys of which it found that damage has taken the newest version.
+        lost: Option<Losses>,
         /// To be given back once no reader is left.
         reclaim: Reclaim,
     },
@@ -297,6 +299,8 @@ pub struct Scanned {
     pub records: Vec<u8>,
     /// Where to go on; `None` at the end of the interval.
     pub next: Option<Key>,
+    /// Keys of which damage has taken the newest version: a get of them fails, too.
+    pub lost: Option<Losses>,
     /// Why the scan cannot go on.
     pub error: Option<String>,
 }

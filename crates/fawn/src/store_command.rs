@@ -7,11 +7,11 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use fawn_flash::{Caching, Db, DbOptions, Directory, Files, MemberDirectory, Stats};
-use fawn_store::Written;
 use fawn_store::check;
 use fawn_store::flash::FlashError;
 use fawn_store::manifest::ManifestError;
 use fawn_store::page::PAGE_BYTES;
+use fawn_store::{Losses, Written};
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -151,6 +151,7 @@ fn findings_json(index: usize, found: &check::Findings) -> Value {
         "damage": damage.collect::<Vec<_>>(),
         "segments": found.segments,
         "records": found.records,
+        "lost_records": found.lost,
         "bytes": found.bytes,
         "log_entries": found.log_entries,
         "torn_bytes": found.torn_bytes,
@@ -167,7 +168,7 @@ fn print_findings(directory: &Held, index: usize, found: &check::Findings) -> st
     }
     writeln!(
         out,
-        "store {index}: {} records of {} bytes in {} segments, {} log entries, {} large values, {}; {}",
+        "store {index}: {} records of {} bytes in {} segments, {} log entries, {} large values, {}; {}{}",
         found.records,
         found.bytes,
         found.segments,
@@ -178,6 +179,11 @@ fn print_findings(directory: &Held, index: usize, found: &check::Findings) -> st
             0 => "no damage".to_owned(),
             1 => "1 place damaged".to_owned(),
             places => format!("{places} places damaged"),
+        },
+        match found.lost {
+            0 => String::new(),
+            1 => ", 1 record lost".to_owned(),
+            lost => format!(", {lost} records lost"),
         },
     )
 }
@@ -277,13 +283,21 @@ fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
         }
         Ok(())
     };
+    let mut lost = None;
     match existing(&arguments.dir)? {
-        Held::Member(directory) => member::dump(&directory, |record| print(&record))?,
+        Held::Member(directory) => lost = member::dump(&directory, |record| print(&record))?,
         Held::Plain(directory) => {
             drop(directory);
             let db = open(&arguments.dir)?;
             for pair in db.scan_items() {
-                let (key, item) = pair?;
+                let (key, item) = match pair {
+                    Ok(pair) => pair,
+                    Err(fawn_flash::Error::Lost(more)) => {
+                        Losses::add(&mut lost, more.records, &more.damage);
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                };
                 let (flags, exptime) = (item.extras.flags, item.extras.expiry);
                 print(&Record { key, value: item.value, flags, exptime, cas: 0 })?;
             }
@@ -292,5 +306,7 @@ fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
     }
     out.flush()?;
     progress.finish();
-    Ok(Outcome::Done)
+    let Some(lost) = lost else { return Ok(Outcome::Done) };
+    eprintln!("fawn: the dump is not complete: {lost}");
+    Ok(Outcome::Missing)
 }

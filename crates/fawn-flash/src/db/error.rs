@@ -2,7 +2,7 @@
 
 use fawn_store::flash::FlashError;
 use fawn_store::record::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
-use fawn_store::{Damage, OpenError, Refusal};
+use fawn_store::{Damage, Losses, OpenError, Refusal};
 
 use crate::directory::DirectoryError;
 
@@ -27,6 +27,9 @@ pub enum Error {
     /// Bytes on flash are not what was written. Never a wrong value: the key cannot be read.
     #[error("{0}; restore the directory from a copy")]
     Damage(#[from] Damage),
+    /// A scan comes upon keys that cannot be read. It leaves them out and goes on.
+    #[error(transparent)]
+    Lost(#[from] Losses),
     /// A key is empty or too long.
     #[error("a key of {0} bytes: keys have 1 to {MAX_KEY_BYTES} bytes")]
     KeyLength(usize),
@@ -39,6 +42,9 @@ pub enum Error {
     /// The index has reached the memory budget.
     #[error("the index has reached the memory budget: open with more memory, or delete keys")]
     OutOfMemory,
+    /// The index has reached the memory budget, and merges, which would make it smaller, fail.
+    #[error("the index has reached the memory budget, and merges fail: {0}; restore the directory from a copy")]
+    CannotMerge(String),
     /// A write or sync failed earlier. Durable records are safe; nothing more is taken. After a failed durable put it
     /// is unknown whether the put will be there after the next opening.
     #[error("the store has stopped: {0}; check the device, then open again")]
@@ -54,6 +60,7 @@ impl Error {
         match refusal {
             Refusal::NoSpace => Self::NoSpace,
             Refusal::OutOfMemory => Self::OutOfMemory,
+            Refusal::CannotMerge(why) => Self::CannotMerge(why),
             Refusal::Stopped(why) => Self::Stopped(why),
             // Busy and too large are dealt with by those who append; nothing else is refused to them.
             other => Self::Stopped(other.to_string()),

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use fawn_ring::Interval;
+use fawn_store::Losses;
 use fawn_store::record::{Kind, Record};
 use fawn_store::work::Scanned;
 
@@ -13,7 +14,7 @@ use crate::clock;
 /// Bytes of records fetched at once.
 const PART_BYTES: usize = 1 << 20;
 
-/// An iterator over all live keys and values; see [`Db::scan`]. It ends after an error.
+/// An iterator over all live keys and values; see [`Db::scan`]. It ends after an error other than [`Error::Lost`].
 pub struct Scan(Items);
 
 impl Scan {
@@ -30,14 +31,15 @@ impl Iterator for Scan {
     }
 }
 
-/// An iterator over all live keys with all that is known of them; see [`Db::scan_items`]. It ends after an error.
+/// An iterator over all live keys with all that is known of them; see [`Db::scan_items`]. It ends after an error other than
+/// [`Error::Lost`].
 pub struct Items {
     db: Db,
     /// The shard that is being read.
     shard: usize,
     /// What is left of it; `None` before it is begun.
     left: Option<Interval>,
-    ready: VecDeque<(Vec<u8>, Item)>,
+    ready: VecDeque<Result<(Vec<u8>, Item), Error>>,
     failed: bool,
 }
 
@@ -74,11 +76,19 @@ impl Items {
             let item = match record.kind {
                 Kind::Value => Some(Item::of(&record)),
                 // The value's file may be gone already: ask for what is there now.
-                Kind::Stub => self.db.get_item(record.key)?,
-                Kind::Delete => None,
+                Kind::Stub => match self.db.get_item(record.key) {
+                    Ok(item) => item,
+                    Err(Error::Damage(damage)) => {
+                        self.ready.push_back(Err(Error::Lost(Losses { records: 1, damage })));
+                        None
+                    }
+                    Err(error) => return Err(error),
+                },
+                Kind::Delete | Kind::Lost => None,
             };
-            self.ready.extend(item.map(|item| (record.key.to_vec(), item)));
+            self.ready.extend(item.map(|item| Ok((record.key.to_vec(), item))));
         }
+        self.ready.extend(part.lost.clone().map(|lost| Err(lost.into())));
         Ok(())
     }
 }
@@ -94,7 +104,7 @@ impl Iterator for Items {
             self.failed = true;
             return Some(Err(error));
         }
-        self.ready.pop_front().map(Ok)
+        self.ready.pop_front()
     }
 }
 

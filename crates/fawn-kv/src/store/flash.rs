@@ -22,7 +22,9 @@ use std::collections::{BTreeMap, VecDeque};
 use fawn_ring::{Interval, Key};
 use fawn_store::flash::Flash;
 use fawn_store::work::{Event, Work};
-use fawn_store::{Ack, Batch, Committed, Gate as LogGate, Maintenance, OpenError, Opening, Options, Refusal, Store};
+use fawn_store::{
+    Ack, Batch, Committed, Gate as LogGate, Losses, Maintenance, OpenError, Opening, Options, Refusal, Store,
+};
 
 use super::adopt::CasNumbers;
 use super::convert::record_of;
@@ -119,6 +121,8 @@ pub struct FlashStore {
     pub(super) loading: Vec<Asked>,
     /// Scans under way, by the store's number.
     pub(super) scans: BTreeMap<u64, Ticket>,
+    pub(super) passes_over_lost: bool,
+    pub(super) passed_over: Option<Losses>,
     pub(super) answers: VecDeque<(Ticket, Answer)>,
 }
 
@@ -178,6 +182,8 @@ impl FlashStore {
             fetches: VecDeque::new(),
             loading: Vec::new(),
             scans: BTreeMap::new(),
+            passes_over_lost: false,
+            passed_over: None,
             answers: VecDeque::new(),
         };
         Ok(Opened { store, maintenance, opening, ranges })

@@ -5,7 +5,7 @@ use fawn_store::flash::FlashError;
 use fawn_store::page::Page;
 use fawn_store::record::Record;
 use fawn_store::work::Scanned;
-use fawn_store::{Finished, Lookup as Looked, Read};
+use fawn_store::{Finished, Lookup as Looked, Losses, Read, Trouble};
 
 use super::adopt::CasNumbers;
 use super::convert::kept;
@@ -82,6 +82,22 @@ impl FlashStore {
         self.answers.pop_front()
     }
 
+    /// As [`fawn_store::Store::take_trouble`].
+    pub fn take_trouble(&mut self) -> Option<Trouble> {
+        self.store.take_trouble()
+    }
+
+    /// From now on scans leave out what cannot be read, instead of failing: for whoever wants what there is of a damaged copy,
+    /// never for a chain, which has other copies.
+    pub fn pass_over_lost(&mut self) {
+        self.passes_over_lost = true;
+    }
+
+    /// What scans have left out.
+    pub fn passed_over(&self) -> Option<&Losses> {
+        self.passed_over.as_ref()
+    }
+
     /// Looks again where an index was not loaded.
     pub(super) fn look_again(&mut self) {
         for Asked { ticket, name, .. } in std::mem::take(&mut self.loading) {
@@ -93,11 +109,16 @@ impl FlashStore {
 
     /// Takes the parts of scans that have been read.
     pub(super) fn take_parts(&mut self) {
-        while let Some(Scanned { id, records, next, error }) = self.store.take_scanned() {
+        while let Some(Scanned { id, records, next, lost, error }) = self.store.take_scanned() {
             let Some(ticket) = self.scans.remove(&id) else { continue };
-            let answer = match error {
-                Some(why) => Answer::Failed(why),
-                None => Answer::Part(Part { kept: all_kept(&records, self.cas), next }),
+            let answer = match (error, lost) {
+                (Some(why), _) => Answer::Failed(why),
+                (None, Some(lost)) if self.passes_over_lost => {
+                    Losses::add(&mut self.passed_over, lost.records, &lost.damage);
+                    Answer::Part(Part { kept: all_kept(&records, self.cas), next })
+                }
+                (None, Some(lost)) => Answer::Failed(lost.to_string()),
+                (None, None) => Answer::Part(Part { kept: all_kept(&records, self.cas), next }),
             };
             self.answers.push_back((ticket, answer));
         }

@@ -147,7 +147,7 @@ impl Listings {
 
 /// The answer to whoever waits in vain.
 fn failed() -> Vec<u8> {
-    Listed { next: None, failed: true }.encode()
+    Listed { next: None, failed: true, lost: 0 }.encode()
 }
 
 impl Listing {
@@ -156,7 +156,7 @@ impl Listing {
         let event = self.scanner.next_event()?;
         let rest = event.bookmark.rest;
         let next = event.bookmark.stretches.last().map_or(rest, |stretch| stretch.from.or(rest));
-        let mut bytes = Listed { next, failed: false }.encode();
+        let mut bytes = Listed { next, failed: false, lost: 0 }.encode();
         if let What::Part(kept) = event.what {
             for Kept { key, position, version } in kept {
                 if let Some(version) = version {

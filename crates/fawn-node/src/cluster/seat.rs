@@ -438,7 +438,7 @@ impl Backend for Seat {
 
     fn list(&mut self, client: Client, _: usize, from: Key, _: bool, form: Dump, now: Now) {
         if !self.lists {
-            let bytes = Listed { next: None, failed: false }.encode();
+            let bytes = Listed { next: None, failed: false, lost: 0 }.encode();
             return self.requests.deliver(Done::of(client, bytes));
         }
         self.listings.begin(client, from, form, time(now), &mut self.out);

@@ -60,6 +60,7 @@ fawn_admin::families! {
     STORE_BATCHES = Counter "fawn_store_log_batches_total" ["store"] "Batches written to the commit log.";
     STORE_SEALS = Counter "fawn_store_seals_total" ["store"] "Segments sealed.";
     STORE_MERGES = Counter "fawn_store_merges_total" ["store"] "Slices merged.";
+    STORE_LOST_RECORDS = Counter "fawn_store_lost_records_total" ["store"] "Records that merges found unreadable.";
     STORE_MERGE_FAILURES = Counter "fawn_store_merge_failures_total" ["store"] "Merges that failed.";
     STORE_REFUSED = Counter "fawn_store_refused_puts_total" ["store", "reason"] "Puts refused for want of memory or space.";
     STORE_AMPLIFICATION = Gauge "fawn_store_write_amplification_ratio" ["store"] "Bytes written to the device for each byte of appended records, since the start.";

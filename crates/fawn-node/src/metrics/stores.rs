@@ -43,6 +43,7 @@ pub fn measure(StoreSample { number, stats, traffic }: &StoreSample, page: &mut 
         (&all::STORE_SEALS, stats.seals),
         (&all::STORE_MERGES, stats.merges),
         (&all::STORE_MERGE_FAILURES, stats.merge_failures),
+        (&all::STORE_LOST_RECORDS, stats.lost_records),
         (&all::DEVICE_BYTES, stats.device_bytes),
         (&all::DEVICE_FREE, stats.device_free_bytes),
         (&all::DEVICE_READS, traffic.reads + stats.reads),

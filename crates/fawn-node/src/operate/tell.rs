@@ -63,6 +63,10 @@ pub(super) fn refused<R>(keyed: &Keyed<'_>, refusal: &Refusal, counters: &Counte
             counters.store_no_memory.add(1);
             Answer::OutOfMemory
         }
+        Refusal::CannotMerge(_) => {
+            counters.store_no_memory.add(1);
+            Answer::Error(CANNOT_MERGE)
+        }
         Refusal::NoSpace => {
             counters.store_no_space.add(1);
             Answer::Error(NO_SPACE)
@@ -82,6 +86,9 @@ pub(super) fn refused<R>(keyed: &Keyed<'_>, refusal: &Refusal, counters: &Counte
 
 /// A put that finds only the reserve left.
 pub const NO_SPACE: &str = "SERVER_ERROR no space left on the device, delete something or enlarge it";
+
+/// A put that finds the index full of what merges cannot take out of it.
+pub const CANNOT_MERGE: &str = "SERVER_ERROR out of memory since merges fail, see the server's log";
 
 /// A put to a store that has stopped.
 pub const STOPPED: &str = "SERVER_ERROR the store has stopped after a failed write, see the server's log";

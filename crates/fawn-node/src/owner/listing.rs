@@ -30,7 +30,11 @@ impl<S: Stores> Owner<S> {
         if let Some(why) = &scanned.error {
             tracing::error!("keys cannot be listed: {why}");
         }
-        let mut bytes = Listed { next: scanned.next, failed: scanned.error.is_some() }.encode();
+        if let Some(lost) = &scanned.lost {
+            tracing::error!("a listing of keys is not complete: {lost}");
+        }
+        let lost = scanned.lost.as_ref().map_or(0, |lost| lost.records);
+        let mut bytes = Listed { next: scanned.next, failed: scanned.error.is_some(), lost }.encode();
         let mut rest = &scanned.records[..];
         while let Ok((record, len)) = Record::decode(rest) {
             rest = &rest[len..];
@@ -62,14 +66,17 @@ pub struct Listed {
     pub next: Option<Key>,
     /// The listing cannot go on.
     pub failed: bool,
+    /// Keys of this part that cannot be read.
+    pub lost: u64,
 }
 
 impl Listed {
-    const BYTES: usize = 1 + Key::LEN;
+    const BYTES: usize = 1 + Key::LEN + 8;
 
     pub fn encode(self) -> Vec<u8> {
         let mut bytes = vec![u8::from(self.next.is_some()) | u8::from(self.failed) << 1];
         bytes.extend_from_slice(&self.next.unwrap_or(Key::MIN).0);
+        bytes.extend_from_slice(&self.lost.to_le_bytes());
         bytes
     }
 
@@ -77,7 +84,10 @@ impl Listed {
     pub fn decode(bytes: &[u8]) -> (Self, &[u8]) {
         let (head, lines) = bytes.split_at(Self::BYTES);
         let mut key = Key::MIN;
-        key.0.copy_from_slice(&head[1..]);
-        (Self { next: (head[0] & 1 != 0).then_some(key), failed: head[0] & 2 != 0 }, lines)
+        key.0.copy_from_slice(&head[1..=Key::LEN]);
+        let mut lost = [0; 8];
+        lost.copy_from_slice(&head[1 + Key::LEN..]);
+        let (next, failed) = ((head[0] & 1 != 0).then_some(key), head[0] & 2 != 0);
+        (Self { next, failed, lost: u64::from_le_bytes(lost) }, lines)
     }
 }

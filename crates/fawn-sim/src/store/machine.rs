@@ -235,7 +235,7 @@ impl Machine {
     pub(super) fn item(&self, record: &Record<'_>) -> Result<Option<Item>, Failure> {
         let value = match record.kind {
             Kind::Value => Arc::from(record.value),
-            Kind::Delete => panic!("a lookup never finds a delete record"),
+            Kind::Delete | Kind::Lost => panic!("a lookup never finds {:?}", record.kind),
             Kind::Stub => {
                 let stub = Stub::decode(record.value).expect("a stub's value is a stub");
                 let mut pages = PageBuf::zeroed(stub.pages() as usize);

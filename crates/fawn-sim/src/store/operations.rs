@@ -74,6 +74,9 @@ impl Machine {
             if let Some(error) = part.error {
                 return Err(error);
             }
+            if let Some(lost) = part.lost {
+                return Err(lost.to_string());
+            }
             let mut bytes = &part.records[..];
             while !bytes.is_empty() {
                 let (record, len) = Record::decode(bytes).expect("a scan gives whole records");

@@ -9,6 +9,7 @@ use super::load::{AtHand, cursor};
 use super::record::segment_of;
 use super::seal::remove_if_there;
 use super::{Maintenance, Step};
+use crate::api::Losses;
 use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::index::SegmentNumber;
@@ -175,6 +176,9 @@ impl Maintenance {
             horizons: self.horizons(&merging.slice, merged.horizon),
             written_bytes: merged.bytes_written,
         }));
+        if merged.lost.is_some() {
+            self.manifest.note_lost();
+        }
         let known = &self.manifest.state().values;
         let values: BTreeSet<u64> =
             merged.dropped_values.iter().copied().filter(|file| known.contains_key(file)).collect();
@@ -184,7 +188,13 @@ impl Maintenance {
         match self.manifest.commit(flash, &edits) {
             Ok(dropped) => {
                 let reclaim = self.reclaim_of(merging, &dropped, merged.dropped_values);
-                self.report_merge(flash, merging, outputs, (merged.overwrites, merged.bytes_written), reclaim)
+                self.report_merge(
+                    flash,
+                    merging,
+                    outputs,
+                    (merged.overwrites, merged.bytes_written, merged.lost),
+                    reclaim,
+                )
             }
             Err(error @ FlashError::NoSpace) => self.give_up_merge(flash, merging, &outputs, error.to_string()),
             Err(error) => Err(error),
@@ -212,7 +222,7 @@ impl Maintenance {
         flash: &dyn Flash,
         merging: &Merging,
         outputs: Vec<(Interval, Option<Run>)>,
-        (overwrites, written_bytes): (Overwrites, u64),
+        (overwrites, written_bytes, lost): (Overwrites, u64, Option<Losses>),
         reclaim: Reclaim,
     ) -> Result<Step, FlashError> {
         self.loaded.remove(&merging.slice.low);
@@ -234,7 +244,14 @@ impl Maintenance {
             slices.push(MergedSlice { interval, run, index, horizon });
         }
         self.events.push_back(Event::Space(flash.space()?));
-        Ok(Step::Event(Event::Merged { slice: merging.slice.low, outputs: slices, overwrites, written_bytes, reclaim }))
+        Ok(Step::Event(Event::Merged {
+            slice: merging.slice.low,
+            outputs: slices,
+            overwrites,
+            written_bytes,
+            lost,
+            reclaim,
+        }))
     }
 
     /// What the merge freed: whole files, and the pages of its slice in files that other slices still use.

@@ -4,9 +4,11 @@ use fawn_ring::{Interval, Key};
 
 use super::Maintenance;
 use super::load::cursor;
+use crate::api::Losses;
 use crate::flash::Flash;
+use crate::merge::{Held, Lost};
 use crate::page::PAGE_BYTES;
-use crate::record::Record;
+use crate::record::{Kind, Record};
 use crate::segment::{Advanced, Cursor, ReadAhead, SegmentError};
 use crate::work::{Scanned, Wanted};
 
@@ -26,11 +28,12 @@ impl Maintenance {
         max_bytes: usize,
         wanted: &Wanted,
     ) -> Scanned {
-        let mut records = Vec::new();
-        match self.scan_slice(flash, interval, max_bytes, wanted, &mut records) {
-            Ok(next) => Scanned { id, records, next, error: None },
-            Err(error) => Scanned { id, records: Vec::new(), next: None, error: Some(error.to_string()) },
+        let mut scanned = Scanned { id, records: Vec::new(), next: None, lost: None, error: None };
+        match self.scan_slice(flash, interval, max_bytes, wanted, &mut scanned) {
+            Ok(next) => scanned.next = next,
+            Err(error) => scanned = Scanned { records: Vec::new(), error: Some(error.to_string()), ..scanned },
         }
+        scanned
     }
 
     fn scan_slice(
@@ -39,7 +42,7 @@ impl Maintenance {
         interval: Interval,
         max_bytes: usize,
         wanted: &Wanted,
-        out: &mut Vec<u8>,
+        out: &mut Scanned,
     ) -> Result<Option<Key>, SegmentError> {
         let state = self.manifest.state();
         let Some(place) = state.slice_of(&interval.low) else {
@@ -63,26 +66,36 @@ impl Maintenance {
         }
         let mut decided: Vec<Vec<u8>> = Vec::new();
         let mut last = None;
+        let mut held = Held::default();
         while let Some(lowest) = lowest(&cursors) {
             let (age, cursor) = &mut cursors[lowest];
-            let key = *cursor.key();
+            let (age, key) = (*age, *cursor.key());
+            if let Some(lost) = held.standing(Some(&key)) {
+                note_lost(&lost, wanted, out);
+            }
             if last != Some(key) {
-                if out.len() >= max_bytes {
+                if out.records.len() >= max_bytes {
                     return Ok(Some(key));
                 }
                 decided.clear();
                 last = Some(key);
             }
             let record = Record::decode_trusted(cursor.record()).expect("a cursor yields whole records");
-            if !decided.iter().any(|name| name == record.key) {
+            if record.kind == Kind::Lost {
+                let (damage, is_new) = (cursor.damage(), cursor.is_in_gap());
+                held.hold(Lost { key, age, seq: record.seq, damage, is_new });
+            } else if !held.supersedes(&key, age) && !decided.iter().any(|name| name == record.key) {
                 decided.push(record.key.to_vec());
-                if wanted.includes(&key, *age, &record) {
-                    out.extend_from_slice(cursor.record());
+                if wanted.includes(&key, age, &record) {
+                    out.records.extend_from_slice(cursor.record());
                 }
             }
             if !self.advance(&mut cursors, lowest, &mut ahead, flash)? {
                 cursors.swap_remove(lowest);
             }
+        }
+        if let Some(lost) = held.standing(None) {
+            note_lost(&lost, wanted, out);
         }
         Ok(after)
     }
@@ -102,6 +115,15 @@ impl Maintenance {
                 Advanced::Starved => ahead.fill(flash, cursors.iter_mut().map(|(_, cursor)| cursor))?,
             }
         }
+    }
+}
+
+/// Adds a lost record to what a scan tells, if it is wanted.
+fn note_lost(lost: &Lost, wanted: &Wanted, out: &mut Scanned) {
+    let bytes = lost.encode();
+    let record = Record::decode_trusted(&bytes).expect("encoded just above");
+    if wanted.includes(&lost.key, lost.age, &record) {
+        Losses::add(&mut out.lost, 1, &lost.damage);
     }
 }
 

@@ -12,12 +12,12 @@ use crate::flash::{FileId, Flash, FlashError};
 use crate::page::{PAGE_BYTES, PageBuf};
 
 use super::codec::{Code, DecodeError, Reader, encode_list};
-use super::frame::{EDITS, Frame, SNAPSHOT, VERSION, frame_pages};
+use super::frame::{EDITS, Frame, SNAPSHOT, VERSION, WITHOUT_LOST, frame_pages};
 use super::old::StateV1;
 use super::{Edit, State};
 
 /// Fewest pages for edits in a file (1 MiB).
-const MIN_EDIT_PAGES: u64 = 256;
+pub(super) const MIN_EDIT_PAGES: u64 = 256;
 /// Pages for edits by page of snapshot (one copy).
 const EDIT_PAGES_BY_SNAPSHOT: u64 = 8;
 /// Of these, pages for openings and clean stops alone, which a device without room for a new file must not prevent.
@@ -58,6 +58,8 @@ pub enum ManifestError {
 /// The manifest of one store, open for commits.
 pub struct Manifest {
     number: u64,
+    /// The version in which it is written.
+    version: u16,
     state: State,
     /// Page at which the next frame goes.
     end: u64,
@@ -95,9 +97,10 @@ impl Manifest {
             flash.remove(FileId::Manifest(*number))?;
         }
         let number = leftovers.first().map_or(1, |(number, _)| number + 1);
-        let (end, previous, capacity) = write_snapshot(flash, number, &state)?;
+        let (end, previous, capacity) = write_snapshot(flash, number, WITHOUT_LOST, &state)?;
         Ok(Self {
             number,
+            version: WITHOUT_LOST,
             state,
             end,
             previous,
@@ -151,6 +154,11 @@ impl Manifest {
         self.bad_copies
     }
 
+    /// From now on there are lost records in the store's segments: what is written is of a version that says so.
+    pub fn note_lost(&mut self) {
+        self.version = VERSION;
+    }
+
     /// Makes `edits` durable, together. Returns the numbers of the files that nothing names any more: the caller
     /// removes them once no reader holds them.
     ///
@@ -198,7 +206,7 @@ impl Manifest {
 
     fn append(&mut self, flash: &dyn Flash, body: &[u8]) -> Result<(), Failed> {
         self.remove_stale(flash)?;
-        let (frame, pages) = Frame::encode(self.number, EDITS, self.previous, self.end, body);
+        let (frame, pages) = Frame::encode(self.number, (self.version, EDITS), self.previous, self.end, body);
         let file = FileId::Manifest(self.number);
         flash.write_durably(file, self.end, pages.pages())?;
         self.end += 2 * frame.pages();
@@ -210,7 +218,7 @@ impl Manifest {
     fn switch(&mut self, flash: &dyn Flash, state: &State) -> Result<(), Failed> {
         assert_eq!(state.check(), Ok(()), "a state that is written is sound");
         let number = self.stale.iter().copied().fold(self.number, u64::max) + 1;
-        match write_snapshot(flash, number, state) {
+        match write_snapshot(flash, number, self.version, state) {
             Ok((end, previous, capacity)) => {
                 self.stale.push(self.number);
                 (self.number, self.end, self.previous, self.capacity) = (number, end, previous, capacity);
@@ -251,13 +259,13 @@ impl From<FlashError> for Failed {
 }
 
 /// Writes a complete new manifest. Returns its end, its last checksum and its capacity.
-fn write_snapshot(flash: &dyn Flash, number: u64, state: &State) -> Result<(u64, u32, u64), FlashError> {
+fn write_snapshot(flash: &dyn Flash, number: u64, version: u16, state: &State) -> Result<(u64, u32, u64), FlashError> {
     let mut body = vec![0; 8];
     state.encode(&mut body);
     let pages = frame_pages(body.len());
     let capacity = 2 * pages + MIN_EDIT_PAGES.max(EDIT_PAGES_BY_SNAPSHOT * pages);
     body[..8].copy_from_slice(&capacity.to_le_bytes());
-    let (frame, buffer) = Frame::encode(number, SNAPSHOT, 0, 0, &body);
+    let (frame, buffer) = Frame::encode(number, (version, SNAPSHOT), 0, 0, &body);
     let file = FileId::Manifest(number);
     flash.create(file, capacity)?;
     flash.write_durably(file, 0, buffer.pages())?;
@@ -293,6 +301,8 @@ struct Scan {
     end: u64,
     previous: u32,
     bad_copies: u32,
+    /// The newest version of a frame so far.
+    version: u16,
 }
 
 impl Scan {
@@ -302,7 +312,7 @@ impl Scan {
         flash.sync(file)?;
         let mut buffer = PageBuf::zeroed(length as usize);
         flash.read(file, 0, buffer.pages_mut())?;
-        let mut scan = Self { number, buffer, end: 0, previous: 0, bad_copies: 0 };
+        let mut scan = Self { number, buffer, end: 0, previous: 0, bad_copies: 0, version: WITHOUT_LOST };
         let Some((SNAPSHOT, version, body)) = scan.next()? else {
             return Ok(None);
         };
@@ -333,6 +343,7 @@ impl Scan {
             state,
             end: scan.end,
             previous: scan.previous,
+            version: scan.version,
             capacity,
             stale: Vec::new(),
             is_found: true,
@@ -365,6 +376,7 @@ impl Scan {
         self.bad_copies += u32::from(is_bad);
         self.end += 2 * frame.pages();
         self.previous = frame.checksum;
+        self.version = self.version.max(frame.version);
         Ok(Some((frame.kind, frame.version, body)))
     }
 

@@ -14,29 +14,60 @@ use zerocopy::IntoBytes;
 pub enum Sought {
     /// At these bytes of the pages given (which have been compacted, see [`find`]).
     At(Range<usize>),
+    /// Not in these pages, where damage has taken a record of its prefix: what is left of it is at these bytes.
+    Lost(Range<usize>),
     /// Not in these pages.
     Absent,
 }
 
-/// Finds the record of the key `name` in `pages`, which are pages `first..` of segment `file`. Every page's checksum is
-/// verified. Payloads of several pages are moved together in place, so that the record is contiguous; the pages are
-/// not pages any more afterwards.
+/// Finds the record of the key `name`, whose position has the prefix `prefix`, in `pages`, which are pages `first..` of
+/// segment `file`. Every page's checksum is verified. Payloads of several pages are moved together in place, so that the
+/// record is contiguous; the pages are not pages any more afterwards.
 ///
 /// # Errors
-/// Damage: the first page or record that does not parse.
-pub fn find(pages: &mut [Page], file: u64, first: u64, name: &[u8]) -> Result<Sought, Damage> {
-    for (n, page) in pages.iter().enumerate() {
-        let place = Place { file, page: first + n as u64 };
-        if !page.is_intact(place) {
-            return Err(page_damage(FileId::Segment(file), place.page, "the page's checksum does not match"));
-        }
+/// Damage: the first page or record that does not parse, unless the record is whole beside it.
+pub fn find(pages: &mut [Page], file: u64, first: u64, prefix: u64, name: &[u8]) -> Result<Sought, Damage> {
+    let is_bad = |(n, page): (usize, &Page)| !page.is_intact(Place { file, page: first + n as u64 });
+    match pages.iter().enumerate().position(is_bad) {
+        None => search(pages, file, first, prefix, name),
+        Some(bad) => find_around(pages, bad, file, first, prefix, name),
     }
+}
+
+/// As [`find`], where page `bad` is the first that is not intact: a lookup may read a page that its record is not in.
+#[cold]
+fn find_around(
+    pages: &mut [Page],
+    mut bad: usize,
+    file: u64,
+    first: u64,
+    prefix: u64,
+    name: &[u8],
+) -> Result<Sought, Damage> {
+    let damage = page_damage(FileId::Segment(file), first + bad as u64, "the page's checksum does not match");
+    let mut from = 0;
+    while from < pages.len() {
+        let (offset, shift) = (first + from as u64, from * PAGE_BYTES);
+        match search(&mut pages[from..bad], file, offset, prefix, name)? {
+            Sought::At(bytes) => return Ok(Sought::At(bytes.start + shift..bytes.end + shift)),
+            Sought::Lost(bytes) => return Ok(Sought::Lost(bytes.start + shift..bytes.end + shift)),
+            Sought::Absent => from = bad + 1,
+        }
+        let is_intact = |n: &usize| pages[*n].is_intact(Place { file, page: first + *n as u64 });
+        bad = (from..pages.len()).find(|n| !is_intact(n)).unwrap_or(pages.len());
+    }
+    Err(damage)
+}
+
+/// As [`find`], in pages that are intact.
+fn search(pages: &mut [Page], file: u64, first: u64, prefix: u64, name: &[u8]) -> Result<Sought, Damage> {
     let Some((start, lead)) = first_start(pages) else {
         return Ok(Sought::Absent);
     };
     let (from, to) = compact(pages, start, lead);
     let bytes = &pages.as_bytes()[from..to];
     let mut at = 0;
+    let mut lost = Sought::Absent;
     while at + HEADER_BYTES <= bytes.len() {
         let record = &bytes[at..];
         let len = Record::peek_len(record)
@@ -45,16 +76,19 @@ pub fn find(pages: &mut [Page], file: u64, first: u64, name: &[u8]) -> Result<So
             break;
         }
         let key_len = usize::from(u16::from_le_bytes([record[6], record[7]]));
-        if key_len == name.len() {
+        let is_lost = Record::is_lost_at(record);
+        if key_len == name.len() || is_lost {
             let decoded = Record::decode_trusted(record)
                 .map_err(|error| page_damage(FileId::Segment(file), first, &format!("{error}, in an intact page")))?;
-            if decoded.key == name {
+            if decoded.lost_prefix() == Some(prefix) {
+                lost = Sought::Lost(from + at..from + at + len);
+            } else if decoded.key == name && !is_lost {
                 return Ok(Sought::At(from + at..from + at + len));
             }
         }
         at += len;
     }
-    Ok(Sought::Absent)
+    Ok(lost)
 }
 
 /// The first page in which a record starts, and the payload offset of that record.

@@ -44,6 +44,9 @@ pub enum SegmentError {
     Damage(#[from] Damage),
 }
 
+/// What is said of a key whose newest version damage has taken.
+pub(crate) const LOST: &str = "a record was lost to an earlier damage";
+
 /// The damage of page `page` of `file`.
 pub(crate) fn page_damage(file: FileId, page: u64, what: &str) -> Damage {
     Damage { file, offset: page * PAGE_BYTES as u64, what: what.to_owned() }

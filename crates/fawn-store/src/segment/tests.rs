@@ -110,9 +110,9 @@ fn look_up(flash: &Memory, directory: &PageDirectory, key: &Key, name: &[u8]) ->
     let range = directory.locate(key.prefix());
     let mut pages = PageBuf::zeroed((range.end - range.start) as usize);
     flash.read(FileId::Segment(FILE), u64::from(range.start), pages.pages_mut()).unwrap();
-    match find(pages.pages_mut(), FILE, u64::from(range.start), name).unwrap() {
+    match find(pages.pages_mut(), FILE, u64::from(range.start), key.prefix(), name).unwrap() {
         Sought::At(bytes) => Some(Record::decode(&pages.bytes()[bytes]).unwrap().0.value.to_vec()),
-        Sought::Absent => None,
+        Sought::Lost(_) | Sought::Absent => None,
     }
 }
 
@@ -181,31 +181,69 @@ fn a_cursor_reads_its_interval_and_nothing_else() {
     }
 }
 
+/// Damages a page, or mends it again.
+fn flip(flash: &Memory, page: u64) {
+    flash.0.borrow_mut().get_mut(&FileId::Segment(FILE)).unwrap()[page as usize].0[2000] ^= 4;
+}
+
 #[test]
-fn every_damaged_page_is_named() {
+fn every_damaged_page_behind_the_data_is_named() {
     let flash = Memory::default();
-    let records = records(500, 100);
-    let written = write(&flash, &records);
+    let written = write(&flash, &records(500, 100));
     let total = written.footer.total_pages();
-    for page in 0..total {
-        flash.0.borrow_mut().get_mut(&FileId::Segment(FILE)).unwrap()[page as usize].0[2000] ^= 4;
-        let directory = PageDirectory::new(&written.directory);
-        let pages = 0..directory.pages();
-        let mut cursor = Cursor::new(&written.footer, pages, Interval::ALL, 4);
-        let secret = Secret([5; 32]);
+    for page in written.footer.data_pages..total {
+        flip(&flash, page);
         let outcome = (|| -> Result<(), SegmentError> {
             let footer = Footer::read(&flash, FILE, total)?;
             footer.read_directory(&flash)?;
             read_prefixes(&flash, &footer, &Interval::ALL)?;
-            let mut ahead = ReadAhead::new(4);
-            while ahead.advance(&mut cursor, &flash, &secret)? {}
             Ok(())
         })();
         let Err(SegmentError::Damage(damage)) = outcome else {
             panic!("damage to page {page} went unseen");
         };
         assert_eq!(damage.offset, page * 4096, "the damage is where it was done");
-        flash.0.borrow_mut().get_mut(&FileId::Segment(FILE)).unwrap()[page as usize].0[2000] ^= 4;
+        flip(&flash, page);
+    }
+}
+
+#[test]
+fn a_cursor_names_the_pages_that_it_cannot_read_and_yields_a_lost_record_for_each_that_was_in_them() {
+    let secret = Secret([5; 32]);
+    for (count, longest) in [(500, 100), (30, 20_000)] {
+        let flash = Memory::default();
+        let records = records(count, longest);
+        let written = write(&flash, &records);
+        let directory = PageDirectory::new(&written.directory);
+        for first in 0..written.footer.data_pages {
+            // One page, two side by side, two with one between them.
+            for bad in [vec![first], vec![first, first + 1], vec![first, first + 2]] {
+                let bad: Vec<u64> = bad.into_iter().filter(|page| *page < written.footer.data_pages).collect();
+                bad.iter().for_each(|page| flip(&flash, *page));
+                for interval in Interval::ALL.divide(2).into_iter().chain([Interval::ALL]) {
+                    let pages = directory.page_span(interval.low.prefix(), interval.high.prefix());
+                    let is_read = |page: &&u64| pages.contains(&(**page as u32));
+                    let expected: Vec<u64> = bad.iter().filter(is_read).map(|page| page * 4096).collect();
+                    for read_pages in [1, 4] {
+                        let mut cursor = Cursor::new(&written.footer, pages.clone(), interval, read_pages);
+                        let mut ahead = ReadAhead::new(read_pages);
+                        let (mut found, mut lost) = (Vec::new(), 0);
+                        while ahead.advance(&mut cursor, &flash, &secret).unwrap() {
+                            let (record, _) = Record::decode(cursor.record()).unwrap();
+                            assert_eq!(record.kind == Kind::Lost, cursor.is_in_gap());
+                            lost += u64::from(cursor.is_in_gap());
+                            found.push(cursor.key().prefix());
+                        }
+                        let all = records.iter().map(|(key, ..)| key).filter(|key| interval.contains(key));
+                        assert!(found.iter().copied().eq(all.map(Key::prefix)), "{bad:?}: each is found or lost");
+                        assert!(lost <= bad.len() as u64 * 4096 / 24 && (lost > 0 || interval != Interval::ALL));
+                        let named: Vec<u64> = cursor.bad_pages().iter().map(|damage| damage.offset).collect();
+                        assert_eq!(named, expected, "the damage is where it was done");
+                    }
+                }
+                bad.iter().for_each(|page| flip(&flash, *page));
+            }
+        }
     }
 }
 
@@ -277,4 +315,33 @@ fn fragments_out_of_order_are_damage() {
     assert!(matches!(outcome, Err(SegmentError::Damage(damage)) if damage.what.contains("not in order")));
     let counts = forged(Footer::fragments_at, |payload| payload[4..8].fill(0xff));
     assert!(matches!(counts, Err(SegmentError::Damage(_))));
+}
+
+#[test]
+fn a_record_is_found_beside_a_page_that_cannot_be_read_if_it_is_not_in_it() {
+    let flash = Memory::default();
+    let records = records(2000, 60);
+    let written = write(&flash, &records);
+    let directory = PageDirectory::new(&written.directory);
+    let mut found_beside = 0;
+    for (key, name, value) in &records {
+        // One page more to either side than it needs, as where the directory cannot tell two owners apart.
+        let range = directory.locate(key.prefix());
+        let (first, end) = (range.start.saturating_sub(1), (range.end + 1).min(directory.pages()));
+        for bad in first..end {
+            flip(&flash, u64::from(bad));
+            let mut pages = PageBuf::zeroed((end - first) as usize);
+            flash.read(FileId::Segment(FILE), u64::from(first), pages.pages_mut()).unwrap();
+            match find(pages.pages_mut(), FILE, u64::from(first), key.prefix(), name) {
+                Ok(Sought::At(bytes)) => {
+                    assert_eq!(Record::decode(&pages.bytes()[bytes]).unwrap().0.value, value);
+                    found_beside += 1;
+                }
+                Err(damage) => assert!(range.contains(&bad) && damage.offset == u64::from(bad) * 4096),
+                other => panic!("{other:?}"),
+            }
+            flip(&flash, u64::from(bad));
+        }
+    }
+    assert!(found_beside > records.len());
 }

@@ -120,7 +120,11 @@ impl Store {
         }
         if self.index_is_full() {
             self.counters.refused_memory += 1;
-            return Err(Refusal::OutOfMemory);
+            let failing = self.cleaning.failing.values().next();
+            return Err(failing.map_or(Refusal::OutOfMemory, |why| Refusal::CannotMerge(why.clone())));
+        }
+        if self.device_is_full() && self.is_freeing_space() {
+            return Err(Refusal::Busy);
         }
         if self.device_is_full() {
             self.counters.refused_space += 1;

@@ -1,5 +1,7 @@
 //! When to merge, and when to refuse: the store's bounds on space and memory.
 
+use std::collections::BTreeMap;
+
 use fawn_ring::Key;
 
 use super::Store;
@@ -43,6 +45,8 @@ pub(super) struct Cleaning {
     pub garbage_bytes: u64,
     /// Merges that failed since the last that did not; their slices wait for their next turn.
     pub failures: u32,
+    /// Slices whose last merge failed, by their start, and why.
+    pub failing: BTreeMap<Key, String>,
     /// Bytes that may be put although merges have fallen behind.
     credit: u64,
     /// DRAM of all slices' indexes, page directories and filters included.
@@ -107,7 +111,7 @@ impl Store {
             return;
         }
         let segments = self.sums.segments.total().segments as usize;
-        let full = self.no_space && self.cleaning.garbage_bytes * FULL_GARBAGE_DENOMINATOR > self.cleaning.sealed_bytes;
+        let full = self.no_space && self.has_some_garbage();
         let crowded = self.index_is_crowded();
         let due = self.cleaning.forced > 0
             || full
@@ -152,7 +156,7 @@ impl Store {
             let others = cleaning.directory_bytes + cleaning.filter_bytes;
             cleaning.index_entries * SLOT_BYTES * 2 > limit.saturating_sub(others)
         } else {
-            cleaning.garbage_bytes * FULL_GARBAGE_DENOMINATOR > cleaning.sealed_bytes
+            self.has_some_garbage()
         }
     }
 
@@ -281,15 +285,25 @@ impl Store {
         self.options.memory / 32
     }
 
-    /// Space that only deletes and merges may use: the largest slice and two segments.
+    /// Space that only deletes and merges may use: the largest slice, two segments and a new manifest.
     pub(super) fn reserve_bytes(&self) -> u64 {
         let largest = self.sums.slices.parts().iter().map(|slice| slice.bytes).max().unwrap_or(0);
-        largest + 2 * self.segment_bytes as u64
+        largest + 2 * self.segment_bytes as u64 + crate::manifest::LEAST_FILE_BYTES
     }
 
     /// Whether only the reserve is left on the device.
     pub(super) fn device_is_full(&self) -> bool {
         self.no_space
+    }
+
+    /// Whether a merge is under way that gives space back, with others after it.
+    pub(super) fn is_freeing_space(&self) -> bool {
+        self.cleaning.merging && self.cleaning.failures == 0 && self.has_some_garbage()
+    }
+
+    /// Whether merges are worth their writing where room is wanted.
+    fn has_some_garbage(&self) -> bool {
+        self.cleaning.garbage_bytes * FULL_GARBAGE_DENOMINATOR > self.cleaning.sealed_bytes
     }
 
     /// Judges the device's space anew.

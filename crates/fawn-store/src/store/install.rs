@@ -7,6 +7,7 @@ use fawn_ring::{Interval, Key};
 use super::slices::Slice;
 use super::voided::Voids;
 use super::{Install, RangeState, Store};
+use crate::api::Trouble;
 use crate::index::{Inserted, SegmentNumber};
 use crate::page::PAGE_BYTES;
 use crate::work::{Event, MergedSlice, RangeMark, Reclaim, SliceIndex, View};
@@ -70,6 +71,9 @@ impl Store {
                     let slice = self.slices.get_mut(number);
                     slice.wanted = false;
                     if slice.table.is_none() {
+                        if slice.damage.as_ref() != Some(&damage) {
+                            self.troubles.push_back(Trouble::CannotLoad(damage.clone()));
+                        }
                         (slice.damage, slice.retry) = (Some(damage), retry);
                     }
                     self.count_slice(number);
@@ -77,8 +81,13 @@ impl Store {
                 // The other slices may have waited for this one.
                 self.clean();
             }
-            Event::Merged { slice, outputs, overwrites, written_bytes, reclaim } => {
+            Event::Merged { slice, outputs, overwrites, written_bytes, lost, reclaim } => {
                 self.counters.written.merged += written_bytes;
+                self.cleaning.failing.remove(&slice);
+                if let Some(lost) = lost {
+                    self.counters.lost += lost.records;
+                    self.troubles.push_back(Trouble::Lost(lost));
+                }
                 if let Some(number) = self.slices.starting_at(&slice) {
                     self.note_overwrites(overwrites);
                     self.install_merge(number, outputs, reclaim);
@@ -87,8 +96,11 @@ impl Store {
             Event::Merging { newer, dropped } => {
                 self.note_progress(if self.draining.on { newer } else { dropped });
             }
-            Event::MergeFailed { slice: _, why } => {
+            Event::MergeFailed { slice, why } => {
                 self.counters.merge_failures += 1;
+                if self.cleaning.failing.insert(slice, why.clone()).as_ref() != Some(&why) {
+                    self.troubles.push_back(Trouble::CannotMerge(why.clone()));
+                }
                 self.counters.last_merge_failure = Some(why);
                 self.cleaning.failures += 1;
                 self.cleaning.merging = false;
@@ -96,7 +108,10 @@ impl Store {
             Event::Scanned(scanned) => self.scanned.push_back(scanned),
             Event::Cut { slice, at, halves } => self.install_cut(&slice, &at, halves),
             Event::Ranges(ranges) => self.install_ranges(&ranges),
-            Event::Space(space) => self.note_space(space),
+            Event::Space(space) => {
+                self.note_space(space);
+                self.clean();
+            }
             Event::Closed => self.closed = true,
             Event::Failed(why) => self.stop(why),
         }

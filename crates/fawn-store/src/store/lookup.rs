@@ -13,7 +13,7 @@ use crate::index::SegmentNumber;
 use crate::open_segment::Entry;
 use crate::page::Page;
 use crate::record::{Kind, Record};
-use crate::segment::{Sought, find};
+use crate::segment::{LOST, Sought, find, page_damage};
 use crate::work::View;
 use zerocopy::IntoBytes;
 
@@ -173,7 +173,7 @@ impl Store {
             panic!("lookups read segments only");
         };
         let mut rest = read.rest;
-        match find(pages, file, read.first, name) {
+        match find(pages, file, read.first, key.prefix(), name) {
             Err(damage) => {
                 self.release(rest.view);
                 Finished::Damaged(damage)
@@ -190,6 +190,14 @@ impl Store {
                     self.cache.insert(*key, bytes);
                 }
                 Finished::Found(record)
+            }
+            Ok(Sought::Lost(bytes)) => {
+                self.release(rest.view);
+                let record = Record::decode_trusted(&(*pages).as_bytes()[bytes]).expect("find yields whole records");
+                if is_absent(self, &record) {
+                    return Finished::Absent { gate: self.flush_gate };
+                }
+                Finished::Damaged(page_damage(read.file, read.first, LOST))
             }
             Ok(Sought::Absent) => {
                 self.counters.false_reads += 1;

@@ -36,7 +36,7 @@ pub use stats::{Held, Stats, Stretch, Written};
 
 use self::slices::Slices;
 use self::views::Views;
-use crate::api::{Ack, Gate, Read, Refusal};
+use crate::api::{Ack, Gate, Read, Refusal, Trouble};
 use crate::cache::Cache;
 use crate::flash::Space;
 use crate::index::SegmentNumber;
@@ -128,6 +128,7 @@ pub struct Store {
     views: Views,
     retired: VecDeque<(u64, Reclaim)>,
     scanned: VecDeque<Scanned>,
+    troubles: VecDeque<Trouble>,
     next_scan: u64,
     /// Scans that wait until all segments below this age are sealed.
     waiting_scans: VecDeque<(u64, Work)>,
@@ -216,6 +217,7 @@ impl Store {
             views: Views::default(),
             retired: VecDeque::new(),
             scanned: VecDeque::new(),
+            troubles: VecDeque::new(),
             next_scan: 0,
             waiting_scans: VecDeque::new(),
             next_value: parts.next_value,
@@ -339,6 +341,11 @@ impl Store {
     /// The next part of any scan.
     pub fn take_scanned(&mut self) -> Option<Scanned> {
         self.scanned.pop_front()
+    }
+
+    /// What whoever runs the store should know of, and was not told yet.
+    pub fn take_trouble(&mut self) -> Option<Trouble> {
+        self.troubles.pop_front()
     }
 
     /// Cuts the range that holds `at` into two, after `at`. Slices and files are untouched; both children go on

@@ -91,6 +91,7 @@ pub(super) struct Counters {
     pub merges: u64,
     pub merge_failures: u64,
     pub last_merge_failure: Option<String>,
+    pub lost: u64,
     pub refused_memory: u64,
     pub refused_space: u64,
 }
@@ -205,6 +206,9 @@ pub struct Stats {
     pub merge_failures: u64,
     /// Why the last one failed.
     pub last_merge_failure: Option<String>,
+    /// Records that merges since the opening found cannot be read any more: gets of their keys fail until they are written
+    /// anew.
+    pub lost_records: u64,
     /// Puts refused because the index had reached the memory budget.
     pub refused_memory: u64,
     /// Puts refused because only the device's reserve was left.
@@ -323,6 +327,7 @@ impl Store {
             merges: counters.merges,
             merge_failures: counters.merge_failures,
             last_merge_failure: counters.last_merge_failure.clone(),
+            lost_records: counters.lost,
             refused_memory: counters.refused_memory,
             refused_space: counters.refused_space,
             device_bytes: self.space.map_or(0, |space| space.total),

@@ -32,6 +32,7 @@ mod drain;
 mod faults;
 mod filter;
 mod large;
+mod lost;
 mod model;
 mod original;
 mod ranges;

@@ -10,11 +10,11 @@ fn options() -> Options {
     Options { segment_bytes: 64 << 10, log_pages: 128, slices: 4, slice_bytes: 256 << 10, ..tiny() }
 }
 
-/// Fills a device of 4 MiB until puts are refused; how many there are.
-fn full() -> (Machine, u64) {
+/// Fills a device of so many bytes until puts are refused; how many there are.
+fn full(bytes: u64) -> (Machine, u64) {
     let mut machine = Machine::new(options(), 1).unwrap();
     machine.settle();
-    let capacity = machine.flash().used_bytes() + (4 << 20);
+    let capacity = machine.flash().used_bytes() + bytes;
     machine.flash().set_capacity(capacity);
     let put = |machine: &mut Machine, number: u64| machine.put(format!("key-{number}").as_bytes(), &value(number, 900));
     let stored = (0..20_000).find(|&number| put(&mut machine, number) == Err(Refusal::NoSpace));
@@ -39,8 +39,25 @@ fn puts_resume(machine: &mut Machine, count: u64) {
 }
 
 #[test]
+fn puts_wait_for_merges_that_give_space_back() {
+    let (mut machine, stored) = full(16 << 20);
+    let deleted = stored / 4;
+    for number in 0..deleted {
+        assert!(machine.delete(format!("key-{number}").as_bytes()).unwrap());
+    }
+    wait(&mut machine, 30);
+    // What is left is overwritten again and again, and nobody waits in between.
+    for number in 0..stored * 2 {
+        let name = format!("key-{}", deleted + number * 7 % (stored - deleted));
+        machine
+            .put(name.as_bytes(), &value(number, 900))
+            .unwrap_or_else(|refusal| panic!("{refusal} at {number} of {stored}: {:?}", machine.stats()));
+    }
+}
+
+#[test]
 fn a_full_device_takes_puts_again_after_deletes() {
-    let (mut machine, stored) = full();
+    let (mut machine, stored) = full(4 << 20);
     for number in 0..stored / 2 {
         assert!(machine.delete(format!("key-{}", number * 2).as_bytes()).unwrap());
     }
@@ -50,7 +67,7 @@ fn a_full_device_takes_puts_again_after_deletes() {
 
 #[test]
 fn a_full_device_takes_puts_again_after_a_flush() {
-    let (mut machine, stored) = full();
+    let (mut machine, stored) = full(4 << 20);
     assert!(machine.flush_all().unwrap());
     wait(&mut machine, 30);
     puts_resume(&mut machine, stored / 2);
@@ -58,7 +75,7 @@ fn a_full_device_takes_puts_again_after_a_flush() {
 
 #[test]
 fn a_full_device_takes_puts_again_after_a_flush_and_a_restart() {
-    let (mut machine, stored) = full();
+    let (mut machine, stored) = full(4 << 20);
     assert!(machine.flush_all().unwrap());
     machine.clean_stop_and_reopen().unwrap();
     assert!(machine.stats().entries <= stored / 10, "flushed entries are not counted: {:?}", machine.stats());

@@ -15,17 +15,30 @@ use super::{
 };
 use crate::records::Record;
 
-/// Keys that were listed and were gone when they were fetched: deleted, expired or evicted in between. Clones count
-/// together.
+/// Keys of which no record came. Clones count together.
 #[derive(Clone, Debug, Default)]
-pub struct Vanished(Arc<AtomicU64>);
+pub struct Missed(Arc<MissedCounts>);
 
-impl Vanished {
-    /// How many there were so far.
-    pub fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+#[derive(Debug, Default)]
+struct MissedCounts {
+    vanished: AtomicU64,
+    unreadable: AtomicU64,
+}
+
+impl Missed {
+    /// How many were listed and were gone when they were fetched: deleted, expired or evicted in between.
+    pub fn vanished(&self) -> u64 {
+        self.0.vanished.load(Ordering::Relaxed)
+    }
+
+    /// How many the server cannot read.
+    pub fn unreadable(&self) -> u64 {
+        self.0.unreadable.load(Ordering::Relaxed)
     }
 }
+
+/// How the answer of a fawn begins that cannot read a record.
+const UNREADABLE: &[u8] = b"SERVER_ERROR the item cannot be read";
 
 /// Batches of keys that wait for a connection.
 const QUEUE_KEYS: usize = 64;
@@ -45,7 +58,7 @@ pub fn fetch_all<'scope>(
     scope: &'scope Scope<'scope, '_>,
     endpoint: &Endpoint,
     connections: u16,
-    vanished: &Vanished,
+    missed: &Missed,
     failure: &'scope Failure,
 ) -> Result<Receiver<Vec<Record>>, ClientError> {
     let (output, records) = sync_channel(QUEUE_RECORDS);
@@ -59,16 +72,20 @@ pub fn fetch_all<'scope>(
             output: output.clone(),
             records: Vec::new(),
             bytes: 0,
-            vanished: vanished.clone(),
+            missed: missed.clone(),
             address: endpoint.address.clone(),
         };
         scope.spawn(move || failure.keep(run_pipeline(connection, &queue, &mut collector)));
     }
+    let missed = missed.clone();
     scope.spawn(move || {
         let mut lanes = lanes.iter().cycle();
-        failure.keep(list_keys(lister, |keys| {
+        let listed = list_keys(lister, |keys| {
             let lane = lanes.next().expect("there is at least one connection");
             lane.send(requests_for(keys)).map_err(|_| Failure::elsewhere())
+        });
+        failure.keep(listed.map(|left_out| {
+            missed.0.unreadable.fetch_add(left_out, Ordering::Relaxed);
         }));
     });
     Ok(records)
@@ -93,7 +110,7 @@ struct Collector {
     output: SyncSender<Vec<Record>>,
     records: Vec<Record>,
     bytes: usize,
-    vanished: Vanished,
+    missed: Missed,
     address: Address,
 }
 
@@ -121,7 +138,10 @@ impl Answers<Listed> for Collector {
                 });
             }
             Reply::Miss | Reply::NotFound => {
-                self.vanished.0.fetch_add(1, Ordering::Relaxed);
+                self.missed.0.vanished.fetch_add(1, Ordering::Relaxed);
+            }
+            Reply::Error(line) if line.starts_with(UNREADABLE) => {
+                self.missed.0.unreadable.fetch_add(1, Ordering::Relaxed);
             }
             Reply::Error(line) => {
                 let address = self.address.clone();

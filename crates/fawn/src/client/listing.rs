@@ -18,14 +18,14 @@ pub struct Listed {
     pub size: usize,
 }
 
-/// Lists every key, in batches: those that arrived together.
+/// Lists every key, in batches: those that arrived together. How many keys the server cannot read and has left out.
 ///
 /// # Errors
 /// The connection broke, the server does not list keys, or `take` fails.
 pub fn list_keys(
     mut connection: Connection,
     mut take: impl FnMut(Vec<Listed>) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     let mut ways = [&b"lru_crawler metadump hash\r\n"[..], b"lru_crawler metadump all\r\n"].into_iter();
     connection.send(ways.next().expect("there are two"))?;
     let mut any = false;
@@ -34,7 +34,10 @@ pub fn list_keys(
         let ended = loop {
             let line = connection.line()?;
             if line == b"END" {
-                break true;
+                break Some(0);
+            }
+            if let Some(left_out) = left_out(line) {
+                break Some(left_out);
             }
             // Newer servers say first that they will answer.
             if line == b"OK" {
@@ -48,19 +51,29 @@ pub fn list_keys(
                 continue;
             } else {
                 let line = excerpt(line);
-                return Err(ClientError::NoListing { address: connection.address().clone(), line }.into());
+                let address = connection.address().clone();
+                let error =
+                    if any { ClientError::Refused { address, line } } else { ClientError::NoListing { address, line } };
+                return Err(error.into());
             }
             if batch.len() == BATCH_KEYS || !connection.has_line() {
-                break false;
+                break None;
             }
         };
         if !batch.is_empty() {
             take(batch)?;
         }
-        if ended {
-            return Ok(());
+        if let Some(left_out) = ended {
+            return Ok(left_out);
         }
     }
+}
+
+/// What a listing ends with when the server, a fawn, has left out keys that it cannot read: how many.
+fn left_out(line: &[u8]) -> Option<u64> {
+    let said = std::str::from_utf8(line).ok()?.strip_prefix("SERVER_ERROR ")?;
+    let (count, rest) = said.split_once(' ')?;
+    count.parse().ok().filter(|_| rest.starts_with("keys cannot be read"))
 }
 
 /// Keys that are fetched together.
@@ -113,6 +126,16 @@ mod tests {
         let expected = Listed { key: "foo %é".as_bytes().to_vec(), exptime: 1_900_000_000, size: 63 };
         assert_eq!(parse_line(line), Some(expected));
         assert_eq!(parse_line(b"key=k exp=-1 la=1").map(|listed| listed.exptime), Some(0));
+    }
+
+    #[test]
+    fn the_end_of_a_listing_says_how_many_keys_were_left_out() {
+        assert_eq!(
+            left_out(b"SERVER_ERROR 113 keys cannot be read and are not listed, see the server's log"),
+            Some(113)
+        );
+        assert_eq!(left_out(b"SERVER_ERROR the keys cannot be listed, see the server's log"), None);
+        assert_eq!(left_out(b"END"), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use address::Address;
 pub use connection::Connection;
 pub use error::ClientError;
 pub use failure::Failure;
-pub use fetch::{Vanished, fetch_all, unix_now};
+pub use fetch::{Missed, fetch_all, unix_now};
 pub use pipeline::{Answers, Batch, run_pipeline};
 pub use reply::{Reply, flag};
 pub use request::{Binary, KeyError, check_key, is_plain_key, push_delete, push_get, push_set};

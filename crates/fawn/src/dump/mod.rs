@@ -19,7 +19,7 @@ use std::thread;
 
 use self::output::Output;
 use crate::Outcome;
-use crate::client::{Connection, Failure, Vanished, fetch_all};
+use crate::client::{Connection, Failure, Missed, fetch_all};
 use crate::command::{DumpArguments, Format};
 use crate::load::{Report, Tally};
 use crate::progress::Progress;
@@ -37,23 +37,24 @@ fn of_server(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
     let mut output = Output::create(&arguments.file)?;
 
     let progress = Progress::records(total);
-    let (failure, vanished) = (Failure::default(), Vanished::default());
+    let (failure, missed) = (Failure::default(), Missed::default());
     let mut report = Report::start();
     let written = thread::scope(|scope| {
-        let records = fetch_all(scope, &endpoint, arguments.connections, &vanished, &failure)?;
+        let records = fetch_all(scope, &endpoint, arguments.connections, &missed, &failure)?;
         write_all(&records, format, &mut output, &mut report, &progress)
     });
     progress.finish();
     let tally = failure.resolve(written)?;
     output.finish()?;
     report.finish(&tally);
-    report.vanished = vanished.count();
+    report.vanished = missed.vanished();
+    report.unreadable = missed.unreadable();
     if arguments.file.as_os_str() == "-" {
         report.print("dumped", arguments.json, &mut io::stderr())?;
     } else {
         report.print("dumped", arguments.json, &mut io::stdout())?;
     }
-    Ok(Outcome::Done)
+    Ok(report.outcome())
 }
 
 /// Writes every record of the channel.

@@ -22,7 +22,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 
 use crate::Outcome;
-use crate::client::{Address, Binary, Connection, Failure, Vanished, fetch_all, unix_now};
+use crate::client::{Address, Binary, Connection, Failure, Missed, fetch_all, unix_now};
 use crate::command::{Format, LoadArguments, OnError};
 use crate::progress::Progress;
 use crate::records::Record;
@@ -46,7 +46,7 @@ pub fn run(arguments: &LoadArguments) -> anyhow::Result<Outcome> {
         (None, None) => bail!("name a file to load, or - for standard input"),
     };
     report.print("loaded", arguments.json, &mut std::io::stdout())?;
-    Ok(Outcome::Done)
+    Ok(report.outcome())
 }
 
 /// Loads a file or standard input.
@@ -95,11 +95,11 @@ fn copy(arguments: &LoadArguments, from: &Address) -> anyhow::Result<Report> {
 
     let progress = Progress::records(total);
     let notes = Notes::new(&progress);
-    let (ledger, vanished) = (Ledger::new(Place::default()), Vanished::default());
+    let (ledger, missed) = (Ledger::new(Place::default()), Missed::default());
     let mut report = Report::start();
     let (_, fed) = drive(arguments, &ledger, &notes, None, Measure::Records, |scope, failure, lanes| {
         let mut expired = 0;
-        for records in fetch_all(scope, &source, arguments.connections, &vanished, failure)? {
+        for records in fetch_all(scope, &source, arguments.connections, &missed, failure)? {
             for record in &records {
                 expired += has_expired(record) as u64;
                 lanes.push(record, ledger.enter(0, 0), Origin::Key(record.key.as_slice().into()))?;
@@ -111,7 +111,8 @@ fn copy(arguments: &LoadArguments, from: &Address) -> anyhow::Result<Report> {
     progress.finish();
     report.finish(&ledger.tally());
     report.expired = fed?;
-    report.vanished = vanished.count();
+    report.vanished = missed.vanished();
+    report.unreadable = missed.unreadable();
     Ok(report)
 }
 

@@ -8,6 +8,7 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use super::ledger::Tally;
+use crate::Outcome;
 use crate::progress::Progress;
 use crate::values::Size;
 
@@ -59,6 +60,8 @@ pub struct Report {
     pub expired: u64,
     /// Keys that were gone between listing and fetching.
     pub vanished: u64,
+    /// Records that the server, or the directory, has and that cannot be read: they are missing.
+    pub unreadable: u64,
     /// Records whose flags or expiry the format cannot carry.
     pub cut: u64,
     /// Records, among those dumped, with keys that are too long to be loaded.
@@ -80,6 +83,7 @@ impl Report {
             too_large: 0,
             expired: 0,
             vanished: 0,
+            unreadable: 0,
             cut: 0,
             long_keys: 0,
             loaded_before: 0,
@@ -91,6 +95,11 @@ impl Report {
     pub fn finish(&mut self, tally: &Tally) {
         self.seconds = self.started.elapsed().as_secs_f64();
         (self.records, self.bytes, self.too_large) = (tally.loaded, tally.bytes, tally.too_large);
+    }
+
+    /// What the command comes to: records that cannot be read are missing.
+    pub fn outcome(&self) -> Outcome {
+        if self.unreadable == 0 { Outcome::Done } else { Outcome::Missing }
     }
 
     /// Prints the summary, as a sentence that starts with `verb` or as JSON.
@@ -114,6 +123,7 @@ impl Report {
             (self.too_large, ["too large and skipped"; 2]),
             (self.expired, [expired.as_str(); 2]),
             (self.vanished, ["gone since it was listed", "gone since they were listed"]),
+            (self.unreadable, ["cannot be read and is left out", "cannot be read and are left out"]),
             (self.cut, ["lost flags or expiry, which tsv cannot carry"; 2]),
             (
                 self.long_keys,

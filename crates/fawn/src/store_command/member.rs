@@ -12,7 +12,7 @@ use fawn_ring::{Interval, Key};
 use fawn_store::flash::{FileId, Flash as _};
 use fawn_store::record::{Kind, Record as Stored};
 use fawn_store::work::{Event, Work};
-use fawn_store::{Batch, Committed, Maintenance, OpenError, Options, Step, Store};
+use fawn_store::{Batch, Committed, Losses, Maintenance, OpenError, Options, Step, Store};
 
 use crate::client::unix_now;
 use crate::records::Record;
@@ -20,26 +20,34 @@ use crate::records::Record;
 /// Bytes of records that are read at a time.
 const PART_BYTES: usize = 1 << 20;
 
-/// Hands every live record of the stores to `each`.
+/// Hands every live record of the stores to `each`; what of them damage has taken.
 ///
 /// # Errors
-/// What cannot be read, and those of `each`.
-pub fn dump(directory: &MemberDirectory, mut each: impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<()> {
+/// What else cannot be read, and those of `each`.
+pub fn dump(
+    directory: &MemberDirectory,
+    mut each: impl FnMut(Record) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<Losses>> {
+    let mut lost = None;
     for index in 0..directory.stores() {
         match Held::open(directory, index)? {
             Held::Plain(mut open) => {
-                open.dump(&mut each)?;
+                open.dump(&mut each, &mut lost)?;
                 open.close()?;
             }
             Held::Ranges(mut open, ranges) => {
+                open.store.pass_over_lost();
                 for (range, recovered) in ranges {
                     open.dump(range, &recovered, &mut each)?;
+                }
+                if let Some(more) = open.store.passed_over() {
+                    Losses::add(&mut lost, more.records, &more.damage);
                 }
                 open.close()?;
             }
         }
     }
-    Ok(())
+    Ok(lost)
 }
 
 /// The figures of every store, all indexes loaded.
@@ -185,7 +193,11 @@ impl<S: Halves> Open<S> {
 }
 
 impl Open<Store> {
-    fn dump(&mut self, each: &mut impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    fn dump(
+        &mut self,
+        each: &mut impl FnMut(Record) -> anyhow::Result<()>,
+        lost: &mut Option<Losses>,
+    ) -> anyhow::Result<()> {
         self.store.seal().map_err(|refusal| anyhow!("{}: {refusal}", self.files.path().display()))?;
         self.rest()?;
         let mut parts = VecDeque::from([self.store.interval()]);
@@ -195,6 +207,9 @@ impl Open<Store> {
             let part = self.store.take_scanned().context("a scan ends with a part")?;
             if let Some(why) = part.error {
                 bail!("{}: {why}", self.files.path().display());
+            }
+            if let Some(more) = &part.lost {
+                Losses::add(lost, more.records, &more.damage);
             }
             let mut records = &part.records[..];
             while !records.is_empty() {

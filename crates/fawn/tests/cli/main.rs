@@ -15,6 +15,7 @@ mod certs;
 mod cluster;
 mod config;
 mod copy;
+mod damage;
 mod dump;
 mod energy;
 mod fake;

@@ -171,7 +171,10 @@ impl Drop for Server {
 /// Starts `fawn serve` and waits for the line that tells its address.
 fn spawn_fawn(dir: &Path, listen: &str, arguments: &[&str]) -> Option<(Child, String)> {
     let data = dir.join("data");
-    let mut command = fawn_command(&["serve", "--dir", data.to_str().unwrap(), "--listen", listen, "--memory", "256M"]);
+    let mut command = fawn_command(&["serve", "--dir", data.to_str().unwrap(), "--listen", listen]);
+    if !arguments.contains(&"--memory") {
+        command.args(["--memory", "256M"]);
+    }
     let log = dir.join("log");
     let mut child = command.args(arguments).stdout(Stdio::piped()).stderr(File::create(&log).unwrap()).spawn().unwrap();
     let mut line = String::new();

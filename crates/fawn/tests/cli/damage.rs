@@ -1,0 +1,88 @@
+//! A data directory in which pages cannot be read.
+
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::server::{Server, fawn, numbered};
+
+const RECORDS: usize = 60_000;
+
+/// The largest segment of a data directory.
+fn largest_segment(dir: &Path) -> PathBuf {
+    let stores = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let files = stores.flat_map(|store| std::fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path()));
+    let segments = files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("segment-"));
+    segments.max_by_key(|path| std::fs::metadata(path).unwrap().len()).unwrap()
+}
+
+/// Flips bits of one byte.
+fn flip(path: &Path, at: u64) {
+    let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 0x55], at).unwrap();
+}
+
+fn count(text: &str, before: &str, after: &str) -> usize {
+    let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("{before:?} is in {text}"));
+    let (number, _) = rest.split_once(after).unwrap_or_else(|| panic!("{after:?} is in {text}"));
+    number.trim().parse().unwrap()
+}
+
+#[test]
+fn dumps_leave_out_what_cannot_be_read_and_say_so_and_overwriting_it_heals_the_store() {
+    let Some(mut server) = Server::fawn(&["--threads", "1", "--memory", "8M"]) else { return };
+    let records = server.file("in.tsv", numbered(RECORDS));
+    server.stop();
+    let data = server.data();
+    let bulk = fawn(&["load", "--bulk", "--dir", &data, "--memory", "8M", records.to_str().unwrap()]);
+    assert_eq!(bulk.code, 0, "{}", bulk.stderr);
+    let segment = largest_segment(Path::new(&data));
+    let length = std::fs::metadata(&segment).unwrap().len();
+    for part in [3, 5, 7] {
+        flip(&segment, length * part / 11);
+    }
+
+    let check = fawn(&["store", "check", "--json", &data]);
+    assert_eq!(check.code, 1);
+    let found: serde_json::Value = serde_json::from_str(&check.stdout).unwrap();
+    let lost = found["stores"][0]["lost_records"].as_u64().unwrap() as usize;
+    assert_eq!(found["stores"][0]["records"].as_u64().unwrap() as usize, RECORDS - lost);
+    assert!((3..1000).contains(&lost), "{}", check.stdout);
+
+    let dump = fawn(&["store", "dump", &data]);
+    assert_eq!((dump.code, dump.stdout.lines().count()), (1, RECORDS - lost), "{}", dump.stderr);
+    assert!(
+        dump.stderr.contains(&format!("the dump is not complete: {lost} records cannot be read")),
+        "{}",
+        dump.stderr
+    );
+
+    server.start_again();
+    let out = server.dir().join("out.tsv");
+    let dump = fawn(&["dump", "--from", &server.address, "--json", out.to_str().unwrap()]);
+    assert_eq!(dump.code, 1, "{}", dump.stderr);
+    let report: serde_json::Value = serde_json::from_str(&dump.stdout).unwrap();
+    assert_eq!(
+        (report["records"].as_u64(), report["unreadable"].as_u64()),
+        (Some((RECORDS - lost) as u64), Some(lost as u64))
+    );
+    assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), RECORDS - lost, "all others are there");
+
+    // Half of it is overwritten often enough that everything is merged over the damage.
+    let half = numbered(RECORDS).lines().step_by(2).map(|line| format!("{line} anew\n")).collect::<String>();
+    let half = server.file("half.tsv", half);
+    for _ in 0..6 {
+        assert_eq!(server.load(&half, &[]).code, 0);
+    }
+    let stats = server.say("stats", "END\r\n");
+    assert_eq!(count(&stats, "fawn_merge_failures ", "\r\n"), 0, "{stats}");
+    let told = count(&stats, "fawn_lost_records ", "\r\n");
+    assert!(told > 0 && told < lost, "those written anew are not lost: {told} of {lost}");
+    assert!(server.log().contains("gets fail until what was lost is written anew"), "{}", server.log());
+
+    assert_eq!(server.load(&records, &[]).code, 0);
+    let dump = fawn(&["dump", "--from", &server.address, out.to_str().unwrap()]);
+    assert_eq!(dump.code, 0, "{}", dump.stderr);
+    assert!(dump.stdout.starts_with("dumped 60,000 records"), "{}", dump.stdout);
+}
