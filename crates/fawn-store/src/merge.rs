@@ -129,6 +129,7 @@ pub struct Passed {
 }
 
 /// Where records of a merge come from.
+#[allow(clippy::large_enum_variant, reason = "all inputs but those of a bulk load are of the large kind")]
 pub(crate) enum Input {
     /// A part of the slice.
     Segment(Cursor),

@@ -125,7 +125,7 @@ fn a_full_device_refuses_puts_and_goes_on_with_reads_and_deletes() {
     let options = Options { segment_bytes: 64 << 10, log_pages: 128, slices: 4, slice_bytes: 256 << 10, ..tiny() };
     let mut machine = Machine::new(options, 1).unwrap();
     machine.settle();
-    let capacity = machine.flash().used_bytes() + (4 << 20);
+    let capacity = machine.flash().used_bytes() + (5 << 20);
     machine.flash().set_capacity(capacity);
     let mut stored = 0u64;
     let refusal = loop {

@@ -26,9 +26,11 @@ fn store(options: Options, random: &mut Random) -> Machine {
             let len = random.below(160) as usize;
             match random.below(12) {
                 0..5 => {
-                    drop(machine.issue_put(&name(key), &value(round * 1000 + key, len), Extras::default()).unwrap())
+                    machine.issue_put(&name(key), &value(round * 1000 + key, len), Extras::default()).unwrap();
                 }
-                5 => drop(machine.issue_delete(&name(key)).unwrap()),
+                5 => {
+                    machine.issue_delete(&name(key)).unwrap();
+                }
                 _ => {}
             }
         }
@@ -94,7 +96,7 @@ fn merges_carry_damage_on_and_what_is_written_anew_heals_it() {
         let drain = *random.pick(&[Some(true), Some(false)]);
         let mut machine = store(Options { drain, miss_filter: random.below(3) == 0, ..tiny() }, &mut random);
         let pages = data_pages(&machine);
-        for _ in 0..1 + random.below(3) {
+        for _ in 0..=random.below(3) {
             damage(&machine, *random.pick(&pages), &mut random);
         }
         let before = unreadable(&mut machine);

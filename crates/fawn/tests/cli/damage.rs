@@ -70,8 +70,8 @@ fn dumps_leave_out_what_cannot_be_read_and_say_so_and_overwriting_it_heals_the_s
     assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), RECORDS - lost, "all others are there");
 
     // Half of it is overwritten often enough that everything is merged over the damage.
-    let half = numbered(RECORDS).lines().step_by(2).map(|line| format!("{line} anew\n")).collect::<String>();
-    let half = server.file("half.tsv", half);
+    let half: Vec<String> = numbered(RECORDS).lines().step_by(2).map(|line| format!("{line} anew")).collect();
+    let half = server.file("half.tsv", half.join("\n"));
     for _ in 0..6 {
         assert_eq!(server.load(&half, &[]).code, 0);
     }
