@@ -261,6 +261,7 @@ impl BulkLoad {
                 sum.segments += built.segments;
                 sum.written_bytes += built.written_bytes;
                 sum.merged += built.merged;
+                sum.lost += built.lost;
             }
         };
         let results: Vec<_> = thread::scope(|scope| {
@@ -279,6 +280,7 @@ impl BulkLoad {
             sum.segments += built.segments;
             sum.written_bytes += built.written_bytes;
             sum.merged += built.merged;
+            sum.lost += built.lost;
         }
         Ok(sum)
     }

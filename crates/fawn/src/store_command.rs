@@ -307,6 +307,6 @@ fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
     out.flush()?;
     progress.finish();
     let Some(lost) = lost else { return Ok(Outcome::Done) };
-    eprintln!("fawn: the dump is not complete: {lost}");
+    writeln!(std::io::stderr(), "fawn: the dump is not complete: {lost}")?;
     Ok(Outcome::Missing)
 }

@@ -86,6 +86,8 @@ pub struct Built {
     pub written_bytes: u64,
     /// Slices that were merged with what they held.
     pub merged: u64,
+    /// Records that were there and cannot be read any more.
+    pub lost: u64,
 }
 
 impl Bulk {
@@ -266,6 +268,7 @@ impl Bulk {
         built.segments += merged.outputs.iter().filter(|output| output.written.is_some()).count() as u64;
         built.written_bytes += merged.bytes_written;
         built.merged += u64::from(stretch.inputs == Inputs::All);
+        built.lost += merged.lost.as_ref().map_or(0, |lost| lost.records);
         self.maintenance.record_bulk(flash, stretch.interval, stretch.inputs, merged, stubs)?;
         for (run, before) in runs.iter().zip(before) {
             if let (Some((file, passed)), Some((_, before))) = (run.spool(), before) {

@@ -78,7 +78,7 @@ impl Maintenance {
         run_bytes: u64,
     ) -> Merge {
         let parts = if inputs == Inputs::All { self.parts_of(&interval) } else { Vec::new() };
-        let (segments, ahead) = self.inputs(&parts, interval);
+        let (segments, ahead) = self.inputs(&parts, interval, true);
         let age = self.bulk_age();
         let runs = runs.into_iter().enumerate().map(|(place, run)| (age + place as u64, Input::Run(run)));
         let all = segments.into_iter().chain(runs).collect();
@@ -127,6 +127,9 @@ impl Maintenance {
         let values: Vec<u64> = dropped.into_iter().filter(|file| state.values.contains_key(file)).collect();
         edits.extend(values.iter().map(|file| Edit::ValueDropped { file: *file }));
         let (horizon, written_bytes) = (merged.horizon, merged.bytes_written);
+        if merged.lost.is_some() {
+            self.manifest.note_lost();
+        }
         let outputs = self.number_outputs(merged)?;
         let replaced = match inputs {
             Inputs::None => {

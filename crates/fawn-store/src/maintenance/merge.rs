@@ -26,6 +26,8 @@ const MOST_READ_PAGES: usize = 256;
 const SMALL_SHARE: u64 = 4;
 /// The event-loop half is told of a merge's progress about every so many bytes that it frees.
 const TOLD_BYTES: u64 = 128 << 10;
+/// Merges of a slice that fail over what the device cannot read, before that is taken for lost: what passes may pass meanwhile.
+const PATIENCE: u32 = 16;
 /// Why a merge is given up that has nothing to call its outputs by.
 const NO_NUMBER: &str = "all 32,767 segment numbers are in use";
 /// Most outputs of one merge.
@@ -63,7 +65,8 @@ impl Maintenance {
         let emptied = self.manifest.state().emptied.clone();
         let inputs = if newest_only { self.newest_parts(&interval, &all) } else { all.clone() };
         let everything = inputs.len() == all.len();
-        let read = self.inputs(&inputs, interval);
+        let insists = self.failed_merges.get(&low).is_none_or(|failed| *failed < PATIENCE);
+        let read = self.inputs(&inputs, interval, insists);
         let first_file = self.new_files(MAX_OUTPUTS);
         let slice_bytes = if everything { self.slice_bytes } else { u64::MAX };
         let merge = Merge::new(interval, read, everything.then_some(void), emptied, slice_bytes, first_file);
@@ -75,10 +78,12 @@ impl Maintenance {
 
     /// Parts of `interval` as a merge reads them.
     ///
+    /// With `insists`, what the device fails to read fails the merge, and is not taken for lost.
+    ///
     /// Half of the memory takes what is read together; so much is read ahead of a part that holds most, as it is read alone
     /// most of the time. What is read ahead of the others grows with the square root of what they hold: reads are then as
     /// few as may be.
-    pub(super) fn inputs(&self, parts: &[u16], interval: Interval) -> (Vec<(u64, Input)>, ReadAhead) {
+    pub(super) fn inputs(&self, parts: &[u16], interval: Interval, insists: bool) -> (Vec<(u64, Input)>, ReadAhead) {
         let together = (self.read_ahead_pages / 2).clamp(LEAST_READ_PAGES, MOST_READ_PAGES);
         let pages: Vec<u64> = parts.iter().map(|number| self.pages_in(*number, &interval)).collect();
         let roots = pages.iter().map(|pages| (*pages as f64).sqrt()).sum::<f64>().max(1.0);
@@ -93,7 +98,8 @@ impl Maintenance {
         };
         let input = |(number, pages): (&u16, u64)| {
             let view = &self.views[number];
-            (view.age, Input::Segment(cursor(view, interval, ahead(pages))))
+            let cursor = cursor(view, interval, ahead(pages));
+            (view.age, Input::Segment(if insists { cursor.insisting() } else { cursor }))
         };
         (parts.iter().zip(pages).map(input).collect(), ReadAhead::new(together))
     }
@@ -127,7 +133,10 @@ impl Maintenance {
                 let merging = self.merging.take().expect("a merge is under way");
                 self.record_merge(flash, &merging, merged)
             }
-            Err(SegmentError::Damage(damage)) => self.abandon_merge(flash, &damage.to_string()),
+            Err(SegmentError::Damage(damage)) => {
+                *self.failed_merges.entry(merging.slice.low).or_default() += 1;
+                self.abandon_merge(flash, &damage.to_string())
+            }
             Err(SegmentError::Flash(error @ FlashError::NoSpace)) => self.abandon_merge(flash, &error.to_string()),
             Err(SegmentError::Flash(error)) => Err(error),
         }
@@ -225,6 +234,7 @@ impl Maintenance {
         (overwrites, written_bytes, lost): (Overwrites, u64, Option<Losses>),
         reclaim: Reclaim,
     ) -> Result<Step, FlashError> {
+        self.failed_merges.remove(&merging.slice.low);
         self.loaded.remove(&merging.slice.low);
         let mut slices = Vec::with_capacity(outputs.len());
         for (interval, run) in outputs {

@@ -67,6 +67,8 @@ pub struct Maintenance {
     background: VecDeque<Work>,
     sealing: Option<seal::Sealing>,
     merging: Option<merge::Merging>,
+    /// Merges that failed over damage, by the start of the slice, since the last that did not.
+    failed_merges: BTreeMap<Key, u32>,
     /// Value files that segments sealed since the merge began name.
     sealed_beside: BTreeSet<u64>,
     /// The seal under way waits for space until everything else is done.
@@ -101,6 +103,7 @@ impl Maintenance {
             background: VecDeque::new(),
             sealing: None,
             merging: None,
+            failed_merges: BTreeMap::new(),
             sealed_beside: BTreeSet::new(),
             stalled: false,
             told_stalled: false,

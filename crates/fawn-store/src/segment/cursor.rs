@@ -46,6 +46,8 @@ pub struct Cursor {
     /// Prefix of the last record that was whole, in the interval or below it.
     passed: Option<u64>,
     gaps: Gaps,
+    /// What the device fails to read is an error, and no gap.
+    insists: bool,
 }
 
 /// What a cursor knows of pages that could not be read.
@@ -94,7 +96,13 @@ impl Cursor {
             starved: true,
             passed: None,
             gaps: Gaps::default(),
+            insists: false,
         }
+    }
+
+    /// The same, but that it fails at a page that the device fails to read: that may pass. Bytes that are wrong are damage.
+    pub fn insisting(self) -> Self {
+        Self { insists: true, ..self }
     }
 
     /// Goes to the next record of those that have been read.
@@ -235,9 +243,9 @@ impl Cursor {
         for (n, page) in pages.iter_mut().enumerate() {
             let place = Place { file: self.footer.file, page: self.next_page + n as u64 };
             if !page.is_intact(place)
-                && let Err(damage) = read_again(flash, place, page)
+                && let Err((damage, is_read)) = read_again(flash, place, page)
             {
-                self.begin_gap(damage)?;
+                self.begin_gap(damage, is_read)?;
                 continue;
             }
             let payload = &page.payload()[..page.used()];
@@ -254,8 +262,8 @@ impl Cursor {
     }
 
     /// A page cannot be read: what comes next begins with the next record that starts in a page.
-    fn begin_gap(&mut self, damage: Damage) -> Result<(), SegmentError> {
-        if self.gaps.damage.len() == MOST_BAD_PAGES {
+    fn begin_gap(&mut self, damage: Damage, is_read: bool) -> Result<(), SegmentError> {
+        if self.gaps.damage.len() == MOST_BAD_PAGES || (self.insists && !is_read) {
             return Err(damage.into());
         }
         self.gaps.damage.push(damage);
@@ -281,14 +289,13 @@ impl Cursor {
     }
 }
 
-/// Reads a page that was not intact once more.
-fn read_again(flash: &dyn Flash, place: Place, page: &mut Page) -> Result<(), Damage> {
+/// Reads a page that was not intact once more. An error comes with whether the device did read it.
+fn read_again(flash: &dyn Flash, place: Place, page: &mut Page) -> Result<(), (Damage, bool)> {
     let file = FileId::Segment(place.file);
-    flash.read(file, place.page, std::slice::from_mut(page)).map_err(|error| unreadable(file, place.page, &error))?;
-    if page.is_intact(place) {
-        Ok(())
-    } else {
-        Err(page_damage(file, place.page, "the page's checksum does not match"))
+    match flash.read(file, place.page, std::slice::from_mut(page)) {
+        Err(error) => Err((unreadable(file, place.page, &error), false)),
+        Ok(()) if page.is_intact(place) => Ok(()),
+        Ok(()) => Err((page_damage(file, place.page, "the page's checksum does not match"), true)),
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use fawn_flash::{BulkLoad, BulkOptions, DirectoryError, Error};
 use fawn_store::Write;
+use fawn_store::bulk::Built;
 use fawn_store::flash::FlashError;
 
 use super::input::Input;
@@ -53,8 +54,9 @@ pub fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Repor
             return Err(error);
         }
     };
-    build(load).map_err(interrupted)?;
+    let built = build(load).map_err(interrupted)?;
     report.finish(&tally);
+    report.unreadable = built.lost;
     (report.bad_lines, report.expired) = (bad_lines, expired);
     Ok(report)
 }
@@ -101,7 +103,7 @@ impl Sink for OfDirectory<'_> {
 }
 
 /// Puts what was read into the stores, under a bar of its own.
-fn build(load: BulkLoad) -> Result<(), Error> {
+fn build(load: BulkLoad) -> Result<Built, Error> {
     let progress = Progress::bytes(Some(load.bytes()));
     let done = AtomicU64::new(0);
     let built = thread::scope(|scope| {
@@ -117,7 +119,7 @@ fn build(load: BulkLoad) -> Result<(), Error> {
         built
     });
     progress.finish();
-    built.map(drop)
+    built
 }
 
 /// Why a directory is not loaded into.
