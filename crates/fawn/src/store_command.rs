@@ -155,6 +155,7 @@ fn findings_json(index: usize, found: &check::Findings) -> Value {
         "log_entries": found.log_entries,
         "torn_bytes": found.torn_bytes,
         "values": found.values,
+        "torn_commit": found.torn_commit,
         "clean": found.clean,
     })
 }
@@ -173,7 +174,12 @@ fn print_findings(directory: &Held, index: usize, found: &check::Findings) -> st
         found.segments,
         found.log_entries,
         found.values,
-        if found.clean { "stopped cleanly" } else { "not stopped cleanly: the log is replayed at the next start" },
+        match (found.clean, found.torn_commit) {
+            (true, _) => "stopped cleanly",
+            (false, false) => "not stopped cleanly: the log is replayed at the next start",
+            (false, true) =>
+                "not stopped cleanly, in the midst of a commit of the manifest: the log is replayed at the next start",
+        },
         match found.damage.len() {
             0 => "no damage".to_owned(),
             1 => "1 place damaged".to_owned(),

@@ -19,6 +19,6 @@ mod old;
 mod state;
 
 pub use edit::{Edit, Inconsistent, Merged, Sealed, SealedRange};
-pub use file::{Manifest, ManifestError};
+pub use file::{BadCopy, Manifest, ManifestError};
 pub use frame::VERSION;
 pub use state::{Counters, Emptied, Expiring, LogState, Range, Segment, SegmentPages, Slice, State};
