@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use fawn_bench::error::FlagBytes;
+
 /// Why an argument was not understood. Each message ends with what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
@@ -31,6 +33,13 @@ pub enum ValueError {
 pub struct Size {
     /// The number of bytes.
     pub bytes: u64,
+}
+
+impl Size {
+    /// As a flag takes it, to the byte: `512M`, `1536M`.
+    pub fn flag(self) -> FlagBytes {
+        FlagBytes(self.bytes)
+    }
 }
 
 impl FromStr for Size {
