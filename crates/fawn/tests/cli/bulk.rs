@@ -219,3 +219,39 @@ fn a_bulk_load_that_is_interrupted_says_how_to_go_on() {
          the keys is as before or as after\n"
     );
 }
+
+#[test]
+fn a_store_at_rest_tells_what_a_server_would_make_of_a_budget() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, file) = (dir.path().join("data"), dir.path().join("in.tsv"));
+    let data = data.to_str().unwrap();
+    let records = 500_000_u64;
+    std::fs::write(&file, (0..records).fold(String::new(), |text, n| text + &format!("{n}\tv\n"))).unwrap();
+    assert_eq!(bulk(data, &file, &["--memory", "64M", "--threads", "1"]).code, 0);
+    let stats = |more: &[&str]| -> serde_json::Value {
+        let run = fawn(&[&["store", "stats", "--json", data], more].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        serde_json::from_str(&run.stdout).unwrap()
+    };
+    let at_rest = stats(&[]);
+    for unknown in ["mode", "phi", "index_bytes", "index_filter_bytes"] {
+        assert!(at_rest[unknown].is_null(), "{unknown} depends on --memory: {at_rest}");
+    }
+    let (large, small) = (stats(&["--memory", "64M"]), stats(&["--memory", "8M"]));
+    assert!(large["mode"] == "indexed" && large["phi"] == 1.0, "{large}");
+    assert!(small["mode"] == "drained" && small["phi"].as_f64().unwrap() < 0.5, "{small}");
+    assert!(small["index_bytes"].as_u64() < large["index_bytes"].as_u64(), "{small}");
+    assert_eq!(small["index_filter_bytes"], 0);
+    let filtered = stats(&["--memory", "8M", "--miss-filter"]);
+    assert!(filtered["index_filter_bytes"].as_u64().unwrap() > 0, "{filtered}");
+    for stats in [&large, &small, &filtered] {
+        for same in ["segments", "segment_file_bytes", "merged_bytes_written"] {
+            assert_eq!(stats[same], at_rest[same], "{same}: {stats}");
+        }
+    }
+    assert!(at_rest["entries"].as_u64().unwrap().abs_diff(records) < records / 100, "{at_rest}");
+    assert!(at_rest["segment_device_bytes"].as_u64().unwrap() > 0, "{at_rest}");
+    let text = fawn(&["store", "stats", data]).stdout;
+    assert!(text.contains("unknown without --memory") && !text.contains("index_bytes"), "{text}");
+    assert_eq!(fawn(&["store", "check", data]).code, 0);
+}
