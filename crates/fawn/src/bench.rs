@@ -16,7 +16,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{CellAlignment, presets};
 use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite, Pace, Restart, Split, Table, load_until_killed};
 use fawn_bench::plot::svg;
-use fawn_bench::workload::LEAST_VALUE_BYTES;
 use fawn_bench::{Device, Experiment, Peers, Report, Setup, Watch};
 use fawn_store::Ack;
 
@@ -30,7 +29,7 @@ use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
 use crate::serve::parse_store_memory;
 use crate::tell::unless_closed;
-use crate::values::{AckMode, Count, Size, Span, ValueError, parse_wait};
+use crate::values::{AckMode, Count, Size, Span, parse_entries, parse_exponent, parse_value_bytes, parse_wait};
 
 /// Arguments of `fawn bench`.
 #[derive(Debug, Args)]
@@ -412,31 +411,6 @@ pub struct TableArguments {
 
 fn depth() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=4096)
-}
-
-/// Parses a number of entries to measure with.
-fn parse_entries(text: &str) -> Result<Count, String> {
-    match text.parse::<Count>().map_err(|error| error.to_string())? {
-        Count(0) => Err("there is nothing to measure without an entry: give 1 or more".to_owned()),
-        count => Ok(count),
-    }
-}
-
-/// Parses the size of values that tell their version.
-fn parse_value_bytes(text: &str) -> Result<Size, String> {
-    let size: Size = text.parse().map_err(|error: ValueError| error.to_string())?;
-    if size.bytes < LEAST_VALUE_BYTES as u64 {
-        return Err(format!("a value tells its version: give {LEAST_VALUE_BYTES} or more"));
-    }
-    Ok(size)
-}
-
-/// Parses the exponent of Zipf's law.
-fn parse_exponent(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(exponent) if exponent.is_finite() && exponent > 0.0 => Ok(exponent),
-        _ => Err("Zipf's law has a positive exponent, such as 0.99".to_owned()),
-    }
 }
 
 /// Gets in flight of experiments that do not say.
