@@ -14,7 +14,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
-use crate::error::Error;
+use crate::error::{Error, FlagBytes};
 use crate::session::Setup;
 use crate::usage::{Counts, Meter, Usage, thread_cpu_us};
 use crate::workload::{name, write_value};
@@ -185,7 +185,7 @@ impl Driver {
             Refusal::TooLarge => Error::Unfit(format!(
                 "with --memory {} values of {} bytes get files of their own, which is not measured here: \
                  give smaller values, or more memory",
-                stats.memory_limit,
+                FlagBytes(stats.memory_limit),
                 self.value.len()
             )),
             refusal => Error::Refused(refusal),

@@ -1,5 +1,6 @@
 //! What can go wrong, each with what to do next.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,6 +9,20 @@ use fawn_store::flash::FlashError;
 use fawn_store::{Damage, OpenError, Refusal};
 
 use crate::energy::MeterError;
+
+/// A number of bytes as a flag takes it, to the byte: `512M`, `1536M`, `1000`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlagBytes(pub u64);
+
+impl fmt::Display for FlagBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(1 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
+        match units.iter().find(|(unit, _)| self.0 >= *unit && self.0.is_multiple_of(*unit)) {
+            Some((unit, name)) => write!(f, "{}{name}", self.0 / unit),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
 
 /// Why nothing was measured, or what a measurement has brought to light.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +51,18 @@ pub enum Error {
         entries: u64,
         /// Bytes of a value that were asked for.
         value_bytes: usize,
+    },
+    /// The data were loaded otherwise than is asked for, and can be loaded once.
+    #[error(
+        "{path} was loaded with {loaded} and not {asked}: give the same, or --again, which deletes it and loads anew"
+    )]
+    OtherLoad {
+        /// The directory.
+        path: PathBuf,
+        /// The flags that differ, as they were.
+        loaded: String,
+        /// As they are asked for.
+        asked: String,
     },
     /// The notes beside the data cannot be understood.
     #[error(
@@ -80,7 +107,10 @@ pub enum Error {
         expected: String,
     },
     /// The memory budget does not suffice for so many entries.
-    #[error("the index has reached --memory {memory} after {entries} entries: give more memory, or fewer entries")]
+    #[error(
+        "the index has reached --memory {} after {entries} entries: give more memory, or fewer entries",
+        FlagBytes(*memory)
+    )]
     OutOfMemory {
         /// The budget in bytes.
         memory: u64,

@@ -103,6 +103,11 @@ impl Journal {
         self.kept.results.get(name)
     }
 
+    /// What loading the data came to.
+    pub fn load(&self) -> Option<&Report> {
+        self.kept.results.values().find(|report| report.experiment == "load")
+    }
+
     /// Keeps a result; it is unfinished no more.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use std::thread;
 
 use serde_json::{Map, Value};
 
-use crate::error::Error;
+use crate::error::{Error, FlagBytes};
 use crate::experiments::{self, Experiment};
 use crate::journal::Journal;
 use crate::report::Report;
@@ -53,6 +53,21 @@ impl Peers {
         found.ok_or_else(|| Error::NoPeers(given.unwrap_or(Path::new(PROGRAM)).to_owned()))
     }
 
+    /// Refuses a scale that leaves an engine too little of so many bytes of memory.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`].
+    pub fn check_memory(memory: u64, scale: u64) -> Result<(), Error> {
+        if memory / scale >= LEAST_MEMORY {
+            return Ok(());
+        }
+        Err(Error::Unfit(format!(
+            "--memory {} over {scale} leaves an engine less than {}: give a smaller --peer-scale",
+            FlagBytes(memory),
+            FlagBytes(LEAST_MEMORY)
+        )))
+    }
+
     /// Runs the experiment on the store, and then on each engine; what was measured before is told again.
     ///
     /// # Errors
@@ -60,12 +75,7 @@ impl Peers {
     pub fn run(&self, setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<Report, Error> {
         // Before anything is measured in vain.
         self.command(setup, experiment, OWN)?;
-        if setup.memory / self.scale < LEAST_MEMORY {
-            return Err(Error::Unfit(format!(
-                "--memory {} over {} leaves an engine less than 4 MiB: give a smaller --peer-scale",
-                setup.memory, self.scale
-            )));
-        }
+        Self::check_memory(setup.memory, self.scale)?;
         let (mut report, name) = experiments::measure(setup, experiment, watch)?;
         report.parameter("peers", self.engines.clone());
         report.parameter("peer_scale", self.scale);

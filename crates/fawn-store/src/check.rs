@@ -42,6 +42,9 @@ pub struct Findings {
     pub torn_bytes: u64,
     /// Value files read.
     pub values: u64,
+    /// Whether one copy of the manifest's last commit is bad in a store that was not stopped cleanly: a crash in the midst
+    /// of that leaves one, and nothing is lost.
+    pub torn_commit: bool,
     /// Whether the last stop was clean.
     pub clean: bool,
 }
@@ -51,8 +54,9 @@ pub struct Findings {
 /// # Errors
 /// The manifest's: without it nothing else can be read. Whatever else is wrong is among the findings.
 pub fn check(flash: &dyn Flash, mut progress: impl FnMut(u64, u64)) -> Result<Findings, ManifestError> {
-    let (_, state) = Manifest::open(flash)?;
+    let (manifest, state) = Manifest::open(flash)?;
     let mut findings = Findings { clean: state.log.clean_end.is_some(), ..Findings::default() };
+    check_copies(&manifest, &mut findings);
     let total = state.segments.values().map(|segment| segment.pages.total).sum::<u64>() + state.log.ring_pages;
     let mut stubs = BTreeMap::new();
     let mut done = 0;
@@ -68,6 +72,21 @@ pub fn check(flash: &dyn Flash, mut progress: impl FnMut(u64, u64)) -> Result<Fi
         check_value(flash, stub, &mut findings);
     }
     Ok(findings)
+}
+
+/// Both copies of everything in the manifest are intact. After a clean stop nothing is torn.
+fn check_copies(manifest: &Manifest, findings: &mut Findings) {
+    for bad in manifest.bad_copies() {
+        if bad.is_last && !findings.clean {
+            findings.torn_commit = true;
+            continue;
+        }
+        let what =
+            "one of the two copies of a commit is damaged; the other one answers for it, and the next start of a \
+                    server writes both anew"
+                .to_owned();
+        findings.damage.push(Damage { file: manifest.file(), offset: bad.offset, what });
+    }
 }
 
 fn check_segment(

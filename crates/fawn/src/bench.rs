@@ -25,9 +25,11 @@ use self::node::NodeBenchArguments;
 use self::paper::PaperArguments;
 use self::ycsb::YcsbArguments;
 use crate::Outcome;
+use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
+use crate::serve::parse_store_memory;
 use crate::tell::unless_closed;
-use crate::values::{AckMode, Count, Size, Span, parse_wait};
+use crate::values::{AckMode, Count, Size, Span, parse_entries, parse_exponent, parse_value_bytes, parse_wait};
 
 /// Arguments of `fawn bench`.
 #[derive(Debug, Args)]
@@ -63,7 +65,8 @@ impl BenchArguments {
     /// What is wrong with the flags together.
     pub fn check(&self) -> Result<(), String> {
         match &self.command {
-            BenchCommand::Store(_) | BenchCommand::Paper(_) | BenchCommand::Meters(_) => Ok(()),
+            BenchCommand::Paper(_) | BenchCommand::Meters(_) => Ok(()),
+            BenchCommand::Store(arguments) => arguments.command.check(),
             BenchCommand::Node(arguments) => arguments.check(),
             BenchCommand::Net(arguments) => arguments.check(),
             BenchCommand::Ycsb(arguments) => arguments.check(),
@@ -157,13 +160,13 @@ pub struct DataArguments {
     #[command(flatten)]
     pub place: PlaceArguments,
     /// Entries
-    #[arg(long, value_name = "N", default_value = "10M")]
+    #[arg(long, value_name = "N", default_value = "10M", value_parser = parse_entries)]
     pub entries: Count,
     /// Bytes of each value, at least 8
-    #[arg(long, value_name = "BYTES", default_value = "256")]
+    #[arg(long, value_name = "BYTES", default_value = "256", value_parser = parse_value_bytes)]
     pub value_bytes: Size,
-    /// Memory of the store, for indexes, write buffers and the record cache
-    #[arg(long, value_name = "SIZE", default_value = "256M")]
+    /// Memory of the store, for indexes, write buffers and the record cache, at least 8M
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_store_memory)]
     pub memory: Size,
     /// When puts are acknowledged: durable, interval:MS or memory
     #[arg(long, value_name = "MODE", default_value = "memory")]
@@ -237,7 +240,7 @@ pub struct HitArguments {
     #[command(flatten)]
     pub meter: MeterArguments,
     /// Hot entries
-    #[arg(long, value_name = "N", default_value = "1000")]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = parse_entries)]
     pub keys: Count,
     /// Rounds; the median is told
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -260,7 +263,7 @@ pub struct OverwriteArguments {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub passes: u32,
     /// Draw the entries by Zipf's law with this exponent, such as 0.99 [default: each once a pass, in random order]
-    #[arg(long, value_name = "EXPONENT")]
+    #[arg(long, value_name = "EXPONENT", value_parser = parse_exponent)]
     pub zipf: Option<f64>,
     /// End after so long, whatever has been done of the passes
     #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
@@ -359,10 +362,10 @@ pub struct RestartArguments {
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "1G,2G")]
     pub at: Vec<Size>,
     /// Bytes of each value, at least 8
-    #[arg(long, value_name = "BYTES", default_value = "256")]
+    #[arg(long, value_name = "BYTES", default_value = "256", value_parser = parse_value_bytes)]
     pub value_bytes: Size,
-    /// Memory of the store
-    #[arg(long, value_name = "SIZE", default_value = "256M")]
+    /// Memory of the store, at least 8M
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = parse_store_memory)]
     pub memory: Size,
     /// When puts are acknowledged: durable, interval:MS or memory
     #[arg(long, value_name = "MODE", default_value = "durable")]
@@ -386,11 +389,11 @@ pub struct TableArguments {
     pub place: PlaceArguments,
     #[command(flatten)]
     pub meter: MeterArguments,
-    /// Bytes of each value
-    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64,256,1K")]
+    /// Bytes of each value, at least 8
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "64,256,1K", value_parser = parse_value_bytes)]
     pub value_bytes: Vec<Size>,
-    /// Memory of the store
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "64M,256M")]
+    /// Memory of the store, at least 8M
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "64M,256M", value_parser = parse_store_memory)]
     pub memory: Vec<Size>,
     /// Keys and values of each cell
     #[arg(long, value_name = "SIZE", default_value = "4G")]
@@ -473,9 +476,15 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
         StoreBench::Restart(restart) => (&restart.place, restart.setup(), Experiment::Restart(restart.experiment()?)),
         StoreBench::Table(table) => (&table.place, table.setup(), Experiment::Table(table.experiment())),
     };
-    let peers = arguments.command.peers()?;
+    let peers = arguments.command.with_peers().map(|(_, peers)| peers.peers()).transpose()?.flatten();
     setup.meter = arguments.command.meter().map(MeterArguments::open).transpose()?.flatten();
     let bar = Bar(Progress::parts());
+    let again = if place.again {
+        "run the same command again without --again to go on"
+    } else {
+        "run the same command again to go on"
+    };
+    tell_how_to_go_on(&bar.0, again)?;
     let report = match &peers {
         Some(peers) => peers.run(&setup, &experiment, &bar),
         None => fawn_bench::run(&setup, &experiment, &bar),
@@ -515,20 +524,35 @@ impl StoreBench {
         }
     }
 
-    /// The other engines that are to be measured.
-    fn peers(&self) -> anyhow::Result<Option<Peers>> {
+    /// Refuses what each flag alone cannot know.
+    fn check(&self) -> Result<(), String> {
+        if let Self::Restart(restart) = self
+            && !restart.at.is_sorted()
+        {
+            return Err("give rising sizes, such as --at 1G,2G".to_owned());
+        }
+        match self.with_peers() {
+            Some((data, peers)) if !peers.peers.is_empty() => {
+                Peers::check_memory(data.memory.bytes, peers.peer_scale.into()).map_err(|error| error.to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The data, and which other engines are measured on them, too.
+    fn with_peers(&self) -> Option<(&DataArguments, &PeerArguments)> {
         match self {
-            Self::Load(it) => it.peers.peers(),
-            Self::Get(it) => it.peers.peers(),
-            Self::Overwrite(it) => it.peers.peers(),
-            Self::Mixed(it) => it.peers.peers(),
-            Self::Absent(it) => it.peers.peers(),
+            Self::Load(it) => Some((&it.data, &it.peers)),
+            Self::Get(it) => Some((&it.data, &it.peers)),
+            Self::Overwrite(it) => Some((&it.data, &it.peers)),
+            Self::Mixed(it) => Some((&it.data, &it.peers)),
+            Self::Absent(it) => Some((&it.data, &it.peers)),
             Self::Hit(_)
             | Self::Pace(_)
             | Self::Split(_)
             | Self::Restart(_)
             | Self::Table(_)
-            | Self::LoadUntilKilled(_) => Ok(None),
+            | Self::LoadUntilKilled(_) => None,
         }
     }
 }

@@ -12,8 +12,8 @@ use fawn_tls::identity::check_name;
 use fawn_tls::{Role, TlsError};
 use serde_json::{Value, json};
 
-use crate::Outcome;
 use crate::tell::tell;
+use crate::{Misused, Outcome};
 
 /// Arguments of `fawn certs`.
 #[derive(Debug, Args)]
@@ -146,7 +146,8 @@ pub fn run(arguments: &CertsArguments) -> anyhow::Result<Outcome> {
         CertsCommand::Add(AddArguments { dir, who, operator, client }) => {
             let wanted = everybody(who, operator, client);
             if wanted.is_empty() {
-                anyhow::bail!("nobody is named: give --member, --manager, --operator or --client");
+                let what = "nobody is named: give --member, --manager, --operator or --client";
+                return Err(Misused(what.to_owned()).into());
             }
             tell_made(dir, &add(&dir.dir, &wanted, who.days, now())?, "made")
         }

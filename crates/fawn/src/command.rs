@@ -4,7 +4,8 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use fawn_tls::files::open_to_others;
 
 use crate::bench::BenchArguments;
@@ -16,7 +17,7 @@ use crate::cluster::arguments::{
 use crate::config::ConfigArguments;
 use crate::node::FrontendArguments;
 use crate::plan::PlanArguments;
-use crate::serve::{LEAST_MEMORY_A_THREAD, ServeArguments, cores, default_memory, parse_listen, parse_threads};
+use crate::serve::{ServeArguments, check_memory, cores, default_memory, least_memory, parse_listen, parse_threads};
 use crate::store_command::StoreArguments;
 use crate::values::{Size, Span, parse_wait};
 
@@ -25,7 +26,8 @@ use crate::values::{Size, Span, parse_wait};
 #[command(
     name = "fawn",
     version,
-    after_help = "Exit codes: 0 done, 1 something failed or was not found, 2 the command line is wrong.\n\
+    after_help = "Exit codes: 0 done, 1 something failed or was not found, 2 the command line is wrong, 130 a benchmark or a bulk load was \
+                  interrupted.\n\
                   Every flag is also an environment variable and a key of a configuration file: for `fawn serve \
                   --max-item-size 2M`, FAWN_SERVE_MAX_ITEM_SIZE=2M, or FAWN_MAX_ITEM_SIZE for every command that has it; \
                   `fawn config show serve` lists them.\n\
@@ -41,6 +43,22 @@ pub struct Fawn {
     /// What is typed: arguments of the command that are neither from the environment nor from a file.
     #[arg(skip)]
     pub typed: Vec<String>,
+    /// The words of the command, such as `bench` and `store`.
+    #[arg(skip)]
+    pub words: Vec<String>,
+}
+
+impl Fawn {
+    /// An error about arguments, with the usage of the command that they are of.
+    pub fn misused(&self, what: &str) -> clap::Error {
+        let mut root = Self::command();
+        root.build();
+        let mut command = &mut root;
+        for word in &self.words {
+            command = command.find_subcommand_mut(word).expect("it was parsed");
+        }
+        command.error(ErrorKind::ValueValidation, what)
+    }
 }
 
 /// The subcommands.
@@ -94,6 +112,7 @@ impl Command {
     pub fn check(&self, typed: &[String]) -> Result<(), String> {
         match self {
             Self::Serve(arguments) => arguments.check(),
+            Self::Node(arguments) if arguments.command.is_none() => arguments.run.check(),
             Self::Load(arguments) => arguments.check(typed),
             Self::Dump(arguments) => arguments.check(typed),
             Self::Manager(arguments) => arguments.check(),
@@ -272,11 +291,14 @@ impl LoadArguments {
         if !self.bulk.bulk {
             return Ok(());
         }
-        if self.bulk.dir.is_none() {
+        let Some(dir) = &self.bulk.dir else {
             return Err("--bulk needs the directory to load into: give --dir DIR".into());
-        }
+        };
         // Of a directory that exists the stores are as many as there are.
-        self.bulk.threads.map_or(Ok(()), |threads| self.bulk.check_memory(threads))
+        if self.bulk.threads.is_none() && dir.join("FORMAT").exists() {
+            return Ok(());
+        }
+        check_memory(self.bulk.memory, self.bulk.threads())
     }
 }
 
@@ -286,27 +308,9 @@ impl BulkArguments {
         self.threads.unwrap_or_else(cores)
     }
 
-    fn least_memory(threads: NonZeroUsize) -> Size {
-        Size { bytes: LEAST_MEMORY_A_THREAD * threads.get() as u64 }
-    }
-
-    /// Refuses too little memory for so many threads.
-    ///
-    /// # Errors
-    /// What is wrong.
-    pub fn check_memory(&self, threads: NonZeroUsize) -> Result<(), String> {
-        let least = Self::least_memory(threads);
-        match self.memory {
-            Some(memory) if memory < least => {
-                Err(format!("--memory {memory} is too small: {threads} threads need at least {least}"))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// DRAM to use.
     pub fn memory(&self) -> Size {
-        self.memory.unwrap_or_else(|| default_memory(Self::least_memory(self.threads())))
+        self.memory.unwrap_or_else(|| default_memory(least_memory(self.threads())))
     }
 }
 

@@ -20,10 +20,11 @@
 //! | `records` | the file formats of `load` and `dump` |
 //! | `load`, `dump`, `keys` | the commands that are clients |
 //! | `checksum` | whether a file is as an interrupted load or dump left it |
+//! | `interrupt` | Ctrl-C where much was done |
 //! | `tell` | standard error and output without a reader |
 //!
 //! Exit codes: 0 when everything asked for was done, 1 when something failed or was not found, 2 when the command line
-//! or the configuration is wrong.
+//! or the configuration is wrong, 130 when a benchmark or a bulk load was interrupted (Ctrl-C).
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
@@ -37,6 +38,7 @@ mod cluster;
 mod command;
 mod config;
 mod dump;
+mod interrupt;
 mod keys;
 mod load;
 mod node;
@@ -54,8 +56,6 @@ mod whole;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::CommandFactory;
-use clap::error::ErrorKind as UsageKind;
 use command::{Command, Fawn};
 use config::Refused;
 
@@ -67,6 +67,11 @@ enum Outcome {
     /// Exit code 1; the command has said what is missing.
     Missing,
 }
+
+/// Arguments that cannot be meant, which only shows once the command is carried out: exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Misused(String);
 
 fn main() -> ExitCode {
     allocator::give_back_soon();
@@ -81,9 +86,9 @@ fn main() -> ExitCode {
         // The reader of our output has what it wanted (`fawn dump - | head`).
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            if let Some(usage) = error.downcast_ref::<clap::Error>() {
+            if let Some(Misused(what)) = error.downcast_ref() {
                 // As for `complain`.
-                let _ = usage.print();
+                let _ = fawn.misused(what).print();
                 return ExitCode::from(2);
             }
             complain(&error);
@@ -94,7 +99,7 @@ fn main() -> ExitCode {
 
 /// Runs the command.
 fn carry_out(fawn: &Fawn) -> anyhow::Result<Outcome> {
-    fawn.command.check(&fawn.typed).map_err(|what| Fawn::command().error(UsageKind::ValueValidation, what))?;
+    fawn.command.check(&fawn.typed).map_err(Misused)?;
     match &fawn.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Node(arguments) => match &arguments.command {

@@ -4,19 +4,18 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
 use clap::Args;
 use fawn_node::ServeOptions;
 use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_tls::Material;
 
-use crate::Outcome;
 use crate::observe::ObserveArguments;
 use crate::serve::{
-    ClientsArguments, LEAST_MEMORY_A_THREAD, cores, default_memory, machine_memory, parse_listen, parse_threads,
+    ClientsArguments, check_memory, cores, default_memory, least_memory, machine_memory, parse_listen, parse_threads,
     refuse_file,
 };
 use crate::values::{Size, ValueError};
+use crate::{Misused, Outcome};
 
 /// Bytes a second that are copied where nothing is said: a quarter of a gigabit network.
 pub const COPY_BYTES_PER_S: u64 = 32 << 20;
@@ -91,6 +90,16 @@ pub struct RunArguments {
     pub member: MemberArguments,
 }
 
+impl RunArguments {
+    /// Refuses what each flag alone cannot know.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        check_memory(self.memory, self.member.threads.unwrap_or_else(cores))
+    }
+}
+
 /// Arguments of `fawn frontend`.
 #[derive(Debug, Args)]
 pub struct FrontendArguments {
@@ -102,14 +111,10 @@ pub struct FrontendArguments {
 pub fn run(arguments: &RunArguments) -> anyhow::Result<Outcome> {
     let member = &arguments.member;
     let threads = member.threads.unwrap_or_else(cores);
-    let least = Size { bytes: LEAST_MEMORY_A_THREAD * threads.get() as u64 };
-    if let Some(memory) = arguments.memory.filter(|memory| *memory < least) {
-        bail!("--memory {memory} is too small: --threads {threads} needs at least {least}");
-    }
     refuse_file(&arguments.dir)?;
     let mut options = options(member, &arguments.dir)?;
     options.is_node = true;
-    options.serve.memory_bytes = arguments.memory.unwrap_or_else(|| default_memory(least)).bytes;
+    options.serve.memory_bytes = arguments.memory.unwrap_or_else(|| default_memory(least_memory(threads))).bytes;
     options.serve.miss_filter = arguments.miss_filter;
     options.copy_bytes_per_s = arguments.copy_rate.bytes;
     options.virtual_ids = arguments.virtual_ids.unwrap_or_else(|| default_virtual_ids(threads));
@@ -146,7 +151,7 @@ fn serve(what: &str, mut options: ClusterOptions, observe: &ObserveArguments) ->
 
 fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOptions> {
     if arguments.manager.is_empty() {
-        bail!("say where a manager of the cluster is: --manager ADDR:PORT");
+        return Err(Misused("say where a manager of the cluster is: --manager ADDR:PORT".to_owned()).into());
     }
     let name = arguments.name.clone().unwrap_or_else(host_name);
     Ok(ClusterOptions {

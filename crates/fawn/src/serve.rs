@@ -134,7 +134,7 @@ pub fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 /// Least memory of a thread: its open segment, two that are being sealed, and an index.
-pub const LEAST_MEMORY_A_THREAD: u64 = 8 << 20;
+const LEAST_MEMORY_A_THREAD: u64 = 8 << 20;
 
 impl ServeArguments {
     fn threads(&self) -> NonZeroUsize {
@@ -143,8 +143,9 @@ impl ServeArguments {
 
     /// The least that `--memory` may be.
     fn least_memory(&self) -> Size {
-        let of_nodes = |nodes| whole::threads_of_each(self.threads(), nodes).get() * usize::from(nodes);
-        Size { bytes: LEAST_MEMORY_A_THREAD * self.nodes.map_or(self.threads().get(), of_nodes) as u64 }
+        let of_node = |nodes| whole::threads_of_each(self.threads(), nodes);
+        let each = least_memory(self.nodes.map_or(self.threads(), of_node));
+        Size { bytes: each.bytes * self.nodes.map_or(1, u64::from) }
     }
 
     /// Refuses what each flag alone cannot know.
@@ -152,16 +153,57 @@ impl ServeArguments {
     /// # Errors
     /// What is wrong.
     pub fn check(&self) -> Result<(), String> {
-        let least = self.least_memory();
-        match self.memory {
-            Some(memory) if memory < least => {
-                let threads = self.threads();
-                let nodes = self.nodes.map(|nodes| format!(" with --nodes {nodes}")).unwrap_or_default();
-                Err(format!("--memory {memory} is too small: --threads {threads}{nodes} needs at least {least}"))
-            }
-            _ => Ok(()),
+        let Some(nodes) = self.nodes else { return check_memory(self.memory, self.threads()) };
+        if self.ack != AckMode::Durable {
+            return Err("--nodes answers writes when they are durable on all replicas: leave --ack out".into());
         }
+        if let Some(replicas) = self.replicas.filter(|replicas| *replicas > nodes) {
+            return Err(format!("--replicas {replicas} needs as many --nodes: there are {nodes}"));
+        }
+        let least = self.least_memory();
+        let Some(memory) = self.memory.filter(|memory| *memory < least) else { return Ok(()) };
+        let each = whole::threads_of_each(self.threads(), nodes);
+        let fewer = if each.get() > 1 { "--threads" } else { "--nodes" };
+        Err(format!(
+            "--memory {} is too small for --nodes {nodes} of {}: give --memory {}, or fewer {fewer}",
+            memory.flag(),
+            counted(each),
+            least.flag()
+        ))
     }
+}
+
+/// `1 thread`, `2 threads`.
+fn counted(threads: NonZeroUsize) -> String {
+    format!("{threads} thread{}", if threads.get() == 1 { "" } else { "s" })
+}
+
+/// The least memory of so many threads.
+pub fn least_memory(threads: NonZeroUsize) -> Size {
+    Size { bytes: LEAST_MEMORY_A_THREAD * threads.get() as u64 }
+}
+
+/// Refuses less memory than so many threads need, whether anybody gave their number or not.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_memory(memory: Option<Size>, threads: NonZeroUsize) -> Result<(), String> {
+    let least = least_memory(threads);
+    let Some(memory) = memory.filter(|memory| *memory < least) else { return Ok(()) };
+    let fit = memory.bytes / LEAST_MEMORY_A_THREAD;
+    let fewer = if fit > 0 { format!(", or --threads {fit}") } else { String::new() };
+    let (memory, threads, least) = (memory.flag(), counted(threads), least.flag());
+    Err(format!("--memory {memory} is too small for {threads}: give --memory {least}{fewer}"))
+}
+
+/// Parses `--memory` of a single store.
+pub fn parse_store_memory(text: &str) -> Result<Size, String> {
+    let size: Size = text.parse().map_err(|error: crate::values::ValueError| error.to_string())?;
+    let least = Size { bytes: LEAST_MEMORY_A_THREAD };
+    if size < least {
+        return Err(format!("a store needs {} at least", least.flag()));
+    }
+    Ok(size)
 }
 
 /// Serves until a signal asks to stop.

@@ -1,8 +1,8 @@
 //! `fawn store`: a look into a store that no process has open.
 
 use std::io::Write;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
@@ -18,9 +18,13 @@ use crate::Outcome;
 use crate::command::Format;
 use crate::progress::Progress;
 use crate::records::Record;
+use crate::serve::{default_memory, parse_store_memory};
 use crate::tell::unless_closed;
+use crate::values::Size;
 
 mod member;
+
+use member::Budget;
 
 /// Arguments of `fawn store`.
 #[derive(Debug, Args)]
@@ -35,8 +39,8 @@ pub struct StoreArguments {
 pub enum StoreCommand {
     /// Read everything and report damage with its file and byte offset; exit code 1 when there is any
     Check(StoreDirectory),
-    /// Print what the store holds: records, bytes, segments, index size
-    Stats(StoreDirectory),
+    /// Print what the store holds, and with --memory how a server would index it
+    Stats(StatsArguments),
     /// Print every live record as jsonl, as `fawn load` reads it
     Dump(StoreDirectory),
 }
@@ -52,6 +56,27 @@ pub struct StoreDirectory {
     pub json: bool,
 }
 
+/// Arguments of `fawn store stats`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+entries, live_bytes and sealed_records are estimates. segment_file_bytes is the length of the segments' files, \
+parts that merges have given back to the device included; segment_device_bytes is what they take there. A store has as \
+many threads as it was made with, and each gets its part of --memory.
+
+What an index takes depends on --memory: mode, phi (the share of the records that has index entries) and index_* are as \
+they would be at the start of a server with it. Its merges are not begun. Without --memory these are left out, null in JSON, and entries are counted with as \
+much of the index as fits a quarter of the machine's DRAM.")]
+pub struct StatsArguments {
+    #[command(flatten)]
+    pub directory: StoreDirectory,
+    /// Say what a server with so much --memory would do, too, at least 8M
+    #[arg(long, value_name = "SIZE", value_parser = parse_store_memory)]
+    pub memory: Option<Size>,
+    /// With --memory: of a server with --miss-filter
+    #[arg(long, requires = "memory")]
+    pub miss_filter: bool,
+}
+
 /// Runs one of the subcommands.
 ///
 /// # Errors
@@ -59,7 +84,7 @@ pub struct StoreDirectory {
 pub fn run(arguments: &StoreArguments) -> anyhow::Result<Outcome> {
     match &arguments.command {
         StoreCommand::Check(directory) => check(directory),
-        StoreCommand::Stats(directory) => stats(directory),
+        StoreCommand::Stats(arguments) => stats(arguments),
         StoreCommand::Dump(directory) => dump(directory),
     }
 }
@@ -156,6 +181,7 @@ fn findings_json(index: usize, found: &check::Findings) -> Value {
         "log_entries": found.log_entries,
         "torn_bytes": found.torn_bytes,
         "values": found.values,
+        "torn_commit": found.torn_commit,
         "clean": found.clean,
     })
 }
@@ -174,7 +200,12 @@ fn print_findings(directory: &Held, index: usize, found: &check::Findings) -> st
         found.segments,
         found.log_entries,
         found.values,
-        if found.clean { "stopped cleanly" } else { "not stopped cleanly: the log is replayed at the next start" },
+        match (found.clean, found.torn_commit) {
+            (true, _) => "stopped cleanly",
+            (false, false) => "not stopped cleanly: the log is replayed at the next start",
+            (false, true) =>
+                "not stopped cleanly, in the midst of a commit of the manifest: the log is replayed at the next start",
+        },
         match found.damage.len() {
             0 => "no damage".to_owned(),
             1 => "1 place damaged".to_owned(),
@@ -194,78 +225,95 @@ fn open(path: &Path) -> anyhow::Result<Db> {
     Ok(Db::open(path, options)?)
 }
 
-/// The figures of every store, all indexes loaded.
-fn figures(path: &Path) -> anyhow::Result<Vec<Stats>> {
-    match existing(path)? {
-        Held::Member(directory) => member::stats(&directory),
-        Held::Plain(directory) => {
-            drop(directory);
-            let db = open(path)?;
-            let figures = loop {
-                let figures = db.stats();
-                if figures.sum(|store| store.slices - store.slices_loaded) == 0 {
-                    break figures;
-                }
-                std::thread::sleep(Duration::from_millis(10));
-            };
-            db.close()?;
-            Ok(figures.stores)
+/// Bytes of the device that the segments in a store's directory take.
+fn segment_device_bytes(store: &Path) -> std::io::Result<u64> {
+    let mut blocks = 0;
+    for entry in std::fs::read_dir(store)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(b"segment-") {
+            blocks += entry.metadata()?.blocks();
         }
     }
+    // Whatever the file system's own are.
+    Ok(blocks * 512)
 }
 
-fn stats(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
-    let stores = figures(&arguments.dir)?;
+fn stats(arguments: &StatsArguments) -> anyhow::Result<Outcome> {
+    let memory = arguments.memory.unwrap_or_else(|| default_memory(Size { bytes: 0 }));
+    let budget = Budget { memory: memory.bytes, miss_filter: arguments.miss_filter };
+    let held = existing(&arguments.directory.dir)?;
+    let stores = match &held {
+        Held::Member(directory) => member::stats(directory, budget)?,
+        Held::Plain(directory) => member::plain_stats(directory, budget)?,
+    };
+    let mut device_bytes = 0;
+    for index in 0..held.stores() {
+        let path = held.store_path(index);
+        device_bytes +=
+            segment_device_bytes(&path).with_context(|| format!("{} cannot be looked through", path.display()))?;
+    }
+    let figures = figures(&stores, device_bytes, arguments.memory.is_some());
+    let mut out = std::io::stdout().lock();
+    if arguments.directory.json {
+        let object: serde_json::Map<String, Value> =
+            figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        writeln!(out, "{}", Value::Object(object))?;
+        return Ok(Outcome::Done);
+    }
+    for (name, value) in figures.into_iter().filter(|(_, value)| !value.is_null()) {
+        let text = match value {
+            Value::Number(number) if number.is_f64() => format!("{:.3}", number.as_f64().unwrap_or(0.0)),
+            Value::String(text) => text,
+            value => value.to_string(),
+        };
+        writeln!(out, "{name:<24} {text:>16}")?;
+    }
+    if arguments.memory.is_none() {
+        writeln!(out, "{:<24} {:>16}", "mode", "unknown without --memory")?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Figures of all stores together, in the order in which they are told; null is what only a budget of memory tells.
+fn figures(stores: &[Stats], device_bytes: u64, has_budget: bool) -> Vec<(&'static str, Value)> {
     let sum = |figure: fn(&Stats) -> u64| stores.iter().map(figure).sum::<u64>();
-    let rows: [(&str, u64); 21] = [
-        ("entries", sum(|store| store.entries)),
-        ("buffered_entries", sum(|store| store.buffered_entries)),
-        ("index_slots", sum(|store| store.index_slots)),
-        ("index_bytes", sum(|store| store.index_bytes)),
-        ("index_table_bytes", sum(|store| store.index_bytes - store.directory_bytes - store.filter_bytes)),
-        ("index_directory_bytes", sum(|store| store.directory_bytes)),
-        ("index_filter_bytes", sum(|store| store.filter_bytes)),
-        ("open_index_bytes", sum(|store| store.open_index_bytes)),
-        ("slices", sum(|store| store.slices)),
-        ("segments", sum(|store| store.segments)),
-        ("live_bytes", sum(|store| store.live_bytes)),
-        ("sealed_records", sum(|store| store.sealed_records)),
-        ("sealed_bytes", sum(|store| store.sealed_bytes)),
-        ("garbage_bytes", sum(|store| store.garbage_bytes)),
-        ("segment_file_bytes", sum(|store| store.segment_file_bytes)),
-        ("log_bytes", sum(|store| store.log_bytes)),
-        ("user_bytes_written", sum(|store| store.written.user)),
-        ("log_bytes_written", sum(|store| store.written.log)),
-        ("sealed_bytes_written", sum(|store| store.written.sealed)),
-        ("merged_bytes_written", sum(|store| store.written.merged)),
-        ("device_free_bytes", stores.first().map_or(0, |store| store.device_free_bytes)),
-    ];
+    let with_budget = |value: Value| if has_budget { value } else { Value::Null };
+    let count = |figure: fn(&Stats) -> u64| Value::from(sum(figure));
+    let of_index = |figure: fn(&Stats) -> u64| with_budget(count(figure));
     let sealed = sum(|store| store.entries - store.buffered_entries.min(store.entries)).max(1);
     let written = stores.iter().fold(Written::default(), |all, store| all.plus(&store.written));
     let indexed = stores.iter().map(|store| store.phi * store.sealed_records as f64).sum::<f64>();
-    let ratios = [
-        ("index_bytes_per_entry", sum(|store| store.index_bytes) as f64 / sealed as f64),
-        ("phi", if indexed == 0.0 { 1.0 } else { indexed / sum(|store| store.sealed_records).max(1) as f64 }),
-        ("write_amplification", written.amplification()),
-    ];
+    let records = sum(|store| store.sealed_records);
+    let phi = if records == 0 { 1.0 } else { indexed / records as f64 };
     let mode = if stores.iter().any(|store| store.draining) { "drained" } else { "indexed" };
-    let mut out = std::io::stdout().lock();
-    if arguments.json {
-        let mut object: serde_json::Map<String, Value> =
-            rows.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
-        object.extend(ratios.map(|(name, ratio)| (name.to_owned(), Value::from(ratio))));
-        object.insert("mode".to_owned(), Value::from(mode));
-        writeln!(out, "{}", Value::Object(object))?;
-    } else {
-        for (name, value) in rows {
-            writeln!(out, "{name:<24} {value:>16}")?;
-        }
-        for (name, ratio) in ratios {
-            writeln!(out, "{name:<24} {ratio:>16.3}")?;
-        }
-        writeln!(out, "{:<24} {mode:>16}", "mode")?;
-    }
-    Ok(Outcome::Done)
+    vec![
+        ("entries", count(|store| store.entries)),
+        ("buffered_entries", count(|store| store.buffered_entries)),
+        ("slices", count(|store| store.slices)),
+        ("segments", count(|store| store.segments)),
+        ("live_bytes", count(|store| store.live_bytes)),
+        ("sealed_records", count(|store| store.sealed_records)),
+        ("sealed_bytes", count(|store| store.sealed_bytes)),
+        ("garbage_bytes", count(|store| store.garbage_bytes)),
+        ("segment_file_bytes", count(|store| store.segment_file_bytes)),
+        ("segment_device_bytes", device_bytes.into()),
+        ("log_bytes", count(|store| store.log_bytes)),
+        ("user_bytes_written", written.user.into()),
+        ("log_bytes_written", written.log.into()),
+        ("sealed_bytes_written", written.sealed.into()),
+        ("merged_bytes_written", written.merged.into()),
+        ("write_amplification", written.amplification().into()),
+        ("device_free_bytes", stores.first().map_or(0, |store| store.device_free_bytes).into()),
+        ("mode", with_budget(mode.into())),
+        ("phi", with_budget(phi.into())),
+        ("index_slots", of_index(|store| store.index_slots)),
+        ("index_bytes", of_index(|store| store.index_bytes)),
+        ("index_table_bytes", of_index(|store| store.index_bytes - store.directory_bytes - store.filter_bytes)),
+        ("index_directory_bytes", of_index(|store| store.directory_bytes)),
+        ("index_filter_bytes", of_index(|store| store.filter_bytes)),
+        ("index_bytes_per_entry", with_budget((sum(|store| store.index_bytes) as f64 / sealed as f64).into())),
+        ("open_index_bytes", of_index(|store| store.open_index_bytes)),
+    ]
 }
 
 fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
@@ -309,4 +357,23 @@ fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
     let Some(lost) = lost else { return Ok(Outcome::Done) };
     writeln!(std::io::stderr(), "fawn: the dump is not complete: {lost}")?;
     Ok(Outcome::Missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt as _;
+
+    #[test]
+    fn space_on_the_device_is_what_is_allocated_of_segments_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let make = |name: &str| std::fs::File::create(dir.path().join(name)).unwrap();
+        let segment = make("segment-0000000000000002");
+        segment.set_len(8 << 20).unwrap();
+        segment.write_all_at(&[1; 4096], 1 << 20).unwrap();
+        segment.sync_all().unwrap();
+        make("commit-log").write_all_at(&vec![1; 1 << 20], 0).unwrap();
+        let bytes = segment_device_bytes(dir.path()).unwrap();
+        assert!((4096..1 << 20).contains(&bytes), "{bytes}");
+    }
 }

@@ -4,6 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use fawn_bench::error::FlagBytes;
+use fawn_bench::workload::LEAST_VALUE_BYTES;
+
 /// Why an argument was not understood. Each message ends with what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
@@ -31,6 +34,13 @@ pub enum ValueError {
 pub struct Size {
     /// The number of bytes.
     pub bytes: u64,
+}
+
+impl Size {
+    /// As a flag takes it, to the byte: `512M`, `1536M`.
+    pub fn flag(self) -> FlagBytes {
+        FlagBytes(self.bytes)
+    }
 }
 
 impl FromStr for Size {
@@ -174,6 +184,31 @@ impl FromStr for FileMode {
     }
 }
 
+/// Parses a number of entries to measure with.
+pub fn parse_entries(text: &str) -> Result<Count, String> {
+    match text.parse::<Count>().map_err(|error| error.to_string())? {
+        Count(0) => Err("there is nothing to measure without an entry: give 1 or more".to_owned()),
+        count => Ok(count),
+    }
+}
+
+/// Parses the size of values that tell their version.
+pub fn parse_value_bytes(text: &str) -> Result<Size, String> {
+    let size: Size = text.parse().map_err(|error: ValueError| error.to_string())?;
+    if size.bytes < LEAST_VALUE_BYTES as u64 {
+        return Err(format!("a value tells its version: give {LEAST_VALUE_BYTES} or more"));
+    }
+    Ok(size)
+}
+
+/// Parses the exponent of Zipf's law.
+pub fn parse_exponent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(exponent) if exponent.is_finite() && exponent > 0.0 => Ok(exponent),
+        _ => Err("Zipf's law has a positive exponent, such as 0.99".to_owned()),
+    }
+}
+
 /// Cuts `1.5GiB` into `1.5` and `GiB`.
 fn split_unit(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -228,6 +263,13 @@ mod tests {
         }
         for text in ["", "M", "10MiB", "-1", "many"] {
             assert!(text.parse::<Count>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_in_messages_are_as_flags_take_them() {
+        for text in ["12", "1M", "1536M", "3G", "2T", "1025K"] {
+            assert_eq!(text.parse::<Size>().unwrap().flag().to_string(), text);
         }
     }
 

@@ -13,7 +13,6 @@ use fawn_kv::manager::{Leases, Settings};
 use fawn_manager::Options;
 use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_node::{ServeError, ServeOptions};
-use fawn_store::Ack;
 
 use crate::Outcome;
 use crate::node::COPY_BYTES_PER_S;
@@ -24,12 +23,6 @@ use crate::serve::{ServeArguments, options};
 pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyhow::Result<Outcome> {
     let board = admin.map(|admin| admin.board.clone());
     let serve = ServeOptions { board: board.clone(), ..options(arguments) };
-    if serve.ack != Ack::Durable {
-        bail!("--nodes answers writes when they are durable on all replicas: leave --ack out");
-    }
-    if let Some(replicas) = arguments.replicas.filter(|replicas| *replicas > nodes) {
-        bail!("--replicas {replicas} needs as many --nodes: there are {nodes}");
-    }
     refuse_store(&serve.dir)?;
     refuse_fewer(&serve.dir, nodes)?;
     let managers = serve.dir.join("manager");

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::overwrite::{LOOK, segments};
 use crate::closed::generator_us_a_put;
 use crate::energy::{self, Energy};
-use crate::error::Error;
+use crate::error::{Error, FlagBytes};
 use crate::report::Report;
 use crate::session::Session;
 use crate::usage::Usage;
@@ -31,10 +31,7 @@ struct SoFar {
 pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
     let entries = session.setup.entries;
     if session.is_loaded() {
-        let (dir, memory) = (session.setup.dir.display(), session.loaded_with());
-        return Err(Error::Unfit(format!(
-            "{dir} is loaded, with --memory {memory} or another --ack: --again deletes it and loads anew"
-        )));
+        return Err(other_load(session));
     }
     let before: SoFar = session.unfinished(name).unwrap_or(SoFar { puts: 0, usage: Usage::none(), most_space: 0 });
     let there = session.history.last().map_or(0, |phase| phase.certain);
@@ -80,6 +77,30 @@ pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
     let energy = energy.filter(|_| before.puts == 0);
     let report = tell(session, &loaded, &settled, before.puts > 0, energy.as_ref());
     session.finish(name, report)
+}
+
+/// The data are loaded, but not as is asked for: with which other flags.
+fn other_load(session: &Session<'_>) -> Error {
+    let setup = &session.setup;
+    let filter = |has: bool| if has { "--miss-filter" } else { "no --miss-filter" }.to_owned();
+    let memory = |bytes: u64| format!("--memory {}", FlagBytes(bytes));
+    let mut flags = vec![(memory(session.loaded_with()), memory(setup.memory))];
+    let kept = session.journal.load().map(|kept| &kept.parameters);
+    let parameter = |name| kept.and_then(|parameters| parameters.get(name));
+    if let Some(ack) = parameter("ack").and_then(Value::as_str) {
+        flags.push((format!("--ack {ack}"), format!("--ack {}", setup.ack_name())));
+    }
+    if let Some(has) = parameter("miss_filter").and_then(Value::as_bool) {
+        flags.push((filter(has), filter(setup.miss_filter)));
+    }
+    flags.retain(|(loaded, asked)| loaded != asked);
+    if flags.is_empty() {
+        // What energy a load took is known of those alone that were metered; a load that a crash ended last of all was not kept.
+        let loaded = if kept.is_some() { "another --meter" } else { "flags that were not noted" };
+        flags.push((loaded.to_owned(), "these".to_owned()));
+    }
+    let (loaded, asked): (Vec<String>, Vec<String>) = flags.into_iter().unzip();
+    Error::OtherLoad { path: setup.dir.clone(), loaded: loaded.join(" "), asked: asked.join(" ") }
 }
 
 fn tell(

@@ -55,6 +55,15 @@ pub enum ManifestError {
     Flash(#[from] FlashError),
 }
 
+/// A copy of a commit or of the snapshot that is not what was written, while the other one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadCopy {
+    /// Byte at which it begins.
+    pub offset: u64,
+    /// It is of the last commit: a crash in the midst of that may leave one.
+    pub is_last: bool,
+}
+
 /// The manifest of one store, open for commits.
 pub struct Manifest {
     number: u64,
@@ -73,7 +82,7 @@ pub struct Manifest {
     /// what reads show may not be what flash holds.
     is_found: bool,
     /// Copies that were found damaged or torn.
-    bad_copies: u32,
+    bad_copies: Vec<BadCopy>,
     /// The error after which nothing is written any more.
     stopped: Option<FlashError>,
 }
@@ -107,7 +116,7 @@ impl Manifest {
             capacity,
             stale: Vec::new(),
             is_found: false,
-            bad_copies: 0,
+            bad_copies: Vec::new(),
             stopped: None,
         })
     }
@@ -148,10 +157,15 @@ impl Manifest {
         &self.state
     }
 
-    /// Copies of frames that were found bad when the manifest was opened and whose other copy was good (the last commit
-    /// before a crash may leave one); a new file replaces them at the next commit.
-    pub fn bad_copies(&self) -> u32 {
-        self.bad_copies
+    /// Its file.
+    pub fn file(&self) -> FileId {
+        FileId::Manifest(self.number)
+    }
+
+    /// Copies of frames that were found bad when the manifest was opened and whose other copy was good, in the order of the
+    /// file; a new file replaces them at the next commit.
+    pub fn bad_copies(&self) -> &[BadCopy] {
+        &self.bad_copies
     }
 
     /// From now on there are lost records in the store's segments: what is written is of a version that says so.
@@ -300,7 +314,7 @@ struct Scan {
     /// Page at which the next frame is expected.
     end: u64,
     previous: u32,
-    bad_copies: u32,
+    bad_copies: Vec<BadCopy>,
     /// The newest version of a frame so far.
     version: u16,
 }
@@ -312,7 +326,7 @@ impl Scan {
         flash.sync(file)?;
         let mut buffer = PageBuf::zeroed(length as usize);
         flash.read(file, 0, buffer.pages_mut())?;
-        let mut scan = Self { number, buffer, end: 0, previous: 0, bad_copies: 0, version: WITHOUT_LOST };
+        let mut scan = Self { number, buffer, end: 0, previous: 0, bad_copies: Vec::new(), version: WITHOUT_LOST };
         let Some((SNAPSHOT, version, body)) = scan.next()? else {
             return Ok(None);
         };
@@ -371,9 +385,12 @@ impl Scan {
         if is_second && at != self.end + frame.pages() {
             return Err(self.damage(self.end, "a frame's second copy is out of place"));
         }
-        let is_bad = is_second || expected(self.end + frame.pages()).is_none();
+        let second = self.end + frame.pages();
+        let bad = if is_second { Some(self.end) } else { expected(second).is_none().then_some(second) };
         let body = body.to_vec();
-        self.bad_copies += u32::from(is_bad);
+        // Of those before there is a later commit now.
+        self.bad_copies.iter_mut().for_each(|bad| bad.is_last = false);
+        self.bad_copies.extend(bad.map(|page| BadCopy { offset: page * PAGE_BYTES as u64, is_last: true }));
         self.end += 2 * frame.pages();
         self.previous = frame.checksum;
         self.version = self.version.max(frame.version);

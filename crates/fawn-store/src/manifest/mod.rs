@@ -19,7 +19,7 @@ mod old;
 mod state;
 
 pub use edit::{Edit, Inconsistent, Merged, Sealed, SealedRange};
-pub use file::{Manifest, ManifestError};
+pub use file::{BadCopy, Manifest, ManifestError};
 pub use frame::VERSION;
 
 /// A manifest's file takes so many bytes at least, and there are two while one takes over from another.

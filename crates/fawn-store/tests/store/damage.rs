@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fawn_sim::flash::{PowerCut, SimFlash};
 use fawn_sim::random::Random;
 use fawn_sim::store::{Extras, Failure, Item, Machine, Oracle};
+use fawn_store::check::check;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PAGE_BYTES;
 use fawn_store::segment::Footer;
@@ -309,4 +310,31 @@ fn a_page_that_cannot_be_read_fails_the_reads_of_it_and_no_others() {
         }
         assert!(right > names.len() / 2 && failed < names.len() / 2, "{file:?}: {right} right, {failed} failed");
     }
+}
+
+#[test]
+fn a_check_reports_a_bad_copy_in_the_manifest_unless_a_crash_may_have_left_it() {
+    let Sample { flash, files, .. } = sample();
+    let manifest = files.iter().map(|(file, _)| *file).find(|file| matches!(file, FileId::Manifest(_))).unwrap();
+    let sound = check(&flash, |_, _| {}).unwrap();
+    assert_eq!((sound.damage, sound.torn_commit), (Vec::new(), false));
+    let pages = flash.occupied_pages(manifest);
+    assert!(pages.len() > 4, "a snapshot and commits");
+    for page in pages {
+        flash.flip_bit(manifest, page * PAGE_BYTES as u64 + 9, 3);
+        let found = check(&flash, |_, _| {}).unwrap();
+        let places: Vec<_> = found.damage.iter().map(|damage| (damage.file, damage.offset)).collect();
+        assert_eq!(places, [(manifest, page * PAGE_BYTES as u64)], "{found:?}");
+        flash.flip_bit(manifest, page * PAGE_BYTES as u64 + 9, 3);
+    }
+
+    let mut machine = Machine::new(tiny(), 4).unwrap();
+    machine.put(b"key", b"value").unwrap();
+    let flash = machine.flash();
+    let (manifest, _) =
+        flash.list().unwrap().into_iter().find(|(file, _)| matches!(file, FileId::Manifest(_))).unwrap();
+    let last = *flash.occupied_pages(manifest).last().unwrap();
+    flash.flip_bit(manifest, last * PAGE_BYTES as u64 + 9, 3);
+    let found = check(flash, |_, _| {}).unwrap();
+    assert!(found.damage.is_empty() && found.torn_commit && !found.clean, "{found:?}");
 }

@@ -112,8 +112,8 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     // Beside whatever is there, on the same device, and gone afterwards.
     let place = tempfile::Builder::new().prefix("fawn-bench-node-").tempdir_in(&arguments.dir);
     let place = place.with_context(|| format!("cannot put anything into {}", arguments.dir.display()))?;
-    stop_servers_at_the_end()?;
     let bar = Bar(Progress::parts());
+    stop_servers_at_the_end(&bar.0, format!("nothing is kept: remove {}", place.path().display()))?;
     let run = Run { scale: Scale::Full, dir: place.path().to_owned(), tools: &tools, watch: &bar };
     let extent = Extent {
         data_bytes: arguments.data.bytes,

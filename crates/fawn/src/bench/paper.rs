@@ -17,7 +17,7 @@ use super::Bar;
 use super::energy::MeterArguments;
 use crate::Outcome;
 use crate::progress::Progress;
-use crate::tell::unless_closed;
+use crate::tell::{tell, unless_closed};
 
 /// Every experiment.
 const ALL: &str = "all";
@@ -143,15 +143,18 @@ pub fn tools(peers: Option<&std::path::Path>, meter: &MeterArguments) -> anyhow:
     Ok(Tools { fawn, peers, device: Device::installed(), meter: meter.open()? })
 }
 
-/// Whoever ends this program ends the servers that it has started, too.
+/// Whoever ends this program ends the servers that it has started, too, and is told `what` to do.
 ///
 /// # Errors
 /// The system gives no signals.
-pub fn stop_servers_at_the_end() -> anyhow::Result<()> {
+pub fn stop_servers_at_the_end(progress: &Progress, what: String) -> anyhow::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot wait for signals")?;
+    let progress = progress.clone();
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             servers::ask_all_to_stop();
+            progress.finish();
+            tell(format_args!("fawn: interrupted; {what}"));
             // As a shell tells what a signal has ended.
             std::process::exit(128 + signal);
         }
@@ -174,10 +177,11 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     let entries: Vec<&Entry> = LIST.iter().filter(is_asked).collect();
     let (tools, program, scale) =
         (tools(arguments.peer_program.as_deref(), &arguments.meter)?, program(), arguments.scale.into());
-    stop_servers_at_the_end()?;
     let again = if arguments.again { Again::Measure } else { Again::Tell };
     let mut keeper = Keeper::open(dir)?;
     let bar = Bar(Progress::parts());
+    let with = if arguments.again { " without --again" } else { "" };
+    stop_servers_at_the_end(&bar.0, format!("run the same command again{with} to go on"))?;
     let done = paper::run(&mut keeper, &entries, scale, (&tools, &program, again), &bar);
     bar.0.finish();
     done?;

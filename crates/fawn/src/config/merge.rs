@@ -49,7 +49,7 @@ pub fn parse(line: Vec<OsString>, environment: &Environment) -> Result<Fawn, Ref
     }
     let parsed =
         without_variables(root).try_get_matches_from(line).and_then(|matches| Fawn::from_arg_matches(&matches));
-    parsed.map(|fawn| Fawn { typed, ..fawn }).map_err(|mut error| {
+    parsed.map(|fawn| Fawn { typed, words: words(&matches), ..fawn }).map_err(|mut error| {
         suggest(&mut error, section_of(&matches, &sections).map(|(section, _)| section));
         let notes = notes(&error, &set);
         Refused::Usage(error, notes)
@@ -65,12 +65,21 @@ pub(super) fn without_variables(command: clap::Command) -> clap::Command {
 
 /// The section of the command that a line is about, and what is given to it.
 fn section_of<'a, 'm>(matches: &'m ArgMatches, sections: &'a [Section]) -> Option<(&'a Section, &'m ArgMatches)> {
-    let (mut words, mut matches) = (Vec::new(), matches);
-    while let Some((word, inner)) = matches.subcommand() {
-        words.push(word);
+    let (words, mut matches) = (words(matches), matches);
+    while let Some((_, inner)) = matches.subcommand() {
         matches = inner;
     }
     sections.iter().find(|section| section.words == words).map(|section| (section, matches))
+}
+
+/// The words of the command that a line is about.
+fn words(mut matches: &ArgMatches) -> Vec<String> {
+    let mut words = Vec::new();
+    while let Some((word, inner)) = matches.subcommand() {
+        words.push(word.to_owned());
+        matches = inner;
+    }
+    words
 }
 
 /// Settings of flags that the command line does not give.

@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::CommandFactory;
 use serde_json::{Value, json};
 
@@ -11,9 +10,9 @@ use super::file;
 use super::flags::{Flag, Kind, Section, nearest, sections};
 use super::problem::Source;
 use super::settings::{Setting, environment, settings};
-use crate::Outcome;
 use crate::command::Fawn;
 use crate::tell::tell;
+use crate::{Misused, Outcome};
 
 /// A flag with what counts for it.
 struct Shown<'a> {
@@ -70,7 +69,7 @@ fn chosen<'a>(names: &[String], sections: &'a [Section]) -> anyhow::Result<Vec<&
         let Some(section) = sections.iter().find(|section| section.name == *name) else {
             let hint = nearest(name, sections.iter().map(|section| section.name.as_str()));
             let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-            bail!("there is no command {name} that can be configured{hint}");
+            return Err(Misused(format!("there is no command {name} that can be configured{hint}")).into());
         };
         chosen.push(section);
     }

@@ -17,6 +17,7 @@ use super::ledger::Tally;
 use super::report::{Notes, Report};
 use super::{Sink, feed_lines};
 use crate::command::{Format, LoadArguments, OnError};
+use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
 use crate::records::Record;
 use crate::serve::refuse_file;
@@ -25,6 +26,10 @@ use crate::whole::refuse_cluster;
 /// How often the progress is shown, and after how many records while they are read.
 const TICK: (Duration, u64) = (Duration::from_millis(200), 1024);
 
+/// What to do after Ctrl-C.
+const AGAIN: &str = "run the same command again, which loads from the beginning; until that is complete, each part of the keys is \
+                     as before or as after";
+
 /// Loads a file or standard input into the directory.
 pub fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Report> {
     let dir = arguments.bulk.dir.as_deref().context("--bulk needs --dir")?;
@@ -32,14 +37,12 @@ pub fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Repor
     let mut input = Input::open(path)?;
     refuse_file(dir)?;
     refuse_cluster(dir)?;
-    if !dir.join("FORMAT").exists() {
-        arguments.bulk.check_memory(arguments.bulk.threads()).map_err(|what| anyhow!("{what}, or fewer --threads"))?;
-    }
+    let progress = Progress::bytes(input.size());
+    tell_how_to_go_on(&progress, AGAIN)?;
     let mut report = Report::start();
     let options = BulkOptions { memory: arguments.bulk.memory().bytes, stores: arguments.bulk.threads().get() };
     let load = BulkLoad::open(dir, options).map_err(refused)?;
 
-    let progress = Progress::bytes(input.size());
     let notes = Notes::new(&progress);
     let name = input.name().to_owned();
     let (on_error, tally) = (arguments.on_error, Tally::default());

@@ -21,11 +21,11 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 
-use crate::Outcome;
 use crate::client::{Address, Binary, Connection, Failure, Missed, fetch_all, unix_now};
 use crate::command::{Format, LoadArguments, OnError};
 use crate::progress::Progress;
 use crate::records::Record;
+use crate::{Misused, Outcome};
 use input::Input;
 use lanes::{Lanes, Origin};
 pub use ledger::Tally;
@@ -125,7 +125,9 @@ fn resume_state(
 ) -> anyhow::Result<Option<Resume>> {
     if input.size().is_none() {
         let asked = arguments.resume.is_some();
-        return if asked { bail!("{} is not a file; only files can be resumed", input.name()) } else { Ok(None) };
+        let what =
+            || Misused(format!("{} is not a file, and only files can be resumed: leave --resume out", input.name()));
+        return if asked { Err(what().into()) } else { Ok(None) };
     }
     if arguments.no_resume {
         return Ok(None);

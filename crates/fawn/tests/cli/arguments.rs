@@ -21,12 +21,19 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
     let cores = std::thread::available_parallelism().unwrap().get();
     let most = format!("choose 1 to {}", 4 * cores);
     for (arguments, says) in [
-        (&["--memory", "0"][..], "needs at least"),
-        (&["--memory", "1K", "--threads", "1"], "--memory 1 KiB is too small: --threads 1 needs at least 8 MiB"),
+        (&["--memory", "0"][..], "give --memory "),
+        (&["--memory", "1K", "--threads", "1"], "--memory 1K is too small for 1 thread: give --memory 8M\n"),
+        (
+            &["--memory", "12M", "--threads", "2"],
+            "--memory 12M is too small for 2 threads: give --memory 16M, or --threads 1\n",
+        ),
         (
             &["--memory", "64M", "--threads", "1", "--nodes", "16"],
-            "--memory 64 MiB is too small: --threads 1 with --nodes 16 needs at least 128 MiB",
+            "--memory 64M is too small for --nodes 16 of 1 thread: give --memory 128M, or fewer --nodes\n",
         ),
+        (&["--memory", "0"], "Usage: fawn serve "),
+        (&["--nodes", "2", "--replicas", "3"], "--replicas 3 needs as many --nodes"),
+        (&["--nodes", "2", "--ack", "memory"], "leave --ack out"),
         (&["--max-connections", "0"], "1.."),
         (&["--threads", "1000000"], most.as_str()),
         (&["--threads", "0"], most.as_str()),
@@ -51,6 +58,10 @@ fn addresses_and_waits_that_cannot_be_meant_are_refused_at_once() {
         (&["status", "--watch", "--every", "0s"], "1ms at least"),
         (&["get", "--timeout", "0", "k"], "1ms at least"),
         (&["manager", "--replicas", "0"], "a chain has from 1 to"),
+        (&["node", "--memory", "1M", "--threads", "1"], "--memory 1M is too small for 1 thread: give --memory 8M\n"),
+        (&["node"], "--manager ADDR:PORT"),
+        (&["frontend"], "Usage: fawn frontend "),
+        (&["load", "--resume", "state", "/dev/null"], "only files can be resumed"),
     ] {
         let run = fawn(arguments);
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");

@@ -1,10 +1,10 @@
 //! `fawn bench store` as a user runs it.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::server::{Run, fawn};
+use crate::server::{Run, fawn, fawn_command, interrupted, wait_for};
 
 /// A small store in `dir`.
 fn bench(experiment: &str, dir: &std::path::Path, more: &[&str]) -> Run {
@@ -47,6 +47,27 @@ fn gets_are_measured_beside_the_device_and_told_again() {
 
     let other = bench("hit", &data, &["--entries", "21k"]);
     assert!(other.code == 1 && other.stderr.contains("holds 20000 entries of 100 bytes, not 21000"), "{other:?}");
+    for (more, says) in [
+        (&["--ack", "durable"][..], "was loaded with --ack memory and not --ack durable: give the same, or --again, "),
+        (&["--miss-filter"], "was loaded with no --miss-filter and not --miss-filter: "),
+    ] {
+        let other = bench("load", &data, &[&["--entries", "20k"], more].concat());
+        assert!(other.code == 1 && other.stderr.contains(says), "{other:?}");
+    }
+    let place = data.to_str().unwrap();
+    let other = ["--dir", place, "--entries", "20k", "--value-bytes", "100", "--memory", "16M"];
+    let other = fawn(&[&["bench", "store", "load"][..], &other].concat());
+    assert!(other.stderr.contains("was loaded with --memory 8M and not --memory 16M: "), "{other:?}");
+}
+
+#[test]
+fn a_bench_that_is_interrupted_says_how_to_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("bench");
+    let mut command = fawn_command(&["bench", "store", "load", "--memory", "8M", "--dir", data.to_str().unwrap()]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for("the notes", || data.join("bench.json").exists().then_some(()));
+    assert_eq!(interrupted(child), "fawn: interrupted; run the same command again to go on\n");
 }
 
 #[test]
@@ -108,6 +129,18 @@ fn what_cannot_be_measured_is_refused() {
     for (arguments, says) in [
         (&["get"][..], "--dir"),
         (&["load", "--dir", "x", "--entries", "many"], "such as 10M"),
+        (&["load", "--dir", "x", "--entries", "0"], "without an entry: give 1 or more"),
+        (&["load", "--dir", "x", "--value-bytes", "4"], "a value tells its version: give 8 or more"),
+        (&["load", "--dir", "x", "--memory", "0"], "for '--memory <SIZE>': a store needs 8M at least"),
+        (&["restart", "--dir", "x", "--memory", "100K"], "for '--memory <SIZE>': a store needs 8M at least"),
+        (&["table", "--dir", "x", "--memory", "64M,1M"], "a store needs 8M at least"),
+        (&["hit", "--dir", "x", "--keys", "0"], "without an entry: give 1 or more"),
+        (&["overwrite", "--dir", "x", "--zipf", "0"], "such as 0.99"),
+        (&["restart", "--dir", "x", "--at", "2G,1G"], "give rising sizes"),
+        (
+            &["load", "--dir", "x", "--memory", "8M", "--peers", "lmdb", "--peer-scale", "20"],
+            "--memory 8M over 20 leaves an engine less than 4M",
+        ),
         (&["get", "--dir", "x", "--depths", "0"], "1..=4096"),
         (&["pace", "--dir", "x", "--shares", "100"], "1..100"),
         (&["split", "--dir", "x", "--rounds", "0"], "1..=1000"),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::server::{Run, Server, fawn, fawn_command, fawn_with_input, numbered, wait_for};
+use crate::server::{Run, Server, fawn, fawn_command, fawn_with_input, interrupted, numbered, wait_for};
 
 fn bulk(dir: &str, file: &Path, more: &[&str]) -> Run {
     let mut arguments = vec!["load", "--bulk", "--dir", dir, file.to_str().unwrap()];
@@ -181,7 +181,11 @@ fn what_is_not_a_directory_to_load_into_is_refused_with_what_to_do() {
         (&["--dir", "d"], "--dir is for a load into a directory: give --bulk, too"),
         (&["--bulk", "--dir", "d", "--to", "127.0.0.1:1"], "--to is for a load into a server"),
         (&["--bulk", "--dir", "d", "--restart"], "--restart is for a load into a server"),
-        (&["--bulk", "--dir", "d", "--threads", "2", "--memory", "15M"], "2 threads need at least 16 MiB"),
+        (
+            &["--bulk", "--dir", "d", "--threads", "2", "--memory", "15M"],
+            "--memory 15M is too small for 2 threads: give --memory 16M, or --threads 1\n",
+        ),
+        (&["--bulk", "--dir", "d", "--memory", "7M"], "--memory 7M is too small for "),
     ] {
         let (code, told) = refused(arguments);
         assert_eq!(code, 2, "{arguments:?}");
@@ -198,4 +202,56 @@ fn what_is_not_a_directory_to_load_into_is_refused_with_what_to_do() {
     let Some(server) = Server::fawn(&[]) else { return };
     let (code, told) = refused(&["--bulk", "--dir", &server.data()]);
     assert!(code == 1 && told.contains("is in use by process"), "{told}");
+}
+
+#[test]
+fn a_bulk_load_that_is_interrupted_says_how_to_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let arguments = ["load", "--bulk", "--dir", data.to_str().unwrap(), "-"];
+    // Its input does not end.
+    let mut command = fawn_command(&arguments);
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for("the directory", || data.join("FORMAT").exists().then_some(()));
+    assert_eq!(
+        interrupted(child),
+        "fawn: interrupted; run the same command again, which loads from the beginning; until that is complete, each part of \
+         the keys is as before or as after\n"
+    );
+}
+
+#[test]
+fn a_store_at_rest_tells_what_a_server_would_make_of_a_budget() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, file) = (dir.path().join("data"), dir.path().join("in.tsv"));
+    let data = data.to_str().unwrap();
+    let records = 500_000_u64;
+    std::fs::write(&file, (0..records).fold(String::new(), |text, n| text + &format!("{n}\tv\n"))).unwrap();
+    assert_eq!(bulk(data, &file, &["--memory", "64M", "--threads", "1"]).code, 0);
+    let stats = |more: &[&str]| -> serde_json::Value {
+        let run = fawn(&[&["store", "stats", "--json", data], more].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        serde_json::from_str(&run.stdout).unwrap()
+    };
+    let at_rest = stats(&[]);
+    for unknown in ["mode", "phi", "index_bytes", "index_filter_bytes"] {
+        assert!(at_rest[unknown].is_null(), "{unknown} depends on --memory: {at_rest}");
+    }
+    let (large, small) = (stats(&["--memory", "64M"]), stats(&["--memory", "8M"]));
+    assert!(large["mode"] == "indexed" && large["phi"] == 1.0, "{large}");
+    assert!(small["mode"] == "drained" && small["phi"].as_f64().unwrap() < 0.5, "{small}");
+    assert!(small["index_bytes"].as_u64() < large["index_bytes"].as_u64(), "{small}");
+    assert_eq!(small["index_filter_bytes"], 0);
+    let filtered = stats(&["--memory", "8M", "--miss-filter"]);
+    assert!(filtered["index_filter_bytes"].as_u64().unwrap() > 0, "{filtered}");
+    for stats in [&large, &small, &filtered] {
+        for same in ["segments", "segment_file_bytes", "merged_bytes_written"] {
+            assert_eq!(stats[same], at_rest[same], "{same}: {stats}");
+        }
+    }
+    assert!(at_rest["entries"].as_u64().unwrap().abs_diff(records) < records / 100, "{at_rest}");
+    assert!(at_rest["segment_device_bytes"].as_u64().unwrap() > 0, "{at_rest}");
+    let text = fawn(&["store", "stats", data]).stdout;
+    assert!(text.contains("unknown without --memory") && !text.contains("index_bytes"), "{text}");
+    assert_eq!(fawn(&["store", "check", data]).code, 0);
 }

@@ -92,7 +92,7 @@ fn what_keys_do_to_each_other_is_said() {
         ),
         (
             "[serve]\nthreads = 1\nmemory = '1K'\n",
-            "fawn.toml:3: [serve] --memory 1 KiB is too small: --threads 1 needs at least 8 MiB\n",
+            "fawn.toml:3: [serve] --memory 1K is too small for 1 thread: give --memory 8M\n",
         ),
         (
             "a = 1\na = 2\n[b\n",
@@ -190,8 +190,8 @@ fn show_prints_a_file_with_the_source_of_each_value() {
 #[test]
 fn show_of_a_command_that_does_not_exist_suggests_one() {
     let shown = run("", &[], "config show serv");
-    let expected = "fawn: there is no command serv that can be configured; did you mean serve?\n";
-    assert_eq!((shown.code, shown.stderr.as_str()), (1, expected));
+    let expected = "there is no command serv that can be configured; did you mean serve?\n";
+    assert!(shown.code == 2 && shown.stderr.contains(expected), "{shown:?}");
     let shown = run("", &[], "config show");
     assert!(shown.stdout.contains("nothing is set"), "{}", shown.stdout);
 }

@@ -70,6 +70,17 @@ fn a_look_into_a_store_needs_no_reader() {
         let names = std::fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().path());
         names.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(start)).max()
     };
+    // One bad copy loses nothing, and is told all the same.
+    let manifest = named("manifest-").expect("a store has one");
+    let whole = std::fs::read(&manifest).unwrap();
+    let mut flipped = whole.clone();
+    flipped[40] ^= 4;
+    std::fs::write(&manifest, flipped).unwrap();
+    let (run, json) = (fawn(&["store", "check", data]), fawn(&["store", "check", "--json", data]));
+    let says = format!("{}: damaged at byte 0: one of the two copies", manifest.display());
+    assert!(run.code == 1 && run.stdout.contains(&says) && run.stdout.contains("1 place damaged"), "{run:?}");
+    assert!(json.code == 1 && json.stdout.contains("one of the two copies"), "{json:?}");
+    std::fs::write(&manifest, whole).unwrap();
     let segment = named("segment-").expect("a clean stop seals what was written");
     std::fs::remove_file(&segment).unwrap();
     let run = fawn(&["store", "check", data]);

@@ -277,3 +277,15 @@ pub fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// Presses Ctrl-C on a command whose output is piped; what it has said on standard error.
+pub fn interrupted(mut child: Child) -> String {
+    // It must not end because its input does.
+    let _input = child.stdin.take();
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    said
+}
