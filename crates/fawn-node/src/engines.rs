@@ -18,7 +18,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 
 /// Bytes of records in one part of a scan: enough that reading a slice of a hundred parts takes no read for each record.
-const SCAN_BYTES: usize = 2 << 20;
+const SCAN_BYTES: usize = 1 << 20;
 
 /// The stores of one loop.
 pub struct Engines {

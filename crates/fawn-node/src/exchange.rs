@@ -24,8 +24,10 @@ use std::sync::Arc;
 const IN_FLIGHT_BYTES: usize = 8 << 20;
 /// A parcel is sent off early at this size.
 const PARCEL_BYTES: usize = 256 << 10;
-/// Spare parcels kept a loop, and the largest buffer that is kept.
+/// Spare parcels that a loop keeps, and their buffers all together: what a turn sends and receives. A burst fills many more, and
+/// large ones.
 const SPARE_PARCELS: usize = 64;
+const SPARE_BYTES: usize = 1 << 20;
 
 /// Where an answer belongs, as its connection's loop knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +128,11 @@ impl Parcel {
         self.messages.push((place, head, start..self.bytes.len()));
     }
 
+    /// Bytes that its buffers take.
+    fn capacity_bytes(&self) -> usize {
+        self.messages.capacity() * size_of::<(Place, Head, Range<usize>)>() + self.bytes.capacity()
+    }
+
     /// Store and position of the keys that up to `count` messages from number `first` on ask for.
     pub fn asked(&self, first: usize, count: usize) -> impl Iterator<Item = (usize, Key)> {
         let messages = self.messages[first..].iter().take(count);
@@ -166,7 +173,33 @@ pub struct Exchange {
     /// By loop number; `None` for itself.
     links: Vec<Option<Link>>,
     wake: Arc<Wake>,
-    spare: Vec<Parcel>,
+    spare: Spare,
+}
+
+/// Parcels that were worked off, for their buffers.
+#[derive(Debug, Default)]
+struct Spare {
+    parcels: Vec<Parcel>,
+    /// Bytes that their buffers take.
+    bytes: usize,
+}
+
+impl Spare {
+    fn take(&mut self) -> Parcel {
+        let parcel = self.parcels.pop().unwrap_or_default();
+        self.bytes -= parcel.capacity_bytes();
+        parcel
+    }
+
+    fn give(&mut self, mut parcel: Parcel) {
+        let bytes = parcel.capacity_bytes();
+        if self.parcels.len() < SPARE_PARCELS && self.bytes + bytes <= SPARE_BYTES {
+            parcel.messages.clear();
+            parcel.bytes.clear();
+            self.bytes += bytes;
+            self.parcels.push(parcel);
+        }
+    }
 }
 
 /// Links among `wakes.len()` loops, of which each may have `in_flight` requests on their way to each other one.
@@ -199,7 +232,7 @@ pub fn mesh(wakes: &[Arc<Wake>], in_flight: usize) -> Vec<Exchange> {
                 Some(link(right_requests_out, right_requests_in, right_answers_out, right_answers_in, &wakes[left]));
         }
     }
-    let exchange = |(links, wake): (_, &Arc<Wake>)| Exchange { links, wake: Arc::clone(wake), spare: Vec::new() };
+    let exchange = |(links, wake): (_, &Arc<Wake>)| Exchange { links, wake: Arc::clone(wake), spare: Spare::default() };
     links.into_iter().zip(wakes).map(exchange).collect()
 }
 
@@ -212,17 +245,17 @@ pub fn wakes(count: usize) -> Result<Vec<Arc<Wake>>, Errno> {
 }
 
 impl Link {
-    fn push_requests(&mut self, spare: &mut Vec<Parcel>) {
+    fn push_requests(&mut self, spare: &mut Spare) {
         if !self.requests.messages.is_empty() {
-            let parcel = std::mem::replace(&mut self.requests, spare.pop().unwrap_or_default());
+            let parcel = std::mem::replace(&mut self.requests, spare.take());
             self.requests_out.push(parcel).expect("the ring holds as many parcels as requests may be in flight");
             self.pushed = true;
         }
     }
 
-    fn push_answers(&mut self, spare: &mut Vec<Parcel>) {
+    fn push_answers(&mut self, spare: &mut Spare) {
         if !self.answers.messages.is_empty() {
-            let parcel = std::mem::replace(&mut self.answers, spare.pop().unwrap_or_default());
+            let parcel = std::mem::replace(&mut self.answers, spare.take());
             self.answers_out.push(parcel).expect("the ring holds as many parcels as requests may be in flight");
             self.pushed = true;
         }
@@ -331,12 +364,8 @@ impl Exchange {
     }
 
     /// Gives a parcel that was worked off back, for its buffers.
-    pub fn recycle(&mut self, mut parcel: Parcel) {
-        if self.spare.len() < SPARE_PARCELS && parcel.bytes.capacity() <= 2 * PARCEL_BYTES {
-            parcel.messages.clear();
-            parcel.bytes.clear();
-            self.spare.push(parcel);
-        }
+    pub fn recycle(&mut self, parcel: Parcel) {
+        self.spare.give(parcel);
     }
 }
 
@@ -394,6 +423,33 @@ mod tests {
         right.recycle(parcel);
         right.send();
         assert!(left.next_answers(1).is_some() && left.may_send(1));
+    }
+
+    #[test]
+    fn a_burst_leaves_no_more_than_what_a_turn_needs() {
+        let (mut left, mut right) = pair(4096);
+        for _ in 0..3 {
+            for n in 0..2000 {
+                left.request(1, place(n), Ask::Figures, &[&[7; 1000]]);
+            }
+            left.send();
+            let mut parcels = 0;
+            while let Some(parcel) = right.next_requests(0) {
+                parcel.messages().for_each(|(at, _, bytes)| right.answer(0, at, answer_to(bytes, false), b""));
+                right.recycle(parcel);
+                parcels += 1;
+            }
+            assert!(parcels >= 7, "{parcels} parcels of 256 KiB");
+            right.send();
+            while let Some(parcel) = left.next_answers(1) {
+                left.recycle(parcel);
+            }
+        }
+        for side in [&left, &right] {
+            let held = side.spare.parcels.iter().map(Parcel::capacity_bytes).sum::<usize>();
+            assert_eq!(side.spare.bytes, held);
+            assert!((1..=SPARE_BYTES).contains(&held), "{held}");
+        }
     }
 
     /// Both sides keep their rings as full as they may, each answering the other from the same thread that asks.
