@@ -1,6 +1,7 @@
 //! A cluster to try a client on.
 
 use fawn_client::{Client, Options};
+use fawn_kv::manager::Leases;
 use fawn_kv::status::{Answer, Question, Status};
 use fawn_manager::{Operator, Running, Tls};
 use fawn_node::ServeOptions;
@@ -22,6 +23,7 @@ pub struct Cluster {
     pub address: String,
     members: BTreeMap<String, Process>,
     certificates: Option<PathBuf>,
+    leases: Leases,
     dirs: TempDir,
 }
 
@@ -33,9 +35,17 @@ impl Cluster {
 
     /// With certificates of this directory.
     pub fn with(replicas: u32, certificates: Option<PathBuf>) -> Self {
-        let dirs = tempfile::tempdir().unwrap();
-        let mut cluster =
-            Self { manager: None, address: "127.0.0.1:0".into(), members: BTreeMap::new(), certificates, dirs };
+        Self::of(replicas, certificates, Leases::default())
+    }
+
+    /// Whose nodes go on for so long without a manager.
+    pub fn with_leases(replicas: u32, lease: Duration) -> Self {
+        Self::of(replicas, None, Leases { lease_us: lease.as_micros() as u64, ..Leases::default() })
+    }
+
+    fn of(replicas: u32, certificates: Option<PathBuf>, leases: Leases) -> Self {
+        let (members, dirs) = (BTreeMap::new(), tempfile::tempdir().unwrap());
+        let mut cluster = Self { manager: None, address: "127.0.0.1:0".into(), members, certificates, leases, dirs };
         cluster.start_manager(replicas);
         for name in ["a", "b", "c"].iter().take(replicas as usize) {
             cluster.start_member(name);
@@ -47,6 +57,7 @@ impl Cluster {
     pub fn start_manager(&mut self, replicas: u32) {
         let mut options = fawn_manager::Options::new(&self.dirs.path().join("manager"));
         (options.settings.replicas, options.settings.first_nodes) = (replicas, replicas);
+        options.settings.leases = self.leases;
         options.listen = Some(self.address.clone());
         options.tls = self.material("manager");
         let manager = fawn_manager::start(options).unwrap();

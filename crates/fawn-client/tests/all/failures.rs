@@ -71,7 +71,8 @@ fn a_map_that_is_out_of_date_leads_to_the_same_keys_and_is_mended() {
 
 #[test]
 fn gets_and_puts_go_on_while_the_manager_is_away() {
-    let mut cluster = Cluster::start(2);
+    // A hundred puts take a second or two where syncs are slow.
+    let mut cluster = Cluster::with_leases(2, Duration::from_secs(10));
     let client = blocking::Client::connect(cluster.options()).unwrap();
     client.put("k", "before").unwrap();
     drop(cluster.manager.take());

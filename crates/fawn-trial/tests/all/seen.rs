@@ -30,7 +30,7 @@ fn found(lie: Lie) -> (Vec<Finding>, Arc<Ledger>) {
     let (_server, address) = server(dir.path());
     let proxy = start(address, lie);
     let ledger = Arc::new(Ledger::new(20, &dir.path().join("operations.txt")).unwrap());
-    let manner = Manner { clients: 6, rate: 2000, choice: Choice::Any, patience: Duration::from_secs(4), seed: 1 };
+    let manner = Manner { clients: 6, rate: 500, choice: Choice::Any, patience: Duration::from_secs(4), seed: 1 };
     let load = Load::start(&ledger, &[proxy], &manner).unwrap();
     std::thread::sleep(Duration::from_secs(4));
     load.stop();
