@@ -543,6 +543,9 @@ impl<B: Backend> Core<B> {
             (listing.from, listing.first) = (Key::MIN, true);
             listing.store += 1;
         }
+        if !listed.failed && listing.store < self.route.stores() {
+            return;
+        }
         let end = match listing.form {
             _ if listed.failed => "SERVER_ERROR the keys cannot be listed, see the server's log\r\n".to_owned(),
             _ if listing.lost > 0 => {
@@ -554,9 +557,7 @@ impl<B: Backend> Core<B> {
             Dump::Metadump => lines::END.to_owned(),
             Dump::Mgdump => lines::EN.to_owned(),
         };
-        if listed.failed || listing.store == self.route.stores() {
-            flow.listing = None;
-            flow.answers.push(end.as_bytes(), None, Stamp::NONE, self.owner.pool());
-        }
+        flow.listing = None;
+        flow.answers.push(end.as_bytes(), None, Stamp::NONE, self.owner.pool());
     }
 }

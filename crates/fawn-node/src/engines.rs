@@ -17,7 +17,8 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 
-/// Bytes of records in one part of a scan: enough that reading a slice of a hundred parts takes no read for each record.
+/// Bytes of records in one part of a scan. Each part of a listing is held twice, by the store and by its connection, so that
+/// more would show in the process's memory; less would read more pages again, as every part opens its cursors anew.
 const SCAN_BYTES: usize = 1 << 20;
 
 /// The stores of one loop.

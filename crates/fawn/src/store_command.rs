@@ -19,7 +19,7 @@ use crate::command::Format;
 use crate::progress::Progress;
 use crate::records::Record;
 use crate::serve::{default_memory, parse_store_memory};
-use crate::tell::unless_closed;
+use crate::tell::{tell, unless_closed};
 use crate::values::Size;
 
 mod member;
@@ -355,7 +355,7 @@ fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
     out.flush()?;
     progress.finish();
     let Some(lost) = lost else { return Ok(Outcome::Done) };
-    writeln!(std::io::stderr(), "fawn: the dump is not complete: {lost}")?;
+    tell(format_args!("fawn: the dump is not complete: {lost}"));
     Ok(Outcome::Missing)
 }
 

@@ -7,13 +7,14 @@ use anyhow::Context;
 use clap::Args;
 use comfy_table::presets;
 use fawn_bench::node::{Extent, Figures, Watts, measure};
-use fawn_bench::paper::{Run, Scale};
+use fawn_bench::paper::{Run, Scale, servers};
 use fawn_plan::amount::parse_watts;
 
 use super::Bar;
 use super::energy::MeterArguments;
-use super::paper::{stop_servers_at_the_end, tools};
+use super::paper::tools;
 use crate::Outcome;
+use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
 use crate::tell::unless_closed;
 use crate::values::{Size, Span, parse_wait};
@@ -113,7 +114,7 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     let place = tempfile::Builder::new().prefix("fawn-bench-node-").tempdir_in(&arguments.dir);
     let place = place.with_context(|| format!("cannot put anything into {}", arguments.dir.display()))?;
     let bar = Bar(Progress::parts());
-    stop_servers_at_the_end(&bar.0, format!("nothing is kept: remove {}", place.path().display()))?;
+    tell_how_to_go_on(&bar.0, format!("nothing is kept: remove {}", place.path().display()), servers::ask_all_to_stop)?;
     let run = Run { scale: Scale::Full, dir: place.path().to_owned(), tools: &tools, watch: &bar };
     let extent = Extent {
         data_bytes: arguments.data.bytes,

@@ -10,14 +10,13 @@ use fawn_bench::paper::finding::State;
 use fawn_bench::paper::{self, Again, Entry, Keeper, LIST, Machine, Program, Scale, Tools, servers};
 use fawn_bench::{Device, Peers};
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use super::Bar;
 use super::energy::MeterArguments;
 use crate::Outcome;
+use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
-use crate::tell::{tell, unless_closed};
+use crate::tell::unless_closed;
 
 /// Every experiment.
 const ALL: &str = "all";
@@ -143,25 +142,6 @@ pub fn tools(peers: Option<&std::path::Path>, meter: &MeterArguments) -> anyhow:
     Ok(Tools { fawn, peers, device: Device::installed(), meter: meter.open()? })
 }
 
-/// Whoever ends this program ends the servers that it has started, too, and is told `what` to do.
-///
-/// # Errors
-/// The system gives no signals.
-pub fn stop_servers_at_the_end(progress: &Progress, what: String) -> anyhow::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot wait for signals")?;
-    let progress = progress.clone();
-    std::thread::spawn(move || {
-        if let Some(signal) = signals.forever().next() {
-            servers::ask_all_to_stop();
-            progress.finish();
-            tell(format_args!("fawn: interrupted; {what}"));
-            // As a shell tells what a signal has ended.
-            std::process::exit(128 + signal);
-        }
-    });
-    Ok(())
-}
-
 /// Runs experiments, or lists them.
 ///
 /// # Errors
@@ -181,7 +161,7 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     let mut keeper = Keeper::open(dir)?;
     let bar = Bar(Progress::parts());
     let with = if arguments.again { " without --again" } else { "" };
-    stop_servers_at_the_end(&bar.0, format!("run the same command again{with} to go on"))?;
+    tell_how_to_go_on(&bar.0, format!("run the same command again{with} to go on"), servers::ask_all_to_stop)?;
     let done = paper::run(&mut keeper, &entries, scale, (&tools, &program, again), &bar);
     bar.0.finish();
     done?;

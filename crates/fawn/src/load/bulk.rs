@@ -38,7 +38,7 @@ pub fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Repor
     refuse_file(dir)?;
     refuse_cluster(dir)?;
     let progress = Progress::bytes(input.size());
-    tell_how_to_go_on(&progress, AGAIN)?;
+    tell_how_to_go_on(&progress, AGAIN, || {})?;
     let mut report = Report::start();
     let options = BulkOptions { memory: arguments.bulk.memory().bytes, stores: arguments.bulk.threads().get() };
     let load = BulkLoad::open(dir, options).map_err(refused)?;
