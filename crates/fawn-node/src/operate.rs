@@ -20,7 +20,7 @@ use crate::counters::Counters;
 use crate::recency::Recency;
 use crate::stores::{Lookup, Stores};
 use fawn_kv::operation::{self as kv, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
-use fawn_memcache::{Answer, Command, Hit, Mode, Responder, Stats, Store};
+use fawn_memcache::{Answer, Command, Delete, Hit, Mode, Responder, Stats, Store};
 use fawn_ring::Key;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
@@ -277,8 +277,27 @@ pub fn begin<S: Stores>(
         Lookup::Read(read) => return Step::Read(read),
         Lookup::Loading if bench.stopped => return stopped(keyed, out),
         Lookup::Loading => return Step::Park(Wait::Loading),
-        Lookup::Failed(why) => return unreadable(keyed, &why, bench.counters, out),
+        Lookup::Failed(why) => return unread(stores, store, keyed, &why, bench, out),
     };
+    apply(stores, store, keyed, plan, bench, out)
+}
+
+/// Goes on with a command whose item cannot be read: a delete needs nothing of it, whatever it was, and nothing else can.
+pub fn unread<S: Stores>(
+    stores: &mut S,
+    store: usize,
+    keyed: &Keyed<'_>,
+    why: &str,
+    bench: &mut Bench<'_>,
+    out: &mut Vec<u8>,
+) -> Step<S::Read> {
+    let is_blind = |delete: &Delete| delete.compare.is_none() && !delete.invalidate && !delete.drop_value;
+    if !matches!(&keyed.command, Command::Delete(delete) if is_blind(delete)) {
+        return unreadable(keyed, why, bench.counters, out);
+    }
+    let outcome = Some(Outcome::Deleted);
+    let (append, kind, start) = (Append::Delete, Kind::Value, out.len());
+    let plan = Plan { append, outcome, counts: outcome, gate: Gate::NONE, start, kind };
     apply(stores, store, keyed, plan, bench, out)
 }
 

@@ -244,12 +244,16 @@ impl Db {
         self.inner.change(&write, condition)
     }
 
-    /// Deletes `key`; whether it was there.
+    /// Deletes `key`; whether it was there. What cannot be read is taken for there.
     ///
     /// # Errors
-    /// As [`get`](Self::get) and [`put`](Self::put).
+    /// As [`put`](Self::put).
     pub fn delete(&self, key: &[u8]) -> Result<bool, Error> {
-        self.delete_if(key, Condition::Present).map(|result| matches!(result, PutIf::Stored { .. }))
+        let deleted = match self.delete_if(key, Condition::Present) {
+            Err(Error::Damage(_)) => self.delete_if(key, Condition::Always),
+            result => result,
+        };
+        deleted.map(|result| matches!(result, PutIf::Stored { .. }))
     }
 
     /// Deletes `key` if `condition` holds. With [`Condition::Always`] a delete record is written without a look at

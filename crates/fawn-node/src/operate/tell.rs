@@ -9,6 +9,11 @@ use fawn_store::flash::FlashError;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Record};
 use fawn_store::{Gate, Refusal};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Unreadable items are told of no more often.
+const SELDOM: Duration = Duration::from_secs(1);
 
 /// The hit that a client is shown: `hit` of `item`, whose key was last used at `last`.
 pub fn hit_of<'i>(item: &Item<'i>, hit: &kv::Hit, now: u32, last: Option<Use>) -> Hit<'i> {
@@ -112,11 +117,30 @@ pub const UNREADABLE: &str = "SERVER_ERROR the item cannot be read from flash, s
 
 /// Appends the answer that an unreadable item gets, and logs why.
 pub fn unreadable<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
-    tracing::error!("an item cannot be read: {why}");
+    log_unreadable(why);
     counters.flash_read_errors.add(1);
     counters.unreadable.add(1);
     keyed.write(out, &Answer::Error(UNREADABLE));
     Step::Done { gate: Gate::NONE, failed: true }
+}
+
+/// Logs why an item cannot be read, about once a second at most: a client may ask for it time and again.
+fn log_unreadable(why: &str) {
+    static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let untold = match &mut *last {
+        Some((at, untold)) if at.elapsed() < SELDOM => {
+            *untold += 1;
+            return;
+        }
+        last => last.replace((Instant::now(), 0)).map_or(0, |(_, untold)| untold),
+    };
+    drop(last);
+    if untold == 0 {
+        tracing::error!("an item cannot be read: {why}");
+    } else {
+        tracing::error!("an item cannot be read: {why} ({untold} more gets have failed since this was last said)");
+    }
 }
 
 /// A large value could not be written.

@@ -210,7 +210,7 @@ fn went_on<S: Stores>(
         Finished::Found(record) => (Some(record), Gate::NONE),
         Finished::Absent(gate) => (None, gate),
         Finished::Read(read) => return (Step::Read(read), None),
-        Finished::Failed(why) => return (operate::unreadable(keyed, &why, bench.counters, out), None),
+        Finished::Failed(why) => return (operate::unread(stores, store, keyed, &why, bench, out), None),
     };
     let step = operate::resume(stores, store, keyed, (record, gate), bench, out);
     let kept = matches!(step, Step::Park(Wait::Busy)).then(|| {

@@ -1,5 +1,6 @@
 //! A data directory in which pages cannot be read.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,11 @@ fn count(text: &str, before: &str, after: &str) -> usize {
     let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("{before:?} is in {text}"));
     let (number, _) = rest.split_once(after).unwrap_or_else(|| panic!("{after:?} is in {text}"));
     number.trim().parse().unwrap()
+}
+
+/// The key in a line of `key<tab>value`.
+fn name(line: &str) -> &str {
+    line.split('\t').next().unwrap()
 }
 
 #[test]
@@ -68,6 +74,19 @@ fn dumps_leave_out_what_cannot_be_read_and_say_so_and_overwriting_it_heals_the_s
         (Some((RECORDS - lost) as u64), Some(lost as u64))
     );
     assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), RECORDS - lost, "all others are there");
+
+    // A delete of what cannot be read deletes it.
+    let dumped = std::fs::read_to_string(&out).unwrap();
+    let dumped: BTreeSet<&str> = dumped.lines().map(name).collect();
+    let all = numbered(RECORDS);
+    let unreadable: Vec<&str> = all.lines().map(name).filter(|name| !dumped.contains(name)).collect();
+    assert_eq!(unreadable.len(), lost);
+    let key = unreadable[1];
+    assert!(server.say(&format!("get {key}"), "\r\n").starts_with("SERVER_ERROR the item cannot be read"));
+    assert!(server.say(&format!("touch {key} 0"), "\r\n").starts_with("SERVER_ERROR the item cannot be read"));
+    assert_eq!(server.say(&format!("delete {key}"), "\r\n"), "DELETED\r\n");
+    assert_eq!(server.say(&format!("get {key}"), "\r\n"), "END\r\n");
+    assert_eq!(server.say(&format!("delete {key}"), "\r\n"), "NOT_FOUND\r\n");
 
     // Half of it is overwritten often enough that everything is merged over the damage.
     let half: Vec<String> = numbered(RECORDS).lines().step_by(2).map(|line| format!("{line} anew")).collect();
