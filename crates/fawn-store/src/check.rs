@@ -4,7 +4,7 @@
 //! checksum too, each directory and fragment compared with the records; the commit log is replayed into nothing; value
 //! files are compared with their stubs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use fawn_ring::Interval;
 
@@ -138,9 +138,17 @@ fn check_part(
         let mut cursor = Cursor::new(footer, pages.clone(), interval, READ_PAGES);
         let end = loop {
             match ahead.advance(&mut cursor, flash, &state.secret) {
-                Ok(false) => break Ok(()),
-                Err(error) => break Err(error),
+                Ok(false) => break None,
                 Ok(true) => {}
+                Err(error) => {
+                    prefixes = None;
+                    let behind = page_behind(&error).filter(|page| *page < footer.data_pages);
+                    note(findings, footer.file, error);
+                    if cursor.is_behind_gap() {
+                        continue;
+                    }
+                    break Some(behind.unwrap_or(footer.data_pages));
+                }
             }
             if cursor.is_in_gap() {
                 findings.lost += 1;
@@ -163,22 +171,14 @@ fn check_part(
                 }
             }
         };
-        if !cursor.bad_pages().is_empty() || end.is_err() {
+        if !cursor.bad_pages().is_empty() {
             prefixes = None;
         }
         // Slices share pages.
-        let news = cursor.bad_pages().iter().filter(|damage| !findings.damage.contains(damage));
-        let news: Vec<Damage> = news.cloned().collect();
-        findings.damage.extend(news);
-        let Err(error) = end else { break };
-        // Go on behind the page that stopped it, be it that the fragments do not say what was in it.
-        let page = |damage: &Damage| damage.offset / PAGE_BYTES as u64;
-        let behind = match &error {
-            SegmentError::Damage(damage) if page(damage) < footer.data_pages => page(damage) + 1,
-            _ => cursor.bad_pages().last().map_or(footer.data_pages, |damage| page(damage) + 1),
-        };
-        note(findings, footer.file, error);
-        pages.start = (behind as u32).max(pages.start + 1);
+        let known: HashSet<(FileId, u64)> = findings.damage.iter().map(|damage| (damage.file, damage.offset)).collect();
+        let is_new = |damage: &&Damage| !known.contains(&(damage.file, damage.offset));
+        findings.damage.extend(cursor.bad_pages().iter().filter(is_new).cloned());
+        pages.start = end.map_or(pages.end, |end| (end as u32).max(pages.start + 1));
     }
     if carried > 0 {
         findings.lost += carried;
@@ -188,6 +188,14 @@ fn check_part(
         findings.damage.push(Damage { file: FileId::Segment(footer.file), offset, what });
     }
     prefixes
+}
+
+/// The page behind the one that an error names.
+fn page_behind(error: &SegmentError) -> Option<u64> {
+    match error {
+        SegmentError::Damage(damage) => Some(damage.offset / PAGE_BYTES as u64 + 1),
+        SegmentError::Flash(_) => None,
+    }
 }
 
 /// Returns the value files of records that only the log has.

@@ -7,6 +7,10 @@
 //!
 //! Damage is carried on: where pages of a part cannot be read, a lost record stands for each version that was in them, as
 //! far as what is newer does not supersede it. It supersedes what is older, so that nobody is answered with that.
+//!
+//! Where the device fails to read pages that it may read another time, the merge is *in doubt*: it writes nothing more, but
+//! reads what is left, so that whoever asked for it knows [all such pages](Merge::doubtful_pages); then it fails. It also
+//! fails, and at once, when most of what there is cannot be read: that is the device, or the file, and not a few bad pages.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -25,6 +29,8 @@ use crate::work::Overwrites;
 
 /// Records handled in one step.
 const STEP_RECORDS: usize = 2048;
+/// A merge fails when more than half of its pages cannot be read, if that is more than so many.
+const FEW_BAD_PAGES: u64 = 64;
 
 /// Which records are void whatever their age, for the ranges that overlap the slice.
 #[derive(Clone, Debug, Default)]
@@ -152,6 +158,13 @@ impl Input {
         }
     }
 
+    fn of_segment(&self) -> Option<&Cursor> {
+        match self {
+            Self::Segment(cursor) => Some(cursor),
+            Self::Run(_) => None,
+        }
+    }
+
     fn key(&self) -> &Key {
         match self {
             Self::Segment(cursor) => cursor.key(),
@@ -165,25 +178,42 @@ impl Input {
             Self::Run(run) => run.record(),
         }
     }
+
+    fn is_lost(&self) -> bool {
+        matches!(self, Self::Segment(cursor) if cursor.is_lost())
+    }
+
+    fn rank(&self, age: u64) -> Rank {
+        rank(*self.key(), self.is_lost(), age)
+    }
+}
+
+/// The order in which records are judged: by position, lost ones first, as their names are not known, and then the newest
+/// first.
+pub(crate) type Rank = (Key, Reverse<bool>, Reverse<u64>);
+
+/// The rank of a record of this age.
+pub(crate) fn rank(key: Key, is_lost: bool, age: u64) -> Rank {
+    (key, Reverse(is_lost), Reverse(age))
 }
 
 #[derive(Clone, Copy)]
 struct Source {
-    key: Key,
+    rank: Rank,
     age: u64,
     index: usize,
 }
 
 impl Source {
-    fn rank(&self) -> (Key, Reverse<u64>) {
-        (self.key, Reverse(self.age))
+    fn key(&self) -> &Key {
+        &self.rank.0
     }
 }
 
 impl Ord for Source {
-    /// The heap's greatest is the lowest key, newest first.
+    /// The heap's greatest is the lowest rank.
     fn cmp(&self, other: &Self) -> Ordering {
-        other.rank().cmp(&self.rank())
+        other.rank.cmp(&self.rank)
     }
 }
 
@@ -206,8 +236,16 @@ pub struct Merge {
     interval: Interval,
     inputs: Vec<Input>,
     ahead: ReadAhead,
+    /// Each input that has a record left.
     heap: BinaryHeap<Source>,
-    started: bool,
+    /// Inputs, each with its age, that are on no record: the last goes to its next one.
+    advancing: Vec<(u64, usize)>,
+    /// Pages of the inputs that may be unreadable.
+    most_bad_pages: u64,
+    /// The device fails to read pages that it may read another time: what is left is only read.
+    is_in_doubt: bool,
+    /// All that is left was read.
+    is_over: bool,
     /// Which records are dropped; `None` when older parts stay behind.
     void: Option<Void>,
     /// What was emptied; dropped in any case.
@@ -245,17 +283,19 @@ impl Merge {
         slice_bytes: u64,
         first_file: u64,
     ) -> Self {
-        let mut heap = BinaryHeap::with_capacity(inputs.len());
-        for (index, (age, _)) in inputs.iter().enumerate() {
-            heap.push(Source { key: Key::MIN, age: *age, index });
-        }
+        let advancing = inputs.iter().enumerate().map(|(index, (age, _))| (*age, index)).collect();
+        let mut inputs: Vec<Input> = inputs.into_iter().map(|(_, input)| input).collect();
+        let pages: u64 = inputs.iter_mut().filter_map(Input::cursor).map(|cursor| cursor.pages_left()).sum();
         Self {
             low: interval.low,
             interval,
-            inputs: inputs.into_iter().map(|(_, input)| input).collect(),
+            heap: BinaryHeap::with_capacity(inputs.len()),
+            inputs,
             ahead,
-            heap,
-            started: false,
+            advancing,
+            most_bad_pages: FEW_BAD_PAGES.max(pages / 2),
+            is_in_doubt: false,
+            is_over: false,
             void,
             emptied,
             slice_bytes,
@@ -272,28 +312,87 @@ impl Merge {
         }
     }
 
-    /// Handles some records. `Some` once the merge is complete and its outputs are durable.
+    /// Handles some records, fewer where the device fails at reading. `Some` once the merge is complete and its outputs are
+    /// durable.
     ///
     /// # Errors
     /// The device's, or damage to an input; the merge is then abandoned, its output files are nobody's.
     pub fn step(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<Option<Merged>, SegmentError> {
-        if !self.started {
-            self.start(flash, secret)?;
-        }
         for _ in 0..STEP_RECORDS {
-            let Some(top) = self.heap.peek().copied() else {
-                return Ok(Some(self.finish(flash)?));
-            };
-            self.decide(flash, &top)?;
-            let more = self.advance(top.index, flash, secret)?;
-            let mut place = self.heap.peek_mut().expect("it was looked at just above");
-            if more {
-                place.key = *self.inputs[top.index].key();
-            } else {
-                PeekMut::pop(place);
+            while let Some((age, index)) = self.advancing.last().copied() {
+                match self.inputs[index].advance(flash, secret)? {
+                    Advanced::Record => {
+                        self.advancing.pop();
+                        self.heap.push(Source { rank: self.inputs[index].rank(age), age, index });
+                    }
+                    Advanced::End => drop(self.advancing.pop()),
+                    Advanced::Starved => {
+                        self.ahead.fill(flash, self.inputs.iter_mut().filter_map(Input::cursor))?;
+                        self.judge_bad_pages()?;
+                        if self.ahead.has_failed() {
+                            return Ok(None);
+                        }
+                    }
+                }
             }
+            let Some(top) = self.heap.peek().copied() else {
+                return self.end(flash).map(Some);
+            };
+            if !self.is_in_doubt {
+                self.decide(flash, &top)?;
+            }
+            self.go_on(&top, flash, secret)?;
         }
         Ok(None)
+    }
+
+    /// Goes to the next record of the input that is at the top, if it has been read.
+    fn go_on(&mut self, top: &Source, flash: &dyn Flash, secret: &Secret) -> Result<(), SegmentError> {
+        let advanced = self.inputs[top.index].advance(flash, secret)?;
+        let mut place = self.heap.peek_mut().expect("it is at the top");
+        match advanced {
+            Advanced::Record => place.rank = self.inputs[top.index].rank(top.age),
+            Advanced::End => drop(PeekMut::pop(place)),
+            Advanced::Starved => {
+                PeekMut::pop(place);
+                self.advancing.push((top.age, top.index));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether the merge goes on over the pages that could not be read so far.
+    fn judge_bad_pages(&mut self) -> Result<(), SegmentError> {
+        let cursors = || self.inputs.iter().filter_map(Input::of_segment);
+        let bad: u64 = cursors().map(|cursor| cursor.bad_pages().len() as u64).sum();
+        if bad > self.most_bad_pages {
+            let last = cursors().find_map(|cursor| cursor.bad_pages().last()).expect("some are bad");
+            return Err(last.clone().into());
+        }
+        self.is_in_doubt |= bad > 0 && cursors().any(|cursor| !cursor.doubtful_pages().is_empty());
+        Ok(())
+    }
+
+    fn end(&mut self, flash: &dyn Flash) -> Result<Merged, SegmentError> {
+        self.is_over = true;
+        if self.is_in_doubt {
+            let cursors = self.inputs.iter().filter_map(Input::of_segment);
+            let doubt = cursors.flat_map(Cursor::doubts).next().expect("something is in doubt");
+            return Err(doubt.clone().into());
+        }
+        Ok(self.finish(flash)?)
+    }
+
+    /// Once the merge has failed because it was in doubt: every page that is, by file, in no order.
+    pub fn doubtful_pages(&self) -> Option<Vec<(u64, u64)>> {
+        let cursors = self.inputs.iter().filter_map(Input::of_segment);
+        let pages = cursors.flat_map(|cursor| cursor.doubtful_pages().iter().map(|page| (cursor.file_number(), *page)));
+        (self.is_over && self.is_in_doubt).then(|| pages.collect())
+    }
+
+    /// Numbers of the files that it reads.
+    pub fn files(&self) -> Vec<u64> {
+        self.inputs.iter().filter_map(Input::of_segment).map(Cursor::file_number).collect()
     }
 
     /// What was passed since the start, or since this was last forgotten.
@@ -320,33 +419,9 @@ impl Merge {
         &self.created
     }
 
-    fn start(&mut self, flash: &dyn Flash, secret: &Secret) -> Result<(), SegmentError> {
-        for mut source in std::mem::take(&mut self.heap) {
-            if self.advance(source.index, flash, secret)? {
-                source.key = *self.inputs[source.index].key();
-                self.heap.push(source);
-            }
-        }
-        self.started = true;
-        Ok(())
-    }
-
-    /// Goes to the next record of an input; `false` at its end.
-    fn advance(&mut self, index: usize, flash: &dyn Flash, secret: &Secret) -> Result<bool, SegmentError> {
-        loop {
-            match self.inputs[index].advance(flash, secret)? {
-                Advanced::Record => return Ok(true),
-                Advanced::End => return Ok(false),
-                Advanced::Starved => {
-                    self.ahead.fill(flash, self.inputs.iter_mut().filter_map(Input::cursor))?;
-                }
-            }
-        }
-    }
-
     /// Writes or drops the record that `top` points at.
     fn decide(&mut self, flash: &dyn Flash, top: &Source) -> Result<(), SegmentError> {
-        if let Some(lost) = self.held.standing(Some(&top.key)) {
+        if let Some(lost) = self.held.standing(Some(top.key())) {
             self.keep_lost(flash, &lost)?;
         }
         let bytes = self.inputs[top.index].record();
@@ -355,15 +430,15 @@ impl Merge {
         self.passed.newer += if is_newer { len } else { 0 };
         if let (Kind::Lost, Input::Segment(cursor)) = (record.kind, &self.inputs[top.index]) {
             let (damage, is_new) = (cursor.damage(), cursor.is_in_gap());
-            self.held.hold(Lost { key: top.key, age: top.age, seq: record.seq, damage, is_new });
+            self.held.hold(Lost { key: *top.key(), age: top.age, seq: record.seq, damage, is_new });
             return Ok(());
         }
-        if self.held.supersedes(&top.key, top.age) {
+        if self.held.supersedes(top.key(), top.age) {
             self.passed.dropped += len;
             self.done.dropped_values.extend(value_file(&record));
             return Ok(());
         }
-        if self.last == Some(top.key) {
+        if self.last == Some(*top.key()) {
             if let Some((_, winner)) = self.decided[..self.decided_names].iter().find(|(name, _)| name == record.key) {
                 self.passed.dropped += len;
                 self.done.overwrites.superseding += u64::from(!is_newer);
@@ -375,7 +450,7 @@ impl Merge {
             }
         } else {
             self.decided_names = 0;
-            self.last = Some(top.key);
+            self.last = Some(*top.key());
         }
         self.done.overwrites.newer += u64::from(is_newer);
         if self.decided.len() == self.decided_names {
@@ -386,18 +461,19 @@ impl Merge {
         name.extend_from_slice(record.key);
         *winner = value_file(&record);
         self.decided_names += 1;
-        if self.is_dropped(&top.key, top.age, &record) {
+        if self.is_dropped(top.key(), top.age, &record) {
             let (seq, value) = (record.seq, value_file(&record));
-            self.drop_newest(&top.key, top.age, seq);
+            self.drop_newest(top.key(), top.age, seq);
             self.done.dropped_values.extend(value);
             self.passed.dropped += len;
             return Ok(());
         }
-        self.make_room(flash, top.key.prefix())?;
+        self.make_room(flash, top.key().prefix())?;
         let writer = self.writer.as_mut().expect("there is room");
-        writer.push(flash, &top.key, self.inputs[top.index].record())?;
+        writer.push(flash, top.key(), self.inputs[top.index].record())?;
         Ok(())
     }
+
     /// Writes a lost record, unless it is void.
     fn keep_lost(&mut self, flash: &dyn Flash, lost: &Lost) -> Result<(), FlashError> {
         let bytes = lost.encode();

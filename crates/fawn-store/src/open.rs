@@ -123,7 +123,7 @@ impl Store {
             state.apply(edit).expect("what is added adjoins what is there");
         }
         let maintenance = Maintenance::new(manifest, &options, views.clone(), next_file);
-        let store = assemble(options, &state, views, next_file, flash, now)?;
+        let store = assemble(options, &state, views, next_file, now)?;
         Recovery { store, maintenance, flash, opening, owner, widened, stubs: BTreeSet::new(), failed: None }
             .run(&state)
     }
@@ -184,7 +184,6 @@ fn assemble(
     state: &State,
     views: BTreeMap<u16, View>,
     next_file: u64,
-    flash: &dyn Flash,
     now: u32,
 ) -> Result<Store, OpenError> {
     options.secret = state.secret;
@@ -224,7 +223,6 @@ fn assemble(
             sealed: state.counters.sealed_bytes,
             merged: state.counters.merged_bytes,
         },
-        space: Some(flash.space()?),
         options,
         now,
     }))
@@ -355,7 +353,8 @@ impl Recovery<'_> {
         let opened = Edit::Opened { generation, reserved };
         let edits: Vec<Edit> = self.widened.take().into_iter().chain([opened]).collect();
         self.maintenance.commit(self.flash, &edits)?;
-        self.store.begin_log(LogWriter::new(shape, generation, tail, found.end, batch_limit(&self.store)));
+        let log = LogWriter::new(shape, generation, tail, found.end, batch_limit(&self.store));
+        self.store.begin_log(log, self.maintenance.room(self.flash)?);
         Ok(())
     }
 

@@ -40,7 +40,7 @@ pub enum Kind {
     Delete = 2,
     /// The key's value is in a file of its own; the record's value is a [`crate::large::Stub`].
     Stub = 3,
-    /// Damage has taken the newest version of some key: of its name only the position's prefix is known, and that is the
+    /// Damage has taken a version of some key: of its name only the position's prefix is known, and that is the
     /// record's key ([`Record::lost`]).
     Lost = 4,
 }

@@ -60,21 +60,8 @@ pub enum Work {
         /// Build the base's filter.
         filtered: bool,
     },
-    /// Merge the slice that begins at this position.
-    Merge {
-        /// Start of the slice.
-        slice: Key,
-        /// Which records are void.
-        void: Void,
-        /// Segments of this age or a greater one stay out: they may hold keys that were emptied since.
-        before: u64,
-        /// Merge only the newest small parts: their keys are overwritten so often that their slots pile up.
-        newest_only: bool,
-        /// The slice's oldest part is its base, without index entries.
-        drained: bool,
-        /// Build the filters of new bases.
-        filtered: bool,
-    },
+    /// Merge a slice.
+    Merge(MergeWork),
     /// Give back what no reader needs any more.
     Reclaim(Reclaim),
     /// Read records of an interval, in key order.
@@ -99,6 +86,24 @@ pub enum Work {
         /// First page after the last batch.
         log_end: u64,
     },
+}
+
+/// How to merge a slice.
+pub struct MergeWork {
+    /// Start of the slice.
+    pub slice: Key,
+    /// Which records are void.
+    pub void: Void,
+    /// Segments of this age or a greater one stay out: they may hold keys that were emptied since.
+    pub before: u64,
+    /// Merge only the newest small parts: their keys are overwritten so often that their slots pile up.
+    pub newest_only: bool,
+    /// The slice's oldest part is its base, without index entries.
+    pub drained: bool,
+    /// Build the filters of new bases.
+    pub filtered: bool,
+    /// Seconds since the store was opened.
+    pub uptime: u64,
 }
 
 /// Which records a scan reads.
@@ -268,6 +273,8 @@ pub enum Event {
         slice: Key,
         /// Why.
         why: String,
+        /// Something cannot be read: it will not be merged the next moment either.
+        over_damage: bool,
     },
     /// Part of a scan.
     Scanned(Scanned),
@@ -283,11 +290,20 @@ pub enum Event {
     /// The ranges as they now are: instance, keys, epoch.
     Ranges(Vec<(u64, Interval, u32)>),
     /// Space on the device.
-    Space(Space),
+    Space(Room),
     /// All is recorded; the store may be dropped.
     Closed,
     /// A write or sync failed: the store must stop.
     Failed(String),
+}
+
+/// The space on the device, and who comes first.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// What there is.
+    pub device: Space,
+    /// What the next file of the manifest takes.
+    pub manifest_bytes: u64,
 }
 
 /// Part of a scan.
@@ -299,7 +315,7 @@ pub struct Scanned {
     pub records: Vec<u8>,
     /// Where to go on; `None` at the end of the interval.
     pub next: Option<Key>,
-    /// Keys of which damage has taken the newest version: a get of them fails, too.
+    /// Keys of which damage has taken the newest version that was sealed: a get fails, too, if nothing newer was put since.
     pub lost: Option<Losses>,
     /// Why the scan cannot go on.
     pub error: Option<String>,

@@ -484,7 +484,7 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
     } else {
         "run the same command again to go on"
     };
-    tell_how_to_go_on(&bar.0, again)?;
+    tell_how_to_go_on(&bar.0, again, || {})?;
     let report = match &peers {
         Some(peers) => peers.run(&setup, &experiment, &bar),
         None => fawn_bench::run(&setup, &experiment, &bar),

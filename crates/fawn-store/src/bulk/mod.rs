@@ -327,7 +327,7 @@ fn bring_to_rest(store: &mut Store, maintenance: &mut Maintenance, flash: &dyn F
     while !store.is_closed() {
         while let Some(work) = store.take_work() {
             // Nobody looks anything up: indexes are not needed, and what a merge would do waits.
-            if !matches!(work, Work::Load { .. } | Work::Merge { .. }) {
+            if !matches!(work, Work::Load { .. } | Work::Merge(_)) {
                 maintenance.submit(work);
             }
         }

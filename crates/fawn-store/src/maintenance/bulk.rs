@@ -16,6 +16,7 @@ use crate::large::Stub;
 use crate::manifest::{Edit, Merged as MergedEdit, Sealed, SealedRange, Segment, Slice};
 use crate::merge::{Input, Merge, Merged, Void};
 use crate::page::PAGE_BYTES;
+use crate::segment::Unread;
 use crate::work::View;
 
 /// A new run: its number in the manifest, and what is known of it.
@@ -78,7 +79,7 @@ impl Maintenance {
         run_bytes: u64,
     ) -> Merge {
         let parts = if inputs == Inputs::All { self.parts_of(&interval) } else { Vec::new() };
-        let (segments, ahead) = self.inputs(&parts, interval, true);
+        let (segments, ahead) = self.inputs(&parts, interval, |_| Unread::Fails);
         let age = self.bulk_age();
         let runs = runs.into_iter().enumerate().map(|(place, run)| (age + place as u64, Input::Run(run)));
         let all = segments.into_iter().chain(runs).collect();

@@ -1,6 +1,6 @@
 //! Merges: one slice at a time, and what the manifest and the event-loop half hear of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fawn_ring::{Interval, Key};
@@ -14,9 +14,9 @@ use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::index::SegmentNumber;
 use crate::manifest::{Edit, Merged as MergedEdit};
-use crate::merge::{Input, Merge, Merged, Passed, Void};
-use crate::segment::{ReadAhead, SegmentError};
-use crate::work::{Event, MergedSlice, Overwrites, Reclaim, View};
+use crate::merge::{Input, Merge, Merged, Passed};
+use crate::segment::{ReadAhead, SegmentError, Unread};
+use crate::work::{Event, MergeWork, MergedSlice, Overwrites, Reclaim, View};
 
 /// Fewest and most pages that a merge reads ahead of a part: with one it could not read for several parts at once, as none
 /// wants more before it has none left.
@@ -26,8 +26,10 @@ const MOST_READ_PAGES: usize = 256;
 const SMALL_SHARE: u64 = 4;
 /// The event-loop half is told of a merge's progress about every so many bytes that it frees.
 const TOLD_BYTES: u64 = 128 << 10;
-/// Merges of a slice that fail over what the device cannot read, before that is taken for lost: what passes may pass meanwhile.
-const PATIENCE: u32 = 16;
+/// What a page holds that the device fails to read is taken for lost after so many merges that came upon it, all of them, and
+/// so many seconds: what passes may pass meanwhile.
+const LEAST_TRIES: u32 = 16;
+const LEAST_SECONDS: u64 = 600;
 /// Why a merge is given up that has nothing to call its outputs by.
 const NO_NUMBER: &str = "all 32,767 segment numbers are in use";
 /// Most outputs of one merge.
@@ -36,9 +38,54 @@ pub(super) const MAX_OUTPUTS: u64 = 4096;
 /// A new run: its number, what lookups need, the prefixes of its records.
 type Run = (SegmentNumber, View, Vec<u64>);
 
+/// A page that the device failed to read when it was last asked.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    /// When it failed first, in seconds as of [`MergeWork::uptime`].
+    since: u64,
+    /// Merges that failed over it since then.
+    tries: u32,
+}
+
+impl Doubt {
+    fn is_over(&self, uptime: u64) -> bool {
+        self.tries >= LEAST_TRIES && uptime.saturating_sub(self.since) >= LEAST_SECONDS
+    }
+}
+
+/// Pages of a slice's parts that the device fails to read, by the number of the file and of the page.
+#[derive(Debug, Default)]
+pub(super) struct Doubts(BTreeMap<(u64, u64), Doubt>);
+
+impl Doubts {
+    /// Pages of a file that it has failed to read for so long that they are taken for lost.
+    fn lost(&self, file: u64, uptime: u64) -> BTreeSet<u64> {
+        let pages = self.0.range((file, 0)..=(file, u64::MAX)).filter(|(_, doubt)| doubt.is_over(uptime));
+        pages.map(|((_, page), _)| *page).collect()
+    }
+
+    /// A merge has read these files, all of them, and failed at these pages, beside those that are taken for lost.
+    fn note(&mut self, files: &[u64], failed: &[(u64, u64)], uptime: u64) {
+        for page in failed {
+            self.0.entry(*page).or_insert(Doubt { since: uptime, tries: 0 }).tries += 1;
+        }
+        let failed: BTreeSet<_> = failed.iter().copied().collect();
+        let is_read = |page: &(u64, u64), doubt: &Doubt| {
+            files.contains(&page.0) && !failed.contains(page) && !doubt.is_over(uptime)
+        };
+        self.0.retain(|page, doubt| !is_read(page, doubt));
+    }
+
+    /// These files have been merged.
+    fn forget(&mut self, files: &[u64]) {
+        self.0.retain(|(file, _), _| !files.contains(file));
+    }
+}
+
 /// A merge in progress.
 pub(super) struct Merging {
     slice: Interval,
+    uptime: u64,
     /// Numbers of its inputs, oldest first.
     inputs: Vec<u16>,
     /// Its outputs get filters.
@@ -54,9 +101,11 @@ impl Merging {
 }
 
 impl Maintenance {
-    pub(super) fn begin_merge(&mut self, low: Key, void: Void, before: u64, newest_only: bool, filtered: bool) {
+    pub(super) fn begin_merge(&mut self, work: MergeWork) {
+        let MergeWork { slice: low, void, before, newest_only, drained: _, filtered, uptime } = work;
         let Some(place) = self.slice_at(&low).filter(|_| self.loaded.contains(&low)) else {
-            self.events.push_back(Event::MergeFailed { slice: low, why: "the slice is not loaded".to_owned() });
+            let why = "the slice is not loaded".to_owned();
+            self.events.push_back(Event::MergeFailed { slice: low, why, over_damage: false });
             return;
         };
         let slice = &self.manifest.state().slices[place];
@@ -65,25 +114,30 @@ impl Maintenance {
         let emptied = self.manifest.state().emptied.clone();
         let inputs = if newest_only { self.newest_parts(&interval, &all) } else { all.clone() };
         let everything = inputs.len() == all.len();
-        let insists = self.failed_merges.get(&low).is_none_or(|failed| *failed < PATIENCE);
-        let read = self.inputs(&inputs, interval, insists);
+        let doubts = self.doubts.get(&low);
+        let lost = |file| doubts.map_or_else(BTreeSet::new, |doubts| doubts.lost(file, uptime));
+        let read = self.inputs(&inputs, interval, |file| Unread::Doubtful(lost(file)));
         let first_file = self.new_files(MAX_OUTPUTS);
         let slice_bytes = if everything { self.slice_bytes } else { u64::MAX };
         let merge = Merge::new(interval, read, everything.then_some(void), emptied, slice_bytes, first_file);
         self.sealed_beside.clear();
         // A base that takes no part keeps its filter.
         let filtered = filtered && everything;
-        self.merging = Some(Merging { slice: interval, inputs, filtered, merge });
+        self.merging = Some(Merging { slice: interval, uptime, inputs, filtered, merge });
     }
 
-    /// Parts of `interval` as a merge reads them.
-    ///
-    /// With `insists`, what the device fails to read fails the merge, and is not taken for lost.
+    /// Parts of `interval` as a merge reads them; `unread` says for each file what becomes of pages that the device fails to
+    /// read.
     ///
     /// Half of the memory takes what is read together; so much is read ahead of a part that holds most, as it is read alone
     /// most of the time. What is read ahead of the others grows with the square root of what they hold: reads are then as
     /// few as may be.
-    pub(super) fn inputs(&self, parts: &[u16], interval: Interval, insists: bool) -> (Vec<(u64, Input)>, ReadAhead) {
+    pub(super) fn inputs(
+        &self,
+        parts: &[u16],
+        interval: Interval,
+        unread: impl Fn(u64) -> Unread,
+    ) -> (Vec<(u64, Input)>, ReadAhead) {
         let together = (self.read_ahead_pages / 2).clamp(LEAST_READ_PAGES, MOST_READ_PAGES);
         let pages: Vec<u64> = parts.iter().map(|number| self.pages_in(*number, &interval)).collect();
         let roots = pages.iter().map(|pages| (*pages as f64).sqrt()).sum::<f64>().max(1.0);
@@ -98,8 +152,8 @@ impl Maintenance {
         };
         let input = |(number, pages): (&u16, u64)| {
             let view = &self.views[number];
-            let cursor = cursor(view, interval, ahead(pages));
-            (view.age, Input::Segment(if insists { cursor.insisting() } else { cursor }))
+            let cursor = cursor(view, interval, ahead(pages)).treating(unread(view.footer.file));
+            (view.age, Input::Segment(cursor))
         };
         (parts.iter().zip(pages).map(input).collect(), ReadAhead::new(together))
     }
@@ -134,18 +188,29 @@ impl Maintenance {
                 self.record_merge(flash, &merging, merged)
             }
             Err(SegmentError::Damage(damage)) => {
-                *self.failed_merges.entry(merging.slice.low).or_default() += 1;
-                self.abandon_merge(flash, &damage.to_string())
+                if let Some(pages) = merging.merge.doubtful_pages() {
+                    let doubts = self.doubts.entry(merging.slice.low).or_default();
+                    doubts.note(&merging.merge.files(), &pages, merging.uptime);
+                }
+                self.abandon_merge(flash, &damage.to_string(), true)
             }
-            Err(SegmentError::Flash(error @ FlashError::NoSpace)) => self.abandon_merge(flash, &error.to_string()),
+            Err(SegmentError::Flash(error @ FlashError::NoSpace)) => {
+                self.abandon_merge(flash, &error.to_string(), false)
+            }
             Err(SegmentError::Flash(error)) => Err(error),
         }
     }
 
-    pub(super) fn abandon_merge(&mut self, flash: &dyn Flash, why: &str) -> Result<Step, FlashError> {
+    /// Leaves the slice as it is.
+    pub(super) fn abandon_merge(
+        &mut self,
+        flash: &dyn Flash,
+        why: &str,
+        over_damage: bool,
+    ) -> Result<Step, FlashError> {
         let merging = self.merging.take().expect("a merge is under way");
         Self::drop_outputs(flash, &merging)?;
-        Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why: why.to_owned() }))
+        Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why: why.to_owned(), over_damage }))
     }
 
     fn drop_outputs(flash: &dyn Flash, merging: &Merging) -> Result<(), FlashError> {
@@ -222,7 +287,7 @@ impl Maintenance {
             self.views.remove(&number.get());
         }
         Self::drop_outputs(flash, merging)?;
-        Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why }))
+        Ok(Step::Event(Event::MergeFailed { slice: merging.slice.low, why, over_damage: false }))
     }
 
     /// Builds the outputs' indexes, with what was sealed meanwhile, and tells the event-loop half.
@@ -234,7 +299,13 @@ impl Maintenance {
         (overwrites, written_bytes, lost): (Overwrites, u64, Option<Losses>),
         reclaim: Reclaim,
     ) -> Result<Step, FlashError> {
-        self.failed_merges.remove(&merging.slice.low);
+        if let Some(doubts) = self.doubts.get_mut(&merging.slice.low) {
+            doubts.forget(&merging.merge.files());
+        }
+        // Those of slices that are no more have come to nothing.
+        let slices = &self.manifest.state().slices;
+        let is_there = |low: &Key| slices.binary_search_by(|slice| slice.interval.low.cmp(low)).is_ok();
+        self.doubts.retain(|low, doubts| !doubts.0.is_empty() && is_there(low));
         self.loaded.remove(&merging.slice.low);
         let mut slices = Vec::with_capacity(outputs.len());
         for (interval, run) in outputs {
@@ -253,7 +324,7 @@ impl Maintenance {
             let run = run.map(|(number, view, _)| (number, view));
             slices.push(MergedSlice { interval, run, index, horizon });
         }
-        self.events.push_back(Event::Space(flash.space()?));
+        self.events.push_back(Event::Space(self.room(flash)?));
         Ok(Step::Event(Event::Merged {
             slice: merging.slice.low,
             outputs: slices,

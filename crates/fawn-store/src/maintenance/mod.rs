@@ -24,7 +24,7 @@ use crate::index::SegmentNumber;
 use crate::manifest::{Edit, Manifest, State};
 use crate::options::Options;
 use crate::page::PAGE_BYTES;
-use crate::work::{Event, View, Work};
+use crate::work::{Event, MergeWork, Room, View, Work};
 
 pub(crate) use record::SEQUENCE_STRIDE;
 
@@ -67,8 +67,8 @@ pub struct Maintenance {
     background: VecDeque<Work>,
     sealing: Option<seal::Sealing>,
     merging: Option<merge::Merging>,
-    /// Merges that failed over damage, by the start of the slice, since the last that did not.
-    failed_merges: BTreeMap<Key, u32>,
+    /// What the device fails to read, by the start of the slice.
+    doubts: BTreeMap<Key, merge::Doubts>,
     /// Value files that segments sealed since the merge began name.
     sealed_beside: BTreeSet<u64>,
     /// The seal under way waits for space until everything else is done.
@@ -103,7 +103,7 @@ impl Maintenance {
             background: VecDeque::new(),
             sealing: None,
             merging: None,
-            failed_merges: BTreeMap::new(),
+            doubts: BTreeMap::new(),
             sealed_beside: BTreeSet::new(),
             stalled: false,
             told_stalled: false,
@@ -130,7 +130,7 @@ impl Maintenance {
                     self.loads.push_back(asked);
                 }
             }
-            Work::Merge { drained, .. } => {
+            Work::Merge(MergeWork { drained, .. }) => {
                 self.draining = drained;
                 self.background.push_back(work);
             }
@@ -178,7 +178,7 @@ impl Maintenance {
             if self.merging.is_some() {
                 return self.merge_step(flash);
             }
-            if matches!(self.background.front(), Some(Work::Merge { .. })) {
+            if matches!(self.background.front(), Some(Work::Merge(_))) {
                 let work = self.background.pop_front().expect("seen just above");
                 return Ok(self.begin_background(flash, work));
             }
@@ -230,15 +230,15 @@ impl Maintenance {
             Work::SplitRange(at) => self.split_range(flash, &at),
             Work::MergeRanges(at) => self.merge_ranges(flash, &at),
             Work::Close { log_end } => self.close(flash, log_end),
-            Work::Space => Ok(Step::Event(Event::Space(flash.space()?))),
-            Work::Load { .. } | Work::Merge { .. } | Work::Scan { .. } => unreachable!("queued elsewhere"),
+            Work::Space => Ok(Step::Event(Event::Space(self.room(flash)?))),
+            Work::Load { .. } | Work::Merge(_) | Work::Scan { .. } => unreachable!("queued elsewhere"),
         }
     }
 
     fn begin_background(&mut self, flash: &dyn Flash, work: Work) -> Step {
         match work {
-            Work::Merge { slice, void, before, newest_only, drained: _, filtered } => {
-                self.begin_merge(slice, void, before, newest_only, filtered);
+            Work::Merge(work) => {
+                self.begin_merge(work);
                 Step::More
             }
             Work::Scan { id, interval, max_bytes, wanted } => {
@@ -246,6 +246,10 @@ impl Maintenance {
             }
             _ => unreachable!("queued elsewhere"),
         }
+    }
+
+    pub(crate) fn room(&self, flash: &dyn Flash) -> Result<Room, FlashError> {
+        Ok(Room { device: flash.space()?, manifest_bytes: self.manifest.next_file_bytes() })
     }
 
     /// A segment number that no slot can name.

@@ -101,7 +101,7 @@ impl Maintenance {
             right: Box::new(KeyRange { interval: right, instance: instance + 1, epoch: range.epoch + 1, ..range }),
         };
         if self.merging.as_ref().is_some_and(|merging| Some(merging.slice()) == slice) {
-            let step = self.abandon_merge(flash, "its range was split")?;
+            let step = self.abandon_merge(flash, "its range was split", false)?;
             if let Step::Event(event) = step {
                 self.events.push_back(event);
             }
@@ -199,7 +199,7 @@ impl Maintenance {
             remove_if_there(flash, FileId::Value(*file))?;
         }
         // A removal that a crash undoes leaves an orphan, which the next opening removes.
-        self.events.push_back(Event::Space(flash.space()?));
+        self.events.push_back(Event::Space(self.room(flash)?));
         Ok(Step::More)
     }
 

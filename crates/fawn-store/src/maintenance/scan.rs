@@ -6,7 +6,7 @@ use super::Maintenance;
 use super::load::cursor;
 use crate::api::Losses;
 use crate::flash::Flash;
-use crate::merge::{Held, Lost};
+use crate::merge::{Held, Lost, rank};
 use crate::page::PAGE_BYTES;
 use crate::record::{Kind, Record};
 use crate::segment::{Advanced, Cursor, ReadAhead, SegmentError};
@@ -127,8 +127,11 @@ fn note_lost(lost: &Lost, wanted: &Wanted, out: &mut Scanned) {
     }
 }
 
-/// The cursor at the lowest key, the newest of several.
+/// The cursor whose record is the next to be judged.
 fn lowest(cursors: &[(u64, Cursor)]) -> Option<usize> {
-    let rank = |number: &usize| (*cursors[*number].1.key(), std::cmp::Reverse(cursors[*number].0));
+    let rank = |number: &usize| {
+        let (age, cursor) = &cursors[*number];
+        rank(*cursor.key(), cursor.is_lost(), *age)
+    };
     (0..cursors.len()).min_by_key(rank)
 }

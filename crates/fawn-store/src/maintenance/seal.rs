@@ -166,7 +166,7 @@ impl Maintenance {
         }
         let values = superseded_values(&sealing.segment);
         drop(sealing);
-        self.events.push_back(Event::Space(flash.space()?));
+        self.events.push_back(Event::Space(self.room(flash)?));
         let reclaim = Reclaim { values, ..Reclaim::default() };
         Ok(Step::Event(Event::Sealed { segment: Some((number, view, prefixes)), reclaim }))
     }

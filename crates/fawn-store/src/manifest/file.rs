@@ -17,7 +17,7 @@ use super::old::StateV1;
 use super::{Edit, State};
 
 /// Fewest pages for edits in a file (1 MiB).
-pub(super) const MIN_EDIT_PAGES: u64 = 256;
+const MIN_EDIT_PAGES: u64 = 256;
 /// Pages for edits by page of snapshot (one copy).
 const EDIT_PAGES_BY_SNAPSHOT: u64 = 8;
 /// Of these, pages for openings and clean stops alone, which a device without room for a new file must not prevent.
@@ -157,6 +157,13 @@ impl Manifest {
         &self.state
     }
 
+    /// Bytes of the next file, if it took over now: until it has, there are both.
+    pub fn next_file_bytes(&self) -> u64 {
+        let mut body = vec![0; 8];
+        self.state.encode(&mut body);
+        file_pages(frame_pages(body.len())) * PAGE_BYTES as u64
+    }
+
     /// Its file.
     pub fn file(&self) -> FileId {
         FileId::Manifest(self.number)
@@ -277,7 +284,7 @@ fn write_snapshot(flash: &dyn Flash, number: u64, version: u16, state: &State) -
     let mut body = vec![0; 8];
     state.encode(&mut body);
     let pages = frame_pages(body.len());
-    let capacity = 2 * pages + MIN_EDIT_PAGES.max(EDIT_PAGES_BY_SNAPSHOT * pages);
+    let capacity = file_pages(pages);
     body[..8].copy_from_slice(&capacity.to_le_bytes());
     let (frame, buffer) = Frame::encode(number, (version, SNAPSHOT), 0, 0, &body);
     let file = FileId::Manifest(number);
@@ -285,6 +292,11 @@ fn write_snapshot(flash: &dyn Flash, number: u64, version: u16, state: &State) -
     flash.write_durably(file, 0, buffer.pages())?;
     flash.sync_names()?;
     Ok((2 * pages, frame.checksum, capacity))
+}
+
+/// Pages of a file whose snapshot takes so many.
+fn file_pages(snapshot: u64) -> u64 {
+    2 * snapshot + MIN_EDIT_PAGES.max(EDIT_PAGES_BY_SNAPSHOT * snapshot)
 }
 
 fn remove_if_there(flash: &dyn Flash, number: u64) -> Result<(), FlashError> {

@@ -21,7 +21,4 @@ mod state;
 pub use edit::{Edit, Inconsistent, Merged, Sealed, SealedRange};
 pub use file::{BadCopy, Manifest, ManifestError};
 pub use frame::VERSION;
-
-/// A manifest's file takes so many bytes at least, and there are two while one takes over from another.
-pub(crate) const LEAST_FILE_BYTES: u64 = file::MIN_EDIT_PAGES * crate::page::PAGE_BYTES as u64;
 pub use state::{Counters, Emptied, Expiring, LogState, Range, Segment, SegmentPages, Slice, State};

@@ -6,7 +6,7 @@
 //! Pages that cannot be read leave a gap. The prefixes of all records are in the fragments: those that belong between the
 //! record before the gap and the one after it are lost, and the cursor yields a [lost record](Record::lost) for each.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use fawn_ring::{Interval, Key, Secret};
 
@@ -15,12 +15,21 @@ use super::fragments::read_prefixes;
 use super::{LOST, SegmentError, page_damage};
 use crate::api::Damage;
 use crate::flash::{FileId, Fill, Flash, FlashError};
-use crate::page::{PAGE_PAYLOAD_BYTES, Page, PageBuf, Place};
+use crate::page::{PAGE_BYTES, PAGE_PAYLOAD_BYTES, Page, PageBuf, Place};
 use crate::record::{HEADER_BYTES, Record, lost_name};
 
-/// Pages that a cursor may fail to read: a device that fails at more of them is told of, rather than taken for a few bad
-/// pages whose records are lost.
-const MOST_BAD_PAGES: usize = 64;
+/// What becomes of a page that the device fails to read: it may read it another time. Bytes that are wrong are lost in any
+/// case.
+#[derive(Debug, Default)]
+pub enum Unread {
+    /// What is in it is lost.
+    #[default]
+    Lost,
+    /// The cursor fails.
+    Fails,
+    /// What is in it is passed over, and the page is [in doubt](Cursor::doubtful_pages); of these pages, it is lost.
+    Doubtful(BTreeSet<u64>),
+}
 
 /// A cursor over the records of one segment whose positions lie in an interval.
 pub struct Cursor {
@@ -46,25 +55,31 @@ pub struct Cursor {
     /// Prefix of the last record that was whole, in the interval or below it.
     passed: Option<u64>,
     gaps: Gaps,
-    /// What the device fails to read is an error, and no gap.
-    insists: bool,
+    unread: Unread,
+    is_lost: bool,
 }
 
 /// What a cursor knows of pages that could not be read.
 #[derive(Default)]
 struct Gaps {
-    /// Where they lie in the buffer: what comes before does not go on behind.
-    at: VecDeque<usize>,
+    /// Where they lie in the buffer, what comes before does not go on behind, and the place of the damage.
+    at: VecDeque<(usize, usize)>,
     /// The cursor is behind one, and has not looked at the record after it.
     crossing: bool,
+    /// Place of the damage behind which the cursor is.
+    crossed: usize,
     /// The lowest and the highest prefix that the records lost in it may have: the fragments are to be asked.
     missing: Option<(u64, u64)>,
+    /// The fragments did not say what was lost in one.
+    untold: bool,
     /// Prefixes of lost records that are still to be told, the last first.
     lost: Vec<u64>,
     /// Bytes of the lost record that the cursor is on; empty on any other.
     record: Vec<u8>,
     /// Every page that could not be read.
     damage: Vec<Damage>,
+    /// Of these, pages that may be readable another time.
+    doubtful: Vec<u64>,
 }
 
 /// What going to the next record came to.
@@ -96,33 +111,38 @@ impl Cursor {
             starved: true,
             passed: None,
             gaps: Gaps::default(),
-            insists: false,
+            unread: Unread::default(),
+            is_lost: false,
         }
     }
 
-    /// The same, but that it fails at a page that the device fails to read: that may pass. Bytes that are wrong are damage.
-    pub fn insisting(self) -> Self {
-        Self { insists: true, ..self }
+    /// The same, with another treatment of pages that the device fails to read.
+    #[must_use]
+    pub fn treating(self, unread: Unread) -> Self {
+        Self { unread, ..self }
     }
 
     /// Goes to the next record of those that have been read.
     ///
     /// # Errors
-    /// Damage to a record in a page that is intact.
+    /// Damage to a record in a page that is intact: there is no going on behind it.
     pub fn advance(&mut self, secret: &Secret) -> Result<Advanced, SegmentError> {
+        if self.gaps.missing.is_some() {
+            return Ok(Advanced::Starved);
+        }
         loop {
             self.at += self.len;
             self.len = 0;
             self.gaps.record.clear();
             if let Some(prefix) = self.gaps.lost.pop() {
                 Record::lost(&lost_name(prefix), self.footer.seq_high).encode(&mut self.gaps.record);
-                self.key = self.place_of_lost(prefix);
+                (self.key, self.is_lost) = (self.place_of_lost(prefix), true);
                 return Ok(Advanced::Record);
             }
             let Some(len) = self.whole_record()? else {
-                if let Some(gap) = self.gaps.at.pop_front() {
+                if let Some((gap, damage)) = self.gaps.at.pop_front() {
                     self.at = gap;
-                    self.gaps.crossing = true;
+                    (self.gaps.crossing, self.gaps.crossed) = (true, damage);
                     continue;
                 }
                 self.starved = self.next_page < self.end_page;
@@ -134,15 +154,13 @@ impl Cursor {
             };
             let record = Record::decode_trusted(&self.buffer[self.at..self.at + len])
                 .map_err(|error| page_damage(self.file(), self.next_page, &error.to_string()))?;
-            let key = match record.lost_prefix() {
-                Some(prefix) => self.place_of_lost(prefix),
-                None => secret.position(record.key),
-            };
+            let lost = record.lost_prefix();
+            let key = lost.map_or_else(|| secret.position(record.key), |prefix| self.place_of_lost(prefix));
             if self.gaps.crossing && self.is_missing_up_to(key.prefix().checked_sub(1)) {
                 return Ok(Advanced::Starved);
             }
             self.len = len;
-            self.key = key;
+            (self.key, self.is_lost) = (key, lost.is_some());
             self.passed = Some(key.prefix());
             if key > self.interval.high {
                 self.len = 0;
@@ -180,11 +198,19 @@ impl Cursor {
         FileId::Segment(self.footer.file)
     }
 
-    /// The damage that has taken the lost record on which the cursor is: the last page that could not be read, or, where all
-    /// can be, an earlier one.
+    /// The damage that has taken the lost record on which the cursor is: the first page that could not be read of those
+    /// between its neighbours; of a record that was lost before, a page near the one that says so.
     pub fn damage(&self) -> Damage {
-        let earlier = || page_damage(self.file(), self.next_page.saturating_sub(1), LOST);
-        self.gaps.damage.last().cloned().unwrap_or_else(earlier)
+        if self.is_in_gap() {
+            self.gaps.damage[self.gaps.crossed].clone()
+        } else {
+            page_damage(self.file(), self.next_page.saturating_sub(1), LOST)
+        }
+    }
+
+    /// Whether the current record says that one was lost, now or before.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     /// Whether the current record was lost in pages that cannot be read.
@@ -192,9 +218,35 @@ impl Cursor {
         !self.gaps.record.is_empty()
     }
 
+    /// After an error: whether the cursor can go on, behind a gap of which nothing says what was lost in it.
+    pub fn is_behind_gap(&mut self) -> bool {
+        std::mem::take(&mut self.gaps.untold)
+    }
+
     /// The pages that could not be read so far.
     pub fn bad_pages(&self) -> &[Damage] {
         &self.gaps.damage
+    }
+
+    /// Those of them that are [in doubt](Unread::Doubtful).
+    pub fn doubtful_pages(&self) -> &[u64] {
+        &self.gaps.doubtful
+    }
+
+    /// What is told of those.
+    pub fn doubts(&self) -> impl Iterator<Item = &Damage> {
+        let page = |damage: &Damage| damage.offset / PAGE_BYTES as u64;
+        self.gaps.damage.iter().filter(move |damage| self.gaps.doubtful.contains(&page(damage)))
+    }
+
+    /// Number of the file that it reads.
+    pub fn file_number(&self) -> u64 {
+        self.footer.file
+    }
+
+    /// Pages that it has yet to read.
+    pub fn pages_left(&self) -> u64 {
+        self.end_page.saturating_sub(self.next_page)
     }
 
     /// Position of the current record's key.
@@ -209,7 +261,7 @@ impl Cursor {
 
     /// Length of the record at `at`, if the buffer holds it whole.
     fn whole_record(&self) -> Result<Option<usize>, SegmentError> {
-        let end = self.gaps.at.front().copied().unwrap_or(self.buffer.len());
+        let end = self.gaps.at.front().map_or(self.buffer.len(), |(place, _)| *place);
         let rest = &self.buffer[self.at..end];
         if rest.len() < HEADER_BYTES {
             return Ok(None);
@@ -234,18 +286,14 @@ impl Cursor {
 
     /// Takes the next pages, as they were read. One that is not intact is read once more.
     fn take(&mut self, flash: &dyn Flash, pages: &mut [Page]) -> Result<(), SegmentError> {
-        self.buffer.drain(..self.at);
-        for gap in &mut self.gaps.at {
-            *gap -= self.at;
-        }
-        self.at = 0;
+        self.drop_passed();
         self.buffer.reserve_exact(pages.len() * PAGE_PAYLOAD_BYTES);
-        for (n, page) in pages.iter_mut().enumerate() {
-            let place = Place { file: self.footer.file, page: self.next_page + n as u64 };
+        for page in pages {
+            let place = Place { file: self.footer.file, page: self.next_page };
             if !page.is_intact(place)
-                && let Err((damage, is_read)) = read_again(flash, place, page)
+                && let Err(error) = read_again(flash, place, page)
             {
-                self.begin_gap(damage, is_read)?;
+                self.begin_gap(error)?;
                 continue;
             }
             let payload = &page.payload()[..page.used()];
@@ -255,47 +303,88 @@ impl Cursor {
                 self.started = true;
                 self.buffer.extend_from_slice(payload.get(first..).unwrap_or_default());
             }
+            self.next_page += 1;
         }
-        self.next_page += pages.len() as u64;
         self.starved = false;
         Ok(())
     }
 
-    /// A page cannot be read: what comes next begins with the next record that starts in a page.
-    fn begin_gap(&mut self, damage: Damage, is_read: bool) -> Result<(), SegmentError> {
-        if self.gaps.damage.len() == MOST_BAD_PAGES || (self.insists && !is_read) {
-            return Err(damage.into());
+    /// Passes over the next page, which the device fails to read.
+    fn pass_over(&mut self, error: &FlashError) -> Result<(), SegmentError> {
+        self.drop_passed();
+        self.begin_gap(Unreadable::ByDevice(unreadable(self.file(), self.next_page, error)))?;
+        self.starved = false;
+        Ok(())
+    }
+
+    fn drop_passed(&mut self) {
+        self.buffer.drain(..self.at);
+        for (gap, _) in &mut self.gaps.at {
+            *gap -= self.at;
+        }
+        self.at = 0;
+    }
+
+    /// The next page cannot be read: what comes behind it begins with the next record that starts in a page.
+    fn begin_gap(&mut self, error: Unreadable) -> Result<(), SegmentError> {
+        let damage = match error {
+            Unreadable::Wrong(damage) => damage,
+            Unreadable::ByDevice(damage) => {
+                match &self.unread {
+                    Unread::Lost => {}
+                    Unread::Fails => return Err(damage.into()),
+                    Unread::Doubtful(lost) if lost.contains(&self.next_page) => {}
+                    Unread::Doubtful(_) => self.gaps.doubtful.push(self.next_page),
+                }
+                damage
+            }
+        };
+        if self.gaps.at.back().is_none_or(|(place, _)| *place != self.buffer.len()) {
+            self.gaps.at.push_back((self.buffer.len(), self.gaps.damage.len()));
         }
         self.gaps.damage.push(damage);
         self.started = false;
-        if self.gaps.at.back() != Some(&self.buffer.len()) {
-            self.gaps.at.push_back(self.buffer.len());
-        }
+        self.next_page += 1;
         Ok(())
     }
 
     /// Asks the fragments which records were lost in the gap behind which the cursor is.
     fn find_lost(&mut self, flash: &dyn Flash) -> Result<(), SegmentError> {
-        let Some((first, last)) = self.gaps.missing else { return Ok(()) };
+        let Some((first, last)) = self.gaps.missing.take() else { return Ok(()) };
         let gap = Interval::new(Key::lowest_with_prefix(first), Key::highest_with_prefix(last));
-        self.gaps.lost = read_prefixes(flash, &self.footer, &gap).map_err(|error| match error {
-            SegmentError::Damage(damage) => damage,
-            SegmentError::Flash(error) => unreadable(self.file(), self.footer.fragments_at(), &error),
-        })?;
-        self.gaps.lost.dedup();
-        self.gaps.lost.reverse();
-        self.gaps.missing = None;
-        Ok(())
+        match read_prefixes(flash, &self.footer, &gap) {
+            Ok(prefixes) => {
+                self.gaps.lost = prefixes;
+                self.gaps.lost.dedup();
+                self.gaps.lost.reverse();
+                Ok(())
+            }
+            Err(error) => {
+                self.gaps.untold = true;
+                Err(match error {
+                    SegmentError::Damage(damage) => damage.into(),
+                    SegmentError::Flash(error) => unreadable(self.file(), self.footer.fragments_at(), &error).into(),
+                })
+            }
+        }
     }
 }
 
-/// Reads a page that was not intact once more. An error comes with whether the device did read it.
-fn read_again(flash: &dyn Flash, place: Place, page: &mut Page) -> Result<(), (Damage, bool)> {
+/// Why a page cannot be read.
+enum Unreadable {
+    /// Its bytes are wrong.
+    Wrong(Damage),
+    /// The device fails to read it.
+    ByDevice(Damage),
+}
+
+/// Reads a page that was not intact once more.
+fn read_again(flash: &dyn Flash, place: Place, page: &mut Page) -> Result<(), Unreadable> {
     let file = FileId::Segment(place.file);
     match flash.read(file, place.page, std::slice::from_mut(page)) {
-        Err(error) => Err((unreadable(file, place.page, &error), false)),
+        Err(error) => Err(Unreadable::ByDevice(unreadable(file, place.page, &error))),
         Ok(()) if page.is_intact(place) => Ok(()),
-        Ok(()) => Err((page_damage(file, place.page, "the page's checksum does not match"), true)),
+        Ok(()) => Err(Unreadable::Wrong(page_damage(file, place.page, "the page's checksum does not match"))),
     }
 }
 
@@ -304,21 +393,28 @@ fn unreadable(file: FileId, page: u64, error: &FlashError) -> Damage {
 }
 
 /// Reads for cursors: the pages of many in one go.
+///
+/// Where the device fails at that, the same pages are read one by one, each by a call of its own: a page that cannot be read
+/// may take seconds.
 pub struct ReadAhead {
     scratch: PageBuf,
+    /// So many pages are still to be read one by one.
+    singly: usize,
+    has_failed: bool,
 }
 
 impl ReadAhead {
     /// One that reads `pages` pages at a time, at least one.
     pub fn new(pages: usize) -> Self {
-        Self { scratch: PageBuf::zeroed(pages.max(1)) }
+        Self { scratch: PageBuf::zeroed(pages.max(1)), singly: 0, has_failed: false }
     }
 
-    /// Reads for those `cursors` that cannot go on, and for those that soon cannot, as far as there is room.
+    /// Reads for those `cursors` that cannot go on, and for those that soon cannot, as far as there is room. A cursor may still
+    /// not be able to go on: then this is called again.
     ///
     /// # Errors
-    /// The device's; damage, where so many pages cannot be read that it is more than a few bad ones, or the fragments cannot
-    /// that say what was in them.
+    /// The device's, where [`Unread`] says so; damage, where the fragments cannot be read that say what was lost in a gap, after
+    /// which the cursor can go on [behind the gap](Cursor::is_behind_gap).
     pub fn fill<'c>(
         &mut self,
         flash: &dyn Flash,
@@ -333,6 +429,10 @@ impl ReadAhead {
             }
         }
         wanting.sort_by_key(|(_, cursor)| !cursor.starved);
+        if self.singly > 0 {
+            let Some((_, cursor)) = wanting.into_iter().next() else { return Ok(()) };
+            return self.fill_singly(flash, cursor);
+        }
         let mut left = self.scratch.len();
         wanting.retain_mut(|(pages, _)| {
             *pages = left.min(*pages);
@@ -348,14 +448,34 @@ impl ReadAhead {
         }
         match flash.read_many(&mut fills) {
             Ok(()) => {}
-            // Each page is read by itself, and those that fail are told one by one.
-            Err((_, FlashError::Io(_))) => fills.iter_mut().for_each(|fill| forget(fill.pages)),
+            Err((_, FlashError::Io(_))) => {
+                self.singly = wanting.iter().map(|(pages, _)| pages).sum();
+                return Ok(());
+            }
             Err((place, error)) => return Err(unreadable(fills[place].file, fills[place].first, &error).into()),
         }
         for ((_, cursor), fill) in wanting.iter_mut().zip(fills) {
             cursor.take(flash, fill.pages)?;
         }
         Ok(())
+    }
+
+    fn fill_singly(&mut self, flash: &dyn Flash, cursor: &mut Cursor) -> Result<(), SegmentError> {
+        self.singly -= 1;
+        let page = &mut self.scratch.pages_mut()[..1];
+        match flash.read(cursor.file(), cursor.next_page, page) {
+            Ok(()) => cursor.take(flash, page),
+            Err(error @ FlashError::Io(_)) => {
+                self.has_failed = true;
+                cursor.pass_over(&error)
+            }
+            Err(error) => Err(unreadable(cursor.file(), cursor.next_page, &error).into()),
+        }
+    }
+
+    /// Whether the device has failed to read a page since this was last asked.
+    pub fn has_failed(&mut self) -> bool {
+        std::mem::take(&mut self.has_failed)
     }
 
     /// Goes to the next record of a cursor that is read alone; `false` at the end.
@@ -370,12 +490,5 @@ impl ReadAhead {
                 Advanced::Starved => self.fill(flash, std::iter::once(&mut *cursor))?,
             }
         }
-    }
-}
-
-/// Leaves no page intact.
-fn forget(pages: &mut [Page]) {
-    for page in pages {
-        page.0.fill(0xff);
     }
 }

@@ -23,7 +23,7 @@ mod fragments;
 mod tests;
 mod writer;
 
-pub use cursor::{Advanced, Cursor, ReadAhead};
+pub use cursor::{Advanced, Cursor, ReadAhead, Unread};
 pub use find::{Sought, find};
 pub use footer::Footer;
 pub use fragments::{Fragments, read_prefixes, read_prefixes_of};

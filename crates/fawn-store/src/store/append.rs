@@ -120,7 +120,7 @@ impl Store {
         }
         if self.index_is_full() {
             self.counters.refused_memory += 1;
-            let failing = self.cleaning.failing.values().next();
+            let failing = self.counters.last_merge_failure.as_ref().filter(|_| self.sums.slices.total().failed > 0);
             return Err(failing.map_or(Refusal::OutOfMemory, |why| Refusal::CannotMerge(why.clone())));
         }
         if self.device_is_full() && self.is_freeing_space() {

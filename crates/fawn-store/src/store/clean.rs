@@ -1,14 +1,14 @@
 //! When to merge, and when to refuse: the store's bounds on space and memory.
 
-use std::collections::BTreeMap;
-
 use fawn_ring::Key;
 
 use super::Store;
+use super::slices::FailedMerge;
 use super::sums::SlicePart;
+use crate::api::Trouble;
 use crate::index::SegmentNumber;
 use crate::options::MAX_FROZEN;
-use crate::work::Work;
+use crate::work::{MergeWork, Room, Work};
 
 /// Share of sealed record bytes that may be garbage before slices are merged in turn: space stays at 1.6 times live.
 const GARBAGE_NUMERATOR: u64 = 3;
@@ -27,6 +27,8 @@ const SLOWED_SEGMENTS: f64 = 0.85;
 const WAITING_SEGMENTS: f64 = 0.95;
 /// Bytes of a slot.
 const SLOT_BYTES: u64 = 4;
+/// Seconds for which a slice is left alone whose merge came upon something that cannot be read.
+const STUCK_SECONDS: u64 = 30;
 /// Garbage below which nothing is merged: a store this small gains nothing.
 const LEAST_GARBAGE_SEGMENTS: u64 = 2;
 
@@ -43,10 +45,13 @@ pub(super) struct Cleaning {
     pub sealed_bytes: u64,
     /// Of these, bytes known to be superseded or void.
     pub garbage_bytes: u64,
-    /// Merges that failed since the last that did not; their slices wait for their next turn.
+    /// Bytes of the next file of the manifest.
+    pub manifest_bytes: u64,
+    /// Merges that failed, and not over damage, since the last that did not, or in the last second.
     pub failures: u32,
-    /// Slices whose last merge failed, by their start, and why.
-    pub failing: BTreeMap<Key, String>,
+    /// Of `sealed_bytes` and `garbage_bytes`, what is in slices that are not stuck.
+    pub merged_bytes: u64,
+    pub merged_garbage: u64,
     /// Bytes that may be put although merges have fallen behind.
     credit: u64,
     /// DRAM of all slices' indexes, page directories and filters included.
@@ -117,8 +122,8 @@ impl Store {
             || full
             || crowded
             || segments > many_segments(self.slices.len())
-            || (self.cleaning.garbage_bytes * GARBAGE_DENOMINATOR > self.cleaning.sealed_bytes * GARBAGE_NUMERATOR
-                && self.cleaning.garbage_bytes > LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64);
+            || (self.cleaning.merged_garbage * GARBAGE_DENOMINATOR > self.cleaning.merged_bytes * GARBAGE_NUMERATOR
+                && self.cleaning.merged_garbage > LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64);
         if !due {
             return;
         }
@@ -135,7 +140,43 @@ impl Store {
         self.cleaning.merging = true;
         let (drained, filtered) = (self.draining.on, self.has_room_for_filter(&slice));
         let void = self.durable_void();
-        self.work.push_back(Work::Merge { slice, void, before: self.next_age, newest_only, drained, filtered });
+        let (before, uptime) = (self.next_age, self.uptime);
+        self.work.push_back(Work::Merge(MergeWork { slice, void, before, newest_only, drained, filtered, uptime }));
+    }
+
+    /// A merge of this slice has failed. Over damage it would again: the slice is stuck, and for a while as if nothing in it
+    /// were garbage.
+    pub(super) fn note_failed_merge(&mut self, slice: &Key, why: String, over_damage: bool) {
+        self.counters.merge_failures += 1;
+        self.cleaning.merging = false;
+        self.cleaning.failures += u32::from(!over_damage);
+        if let Some(number) = self.slices.starting_at(slice) {
+            let failed = FailedMerge { why: why.clone(), stuck_since: over_damage.then_some(self.uptime) };
+            let before = self.slices.get_mut(number).failed_merge.replace(failed);
+            if before.is_none_or(|before| before.why != why) {
+                self.note_trouble(Trouble::CannotMerge(why.clone()));
+            }
+            self.count_slice(number);
+            self.recount();
+        }
+        self.counters.last_merge_failure = Some(why);
+        if over_damage {
+            self.clean();
+        }
+    }
+
+    /// Slices that were stuck for long enough are as any other.
+    pub(super) fn free_stuck(&mut self) {
+        if self.sums.slices.total().stuck == 0 {
+            return;
+        }
+        for number in 0..self.slices.len() {
+            if let Some(failed) = &mut self.slices.get_mut(number).failed_merge
+                && failed.stuck_since.take_if(|since| *since + STUCK_SECONDS <= self.uptime).is_some()
+            {
+                self.count_slice(number);
+            }
+        }
     }
 
     /// The first slice of which too many slots found no place.
@@ -145,7 +186,7 @@ impl Store {
     }
 
     /// Whether merges would make the index smaller, and it has to be.
-    fn index_is_crowded(&self) -> bool {
+    pub(super) fn index_is_crowded(&self) -> bool {
         let cleaning = &self.cleaning;
         let limit = self.index_limit();
         if cleaning.index_bytes <= limit {
@@ -154,14 +195,17 @@ impl Store {
         if self.draining.on {
             // Tables have a least size: where that is what fills the index, merges would change nothing.
             let others = cleaning.directory_bytes + cleaning.filter_bytes;
-            cleaning.index_entries * SLOT_BYTES * 2 > limit.saturating_sub(others)
+            let stuck = self.sums.slices.total();
+            let others = others + stuck.stuck_index_bytes;
+            (cleaning.index_entries - stuck.stuck_slots) * SLOT_BYTES * 2 > limit.saturating_sub(others)
         } else {
             self.has_some_garbage()
         }
     }
 
-    /// The slice whose turn it is: the next that is loaded, and of which, where merges are to make the index smaller, not
-    /// much less is indexed than of the others. Those passed over have had their turn.
+    /// The slice whose turn it is: the next that is loaded and not stuck, and of which, where merges are to make the index
+    /// smaller, not much less is indexed than of the others. Those passed over have had their turn. Who asks for merges gets
+    /// them of what is stuck, too.
     fn next_turn(&mut self, crowded: bool) -> Option<usize> {
         let count = self.slices.len();
         let first = self.cleaning.turn.map_or(0, |turn| self.slices.find(&turn));
@@ -170,7 +214,8 @@ impl Store {
             let (own, all) = (u128::from(slice.slots), u128::from(total.slots));
             !crowded || own * u128::from(total.records) * 2 >= all * u128::from(slice.records)
         };
-        let is_next = |slice: &SlicePart| slice.unloaded == 0 && pays(slice);
+        let forced = self.cleaning.forced > 0;
+        let is_next = |slice: &SlicePart| slice.unloaded == 0 && (forced || slice.stuck == 0) && pays(slice);
         let passed = (0..count).position(|n| is_next(&slices[(first + n) % count]))?;
         self.cleaning.forced = self.cleaning.forced.saturating_sub(passed + 1);
         Some((first + passed) % count)
@@ -191,8 +236,8 @@ impl Store {
         if !cleaning.merging || cleaning.failures > 0 {
             return 0.0;
         }
-        let few = cleaning.garbage_bytes <= 4 * LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64;
-        let share = if few { 0.0 } else { cleaning.garbage_bytes as f64 / cleaning.sealed_bytes.max(1) as f64 };
+        let few = cleaning.merged_garbage <= 4 * LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64;
+        let share = if few { 0.0 } else { cleaning.merged_garbage as f64 / cleaning.merged_bytes.max(1) as f64 };
         rise(share, SLOWED_GARBAGE, MOST_GARBAGE).max(self.index_pressure()).max(self.segment_pressure())
     }
 
@@ -288,7 +333,7 @@ impl Store {
     /// Space that only deletes and merges may use: the largest slice, two segments and a new manifest.
     pub(super) fn reserve_bytes(&self) -> u64 {
         let largest = self.sums.slices.parts().iter().map(|slice| slice.bytes).max().unwrap_or(0);
-        largest + 2 * self.segment_bytes as u64 + crate::manifest::LEAST_FILE_BYTES
+        largest + 2 * self.segment_bytes as u64 + self.cleaning.manifest_bytes
     }
 
     /// Whether only the reserve is left on the device.
@@ -296,22 +341,23 @@ impl Store {
         self.no_space
     }
 
-    /// Whether a merge is under way that gives space back, with others after it.
+    /// Whether a merge is under way that gives space back, with others after it: what waits for space waits for them.
     pub(super) fn is_freeing_space(&self) -> bool {
         self.cleaning.merging && self.cleaning.failures == 0 && self.has_some_garbage()
     }
 
     /// Whether merges are worth their writing where room is wanted.
     fn has_some_garbage(&self) -> bool {
-        self.cleaning.garbage_bytes * FULL_GARBAGE_DENOMINATOR > self.cleaning.sealed_bytes
+        self.cleaning.merged_garbage * FULL_GARBAGE_DENOMINATOR > self.cleaning.merged_bytes
     }
 
     /// Judges the device's space anew.
-    pub(super) fn note_space(&mut self, space: crate::flash::Space) {
+    pub(super) fn note_room(&mut self, room: Room) {
+        self.cleaning.manifest_bytes = room.manifest_bytes;
         // Each of the stores on the device counts on its part of what is free.
-        let free = space.free / u64::from(self.options.count.max(1));
+        let free = room.device.free / u64::from(self.options.count.max(1));
         self.no_space = free < self.reserve_bytes() + self.unsealed_bytes();
-        self.space = Some(space);
+        self.space = Some(room.device);
     }
 
     /// Bytes that may still have to be written for what was taken before the device is looked at again.

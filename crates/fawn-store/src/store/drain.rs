@@ -178,9 +178,10 @@ impl Store {
         }
     }
 
-    /// Whether a merge is under way that makes the index smaller.
+    /// Whether a merge is under way that makes the index smaller; where some are stuck, the others have to be worth it.
     pub(super) fn is_making_room(&self) -> bool {
-        self.draining.on && self.cleaning.merging && self.cleaning.failures == 0
+        let is_worth_it = self.sums.slices.total().stuck == 0 || self.index_is_crowded();
+        self.draining.on && self.cleaning.merging && self.cleaning.failures == 0 && is_worth_it
     }
 
     /// How far the index is above its limit, from 0 to 1, where puts wait for merges altogether.

@@ -67,26 +67,29 @@ impl Store {
                 self.clean();
             }
             Event::LoadFailed { slice, damage, retry } => {
+                let mut told = None;
                 if let Some(number) = self.slices.starting_at(&slice) {
                     let slice = self.slices.get_mut(number);
                     slice.wanted = false;
                     if slice.table.is_none() {
                         if slice.damage.as_ref() != Some(&damage) {
-                            self.troubles.push_back(Trouble::CannotLoad(damage.clone()));
+                            told = Some(Trouble::CannotLoad(damage.clone()));
                         }
                         (slice.damage, slice.retry) = (Some(damage), retry);
                     }
                     self.count_slice(number);
+                }
+                if let Some(trouble) = told {
+                    self.note_trouble(trouble);
                 }
                 // The other slices may have waited for this one.
                 self.clean();
             }
             Event::Merged { slice, outputs, overwrites, written_bytes, lost, reclaim } => {
                 self.counters.written.merged += written_bytes;
-                self.cleaning.failing.remove(&slice);
                 if let Some(lost) = lost {
                     self.counters.lost += lost.records;
-                    self.troubles.push_back(Trouble::Lost(lost));
+                    self.note_trouble(Trouble::Lost(lost));
                 }
                 if let Some(number) = self.slices.starting_at(&slice) {
                     self.note_overwrites(overwrites);
@@ -96,20 +99,12 @@ impl Store {
             Event::Merging { newer, dropped } => {
                 self.note_progress(if self.draining.on { newer } else { dropped });
             }
-            Event::MergeFailed { slice, why } => {
-                self.counters.merge_failures += 1;
-                if self.cleaning.failing.insert(slice, why.clone()).as_ref() != Some(&why) {
-                    self.troubles.push_back(Trouble::CannotMerge(why.clone()));
-                }
-                self.counters.last_merge_failure = Some(why);
-                self.cleaning.failures += 1;
-                self.cleaning.merging = false;
-            }
+            Event::MergeFailed { slice, why, over_damage } => self.note_failed_merge(&slice, why, over_damage),
             Event::Scanned(scanned) => self.scanned.push_back(scanned),
             Event::Cut { slice, at, halves } => self.install_cut(&slice, &at, halves),
             Event::Ranges(ranges) => self.install_ranges(&ranges),
-            Event::Space(space) => {
-                self.note_space(space);
+            Event::Space(room) => {
+                self.note_room(room);
                 self.clean();
             }
             Event::Closed => self.closed = true,

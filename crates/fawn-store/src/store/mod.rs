@@ -47,6 +47,9 @@ use crate::open_segment::OpenSegment;
 use crate::options::Options;
 use crate::work::{Event, RangeMark, Reclaim, Scanned, Versions, View, Wanted, Work};
 
+/// Troubles that wait to be told: whoever does not ask hears of the newest alone.
+const MOST_TROUBLES: usize = 64;
+
 /// A range of the key space with its own numbering.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RangeState {
@@ -128,6 +131,7 @@ pub struct Store {
     views: Views,
     retired: VecDeque<(u64, Reclaim)>,
     scanned: VecDeque<Scanned>,
+    /// The newest of them, at most [`MOST_TROUBLES`].
     troubles: VecDeque<Trouble>,
     next_scan: u64,
     /// Scans that wait until all segments below this age are sealed.
@@ -156,6 +160,8 @@ pub struct Store {
     flush_logged: u64,
     /// Unix second of the last request.
     now: u32,
+    /// Seconds since it was opened: ticks.
+    uptime: u64,
     /// By which records are judged that nobody asked for to have expired: stretches of keys, each with its Unix second.
     times: Vec<(Interval, u32)>,
     /// Candidates of the lookup under way; kept for its memory.
@@ -176,7 +182,6 @@ pub(crate) struct Parts {
     pub log: LogWriter,
     pub next_value: u64,
     pub written: Written,
-    pub space: Option<Space>,
     pub now: u32,
 }
 
@@ -223,7 +228,7 @@ impl Store {
             next_value: parts.next_value,
             cleaning: clean::Cleaning::default(),
             draining: drain::Draining::default(),
-            space: parts.space,
+            space: None,
             stopped: None,
             closed: false,
             closing: false,
@@ -235,6 +240,7 @@ impl Store {
             flush_gate: Gate::NONE,
             flush_logged: 0,
             now: parts.now,
+            uptime: 0,
             times: vec![(Interval::ALL, parts.now)],
             candidates: Vec::new(),
             counters: stats::Counters::beginning_with(parts.written),
@@ -294,8 +300,10 @@ impl Store {
         }
         self.fire_flushes(self.now);
         self.work.push_back(Work::Space);
+        self.uptime += 1;
         self.cleaning.failures = 0;
         self.load_again();
+        self.free_stuck();
         self.mark_when_idle();
         self.recount_by_time();
         self.clean();
@@ -346,6 +354,13 @@ impl Store {
     /// What whoever runs the store should know of, and was not told yet.
     pub fn take_trouble(&mut self) -> Option<Trouble> {
         self.troubles.pop_front()
+    }
+
+    fn note_trouble(&mut self, trouble: Trouble) {
+        if self.troubles.len() == MOST_TROUBLES {
+            self.troubles.pop_front();
+        }
+        self.troubles.push_back(trouble);
     }
 
     /// Cuts the range that holds `at` into two, after `at`. Slices and files are untouched; both children go on

@@ -296,12 +296,12 @@ impl Store {
 
     /// Whether heads should take no more values: the device is full, or memory is. What is committed is still taken.
     pub fn is_full(&self) -> bool {
-        (self.index_is_full() && !self.is_making_room()) || self.device_is_full()
+        (self.index_is_full() && !self.is_making_room()) || (self.device_is_full() && !self.is_freeing_space())
     }
 
     /// Whether merges have fallen behind, so that what is written should wait for them.
     pub fn is_behind(&self) -> bool {
-        !self.is_full() && (self.merges_are_behind() || self.index_is_full())
+        !self.is_full() && (self.merges_are_behind() || self.index_is_full() || self.device_is_full())
     }
 
     /// Longest entry of a range that the log takes, in bytes.

@@ -6,6 +6,7 @@ use crate::api::Gate;
 use crate::log::{Entry, LogPosition, LogWriter};
 use crate::open_segment::OpenSegment;
 use crate::record::Record;
+use crate::work::Room;
 use fawn_ring::Key;
 
 impl Store {
@@ -76,13 +77,11 @@ impl Store {
     }
 
     /// Recovery is over: appends go to `log` from here.
-    pub(crate) fn begin_log(&mut self, log: LogWriter) {
+    pub(crate) fn begin_log(&mut self, log: LogWriter, room: Room) {
         self.log = log;
         self.replaying = false;
         self.note_next_flush();
-        if let Some(space) = self.space {
-            self.note_space(space);
-        }
+        self.note_room(room);
         self.load_all();
     }
 }

@@ -16,6 +16,13 @@ const LEAST_REBUILT: usize = 2048;
 /// False matches for each absent key above which a table is built anew.
 const MOST_FALSE_MATCHES: f64 = 1.0 / 500.0;
 
+/// What is known of a slice's last merge, which failed.
+pub(super) struct FailedMerge {
+    pub why: String,
+    /// It came upon damage, and no merge of the slice is tried for a while: when, in seconds of uptime.
+    pub stuck_since: Option<u64>,
+}
+
 /// One slice as the event loop sees it.
 pub(super) struct Slice {
     pub interval: Interval,
@@ -33,6 +40,7 @@ pub(super) struct Slice {
     pub damage: Option<Damage>,
     /// The device failed to read it: the next tick tries again.
     pub retry: bool,
+    pub failed_merge: Option<FailedMerge>,
     /// Delete records and expired ones numbered up to here have been dropped by merges.
     pub horizon: u64,
     /// Record bytes of all its sealed parts.
@@ -54,6 +62,7 @@ impl Slice {
             wanted: false,
             damage: None,
             retry: false,
+            failed_merge: None,
             horizon,
             bytes: 0,
             stale: 0,
@@ -85,6 +94,11 @@ impl Slice {
         let records = self.records();
         let gone = records - self.live(superseding).min(records);
         if records == 0 { 0 } else { (u128::from(self.bytes) * u128::from(gone) / u128::from(records)) as u64 }
+    }
+
+    /// Whether merges leave it alone for a while.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.failed_merge.as_ref().is_some_and(|failed| failed.stuck_since.is_some())
     }
 
     /// Whether too many slots found no place in the lines of its table.

@@ -96,8 +96,17 @@ pub(super) struct SlicePart {
     pub loading: u64,
     /// 1 if its load has failed and is to be tried again.
     pub retry: u64,
-    /// 1 if too many slots found no place in its lines.
+    /// 1 if too many slots found no place in its lines, and it is not stuck.
     pub crowded: u64,
+    /// 1 if merges of it fail and are not tried for a while.
+    pub stuck: u64,
+    /// `bytes`, `garbage`, `slots` and `index_bytes`, if it is stuck.
+    pub stuck_bytes: u64,
+    pub stuck_garbage: u64,
+    pub stuck_slots: u64,
+    pub stuck_index_bytes: u64,
+    /// 1 if its last merge has failed.
+    pub failed: u64,
     /// 1 if its table has outgrown the size it was made for.
     pub outgrown: u64,
 }
@@ -105,18 +114,28 @@ pub(super) struct SlicePart {
 impl SlicePart {
     fn of(slice: &Slice, superseding: f64) -> Self {
         let table = slice.table.as_ref();
+        let (garbage, slots) = (slice.garbage(superseding), slice.slots());
+        let index_bytes = table.map_or(0, |table| table.bytes() as u64);
+        let is_stuck = slice.is_stuck();
+        let if_stuck = |figure: u64| if is_stuck { figure } else { 0 };
         Self {
             bytes: slice.bytes,
-            garbage: slice.garbage(superseding),
+            garbage,
             records: slice.records(),
             live: slice.live(superseding),
-            slots: slice.slots(),
-            index_bytes: table.map_or(0, |table| table.bytes() as u64),
+            slots,
+            index_bytes,
             filter_bytes: slice.filter_bytes(),
             unloaded: u64::from(table.is_none()),
             loading: u64::from(table.is_none() && slice.damage.is_none()),
             retry: u64::from(slice.retry),
-            crowded: u64::from(slice.is_crowded()),
+            crowded: u64::from(slice.is_crowded() && !is_stuck),
+            stuck: u64::from(is_stuck),
+            stuck_bytes: if_stuck(slice.bytes),
+            stuck_garbage: if_stuck(garbage),
+            stuck_slots: if_stuck(slots),
+            stuck_index_bytes: if_stuck(index_bytes),
+            failed: u64::from(slice.failed_merge.is_some()),
             outgrown: u64::from(slice.is_outgrown()),
         }
     }
@@ -137,6 +156,12 @@ impl Part for SlicePart {
             loading: of(self.loading, other.loading),
             retry: of(self.retry, other.retry),
             crowded: of(self.crowded, other.crowded),
+            stuck: of(self.stuck, other.stuck),
+            stuck_bytes: of(self.stuck_bytes, other.stuck_bytes),
+            stuck_garbage: of(self.stuck_garbage, other.stuck_garbage),
+            stuck_slots: of(self.stuck_slots, other.stuck_slots),
+            stuck_index_bytes: of(self.stuck_index_bytes, other.stuck_index_bytes),
+            failed: of(self.failed, other.failed),
             outgrown: of(self.outgrown, other.outgrown),
         }
     }
@@ -242,6 +267,11 @@ impl Store {
         let cleaning = &mut self.cleaning;
         cleaning.sealed_bytes = slices.bytes;
         cleaning.garbage_bytes = (slices.garbage + segments.garbage).min(slices.bytes);
+        // Of what no slice counts, a stuck slice has its share.
+        cleaning.merged_bytes = slices.bytes - slices.stuck_bytes;
+        let share = cleaning.merged_bytes as f64 / slices.bytes.max(1) as f64;
+        let unsliced = (segments.garbage as f64 * share) as u64;
+        cleaning.merged_garbage = (slices.garbage - slices.stuck_garbage + unsliced).min(cleaning.merged_bytes);
         cleaning.index_bytes = slices.index_bytes + slices.filter_bytes + segments.directory_bytes;
         cleaning.filter_bytes = slices.filter_bytes;
         cleaning.directory_bytes = segments.directory_bytes;
@@ -255,8 +285,12 @@ impl Store {
         let slices = self.slices.iter().map(|slice| SlicePart::of(slice, superseding)).collect();
         let flushed = self.flushed_everywhere();
         let segments = (0..self.segments.len()).map(|number| self.segment_part(number, flushed)).collect();
-        let slices =
-            wrong(&self.sums.slices, slices, |now, kept| SlicePart { garbage: kept.garbage, live: kept.live, ..now });
+        let slices = wrong(&self.sums.slices, slices, |now, kept| SlicePart {
+            garbage: kept.garbage,
+            stuck_garbage: kept.stuck_garbage,
+            live: kept.live,
+            ..now
+        });
         let segments = wrong(&self.sums.segments, segments, |now, kept| SegmentPart {
             garbage: kept.garbage,
             deletes: kept.deletes,

@@ -230,7 +230,7 @@ impl<S: Halves> Open<S> {
 
     fn stats(mut self) -> anyhow::Result<Stats> {
         // A budget that is tried out calls for merges; a store that waits for one begins no other.
-        self.rest_but_for(|work| matches!(work, Work::Merge { .. }))?;
+        self.rest_but_for(|work| matches!(work, Work::Merge(_)))?;
         let stats = self.store.store().stats();
         let unread = stats.slices - stats.slices_loaded;
         if unread > 0 {
