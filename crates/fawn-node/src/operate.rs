@@ -13,7 +13,7 @@ pub use tell::{FLUSH_FAILED, count, hit_of, item_size, stopped_line, tell, ttl, 
 pub use tell::{NO_SPACE, STOPPED, UNREADABLE};
 
 use large::{blank, read_value, wants_file};
-use tell::{refused, show, stopped};
+use tell::{note_unreadable, refused, show, stopped};
 
 use crate::clock::Now;
 use crate::counters::Counters;
@@ -298,7 +298,11 @@ pub fn unread<S: Stores>(
     let outcome = Some(Outcome::Deleted);
     let (append, kind, start) = (Append::Delete, Kind::Value, out.len());
     let plan = Plan { append, outcome, counts: outcome, gate: Gate::NONE, start, kind };
-    apply(stores, store, keyed, plan, bench, out)
+    let step = apply(stores, store, keyed, plan, bench, out);
+    if !matches!(step, Step::Park(_)) {
+        note_unreadable(why, bench.counters);
+    }
+    step
 }
 
 /// A plain get of an item in DRAM: what nearly every request is.

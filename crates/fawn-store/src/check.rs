@@ -174,10 +174,7 @@ fn check_part(
         if !cursor.bad_pages().is_empty() {
             prefixes = None;
         }
-        // Slices share pages.
-        let known: HashSet<(FileId, u64)> = findings.damage.iter().map(|damage| (damage.file, damage.offset)).collect();
-        let is_new = |damage: &&Damage| !known.contains(&(damage.file, damage.offset));
-        findings.damage.extend(cursor.bad_pages().iter().filter(is_new).cloned());
+        note_bad_pages(findings, cursor.bad_pages());
         pages.start = end.map_or(pages.end, |end| (end as u32).max(pages.start + 1));
     }
     if carried > 0 {
@@ -188,6 +185,16 @@ fn check_part(
         findings.damage.push(Damage { file: FileId::Segment(footer.file), offset, what });
     }
     prefixes
+}
+
+/// Adds pages to the damage, but for those that are known: slices share pages.
+fn note_bad_pages(findings: &mut Findings, pages: &[Damage]) {
+    if pages.is_empty() {
+        return;
+    }
+    let known: HashSet<(FileId, u64)> = findings.damage.iter().map(|damage| (damage.file, damage.offset)).collect();
+    let is_new = |damage: &&Damage| !known.contains(&(damage.file, damage.offset));
+    findings.damage.extend(pages.iter().filter(is_new).cloned());
 }
 
 /// The page behind the one that an error names.

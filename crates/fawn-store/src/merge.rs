@@ -9,12 +9,12 @@
 //! far as what is newer does not supersede it. It supersedes what is older, so that nobody is answered with that.
 //!
 //! Where the device fails to read pages that it may read another time, the merge is *in doubt*: it writes nothing more, but
-//! reads what is left, so that whoever asked for it knows [all such pages](Merge::doubtful_pages); then it fails. It also
-//! fails, and at once, when most of what there is cannot be read: that is the device, or the file, and not a few bad pages.
+//! reads what is left, so that whoever asked for it knows [all such pages](Merge::unread_pages); then it fails. It also fails, and
+//! at once, when more than half of its pages cannot be read, and more than a few: that is the device, or the file.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use fawn_ring::{Interval, Key, Secret};
 
@@ -31,6 +31,8 @@ use crate::work::Overwrites;
 const STEP_RECORDS: usize = 2048;
 /// A merge fails when more than half of its pages cannot be read, if that is more than so many.
 const FEW_BAD_PAGES: u64 = 64;
+/// It also fails when the device fails to read so many pages: 4 MiB. Each may take it seconds.
+pub(crate) const MOST_UNREAD_PAGES: usize = 1024;
 
 /// Which records are void whatever their age, for the ranges that overlap the slice.
 #[derive(Clone, Debug, Default)]
@@ -365,28 +367,29 @@ impl Merge {
     fn judge_bad_pages(&mut self) -> Result<(), SegmentError> {
         let cursors = || self.inputs.iter().filter_map(Input::of_segment);
         let bad: u64 = cursors().map(|cursor| cursor.bad_pages().len() as u64).sum();
-        if bad > self.most_bad_pages {
+        let unread: usize = cursors().map(|cursor| cursor.unread_pages().len()).sum();
+        if bad > self.most_bad_pages || unread > MOST_UNREAD_PAGES {
             let last = cursors().find_map(|cursor| cursor.bad_pages().last()).expect("some are bad");
             return Err(last.clone().into());
         }
-        self.is_in_doubt |= bad > 0 && cursors().any(|cursor| !cursor.doubtful_pages().is_empty());
+        self.is_in_doubt |= cursors().any(Cursor::is_in_doubt);
         Ok(())
     }
 
     fn end(&mut self, flash: &dyn Flash) -> Result<Merged, SegmentError> {
         self.is_over = true;
         if self.is_in_doubt {
-            let cursors = self.inputs.iter().filter_map(Input::of_segment);
-            let doubt = cursors.flat_map(Cursor::doubts).next().expect("something is in doubt");
-            return Err(doubt.clone().into());
+            let mut doubtful = self.inputs.iter().filter_map(Input::of_segment).filter(|cursor| cursor.is_in_doubt());
+            let damage = doubtful.find_map(|cursor| cursor.bad_pages().last()).expect("something is in doubt");
+            return Err(damage.clone().into());
         }
         Ok(self.finish(flash)?)
     }
 
-    /// Once the merge has failed because it was in doubt: every page that is, by file, in no order.
-    pub fn doubtful_pages(&self) -> Option<Vec<(u64, u64)>> {
+    /// Once the merge has failed because it was in doubt: each page that the device failed to read, with its file.
+    pub fn unread_pages(&self) -> Option<BTreeSet<(u64, u64)>> {
         let cursors = self.inputs.iter().filter_map(Input::of_segment);
-        let pages = cursors.flat_map(|cursor| cursor.doubtful_pages().iter().map(|page| (cursor.file_number(), *page)));
+        let pages = cursors.flat_map(|cursor| cursor.unread_pages().iter().map(|page| (cursor.file_number(), *page)));
         (self.is_over && self.is_in_doubt).then(|| pages.collect())
     }
 

@@ -251,6 +251,8 @@ pub enum Event {
         slice: Key,
         /// What replaces it.
         outputs: Vec<MergedSlice>,
+        /// Older parts of the slice took no part.
+        is_partial: bool,
         /// What it told of the slice's base.
         overwrites: Overwrites,
         /// Bytes of files that it wrote.

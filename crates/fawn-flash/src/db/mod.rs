@@ -250,7 +250,7 @@ impl Db {
     /// As [`put`](Self::put).
     pub fn delete(&self, key: &[u8]) -> Result<bool, Error> {
         let deleted = match self.delete_if(key, Condition::Present) {
-            Err(Error::Damage(_)) => self.delete_if(key, Condition::Always),
+            Err(Error::Damage(_) | Error::Flash(_)) => self.delete_if(key, Condition::Always),
             result => result,
         };
         deleted.map(|result| matches!(result, PutIf::Stored { .. }))

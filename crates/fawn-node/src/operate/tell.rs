@@ -117,15 +117,15 @@ pub const UNREADABLE: &str = "SERVER_ERROR the item cannot be read from flash, s
 
 /// Appends the answer that an unreadable item gets, and logs why.
 pub fn unreadable<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
-    log_unreadable(why);
-    counters.flash_read_errors.add(1);
+    note_unreadable(why, counters);
     counters.unreadable.add(1);
     keyed.write(out, &Answer::Error(UNREADABLE));
     Step::Done { gate: Gate::NONE, failed: true }
 }
 
-/// Logs why an item cannot be read, about once a second at most: a client may ask for it time and again.
-fn log_unreadable(why: &str) {
+/// Counts an item that cannot be read, and logs why, about once a second at most: a client may ask for it time and again.
+pub(super) fn note_unreadable(why: &str, counters: &Counters) {
+    counters.flash_read_errors.add(1);
     static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let untold = match &mut *last {
@@ -139,7 +139,9 @@ fn log_unreadable(why: &str) {
     if untold == 0 {
         tracing::error!("an item cannot be read: {why}");
     } else {
-        tracing::error!("an item cannot be read: {why} ({untold} more gets have failed since this was last said)");
+        tracing::error!(
+            "an item cannot be read: {why} ({untold} more commands have come upon one since this was last said)"
+        );
     }
 }
 

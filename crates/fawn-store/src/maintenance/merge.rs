@@ -64,16 +64,12 @@ impl Doubts {
         pages.map(|((_, page), _)| *page).collect()
     }
 
-    /// A merge has read these files, all of them, and failed at these pages, beside those that are taken for lost.
-    fn note(&mut self, files: &[u64], failed: &[(u64, u64)], uptime: u64) {
-        for page in failed {
+    /// A merge has read what these files have of the slice, all of it, but for these pages.
+    fn note(&mut self, files: &[u64], unread: &BTreeSet<(u64, u64)>, uptime: u64) {
+        self.0.retain(|page, _| unread.contains(page) || !files.contains(&page.0));
+        for page in unread {
             self.0.entry(*page).or_insert(Doubt { since: uptime, tries: 0 }).tries += 1;
         }
-        let failed: BTreeSet<_> = failed.iter().copied().collect();
-        let is_read = |page: &(u64, u64), doubt: &Doubt| {
-            files.contains(&page.0) && !failed.contains(page) && !doubt.is_over(uptime)
-        };
-        self.0.retain(|page, doubt| !is_read(page, doubt));
     }
 
     /// These files have been merged.
@@ -88,6 +84,8 @@ pub(super) struct Merging {
     uptime: u64,
     /// Numbers of its inputs, oldest first.
     inputs: Vec<u16>,
+    /// Older parts stay behind.
+    is_partial: bool,
     /// Its outputs get filters.
     filtered: bool,
     merge: Merge,
@@ -123,7 +121,7 @@ impl Maintenance {
         self.sealed_beside.clear();
         // A base that takes no part keeps its filter.
         let filtered = filtered && everything;
-        self.merging = Some(Merging { slice: interval, uptime, inputs, filtered, merge });
+        self.merging = Some(Merging { slice: interval, uptime, inputs, is_partial: !everything, filtered, merge });
     }
 
     /// Parts of `interval` as a merge reads them; `unread` says for each file what becomes of pages that the device fails to
@@ -188,7 +186,7 @@ impl Maintenance {
                 self.record_merge(flash, &merging, merged)
             }
             Err(SegmentError::Damage(damage)) => {
-                if let Some(pages) = merging.merge.doubtful_pages() {
+                if let Some(pages) = merging.merge.unread_pages() {
                     let doubts = self.doubts.entry(merging.slice.low).or_default();
                     doubts.note(&merging.merge.files(), &pages, merging.uptime);
                 }
@@ -324,10 +322,12 @@ impl Maintenance {
             let run = run.map(|(number, view, _)| (number, view));
             slices.push(MergedSlice { interval, run, index, horizon });
         }
-        self.events.push_back(Event::Space(self.room(flash)?));
+        let room = self.room(flash)?;
+        self.events.push_back(Event::Space(room));
         Ok(Step::Event(Event::Merged {
             slice: merging.slice.low,
             outputs: slices,
+            is_partial: merging.is_partial,
             overwrites,
             written_bytes,
             lost,

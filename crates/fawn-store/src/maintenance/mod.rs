@@ -248,7 +248,7 @@ impl Maintenance {
         }
     }
 
-    pub(crate) fn room(&self, flash: &dyn Flash) -> Result<Room, FlashError> {
+    pub(crate) fn room(&mut self, flash: &dyn Flash) -> Result<Room, FlashError> {
         Ok(Room { device: flash.space()?, manifest_bytes: self.manifest.next_file_bytes() })
     }
 

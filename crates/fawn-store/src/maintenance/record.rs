@@ -199,7 +199,8 @@ impl Maintenance {
             remove_if_there(flash, FileId::Value(*file))?;
         }
         // A removal that a crash undoes leaves an orphan, which the next opening removes.
-        self.events.push_back(Event::Space(self.room(flash)?));
+        let room = self.room(flash)?;
+        self.events.push_back(Event::Space(room));
         Ok(Step::More)
     }
 

@@ -6,7 +6,7 @@ use super::Maintenance;
 use super::load::cursor;
 use crate::api::Losses;
 use crate::flash::Flash;
-use crate::merge::{Held, Lost, rank};
+use crate::merge::{Held, Lost, MOST_UNREAD_PAGES, rank};
 use crate::page::PAGE_BYTES;
 use crate::record::{Kind, Record};
 use crate::segment::{Advanced, Cursor, ReadAhead, SegmentError};
@@ -112,7 +112,15 @@ impl Maintenance {
             match cursors[place].1.advance(&self.secret)? {
                 Advanced::Record => return Ok(true),
                 Advanced::End => return Ok(false),
-                Advanced::Starved => ahead.fill(flash, cursors.iter_mut().map(|(_, cursor)| cursor))?,
+                Advanced::Starved => {
+                    ahead.fill(flash, cursors.iter_mut().map(|(_, cursor)| cursor))?;
+                    // Seals wait meanwhile, and each may take seconds.
+                    let unread = |(_, cursor): &(u64, Cursor)| cursor.unread_pages().len();
+                    if ahead.has_failed() && cursors.iter().map(unread).sum::<usize>() > MOST_UNREAD_PAGES {
+                        let last = cursors.iter().find_map(|(_, cursor)| cursor.bad_pages().last());
+                        return Err(last.expect("some are bad").clone().into());
+                    }
+                }
             }
         }
     }

@@ -166,7 +166,8 @@ impl Maintenance {
         }
         let values = superseded_values(&sealing.segment);
         drop(sealing);
-        self.events.push_back(Event::Space(self.room(flash)?));
+        let room = self.room(flash)?;
+        self.events.push_back(Event::Space(room));
         let reclaim = Reclaim { values, ..Reclaim::default() };
         Ok(Step::Event(Event::Sealed { segment: Some((number, view, prefixes)), reclaim }))
     }

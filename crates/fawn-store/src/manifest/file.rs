@@ -22,6 +22,8 @@ const MIN_EDIT_PAGES: u64 = 256;
 const EDIT_PAGES_BY_SNAPSHOT: u64 = 8;
 /// Of these, pages for openings and clean stops alone, which a device without room for a new file must not prevent.
 const OPENING_PAGES: u64 = 64;
+/// Commits after which the state may be of another size.
+const COMMITS_TO_WEIGH: u64 = 16;
 
 /// Why there is no manifest to go on from.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +87,10 @@ pub struct Manifest {
     bad_copies: Vec<BadCopy>,
     /// The error after which nothing is written any more.
     stopped: Option<FlashError>,
+    /// Commits since it was opened.
+    commits: u64,
+    /// Bytes that the next file takes, and as of how many commits.
+    weighed: Option<(u64, u64)>,
 }
 
 impl Manifest {
@@ -118,6 +124,8 @@ impl Manifest {
             is_found: false,
             bad_copies: Vec::new(),
             stopped: None,
+            commits: 0,
+            weighed: None,
         })
     }
 
@@ -157,11 +165,14 @@ impl Manifest {
         &self.state
     }
 
-    /// Bytes of the next file, if it took over now: until it has, there are both.
-    pub fn next_file_bytes(&self) -> u64 {
-        let mut body = vec![0; 8];
-        self.state.encode(&mut body);
-        file_pages(frame_pages(body.len())) * PAGE_BYTES as u64
+    /// Bytes of the next file, if it took over now: until it has, there are both. Looked at once in a while.
+    pub fn next_file_bytes(&mut self) -> u64 {
+        if self.weighed.is_none_or(|(commits, _)| self.commits >= commits + COMMITS_TO_WEIGH) {
+            let mut body = vec![0; 8];
+            self.state.encode(&mut body);
+            self.weighed = Some((self.commits, file_pages(frame_pages(body.len())) * PAGE_BYTES as u64));
+        }
+        self.weighed.map_or(0, |(_, bytes)| bytes)
     }
 
     /// Its file.
@@ -202,6 +213,7 @@ impl Manifest {
         match self.write(flash, &state, &body, leave) {
             Ok(()) => {
                 self.state = state;
+                self.commits += 1;
                 Ok(dropped)
             }
             Err(Failed::NothingChanged(error)) => Err(error),
@@ -375,6 +387,8 @@ impl Scan {
             is_found: true,
             bad_copies: scan.bad_copies,
             stopped: None,
+            commits: 0,
+            weighed: None,
         }))
     }
 

@@ -15,7 +15,7 @@ use super::fragments::read_prefixes;
 use super::{LOST, SegmentError, page_damage};
 use crate::api::Damage;
 use crate::flash::{FileId, Fill, Flash, FlashError};
-use crate::page::{PAGE_BYTES, PAGE_PAYLOAD_BYTES, Page, PageBuf, Place};
+use crate::page::{PAGE_PAYLOAD_BYTES, Page, PageBuf, Place};
 use crate::record::{HEADER_BYTES, Record, lost_name};
 
 /// What becomes of a page that the device fails to read: it may read it another time. Bytes that are wrong are lost in any
@@ -27,7 +27,7 @@ pub enum Unread {
     Lost,
     /// The cursor fails.
     Fails,
-    /// What is in it is passed over, and the page is [in doubt](Cursor::doubtful_pages); of these pages, it is lost.
+    /// What is in it is passed over, and the cursor is [in doubt](Cursor::is_in_doubt); of these pages, it is lost.
     Doubtful(BTreeSet<u64>),
 }
 
@@ -78,8 +78,9 @@ struct Gaps {
     record: Vec<u8>,
     /// Every page that could not be read.
     damage: Vec<Damage>,
-    /// Of these, pages that may be readable another time.
-    doubtful: Vec<u64>,
+    /// Of these, pages that the device failed to read.
+    unread: Vec<u64>,
+    in_doubt: bool,
 }
 
 /// What going to the next record came to.
@@ -198,8 +199,8 @@ impl Cursor {
         FileId::Segment(self.footer.file)
     }
 
-    /// The damage that has taken the lost record on which the cursor is: the first page that could not be read of those
-    /// between its neighbours; of a record that was lost before, a page near the one that says so.
+    /// The damage that has taken the lost record on which the cursor is: the first page of a row that could not be read, between
+    /// its neighbours; of a record that was lost before, a page near the one that says so.
     pub fn damage(&self) -> Damage {
         if self.is_in_gap() {
             self.gaps.damage[self.gaps.crossed].clone()
@@ -228,15 +229,14 @@ impl Cursor {
         &self.gaps.damage
     }
 
-    /// Those of them that are [in doubt](Unread::Doubtful).
-    pub fn doubtful_pages(&self) -> &[u64] {
-        &self.gaps.doubtful
+    /// Those of them that the device failed to read.
+    pub fn unread_pages(&self) -> &[u64] {
+        &self.gaps.unread
     }
 
-    /// What is told of those.
-    pub fn doubts(&self) -> impl Iterator<Item = &Damage> {
-        let page = |damage: &Damage| damage.offset / PAGE_BYTES as u64;
-        self.gaps.damage.iter().filter(move |damage| self.gaps.doubtful.contains(&page(damage)))
+    /// Whether it has passed over pages that the device [may read another time](Unread::Doubtful).
+    pub fn is_in_doubt(&self) -> bool {
+        self.gaps.in_doubt
     }
 
     /// Number of the file that it reads.
@@ -334,8 +334,9 @@ impl Cursor {
                     Unread::Lost => {}
                     Unread::Fails => return Err(damage.into()),
                     Unread::Doubtful(lost) if lost.contains(&self.next_page) => {}
-                    Unread::Doubtful(_) => self.gaps.doubtful.push(self.next_page),
+                    Unread::Doubtful(_) => self.gaps.in_doubt = true,
                 }
+                self.gaps.unread.push(self.next_page);
                 damage
             }
         };

@@ -118,7 +118,7 @@ impl Store {
         if self.index_is_full() && self.is_making_room() {
             return Err(Refusal::Busy);
         }
-        if self.index_is_full() {
+        if self.index_is_full() || self.lacks_numbers() {
             self.counters.refused_memory += 1;
             let failing = self.counters.last_merge_failure.as_ref().filter(|_| self.sums.slices.total().failed > 0);
             return Err(failing.map_or(Refusal::OutOfMemory, |why| Refusal::CannotMerge(why.clone())));

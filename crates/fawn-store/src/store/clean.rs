@@ -3,12 +3,12 @@
 use fawn_ring::Key;
 
 use super::Store;
-use super::slices::FailedMerge;
+use super::slices::{FailedMerge, Slice};
 use super::sums::SlicePart;
 use crate::api::Trouble;
 use crate::index::SegmentNumber;
 use crate::options::MAX_FROZEN;
-use crate::work::{MergeWork, Room, Work};
+use crate::work::{MergeWork, Room, View, Work};
 
 /// Share of sealed record bytes that may be garbage before slices are merged in turn: space stays at 1.6 times live.
 const GARBAGE_NUMERATOR: u64 = 3;
@@ -27,8 +27,8 @@ const SLOWED_SEGMENTS: f64 = 0.85;
 const WAITING_SEGMENTS: f64 = 0.95;
 /// Bytes of a slot.
 const SLOT_BYTES: u64 = 4;
-/// Seconds for which a slice is left alone whose merge came upon something that cannot be read.
-const STUCK_SECONDS: u64 = 30;
+/// Seconds after which a merge that came upon something that cannot be read is tried again.
+const AGAIN_SECONDS: u64 = 30;
 /// Garbage below which nothing is merged: a store this small gains nothing.
 const LEAST_GARBAGE_SEGMENTS: u64 = 2;
 
@@ -39,6 +39,12 @@ pub(super) struct Cleaning {
     pub merging: bool,
     /// Start of the slice whose turn it is.
     pub turn: Option<Key>,
+    /// Age that the open segment had when the turn of all slices began that is under way, and the one before it: but for
+    /// slices that are stuck, nothing older than that is left.
+    turn_age: u64,
+    turned_age: u64,
+    /// Start of the slice that had its turn last.
+    last_turn: Option<Key>,
     /// Slices still to be merged because somebody asked for it.
     pub forced: usize,
     /// Record bytes in all sealed segments of all slices.
@@ -115,13 +121,20 @@ impl Store {
             self.begin_merge(slice, true);
             return;
         }
-        let segments = self.sums.segments.total().segments as usize;
+        if let Some(number) = self.stuck_to_try_again() {
+            let slice = self.slices.get(number).interval.low;
+            self.begin_merge(slice, false);
+            return;
+        }
+        // Where something is stuck, merges of others make segments no fewer.
+        let are_many = self.sums.segments.total().segments as usize > many_segments(self.slices.len())
+            && self.sums.slices.total().stuck == 0;
         let full = self.no_space && self.has_some_garbage();
         let crowded = self.index_is_crowded();
         let due = self.cleaning.forced > 0
             || full
             || crowded
-            || segments > many_segments(self.slices.len())
+            || are_many
             || (self.cleaning.merged_garbage * GARBAGE_DENOMINATOR > self.cleaning.merged_bytes * GARBAGE_NUMERATOR
                 && self.cleaning.merged_garbage > LEAST_GARBAGE_SEGMENTS * self.segment_bytes as u64);
         if !due {
@@ -132,6 +145,9 @@ impl Store {
             return;
         };
         let interval = self.slices.get(number).interval;
+        if self.cleaning.last_turn.replace(interval.low).is_none_or(|last| interval.low <= last) {
+            self.cleaning.turned_age = std::mem::replace(&mut self.cleaning.turn_age, self.next_age);
+        }
         self.cleaning.turn = interval.high.successor().filter(|next| self.options.interval.contains(next));
         self.begin_merge(interval.low, false);
     }
@@ -144,14 +160,15 @@ impl Store {
         self.work.push_back(Work::Merge(MergeWork { slice, void, before, newest_only, drained, filtered, uptime }));
     }
 
-    /// A merge of this slice has failed. Over damage it would again: the slice is stuck, and for a while as if nothing in it
-    /// were garbage.
+    /// A merge of this slice has failed. Over damage it may again: the slice is stuck. Until it is merged after all, it is as
+    /// if nothing in it were garbage: nothing waits for merges of it.
     pub(super) fn note_failed_merge(&mut self, slice: &Key, why: String, over_damage: bool) {
         self.counters.merge_failures += 1;
         self.cleaning.merging = false;
         self.cleaning.failures += u32::from(!over_damage);
         if let Some(number) = self.slices.starting_at(slice) {
-            let failed = FailedMerge { why: why.clone(), stuck_since: over_damage.then_some(self.uptime) };
+            let again = over_damage.then_some(self.uptime + AGAIN_SECONDS);
+            let failed = FailedMerge { why: why.clone(), again };
             let before = self.slices.get_mut(number).failed_merge.replace(failed);
             if before.is_none_or(|before| before.why != why) {
                 self.note_trouble(Trouble::CannotMerge(why.clone()));
@@ -165,24 +182,28 @@ impl Store {
         }
     }
 
-    /// Slices that were stuck for long enough are as any other.
-    pub(super) fn free_stuck(&mut self) {
+    /// The first slice that is stuck and may be tried again by now.
+    fn stuck_to_try_again(&self) -> Option<usize> {
         if self.sums.slices.total().stuck == 0 {
-            return;
+            return None;
         }
-        for number in 0..self.slices.len() {
-            if let Some(failed) = &mut self.slices.get_mut(number).failed_merge
-                && failed.stuck_since.take_if(|since| *since + STUCK_SECONDS <= self.uptime).is_some()
-            {
-                self.count_slice(number);
-            }
-        }
+        let is_due = |slice: &Slice| slice.is_stuck() && slice.table.is_some() && !self.waits_to_merge(slice);
+        self.slices.iter().position(is_due)
+    }
+
+    /// Whether it is too early to merge this slice again.
+    fn waits_to_merge(&self, slice: &Slice) -> bool {
+        slice.failed_merge.as_ref().and_then(|failed| failed.again).is_some_and(|again| self.uptime < again)
     }
 
     /// The first slice of which too many slots found no place.
     fn first_crowded(&self) -> Option<usize> {
         let slices = &self.sums.slices;
-        if slices.total().crowded == 0 { None } else { slices.parts().iter().position(|slice| slice.crowded > 0) }
+        if slices.total().crowded == 0 {
+            return None;
+        }
+        let mut crowded = slices.parts().iter().enumerate().filter(|(_, slice)| slice.crowded > 0);
+        crowded.find(|(number, _)| !self.waits_to_merge(self.slices.get(*number))).map(|(number, _)| number)
     }
 
     /// Whether merges would make the index smaller, and it has to be.
@@ -195,9 +216,9 @@ impl Store {
         if self.draining.on {
             // Tables have a least size: where that is what fills the index, merges would change nothing.
             let others = cleaning.directory_bytes + cleaning.filter_bytes;
-            let stuck = self.sums.slices.total();
-            let others = others + stuck.stuck_index_bytes;
-            (cleaning.index_entries - stuck.stuck_slots) * SLOT_BYTES * 2 > limit.saturating_sub(others)
+            let slices = self.sums.slices.total();
+            let others = others + slices.stuck_index_bytes;
+            (slices.slots - slices.stuck_slots) * SLOT_BYTES * 2 > limit.saturating_sub(others)
         } else {
             self.has_some_garbage()
         }
@@ -211,8 +232,8 @@ impl Store {
         let first = self.cleaning.turn.map_or(0, |turn| self.slices.find(&turn));
         let (slices, total) = (self.sums.slices.parts(), self.sums.slices.total());
         let pays = |slice: &SlicePart| {
-            let (own, all) = (u128::from(slice.slots), u128::from(total.slots));
-            !crowded || own * u128::from(total.records) * 2 >= all * u128::from(slice.records)
+            let (own, all) = (u128::from(slice.slots), u128::from(total.slots - total.stuck_slots));
+            !crowded || own * u128::from(total.records - total.stuck_records) * 2 >= all * u128::from(slice.records)
         };
         let forced = self.cleaning.forced > 0;
         let is_next = |slice: &SlicePart| slice.unloaded == 0 && (forced || slice.stuck == 0) && pays(slice);
@@ -241,10 +262,30 @@ impl Store {
         rise(share, SLOWED_GARBAGE, MOST_GARBAGE).max(self.index_pressure()).max(self.segment_pressure())
     }
 
-    /// How far the numbers that there are for segments are used up.
+    /// How far the numbers that there are for segments are used up; nothing waits for that where merges do not help.
     fn segment_pressure(&self) -> f64 {
-        let used = self.sums.segments.total().segments as f64 / f64::from(SegmentNumber::MAX.get());
-        rise(used, SLOWED_SEGMENTS, WAITING_SEGMENTS)
+        let is_stuck = self.sums.slices.total().stuck > 0;
+        if is_stuck { 0.0 } else { rise(self.used_numbers(), SLOWED_SEGMENTS, WAITING_SEGMENTS) }
+    }
+
+    fn used_numbers(&self) -> f64 {
+        self.sums.segments.total().segments as f64 / f64::from(SegmentNumber::MAX.get())
+    }
+
+    /// Whether no number for segments is to be had, as something is stuck.
+    pub(super) fn lacks_numbers(&self) -> bool {
+        self.sums.slices.total().stuck > 0 && self.used_numbers() >= WAITING_SEGMENTS
+    }
+
+    /// Garbage of sealed segments that no slice counts and that merges free. What is stuck keeps every segment, also where
+    /// all others have been merged since.
+    pub(super) fn unsliced_garbage(&self) -> u64 {
+        if self.sums.slices.total().stuck == 0 {
+            return self.sums.segments.total().garbage;
+        }
+        let parts = self.segments.iter().zip(self.sums.segments.parts());
+        let is_young = |view: &View| view.age >= self.cleaning.turned_age;
+        parts.filter(|(view, _)| view.as_ref().is_some_and(is_young)).map(|(_, part)| part.garbage).sum()
     }
 
     /// How urgent it is that seals and merges go on, from 0, where they have all the time that there is, to 1, where something

@@ -190,7 +190,8 @@ impl Store {
             return 0.0;
         }
         let limit = self.index_limit();
-        let over = self.cleaning.index_bytes.saturating_sub(limit);
+        // Of what is stuck nothing is made smaller.
+        let over = self.cleaning.index_bytes.saturating_sub(limit + self.sums.slices.total().stuck_index_bytes);
         (over as f64 * SLACK as f64 / limit.max(1) as f64).min(1.0)
     }
 }

@@ -85,7 +85,7 @@ impl Store {
                 // The other slices may have waited for this one.
                 self.clean();
             }
-            Event::Merged { slice, outputs, overwrites, written_bytes, lost, reclaim } => {
+            Event::Merged { slice, outputs, is_partial, overwrites, written_bytes, lost, reclaim } => {
                 self.counters.written.merged += written_bytes;
                 if let Some(lost) = lost {
                     self.counters.lost += lost.records;
@@ -93,7 +93,7 @@ impl Store {
                 }
                 if let Some(number) = self.slices.starting_at(&slice) {
                     self.note_overwrites(overwrites);
-                    self.install_merge(number, outputs, reclaim);
+                    self.install_merge(number, outputs, is_partial, reclaim);
                 }
             }
             Event::Merging { newer, dropped } => {
@@ -213,7 +213,7 @@ impl Store {
         }
     }
 
-    fn install_merge(&mut self, number: usize, outputs: Vec<MergedSlice>, mut reclaim: Reclaim) {
+    fn install_merge(&mut self, number: usize, outputs: Vec<MergedSlice>, is_partial: bool, mut reclaim: Reclaim) {
         // The merge knows what was sealed before it and beside it. A file that a newer record still names comes back to
         // the manifest when that record is sealed.
         reclaim.values.retain(|file| !self.buffers_name(*file));
@@ -231,7 +231,10 @@ impl Store {
             }
             let index = self.with_filter_that_fits(output.index, filters);
             filters += index.filter.as_ref().map_or(0, |filter| filter.bytes() as u64);
-            slices.push(Slice::loaded(self.slices.get(number), output.interval, output.horizon, index));
+            let before = self.slices.get(number);
+            let mut slice = Slice::loaded(before, output.interval, output.horizon, index);
+            slice.failed_merge = before.failed_merge.clone().filter(|_| is_partial);
+            slices.push(slice);
         }
         self.put_slices(number, slices);
         self.retire(reclaim);
@@ -290,12 +293,14 @@ impl Store {
         {
             let before = self.slices.get(number);
             let horizon = before.horizon;
-            let slices = match halves.map(|halves| *halves) {
+            let failed = before.failed_merge.clone();
+            let mut slices = match halves.map(|halves| *halves) {
                 Some([lower, upper]) => {
                     vec![Slice::loaded(before, left, horizon, lower), Slice::loaded(before, right, horizon, upper)]
                 }
                 None => vec![Slice::unloaded(left, horizon), Slice::unloaded(right, horizon)],
             };
+            slices.iter_mut().for_each(|slice| slice.failed_merge.clone_from(&failed));
             self.put_slices(number, slices);
             self.recount();
         }

@@ -303,7 +303,6 @@ impl Store {
         self.uptime += 1;
         self.cleaning.failures = 0;
         self.load_again();
-        self.free_stuck();
         self.mark_when_idle();
         self.recount_by_time();
         self.clean();

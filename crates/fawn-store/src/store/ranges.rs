@@ -296,7 +296,9 @@ impl Store {
 
     /// Whether heads should take no more values: the device is full, or memory is. What is committed is still taken.
     pub fn is_full(&self) -> bool {
-        (self.index_is_full() && !self.is_making_room()) || (self.device_is_full() && !self.is_freeing_space())
+        (self.index_is_full() && !self.is_making_room())
+            || self.lacks_numbers()
+            || (self.device_is_full() && !self.is_freeing_space())
     }
 
     /// Whether merges have fallen behind, so that what is written should wait for them.

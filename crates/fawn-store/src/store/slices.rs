@@ -17,10 +17,11 @@ const LEAST_REBUILT: usize = 2048;
 const MOST_FALSE_MATCHES: f64 = 1.0 / 500.0;
 
 /// What is known of a slice's last merge, which failed.
+#[derive(Clone)]
 pub(super) struct FailedMerge {
     pub why: String,
-    /// It came upon damage, and no merge of the slice is tried for a while: when, in seconds of uptime.
-    pub stuck_since: Option<u64>,
+    /// It came upon damage: the uptime in seconds before which no merge of the slice is tried.
+    pub again: Option<u64>,
 }
 
 /// One slice as the event loop sees it.
@@ -96,9 +97,9 @@ impl Slice {
         if records == 0 { 0 } else { (u128::from(self.bytes) * u128::from(gone) / u128::from(records)) as u64 }
     }
 
-    /// Whether merges leave it alone for a while.
+    /// Whether its merges fail over damage.
     pub(super) fn is_stuck(&self) -> bool {
-        self.failed_merge.as_ref().is_some_and(|failed| failed.stuck_since.is_some())
+        self.failed_merge.as_ref().is_some_and(|failed| failed.again.is_some())
     }
 
     /// Whether too many slots found no place in the lines of its table.

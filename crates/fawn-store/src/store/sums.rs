@@ -96,13 +96,14 @@ pub(super) struct SlicePart {
     pub loading: u64,
     /// 1 if its load has failed and is to be tried again.
     pub retry: u64,
-    /// 1 if too many slots found no place in its lines, and it is not stuck.
+    /// 1 if too many slots found no place in its lines.
     pub crowded: u64,
-    /// 1 if merges of it fail and are not tried for a while.
+    /// 1 if merges of it fail over damage.
     pub stuck: u64,
-    /// `bytes`, `garbage`, `slots` and `index_bytes`, if it is stuck.
+    /// `bytes`, `garbage`, `records`, `slots` and `index_bytes`, if it is stuck.
     pub stuck_bytes: u64,
     pub stuck_garbage: u64,
+    pub stuck_records: u64,
     pub stuck_slots: u64,
     pub stuck_index_bytes: u64,
     /// 1 if its last merge has failed.
@@ -129,10 +130,11 @@ impl SlicePart {
             unloaded: u64::from(table.is_none()),
             loading: u64::from(table.is_none() && slice.damage.is_none()),
             retry: u64::from(slice.retry),
-            crowded: u64::from(slice.is_crowded() && !is_stuck),
+            crowded: u64::from(slice.is_crowded()),
             stuck: u64::from(is_stuck),
             stuck_bytes: if_stuck(slice.bytes),
             stuck_garbage: if_stuck(garbage),
+            stuck_records: if_stuck(slice.records()),
             stuck_slots: if_stuck(slots),
             stuck_index_bytes: if_stuck(index_bytes),
             failed: u64::from(slice.failed_merge.is_some()),
@@ -159,6 +161,7 @@ impl Part for SlicePart {
             stuck: of(self.stuck, other.stuck),
             stuck_bytes: of(self.stuck_bytes, other.stuck_bytes),
             stuck_garbage: of(self.stuck_garbage, other.stuck_garbage),
+            stuck_records: of(self.stuck_records, other.stuck_records),
             stuck_slots: of(self.stuck_slots, other.stuck_slots),
             stuck_index_bytes: of(self.stuck_index_bytes, other.stuck_index_bytes),
             failed: of(self.failed, other.failed),
@@ -263,14 +266,15 @@ impl Store {
     }
 
     fn note_sums(&mut self) {
+        let unsliced = self.unsliced_garbage();
         let (slices, segments) = (self.sums.slices.total(), self.sums.segments.total());
         let cleaning = &mut self.cleaning;
         cleaning.sealed_bytes = slices.bytes;
         cleaning.garbage_bytes = (slices.garbage + segments.garbage).min(slices.bytes);
-        // Of what no slice counts, a stuck slice has its share.
+        // Of what no slice counts, stuck slices have their share.
         cleaning.merged_bytes = slices.bytes - slices.stuck_bytes;
         let share = cleaning.merged_bytes as f64 / slices.bytes.max(1) as f64;
-        let unsliced = (segments.garbage as f64 * share) as u64;
+        let unsliced = (unsliced as f64 * share) as u64;
         cleaning.merged_garbage = (slices.garbage - slices.stuck_garbage + unsliced).min(cleaning.merged_bytes);
         cleaning.index_bytes = slices.index_bytes + slices.filter_bytes + segments.directory_bytes;
         cleaning.filter_bytes = slices.filter_bytes;
