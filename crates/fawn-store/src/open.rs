@@ -123,7 +123,7 @@ impl Store {
             state.apply(edit).expect("what is added adjoins what is there");
         }
         let maintenance = Maintenance::new(manifest, &options, views.clone(), next_file);
-        let store = assemble(options, &state, views, next_file, now)?;
+        let store = assemble(options, &state, views, next_file, now);
         Recovery { store, maintenance, flash, opening, owner, widened, stubs: BTreeSet::new(), failed: None }
             .run(&state)
     }
@@ -179,13 +179,7 @@ fn read_views(flash: &dyn Flash, state: &State) -> Result<BTreeMap<u16, View>, O
     Ok(views)
 }
 
-fn assemble(
-    mut options: Options,
-    state: &State,
-    views: BTreeMap<u16, View>,
-    next_file: u64,
-    now: u32,
-) -> Result<Store, OpenError> {
+fn assemble(mut options: Options, state: &State, views: BTreeMap<u16, View>, next_file: u64, now: u32) -> Store {
     options.secret = state.secret;
     options.interval = state.interval;
     // A log made for smaller segments bounds them.
@@ -207,7 +201,7 @@ fn assemble(
         epoch: range.epoch,
     });
     let start = state.log.start;
-    Ok(Store::assemble(Parts {
+    Store::assemble(Parts {
         segment_bytes,
         ranges: ranges.collect(),
         slices: state.slices.iter().map(|slice| (slice.interval, slice.horizon)).collect(),
@@ -225,7 +219,7 @@ fn assemble(
         },
         options,
         now,
-    }))
+    })
 }
 
 /// Recovery under way.

@@ -125,8 +125,8 @@ pub fn unreadable<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mu
 
 /// Counts an item that cannot be read, and logs why, about once a second at most: a client may ask for it time and again.
 pub(super) fn note_unreadable(why: &str, counters: &Counters) {
-    counters.flash_read_errors.add(1);
     static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+    counters.flash_read_errors.add(1);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let untold = match &mut *last {
         Some((at, untold)) if at.elapsed() < SELDOM => {

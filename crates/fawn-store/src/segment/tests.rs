@@ -219,7 +219,9 @@ fn a_cursor_names_the_pages_that_it_cannot_read_and_yields_a_lost_record_for_eac
             // One page, two side by side, two with one between them.
             for bad in [vec![first], vec![first, first + 1], vec![first, first + 2]] {
                 let bad: Vec<u64> = bad.into_iter().filter(|page| *page < written.footer.data_pages).collect();
-                bad.iter().for_each(|page| flip(&flash, *page));
+                for page in &bad {
+                    flip(&flash, *page);
+                }
                 for interval in Interval::ALL.divide(2).into_iter().chain([Interval::ALL]) {
                     let pages = directory.page_span(interval.low.prefix(), interval.high.prefix());
                     let is_read = |page: &&u64| pages.contains(&(**page as u32));
@@ -241,7 +243,9 @@ fn a_cursor_names_the_pages_that_it_cannot_read_and_yields_a_lost_record_for_eac
                         assert_eq!(named, expected, "the damage is where it was done");
                     }
                 }
-                bad.iter().for_each(|page| flip(&flash, *page));
+                for page in &bad {
+                    flip(&flash, *page);
+                }
             }
         }
     }

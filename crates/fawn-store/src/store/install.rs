@@ -300,7 +300,9 @@ impl Store {
                 }
                 None => vec![Slice::unloaded(left, horizon), Slice::unloaded(right, horizon)],
             };
-            slices.iter_mut().for_each(|slice| slice.failed_merge.clone_from(&failed));
+            for slice in &mut slices {
+                slice.failed_merge.clone_from(&failed);
+            }
             self.put_slices(number, slices);
             self.recount();
         }
