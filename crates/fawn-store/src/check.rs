@@ -4,7 +4,7 @@
 //! checksum too, each directory and fragment compared with the records; the commit log is replayed into nothing; value
 //! files are compared with their stubs.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use fawn_ring::Interval;
 
@@ -192,7 +192,7 @@ fn note_bad_pages(findings: &mut Findings, pages: &[Damage]) {
     if pages.is_empty() {
         return;
     }
-    let known: HashSet<(FileId, u64)> = findings.damage.iter().map(|damage| (damage.file, damage.offset)).collect();
+    let known: BTreeSet<(FileId, u64)> = findings.damage.iter().map(|damage| (damage.file, damage.offset)).collect();
     let is_new = |damage: &&Damage| !known.contains(&(damage.file, damage.offset));
     findings.damage.extend(pages.iter().filter(is_new).cloned());
 }
