@@ -202,13 +202,16 @@ pub(crate) fn rank(key: Key, is_lost: bool, age: u64) -> Rank {
 #[derive(Clone, Copy)]
 struct Source {
     rank: Rank,
-    age: u64,
     index: usize,
 }
 
 impl Source {
     fn key(&self) -> &Key {
         &self.rank.0
+    }
+
+    fn age(&self) -> u64 {
+        self.rank.2.0
     }
 }
 
@@ -286,8 +289,8 @@ impl Merge {
         first_file: u64,
     ) -> Self {
         let advancing = inputs.iter().enumerate().map(|(index, (age, _))| (*age, index)).collect();
-        let mut inputs: Vec<Input> = inputs.into_iter().map(|(_, input)| input).collect();
-        let pages: u64 = inputs.iter_mut().filter_map(Input::cursor).map(|cursor| cursor.pages_left()).sum();
+        let inputs: Vec<Input> = inputs.into_iter().map(|(_, input)| input).collect();
+        let pages: u64 = inputs.iter().filter_map(Input::of_segment).map(Cursor::pages_left).sum();
         Self {
             low: interval.low,
             interval,
@@ -325,7 +328,7 @@ impl Merge {
                 match self.inputs[index].advance(flash, secret)? {
                     Advanced::Record => {
                         self.advancing.pop();
-                        self.heap.push(Source { rank: self.inputs[index].rank(age), age, index });
+                        self.heap.push(Source { rank: self.inputs[index].rank(age), index });
                     }
                     Advanced::End => drop(self.advancing.pop()),
                     Advanced::Starved => {
@@ -353,11 +356,11 @@ impl Merge {
         let advanced = self.inputs[top.index].advance(flash, secret)?;
         let mut place = self.heap.peek_mut().expect("it is at the top");
         match advanced {
-            Advanced::Record => place.rank = self.inputs[top.index].rank(top.age),
+            Advanced::Record => place.rank = self.inputs[top.index].rank(top.age()),
             Advanced::End => drop(PeekMut::pop(place)),
             Advanced::Starved => {
                 PeekMut::pop(place);
-                self.advancing.push((top.age, top.index));
+                self.advancing.push((top.age(), top.index));
             }
         }
         Ok(())
@@ -433,10 +436,10 @@ impl Merge {
         self.passed.newer += if is_newer { len } else { 0 };
         if let (Kind::Lost, Input::Segment(cursor)) = (record.kind, &self.inputs[top.index]) {
             let (damage, is_new) = (cursor.damage(), cursor.is_in_gap());
-            self.held.hold(Lost { key: *top.key(), age: top.age, seq: record.seq, damage, is_new });
+            self.held.hold(Lost { key: *top.key(), age: top.age(), seq: record.seq, damage, is_new });
             return Ok(());
         }
-        if self.held.supersedes(top.key(), top.age) {
+        if self.held.supersedes(top.key(), top.age()) {
             self.passed.dropped += len;
             self.done.dropped_values.extend(value_file(&record));
             return Ok(());
@@ -464,9 +467,9 @@ impl Merge {
         name.extend_from_slice(record.key);
         *winner = value_file(&record);
         self.decided_names += 1;
-        if self.is_dropped(top.key(), top.age, &record) {
+        if self.is_dropped(top.key(), top.age(), &record) {
             let (seq, value) = (record.seq, value_file(&record));
-            self.drop_newest(top.key(), top.age, seq);
+            self.drop_newest(top.key(), top.age(), seq);
             self.done.dropped_values.extend(value);
             self.passed.dropped += len;
             return Ok(());

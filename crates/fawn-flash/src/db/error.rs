@@ -25,7 +25,7 @@ pub enum Error {
     #[error(transparent)]
     Flash(#[from] FlashError),
     /// Bytes on flash are not what was written. Never a wrong value: the key cannot be read.
-    #[error("{0}; put or delete the key anew, or restore the directory from a copy")]
+    #[error("{0}; put the key anew or delete it, or restore the directory from a copy")]
     Damage(#[from] Damage),
     /// A scan comes upon keys that cannot be read. It leaves them out and goes on.
     #[error(transparent)]

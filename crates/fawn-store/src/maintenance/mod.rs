@@ -248,6 +248,7 @@ impl Maintenance {
         }
     }
 
+    /// The space on the device as it is now.
     pub(crate) fn room(&mut self, flash: &dyn Flash) -> Result<Room, FlashError> {
         Ok(Room { device: flash.space()?, manifest_bytes: self.manifest.next_file_bytes() })
     }

@@ -56,6 +56,7 @@ pub struct Cursor {
     passed: Option<u64>,
     gaps: Gaps,
     unread: Unread,
+    /// The current record says that one was lost.
     is_lost: bool,
 }
 
@@ -80,6 +81,7 @@ struct Gaps {
     damage: Vec<Damage>,
     /// Of these, pages that the device failed to read.
     unread: Vec<u64>,
+    /// One of these may be readable another time.
     in_doubt: bool,
 }
 

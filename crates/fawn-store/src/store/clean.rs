@@ -215,9 +215,8 @@ impl Store {
         }
         if self.draining.on {
             // Tables have a least size: where that is what fills the index, merges would change nothing.
-            let others = cleaning.directory_bytes + cleaning.filter_bytes;
             let slices = self.sums.slices.total();
-            let others = others + slices.stuck_index_bytes;
+            let others = cleaning.directory_bytes + cleaning.filter_bytes + slices.stuck_index_bytes;
             (slices.slots - slices.stuck_slots) * SLOT_BYTES * 2 > limit.saturating_sub(others)
         } else {
             self.has_some_garbage()
