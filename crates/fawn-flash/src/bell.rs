@@ -33,13 +33,15 @@ impl Bell {
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Wakes all sleepers.
+    /// Wakes all sleepers; whether there were any.
     #[inline]
-    pub fn ring(&self) {
+    pub fn ring(&self) -> bool {
         self.rings.fetch_add(1, Ordering::SeqCst);
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
+        let any = self.sleepers.load(Ordering::SeqCst) > 0;
+        if any {
             let _ = futex::wake(&self.rings, futex::Flags::PRIVATE, i32::MAX.cast_unsigned());
         }
+        any
     }
 }
 

@@ -157,7 +157,9 @@ impl Shard {
     /// Makes known that the store has stopped.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
-        self.commits.iter().for_each(Bell::ring);
+        for bell in &self.commits {
+            bell.ring();
+        }
         self.events.ring();
     }
 
