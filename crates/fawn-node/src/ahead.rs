@@ -1,8 +1,7 @@
-//! Keys of pipelined requests, hashed and fetched ahead: see `fawn_store::Store::warm`.
+//! Keys of requests that have come together, hashed and fetched ahead: see `fawn_store::Store::warm`.
 
 use crate::backend::Backend;
 use crate::route::Route;
-use fawn_memcache::Upcoming;
 use fawn_ring::Key;
 
 /// Most keys looked at ahead.
@@ -11,7 +10,7 @@ pub const AHEAD: usize = fawn_store::Store::WARM_KEYS;
 /// Where the next requests' keys belong.
 #[derive(Debug, Default)]
 pub struct Ahead {
-    /// Address and length of each key's name, and its position. Valid while the input lies still.
+    /// Address and length of each key's name, and its position, by address. Valid while the input lies still.
     keys: Vec<(usize, usize, Key)>,
     next: usize,
     /// Keys to be warmed, by store; empty in between.
@@ -32,8 +31,23 @@ impl Ahead {
         self.next == self.keys.len()
     }
 
-    /// Looks at the next keys, and warms those that belong to loop `number`, whose stores are `stores`.
-    pub fn look(&mut self, upcoming: Upcoming<'_>, route: &Route, number: usize, stores: &impl Backend) {
+    /// Passes over keys that lie before `input` and have not come: their connection waits for something.
+    #[inline]
+    pub fn pass_to(&mut self, input: &[u8]) {
+        while self.keys.get(self.next).is_some_and(|(address, ..)| *address < input.as_ptr().addr()) {
+            self.next += 1;
+        }
+    }
+
+    /// Looks at the next keys, in the order in which they lie, and warms those that belong to loop `number`, whose stores
+    /// are `stores`.
+    pub fn look<'a>(
+        &mut self,
+        upcoming: impl Iterator<Item = &'a [u8]>,
+        route: &Route,
+        number: usize,
+        stores: &impl Backend,
+    ) {
         self.forget();
         let place = |name: &[u8]| (name.as_ptr().addr(), name.len(), route.position(name));
         self.keys.extend(upcoming.take(AHEAD).map(place));
@@ -70,10 +84,45 @@ impl Ahead {
                 self.next += 1;
                 *key
             }
-            _ => {
-                self.forget();
-                route.position(name)
-            }
+            // It was none of those that can be told ahead.
+            _ => route.position(name),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::harness::SECRET;
+
+    #[test]
+    fn positions_are_right_whatever_comes_of_what_was_looked_at() {
+        let route = Route::new(SECRET, 1, 1);
+        let input = b"aa bb cc dd ee";
+        let word = |n: usize| &input[3 * n..][..2];
+        let looked_at = |words: &[usize]| {
+            let mut ahead = Ahead::default();
+            ahead.keys.extend(words.iter().map(|n| {
+                // Each is told apart from what would be found without it.
+                (word(*n).as_ptr().addr(), 2, route.position(format!("ahead {n}").as_bytes()))
+            }));
+            ahead
+        };
+        let ahead_of = |n: usize| route.position(format!("ahead {n}").as_bytes());
+
+        let mut ahead = looked_at(&[0, 1, 3]);
+        assert_eq!(ahead.position(word(0), &route), ahead_of(0));
+        assert_eq!(ahead.position(word(2), &route), route.position(b"cc"), "it was not told ahead");
+        assert_eq!(ahead.position(word(1), &route), ahead_of(1));
+        assert_eq!(ahead.position(&word(3)[..1], &route), route.position(b"d"), "another length");
+        assert!(!ahead.is_over());
+        assert_eq!(ahead.position(word(3), &route), ahead_of(3));
+        assert!(ahead.is_over());
+
+        let mut ahead = looked_at(&[0, 1, 2, 4]);
+        ahead.pass_to(word(2));
+        assert_eq!(ahead.position(word(2), &route), ahead_of(2), "the ones before it never came");
+        ahead.pass_to(&input[input.len()..]);
+        assert!(ahead.is_over());
     }
 }

@@ -9,11 +9,11 @@ use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Bytes of the shared receive buffer.
-const RECEIVE_BYTES: usize = 64 << 10;
+/// Bytes of a shared receive buffer.
+pub const RECEIVE_BYTES: usize = 64 << 10;
 /// Partial input up to this size is moved into the receive buffer again before the next receive; above it, the rest is
 /// received where it stays.
-const SMALL_INPUT_BYTES: usize = 16 << 10;
+pub const SMALL_INPUT_BYTES: usize = 16 << 10;
 /// The shared output buffers keep this much.
 const KEEP_OUTPUT_BYTES: usize = 1 << 20;
 
@@ -80,6 +80,7 @@ pub struct Desk<B: Backend> {
     favoured: Option<Token>,
     /// TLS handshake steps left in this turn.
     pub handshakes_left: usize,
+    /// What TLS sockets receive into.
     buffer: Vec<u8>,
     cipher: Vec<u8>,
 }
@@ -102,33 +103,21 @@ impl<B: Backend> Desk<B> {
         }
     }
 
-    /// The client has sent something, or has gone.
+    /// The client of a connection that is worked on alone has sent something, or has gone.
     pub fn receive(&mut self, conn: &mut Connection) {
         if conn.tls.is_some() {
             return self.receive_tls(conn);
         }
         let Pause::NeedMore(total) = conn.pause else { return };
-        let held = conn.input.len();
-        if held > SMALL_INPUT_BYTES {
-            let received = conn.receive_more(total, self.core.now.ms);
-            self.received(conn, received);
-            if matches!(received, Received::Bytes(1..)) {
-                self.work(conn);
-            }
-            return;
-        }
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer[..held].copy_from_slice(&conn.input);
-        let received = conn.receive(&mut buffer[held..], self.core.now.ms);
-        if let Received::Bytes(count @ 1..) = received {
-            let used = self.pump(conn, &buffer[..held + count]);
-            conn.keep_input(&buffer[used..held + count]);
-        }
-        self.buffer = buffer;
+        let received = conn.receive_more(total, self.core.now.ms);
         self.received(conn, received);
+        if matches!(received, Received::Bytes(1..)) {
+            self.work(conn);
+        }
     }
 
-    fn received(&mut self, conn: &mut Connection, received: Received) {
+    /// Takes note of what was received, and worked on.
+    pub fn received(&mut self, conn: &mut Connection, received: Received) {
         match received {
             Received::Bytes(count) => self.core.counters.bytes_read.add(count as u64),
             Received::End => self.hang_up(conn),
@@ -181,10 +170,12 @@ impl<B: Backend> Desk<B> {
         }
     }
 
-    /// Works on the input that the connection holds.
+    /// Works on the input that the connection holds, and sends the answers.
     fn work(&mut self, conn: &mut Connection) {
         let mut input = std::mem::take(&mut conn.input);
+        self.core.ahead.forget();
         let used = self.pump(conn, &input);
+        self.flush(conn);
         if used == input.len() {
             input = Vec::new();
         } else {
@@ -193,15 +184,19 @@ impl<B: Backend> Desk<B> {
         conn.input = input;
     }
 
-    /// Works on `input` and sends the answers, in turn, until the connection has to wait; returns how much is done.
-    fn pump(&mut self, conn: &mut Connection, input: &[u8]) -> usize {
+    /// Works on `input` until the connection has to wait; returns how much is done. Answers are sent only where that makes
+    /// room for more: the last ones are left for [`flush`](Self::flush).
+    pub fn pump(&mut self, conn: &mut Connection, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
             let (count, pause) = self.core.process(&mut conn.session, &mut conn.flow, &input[used..]);
             used += count;
             conn.pause = pause;
+            if !matches!(pause, Pause::Output | Pause::Memory) {
+                return used;
+            }
             self.flush(conn);
-            if !matches!(pause, Pause::Output | Pause::Memory) || conn.flow.broken {
+            if conn.flow.broken {
                 return used;
             }
             // The answers have left, but there may be something else to wait for now.
@@ -229,7 +224,7 @@ impl<B: Backend> Desk<B> {
     }
 
     /// Sends what may leave.
-    fn flush(&mut self, conn: &mut Connection) {
+    pub fn flush(&mut self, conn: &mut Connection) {
         let core = &mut self.core;
         if !conn.flow.answers.is_empty() {
             let pressed = core.output_bytes >= core.bytes_limit / 2;

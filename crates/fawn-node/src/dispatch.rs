@@ -120,7 +120,6 @@ impl<B: Backend> Core<B> {
     }
 
     fn process_all(&mut self, session: &mut Session, flow: &mut Flow, input: &[u8]) -> (usize, Pause) {
-        self.ahead.forget();
         flow.flushing &= !flow.answers.are_filled();
         if let Some(deferred) = flow.deferred.take()
             && let Err(pause) = self.request(flow, &deferred.request())

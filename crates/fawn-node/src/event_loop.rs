@@ -1,11 +1,12 @@
 //! One event loop: a thread, its connections, its stores.
 //!
-//! A turn: wait for events; receive from every ready socket once, run what came, send the answers; take what other
-//! loops ask and answer; work off reads that came back; let the stores write what was appended; go on with
+//! A turn: wait for events; receive from every ready socket once, run what came, send the answers, each for a group of
+//! sockets; take what other loops ask and answer; work off reads that came back; let the stores write what was appended; go on with
 //! connections that waited; start the turn's reads together; send off what other loops are asked and told. Nothing in
 //! a turn blocks.
 
 mod accept;
+mod group;
 mod mail;
 mod stop;
 
@@ -25,6 +26,7 @@ use crate::slab::{Slab, Token};
 use crate::stores::Turn;
 use crate::sweep::Sweep;
 use fawn_store::Gate;
+use group::Group;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -49,15 +51,18 @@ const RESUMED_A_TURN: usize = 64;
 /// Connections accepted in one turn and listener.
 const ACCEPTS_A_TURN: usize = 64;
 
-/// `epoll_data` of what is not a connection; connections' are 2^32 and above.
+/// `epoll_data` of what is not a connection, connections' being [`SOCKETS`] and above.
 const WAKE: u64 = 0;
 
 const LISTENERS: u64 = 16;
+
+const SOCKETS: u64 = 1 << 32;
 
 /// One event loop.
 pub struct EventLoop<B: Backend> {
     desk: Desk<B>,
     connections: Slab<Connection>,
+    group: Group,
     /// The first loop accepts for all; taken away when the node stops.
     listeners: Vec<Listener>,
     /// Accepting stopped for want of descriptors until this millisecond.
@@ -152,6 +157,7 @@ impl<B: Backend> EventLoop<B> {
         Ok(Self {
             desk: Desk::new(core, epoll),
             connections: Slab::default(),
+            group: Group::default(),
             listeners: parts.listeners,
             deaf_until_ms: None,
             next_home: 0,
@@ -252,9 +258,8 @@ impl<B: Backend> EventLoop<B> {
         self.desk.core.at_us = began_us;
         self.desk.handshakes_left = self.desk.core.shared.limits.handshakes_a_turn;
         let mut done = 0;
-        for event in events {
-            self.on_event(event);
-            done += 1;
+        while done < events.len() {
+            done += self.on_events(&events[done..]);
             let spent = began.elapsed();
             self.desk.core.event_ends(began_us + spent.as_micros() as u64);
             if spent >= TURN_BUDGET {
@@ -292,25 +297,52 @@ impl<B: Backend> EventLoop<B> {
         done
     }
 
+    /// Works on the first of `events`, on as many more as make a group. Returns on how many.
+    fn on_events(&mut self, events: &[Event]) -> usize {
+        let mut done = 0;
+        for event in events {
+            let data = event.data.u64();
+            if !(SOCKETS..WATCHED).contains(&data) || !self.gather(Token::from_u64(data), event.flags) {
+                if done > 0 {
+                    break;
+                }
+                self.on_event(event);
+                return 1;
+            }
+            done += 1;
+            if self.group.is_full() {
+                break;
+            }
+        }
+        self.work_group();
+        done
+    }
+
     fn on_event(&mut self, event: &Event) {
         let (data, flags) = (event.data.u64(), event.flags);
         match data {
             WAKE => {}
             WATCHED.. => self.desk.core.owner.on_event(data, flags, self.desk.core.now),
-            LISTENERS..0x1_0000_0000 => self.accept((data - LISTENERS) as usize),
+            LISTENERS..SOCKETS => self.accept((data - LISTENERS) as usize),
             _ => self.on_socket(Token::from_u64(data), flags),
         }
     }
 
     fn on_socket(&mut self, token: Token, flags: EventFlags) {
         let Some(conn) = self.connections.get_mut(token) else { return };
-        let gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
         if flags.contains(EventFlags::IN) && conn.interest.contains(EventFlags::IN) {
             self.desk.receive(conn);
         }
         if flags.contains(EventFlags::OUT) {
             self.desk.service(conn);
         }
+        self.finish_event(token, flags);
+    }
+
+    /// What a connection's event by `flags` asks for is done.
+    fn finish_event(&mut self, token: Token, flags: EventFlags) {
+        let Some(conn) = self.connections.get_mut(token) else { return };
+        let gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
         // Nobody hears the answers any more, but what came before the end is done.
         if gone && !conn.wanted().contains(EventFlags::IN) {
             conn.flow.broken = true;

@@ -16,6 +16,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What the tests of a node turn while it runs; one for all its stores.
 #[derive(Debug, Default)]
@@ -64,6 +65,10 @@ pub struct Knobs {
     pub committed: AtomicU64,
     /// Stores that were stopped cleanly.
     pub stopped: AtomicU64,
+    /// Turns last for as long as this is so.
+    pub stuck: AtomicBool,
+    /// Most keys that were warmed together.
+    pub warmed: AtomicU64,
     /// The loops' eventfds, written when a knob was turned.
     bells: Mutex<Vec<OwnedFd>>,
 }
@@ -177,6 +182,7 @@ impl Stores for Fake {
 
     fn warm(&self, store: usize, keys: &[Key]) {
         assert!(store < self.stores.len() && keys.len() <= crate::ahead::AHEAD);
+        self.knobs.warmed.fetch_max(keys.len() as u64, Ordering::SeqCst);
     }
 
     fn lookup(&mut self, store: usize, _: &Key, name: &[u8], now: Now) -> Lookup<'_, FakeRead> {
@@ -311,6 +317,9 @@ impl Stores for Fake {
     }
 
     fn turn(&mut self, _: Now) -> Turn {
+        while self.knobs.is(|knobs| &knobs.stuck) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         if !self.knobs.is(|knobs| &knobs.values_held) {
             for (ticket, value) in self.values.drain(..) {
                 let mut values = self.knobs.values.lock().unwrap();

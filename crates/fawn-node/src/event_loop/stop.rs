@@ -92,11 +92,13 @@ impl<B: Backend> EventLoop<B> {
         self.take_accepted();
         for at in 0..self.connections.slots() {
             let Some(token) = self.connections.at(at) else { continue };
-            let Some(conn) = self.connections.get_mut(token) else { continue };
-            if conn.interest.contains(EventFlags::IN) {
-                // What the kernel has received was sent before the node began to stop.
-                self.desk.receive(conn);
+            // What the kernel has received was sent before the node began to stop.
+            if self.gather(token, EventFlags::IN) {
+                self.work_group();
+            } else {
+                self.on_socket(token, EventFlags::IN);
             }
+            let Some(conn) = self.connections.get_mut(token) else { continue };
             self.desk.hang_up(conn);
             self.settle(token);
         }

@@ -3,6 +3,7 @@
 
 mod cross;
 mod flush;
+mod group;
 pub mod harness;
 mod large;
 mod limits;
