@@ -31,7 +31,7 @@ impl Ahead {
         self.next == self.keys.len()
     }
 
-    /// Passes over keys that lie before `input` and have not come: their connection waits for something.
+    /// Passes over keys that lie before `input` and have not come: a guess was wrong, or their connection waits for something.
     #[inline]
     pub fn pass_to(&mut self, input: &[u8]) {
         while self.keys.get(self.next).is_some_and(|(address, ..)| *address < input.as_ptr().addr()) {

@@ -1,6 +1,6 @@
 //! One client's connection: its socket, its input that is not parsed yet, its output that is not sent yet.
 //!
-//! An idle connection holds no buffer: input is received into the loop's shared buffer and only a command that is not
+//! An idle connection holds no buffer: input is received into a shared buffer of the loop and only a command that is not
 //! complete is kept; output goes from the loop's shared buffer straight into the socket and only what the socket does
 //! not take is kept.
 

@@ -175,7 +175,7 @@ impl<B: Backend> Desk<B> {
         let mut input = std::mem::take(&mut conn.input);
         self.core.ahead.forget();
         let used = self.pump(conn, &input);
-        self.flush(conn);
+        self.send_rest(conn);
         if used == input.len() {
             input = Vec::new();
         } else {
@@ -185,7 +185,7 @@ impl<B: Backend> Desk<B> {
     }
 
     /// Works on `input` until the connection has to wait; returns how much is done. Answers are sent only where that makes
-    /// room for more: the last ones are left for [`flush`](Self::flush).
+    /// room for more: the last ones are left for [`send_rest`](Self::send_rest).
     pub fn pump(&mut self, conn: &mut Connection, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
@@ -204,6 +204,14 @@ impl<B: Backend> Desk<B> {
                 conn.pause = pause;
                 return used;
             }
+        }
+    }
+
+    /// Sends what [`pump`](Self::pump) has left. Nothing where the client has to take answers first: they were sent as far as it
+    /// does, and if the rest left now, nothing would remain whose leaving goes on with the connection's requests.
+    pub fn send_rest(&mut self, conn: &mut Connection) {
+        if conn.pause != Pause::Output {
+            self.flush(conn);
         }
     }
 
@@ -314,12 +322,7 @@ impl<B: Backend> Desk<B> {
                 Err(NoRoom(peer)) => Pause::Credit(peer),
             };
         }
-        let (input, output) = conn.held_bytes();
-        self.core.input_bytes = self.core.input_bytes + input - conn.charged.0;
-        self.core.output_bytes = self.core.output_bytes + output - conn.charged.1;
-        conn.charged = (input, output);
-        self.core.unsent_bytes = self.core.unsent_bytes + conn.flow.unsent_bytes - conn.charged_unsent;
-        conn.charged_unsent = conn.flow.unsent_bytes;
+        self.charge(conn);
         let may_receive = self.may_receive(conn);
         if !conn.queued {
             let queue = match conn.pause {
@@ -337,6 +340,16 @@ impl<B: Backend> Desk<B> {
         self.grant_next(conn);
         self.watch(conn);
         false
+    }
+
+    /// Brings the loop's account up to date with what a connection holds.
+    pub fn charge(&mut self, conn: &mut Connection) {
+        let (input, output) = conn.held_bytes();
+        self.core.input_bytes = self.core.input_bytes + input - conn.charged.0;
+        self.core.output_bytes = self.core.output_bytes + output - conn.charged.1;
+        conn.charged = (input, output);
+        self.core.unsent_bytes = self.core.unsent_bytes + conn.flow.unsent_bytes - conn.charged_unsent;
+        conn.charged_unsent = conn.flow.unsent_bytes;
     }
 
     /// Whether the connection may receive more of a large command. When all connections together hold as much input as

@@ -132,6 +132,7 @@ impl<B: Backend> Core<B> {
             if let Some(pause) = self.pause(flow) {
                 return (used, pause);
             }
+            self.ahead.pass_to(&input[used..]);
             if self.ahead.is_over() && used < input.len() {
                 let upcoming = session.upcoming(&input[used..]);
                 self.ahead.look(upcoming, &self.route, self.number, &self.owner);

@@ -1,7 +1,10 @@
 //! Connections by token: a slot number and a generation, so that an event or answer for a closed connection never
 //! reaches the one that took its slot.
 
-/// Names one entry of a [`Slab`], never again after it is removed (until its slot has been reused 2^32 times).
+/// Generations of a slot: the highest bit of `epoll_data` is for what is no connection.
+const MOST_GENERATIONS: u32 = i32::MAX.cast_unsigned();
+
+/// Names one entry of a [`Slab`], never again after it is removed (until its slot has been reused 2^31 times).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
     index: u32,
@@ -88,7 +91,7 @@ impl<T> Slab<T> {
             return None;
         }
         let entry = slot.1.take()?;
-        slot.0 = slot.0.wrapping_add(1).max(1);
+        slot.0 = slot.0 % MOST_GENERATIONS + 1;
         self.free.push(token.index);
         Some(entry)
     }

@@ -53,7 +53,7 @@ pub(super) struct Core {
     pub store: Store,
     work: Option<Sender<Work>>,
     batches: Option<Sender<Batch>>,
-    /// A batch is being written, here or on the commit thread.
+    /// A batch is being written, here or on the commit thread, or its writer has yet to look for the next one.
     pub(super) committing: bool,
     pub(super) batches_taken: u64,
     pub(super) batches_done: u64,

@@ -58,8 +58,7 @@ impl<B: Backend> EventLoop<B> {
         let Some(conn) = self.connections.get_mut(token) else { return false };
         let held = conn.input.len();
         let waits = matches!(conn.pause, Pause::NeedMore(_)) && conn.interest.contains(EventFlags::IN);
-        let receives = flags.contains(EventFlags::IN) && !flags.contains(EventFlags::OUT);
-        if !receives || !waits || held > SMALL_INPUT_BYTES || conn.tls.is_some() {
+        if !flags.contains(EventFlags::IN) || !waits || held > SMALL_INPUT_BYTES || conn.tls.is_some() {
             return false;
         }
         let group = &mut self.group;
@@ -91,7 +90,6 @@ impl<B: Backend> EventLoop<B> {
             let Some(conn) = self.connections.get_mut(member.token) else { continue };
             if let Received::Bytes(1..) = member.received {
                 let input = &input[member.input.clone()];
-                self.desk.core.ahead.pass_to(input);
                 let used = self.desk.pump(conn, input);
                 conn.keep_input(&input[used..]);
             }
@@ -103,11 +101,13 @@ impl<B: Backend> EventLoop<B> {
                 output.append(out);
                 member.output = start..output.len();
             }
+            // So that the next one finds how much room there is.
+            self.desk.charge(conn);
         }
         for member in &members {
             let Some(conn) = self.connections.get_mut(member.token) else { continue };
             self.desk.core.out.extend_from_slice(&output[member.output.clone()]);
-            self.desk.flush(conn);
+            self.desk.send_rest(conn);
             self.desk.received(conn, member.received);
             self.finish_event(member.token, member.flags);
         }

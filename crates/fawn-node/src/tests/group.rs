@@ -97,3 +97,56 @@ fn keys_of_clients_that_ask_one_at_a_time_are_fetched_ahead_together() {
     }
     assert_eq!(node.knobs.warmed.load(Ordering::SeqCst), AHEAD as u64);
 }
+
+/// Clients that take their answers while others of their group are worked on go on, whatever made them wait.
+fn all_get_on(node: &Node) {
+    const GETS: usize = 40;
+    let value = "x".repeat(300_000);
+    node.client().ask(set("big", &value), "STORED\r\n");
+    let answer = format!("{}END\r\nMN\r\n", hit("big", &value));
+    for _ in 0..3 {
+        let mut clients: Vec<Client<TcpStream>> = (0..AHEAD).map(|_| node.client()).collect();
+        for client in &mut clients {
+            client.ask("mn\r\n", "MN\r\n");
+        }
+        node.knobs.set(|knobs| &knobs.stuck, true);
+        for client in &mut clients {
+            client.say("get big\r\nmn\r\n".repeat(GETS));
+        }
+        node.knobs.set(|knobs| &knobs.stuck, false);
+        std::thread::scope(|scope| {
+            for mut client in clients {
+                let answer = &answer;
+                scope.spawn(move || (0..GETS).for_each(|_| client.expect(answer)));
+            }
+        });
+    }
+}
+
+#[test]
+fn clients_that_take_their_answers_get_on_beside_each_other() {
+    all_get_on(&Node::start(1, 1, |options| options.limits.output_bytes = 50_000));
+}
+
+#[test]
+fn clients_of_a_group_share_what_room_there_is() {
+    let node = Node::start(1, 1, |options| {
+        options.limits.buffered_bytes = 8 << 20;
+        options.limits.output_bytes = 1 << 20;
+    });
+    all_get_on(&node);
+    // Some that take nothing, each of which asks for more than all of them may have.
+    let mut clients: Vec<Client<TcpStream>> = (0..AHEAD / 2).map(|_| node.client()).collect();
+    for client in &mut clients {
+        client.ask("mn\r\n", "MN\r\n");
+    }
+    node.knobs.set(|knobs| &knobs.stuck, true);
+    for client in &mut clients {
+        client.say("get big\r\n".repeat(100));
+    }
+    node.knobs.set(|knobs| &knobs.stuck, false);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    // 2 MiB for all, which the first of them fill; each other one has one answer, and there is room for who takes his.
+    let buffered = node.stat("fawn_buffered_bytes");
+    assert!(buffered < 5 << 20, "{buffered}");
+}
