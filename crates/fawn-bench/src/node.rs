@@ -1,13 +1,14 @@
 //! One's own machine in figures that `fawn plan` sizes clusters by: space, reads, puts and gets, over the network and without, and
 //! the CPU time that they take (`fawn bench node`).
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
+use fawn_plan::Kind;
 use serde::Serialize;
 
 use crate::device::Segments;
-use crate::energy::Energy;
+use crate::energy::{Energy, Scope};
 use crate::error::Error;
 use crate::net::{Distribution, HotKeys};
 use crate::paper::client::{Keys, Work, a_second};
@@ -69,14 +70,20 @@ pub struct Figures {
     pub dram_gets_per_second: f64,
     /// CPU time of each, the server's, microseconds.
     pub cpu_us_a_dram_get: Option<f64>,
-    /// Gets from DRAM for which all processors have time: so many seconds of CPU time over what one takes.
+    /// Gets from flash for which all processors have time: so many seconds of CPU time over what one takes over the network.
     pub cpu_gets_per_second: Option<f64>,
+    /// The same of gets from DRAM.
+    pub cpu_dram_gets_per_second: Option<f64>,
     /// Most resident memory of this process meanwhile, the store without a network included.
     pub most_rss_bytes: Option<u64>,
     /// Watts at rest.
     pub watts_idle: Option<Watts>,
     /// Watts under load.
     pub watts_stress: Option<Watts>,
+    /// What the node costs, dollars, as who measured declares it.
+    pub price_dollars: Option<f64>,
+    /// What its network carries each way, in 10^6 bits a second, as who measured declares it.
+    pub network_mbit: Option<f64>,
 }
 
 /// Watts, and where they are from.
@@ -84,9 +91,16 @@ pub struct Figures {
 pub struct Watts {
     /// How many.
     pub watts: f64,
-    /// Their kind and how they came about, as `measured: by …`.
+    /// Whether they were measured or are declared.
+    pub kind: Kind,
+    /// What they are of.
+    pub scope: Scope,
+    /// How they came about.
     pub how: String,
 }
+
+/// Where a value is from that somebody knows.
+const DECLARED: &str = "said by who measured the rest";
 
 /// Measures this machine.
 ///
@@ -123,7 +137,9 @@ pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
     drop(client);
     server.stop()?;
     let each = |us: Option<f64>, answered: u64| us.map(|us| us / answered.max(1) as f64).filter(|us| *us > 0.0);
+    let cpu_us_a_network_get = each(flash.server_cpu_us, flash.tally.answered());
     let cpu_us_a_dram_get = each(dram.server_cpu_us, dram.tally.answered());
+    let all_processors = |us: f64| machine.cores as f64 * 1e6 / us;
     Ok(Figures {
         date: crate::paper::run::now().chars().take_while(|c| *c != 'T').collect(),
         value_bytes,
@@ -137,42 +153,81 @@ pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
         local_gets_per_second: local.a_second(),
         cpu_us_a_local_get: local.usage.cpu_us / local.gets.max(1) as f64,
         network_gets_per_second: a_second(&flash),
-        cpu_us_a_network_get: each(flash.server_cpu_us, flash.tally.answered()),
+        cpu_us_a_network_get,
         dram_gets_per_second: a_second(&dram),
         cpu_us_a_dram_get,
-        cpu_gets_per_second: cpu_us_a_dram_get.map(|us| machine.cores as f64 * 1e6 / us),
+        cpu_gets_per_second: cpu_us_a_network_get.map(all_processors),
+        cpu_dram_gets_per_second: cpu_us_a_dram_get.map(all_processors),
         most_rss_bytes: resident_bytes().map(|(_, most)| most),
         watts_idle: flash.energy.as_ref().and_then(Watts::at_rest),
         watts_stress: flash.energy.as_ref().and_then(Watts::under_load),
+        price_dollars: None,
+        network_mbit: None,
         machine,
     })
 }
 
 impl Watts {
-    /// As somebody knows them.
+    /// As somebody knows them, at the wall.
     pub fn declared(watts: f64) -> Self {
-        Self { watts, how: "declared by who measured, not measured here".to_owned() }
+        Self { watts, kind: Kind::Declared, scope: Scope::Wall, how: DECLARED.to_owned() }
     }
 
     /// Those of a meter while gets came from flash; a model's are none.
     fn under_load(energy: &Energy) -> Option<Self> {
-        let how =
-            format!("measured: gets from flash as fast as they go, {}, {}", energy.instrument, energy.scope.name());
-        energy.measured.then_some(Self { watts: energy.watts, how })
+        let how = format!("gets from flash as fast as they go, {}", energy.instrument);
+        energy.measured.then_some(Self { watts: energy.watts, kind: Kind::Measured, scope: energy.scope, how })
     }
 
     /// Those of a meter at rest.
     fn at_rest(energy: &Energy) -> Option<Self> {
         let idle = energy.idle.filter(|_| energy.measured)?;
-        let how =
-            format!("measured: at rest for {:.0} s, {}, {}", idle.seconds, energy.instrument, energy.scope.name());
-        Some(Self { watts: idle.watts, how })
+        let how = format!("at rest for {:.0} s, {}", idle.seconds, energy.instrument);
+        Some(Self { watts: idle.watts, kind: Kind::Measured, scope: energy.scope, how })
+    }
+}
+
+impl fmt::Display for Watts {
+    /// As `7.2 (measured, board: by …)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} ({}, {}: {})", self.watts, self.kind.word(), self.scope.name(), self.how)
+    }
+}
+
+/// A value that a plan reckons with, and how it was come by.
+struct Entry {
+    name: &'static str,
+    /// `None` is unknown.
+    value: Option<f64>,
+    kind: Kind,
+    how: String,
+    scope: Option<Scope>,
+}
+
+impl Entry {
+    fn new(name: &'static str, value: Option<f64>, kind: Kind, how: impl Into<String>) -> Self {
+        Self { name, value, kind, how: how.into(), scope: None }
+    }
+
+    fn watts(name: &'static str, watts: Option<&Watts>) -> Self {
+        let how = watts.map_or("", |watts| &watts.how);
+        let kind = watts.map_or(Kind::Measured, |watts| watts.kind);
+        Self { scope: watts.map(|watts| watts.scope), ..Self::new(name, watts.map(|watts| watts.watts), kind, how) }
+    }
+
+    /// Its line of the file; `None` where it is unknown.
+    fn line(&self) -> Option<String> {
+        let Self { name, kind, how, .. } = self;
+        let value = self.value.filter(|value| *value > 0.0)?;
+        let scope = self.scope.map_or_else(String::new, |scope| format!(", scope = \"{}\"", scope.name()));
+        let (kind, how) = (kind.word(), quoted(how));
+        Some(format!("{name} = {{ value = {value:.3}, kind = \"{kind}\", source = {how}{scope} }}"))
     }
 }
 
 impl Figures {
-    /// The file that `fawn plan --node` takes: each value with its kind and where it is from beside it. What a plan does not
-    /// reckon with is told in comments.
+    /// The file that `fawn plan --node` takes: each value with its kind and how it was come by. What a plan does not reckon
+    /// with is told in comments.
     pub fn toml(&self, name: &str, option: Option<&str>) -> String {
         let mut out = String::new();
         let mut add = |line: String| writeln!(out, "{line}").expect("writing to a string cannot fail");
@@ -187,54 +242,44 @@ impl Figures {
         }
         add("source = \"fawn bench node\"".to_owned());
         add(format!("value_bytes = {}", self.value_bytes));
-        let date = &self.date;
-        for (key, value, how) in self.quantities() {
-            if let Some(value) = value.filter(|value| *value > 0.0) {
-                add(format!("{key} = {value:.3}  # {how}, {date}"));
-            }
-        }
+        self.values().iter().filter_map(Entry::line).for_each(&mut add);
         add("# What a plan does not reckon with:".to_owned());
-        for (key, value) in [
-            ("puts_per_second", Some(self.puts_per_second)),
-            ("cpu_us_a_put", Some(self.cpu_us_a_put)),
-            ("local_gets_per_second", Some(self.local_gets_per_second)),
-            ("cpu_us_a_local_get", Some(self.cpu_us_a_local_get)),
-            ("network_gets_per_second", Some(self.network_gets_per_second)),
-            ("cpu_us_a_network_get", self.cpu_us_a_network_get),
-            ("dram_gets_per_second", Some(self.dram_gets_per_second)),
-            ("cpu_us_a_dram_get", self.cpu_us_a_dram_get),
+        for (key, value, kind) in [
+            ("puts_per_second", Some(self.puts_per_second), Kind::Measured),
+            ("cpu_us_a_put", Some(self.cpu_us_a_put), Kind::Measured),
+            ("local_gets_per_second", Some(self.local_gets_per_second), Kind::Measured),
+            ("cpu_us_a_local_get", Some(self.cpu_us_a_local_get), Kind::Measured),
+            ("network_gets_per_second", Some(self.network_gets_per_second), Kind::Measured),
+            ("cpu_us_a_network_get", self.cpu_us_a_network_get, Kind::Measured),
+            ("dram_gets_per_second", Some(self.dram_gets_per_second), Kind::Measured),
+            ("cpu_us_a_dram_get", self.cpu_us_a_dram_get, Kind::Measured),
+            ("cpu_dram_gets_per_second", self.cpu_dram_gets_per_second, Kind::Derived),
         ] {
             match value {
-                Some(value) => add(format!("# {key} = {value:.3}  # measured, {date}")),
+                Some(value) => add(format!("# {key} = {value:.3}  # {}", kind.word())),
                 None => add(format!("# {key} is unknown: the system does not tell CPU time")),
             }
         }
         out
     }
 
-    /// What a plan reckons with: the name, the value, its kind and how it came about.
-    fn quantities(&self) -> [(&'static str, Option<f64>, String); 6] {
-        let watts = |it: &Option<Watts>| it.as_ref().map(|it| it.watts);
-        let how = |it: &Option<Watts>| it.as_ref().map_or_else(String::new, |it| it.how.clone());
+    /// What a plan reckons with.
+    fn values(&self) -> [Entry; 8] {
+        let cpu = format!(
+            "{} processors over {:.3} CPU-us of a server of one event loop for each get from flash, over the loopback",
+            self.machine.cores,
+            self.cpu_us_a_network_get.unwrap_or_default()
+        );
+        let reads = format!("{} in flight, {}", self.read_depth, self.reader);
         [
-            ("gb", Some(self.gb), "measured: free in the file system, by statvfs".to_owned()),
-            ("dram_gib", self.dram_gib, "measured: as the kernel tells".to_owned()),
-            (
-                "read_4k_per_second",
-                Some(self.read_4k_per_second),
-                format!("measured: {} in flight, {}", self.read_depth, self.reader),
-            ),
-            (
-                "cpu_gets_per_second",
-                self.cpu_gets_per_second,
-                format!(
-                    "measured: {} processors over {:.3} CPU-us of the server for each get from DRAM",
-                    self.machine.cores,
-                    self.cpu_us_a_dram_get.unwrap_or_default()
-                ),
-            ),
-            ("watts_idle", watts(&self.watts_idle), how(&self.watts_idle)),
-            ("watts_stress", watts(&self.watts_stress), how(&self.watts_stress)),
+            Entry::new("price_dollars", self.price_dollars, Kind::Declared, DECLARED),
+            Entry::new("network_mbit", self.network_mbit, Kind::Declared, DECLARED),
+            Entry::new("gb", Some(self.gb), Kind::Measured, "free in the file system, by statvfs"),
+            Entry::new("dram_gib", self.dram_gib, Kind::Measured, "as the kernel tells"),
+            Entry::new("read_4k_per_second", Some(self.read_4k_per_second), Kind::Measured, reads),
+            Entry::new("cpu_gets_per_second", self.cpu_gets_per_second, Kind::Derived, cpu),
+            Entry::watts("watts_idle", self.watts_idle.as_ref()),
+            Entry::watts("watts_stress", self.watts_stress.as_ref()),
         ]
     }
 }
@@ -255,6 +300,8 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fawn_plan::Quantity;
+
     use super::*;
 
     fn figures() -> Figures {
@@ -275,10 +322,18 @@ mod tests {
             cpu_us_a_network_get: Some(8.0),
             dram_gets_per_second: 500_000.0,
             cpu_us_a_dram_get: Some(2.0),
-            cpu_gets_per_second: Some(2_000_000.0),
+            cpu_gets_per_second: Some(500_000.0),
+            cpu_dram_gets_per_second: Some(2_000_000.0),
             most_rss_bytes: None,
-            watts_idle: None,
+            watts_idle: Some(Watts {
+                watts: 3.25,
+                kind: Kind::Measured,
+                scope: Scope::Board,
+                how: "at rest, \"ina226\"".to_owned(),
+            }),
             watts_stress: Some(Watts::declared(9.5)),
+            price_dollars: Some(120.0),
+            network_mbit: Some(940.0),
         }
     }
 
@@ -290,16 +345,39 @@ mod tests {
         let mut catalogue = fawn_plan::Catalogue::built_in("today").unwrap();
         let option = node.add_to(&mut catalogue).unwrap();
         let option = catalogue.options.iter().find(|it| it.name == option).unwrap();
-        assert_eq!(option.value(fawn_plan::Quantity::CpuGetsPerSecond), Some(2_000_000.0));
-        assert_eq!(option.value(fawn_plan::Quantity::WattsStress), Some(9.5));
+        let seen = |quantity| option.figure(quantity).map(|figure| (figure.value, figure.kind)).unwrap();
+        assert_eq!(seen(Quantity::PriceDollars), (120.0, Kind::Declared));
+        assert_eq!(seen(Quantity::NetworkMbit), (940.0, Kind::Declared));
+        assert_eq!(seen(Quantity::Gb), (931.5, Kind::Measured));
+        assert_eq!(seen(Quantity::CpuGetsPerSecond), (500_000.0, Kind::Derived), "of gets from flash");
+        assert_eq!(seen(Quantity::WattsIdle), (3.25, Kind::Measured));
+        assert_eq!(seen(Quantity::WattsStress), (9.5, Kind::Declared));
+        let scope = |quantity| option.figure(quantity).unwrap().scope;
+        assert_eq!(scope(Quantity::WattsIdle), Some(fawn_plan::Scope::Board));
+        assert_eq!(scope(Quantity::WattsStress), Some(fawn_plan::Scope::Wall));
+        assert!(text.contains("\n# cpu_dram_gets_per_second = 2000000.000  # derived\n"), "{text}");
+    }
+
+    #[test]
+    fn watts_say_what_they_are_of() {
+        let idle = figures().watts_idle.unwrap();
+        assert_eq!(idle.to_string(), "3.2 (measured, board: at rest, \"ina226\")");
+        assert_eq!(Watts::declared(9.5).to_string(), "9.5 (declared, wall: said by who measured the rest)");
     }
 
     #[test]
     fn what_is_unknown_is_left_out_and_said_to_be() {
-        let unknown = Figures { dram_gib: None, cpu_us_a_dram_get: None, cpu_gets_per_second: None, ..figures() };
+        let unknown = Figures {
+            dram_gib: None,
+            cpu_us_a_network_get: None,
+            cpu_gets_per_second: None,
+            watts_idle: None,
+            price_dollars: None,
+            ..figures()
+        };
         let text = unknown.toml("n", None);
-        assert!(!text.contains("dram_gib") && !text.contains("\ncpu_gets"), "{text}");
-        assert!(text.contains("cpu_us_a_dram_get is unknown") && !text.contains("watts_idle"), "{text}");
+        assert!(!text.contains("dram_gib") && !text.contains("\ncpu_gets") && !text.contains("price"), "{text}");
+        assert!(text.contains("cpu_us_a_network_get is unknown") && !text.contains("watts_idle"), "{text}");
         fawn_plan::MeasuredNode::parse(&text).unwrap();
     }
 }

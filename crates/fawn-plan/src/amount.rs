@@ -92,6 +92,22 @@ pub fn parse_price(text: &str) -> Result<f64, AmountError> {
     number(text, "of dollars, 0 or more", |price| price >= 0.0)
 }
 
+/// Dollars that a thing costs, above 0.
+///
+/// # Errors
+/// They are none.
+pub fn parse_dollars(text: &str) -> Result<f64, AmountError> {
+    number(text, "of dollars above 0, such as 120", |dollars| dollars > 0.0)
+}
+
+/// 10^6 bits a second, above 0.
+///
+/// # Errors
+/// They are none.
+pub fn parse_mbit(text: &str) -> Result<f64, AmountError> {
+    number(text, "of 10^6 bits a second above 0, such as 940", |mbit| mbit > 0.0)
+}
+
 /// What the building takes for each watt of a node: 1 or more.
 ///
 /// # Errors
@@ -225,6 +241,9 @@ mod tests {
             (parse_years("0"), "years"),
             (parse_price("-1"), "price"),
             (parse_price("nan"), "nan"),
+            (parse_dollars("0"), "dollars"),
+            (parse_mbit("0"), "mbit"),
+            (parse_mbit("-940"), "mbit"),
         ] {
             assert!(parsed.is_err(), "{what}");
         }

@@ -237,7 +237,8 @@ impl FigureText {
             Some(url) => format!("{} <{url}>", source.title),
             None => source.title.clone(),
         };
-        Ok(Figure { value, low, high, kind: self.kind, source: told, date: self.date.unwrap_or(source.date) })
+        let date = self.date.unwrap_or(source.date);
+        Ok(Figure { value, low, high, kind: self.kind, source: told, date, scope: None })
     }
 }
 

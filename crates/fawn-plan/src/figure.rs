@@ -14,6 +14,32 @@ pub enum Kind {
     Vendor,
     /// It follows from other values.
     Derived,
+    /// Somebody says so, who neither measured nor sells it.
+    Declared,
+}
+
+impl Kind {
+    /// As files have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Vendor => "vendor",
+            Self::Derived => "derived",
+            Self::Declared => "declared",
+        }
+    }
+}
+
+/// What watts are of, from the narrowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The processor alone.
+    Package,
+    /// The board with all that it feeds, behind the power supply.
+    Board,
+    /// What is drawn from the wall.
+    Wall,
 }
 
 /// A value and where it is from.
@@ -31,6 +57,9 @@ pub struct Figure {
     pub source: String,
     /// When; of several, the oldest.
     pub date: Date,
+    /// Of watts, what they are of; `None` is the wall.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
 }
 
 impl Figure {
@@ -64,7 +93,8 @@ impl Figure {
         } else {
             format!("{}; {}", self.source, other.source)
         };
-        Self { source, kind: self.kind.max(other.kind), date: self.date.min(other.date), ..*self }
+        let (kind, date) = (self.kind.max(other.kind), self.date.min(other.date));
+        Self { source, kind, date, scope: self.scope.or(other.scope), ..*self }
     }
 }
 
@@ -74,7 +104,7 @@ mod tests {
 
     fn figure(value: f64, kind: Kind, source: &str, date: &str) -> Figure {
         let date = date.parse().unwrap();
-        Figure { value, low: value - 1.0, high: value + 1.0, kind, source: source.to_owned(), date }
+        Figure { value, low: value - 1.0, high: value + 1.0, kind, source: source.to_owned(), date, scope: None }
     }
 
     #[test]

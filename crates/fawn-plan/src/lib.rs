@@ -63,7 +63,7 @@ pub use catalogue::{Catalogue, Model, NodeOption};
 pub use cost::{Cost, Dollars, Flip};
 pub use date::{Date, DateError};
 pub use error::PlanError;
-pub use figure::{Figure, Kind};
+pub use figure::{Figure, Kind, Scope};
 pub use limits::{Limits, Resource};
 pub use loss::Loss;
 pub use map::Map;

@@ -129,7 +129,7 @@ fn source_row(quantity: Quantity, figure: &Figure) -> Vec<String> {
     } else {
         told(figure.value)
     };
-    let kind = format!("{:?}", figure.kind).to_lowercase();
+    let kind = figure.kind.word().to_owned();
     vec![quantity.words().to_owned(), value, kind, figure.date.to_string(), figure.source.clone()]
 }
 

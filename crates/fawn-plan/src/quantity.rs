@@ -12,9 +12,9 @@ pub enum Quantity {
     PriceDollars,
     /// What it costs to rent, energy included.
     RentDollarsHour,
-    /// Power that it takes at rest, at the wall.
+    /// Power that it takes at rest, at the wall unless its figure has another scope.
     WattsIdle,
-    /// Power that it takes when it is busy, at the wall.
+    /// Power that it takes when it is busy, at the wall unless its figure has another scope.
     WattsStress,
     /// What its network carries each way, in 10^6 bits a second.
     NetworkMbit,
@@ -27,7 +27,7 @@ pub enum Quantity {
     Read4kPerSecond,
     /// Queries a second of the whole node, as a source states them; counts instead of all reads.
     QueriesPerSecond,
-    /// Gets a second that the processor has time for when nothing else is in the way.
+    /// Gets a second from flash that the processor has time for when nothing else is in the way.
     CpuGetsPerSecond,
     /// Nodes that have room in a rack.
     NodesPerRack,
@@ -49,6 +49,11 @@ impl Quantity {
             Self::CpuGetsPerSecond => "CPU limit",
             Self::NodesPerRack => "nodes a rack",
         }
+    }
+
+    /// Whether it is power.
+    pub(crate) fn is_watts(self) -> bool {
+        matches!(self, Self::WattsIdle | Self::WattsStress)
     }
 
     /// Whether it may be 0.

@@ -2,7 +2,7 @@
 
 use crate::amount::grouped;
 use crate::workload::{KWH_DOLLARS, PUE};
-use crate::{Assumptions, Catalogue, Choice, Figure, Model, NodeOption, Plan, Quantity, Resource};
+use crate::{Assumptions, Catalogue, Choice, Figure, Model, NodeOption, Plan, Quantity, Resource, Scope};
 
 /// Names that one sentence lists; the rest is counted.
 const NAMES: usize = 3;
@@ -15,6 +15,7 @@ pub(crate) fn warnings(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
     out.extend(unknown_processors(plan));
     out.extend(unknown_dram(plan));
     out.extend(close(plan));
+    out.extend(narrow_watts(catalogue));
     out.extend(overloaded(plan));
     out.extend(stale(plan, catalogue));
     out.extend(drives(plan, catalogue));
@@ -74,6 +75,27 @@ fn close(plan: &Plan) -> Option<String> {
             names(near.iter().map(|choice| choice.name.as_str()))
         )
     })
+}
+
+/// Which watts leave out what is between the wall and where they were metered.
+fn narrow_watts(catalogue: &Catalogue) -> Vec<String> {
+    let scopes = [
+        (Scope::Package, "the processor alone", "drives, the network and the power supply take"),
+        (Scope::Board, "the board", "the power supply loses"),
+    ];
+    let told = scopes.into_iter().map(|(scope, of, lacks)| {
+        let is_so = |option: &&NodeOption| {
+            option.figures.iter().any(|(quantity, figure)| quantity.is_watts() && figure.scope == Some(scope))
+        };
+        let narrow: Vec<_> = catalogue.options.iter().filter(is_so).map(|option| option.name.as_str()).collect();
+        (!narrow.is_empty()).then(|| {
+            format!(
+                "Watts of {} are of {of}, not at the wall: what {lacks} is in neither energy nor cost.",
+                names(narrow.into_iter())
+            )
+        })
+    });
+    told.flatten().collect()
 }
 
 /// Whether the others can do without one.

@@ -25,7 +25,7 @@ use crate::tell::unless_closed;
 #[command(after_help = "\
 Here KB, MB, GB and TB are powers of 1000, as disks are sold; KiB, MiB, GiB and TiB are powers of 1024.
 
-Every value of a catalogue has a source, a date and a kind (measured, vendor or derived). What is missing is unknown: such an \
+Every value of a catalogue has a source, a date and a kind (measured, vendor, derived or declared). What is missing is unknown: such an \
 option is not ranked, and how many nodes it needs at least is told. What a processor has time for is known only of machines \
 that were measured (--node FILE); without that, a node's rate is what its device and its network allow.
 

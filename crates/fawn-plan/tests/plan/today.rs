@@ -1,6 +1,6 @@
 //! The catalogue of today's machines: what is known is used, what is not is said.
 
-use fawn_plan::{Assumptions, Catalogue, Index, MeasuredNode, Plan, Resource};
+use fawn_plan::{Assumptions, Catalogue, Index, MeasuredNode, Plan, Quantity, Resource};
 
 use crate::{assumptions, plan, workload};
 
@@ -30,7 +30,7 @@ fn what_is_unknown_old_or_close_is_warned_of() {
     for what in [
         "processors have time for is unknown of all of these machines",
         "DRAM is unknown of Orange Pi 5 + NVMe",
-        "older than a year at 2026-11-24, the oldest of 2023-01",
+        "older than a year at 2026-11-24, the oldest of 2020-05",
         "the prices of Orange Pi 5",
         "What drives take is unknown",
         "$0.15 a kilowatt-hour and a PUE of 1.4 are reckoned with",
@@ -40,6 +40,56 @@ fn what_is_unknown_old_or_close_is_warned_of() {
     }
     assert!(!warned(&plan, "one copy"));
     assert!(warned(&crate::plan("today", &workload(10e12, 1e6, 1), 0.75), "one copy of each value"));
+}
+
+#[test]
+fn a_date_is_that_of_the_source_or_said_to_be_that_of_the_reading() {
+    let gathered = "2026-11".parse().unwrap();
+    let catalogue = Catalogue::built_in("today").unwrap();
+    let of = |name: &str, quantity| {
+        let option = catalogue.options.iter().find(|option| option.name == name).unwrap();
+        option.figure(quantity).unwrap().clone()
+    };
+    for figure in catalogue.options.iter().flat_map(|option| option.figures.values()) {
+        assert_eq!(figure.date >= gathered, figure.source.contains("as read"), "{figure:?}");
+    }
+    for (name, quantity, date) in [
+        ("Orange Pi 5 + NVMe 1 TB", Quantity::Read4kPerSecond, "2023-06"),
+        ("AWS i4i.large", Quantity::Read4kPerSecond, "2022-05-24"),
+        ("SR645 2 x EPYC 7763 + PM9A3", Quantity::Read4kPerSecond, "2020-05"),
+        ("SR645 2 x EPYC 7763 + PM9A3", Quantity::WattsStress, "2021-03-24"),
+    ] {
+        assert_eq!(of(name, quantity).date.to_string(), date, "{name}, {quantity}");
+    }
+}
+
+#[test]
+fn reads_that_only_the_bandwidth_bounds_are_said_to_be_a_bound() {
+    let plan = plan("today", &workload(10e12, 1e6, 3), 0.75);
+    let choice = plan.ranked.iter().find(|choice| choice.name == "Orange Pi 5 + NVMe 1 TB").unwrap();
+    let reads = &choice.figures[&Quantity::Read4kPerSecond];
+    assert_eq!((reads.low, reads.value, reads.high), (95_000.0, 95_000.0, 95_000.0), "390 MB/s leave room for no more");
+    assert!(warned(&plan, "the reads are an upper bound by its bandwidth"), "{:#?}", plan.warnings);
+}
+
+#[test]
+fn watts_that_are_not_of_the_wall_are_warned_of() {
+    let warnings = |scope: &str| {
+        let mut catalogue = Catalogue::built_in("today").unwrap();
+        let text = format!(
+            r#"{{"name": "mine", "date": "2026-11-24", "option": "{PI}",
+            "watts_stress": {{"value": 7, "kind": "measured"{scope}}}}}"#
+        );
+        MeasuredNode::parse(&text).unwrap().add_to(&mut catalogue).unwrap();
+        let plan = Plan::of(&catalogue, &workload(1e12, 1e6, 3), &assumptions(&catalogue));
+        plan.warnings.into_iter().filter(|warning| warning.contains("not at the wall")).collect::<Vec<_>>()
+    };
+    assert_eq!((warnings(""), warnings(r#", "scope": "wall""#)), (vec![], vec![]));
+    for (scope, of) in [("board", "of the board,"), ("package", "of the processor alone,")] {
+        let seen = warnings(&format!(r#", "scope": "{scope}""#));
+        let [warning] = seen.as_slice() else { panic!("{scope}: {seen:?}") };
+        assert!(warning.starts_with(&format!("Watts of {PI} are {of}")), "{warning}");
+    }
 }
 
 #[test]

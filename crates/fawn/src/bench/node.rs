@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use comfy_table::presets;
+use fawn_bench::energy::{Meter, Scope};
 use fawn_bench::node::{Extent, Figures, Watts, measure};
 use fawn_bench::paper::{Run, Scale, servers};
-use fawn_plan::amount::parse_watts;
+use fawn_plan::amount::{parse_dollars, parse_mbit, parse_watts};
 
 use super::Bar;
 use super::energy::MeterArguments;
@@ -29,15 +30,19 @@ const LEAST_RATIO: u64 = 4;
 #[command(after_help = "\
 Measured are: space that is free, DRAM, random reads of 4 KiB by fio or this program, puts and gets of a store without a \
 network, and gets from flash and from DRAM of a server of one event loop, over the loopback. Every value that is read is \
-verified. What the processors have time for is reckoned from the CPU time that the server takes for a get from DRAM.
+verified. What the processors have time for is reckoned from the CPU time that the server takes for a get from flash: so many \
+processors over it, as if as many event loops did as much.
 
-The file has each value with its kind, its source and its date, and takes the place of what a catalogue says of a node.
+The file has each value with its kind (measured, derived or declared), its source and its date, and takes the place of what a \
+catalogue says of a node.
 
-For example:
-  fawn bench node --out node.toml
-  fawn plan --data 10TB --rate 1M --node node.toml
+For example, with what you know of the node:
+  fawn bench node --price 120 --network-mbit 940 --watts-stress 9 --out pi.toml
+  fawn plan --data 10TB --rate 1M --node pi.toml
 
-What nobody measures here stays unknown: the price, the network's rate, and the watts unless a meter is read (--meter, with --meter-idle for those at rest) or they are declared.")]
+What is neither measured nor declared stays unknown, and a plan ranks a node only if its price, network and watts are known: measured \
+are of these only the watts, where a meter is read (--meter, with --meter-idle for those at rest); one that is not named is read \
+only if it is of more than the processor. Watts of a meter that is not at the wall are marked, and the plan warns of them.")]
 pub struct NodeBenchArguments {
     /// Directory on the device that is to be measured; what is put there is removed afterwards
     #[arg(long, value_name = "DIR", default_value = ".", hide_env = true)]
@@ -67,6 +72,12 @@ pub struct NodeBenchArguments {
     /// Watts under load, at the wall, as you know them, where no meter tells
     #[arg(long, value_name = "WATTS", value_parser = parse_watts)]
     pub watts_stress: Option<f64>,
+    /// What the node costs with its drives, as you know it
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
+    pub price: Option<f64>,
+    /// What its network carries each way, in 10^6 bits a second, as you know it
+    #[arg(long, value_name = "MBIT", value_parser = parse_mbit)]
+    pub network_mbit: Option<f64>,
     #[command(flatten)]
     pub meter: MeterArguments,
     /// Write the file that `fawn plan --node` takes
@@ -108,7 +119,10 @@ impl NodeBenchArguments {
 /// # Errors
 /// What [`fawn_bench::Error`] says.
 pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
-    let tools = tools(None, &arguments.meter)?;
+    let mut tools = tools(None, &arguments.meter)?;
+    // Of a node a package is a part, whose watts are taken for the node's only if that was asked for.
+    tools.meter = tools.meter.filter(|meter| meter.is_asked() || meter.sheet().scope > Scope::Package);
+    let is_asked = tools.meter.as_ref().is_some_and(Meter::is_asked);
     std::fs::create_dir_all(&arguments.dir).with_context(|| format!("cannot make {}", arguments.dir.display()))?;
     // Beside whatever is there, on the same device, and gone afterwards.
     let place = tempfile::Builder::new().prefix("fawn-bench-node-").tempdir_in(&arguments.dir);
@@ -125,9 +139,14 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     let figures = measure(&run, extent);
     bar.0.finish();
     let mut figures = figures?;
-    // What was measured counts before what somebody knows.
-    figures.watts_idle = figures.watts_idle.or(arguments.watts_idle.map(Watts::declared));
-    figures.watts_stress = figures.watts_stress.or(arguments.watts_stress.map(Watts::declared));
+    // What a meter that was asked for tells counts before what somebody knows, and that before what another one tells.
+    let known = |measured: Option<Watts>, declared: Option<f64>| {
+        let declared = declared.map(Watts::declared);
+        if is_asked { measured.or(declared) } else { declared.or(measured) }
+    };
+    figures.watts_idle = known(figures.watts_idle, arguments.watts_idle);
+    figures.watts_stress = known(figures.watts_stress, arguments.watts_stress);
+    (figures.price_dollars, figures.network_mbit) = (arguments.price, arguments.network_mbit);
     if let Some(file) = &arguments.out {
         let name = arguments.name.as_deref().unwrap_or(&figures.machine.host);
         std::fs::write(file, figures.toml(name, arguments.option.as_deref()))
@@ -149,9 +168,10 @@ fn print(figures: &Figures) -> std::io::Result<()> {
     let known = |value: Option<f64>, decimals: usize| {
         value.map_or_else(|| "unknown".to_owned(), |value| fawn_bench::paper::finding::number(value, decimals))
     };
-    let watts = |watts: &Option<Watts>| {
-        watts.as_ref().map_or_else(|| "unknown".to_owned(), |it| format!("{:.1} ({})", it.watts, it.how))
+    let declared = |value: Option<f64>| {
+        value.map_or_else(|| "unknown".to_owned(), |value| format!("{} (declared)", fawn_plan::amount::plain(value)))
     };
+    let watts = |watts: &Option<Watts>| watts.as_ref().map_or_else(|| "unknown".to_owned(), Watts::to_string);
     for (what, value) in [
         ("free space, GB".to_owned(), known(Some(figures.gb), 1)),
         ("DRAM, GiB".to_owned(), known(figures.dram_gib, 1)),
@@ -164,9 +184,12 @@ fn print(figures: &Figures) -> std::io::Result<()> {
         ("  CPU-us each, the server's".to_owned(), known(figures.cpu_us_a_network_get, 2)),
         ("gets/s from DRAM, loopback".to_owned(), known(Some(figures.dram_gets_per_second), 0)),
         ("  CPU-us each, the server's".to_owned(), known(figures.cpu_us_a_dram_get, 2)),
-        ("gets/s that all processors have time for".to_owned(), known(figures.cpu_gets_per_second, 0)),
+        ("gets/s from flash that all processors have time for".to_owned(), known(figures.cpu_gets_per_second, 0)),
+        ("gets/s from DRAM that all processors have time for".to_owned(), known(figures.cpu_dram_gets_per_second, 0)),
         ("watts at rest".to_owned(), watts(&figures.watts_idle)),
         ("watts under load".to_owned(), watts(&figures.watts_stress)),
+        ("price, dollars".to_owned(), declared(figures.price_dollars)),
+        ("network, Mbit/s".to_owned(), declared(figures.network_mbit)),
     ] {
         table.add_row([what, value]);
     }

@@ -97,6 +97,37 @@ fn a_measured_node_takes_the_place_of_what_is_unknown() {
 }
 
 #[test]
+fn a_plan_says_how_each_value_of_a_node_was_come_by() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("node.toml");
+    let node = "name = \"n1\"\ndate = \"2026-11-24\"\nprice_dollars = { value = 100, kind = \"declared\" }\n\
+                network_mbit = { value = 940, kind = \"declared\" }\ngb = 900\nread_4k_per_second = 90000\n\
+                cpu_gets_per_second = { value = 50000, kind = \"derived\", source = \"4 processors\" }\n\
+                watts_stress = { value = 6, kind = \"measured\", source = \"rapl\", scope = \"package\" }\n";
+    std::fs::write(&file, node).unwrap();
+    let arguments = [TEN_TERABYTES, &["--node", file.to_str().unwrap()]].concat();
+    let plan_ = json(&plan(&[&arguments[..], &["--json"]].concat()));
+    let choice = plan_["ranked"].as_array().unwrap().iter().find(|choice| choice["name"] == "n1").unwrap();
+    let figures = choice["figures"].as_object().unwrap();
+    let expected = [
+        ("cpu_gets_per_second", "derived"),
+        ("gb", "measured"),
+        ("network_mbit", "declared"),
+        ("price_dollars", "declared"),
+        ("read_4k_per_second", "measured"),
+        ("watts_stress", "measured"),
+    ];
+    let mut seen: Vec<_> = figures.iter().map(|(name, it)| (name.as_str(), it["kind"].as_str().unwrap())).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, expected);
+    let watts = &choice["figures"]["watts_stress"];
+    assert_eq!(watts["scope"], "package");
+    assert_eq!(watts["source"], "n1: rapl (of the processor alone, not at the wall)");
+    let told = plan(&arguments).stdout;
+    assert!(told.contains("note: Watts of n1 are of the processor alone, not at the wall"), "{told}");
+}
+
+#[test]
 fn a_page_stands_alone_with_its_map() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("plan.html");
@@ -162,6 +193,7 @@ fn the_papers_tables_are_recomputed() {
         ("dht-table-2", 1),
         ("dht-cluster", 1),
         ("dht-cache", 1),
+        ("energy-table-1", 0),
     ];
     assert_eq!(seen, expected);
     let table = fawn(&["plan", "--paper", "figure-16"]).stdout;
