@@ -72,9 +72,10 @@ impl Setup {
         format!("memory={} ack={}{filter}{}", self.memory, self.ack_name(), self.meter_words())
     }
 
-    /// How energy is metered, as text; nothing where it is not.
+    /// How energy is metered, as text; nothing where nobody asked for it.
     pub(crate) fn meter_words(&self) -> String {
-        self.meter.as_ref().map_or_else(String::new, |meter| format!(" meter={}", meter.words()))
+        let asked = self.meter.as_ref().filter(|meter| meter.is_asked());
+        asked.map_or_else(String::new, |meter| format!(" meter={}", meter.words()))
     }
 
     /// `durable`, `memory` or `interval:MS`.
@@ -313,6 +314,7 @@ impl<'w> Session<'w> {
     /// [`Error::Io`].
     pub fn finish(&mut self, name: &str, mut report: Report) -> Result<Report, Error> {
         report.memory = Some(Memory::now(&self.driver.stats()));
+        report.notes.extend(self.setup.meter.as_ref().and_then(EnergyMeter::loss));
         report.notes.push(if self.driver.files().is_direct() {
             "files are opened O_DIRECT: the page cache plays no part".to_owned()
         } else {

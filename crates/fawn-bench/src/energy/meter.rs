@@ -83,12 +83,16 @@ impl Instrument {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     instrument: Instrument,
     sheet: Sheet,
     rest: Duration,
     idle: OnceLock<Idle>,
+    /// Nobody asked for it: where it cannot be read, work goes on without it.
+    is_unasked: bool,
+    /// Why it is not read any more.
+    lost: OnceLock<String>,
 }
 
 /// A meter that works. Clones are of the same.
@@ -130,23 +134,51 @@ impl Meter {
                 gauge.sheet().clone()
             }
         };
-        Ok(Some(Self(Arc::new(Inner { instrument, sheet, rest: Duration::ZERO, idle: OnceLock::new() }))))
+        Ok(Some(Self::of(instrument, sheet)))
+    }
+
+    /// The meter that is read where nobody asks for one: what `auto` takes, or else the processor's counters if they are hidden from
+    /// who runs this, so that it can be said how to have them read. `None`: there is none.
+    ///
+    /// Where it cannot be read, then or later, [`start`] and [`stop`] give no joules instead of an error, and [`loss`](Self::loss)
+    /// says why.
+    pub fn unasked(machine: &Machine) -> Option<Self> {
+        let meter = find::best(machine).or_else(|| Self::hidden(machine))?;
+        Some(meter.with(|inner| inner.is_unasked = true))
+    }
+
+    /// The processor's counters, if root alone may read them.
+    fn hidden(machine: &Machine) -> Option<Self> {
+        let instrument = Instrument::Rapl(machine.sys.clone());
+        let mut gauge = instrument.gauge().ok()??;
+        let is_hidden = matches!(gauge.read(), Err(MeterError::RootAlone(_)));
+        is_hidden.then(|| Self::of(instrument, gauge.sheet().clone()))
+    }
+
+    fn of(instrument: Instrument, sheet: Sheet) -> Self {
+        let (idle, lost) = (OnceLock::new(), OnceLock::new());
+        Self(Arc::new(Inner { instrument, sheet, rest: Duration::ZERO, idle, is_unasked: false, lost }))
+    }
+
+    /// Another one that differs in this, and was not metered at rest.
+    fn with(&self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Inner { idle: OnceLock::new(), ..Inner::clone(&self.0) };
+        change(&mut inner);
+        Self(Arc::new(inner))
     }
 
     /// The same, which measures what the machine draws at rest for so long when it is asked to [`rest`](Self::rest).
     #[must_use]
     pub fn at_rest_for(self, rest: Duration) -> Self {
-        let Inner { instrument, sheet, .. } = &*self.0;
-        Self(Arc::new(Inner { instrument: instrument.clone(), sheet: sheet.clone(), rest, idle: OnceLock::new() }))
+        self.with(|inner| inner.rest = rest)
     }
 
     /// The same, of which somebody states that it shows what is drawn to within this share of it.
     #[must_use]
     pub fn accurate_to(self, share: f64) -> Self {
-        let Inner { instrument, sheet, rest, .. } = &*self.0;
-        let mut sheet = sheet.clone();
-        (sheet.stated_share, sheet.stated_by) = (Some(share), "stated by who measured".to_owned());
-        Self(Arc::new(Inner { instrument: instrument.clone(), sheet, rest: *rest, idle: OnceLock::new() }))
+        self.with(|inner| {
+            (inner.sheet.stated_share, inner.sheet.stated_by) = (Some(share), "stated by who measured".to_owned());
+        })
     }
 
     /// What it is.
@@ -161,9 +193,33 @@ impl Meter {
         format!("{} {} rest={}s{accuracy}", sheet.kind.name(), sheet.instrument, rest.as_secs_f64())
     }
 
+    /// Whether somebody asked for it, and wants what it shows rather than what was measured without it.
+    pub fn is_asked(&self) -> bool {
+        !self.0.is_unasked
+    }
+
+    /// What a report says if nobody asked for it and it could not be read.
+    pub fn loss(&self) -> Option<String> {
+        let reason = self.0.lost.get()?;
+        Some(format!("{} was to tell joules, but could not be read: {reason}", self.0.sheet.instrument))
+    }
+
+    /// What cannot be read of a meter that nobody asked for is no error: it is not read again.
+    fn bear<T>(&self, read: Result<T, MeterError>) -> Result<Option<T>, MeterError> {
+        match read {
+            Err(error) if self.0.is_unasked => {
+                // Who was quicker has said why.
+                let _ = self.0.lost.set(error.to_string());
+                Ok(None)
+            }
+            read => read.map(Some),
+        }
+    }
+
     /// How long a rest is that is still to be measured; zero: none is.
     pub fn owed_rest(&self) -> Duration {
-        if self.0.idle.get().is_some() { Duration::ZERO } else { self.0.rest }
+        let is_over = self.0.idle.get().is_some() || self.0.lost.get().is_some();
+        if is_over { Duration::ZERO } else { self.0.rest }
     }
 
     /// Measures what the machine draws while it does nothing, unless that was done before or was not asked for: waits so long.
@@ -175,9 +231,9 @@ impl Meter {
         if rest.is_zero() || matches!(self.0.instrument, Instrument::Model(..)) {
             return Ok(());
         }
-        let metering = self.start()?;
+        let Some(metering) = self.bear(self.start())? else { return Ok(()) };
         thread::sleep(rest);
-        let energy = metering.stop()?;
+        let Some(energy) = self.bear(metering.stop())? else { return Ok(()) };
         let own = energy.uncertainty.resolution_joules + energy.uncertainty.sampling_joules;
         let idle = Idle { watts: energy.watts, seconds: energy.seconds, uncertainty_watts: own / energy.seconds };
         // Who was quicker has measured the same.
@@ -199,20 +255,25 @@ impl Meter {
     }
 }
 
-/// Begins a stretch, if there is a meter.
+/// Begins a stretch, if there is a meter; `None` also if nobody asked for it and it cannot be read.
 ///
 /// # Errors
 /// As [`Meter::start`].
 pub fn start(meter: Option<&Meter>) -> Result<Option<Metering>, MeterError> {
-    meter.map(Meter::start).transpose()
+    match meter.filter(|meter| meter.0.lost.get().is_none()) {
+        Some(meter) => meter.bear(meter.start()),
+        None => Ok(None),
+    }
 }
 
-/// Ends a stretch, if there was a meter.
+/// Ends a stretch, if there was a meter; `None` also if nobody asked for it and it could not be read.
 ///
 /// # Errors
 /// As [`Metering::stop`].
 pub fn stop(metering: Option<Metering>) -> Result<Option<Energy>, MeterError> {
-    metering.map(Metering::stop).transpose()
+    let Some(metering) = metering else { return Ok(None) };
+    let meter = metering.meter.clone();
+    meter.bear(metering.stop())
 }
 
 #[derive(Debug)]
@@ -390,5 +451,93 @@ fn blank(sheet: &Sheet, joules: f64, seconds: f64) -> Energy {
         dynamic_uncertainty_joules: None,
         parts: Vec::new(),
         notes: sheet.notes.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A machine with these files of one word below `/sys/class`.
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Machine) {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, word) in files {
+            let path = dir.path().join("sys/class").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, word).unwrap();
+        }
+        let machine = Machine::under(dir.path());
+        (dir, machine)
+    }
+
+    const LAPTOP: &[(&str, &str)] = &[
+        ("power_supply/AC/type", "Mains"),
+        ("power_supply/AC/online", "0"),
+        ("power_supply/BAT0/type", "Battery"),
+        ("power_supply/BAT0/status", "Discharging"),
+        ("power_supply/BAT0/power_now", "8000000"),
+    ];
+
+    #[test]
+    fn work_goes_on_without_a_meter_that_nobody_asked_for() {
+        let (_dir, machine) = machine(LAPTOP);
+        let plug_in = |online: &str| fs::write(machine.sys.join("class/power_supply/AC/online"), online).unwrap();
+        let asked = Meter::open(&Choice::Auto, &machine).unwrap().unwrap();
+        let unasked = Meter::unasked(&machine).unwrap().at_rest_for(Duration::from_mins(10));
+        assert_eq!((unasked.is_asked(), asked.is_asked(), unasked.loss()), (false, true, None));
+        assert!(stop(start(Some(&unasked)).unwrap()).unwrap().is_some_and(|energy| (7.9..8.1).contains(&energy.watts)));
+        let stretches = [&asked, &unasked].map(|meter| start(Some(meter)).unwrap());
+        plug_in("1");
+        let [of_asked, of_unasked] = stretches.map(stop);
+        assert!(matches!(of_asked, Err(MeterError::OnMains(_))), "{of_asked:?}");
+        assert_eq!(of_unasked.unwrap(), None);
+        let loss = unasked.loss().unwrap();
+        assert!(
+            loss.starts_with("battery BAT0 was to tell joules, but could not be read: the battery is not"),
+            "{loss}"
+        );
+        assert!(unasked.owed_rest().is_zero() && unasked.rest().is_ok(), "nobody waits for it");
+        // Neither is it read again: rows of one report are of one meter, or of none.
+        plug_in("0");
+        assert!(start(Some(&unasked)).unwrap().is_none() && start(Some(&asked)).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_meter_that_fails_at_rest_is_lost_only_if_nobody_asked_for_it() {
+        let (_dir, machine) = machine(LAPTOP);
+        let rest = Duration::from_millis(1);
+        let asked = Meter::open(&Choice::Battery, &machine).unwrap().unwrap().at_rest_for(rest);
+        let unasked = Meter::unasked(&machine).unwrap().at_rest_for(rest);
+        fs::write(machine.sys.join("class/power_supply/BAT0/status"), "Full").unwrap();
+        assert!(asked.rest().is_err() && unasked.rest().is_ok() && unasked.loss().is_some());
+    }
+
+    #[test]
+    fn counters_that_root_alone_may_read_are_told_of() {
+        // Not even root may read this one.
+        let unreadable = Path::new("/proc/sys/vm/compact_memory");
+        if !fs::read(unreadable).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
+            return;
+        }
+        let package = [("powercap/intel-rapl:0/name", "package-0"), ("powercap/intel-rapl:0/max_energy_range_uj", "9")];
+        let (_dir, machine) = machine(&package);
+        assert!(Meter::unasked(&machine).is_none(), "a counter that is not there is none");
+        std::os::unix::fs::symlink(unreadable, machine.sys.join("class/powercap/intel-rapl:0/energy_uj")).unwrap();
+        let meter = Meter::unasked(&machine).unwrap();
+        assert!(start(Some(&meter)).unwrap().is_none());
+        let loss = meter.loss().unwrap();
+        assert!(
+            loss.starts_with(
+                "RAPL (package-0) was to tell joules, but could not be read: the kernel lets root alone read"
+            ) && loss.contains("sudo chmod a+r "),
+            "{loss}"
+        );
+        assert!(
+            matches!(Meter::open(&Choice::Rapl, &machine), Err(MeterError::RootAlone(_))),
+            "asked for, it is an error"
+        );
+        assert!(Meter::open(&Choice::Auto, &machine).unwrap().is_none());
     }
 }

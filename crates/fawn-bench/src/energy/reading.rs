@@ -192,6 +192,11 @@ impl Energy {
         self.dynamic_joules.filter(|joules| *joules > off)
     }
 
+    /// What steps and sampling leave open, as a share of the joules.
+    pub fn open_share(&self) -> f64 {
+        (self.uncertainty.resolution_joules + self.uncertainty.sampling_joules) / self.joules.abs().max(1e-9)
+    }
+
     /// Adds another stretch, measured by the same meter.
     pub fn add(&mut self, more: &Self) {
         assert_eq!((self.kind, self.scope), (more.kind, more.scope), "stretches of one meter are added");

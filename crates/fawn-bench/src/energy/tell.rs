@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::reading::{Energy, Uncertainty};
+use super::reading::Energy;
 use crate::report::Report;
 
 /// Adds what `rate` operations a second took to their row: operations for each second of CPU time if they took `cpu_us`
@@ -28,14 +28,31 @@ pub fn tell(row: &mut Map<String, Value>, energy: Option<&Energy>, rate: f64, cp
     row.insert("energy".to_owned(), json!(energy));
 }
 
-/// Joules of stretches together; `None` where one was not metered, or there is none.
+/// Joules of stretches together; `None` where one was not metered, or by another meter than the others, or there is none.
 pub fn sum<'e>(stretches: impl IntoIterator<Item = Option<&'e Energy>>) -> Option<Energy> {
     let mut stretches = stretches.into_iter();
     let mut sum = stretches.next()??.clone();
     for more in stretches {
-        sum.add(more?);
+        let more = more.filter(|more| (&more.instrument, more.scope) == (&sum.instrument, sum.scope))?;
+        sum.add(more);
     }
     Some(sum)
+}
+
+/// How joules came about, as a part of a sentence: the scope, the instrument, how often it was read, and how far it may be off.
+pub fn describe(energy: &Energy) -> String {
+    let accuracy = match energy.uncertainty.stated_share {
+        Some(share) => format!("to {:.1} %, {}", share * 100.0, energy.uncertainty.stated_by),
+        None => format!("how accurately is not known: {}", energy.uncertainty.stated_by),
+    };
+    let counter = if energy.is_counter { ", as the difference of its counter" } else { "" };
+    // A model is not read.
+    let how = match energy.samples {
+        0 => String::new(),
+        _ => format!("{counter}, read {:.1} times a second", energy.samples_a_second),
+    };
+    let open = energy.open_share() * 100.0;
+    format!("{energy}{how}; {accuracy}; beyond that, steps and sampling leave {open:.2} % open")
 }
 
 /// Says in a report how its joules came about, or that there are none.
@@ -43,26 +60,13 @@ pub fn note(report: &mut Report, energy: Option<&Energy>) {
     report.parameter("meter", energy.map_or("none", |energy| energy.kind.name()));
     let Some(energy) = energy else {
         report.notes.push(
-            "no energy was metered (--meter): `per CPU-s` is operations for each second of CPU time, which says nothing of joules"
+            "no energy was metered (--meter): `per CPU-s` is operations for each second of CPU time, which says nothing of joules; \
+             --meter model:FILE gives modelled joules (docs/energy.md tells the format)"
                 .to_owned(),
         );
         return;
     };
-    let accuracy = match energy.uncertainty.stated_share {
-        Some(share) => format!("to {:.1} %, {}", share * 100.0, energy.uncertainty.stated_by),
-        None => format!("how accurately is not known: {}", energy.uncertainty.stated_by),
-    };
-    let how = match (energy.samples, energy.is_counter) {
-        (0, _) => String::new(),
-        (_, true) => ", as the difference of its counter".to_owned(),
-        (_, false) => format!(", read {:.1} times a second", energy.samples_a_second),
-    };
-    let (Uncertainty { resolution_joules, sampling_joules, .. }, joules) = (&energy.uncertainty, energy.joules.abs());
-    let open = (resolution_joules + sampling_joules) / joules.max(1e-9);
-    report.notes.push(format!(
-        "energy is {energy}{how}; {accuracy}; beyond that, steps and sampling leave {:.2} % open",
-        open * 100.0
-    ));
+    report.notes.push(format!("energy is {}", describe(energy)));
     if let Some(idle) = energy.idle {
         let how = if energy.measured {
             format!("measured for {:.1} s before", idle.seconds)
@@ -78,7 +82,7 @@ pub fn note(report: &mut Report, energy: Option<&Energy>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reading::{Idle, Kind, Scope};
+    use super::super::reading::{Idle, Kind, Scope, Uncertainty};
     use super::*;
 
     fn energy(kind: Kind) -> Energy {
@@ -160,10 +164,23 @@ mod tests {
              leave 2.00 % open"
         );
         assert!(report.notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5.0 s before"));
+        let counted = Energy { is_counter: true, ..energy(Kind::Rapl) };
+        assert!(
+            describe(&counted).contains(" by it, as the difference of its counter, read 1.1 times a second; to 1.0 %")
+        );
+        assert!(!describe(&Energy { samples: 0, ..energy(Kind::Model) }).contains("times a second"));
         let mut report = Report::new("net");
         note(&mut report, None);
         assert!(
             report.notes[0].contains("operations for each second of CPU time") && report.parameters["meter"] == "none"
         );
+        assert!(report.notes[0].contains("--meter model:FILE gives modelled joules"), "{:?}", report.notes);
+    }
+
+    #[test]
+    fn stretches_of_two_meters_are_no_sum() {
+        let plug = energy(Kind::Shelly);
+        let other = Energy { instrument: "another".to_owned(), ..plug.clone() };
+        assert!(sum([Some(&plug), Some(&plug)]).is_some() && sum([Some(&plug), Some(&other)]).is_none());
     }
 }

@@ -95,6 +95,7 @@ impl Table {
         let first =
             report.rows.iter().find_map(|row| serde_json::from_value::<Energy>(row.get("energy")?.clone()).ok());
         energy::note(&mut report, first.as_ref());
+        report.notes.extend(setup.meter.as_ref().and_then(energy::Meter::loss));
         report.notes.push(format!("gets have {DEPTH} in flight; of mixed, six of seven operations are gets"));
         journal.finish(&name, &report)?;
         Ok(report)

@@ -6,7 +6,7 @@ use super::mix::Kind;
 use super::plan::Plan;
 use super::run::Measured;
 use super::tally::Counted;
-use crate::energy;
+use crate::energy::{self, Energy};
 use crate::report::Report;
 
 /// Of what was asked for, a server that takes less does not keep up.
@@ -34,7 +34,7 @@ pub fn report(plan: &Plan, floor: Option<&Measured>, load: Option<&Measured>, me
         rows(&mut report, plan, measured, floor);
         notes(&mut report, plan, measured);
     }
-    energy_notes(&mut report, plan, measured.or(load));
+    energy_notes(&mut report, plan, measured.and_then(metered).or(load.and_then(metered)));
     report
 }
 
@@ -139,10 +139,15 @@ fn notes(report: &mut Report, plan: &Plan, measured: &Measured) {
     }
 }
 
+fn metered(measured: &Measured) -> Option<&Energy> {
+    measured.energy.as_ref()
+}
+
 /// Where the joules are from, and whose they are.
-fn energy_notes(report: &mut Report, plan: &Plan, measured: Option<&Measured>) {
-    energy::note(report, measured.and_then(|measured| measured.energy.as_ref()));
-    if plan.meter.as_ref().is_some_and(|meter| meter.sheet().kind.is_of_this_machine()) {
+fn energy_notes(report: &mut Report, plan: &Plan, energy: Option<&Energy>) {
+    energy::note(report, energy);
+    report.notes.extend(plan.meter.as_ref().and_then(energy::Meter::loss));
+    if energy.is_some_and(|energy| energy.kind.is_of_this_machine()) {
         report.notes.push("energy is that of this machine: of the generator, and of no server elsewhere".to_owned());
     }
 }

@@ -26,7 +26,8 @@ pub struct Taken {
 
 /// What is said where there is no meter.
 pub const NO_METER: &str = "there is no power meter (--meter): what stands for queries a joule is operations a second of CPU time, \
-                            of those who carry them out, which says nothing of what a machine draws while it waits";
+                            of those who carry them out, which says nothing of what a machine draws while it waits; \
+                            --meter model:FILE gives modelled joules (docs/energy.md tells the format)";
 
 /// A stretch of work that is metered where there is a meter.
 #[derive(Debug)]
@@ -101,24 +102,30 @@ impl Taken {
     }
 }
 
-/// Says in a finding what metered it, or that nothing did.
+/// Says in a finding how the energy of its rows came about, or that nothing metered it: all rows must be there.
 pub fn note(finding: &mut Finding, run: &Run<'_>) {
-    let Some(meter) = &run.tools.meter else {
+    let energy = |row: &Row| serde_json::from_value::<Energy>(row.get("energy")?.clone()).ok();
+    let energies: Vec<Energy> = finding.rows.iter().filter_map(energy).collect();
+    if let Some(loss) = run.tools.meter.as_ref().and_then(energy::Meter::loss) {
+        finding.note(loss);
+    }
+    let Some(worst) = energies.iter().max_by(|one, other| one.open_share().total_cmp(&other.open_share())) else {
         finding.parameter("meter", "none");
         return finding.note(NO_METER);
     };
-    let sheet = meter.sheet();
-    finding.parameter("meter", sheet.kind.name());
-    let how = if sheet.kind.is_measured() { "measured" } else { "modelled, not measured," };
-    let accuracy = match sheet.stated_share {
-        Some(share) => format!("to {:.1} %, {}", share * 100.0, sheet.stated_by),
-        None => format!("how accurately is not known: {}", sheet.stated_by),
-    };
-    finding.note(format!(
-        "energy is {how} by {}, of the {}; {accuracy}. docs/energy.md says what that covers",
-        sheet.instrument,
-        sheet.scope.name()
-    ));
+    finding.parameter("meter", worst.kind.name());
+    finding.note(format!("energy is {}, at most. docs/energy.md says what that covers", energy::describe(worst)));
+    // Whatever asks runs beside what answers.
+    finding.note(if worst.kind.is_of_this_machine() {
+        "energy is that of this machine: of those who answer and of the load generator, too"
+    } else {
+        "energy is that of all that is behind the meter: where that is this machine, of the load generator, too"
+    });
+    for note in energies.iter().flat_map(|energy| &energy.notes) {
+        if !finding.notes.contains(note) {
+            finding.note(note);
+        }
+    }
 }
 
 /// The columns of [`Taken::row`].
@@ -135,10 +142,14 @@ pub const COLUMNS: &[(&str, &str, Option<usize>)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::energy::{Kind, Scope, Uncertainty};
+    use crate::device::Device;
+    use crate::energy::{Kind, Machine, Meter, Scope, Uncertainty};
+    use crate::paper::run::{Scale, Tools};
+    use crate::session::Nobody;
 
-    fn taken(kind: Option<Kind>) -> Taken {
-        let energy = kind.map(|kind| Energy {
+    /// `steps` is what these leave open of 10 joules.
+    fn energy(kind: Kind, steps: f64) -> Energy {
+        Energy {
             joules: 10.0,
             measured: kind.is_measured(),
             kind,
@@ -151,14 +162,29 @@ mod tests {
             samples_a_second: 1.5,
             longest_gap_seconds: 1.0,
             is_counter: false,
-            uncertainty: Uncertainty::of(10.0, (None, "nobody"), 0.0, 0.0),
+            uncertainty: Uncertainty::of(10.0, (None, "nobody"), steps, 0.0),
             idle: None,
             dynamic_joules: None,
             dynamic_uncertainty_joules: None,
             parts: Vec::new(),
-            notes: Vec::new(),
-        });
+            notes: vec!["it is small".to_owned()],
+        }
+    }
+
+    fn taken(energy: Option<Energy>) -> Taken {
         Taken { operations: 1000, seconds: 2.0, cpu_us: Some(500_000.0), energy }
+    }
+
+    /// What is noted of these rows.
+    fn noted(rows: &[Option<Energy>], meter: Option<Meter>) -> Finding {
+        let tools = Tools { fawn: "fawn".into(), peers: None, device: Device::Own, meter };
+        let run = Run { scale: Scale::Tiny, dir: "x".into(), tools: &tools, watch: &Nobody };
+        let mut finding = Finding::of(COLUMNS);
+        for energy in rows {
+            finding.row(taken(energy.clone()).row("x"));
+        }
+        note(&mut finding, &run);
+        finding
     }
 
     #[test]
@@ -175,11 +201,54 @@ mod tests {
 
     #[test]
     fn what_a_model_says_is_not_told_as_measured() {
-        let row = taken(Some(Kind::Shelly)).row("x");
+        let row = taken(Some(energy(Kind::Shelly, 0.0))).row("x");
         assert_eq!((row["watts"].as_f64(), row["queries_a_joule"].as_f64()), (Some(5.0), Some(100.0)));
         assert!(row["modelled_watts"].is_null(), "{row}");
-        let row = taken(Some(Kind::Model)).row("x");
+        let row = taken(Some(energy(Kind::Model, 0.0))).row("x");
         assert_eq!(row["queries_a_modelled_joule"].as_f64(), Some(100.0));
         assert!(row["watts"].is_null() && row["queries_a_joule"].is_null(), "{row}");
+    }
+
+    #[test]
+    fn a_finding_says_of_what_its_energy_is_how_often_it_was_read_and_how_far_it_may_be_off() {
+        let finding = noted(&[Some(energy(Kind::Shelly, 0.1)), None, Some(energy(Kind::Shelly, 0.2))], None);
+        assert_eq!(finding.parameters["meter"], "shelly");
+        assert_eq!(
+            finding.notes,
+            [
+                "energy is measured at the wall by it, read 1.5 times a second; how accurately is not known: nobody; beyond that, \
+                 steps and sampling leave 2.00 % open, at most. docs/energy.md says what that covers",
+                "energy is that of all that is behind the meter: where that is this machine, of the load generator, too",
+                "it is small",
+            ]
+        );
+        for kind in [Kind::Rapl, Kind::Hwmon, Kind::Battery, Kind::Model] {
+            let finding = noted(&[Some(energy(kind, 0.0))], None);
+            assert!(finding.notes[1].starts_with("energy is that of this machine"), "{kind:?}: {:?}", finding.notes);
+            assert_eq!(finding.notes[0].contains("modelled, not measured"), kind == Kind::Model);
+        }
+    }
+
+    #[test]
+    fn a_finding_without_energy_says_why() {
+        let finding = noted(&[None], None);
+        assert_eq!(
+            (&finding.parameters["meter"], finding.notes.as_slice()),
+            (&"none".into(), &[NO_METER.to_owned()][..])
+        );
+        assert!(NO_METER.contains("--meter model:FILE gives modelled joules"));
+        // A battery that is plugged in before anything is read.
+        let dir = tempfile::tempdir().unwrap();
+        let battery = dir.path().join("sys/class/power_supply/BAT0");
+        std::fs::create_dir_all(&battery).unwrap();
+        for (file, word) in [("type", "Battery"), ("status", "Discharging"), ("power_now", "8000000")] {
+            std::fs::write(battery.join(file), word).unwrap();
+        }
+        let meter = Meter::unasked(&Machine::under(dir.path())).unwrap();
+        std::fs::write(battery.join("status"), "Charging").unwrap();
+        assert!(energy::start(Some(&meter)).unwrap().is_none());
+        let finding = noted(&[None], Some(meter));
+        assert!(finding.notes[0].starts_with("battery BAT0 was to tell joules, but could not be read"), "{finding:?}");
+        assert!(finding.parameters["meter"] == "none" && finding.notes[1] == NO_METER, "{finding:?}");
     }
 }

@@ -17,8 +17,9 @@ use crate::values::{Span, parse_share};
 #[derive(Clone, Debug, Args)]
 pub struct MeterArguments {
     /// What meters the energy: auto, none, rapl, hwmon, hwmon:NAME, battery, shelly:URL, tasmota:URL, csv:FILE or model:FILE
-    #[arg(long, value_name = "METER", default_value = "none")]
-    pub meter: Choice,
+    /// [default: auto, and none where that fails]
+    #[arg(long, value_name = "METER")]
+    pub meter: Option<Choice>,
     /// Meter the machine at rest first, for so long, so that joules above these are told, too
     #[arg(long, value_name = "DURATION", default_value = "0")]
     pub meter_idle: Span,
@@ -31,13 +32,17 @@ pub struct MeterArguments {
 }
 
 impl MeterArguments {
-    /// The meter, tried; `None`: none was asked for, or found.
+    /// The meter, tried; `None`: there is to be none, or there is none. Where nobody has named one, it is what this machine has.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// Why the one that was named cannot be used.
     pub fn open(&self) -> anyhow::Result<Option<Meter>> {
-        let meter = Meter::open(&self.meter, &Machine::under(&self.meter_root))?;
-        if meter.is_none() && self.meter == Choice::Auto {
+        let machine = Machine::under(&self.meter_root);
+        let meter = match &self.meter {
+            Some(choice) => Meter::open(choice, &machine)?,
+            None => Meter::unasked(&machine),
+        };
+        if meter.is_none() && self.meter == Some(Choice::Auto) {
             tell("fawn: there is no meter that can be read; `fawn bench meters` says why");
         }
         Ok(meter.map(|meter| {
@@ -119,7 +124,7 @@ fn print(found: &[Found], auto: Option<&str>) -> std::io::Result<()> {
         }
     }
     match auto {
-        Some(auto) => writeln!(out, "--meter auto takes {auto}"),
+        Some(auto) => writeln!(out, "--meter auto takes {auto}, and so does who names no meter"),
         None => writeln!(
             out,
             "--meter auto finds none: a plug, another meter's file or a model can be named instead (docs/energy.md)"

@@ -1,6 +1,8 @@
-//! `--meter` of the benchmarks and `fawn bench meters`, on recorded trees of `/sys` and on a model.
+//! `--meter` of the benchmarks and `fawn bench meters`, on trees of `/sys` and on a model.
 
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -91,16 +93,141 @@ fn a_model_s_joules_are_marked_wherever_they_are_told() {
 }
 
 #[test]
+fn what_the_machine_has_is_metered_without_being_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let (sensor, nothing) = (tree("pi-ina219"), tree("rails"));
+    let of = |data: &str, root: &str| json(&hits(&dir.path().join(data), &["--meter-root", root, "--json"]));
+    let report = of("a", &sensor);
+    let energy = &report["rows"][0]["energy"];
+    assert_eq!((&report["parameters"]["meter"], &energy["scope"]), (&"hwmon".into(), &"board".into()));
+    assert!(number(&report["rows"][0], "joules") > 0.0, "{report}");
+    // What was measured is told again, and what was loaded serves, whether the meter is still there or not.
+    assert_eq!(of("a", &nothing), report);
+    let bare = of("b", &nothing);
+    assert!(bare["rows"][0].get("joules").is_none() && bare["parameters"]["meter"] == "none", "{bare}");
+    assert_eq!(of("b", &sensor), bare);
+    let load = |root: &str| {
+        let data = dir.path().join("c");
+        let fixed = ["bench", "store", "load", "--dir", data.to_str().unwrap(), "--memory", "8M", "--entries", "2k"];
+        json(&fawn(&[&fixed[..], &["--meter-root", root, "--json"]].concat()))
+    };
+    assert_eq!(load(&sensor), load(&nothing));
+}
+
+#[test]
+fn findings_say_of_what_their_energy_is_how_often_it_was_read_and_how_far_it_may_be_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, sensor) = (dir.path().join("data"), tree("pi-ina219"));
+    let fixed = ["bench", "paper", "dht-table-2", "sosp-figure-12", "--scale", "tiny", "--json"];
+    let found = json(&fawn(&[&fixed[..], &["--dir", data.to_str().unwrap(), "--meter-root", &sensor]].concat()));
+    for experiment in found["experiments"].as_array().unwrap() {
+        let finding = &experiment["finding"];
+        assert_eq!(finding["parameters"]["meter"], "hwmon");
+        let metered = finding["rows"].as_array().unwrap().iter().filter(|row| row["watts"].is_number());
+        assert!(
+            metered.clone().count() > 0 && metered.clone().all(|row| row["energy"]["scope"] == "board"),
+            "{finding}"
+        );
+        let notes = finding["notes"].to_string();
+        for what in [
+            "energy is measured of the board by ina219 sensor hwmon2/power1, read ",
+            " times a second; to 3.0 %, TI's data sheet",
+            " % open, at most",
+            "energy is that of this machine: of those who answer and of the load generator, too",
+        ] {
+            assert!(notes.contains(what), "{what}: {notes}");
+        }
+    }
+}
+
+#[test]
+fn counters_that_root_alone_may_read_are_noted_and_are_no_failure() {
+    // Not even root may read this one.
+    let unreadable = Path::new("/proc/sys/vm/compact_memory");
+    if !std::fs::read(unreadable).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let package = dir.path().join("sys/class/powercap/intel-rapl:0");
+    std::fs::create_dir_all(&package).unwrap();
+    std::fs::write(package.join("name"), "package-0").unwrap();
+    std::fs::write(package.join("max_energy_range_uj"), "9000").unwrap();
+    std::os::unix::fs::symlink(unreadable, package.join("energy_uj")).unwrap();
+    let root = dir.path().to_str().unwrap();
+    let run = hits(&dir.path().join("bench"), &["--meter-root", root, "--meter-idle", "1h"]);
+    assert!(run.code == 0 && run.stdout.contains("per CPU-s"), "{run:?}");
+    let note = "note: RAPL (package-0) was to tell joules, but could not be read: the kernel lets root alone read ";
+    assert!(run.stdout.contains(note), "{run:?}");
+    let table = dir.path().join("table");
+    let cells = ["--value-bytes", "100", "--memory", "8M", "--cell-bytes", "1M", "--cell-seconds", "100ms", "--json"];
+    let fixed = ["bench", "store", "table", "--dir", table.to_str().unwrap(), "--meter-root", root];
+    let report = json(&fawn(&[&fixed[..], &cells].concat()));
+    assert!(report["notes"].to_string().contains("RAPL (package-0) was to tell joules"), "{report}");
+    if let Some(server) = Server::fawn(&["--threads", "1"]) {
+        let quick = ["--load", "--keys", "500", "--time", "100ms", "--warm-up", "0", "--connections", "2", "--json"];
+        let fixed = ["bench", "net", server.address.as_str(), "--meter-root", root];
+        let report = json(&fawn(&[&fixed[..], &quick].concat()));
+        let notes = report["notes"].to_string();
+        assert!(notes.contains("RAPL (package-0) was to tell joules") && !notes.contains("energy is"), "{notes}");
+    }
+    let run = hits(&dir.path().join("named"), &["--meter-root", root, "--meter", "rapl"]);
+    assert!(run.code == 1 && run.stderr.contains("sudo chmod a+r "), "{run:?}");
+}
+
+#[test]
+fn a_node_s_watts_are_more_than_its_processor_s_and_those_declared_before_those_of_a_meter_that_nobody_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().to_str().unwrap();
+    let fixed = ["bench", "node", "--dir", place, "--data", "32M", "--memory", "8M", "--time", "100ms", "--json"];
+    let watts = |more: &[&str]| {
+        let figures = json(&fawn(&[&fixed[..], more].concat()));
+        ["watts_idle", "watts_stress"].map(|name| figures[name]["watts"].as_f64().map(|watts| format!("{watts:.2}")))
+    };
+    let of = |one: &str, other: &str| [one, other].map(|watts| Some(watts.to_owned()));
+    let sensor = tree("pi-ina226");
+    let metered = ["--meter-root", &sensor, "--meter-idle", "200ms", "--watts-stress", "9.5"];
+    assert_eq!(watts(&metered), of("6.03", "9.50"));
+    assert_eq!(watts(&[&metered[..], &["--meter", "auto"]].concat()), of("6.03", "6.03"));
+    // A counter that moves.
+    let package = dir.path().join("sys/class/powercap/intel-rapl:0");
+    std::fs::create_dir_all(&package).unwrap();
+    std::fs::write(package.join("name"), "package-0").unwrap();
+    std::fs::write(package.join("max_energy_range_uj"), "262143328850").unwrap();
+    let write = |energy_uj: u64| {
+        // In one step, as the kernel's files change.
+        std::fs::write(package.join("new"), energy_uj.to_string()).unwrap();
+        std::fs::rename(package.join("new"), package.join("energy_uj")).unwrap();
+    };
+    write(0);
+    std::thread::scope(|scope| {
+        let (_until_dropped, over) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            let mut joules = 0.0;
+            while over.recv_timeout(Duration::from_millis(2)) == Err(RecvTimeoutError::Timeout) {
+                joules += 0.01;
+                write((joules * 1e6) as u64);
+            }
+        });
+        assert_eq!(watts(&["--meter-root", place]), [None, None]);
+        assert!(watts(&["--meter-root", place, "--meter", "rapl"])[1].is_some());
+    });
+}
+
+#[test]
 fn without_a_meter_operations_are_those_of_a_cpu_second() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("bench");
-    let report = json(&hits(&data, &["--json"]));
+    let report = json(&hits(&data, &["--json", "--meter", "none"]));
     let row = &report["rows"][0];
     assert!(number(row, "operations_a_cpu_second") > 0.0 && row.get("joules").is_none() && row.get("energy").is_none());
     assert_eq!(report["parameters"]["meter"], "none");
     let run = hits(&data, &["--meter", "auto", "--meter-root", &tree("rails")]);
     assert!(run.stderr.contains("there is no meter that can be read; `fawn bench meters` says why"), "{run:?}");
     assert!(run.stdout.contains("per CPU-s") && run.stdout.contains("says nothing of joules"), "{run:?}");
+    assert!(run.stdout.contains("--meter model:FILE gives modelled joules"), "{run:?}");
+    // Who has named no meter is not told that there is none.
+    let unasked = hits(&data, &["--meter-root", &tree("rails")]);
+    assert!(unasked.stdout == run.stdout && !unasked.stderr.contains("meter"), "{unasked:?}");
 }
 
 #[test]
@@ -108,7 +235,7 @@ fn a_server_s_operations_a_joule_are_told() {
     let Some(server) = Server::fawn(&["--threads", "1"]) else { return };
     let root = tree("laptop");
     let quick = ["--load", "--keys", "500", "--time", "300ms", "--warm-up", "0", "--connections", "2", "--json"];
-    let metered = ["bench", "net", server.address.as_str(), "--meter", "auto", "--meter-root", &root];
+    let metered = ["bench", "net", server.address.as_str(), "--meter-root", &root];
     let report = json(&fawn(&[&metered[..], &quick[..]].concat()));
     for row in report["rows"].as_array().unwrap() {
         let expected = number(row, "operations_a_second") / 8.35;
@@ -131,7 +258,7 @@ fn meters_are_listed_with_what_keeps_them_from_being_used() {
         "battery",
         "8.35 W",
         "rapl cannot be used: RAPL (package-0) does not move",
-        "--meter auto takes battery BAT0 and BAT1",
+        "--meter auto takes battery BAT0 and BAT1, and so does who names no meter",
         "hwmon cannot be used: ",
     ] {
         assert!(run.stdout.contains(what), "{what}: {}", run.stdout);

@@ -1,4 +1,4 @@
-//! Meters: on recorded trees of `/sys`, on plugs that are replayed, on files and models, and in experiments.
+//! Meters: on trees of `/sys`, on plugs that are replayed, on files and models, and in experiments.
 
 mod kernel;
 mod plugs;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use fawn_bench::energy::{Choice, Energy, Machine, Meter, MeterError};
 
-/// A recorded machine.
+/// A machine.
 fn tree(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/energy").join(name)
 }
