@@ -94,6 +94,7 @@ impl Batch {
     }
 
     /// Bytes of keys and values.
+    #[cfg(feature = "redb")]
     pub fn bytes(&self) -> u64 {
         (self.keys.len() * KEY_BYTES + self.values.len()) as u64
     }

@@ -99,8 +99,11 @@ impl Peers {
         Ok(report)
     }
 
-    /// Runs it on one engine.
-    fn measure(
+    /// Runs it on one engine alone, in `peers/ENGINE` of the directory; nothing is kept.
+    ///
+    /// # Errors
+    /// [`Error::Peer`], [`Error::Io`].
+    pub(crate) fn measure(
         &self,
         setup: &Setup,
         experiment: &Experiment,

@@ -93,10 +93,10 @@ or, where there is no systemd, as root with cgroup v2:
   echo $$ > /sys/fs/cgroup/bench/cgroup.procs; fawn bench store get …
 Files are opened O_DIRECT where the file system takes it, so that the page cache answers nothing; each report says so.
 
---meter tells joules, and operations for each: `fawn bench meters` lists what can be metered here. Without it, `per CPU-s` is \
+--meter tells joules, and operations for each: `fawn bench meters` lists what can be metered here. Without a meter, `per CPU-s` is \
 operations for each second of CPU time, of all threads and the generator. docs/energy.md has the rest.
 
-load, get, overwrite, mixed and absent take --peers rocksdb,lmdb,bdb,fjall,redb: afterwards the same is done with these \
+load, get, overwrite, mixed and absent take --peers rocksdb,lmdb,bdb,bdb-btree,fjall,redb: afterwards the same is done with these \
 storage engines, one after the other, and their rows follow the store's own. Each gets --memory over --peer-scale for its \
 caches, its buffers and the page cache of its files. The program for that, fawn-peers, is built apart: CONTRIBUTING.md says how.")]
 pub struct StoreBenchArguments {
@@ -177,7 +177,7 @@ pub struct DataArguments {
 #[derive(Clone, Debug, Default, Args)]
 pub struct PeerArguments {
     /// Measure these storage engines as well, with the same workload, each in DIR/peers/ENGINE
-    #[arg(long, value_name = "ENGINE", value_delimiter = ',', hide_env = true, value_parser = ["rocksdb", "lmdb", "bdb", "fjall", "redb"])]
+    #[arg(long, value_name = "ENGINE", value_delimiter = ',', hide_env = true, value_parser = ["rocksdb", "lmdb", "bdb", "bdb-btree", "fjall", "redb"])]
     pub peers: Vec<String>,
     /// Give the other engines so many times fewer entries and less memory, such as 20
     #[arg(long, value_name = "N", default_value_t = 1, requires = "peers", hide_env = true, value_parser = clap::value_parser!(u32).range(1..))]

@@ -19,7 +19,8 @@ int peer_bdb_close(struct peer_bdb *peer) {
     return code ? code : other;
 }
 
-// A hash of `elements` keys, `fill` of them a page of 4 KiB. There is no log: what is not synced may be lost.
+// A hash of `elements` keys, `fill` of them a page of 4 KiB; a B-tree if there are none. There is no log: what is not synced may
+// be lost.
 static int set_up(struct peer_bdb *peer, const char *dir, uint64_t cache, uint32_t elements, uint32_t fill) {
     int code = db_env_create(&peer->env, 0);
     if (code) return code;
@@ -30,9 +31,9 @@ static int set_up(struct peer_bdb *peer, const char *dir, uint64_t cache, uint32
     if ((code = db_create(&peer->db, env, 0))) return code;
     DB *db = peer->db;
     if ((code = db->set_pagesize(db, 4096))) return code;
-    if ((code = db->set_h_nelem(db, elements))) return code;
-    if ((code = db->set_h_ffactor(db, fill))) return code;
-    return db->open(db, NULL, "data.db", NULL, DB_HASH, DB_CREATE | DB_THREAD, 0644);
+    if (elements && (code = db->set_h_nelem(db, elements))) return code;
+    if (elements && (code = db->set_h_ffactor(db, fill))) return code;
+    return db->open(db, NULL, "data.db", NULL, elements ? DB_HASH : DB_BTREE, DB_CREATE | DB_THREAD, 0644);
 }
 
 int peer_bdb_open(const char *dir, uint64_t cache, uint32_t elements, uint32_t fill, struct peer_bdb **made) {

@@ -1,4 +1,4 @@
-//! `BerkeleyDB`: a hash of pages of 4 KiB, without a log.
+//! `BerkeleyDB`: a hash or a B-tree of pages of 4 KiB, without a log.
 #![allow(unsafe_code, reason = "a C library, behind the few functions of bdb.c")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -45,6 +45,15 @@ unsafe extern "C" {
     fn peer_bdb_version() -> *const c_char;
 }
 
+/// How it finds entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// By a hash of the key, in a table that is made for as many entries.
+    Hash,
+    /// In the order of keys.
+    Tree,
+}
+
 /// An open database.
 pub struct Bdb {
     peer: *mut Opaque,
@@ -79,7 +88,7 @@ impl Bdb {
     ///
     /// # Errors
     /// What the library says; durable puts, for which it would need transactions.
-    pub fn open(settings: &Settings) -> anyhow::Result<Self> {
+    pub fn open(settings: &Settings, method: Method) -> anyhow::Result<Self> {
         if settings.ack != Ack::Memory {
             bail!("BerkeleyDB is measured without a log, and so with --ack memory alone");
         }
@@ -87,7 +96,10 @@ impl Bdb {
         let told = cache * CACHE_OVER_TOLD.1 / CACHE_OVER_TOLD.0;
         let dir = CString::new(settings.dir.as_os_str().as_bytes()).context("a directory has no zero in its name")?;
         let fill = PAGE_BYTES / (fawn_bench::workload::KEY_BYTES + settings.value_bytes + RECORD_BYTES);
-        let elements = u32::try_from(settings.entries).context("BerkeleyDB takes fewer than 2^32 entries")?;
+        let elements = match method {
+            Method::Hash => u32::try_from(settings.entries).context("BerkeleyDB takes fewer than 2^32 entries")?,
+            Method::Tree => 0,
+        };
         let mut peer = std::ptr::null_mut();
         // SAFETY: `dir` ends with a zero and lives during the call; `peer` is set where the code is 0.
         let code = unsafe { peer_bdb_open(dir.as_ptr(), told, elements, fill.max(1) as u32, &raw mut peer) };
@@ -173,5 +185,48 @@ impl Reader for BdbReader<'_> {
         checked(code, "get")?;
         value(&self.room[..bytes as usize]);
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use fawn_bench::workload::{name, version_of};
+
+    use super::*;
+
+    #[test]
+    fn both_methods_find_what_was_put_and_have_files_of_their_kind() {
+        // What db.h has a hash's and a B-tree's first page say.
+        for (method, magic) in [(Method::Hash, 0x0006_1561_u32), (Method::Tree, 0x0005_3162)] {
+            let dir = tempfile::tempdir().unwrap();
+            let (entries, value_bytes): (Vec<u64>, _) = ((0..3000).collect(), 180);
+            let settings = Settings {
+                dir: dir.path().to_owned(),
+                entries: entries.len() as u64,
+                value_bytes,
+                memory: 4 << 20,
+                ack: Ack::Memory,
+                bloom_bits: 0.0,
+            };
+            let bdb = Bdb::open(&settings, method).unwrap();
+            let mut batch = Batch::new(value_bytes);
+            for (entries, version) in [(&entries[..], 1), (&[7], 2)] {
+                batch.fill(entries, version);
+                bdb.put(&batch).unwrap();
+            }
+            let mut reader = bdb.reader(false).unwrap();
+            let mut version = |index: u64| {
+                let mut found = None;
+                let is_there = reader.get(&name(index), &mut |value| found = version_of(index, value)).unwrap();
+                is_there.then_some(found)
+            };
+            assert_eq!((version(7), version(2999), version(3000)), (Some(Some(2)), Some(Some(1)), None), "{method:?}");
+            drop(reader);
+            bdb.sync().unwrap();
+            let file = std::fs::read(dir.path().join("data.db")).unwrap();
+            assert_eq!(file[12..16], magic.to_ne_bytes(), "{method:?}");
+        }
     }
 }

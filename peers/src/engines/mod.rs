@@ -24,6 +24,8 @@ pub enum Kind {
     Lmdb,
     /// `BerkeleyDB`'s hash, of the system
     Bdb,
+    /// `BerkeleyDB`'s B-tree, of the system
+    BdbBtree,
     /// fjall
     Fjall,
     /// redb
@@ -37,8 +39,17 @@ impl Kind {
             Self::Rocksdb => "rocksdb",
             Self::Lmdb => "lmdb",
             Self::Bdb => "bdb",
+            Self::BdbBtree => "bdb-btree",
             Self::Fjall => "fjall",
             Self::Redb => "redb",
+        }
+    }
+
+    /// The feature with which it is built in.
+    fn feature(self) -> &'static str {
+        match self {
+            Self::BdbBtree => Self::Bdb.name(),
+            other => other.name(),
         }
     }
 
@@ -50,7 +61,7 @@ impl Kind {
             #[cfg(feature = "lmdb")]
             Self::Lmdb => lmdb::version(),
             #[cfg(feature = "bdb")]
-            Self::Bdb => bdb::version(),
+            Self::Bdb | Self::BdbBtree => bdb::version(),
             #[cfg(feature = "fjall")]
             Self::Fjall => fjall::version(),
             #[cfg(feature = "redb")]
@@ -71,13 +82,32 @@ impl Kind {
             #[cfg(feature = "lmdb")]
             Self::Lmdb => Box::new(lmdb::Lmdb::open(settings)?),
             #[cfg(feature = "bdb")]
-            Self::Bdb => Box::new(bdb::Bdb::open(settings)?),
+            Self::Bdb => Box::new(bdb::Bdb::open(settings, bdb::Method::Hash)?),
+            #[cfg(feature = "bdb")]
+            Self::BdbBtree => Box::new(bdb::Bdb::open(settings, bdb::Method::Tree)?),
             #[cfg(feature = "fjall")]
             Self::Fjall => Box::new(fjall::Fjall::open(settings)?),
             #[cfg(feature = "redb")]
             Self::Redb => Box::new(redb::Redb::open(settings)?),
             #[allow(unreachable_patterns, reason = "with all features there is no other")]
-            other => anyhow::bail!("fawn-peers was built without {0}: build it with --features {0}", other.name()),
+            other => {
+                let (name, feature) = (other.name(), other.feature());
+                anyhow::bail!("fawn-peers was built without {name}: build it with --features {feature}")
+            }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_command_line() {
+        for kind in Kind::value_variants() {
+            assert_eq!(kind.to_possible_value().unwrap().get_name(), kind.name());
+        }
     }
 }

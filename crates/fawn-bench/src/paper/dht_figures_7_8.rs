@@ -6,12 +6,18 @@ use serde_json::json;
 
 use super::finding::{Axis, Chart, Finding};
 use super::run::Run;
+use super::sosp_bdb::{BUILD, TREE};
 use super::store::{self, Size};
 use crate::error::Error;
+use crate::experiments::Experiment;
+use crate::peers::{PROGRAM, Peers};
 
 /// The report's records: 1.8 GB of keys and values in seven million.
 const VALUE_BYTES: usize = 237;
 const RECORDS: f64 = 7e6;
+
+/// What its rows are called.
+const BERKELEY: &str = "BerkeleyDB";
 
 /// Measures it.
 ///
@@ -49,7 +55,8 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
             "written_over_user": written as f64 / size.bytes() as f64,
         }));
     }
-    for (what, seconds) in [("BerkeleyDB", [46_240.0, 11_867.0, 8_757.0]), ("the store", [578.0, 590.0, 596.0])] {
+    berkeley(run, size, &mut finding)?;
+    for (what, seconds) in [(BERKELEY, [46_240.0, 11_867.0, 8_757.0]), ("the store", [578.0, 590.0, 596.0])] {
         for (files, seconds) in ranges.into_iter().zip(seconds) {
             finding.printed(json!({
                 "what": what, "files": files, "records": RECORDS, "seconds": seconds,
@@ -68,4 +75,49 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     ];
     finding.note("times are until all records are on flash and the store has nothing left to do");
     Ok(finding)
+}
+
+/// `BerkeleyDB`'s row, or why there is none.
+fn berkeley(run: &Run<'_>, size: Size, finding: &mut Finding) -> Result<(), Error> {
+    let Some(program) = &run.tools.peers else {
+        finding.note(format!(
+            "BerkeleyDB was not measured: {PROGRAM} is not installed. To have it beside the store: {BUILD}, and --again"
+        ));
+        return Ok(());
+    };
+    let scale = run.pick(1, 4, 1);
+    let peers = Peers { engines: Vec::new(), scale, program: program.clone() };
+    let path = run.dir.join("berkeley");
+    let report = match peers.measure(&size.setup(&path, 1), &Experiment::Load, TREE, run.watch) {
+        // A program that was built without it, or from other sources.
+        Err(Error::Peer { reason, .. }) => {
+            finding.note(format!(
+                "BerkeleyDB was not measured: {reason}. To have it beside the store: {BUILD}, and --again"
+            ));
+            return Ok(());
+        }
+        done => done?,
+    };
+    std::fs::remove_dir_all(&path).map_err(Error::io(path))?;
+    let records = (size.entries / scale).max(1);
+    for row in &report.rows {
+        let figure = |name: &str| row.get(name).and_then(serde_json::Value::as_f64);
+        let bytes = (size.bytes() / size.entries * records) as f64;
+        let seconds = figure("settled_mb_a_second").map(|mb| bytes / 1e6 / mb);
+        finding.row(json!({
+            "what": BERKELEY, "files": 1, "records": records, "seconds": seconds,
+            "seconds_a_million": seconds.map(|seconds| seconds * 1e6 / records as f64),
+            "written_over_user": figure("written_over_user"),
+        }));
+    }
+    finding.note(
+        "BerkeleyDB is its B-tree here, in one file, as the report does not say which of its methods it took. What it takes with 8 and \
+         32 files, each of which the report fills in turn, is not measured",
+    );
+    if scale > 1 {
+        finding
+            .note(format!("BerkeleyDB has {scale} times fewer records than the store, and {scale} times less memory"));
+    }
+    finding.notes.extend(report.notes.into_iter().map(|note| format!("{BERKELEY}: {note}")));
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! e-Energy 2010, Table 1: queries a joule of values of 1 KB from flash, over the network.
 
 use super::dht_table_2::measure;
+use super::efficiency::note;
 use super::finding::Finding;
 use super::run::Run;
 use super::sosp_table_3::printed;
@@ -20,6 +21,7 @@ const PRINTED: [(&str, f64, f64, f64); 4] = [
 /// [`Error`].
 pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let mut finding = measure(run, 1024)?;
+    note(&mut finding, run);
     printed(&mut finding, &PRINTED);
     Ok(finding)
 }

@@ -144,6 +144,11 @@ impl Finding {
         Self { state: State::Skipped(why), ..Self::default() }
     }
 
+    /// Whether it is one that was not made.
+    pub fn is_skipped(&self) -> bool {
+        matches!(self.state, State::Skipped(_))
+    }
+
     /// Adds a parameter.
     pub fn parameter(&mut self, name: &str, value: impl Into<Value>) {
         self.parameters.insert(name.to_owned(), value.into());

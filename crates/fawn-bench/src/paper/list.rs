@@ -98,9 +98,9 @@ pub const LIST: &[Entry] = &[
     ),
     entry(
         (Sosp, "sosp-bdb", "§4.1.2"),
-        "inserting into BerkeleyDB, and into the store",
-        [2, 10, 1800],
-        [2; 3],
+        "inserting into BerkeleyDB, B-tree and hash, and into the store",
+        [2, 25, 1000],
+        [3; 3],
         super::sosp_bdb::run,
     ),
     entry(
@@ -121,7 +121,7 @@ pub const LIST: &[Entry] = &[
         (Sosp, "sosp-cleaning", "§4.1.3"),
         "gets and puts while the store is cleaned",
         [1, 20, 120],
-        [4; 3],
+        [5; 3],
         super::sosp_cleaning::run,
     ),
     entry(
@@ -191,7 +191,7 @@ pub const LIST: &[Entry] = &[
     entry(
         (Dht, "dht-table-2", "Table 2"),
         "queries a joule of one node, over the network",
-        [2, 6, 180],
+        [3, 12, 240],
         [2; 3],
         super::dht_table_2::run,
     ),
@@ -208,7 +208,7 @@ pub const LIST: &[Entry] = &[
     entry(
         (Dht, "dht-figures-7-8", "Figures 7 and 8"),
         "inserting by the number of files",
-        [1, 12, 60],
+        [1, 25, 700],
         [3; 3],
         super::dht_figures_7_8::run,
     ),

@@ -1,5 +1,5 @@
 //! What a file system and its device give without a store: files that are written and read past the page cache, or through it
-//! and synced where the file system refuses that.
+//! where the file system refuses that. What is written is synced once, at the end: until then a device may keep it in its own buffers.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -92,7 +92,8 @@ impl Raw {
         Ok(at as f64 / began.elapsed().as_secs_f64())
     }
 
-    /// Overwrites pages anywhere in the first `bytes`, one at a time, and syncs at the end; writes a second.
+    /// Overwrites pages anywhere in the first `bytes`, one at a time, and syncs once, at the end; writes a second, the sync's time
+    /// included.
     ///
     /// # Errors
     /// [`Error::Io`].

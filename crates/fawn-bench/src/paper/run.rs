@@ -103,7 +103,9 @@ pub fn run(
         meter.rest()?;
     }
     for entry in entries {
-        if again == Again::Measure || keeper.get(entry.name, scale).is_none() {
+        // What could not be measured then may be now.
+        let measured = keeper.get(entry.name, scale).is_some_and(|kept| !kept.finding.is_skipped());
+        if again == Again::Measure || !measured {
             let told = Told { watch, name: entry.name, done, of: entry.seconds(scale), total };
             told.progress(0, 1, "beginning");
             let kept = carry_out(entry, scale, &keeper.data(), (tools, program), &told)?;
@@ -184,6 +186,27 @@ impl Watch for Told<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paper::finding::Finding;
+    use crate::paper::list::LIST;
+    use crate::session::Nobody;
+
+    #[test]
+    fn what_was_skipped_is_tried_again_and_what_was_found_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut keeper = Keeper::open(dir.path()).unwrap();
+        let mut found = Entry { run: |_| Ok(Finding::default()), ..LIST[0] };
+        let skipped = Entry { run: |_| Ok(Finding::skipped("no <program>".to_owned())), ..LIST[0] };
+        let tools = Tools { fawn: "fawn".into(), peers: None, device: Device::Own, meter: None };
+        let program = Program { version: "1".into(), commit: "c".into(), command: String::new() };
+        let mut run = |entry: &Entry| {
+            run(&mut keeper, &[entry], Scale::Tiny, (&tools, &program, Again::Tell), &Nobody).unwrap();
+            keeper.get(entry.name, Scale::Tiny).unwrap().finding.is_skipped()
+        };
+        assert!(run(&skipped));
+        assert!(!run(&found));
+        found.run = |_| panic!("it was found already");
+        assert!(!run(&found));
+    }
 
     #[test]
     fn the_time_is_written_as_iso_has_it() {

@@ -1,9 +1,10 @@
-//! Processes of this very program: started with ports that are free, stopped and awaited at the end, also on errors.
+//! Processes, most of them of this very program: started with ports that are free, stopped and awaited at the end, also on errors.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -66,16 +67,24 @@ impl Server {
     /// The address that follows these words in what it says, once it says them.
     ///
     /// # Errors
-    /// [`Error::Server`]: it ends before, or takes too long.
+    /// As [`said`](Self::said).
     pub fn address(&mut self, words: &str) -> Result<SocketAddr, Error> {
+        self.said(words)
+    }
+
+    /// What follows these words in what it says, once it says them.
+    ///
+    /// # Errors
+    /// [`Error::Server`]: it ends before, or takes too long.
+    pub fn said<T: FromStr>(&mut self, words: &str) -> Result<T, Error> {
         let path = self.dir.join(format!("{}.out", self.name));
         let began = Instant::now();
         loop {
             let said = fs::read_to_string(&path).map_err(Error::io(&path))?;
             let whole = said.rfind('\n').map_or("", |end| &said[..end]);
             let found = whole.lines().find_map(|line| line.split_once(words)?.1.trim().parse().ok());
-            if let Some(address) = found {
-                return Ok(address);
+            if let Some(found) = found {
+                return Ok(found);
             }
             if let Some(status) = self.child.try_wait().map_err(Error::io(&path))? {
                 return Err(self.failed(&format!("ended with {status}")));
@@ -152,7 +161,7 @@ pub fn stop_all(servers: Vec<Server>) -> Result<(), Error> {
     stopped
 }
 
-/// What a command of this program prints.
+/// What a command prints.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Server`]: it fails.
@@ -162,7 +171,7 @@ pub fn output(program: &Path, arguments: &[&str]) -> Result<String, Error> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let what = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(Error::Server { name: format!("fawn {}", arguments.join(" ")), what })
+    Err(Error::Server { name: format!("{} {}", program.display(), arguments.join(" ")), what })
 }
 
 /// The program as it is where nothing is configured: what experiments measure does not depend on the environment.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::client::{Client, Keys, Work, a_second, by_time};
 use super::cluster::{Cluster, Shape};
-use super::finding::{Axis, Chart, Finding};
+use super::finding::{Axis, Chart, Finding, number};
 use super::run::Run;
 use crate::error::Error;
 
@@ -16,6 +16,14 @@ const PRINTED: [(&str, f64); 2] = [("1 KB", 24_000.0), ("256 B", 36_000.0)];
 /// The shape of clusters that are measured without caches.
 pub fn shape(run: &Run<'_>, replicas: u32) -> Shape {
     Shape { nodes: 3, replicas, virtual_ids: 1, memory: run.pick(8 << 20, 16 << 20, 128 << 20), cache: 0 }
+}
+
+/// How large a cluster of this machine is, with so many bytes of keys and values, for people.
+pub fn size(shape: Shape, bytes: u64) -> String {
+    let Shape { nodes, replicas, .. } = shape;
+    let mib = number(bytes as f64 / f64::from(1 << 20), 0);
+    let copies = if replicas > 1 { format!(", in {replicas} copies") } else { String::new() };
+    format!("{nodes} nodes and {mib} MiB of keys and values{copies}")
 }
 
 /// Measures it.
@@ -61,9 +69,24 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         )
         .by("values"),
     ];
-    finding.note(
-        "the paper's cluster has 21 nodes and 20 GB, and a machine of its own for the client; here all nodes and the client share \
-         this machine. What the paper prints is an average, drawn over the whole time",
-    );
+    finding.note(format!(
+        "the paper's cluster has 21 nodes and 20 GB, and a machine of its own for the client; here there are {}, and all nodes and the \
+         client share this machine. What the paper prints is an average, drawn over the whole time. sosp-figure-12 tells queries a \
+         joule, or a second of CPU time",
+        size(shape, bytes)
+    ));
     Ok(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_says_how_large_it_is() {
+        let shape = Shape { nodes: 3, replicas: 1, virtual_ids: 1, memory: 8 << 20, cache: 0 };
+        assert_eq!(size(shape, 4 << 30), "3 nodes and 4,096 MiB of keys and values");
+        let shape = Shape { replicas: 3, ..shape };
+        assert_eq!(size(shape, 1 << 20), "3 nodes and 1 MiB of keys and values, in 3 copies");
+    }
 }

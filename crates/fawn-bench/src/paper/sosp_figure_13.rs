@@ -9,7 +9,7 @@ use super::client::{Client, Keys, Refusals, Work, a_second, by_time};
 use super::cluster::Cluster;
 use super::finding::{Axis, Chart, Finding};
 use super::run::Run;
-use super::sosp_figure_11::shape;
+use super::sosp_figure_11::{shape, size};
 use crate::error::Error;
 use crate::net::run::Measured;
 
@@ -53,11 +53,12 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         )
         .by("load"),
     ];
-    finding.note(
+    finding.note(format!(
         "the paper draws this figure without numbers, for 20 nodes with 10 GB: the three that send what the new one gets fall by a \
-         third at the highest load, the other 17 do not; at 30 % the rate does not fall. Here the new node shares this machine's \
-         processors with the others and the client, and all of three nodes send",
-    );
+         third at the highest load, the other 17 do not; at 30 % the rate does not fall. Here there are {} before the first join: a \
+         new node shares this machine's processors with the others and the client, and all of three nodes send",
+        size(shape, bytes)
+    ));
     Ok(finding)
 }
 

@@ -15,6 +15,9 @@ use crate::error::Error;
 const KB: f64 = 1024.0;
 const VALUE_BYTES: usize = 1024;
 
+/// The row of writes that are on the device for certain at the end alone.
+const RANDOM_WRITES: &str = "file: random writes, one sync at the end";
+
 /// Measures it.
 ///
 /// # Errors
@@ -68,7 +71,9 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     finding.note(
         "the paper's transfers are of 1 KB, through the page cache of a node with 256 MB; here files are read and written past \
          the page cache where the file system allows it, in pages of 4 KiB, the least that flash reads, or 1 MiB in order. Puts \
-         are acknowledged in memory, and durable when their segment is, as the paper's are not synced either",
+         are acknowledged in memory, and durable when their segment is, as the paper's are not synced either. Random writes are \
+         not synced one by one: there is one sync, at the end, which their time includes, so that the device may keep them in its \
+         own buffers until then",
     );
     Ok(finding)
 }
@@ -87,10 +92,13 @@ fn raw(run: &Run<'_>, finding: &mut Finding, bytes: u64, time: Duration) -> Resu
     run.watch.progress(2, 4, "random writes");
     let writes = raw.overwrite_at_random(bytes, time)?;
     finding.row(json!({
-        "what": "file: random writes, 1 at a time", "operations_a_second": writes, "transfer_bytes": 4096, "depth": 1,
+        "what": RANDOM_WRITES, "operations_a_second": writes, "transfer_bytes": 4096, "depth": 1,
     }));
     if !raw.is_direct {
-        finding.note("the file system refuses to be read past the page cache, which answers part of the reads");
+        finding.note(
+            "the file system refuses to be read and written past the page cache, which answers part of the reads, and holds what is \
+             written until the sync",
+        );
     }
     drop(raw);
     std::fs::remove_file(&path).map_err(Error::io(&path))

@@ -15,6 +15,7 @@ use super::{Bar, print, print_json};
 use crate::Outcome;
 use crate::client::Address;
 use crate::command::ConnectArguments;
+use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
 use crate::tell::{tell, unless_closed};
 use crate::values::{Count, Size, Span, parse_share, parse_wait};
@@ -50,7 +51,7 @@ nothing, which tells how much more the generator could ask: its headroom. `fawn 
 be measured like any other.
 
 --meter tells joules, and operations for each: of a plug or a file, those of whatever is behind the meter; of rapl, hwmon, battery \
-and model, those of this machine, the generator included. `fawn bench meters` lists what can be metered here. Without it, `per CPU-s` \
+and model, those of this machine, the generator included. `fawn bench meters` lists what can be metered here. Without one, `per CPU-s` \
 is operations for each second of the server's CPU time (--server-pid).
 
 For example:
@@ -153,8 +154,8 @@ pub enum SpacingChoice {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 It answers every get with one value, and every set with the word that it was stored. What it costs is the floor of every \
-server that waits with epoll, and nobody who measures it measures more than the loopback. As its value is always the same \
-key's, `fawn bench net` finds it wrong; other generators do not look.")]
+server that waits with epoll, and nobody who measures it measures more than the loopback. Its value is always that of \
+the first key: give `fawn bench net` --keys 1, or it finds all others wrong.")]
 pub struct NetNullArguments {
     /// Address; port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
@@ -232,6 +233,7 @@ impl GeneratorArguments {
     /// What [`fawn_bench::net::NetError`] says.
     pub fn run(&self, servers: &[Address], load: Load) -> anyhow::Result<(Findings, Outcome)> {
         let bar = Bar(Progress::parts());
+        tell_how_to_go_on(&bar.0, "nothing is kept, but what was set is on the servers", || {})?;
         let findings = net::run(&self.plan(servers, load)?, &bar);
         bar.0.finish();
         let findings = findings?;

@@ -99,7 +99,7 @@ pub enum ScaleChoice {
     Tiny,
     /// A few seconds each, for a first look
     Small,
-    /// The papers' sizes
+    /// The papers' sizes on one node; clusters are smaller, as each says
     Full,
 }
 

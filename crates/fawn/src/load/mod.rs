@@ -23,6 +23,7 @@ use anyhow::{Context, anyhow, bail};
 
 use crate::client::{Address, Binary, Connection, Failure, Missed, fetch_all, unix_now};
 use crate::command::{Format, LoadArguments, OnError};
+use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
 use crate::records::Record;
 use crate::{Misused, Outcome};
@@ -36,6 +37,8 @@ use resume::{Resume, ResumeError};
 
 /// How often the progress is recorded.
 const TICK: Duration = Duration::from_millis(500);
+/// What an interrupted load says whose progress is not recorded.
+const FROM_THE_START: &str = "what was acknowledged stays; the same command again begins from the start";
 
 /// Runs `fawn load`.
 pub fn run(arguments: &LoadArguments) -> anyhow::Result<Outcome> {
@@ -62,6 +65,9 @@ fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Report> {
 
     let progress = Progress::bytes(input.size());
     progress.start_at(start.offset);
+    let how =
+        if resume.is_some() { "the same command again goes on behind what was acknowledged" } else { FROM_THE_START };
+    tell_how_to_go_on(&progress, how, || {})?;
     let notes = Notes::new(&progress);
     if start != Place::default() {
         let (name, line) = (input.name(), start.line + 1);
@@ -94,6 +100,7 @@ fn copy(arguments: &LoadArguments, from: &Address) -> anyhow::Result<Report> {
     let total = Connection::open(&source)?.stat("curr_items")?;
 
     let progress = Progress::records(total);
+    tell_how_to_go_on(&progress, FROM_THE_START, || {})?;
     let notes = Notes::new(&progress);
     let (ledger, missed) = (Ledger::new(Place::default()), Missed::default());
     let mut report = Report::start();

@@ -1,10 +1,12 @@
 //! `fawn bench paper` and `fawn bench node` as a user runs them. That all experiments work is what `cargo xtask bench-small` tries.
 
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::server::{Run, fawn};
+use crate::server::{Run, fawn, fawn_command, interrupted, wait_for};
 
 fn paper(arguments: &[&str]) -> Run {
     fawn(&[&["bench", "paper"], arguments].concat())
@@ -14,6 +16,38 @@ fn paper(arguments: &[&str]) -> Run {
 fn json(run: &Run) -> Value {
     assert_eq!(run.code, 0, "{run:?}");
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.stdout))
+}
+
+/// A program that the shell carries out. Another process writes it, as none can be started that this one may have open.
+fn script(dir: &Path, name: &str, text: &str) -> PathBuf {
+    let path = dir.join(name);
+    let mut shell = Command::new("sh");
+    let mut shell =
+        shell.args(["-c", "cat > \"$0\" && chmod +x \"$0\""]).arg(&path).stdin(Stdio::piped()).spawn().unwrap();
+    shell.stdin.take().unwrap().write_all(format!("#!/bin/sh\n{text}").as_bytes()).unwrap();
+    assert!(shell.wait().unwrap().success());
+    path
+}
+
+/// The `rows` of an experiment, or the `published` ones, of the paper.
+fn rows(found: &Value, at: usize, which: &str) -> Vec<Value> {
+    found["experiments"][at]["finding"][which].as_array().unwrap().clone()
+}
+
+fn notes(found: &Value, at: usize) -> String {
+    found["experiments"][at]["finding"]["notes"].to_string()
+}
+
+/// The row that has this in a column.
+#[track_caller]
+fn row<'r>(rows: &'r [Value], column: &str, is: &str) -> &'r Value {
+    rows.iter().find(|row| row[column] == is).unwrap_or_else(|| panic!("no row of {is}: {rows:?}"))
+}
+
+/// Whether memcached is where the shell looks.
+fn has_memcached() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join("memcached").is_file())
 }
 
 fn read(path: &Path) -> String {
@@ -27,6 +61,7 @@ fn the_list_has_every_paper() {
     for what in ["sosp-table-1", "dht-figure-10", "energy-table-1", "FAWN-DHT", "Figure 14", "full, s"] {
         assert!(run.stdout.contains(what), "{what}: {}", run.stdout);
     }
+    assert!(paper(&["--help"]).stdout.contains("clusters are smaller"));
     let list = json(&paper(&["list", "--json"]));
     let list = list.as_array().unwrap();
     assert!(list.len() >= 26 && list.iter().all(|it| it["scales"]["small"]["rows"].as_u64().unwrap() > 0), "{list:?}");
@@ -77,28 +112,143 @@ fn an_experiment_becomes_a_page_a_table_and_json_and_is_told_again() {
 fn a_server_and_a_cluster_are_measured_and_leave_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let arguments = ["dht-table-2", "dht-figure-6", "--scale", "tiny", "--json", "--dir", data.to_str().unwrap()];
+    let fixed = ["dht-table-2", "dht-figure-6", "--scale", "tiny", "--json", "--meter", "none"];
+    let arguments = [&fixed[..], &["--dir", data.to_str().unwrap()]].concat();
     let found = json(&paper(&arguments));
-    let rows = |at: usize| found["experiments"][at]["finding"]["rows"].as_array().unwrap().clone();
-    assert_eq!((rows(0).len(), rows(1).len()), (2, 2), "{found}");
-    for row in rows(0) {
+    let is_ours = |row: &Value| row["what"].as_str().unwrap().starts_with("this machine");
+    let (ours, beside): (Vec<_>, Vec<_>) = rows(&found, 0, "rows").into_iter().partition(is_ours);
+    let expected = if has_memcached() { 2 } else { 0 };
+    assert_eq!((ours.len(), beside.len(), rows(&found, 1, "rows").len()), (2, expected, 2), "{found}");
+    let is_memcacheds = |row: &Value| row["what"].as_str().unwrap().starts_with("memcached, values in DRAM");
+    assert!(beside.iter().all(is_memcacheds), "{beside:?}");
+    for row in ours.iter().chain(&beside) {
         assert!(row["queries_a_second"].as_f64().unwrap() > 0.0 && row["queries_a_joule"].is_null(), "{row}");
         assert!(row["queries_a_cpu_second"].as_f64().unwrap() > 0.0, "{row}");
     }
-    let notes = found["experiments"][0]["finding"]["notes"].to_string();
-    assert!(notes.contains("there is no power meter"), "{notes}");
-    let nodes: Vec<_> = rows(1).iter().map(|row| row["nodes"].as_u64().unwrap()).collect();
+    let said = notes(&found, 0);
+    assert!(said.contains("there is no power meter"), "{said}");
+    let nodes: Vec<_> = rows(&found, 1, "rows").iter().map(|row| row["nodes"].as_u64().unwrap()).collect();
     assert_eq!(nodes, [1, 2]);
     let mut names: Vec<_> = std::fs::read_dir(&data).unwrap().map(|it| it.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["paper.json", "report"]);
-    // Processes name their directory.
+    // Processes name their directory, or have it in their environment.
     let text = data.display().to_string();
     let left = std::fs::read_dir("/proc").unwrap().flatten().filter(|process| {
-        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(&text)
+        let names = |file: &str| {
+            let line = std::fs::read(process.path().join(file)).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(&text)
+        };
+        names("cmdline") || names("environ")
     });
     assert_eq!(left.count(), 0, "no process is left");
+}
+
+#[test]
+fn a_cluster_tells_its_queries_for_what_they_took_and_its_size() {
+    let dir = tempfile::tempdir().unwrap();
+    let found = json(&paper(&["sosp-figure-12", "--scale", "tiny", "--json", "--dir", dir.path().to_str().unwrap()]));
+    // Rows with a time are of a moment.
+    let phases: Vec<_> = rows(&found, 0, "rows").into_iter().filter(|row| row.get("seconds").is_none()).collect();
+    for phase in ["gets", "puts"] {
+        assert!(row(&phases, "phase", phase)["queries_a_cpu_second"].as_f64().unwrap() > 0.0, "{phases:?}");
+    }
+    let at_rest = row(&phases, "phase", "rest");
+    assert!(at_rest["queries_a_cpu_second"].is_null() && at_rest["queries_a_joule"].is_null(), "{at_rest}");
+    let printed = rows(&found, 0, "published");
+    let gets = row(&printed, "phase", "gets");
+    assert_eq!((gets["queries_a_joule"].as_f64(), gets["watts"].as_f64()), (Some(364.0), Some(99.0)));
+    assert!((gets["operations_a_second"].as_f64().unwrap() / 99.0 - 364.0).abs() < 1.0, "{gets}");
+    assert_eq!(row(&printed, "phase", "gets, with front-ends")["queries_a_joule"], 330.0);
+    let said = notes(&found, 0);
+    assert!(said.contains("21 nodes with 20 GB") && said.contains("3 nodes and 2 MiB"), "{said}");
+}
+
+#[test]
+fn rows_say_whether_anything_is_cleaned_and_when_writes_are_synced() {
+    let dir = tempfile::tempdir().unwrap();
+    let arguments = ["sosp-table-1", "sosp-cleaning", "--scale", "tiny", "--json", "--dir"];
+    let found = json(&paper(&[&arguments[..], &[dir.path().to_str().unwrap()]].concat()));
+    row(&rows(&found, 0, "rows"), "what", "file: random writes, one sync at the end");
+    assert!(notes(&found, 0).contains("Random writes are not synced one by one"), "{found}");
+    let cleaning = rows(&found, 1, "rows");
+    assert_eq!(cleaning.len(), 5);
+    for what in ["puts of new keys, nothing to clean", "gets, nothing to clean"] {
+        assert_eq!(row(&cleaning, "what", what)["merges"], 0, "{cleaning:?}");
+    }
+    row(&cleaning, "what", "puts over others, cleaned as is due");
+}
+
+#[test]
+fn both_methods_of_berkeleydb_stand_beside_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "echo \"$@\" >> \"$(dirname \"$0\")/asked\"
+case \"$*\" in *'--engine bdb-btree '*) rate=2;; *) rate=1;; esac
+cat << END
+{\"experiment\": \"load\", \"parameters\": {}, \"memory\": null, \"notes\": [\"memory: some\"], \"rows\": [{\"entries\": 5000,
+\"seconds\": 0.5, \"user_mb_a_second\": $rate, \"settled_mb_a_second\": $rate, \"written_over_user\": 9, \"cpu_us_a_put\": 3}]}
+END
+";
+    let peers = script(dir.path(), "peers", text);
+    let run = |peers: &Path, data: &str| {
+        let data = dir.path().join(data);
+        let arguments = ["sosp-bdb", "dht-figures-7-8", "--scale", "tiny", "--json"];
+        let more = ["--dir", data.to_str().unwrap(), "--peer-program", peers.to_str().unwrap()];
+        json(&paper(&[&arguments[..], &more].concat()))
+    };
+    let found = run(&peers, "data");
+    let measured = rows(&found, 0, "rows");
+    let names: Vec<_> = measured.iter().map(|row| row["what"].as_str().unwrap()).collect();
+    assert_eq!(names, ["the store", "BerkeleyDB, B-tree", "BerkeleyDB, hash"]);
+    assert_eq!((&measured[1]["mb_a_second"], &measured[2]["mb_a_second"]), (&2.into(), &1.into()));
+    let printed = rows(&found, 0, "published");
+    let rate = |what: &str| row(&printed, "what", what)["mb_a_second"].as_f64().unwrap();
+    let (tree, hash) = (rate("BerkeleyDB, B-tree"), rate("BerkeleyDB, hash"));
+    assert!((tree - 0.07).abs() < 1e-9 && (hash - 0.0144).abs() < 1e-4, "{printed:?}");
+    assert!(notes(&found, 0).contains("its rate is derived here"), "{found}");
+    let inserted = rows(&found, 1, "rows");
+    let berkeley = row(&inserted, "what", "BerkeleyDB");
+    assert_eq!((inserted.len(), &berkeley["files"], &berkeley["records"]), (4, &1.into(), &10_000.into()));
+    // Keys of 20 bytes and values of 237, at 2 MB/s.
+    assert!((berkeley["seconds"].as_f64().unwrap() - 1.285).abs() < 1e-6, "{berkeley}");
+    let asked = read(&dir.path().join("asked"));
+    for what in ["--engine bdb-btree ", "--engine bdb ", "--entries 10000 --value-bytes 237"] {
+        assert!(asked.contains(what), "{what}: {asked}");
+    }
+    let without = script(dir.path(), "without", "echo 'fawn-peers: built without it' >&2\nexit 1\n");
+    let found = run(&without, "without-data");
+    let skipped = found["experiments"][0]["finding"]["state"]["skipped"].as_str().unwrap();
+    assert!(skipped.starts_with("bdb-btree: built without it"), "{skipped}");
+    assert_eq!(rows(&found, 1, "rows").len(), 3);
+    assert!(notes(&found, 1).contains("BerkeleyDB was not measured: built without it. To have it"), "{found}");
+}
+
+#[test]
+fn memcached_is_left_out_where_it_is_not_and_stopped_by_an_interruption() {
+    let dir = tempfile::tempdir().unwrap();
+    let nothing = dir.path().join("nothing");
+    std::fs::create_dir(&nothing).unwrap();
+    let command = |data: &str| {
+        let data = dir.path().join(data);
+        fawn_command(&["bench", "paper", "dht-table-2", "--scale", "tiny", "--json", "--dir", data.to_str().unwrap()])
+    };
+    let found = json(&command("data").env("PATH", &nothing).output().unwrap().into());
+    assert_eq!(rows(&found, 0, "rows").len(), 2);
+    assert!(notes(&found, 0).contains("memcached was not measured: it is not in PATH"), "{found}");
+    // One that never says its port.
+    let text = "[ \"$1\" = -V ] && exec echo memcached 0\necho $$ > \"$(dirname \"$0\")/pid\"\nexec sleep 60\n";
+    script(dir.path(), "memcached", text);
+    let path = std::env::var_os("PATH").unwrap();
+    let places = std::iter::once(dir.path().to_owned()).chain(std::env::split_paths(&path));
+    let mut command = command("more");
+    command.env("PATH", std::env::join_paths(places).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let pid_file = dir.path().join("pid");
+    let pid: u32 = wait_for("a memcached", || std::fs::read_to_string(&pid_file).ok()?.trim().parse().ok());
+    let said = interrupted(child);
+    assert!(said.contains("run the same command again"), "{said}");
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    wait_for("the end of memcached", || (!process.exists()).then_some(()));
 }
 
 #[test]
@@ -111,6 +261,11 @@ fn what_cannot_be_measured_is_refused() {
         (&["node", "--memory", "1M"], "8M or more"),
         (&["node", "--data", "64M", "--memory", "64M"], "4 times as much"),
         (&["node", "--data", "1K"], "32M or more"),
+        (&["node", "--price", "0"], "of dollars above 0, such as 120"),
+        (&["node", "--price=-5"], "of dollars above 0, such as 120"),
+        (&["node", "--network-mbit", "0"], "above 0, such as 940"),
+        (&["node", "--network-mbit=-1"], "above 0, such as 940"),
+        (&["node", "--network-mbit", "1G"], "above 0, such as 940"),
     ] {
         let run = fawn(&[&["bench"], arguments].concat());
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
@@ -152,10 +307,45 @@ fn this_machine_is_measured_for_a_plan() {
     }
     assert!(figures["watts_idle"].is_null() && figures["watts_stress"]["watts"] == 9.5, "{figures}");
     assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0, "nothing is left");
+    let per_get = figures["cpu_us_a_network_get"].as_f64().unwrap();
+    let cores = figures["machine"]["cores"].as_f64().unwrap();
+    let reckoned = figures["cpu_gets_per_second"].as_f64().unwrap();
+    assert!((reckoned * per_get / (cores * 1e6) - 1.0).abs() < 1e-6, "it is of gets from flash: {figures}");
     let text = read(&file);
-    assert!(text.contains("# measured: ") && text.contains("# declared by who measured"), "{text}");
+    assert!(text.contains("\n# cpu_dram_gets_per_second = "), "{text}");
     let plan = fawn(&["plan", "--data", "1TB", "--rate", "10k", "--node", file.to_str().unwrap(), "--json"]);
     let plan = json(&plan);
-    let unranked = plan["unranked"].to_string();
-    assert!(unranked.contains("\"mine\""), "its price is unknown, and so it is not ranked: {unranked}");
+    let mine = plan["unranked"].as_array().unwrap().iter().find(|it| it["name"] == "mine").unwrap();
+    assert_eq!(mine["missing"], serde_json::json!(["price", "network rate"]), "nobody has said them");
+    let kind = |name: &str| &mine["figures"][name]["kind"];
+    for (name, expected) in [
+        ("gb", "measured"),
+        ("read_4k_per_second", "measured"),
+        ("cpu_gets_per_second", "derived"),
+        ("watts_stress", "declared"),
+    ] {
+        assert_eq!(kind(name), expected, "{name}: {text}");
+    }
+}
+
+#[test]
+fn the_example_of_the_help_ranks_this_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let help = fawn(&["bench", "node", "--help"]).stdout;
+    let lines: Vec<_> = help.lines().filter_map(|line| line.strip_prefix("  fawn ")).collect();
+    let [bench, plan] = lines.as_slice() else { panic!("{lines:?}") };
+    let run = |line: &str, more: &[&str]| -> Run {
+        let words: Vec<_> = line.split_whitespace().chain(more.iter().copied()).collect();
+        fawn_command(&words).current_dir(dir.path()).output().unwrap().into()
+    };
+    // As it is written, but smaller.
+    let run_bench = run(bench, &["--data", "32M", "--memory", "8M", "--time", "100ms", "--name", "mine"]);
+    assert_eq!(run_bench.code, 0, "{run_bench:?}");
+    let plan = json(&run(plan, &["--json"]));
+    let mine = plan["ranked"].as_array().unwrap().iter().find(|choice| choice["name"] == "mine");
+    let mine = mine.unwrap_or_else(|| panic!("{}", plan["unranked"]));
+    assert_eq!(
+        (&mine["figures"]["price_dollars"]["kind"], &mine["unknown"]),
+        (&"declared".into(), &serde_json::json!([]))
+    );
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::fake::{Fake, Manner};
 use crate::server::{
-    Kind, Server, assert_same_lines, fawn, fawn_command, fawn_with_input, numbered, on_each_server, wait_for,
+    Kind, Server, assert_same_lines, fawn, fawn_command, fawn_with_input, interrupted, numbered, on_each_server,
+    wait_for,
 };
 
 on_each_server!(
@@ -173,6 +174,29 @@ fn a_load_that_is_killed_goes_on_with_what_was_not_acknowledged() {
     let lost = (0..COUNT).map(|n| format!("key-{n:06}")).find(|key| !before.contains(key) && !after.contains(key));
     assert_eq!(lost, None);
     assert!(!state.exists(), "the load is complete");
+}
+
+#[test]
+fn a_load_that_is_interrupted_says_how_to_go_on() {
+    let fake = Fake::start(Manner::Slow(Duration::from_micros(100)));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("in.tsv");
+    std::fs::write(&path, numbered(30_000)).unwrap();
+    let spawn = |input: &str| {
+        let mut command = fawn_command(&["load", "--to", &fake.address, "--format", "tsv", input]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let child = spawn(path.to_str().unwrap());
+    wait_for("progress", || dir.path().join("in.tsv.fawn-resume").exists().then_some(()));
+    assert_eq!(interrupted(child), "fawn: interrupted; the same command again goes on behind what was acknowledged\n");
+    fake.forget();
+    let mut child = spawn("-");
+    child.stdin.as_mut().unwrap().write_all(b"first\tv\n").unwrap();
+    wait_for("the record", || fake.acknowledged().contains("first").then_some(()));
+    assert_eq!(
+        interrupted(child),
+        "fawn: interrupted; what was acknowledged stays; the same command again begins from the start\n"
+    );
 }
 
 #[test]
