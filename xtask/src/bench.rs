@@ -2,6 +2,7 @@
 //! every row that there is to be. What the figures are is not judged.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::command::BenchArguments;
+use crate::peers;
 use crate::process::{cargo, output, root, shown};
 use crate::tell::{say, tell};
 
@@ -45,6 +47,7 @@ pub fn run_task(arguments: &BenchArguments) -> anyhow::Result<()> {
         cargo(&[&["build", "--quiet", "--package", "fawn"], profile].concat(), &[])?;
         target.join(place).join("fawn")
     };
+    let peers = peers::build(&target, arguments.release)?;
     let dir = target.join(PLACE);
     if dir.exists() {
         std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
@@ -55,10 +58,13 @@ pub fn run_task(arguments: &BenchArguments) -> anyhow::Result<()> {
         paper.args(["bench", "paper"]);
         paper
     };
-    shown(paper().args(["all", "--scale", scale, "--dir"]).arg(&dir))?;
+    let mut all = paper();
+    all.args(["all", "--scale", scale, "--dir"]).arg(&dir);
+    all.args(peers.iter().flat_map(|program| [OsStr::new("--peer-program"), program.as_os_str()]));
+    shown(&mut all)?;
     let list = output(paper().args(["list", "--json"]))?;
     let list: Vec<Entry> = serde_json::from_str(&list).context("`fawn bench paper list --json` prints no list")?;
-    let complaints = check(&list, scale, &out)?;
+    let complaints = check(&list, scale, &out, peers.is_some())?;
     for complaint in &complaints {
         tell(format_args!("bench-small: {complaint}"));
     }
@@ -68,8 +74,8 @@ pub fn run_task(arguments: &BenchArguments) -> anyhow::Result<()> {
     Ok(say(format_args!("{} experiments, all rows are there: {}", list.len(), out.join("index.html").display()))?)
 }
 
-/// What is not as it should be of what was written.
-fn check(list: &[Entry], scale: &str, out: &Path) -> anyhow::Result<Vec<String>> {
+/// What is not as it should be of what was written; with peers, nothing is skipped.
+fn check(list: &[Entry], scale: &str, out: &Path, has_peers: bool) -> anyhow::Result<Vec<String>> {
     let read = |name: &str| {
         let path = out.join(name);
         std::fs::read_to_string(&path).with_context(|| format!("{} was not written", path.display()))
@@ -91,7 +97,12 @@ fn check(list: &[Entry], scale: &str, out: &Path) -> anyhow::Result<Vec<String>>
         let rows = finding["rows"].as_array().map_or(0, Vec::len);
         let least = entry.scales.get(scale).with_context(|| format!("{} has no scale {scale}", entry.name))?.rows;
         if let Some(why) = finding["state"]["skipped"].as_str() {
-            tell(format_args!("{} was skipped: {why}", entry.name));
+            let skipped = format!("{} was skipped: {why}", entry.name);
+            if has_peers {
+                complaints.push(skipped);
+            } else {
+                tell(skipped);
+            }
         } else if rows < least {
             complaints.push(format!("{} has {rows} rows, and is to have {least}", entry.name));
         }
@@ -185,7 +196,7 @@ mod tests {
     fn what_is_as_it_should_be_is_not_complained_about() {
         let out = tempfile::tempdir().unwrap();
         write(out.path(), PAGE, JSON, CSV);
-        assert_eq!(check(&list(), "tiny", out.path()).unwrap(), [""; 0]);
+        assert_eq!(check(&list(), "tiny", out.path(), false).unwrap(), [""; 0]);
     }
 
     #[test]
@@ -205,20 +216,21 @@ mod tests {
         ];
         for (page, json, csv, expected) in cases {
             write(out.path(), &page, &json, &csv);
-            let complaints = check(&list(), "tiny", out.path()).unwrap();
+            let complaints = check(&list(), "tiny", out.path(), false).unwrap();
             assert!(complaints.len() == 1 && complaints[0].contains(expected), "{expected}: {complaints:?}");
         }
         write(out.path(), PAGE, "{", CSV);
-        assert!(check(&list(), "tiny", out.path()).is_err());
+        assert!(check(&list(), "tiny", out.path(), false).is_err());
         std::fs::remove_file(out.path().join("index.html")).unwrap();
-        assert!(check(&list(), "tiny", out.path()).unwrap_err().to_string().contains("was not written"));
+        assert!(check(&list(), "tiny", out.path(), false).unwrap_err().to_string().contains("was not written"));
     }
 
     #[test]
-    fn an_experiment_that_was_skipped_has_no_rows() {
+    fn an_experiment_that_was_skipped_has_no_rows_and_is_none_with_peers() {
         let out = tempfile::tempdir().unwrap();
         let json = JSON.replace("\"measured\", \"rows\": [{}, {}]", "{\"skipped\": \"why\"}, \"rows\": []");
         write(out.path(), PAGE, &json, "who\n");
-        assert_eq!(check(&list(), "tiny", out.path()).unwrap(), [""; 0]);
+        assert_eq!(check(&list(), "tiny", out.path(), false).unwrap(), [""; 0]);
+        assert_eq!(check(&list(), "tiny", out.path(), true).unwrap(), ["a was skipped: why"]);
     }
 }

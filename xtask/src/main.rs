@@ -24,6 +24,7 @@ mod forms;
 mod fuzz;
 mod licence;
 mod links;
+mod peers;
 mod planted;
 mod porcupine;
 mod process;

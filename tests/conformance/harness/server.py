@@ -36,6 +36,8 @@ FAWN_OPTIONS = {
     "max_item_mib": ["--max-item-size", "{}M"],
     "no_flush": ["--no-flush"],
     "threads": ["--threads", "{}"],
+    "nodes": ["--nodes", "{}"],
+    "replicas": ["--replicas", "{}"],
 }
 MEMCACHED_OPTIONS = {
     "auth_file": ["-Y", "{}"],
