@@ -33,7 +33,7 @@ const FAULTS: &str = "kill,pause,partition,one-way,lossy,leader,leader-join,rest
 
 #[test]
 fn a_cluster_survives_what_can_go_wrong_with_it() {
-    let (output, summary) = trial(&["--minutes", "1", "--seed", "1", "--faults", FAULTS]);
+    let (output, summary) = trial(&["--minutes", "0.7", "--seed", "1", "--faults", FAULTS]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     assert!(summary["faults"].as_array().unwrap().len() >= 3, "{}", text(&output));
     assert!(summary["operations"]["answered"].as_u64().unwrap() > 1000, "{}", text(&output));
