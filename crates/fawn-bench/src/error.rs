@@ -132,6 +132,14 @@ pub enum Error {
          (CONTRIBUTING.md says what that needs), or give its place by --peer-program"
     )]
     NoPeers(PathBuf),
+    /// That program does not have the engine.
+    #[error("{engine} was not measured: {reason}; what was measured before is kept")]
+    NoEngine {
+        /// The engine.
+        engine: String,
+        /// What it said.
+        reason: String,
+    },
     /// That program has failed.
     #[error("{engine} was not measured: {reason}; what was measured before is kept")]
     Peer {

@@ -15,11 +15,14 @@ use serde_json::{Map, Value};
 use crate::error::{Error, FlagBytes};
 use crate::experiments::{self, Experiment};
 use crate::journal::Journal;
+use crate::paper::servers::Registered;
 use crate::report::Report;
 use crate::session::{Setup, Watch};
 
 /// What the program is called.
 pub const PROGRAM: &str = "fawn-peers";
+/// Part of what the program says of an engine that it was built without.
+pub const BUILT_WITHOUT: &str = "built without";
 /// Of a store's directory, where the engines have theirs.
 const DIR: &str = "peers";
 /// The store's own name beside theirs.
@@ -71,7 +74,7 @@ impl Peers {
     /// Runs the experiment on the store, and then on each engine; what was measured before is told again.
     ///
     /// # Errors
-    /// As [`run`](experiments::run); [`Error::Peer`]. What was measured until then is kept.
+    /// As [`run`](experiments::run); [`Error::Peer`], [`Error::NoEngine`]. What was measured until then is kept.
     pub fn run(&self, setup: &Setup, experiment: &Experiment, watch: &dyn Watch) -> Result<Report, Error> {
         // Before anything is measured in vain.
         self.command(setup, experiment, OWN)?;
@@ -102,7 +105,7 @@ impl Peers {
     /// Runs it on one engine alone, in `peers/ENGINE` of the directory; nothing is kept.
     ///
     /// # Errors
-    /// [`Error::Peer`], [`Error::Io`].
+    /// [`Error::Peer`], [`Error::NoEngine`], [`Error::Io`].
     pub(crate) fn measure(
         &self,
         setup: &Setup,
@@ -117,8 +120,12 @@ impl Peers {
         let dir = setup.dir.join(DIR);
         std::fs::create_dir_all(&dir).map_err(Error::io(&dir))?;
         let child = command.spawn().map_err(Error::io(&self.program))?;
+        let _registered = Registered::of(&child);
         let (told, said) = follow(child, engine, watch).map_err(Error::io(&self.program))?;
-        let text = told.map_err(|ended| failed(said.unwrap_or(ended)))?;
+        let text = told.map_err(|ended| match said.unwrap_or(ended) {
+            reason if reason.contains(BUILT_WITHOUT) => Error::NoEngine { engine: engine.to_owned(), reason },
+            reason => failed(reason),
+        })?;
         let mut report: Report = serde_json::from_str(&text)
             .map_err(|error| failed(format!("printed no report ({error}): build it from the same sources as fawn")))?;
         if report.experiment != experiment.word() || report.rows.is_empty() {

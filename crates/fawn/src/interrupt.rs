@@ -7,6 +7,14 @@ use signal_hook::iterator::Signals;
 use crate::progress::Progress;
 use crate::tell::tell;
 
+/// The signals that whoever started this program had it ignore, such as `nohup`: a bit each, from the lowest. None where the
+/// system does not tell.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
 /// From now on Ctrl-C, or another signal to end, does what is to be done `first`, takes the bar away, prints one line, `fawn:
 /// interrupted; ` and `what` to do, and ends the program at once: what is under way has to be safe from a crash.
 ///
@@ -17,7 +25,9 @@ pub fn tell_how_to_go_on(
     what: impl Into<String>,
     first: impl FnOnce() + Send + 'static,
 ) -> anyhow::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot wait for signals")?;
+    let ignored = ignored();
+    let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    let mut signals = Signals::new(heard).context("cannot wait for signals")?;
     let (progress, what) = (progress.clone(), what.into());
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {

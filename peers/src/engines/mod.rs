@@ -12,6 +12,7 @@ mod redb;
 mod rocksdb;
 
 use clap::ValueEnum;
+use fawn_bench::peers::BUILT_WITHOUT;
 
 use crate::engine::{Engine, Settings};
 
@@ -92,7 +93,7 @@ impl Kind {
             #[allow(unreachable_patterns, reason = "with all features there is no other")]
             other => {
                 let (name, feature) = (other.name(), other.feature());
-                anyhow::bail!("fawn-peers was built without {name}: build it with --features {feature}")
+                anyhow::bail!("fawn-peers was {BUILT_WITHOUT} {name}: build it with --features {feature}")
             }
         })
     }

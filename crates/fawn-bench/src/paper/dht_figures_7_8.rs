@@ -89,8 +89,7 @@ fn berkeley(run: &Run<'_>, size: Size, finding: &mut Finding) -> Result<(), Erro
     let peers = Peers { engines: Vec::new(), scale, program: program.clone() };
     let path = run.dir.join("berkeley");
     let report = match peers.measure(&size.setup(&path, 1), &Experiment::Load, TREE, run.watch) {
-        // A program that was built without it, or from other sources.
-        Err(Error::Peer { reason, .. }) => {
+        Err(Error::NoEngine { reason, .. }) => {
             finding.note(format!(
                 "BerkeleyDB was not measured: {reason}. To have it beside the store: {BUILD}, and --again"
             ));

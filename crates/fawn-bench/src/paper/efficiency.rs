@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::finding::{Finding, Row};
 use super::run::Run;
-use crate::energy::{self, Energy, Metering};
+use crate::energy::{self, Energy, Metering, Scope};
 use crate::error::Error;
 use crate::net::run::Measured;
 
@@ -115,6 +115,12 @@ pub fn note(finding: &mut Finding, run: &Run<'_>) {
     };
     finding.parameter("meter", worst.kind.name());
     finding.note(format!("energy is {}, at most. docs/energy.md says what that covers", energy::describe(worst)));
+    if worst.scope != Scope::Wall {
+        finding.note(format!(
+            "the papers' watts are at the wall: these, of the {}, are less, and are not to be compared with them",
+            worst.scope.name()
+        ));
+    }
     // Whatever asks runs beside what answers.
     finding.note(if worst.kind.is_of_this_machine() {
         "energy is that of this machine: of those who answer and of the load generator, too"
@@ -143,7 +149,7 @@ pub const COLUMNS: &[(&str, &str, Option<usize>)] = &[
 mod tests {
     use super::*;
     use crate::device::Device;
-    use crate::energy::{Kind, Machine, Meter, Scope, Uncertainty};
+    use crate::energy::{Kind, Machine, Meter, Uncertainty};
     use crate::paper::run::{Scale, Tools};
     use crate::session::Nobody;
 
@@ -227,6 +233,15 @@ mod tests {
             assert!(finding.notes[1].starts_with("energy is that of this machine"), "{kind:?}: {:?}", finding.notes);
             assert_eq!(finding.notes[0].contains("modelled, not measured"), kind == Kind::Model);
         }
+    }
+
+    #[test]
+    fn watts_that_are_not_of_the_wall_are_not_to_be_compared_with_the_papers() {
+        let is_warned = |scope| {
+            let finding = noted(&[Some(Energy { scope, ..energy(Kind::Rapl, 0.0) })], None);
+            finding.notes.iter().any(|note| note.contains("the papers' watts are at the wall"))
+        };
+        assert_eq!([Scope::Package, Scope::Board, Scope::Wall].map(is_warned), [true, true, false]);
     }
 
     #[test]

@@ -25,7 +25,26 @@ pub const ANY_PORT: &str = "127.0.0.1:0";
 /// Those that run, for whoever has to end at once.
 static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-/// Asks all servers that run to stop, and waits for none: for a process that was itself told to end.
+/// A child that is asked to stop by [`ask_all_to_stop`], until this is dropped.
+#[derive(Debug)]
+pub struct Registered(Pid);
+
+impl Registered {
+    /// One that was started just now.
+    pub fn of(child: &Child) -> Self {
+        let own = Pid::from_child(child);
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(own);
+        Self(own)
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|running| *running != self.0);
+    }
+}
+
+/// Asks all children that run to stop, and waits for none: for a process that was itself told to end.
 pub fn ask_all_to_stop() {
     for server in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         // One that has ended needs no signal.
@@ -37,6 +56,8 @@ pub fn ask_all_to_stop() {
 #[derive(Debug)]
 pub struct Server {
     child: Child,
+    /// Given up once the child has ended.
+    _registered: Registered,
     name: String,
     dir: PathBuf,
 }
@@ -55,8 +76,8 @@ impl Server {
         let mut command = plain(program);
         command.args(arguments).stdin(Stdio::null()).stdout(open("out")?).stderr(open("err")?);
         let child = command.spawn().map_err(Error::io(program))?;
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(Pid::from_child(&child));
-        Ok(Self { child, name: name.to_owned(), dir: dir.to_owned() })
+        let registered = Registered::of(&child);
+        Ok(Self { child, _registered: registered, name: name.to_owned(), dir: dir.to_owned() })
     }
 
     /// Its number.
@@ -143,8 +164,6 @@ impl Drop for Server {
                 let _ = self.child.wait();
             }
         }
-        let own = Pid::from_child(&self.child);
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|server| *server != own);
     }
 }
 

@@ -58,8 +58,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     )];
     finding.note(
         "the paper draws this figure without numbers, and says that the rate is limited by gets where there are few puts, and \
-         rises significantly as there are more. Puts overwrite entries at random, and are acknowledged in memory, as the paper's; \
-         what they write is sealed at all points",
+         rises significantly as there are more. Puts overwrite entries at random, and are acknowledged in memory, as the paper's",
     );
     finding.note(told(&merged));
     Ok(finding)
@@ -78,8 +77,7 @@ fn told(merges: &[(u64, u64)]) -> String {
             .to_owned();
     }
     format!(
-        "merges are part of the rate at {} alone: garbage adds up from point to point, and before there was too little of it to be \
-         cleaned, which sosp-cleaning measures",
+        "merges are part of the rate at {} alone: garbage adds up from point to point, and sosp-cleaning measures what cleaning it costs",
         points.join(", ")
     )
 }

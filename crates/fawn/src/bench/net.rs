@@ -264,8 +264,11 @@ impl GeneratorArguments {
             SpacingChoice::Poisson => Spacing::Poisson,
             SpacingChoice::Fixed => Spacing::Fixed,
         };
+        let targets = servers.iter().map(resolve).collect::<anyhow::Result<Vec<_>>>()?;
+        // What this machine draws says nothing of a server elsewhere.
+        let is_here = targets.iter().all(is_of_this_machine);
         Ok(Plan {
-            targets: servers.iter().map(resolve).collect::<anyhow::Result<_>>()?,
+            targets,
             threads: self.threads.into(),
             connections: self.connections as usize,
             depth: self.depth as usize,
@@ -288,7 +291,7 @@ impl GeneratorArguments {
             secret,
             timeout: self.timeout.0,
             calibrate: self.calibrate,
-            meter: self.meter.open()?,
+            meter: self.meter.open()?.filter(|meter| meter.is_asked() || is_here),
         })
     }
 }
@@ -312,6 +315,14 @@ pub fn check_value(size: Size) -> Result<(), String> {
         return Ok(());
     }
     Err("a value tells its version, and servers take no more than 128M: give --value-bytes from 8 to 128M".into())
+}
+
+/// Whether it is known to be on this machine.
+fn is_of_this_machine(target: &Target) -> bool {
+    match target {
+        Target::Unix(_) => true,
+        Target::Tcp { addresses, .. } => addresses.iter().all(|address| address.ip().is_loopback()),
+    }
 }
 
 /// Looks its name up.

@@ -65,8 +65,11 @@ fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Report> {
 
     let progress = Progress::bytes(input.size());
     progress.start_at(start.offset);
-    let how =
-        if resume.is_some() { "the same command again goes on behind what was acknowledged" } else { FROM_THE_START };
+    let how = match (&resume, arguments.restart) {
+        (None, _) => FROM_THE_START,
+        (Some(_), false) => "the same command again goes on behind what was acknowledged",
+        (Some(_), true) => "the same command without --restart goes on behind what was acknowledged",
+    };
     tell_how_to_go_on(&progress, how, || {})?;
     let notes = Notes::new(&progress);
     if start != Place::default() {

@@ -221,6 +221,12 @@ END
     assert!(skipped.starts_with("bdb-btree: built without it"), "{skipped}");
     assert_eq!(rows(&found, 1, "rows").len(), 3);
     assert!(notes(&found, 1).contains("BerkeleyDB was not measured: built without it. To have it"), "{found}");
+    // What else goes wrong is told, and nothing is taken for measured.
+    let broken = script(dir.path(), "broken", "echo 'fawn-peers: no space left on device' >&2\nexit 1\n");
+    let data = dir.path().join("broken-data");
+    let arguments = ["sosp-bdb", "--scale", "tiny", "--dir", data.to_str().unwrap(), "--peer-program"];
+    let refused = paper(&[&arguments[..], &[broken.to_str().unwrap()]].concat());
+    assert!(refused.code == 1 && refused.stderr.contains("no space left on device"), "{refused:?}");
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn a_load_that_is_killed_goes_on_with_what_was_not_acknowledged() {
 
 #[test]
 fn a_load_that_is_interrupted_says_how_to_go_on() {
-    let fake = Fake::start(Manner::Slow(Duration::from_micros(100)));
+    let fake = Fake::start(Manner::Slow(Duration::from_millis(1)));
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("in.tsv");
     std::fs::write(&path, numbered(30_000)).unwrap();
@@ -189,6 +189,19 @@ fn a_load_that_is_interrupted_says_how_to_go_on() {
     let child = spawn(path.to_str().unwrap());
     wait_for("progress", || dir.path().join("in.tsv.fawn-resume").exists().then_some(()));
     assert_eq!(interrupted(child), "fawn: interrupted; the same command again goes on behind what was acknowledged\n");
+    fake.forget();
+    // Whoever was told to ignore hangups goes on.
+    let mut command = std::process::Command::new("nohup");
+    command.arg(env!("CARGO_BIN_EXE_fawn")).args(["load", "--to", &fake.address, "--format", "tsv", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(b"before\tv\n").unwrap();
+    wait_for("the record", || fake.acknowledged().contains("before").then_some(()));
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::HUP).unwrap();
+    pipe.write_all(b"after\tv\n").unwrap();
+    drop(pipe);
+    assert!(child.wait().unwrap().success() && fake.acknowledged().contains("after"));
     fake.forget();
     let mut child = spawn("-");
     child.stdin.as_mut().unwrap().write_all(b"first\tv\n").unwrap();
