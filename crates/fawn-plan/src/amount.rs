@@ -1,24 +1,27 @@
 //! Amounts as people write them: `10TB`, `1M`, `75%`, `8kW`. Units are powers of 1000, as disks and networks are sold; whoever
 //! means powers of 1024 writes `TiB`.
 
+const BYTES: [(f64, &str); 5] = [(1e15, " PB"), (1e12, " TB"), (1e9, " GB"), (1e6, " MB"), (1e3, " KB")];
+const COUNTS: [(f64, &str); 3] = [(1e9, " G"), (1e6, " M"), (1e3, " K")];
+
 /// Why an amount was not understood. Each message ends with what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
     /// Not a number of bytes above 0.
     #[error(
-        "`{0}` is not a size; write a number of bytes above 0 with KB, MB, GB, TB or PB (powers of 1000), or KiB to PiB (powers of 1024), such as 10TB"
+        "`{0}` is not a size; write a number of bytes above 0 and up to 1000PB with KB, MB, GB, TB or PB (powers of 1000), or KiB to PiB (powers of 1024), such as 10TB"
     )]
     Bytes(String),
     /// Not a rate above 0.
     #[error(
-        "`{0}` is not a rate; write queries a second, above 0, with an optional K, M or G (powers of 1000), such as 1.5M"
+        "`{0}` is not a rate; write queries a second, above 0 and up to 10^12, with an optional K, M or G (powers of 1000), such as 1.5M"
     )]
     Rate(String),
-    /// Not a share above 0 and up to all.
-    #[error("`{0}` is not a share; write a percentage above 0 and up to 100, such as 75%")]
+    /// Not a share from a thousandth up to all.
+    #[error("`{0}` is not a share; write a percentage from 0.1 to 100, such as 75%")]
     Share(String),
     /// Not a power above 0.
-    #[error("`{0}` is not a power; write watts above 0, such as 800W or 8kW")]
+    #[error("`{0}` is not a power; write watts from 0.001 to 10^12, such as 800W or 8kW")]
     Watts(String),
     /// Not a plain number in its bounds.
     #[error("`{0}` is not a number {1}")]
@@ -44,7 +47,7 @@ pub fn parse_bytes(text: &str) -> Result<f64, AmountError> {
         }
     };
     // Less than a byte is nothing that a store could hold.
-    amount(text, power).filter(|bytes| *bytes >= 1.0).ok_or_else(|| AmountError::Bytes(text.to_owned()))
+    amount(text, power).filter(|bytes| (1.0..=1e18).contains(bytes)).ok_or_else(|| AmountError::Bytes(text.to_owned()))
 }
 
 /// Queries a second: `1M`, `506880`, `1.5k`.
@@ -59,16 +62,16 @@ pub fn parse_rate(text: &str) -> Result<f64, AmountError> {
         "g" => Some(1e9),
         _ => None,
     };
-    amount(text, power).ok_or_else(|| AmountError::Rate(text.to_owned()))
+    amount(text, power).filter(|rate| *rate <= 1e12).ok_or_else(|| AmountError::Rate(text.to_owned()))
 }
 
-/// A share: `75%`, of 1.
+/// A share: `75%`, of 1; a thousandth at least.
 ///
 /// # Errors
 /// It is none.
 pub fn parse_share(text: &str) -> Result<f64, AmountError> {
     let share = amount(text, |unit| (unit == "%").then_some(0.01));
-    share.filter(|share| *share <= 1.0).ok_or_else(|| AmountError::Share(text.to_owned()))
+    share.filter(|share| (0.001..=1.0).contains(share)).ok_or_else(|| AmountError::Share(text.to_owned()))
 }
 
 /// Watts: `800W`, `8kW`.
@@ -81,15 +84,17 @@ pub fn parse_watts(text: &str) -> Result<f64, AmountError> {
         "kw" => Some(1e3),
         _ => None,
     };
-    amount(text, power).ok_or_else(|| AmountError::Watts(text.to_owned()))
+    amount(text, power)
+        .filter(|watts| (0.001..=1e12).contains(watts))
+        .ok_or_else(|| AmountError::Watts(text.to_owned()))
 }
 
-/// Dollars a kilowatt-hour, or another price that may be nothing.
+/// Dollars a kilowatt-hour.
 ///
 /// # Errors
 /// It is none.
 pub fn parse_price(text: &str) -> Result<f64, AmountError> {
-    number(text, "of dollars, 0 or more", |price| price >= 0.0)
+    number(text, "of dollars from 0 to 1000, such as 0.15", |price| (0.0..=1000.0).contains(&price))
 }
 
 /// Dollars that a thing costs, above 0.
@@ -97,7 +102,7 @@ pub fn parse_price(text: &str) -> Result<f64, AmountError> {
 /// # Errors
 /// They are none.
 pub fn parse_dollars(text: &str) -> Result<f64, AmountError> {
-    number(text, "of dollars above 0, such as 120", |dollars| dollars > 0.0)
+    number(text, "of dollars from 0.001 to 10^12, such as 120", |dollars| (0.001..=1e12).contains(&dollars))
 }
 
 /// 10^6 bits a second, above 0.
@@ -105,15 +110,15 @@ pub fn parse_dollars(text: &str) -> Result<f64, AmountError> {
 /// # Errors
 /// They are none.
 pub fn parse_mbit(text: &str) -> Result<f64, AmountError> {
-    number(text, "of 10^6 bits a second above 0, such as 940", |mbit| mbit > 0.0)
+    number(text, "of 10^6 bits a second from 0.001 to 10^12, such as 940", |mbit| (0.001..=1e12).contains(&mbit))
 }
 
-/// What the building takes for each watt of a node: 1 or more.
+/// What the building takes for each watt of a node: 1 to 100.
 ///
 /// # Errors
 /// It is none.
 pub fn parse_pue(text: &str) -> Result<f64, AmountError> {
-    number(text, "from 1 on, such as 1.4", |pue| pue >= 1.0)
+    number(text, "from 1 to 100, such as 1.4", |pue| (1.0..=100.0).contains(&pue))
 }
 
 /// Years, above 0.
@@ -139,12 +144,12 @@ fn amount(text: &str, power: impl Fn(&str) -> Option<f64>) -> Option<f64> {
 
 /// `10 TB`: three digits and a decimal unit.
 pub fn bytes(bytes: f64) -> String {
-    scaled(bytes, &[(1e15, " PB"), (1e12, " TB"), (1e9, " GB"), (1e6, " MB"), (1e3, " KB")], " B")
+    scaled(bytes, &BYTES, " B", 3)
 }
 
 /// `1.5 M`: three digits and a decimal unit, or none.
 pub fn count(count: f64) -> String {
-    scaled(count, &[(1e9, " G"), (1e6, " M"), (1e3, " K")], "")
+    scaled(count, &COUNTS, "", 3)
 }
 
 /// `$168,838`: whole dollars.
@@ -183,10 +188,14 @@ pub fn percent(share: f64) -> String {
 
 /// Three digits that count, without zeros behind the point.
 pub fn digits(value: f64) -> String {
+    digits_that_count(value, 3)
+}
+
+fn digits_that_count(value: f64, digits: i32) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    let places = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let places = (digits - 1 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{value:.places$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
@@ -196,10 +205,43 @@ pub fn plain(value: f64) -> String {
     if value >= 1000.0 && value.fract() == 0.0 { grouped(value as u64) } else { value.to_string() }
 }
 
-fn scaled(value: f64, units: &[(f64, &str)], one: &str) -> String {
+fn scaled(value: f64, units: &[(f64, &str)], one: &str, count: i32) -> String {
     match units.iter().find(|(unit, _)| value >= *unit) {
-        Some((unit, name)) => format!("{}{name}", digits(value / unit)),
-        None => format!("{}{one}", digits(value)),
+        Some((unit, name)) => format!("{}{name}", digits_that_count(value / unit, count)),
+        None => format!("{}{one}", digits_that_count(value, count)),
+    }
+}
+
+/// As above with nine digits that count, for what somebody has asked for.
+pub mod exact {
+    use super::{BYTES, COUNTS, digits_that_count, scaled};
+
+    const DIGITS: i32 = 9;
+
+    /// `10.9951163 TB`.
+    pub fn bytes(bytes: f64) -> String {
+        scaled(bytes, &BYTES, " B", DIGITS)
+    }
+
+    /// `999.999 K`.
+    pub fn count(count: f64) -> String {
+        scaled(count, &COUNTS, "", DIGITS)
+    }
+
+    /// `99.99 %`.
+    pub fn percent(share: f64) -> String {
+        format!("{} %", digits(share * 100.0))
+    }
+
+    /// `0.1375`.
+    pub fn digits(value: f64) -> String {
+        digits_that_count(value, DIGITS)
+    }
+
+    /// `1 year`, `2.5 years`.
+    pub fn years(years: f64) -> String {
+        let unit = if years.to_bits() == 1f64.to_bits() { "year" } else { "years" };
+        format!("{} {unit}", digits(years))
     }
 }
 
@@ -227,13 +269,13 @@ mod tests {
 
     #[test]
     fn what_is_no_amount_is_answered_with_one() {
-        for text in ["", "TB", "-1", "0", "10XB", "1e400TB", "10T B", "0.5", "é"] {
+        for text in ["", "TB", "-1", "0", "10XB", "1e400TB", "10T B", "0.5", "é", "1001PB"] {
             assert!(parse_bytes(text).unwrap_err().to_string().ends_with("such as 10TB"), "{text}");
         }
         for text in ["", "0", "1MB", "many"] {
             assert!(parse_rate(text).is_err(), "{text}");
         }
-        for text in ["75", "0%", "101%", "%"] {
+        for text in ["75", "0%", "0.01%", "101%", "%"] {
             assert!(parse_share(text).unwrap_err().to_string().ends_with("such as 75%"), "{text}");
         }
         for (parsed, what) in [
@@ -241,12 +283,20 @@ mod tests {
             (parse_years("0"), "years"),
             (parse_price("-1"), "price"),
             (parse_price("nan"), "nan"),
+            (parse_price("1e300"), "price"),
             (parse_dollars("0"), "dollars"),
             (parse_mbit("0"), "mbit"),
             (parse_mbit("-940"), "mbit"),
         ] {
             assert!(parsed.is_err(), "{what}");
         }
+    }
+
+    #[test]
+    fn what_was_asked_for_is_told_as_it_was_said() {
+        let told = [exact::bytes(1999.0), exact::count(999_999.0), exact::percent(0.9999), exact::years(1.0)];
+        assert_eq!(told, ["1.999 KB", "999.999 K", "99.99 %", "1 year"]);
+        assert_eq!((exact::bytes(10e12), exact::years(2.5)), ("10 TB".to_owned(), "2.5 years".to_owned()));
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub struct NodeOption {
     pub figures: BTreeMap<Quantity, Figure>,
     /// Whether it has a drive whose power nobody says, so that it is in no sum.
     pub drive_watts_unknown: bool,
+    /// Whether a measured node's values have taken the place of the catalogue's.
+    pub is_measured: bool,
 }
 
 impl NodeOption {
@@ -202,32 +204,54 @@ fn parts(
     for (key, part) in parts {
         let mut figures = BTreeMap::new();
         for (quantity, text) in &part.figures {
-            let bounds = if quantity.may_be_nothing() { NOT_NEGATIVE } else { POSITIVE };
-            figures.insert(*quantity, text.figure(&format!("{table}.{key} ({quantity})"), sources, bounds)?);
+            figures.insert(*quantity, text.figure(&format!("{table}.{key} ({quantity})"), sources, bounds(*quantity))?);
         }
+        contradiction(&figures)
+            .map_or(Ok(()), |what| Err(PlanError::Contradiction(format!("`{table}.{key}` {what}"))))?;
         out.insert(key.clone(), Known { name: part.name.clone(), figures });
     }
     Ok(out)
 }
 
-/// What a value may be: in words, and the least, which itself counts or not.
-type Bounds = (&'static str, f64, bool);
+/// What cannot be true of one part or node, if anything.
+pub(crate) fn contradiction(figures: &BTreeMap<Quantity, Figure>) -> Option<&'static str> {
+    let figure = |quantity| figures.get(&quantity);
+    let (rest, busy) = (figure(Quantity::WattsIdle), figure(Quantity::WattsStress));
+    if rest.zip(busy).is_some_and(|(rest, busy)| rest.low > busy.high) {
+        return Some(
+            "takes more watts at rest than under load: watts_idle and watts_stress are exchanged, or of different scopes",
+        );
+    }
+    if figures.contains_key(&Quantity::PriceDollars) && figures.contains_key(&Quantity::RentDollarsHour) {
+        return Some("has a price and a rent: give the one that is paid, or an option for each");
+    }
+    None
+}
 
-const POSITIVE: Bounds = ("above 0", 0.0, false);
-const NOT_NEGATIVE: Bounds = ("0 or more", 0.0, true);
-const FROM_ONE: Bounds = ("1 or more", 1.0, true);
+/// What a value may be: in words, and the least.
+type Bounds = (&'static str, f64);
+
+/// No value of a machine that there is lies beyond these; what is worked out from them stays a number.
+const POSITIVE: Bounds = ("from 0.001 to 10^12", 0.001);
+const NOT_NEGATIVE: Bounds = ("from 0 to 10^12", 0.0);
+const FROM_ONE: Bounds = ("from 1 to 10^12", 1.0);
+pub(crate) const MOST: f64 = 1e12;
+
+/// What a value of this may be.
+pub(crate) fn bounds(quantity: Quantity) -> Bounds {
+    if quantity.may_be_nothing() { NOT_NEGATIVE } else { POSITIVE }
+}
 
 impl FigureText {
     fn figure(&self, place: &str, sources: &BTreeMap<String, Source>, bounds: Bounds) -> Result<Figure, PlanError> {
-        let (words, least, is_least_good) = bounds;
+        let (words, least) = bounds;
         let wrong = || PlanError::Value { figure: place.to_owned(), bounds: words };
         let (low, value, high) = match (self.low, self.value, self.high) {
             (None, Some(value), None) => (value, value, value),
             (Some(low), None, Some(high)) => (low, f64::midpoint(low, high), high),
             _ => return Err(wrong()),
         };
-        let is_in_bounds = low > least || (is_least_good && low >= least);
-        if !(is_in_bounds && low <= high && high.is_finite()) {
+        if !(least <= low && low <= high && high <= MOST) {
             return Err(wrong());
         }
         let source = sources
@@ -261,8 +285,15 @@ fn assemble(
         note: option.note.clone(),
         figures: machine.figures.clone(),
         drive_watts_unknown: false,
+        is_measured: false,
     };
+    if option.name.trim().is_empty() {
+        return Err(PlanError::Form("an option has an empty name: give it one".to_owned()));
+    }
     if let Some(key) = &option.drive {
+        if option.drives == 0 {
+            return Err(PlanError::NoDrives(option.name.clone()));
+        }
         let drive = drives.get(key).ok_or_else(|| missing("drive", key))?;
         node.drives = Some((drive.name.clone(), option.drives));
         node.drive_watts_unknown = !drive.figures.contains_key(&Quantity::WattsStress);
@@ -348,7 +379,12 @@ drives = 2
         let cases = [
             ("source = \"shop\", date", "source = \"fair\", date", "names the source `fair`"),
             ("value = 50", "value = 50, low = 1", "drives.disk (price)` needs either a value or low and high"),
-            ("value = 1000", "value = 0", "drives.disk (space)` needs either a value or low and high, above 0"),
+            (
+                "value = 1000",
+                "value = 0",
+                "drives.disk (space)` needs either a value or low and high, from 0.001 to 10^12",
+            ),
+            ("value = 1000", "value = 1e300", "from 0.001 to 10^12"),
             ("low = 80", "low = 180", "machines.board (price)"),
             ("machine = \"board\"", "machine = \"tower\"", "names the machine `tower`"),
             ("drive = \"disk\"", "drive = \"tape\"", "names the drive `tape`"),
@@ -356,6 +392,19 @@ drives = 2
             ("kind = \"measured\", source = \"shop\", date", "source = \"shop\", date", "missing field `kind`"),
             ("2025-12-01", "yesterday", "`yesterday` is not a date"),
             ("[[options]]", "[other]", "unknown field `other`"),
+            ("\"2026-01\"", "2026-01-01", "write it in quotes"),
+            ("drives = 2", "drives = 0", "0 of them: write drives = 1"),
+            ("name = \"Board + 2 disks\"", "name = \"\"", "empty name"),
+            (
+                "watts_stress",
+                "watts_idle = { value = 11, kind = \"measured\", source = \"shop\" }\nwatts_stress",
+                "at rest than under",
+            ),
+            (
+                "watts_stress",
+                "rent_dollars_hour = { value = 1, kind = \"vendor\", source = \"shop\" }\nwatts_stress",
+                "a price and a rent",
+            ),
             ("drives = 2", "drives = 2\n[[options]]\nname = \"Board + 2 disks\"\nmachine = \"board\"", "two options"),
         ];
         for (from, to, expected) in cases {

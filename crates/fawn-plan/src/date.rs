@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A day, or a month of which the day is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "Text", into = "String")]
 pub struct Date {
     year: u16,
     month: u8,
@@ -15,10 +15,24 @@ pub struct Date {
     day: u8,
 }
 
+/// A date as a file has it: as text; what is without quotes is of TOML's own kind, which looks like a table.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Text {
+    Quoted(String),
+    Other(serde::de::IgnoredAny),
+}
+
 /// Why a date was not understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a date; write YYYY-MM-DD or YYYY-MM, such as 2026-11-24")]
-pub struct DateError(String);
+pub enum DateError {
+    /// It has another form, or is a day that there is not.
+    #[error("`{0}` is not a date; write YYYY-MM-DD or YYYY-MM, such as 2026-11-24")]
+    Form(String),
+    /// It is no text.
+    #[error("a date is text in a file: write it in quotes, such as \"2026-11-24\"")]
+    Unquoted,
+}
 
 impl Date {
     /// The day that is `days` after 1 January 1970; nothing after the year 65535.
@@ -46,7 +60,7 @@ impl FromStr for Date {
     type Err = DateError;
 
     fn from_str(text: &str) -> Result<Self, DateError> {
-        let refused = || DateError(text.to_owned());
+        let refused = || DateError::Form(text.to_owned());
         let digits = |part: Option<&str>, count: usize| -> Option<u16> {
             part.filter(|part| part.len() == count && part.bytes().all(|c| c.is_ascii_digit()))?.parse().ok()
         };
@@ -71,11 +85,14 @@ impl FromStr for Date {
     }
 }
 
-impl TryFrom<String> for Date {
+impl TryFrom<Text> for Date {
     type Error = DateError;
 
-    fn try_from(text: String) -> Result<Self, DateError> {
-        text.parse()
+    fn try_from(text: Text) -> Result<Self, DateError> {
+        match text {
+            Text::Quoted(text) => text.parse(),
+            Text::Other(_) => Err(DateError::Unquoted),
+        }
     }
 }
 

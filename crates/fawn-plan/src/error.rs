@@ -35,6 +35,18 @@ pub enum PlanError {
     /// Two options have one name.
     #[error("two options have the name `{0}`: give each its own")]
     Twice(String),
+    /// Two measured nodes are of one option.
+    #[error("another node's file is of the option `{0}`, too: give one of them")]
+    MeasuredTwice(String),
+    /// An option has no drives, or fewer than one.
+    #[error("the option `{0}` has a drive, and 0 of them: write drives = 1 or more")]
+    NoDrives(String),
+    /// A part has values that cannot both be true.
+    #[error("{0}")]
+    Contradiction(String),
+    /// What is asked for cannot be.
+    #[error("{0}")]
+    Workload(&'static str),
     /// There is nothing to choose from.
     #[error("it has no options: write at least one as [[options]]")]
     Empty,

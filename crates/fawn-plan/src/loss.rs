@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::{NodeOption, Quantity, Sizing, Workload};
+use crate::store::COPY_BYTES_PER_SECOND;
+use crate::{Model, NodeOption, Quantity, Sizing, Workload};
 
 /// What it means that a node is lost, of a cluster as a plan has it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -13,10 +14,10 @@ pub struct Loss {
     pub bytes: f64,
     /// Whether these were the only copies.
     pub is_final: bool,
-    /// Seconds to copy it to all that are left, each receiving its part at its network's rate; `None` where that is
-    /// unknown or nobody is left.
+    /// Seconds to copy it to all that are left, each receiving its part at its network's rate, and no faster than a node of
+    /// this store copies unless it is told otherwise; `None` where that is unknown or nobody is left.
     pub seconds_spread: Option<f64>,
-    /// Seconds to copy it to one new node at its network's rate; `None` where that is unknown.
+    /// Seconds to copy it to one new node at that rate; `None` where that is unknown.
     pub seconds_to_one: Option<f64>,
     /// Share of the nodes that is left.
     pub capacity_left: f64,
@@ -31,11 +32,15 @@ pub struct Loss {
 
 impl Loss {
     /// Of one node among as many as the sizing has.
-    pub fn of(option: &NodeOption, sizing: &Sizing, workload: &Workload) -> Self {
+    pub fn of(option: &NodeOption, model: Model, sizing: &Sizing, workload: &Workload) -> Self {
         let nodes = sizing.nodes as f64;
         let left = nodes - 1.0;
         let bytes = sizing.stored_bytes / nodes;
-        let network_bytes = option.value(Quantity::NetworkMbit).map(|mbit| mbit * 1e6 / 8.0);
+        let copy_bytes = match model {
+            Model::Stated => f64::INFINITY,
+            Model::Fawn => COPY_BYTES_PER_SECOND,
+        };
+        let copy_bytes = option.value(Quantity::NetworkMbit).map(|mbit| (mbit * 1e6 / 8.0).min(copy_bytes));
         let of_left = |share: f64| (left > 0.0).then_some(share / left);
         let rate = sizing.limits.least().map(|(_, rate)| workload.gets_per_second / rate);
         let space = option.value(Quantity::Gb).map(|gb| sizing.stored_bytes / (gb * 1e9));
@@ -43,8 +48,8 @@ impl Loss {
             share: 1.0 / nodes,
             bytes,
             is_final: workload.replicas == 1,
-            seconds_spread: network_bytes.and_then(|rate| of_left(bytes / rate)),
-            seconds_to_one: network_bytes.map(|rate| bytes / rate),
+            seconds_spread: copy_bytes.and_then(|rate| of_left(bytes / rate)),
+            seconds_to_one: copy_bytes.map(|rate| bytes / rate),
             capacity_left: left / nodes,
             rate_share: rate.and_then(of_left),
             space_share: space.and_then(of_left),

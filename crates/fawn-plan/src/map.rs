@@ -71,7 +71,7 @@ impl Map {
             .iter()
             .filter_map(|option| {
                 let sizing = Sizing::of(option, catalogue.model, workload, assumptions);
-                let cost: Cost = rankable(option, &sizing, assumptions).ok()?;
+                let cost: Cost = rankable(option, catalogue.model, &sizing, assumptions).ok()?;
                 Some(Candidate { option, dollars: cost.total.value })
             })
             .collect();

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::catalogue::one_line;
+use crate::catalogue::{MOST, bounds, contradiction, one_line};
 use crate::{Catalogue, Date, Figure, Kind, NodeOption, PlanError, Quantity, Scope};
 
 /// A node that was measured.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredNode {
     /// What the node is called.
     pub name: String,
@@ -23,24 +23,23 @@ pub struct MeasuredNode {
     pub source: Option<String>,
     /// Bytes of the values at which rates were measured.
     pub value_bytes: Option<f64>,
-    #[serde(flatten)]
-    figures: BTreeMap<Quantity, Value>,
+    figures: BTreeMap<Quantity, Figure>,
 }
 
-/// A value as the file has it: a number alone, or with how it was come by.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "a value is neither a number nor a table of value, kind (measured, vendor, derived or declared) and maybe \
-                 source and scope (package, board or wall)"
-)]
-enum Value {
-    Number(f64),
-    Told(Told),
+/// What a file says of a node beside its figures.
+#[derive(Debug, Deserialize)]
+struct Head {
+    name: String,
+    date: Date,
+    option: Option<String>,
+    source: Option<String>,
+    value_bytes: Option<f64>,
+    #[serde(flatten)]
+    figures: BTreeMap<String, toml::Value>,
 }
 
 /// A value with how it was come by.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Told {
     value: f64,
@@ -51,47 +50,39 @@ struct Told {
     scope: Option<Scope>,
 }
 
-impl Value {
-    fn number(&self) -> f64 {
-        match self {
-            Self::Number(value) => *value,
-            Self::Told(told) => told.value,
-        }
-    }
-
-    fn scope(&self) -> Option<Scope> {
-        match self {
-            Self::Number(_) => None,
-            Self::Told(told) => told.scope,
-        }
-    }
-}
-
 impl MeasuredNode {
     /// Reads a node's file.
     ///
     /// # Errors
-    /// It is neither TOML nor JSON of this form, a figure is not above 0, or one that is not watts has a scope.
+    /// It is neither TOML nor JSON of this form, a figure is out of bounds, or one that is not watts has a scope.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
-        let node: Self = if text.trim_start().starts_with('{') {
+        let head: Head = if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|error| PlanError::Form(error.to_string()))?
         } else {
             toml::from_str(text).map_err(|error| PlanError::Form(one_line(&error, text)))?
         };
-        for (quantity, value) in &node.figures {
-            if value.scope().is_some() && !quantity.is_watts() {
-                return Err(PlanError::Form(format!("its {quantity} has a scope, which only watts have")));
-            }
-            let value = value.number();
-            let is_good = value > 0.0 || (value == 0.0 && quantity.may_be_nothing());
-            if !(is_good && value.is_finite()) {
-                return Err(PlanError::Form(format!("its {quantity} is {value}, and must be above 0")));
-            }
+        let form = |what: String| Err(PlanError::Form(what));
+        if head.name.trim().is_empty() {
+            return form("its name is empty: say what the node is called".to_owned());
         }
-        if node.figures.is_empty() {
-            return Err(PlanError::Form("it has no figure, such as cpu_gets_per_second".to_owned()));
+        if head.value_bytes.is_some_and(|bytes| !(1.0..=MOST).contains(&bytes)) {
+            return form("its value_bytes must be 1 or more".to_owned());
         }
-        Ok(node)
+        let source = head.source.as_ref().map_or(head.name.clone(), |source| format!("{source} on {}", head.name));
+        let mut figures = BTreeMap::new();
+        for (name, value) in &head.figures {
+            let quantity = toml::Value::String(name.clone()).try_into::<Quantity>();
+            let quantity = quantity.map_err(|error| PlanError::Form(error.message().replace('\n', ", ")))?;
+            figures.insert(quantity, figure(name, quantity, value, &source, head.date)?);
+        }
+        if figures.is_empty() {
+            return form("it has no figure, such as cpu_gets_per_second".to_owned());
+        }
+        let Head { name, date, option, source, value_bytes, .. } = head;
+        if let Some(what) = contradiction(&figures) {
+            return Err(PlanError::Contradiction(format!("`{name}` {what}")));
+        }
+        Ok(Self { name, date, option, source, value_bytes, figures })
     }
 
     /// Puts what was measured into a catalogue; says which option has it now.
@@ -99,7 +90,7 @@ impl MeasuredNode {
     /// # Errors
     /// The catalogue does not have the option that is named; or none is named, and it has one with the node's name.
     pub fn add_to(&self, catalogue: &mut Catalogue) -> Result<String, PlanError> {
-        let figures = self.figures.iter().map(|(quantity, value)| (*quantity, self.figure(*quantity, value)));
+        let figures = self.figures.clone();
         let Some(name) = &self.option else {
             if catalogue.options.iter().any(|option| option.name == self.name) {
                 return Err(PlanError::Twice(self.name.clone()));
@@ -109,8 +100,9 @@ impl MeasuredNode {
                 machine: self.name.clone(),
                 drives: None,
                 note: None,
-                figures: figures.collect(),
+                figures,
                 drive_watts_unknown: false,
+                is_measured: true,
             });
             return Ok(self.name.clone());
         };
@@ -119,36 +111,66 @@ impl MeasuredNode {
             let known = known.collect::<Vec<_>>().join(", ");
             return Err(PlanError::UnknownOption { option: name.clone(), known });
         };
-        option.figures.extend(figures);
-        if self.figures.get(&Quantity::WattsStress).is_some_and(|watts| watts.scope() != Some(Scope::Package)) {
+        if std::mem::replace(&mut option.is_measured, true) {
+            return Err(PlanError::MeasuredTwice(option.name.clone()));
+        }
+        if figures.get(&Quantity::WattsStress).is_some_and(|watts| watts.scope != Some(Scope::Package)) {
             option.drive_watts_unknown = false;
+        }
+        // What is paid is one of both.
+        for (of_node, of_catalogue) in
+            [(Quantity::PriceDollars, Quantity::RentDollarsHour), (Quantity::RentDollarsHour, Quantity::PriceDollars)]
+        {
+            if figures.contains_key(&of_node) {
+                option.figures.remove(&of_catalogue);
+            }
+        }
+        option.figures.extend(figures);
+        if let Some(what) = contradiction(&option.figures) {
+            let what = format!("`{}` with what the catalogue has {what}", option.name);
+            return Err(PlanError::Contradiction(what));
         }
         Ok(option.name.clone())
     }
+}
 
-    /// A value with where it is from.
-    fn figure(&self, quantity: Quantity, value: &Value) -> Figure {
-        let mut source = self.source.as_ref().map_or(self.name.clone(), |source| format!("{source} on {}", self.name));
-        let kind = match value {
-            // Nobody measures a price.
-            Value::Number(_) if quantity.may_be_nothing() => Kind::Declared,
-            Value::Number(_) => Kind::Measured,
-            Value::Told(told) => {
-                if let Some(how) = &told.source {
-                    source = format!("{source}: {how}");
-                }
-                told.kind
-            }
-        };
-        let scope = value.scope();
-        match scope {
-            Some(Scope::Package) => source.push_str(" (of the processor alone, not at the wall)"),
-            Some(Scope::Board) => source.push_str(" (of the board, not at the wall)"),
-            Some(Scope::Wall) | None => {}
+/// A value of a node's file with where it is from: a number alone, or with how it was come by.
+fn figure(name: &str, quantity: Quantity, value: &toml::Value, source: &str, date: Date) -> Result<Figure, PlanError> {
+    let wrong = |what: &str| PlanError::Form(format!("`{name}` {what}"));
+    let number = match value {
+        toml::Value::Float(number) => Some(*number),
+        toml::Value::Integer(number) => Some(*number as f64),
+        _ => None,
+    };
+    let told = match number {
+        // Nobody measures a price.
+        Some(value) => {
+            let kind = if quantity.may_be_nothing() { Kind::Declared } else { Kind::Measured };
+            Told { value, kind, source: None, scope: None }
         }
-        let value = value.number();
-        Figure { value, low: value, high: value, kind, source, date: self.date, scope }
+        None if value.is_table() => value.clone().try_into().map_err(|error: toml::de::Error| {
+            wrong(&format!(
+                "is no table of value, kind (measured, vendor, derived or declared) and maybe source and scope (package, board or wall): {}",
+                error.message().replace('\n', ", ")
+            ))
+        })?,
+        None => return Err(wrong("is neither a number nor a table, such as { value = 9, kind = \"measured\" }")),
+    };
+    if told.scope.is_some() && !quantity.is_watts() {
+        return Err(wrong("has a scope, which only watts have"));
     }
+    let (words, least) = bounds(quantity);
+    if !(least..=MOST).contains(&told.value) {
+        return Err(wrong(&format!("is {}, and must be {words}", told.value)));
+    }
+    let mut source = told.source.as_ref().map_or(source.to_owned(), |how| format!("{source}: {how}"));
+    match told.scope {
+        Some(Scope::Package) => source.push_str(" (of the processor alone, not at the wall)"),
+        Some(Scope::Board) => source.push_str(" (of the board, not at the wall)"),
+        Some(Scope::Wall) | None => {}
+    }
+    let Told { value, kind, scope, .. } = told;
+    Ok(Figure { value, low: value, high: value, kind, source, date, scope })
 }
 
 #[cfg(test)]
@@ -215,25 +237,41 @@ mod tests {
     fn files_that_cannot_be_meant_are_refused() {
         let cases = [
             ("name = \"n\"\ndate = \"2026-11-24\"\n", "no figure"),
-            ("name = \"n\"\ndate = \"2026-11-24\"\ngb = -1\n", "its space is -1"),
+            ("name = \"n\"\ndate = \"2026-11-24\"\ngb = -1\n", "`gb` is -1, and must be from 0.001"),
             ("name = \"n\"\ndate = \"2026-11-24\"\ncpus = 4\n", "unknown variant `cpus`"),
             ("date = \"2026-11-24\"\ngb = 1\n", "missing field `name`"),
             ("{\"name\": 1}", "invalid type"),
-            ("name = \"n\"\ndate = \"2026-11-24\"\ngb = \"much\"\n", "neither a number nor a table"),
+            ("name = \"n\"\ndate = \"2026-11-24\"\ngb = \"much\"\n", "`gb` is neither a number nor a table"),
+            ("name = \"n\"\ndate = 2026-11-24\ngb = 1\n", "write it in quotes"),
+            ("name = \" \"\ndate = \"2026-11-24\"\ngb = 1\n", "its name is empty"),
+            ("name = \"n\"\ndate = \"2026-11-24\"\nvalue_bytes = 0\ngb = 1\n", "value_bytes must be 1"),
+            ("name = \"n\"\ndate = \"2026-11-24\"\nwatts_idle = 50\nwatts_stress = 9\n", "at rest than under load"),
+            (
+                "name = \"n\"\ndate = \"2026-11-24\"\ngb = { low = 1, high = 2, kind = \"measured\" }\n",
+                "`gb` is no table",
+            ),
             (
                 "name = \"n\"\ndate = \"2026-11-24\"\ngb = { value = 1, kind = \"guessed\" }\n",
-                "neither a number nor a table",
+                "unknown variant `guessed`",
             ),
-            ("name = \"n\"\ndate = \"2026-11-24\"\ngb = { value = 0, kind = \"measured\" }\n", "its space is 0"),
+            (
+                "name = \"n\"\ndate = \"2026-11-24\"\ngb = { value = 0, kind = \"measured\" }\n",
+                "`gb` is 0, and must be",
+            ),
             (
                 "name = \"n\"\ndate = \"2026-11-24\"\ngb = { value = 1, kind = \"measured\", scope = \"wall\" }\n",
-                "its space has a scope",
+                "`gb` has a scope",
             ),
         ];
         for (text, expected) in cases {
             let error = MeasuredNode::parse(text).unwrap_err().to_string();
             assert!(error.contains(expected) && !error.contains('\n'), "{expected}: {error}");
         }
+        let file = "name = \"n\"\ndate = \"2026-11-24\"\noption = \"FAWN+SSD\"\ngb = 1\n";
+        let mut catalogue = Catalogue::built_in("paper-2009").unwrap();
+        MeasuredNode::parse(file).unwrap().add_to(&mut catalogue).unwrap();
+        let again = MeasuredNode::parse(file).unwrap().add_to(&mut catalogue);
+        assert_eq!(again, Err(PlanError::MeasuredTwice("FAWN+SSD".to_owned())), "the second would count, unsaid");
         let other = "name = \"n\"\ndate = \"2026-11-24\"\noption = \"Mainframe\"\ngb = 1\n";
         let error = MeasuredNode::parse(other).unwrap().add_to(&mut Catalogue::built_in("paper-2009").unwrap());
         assert!(error.unwrap_err().to_string().contains("`FAWN+SSD`"));

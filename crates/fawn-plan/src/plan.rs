@@ -88,14 +88,14 @@ pub struct Unranked {
 }
 
 impl Plan {
-    /// Sizes and ranks every option.
+    /// Sizes and ranks every option. What is asked for is something that [`Workload::check`] has let pass.
     pub fn of(catalogue: &Catalogue, workload: &Workload, assumptions: &Assumptions) -> Self {
         let mut ranked = Vec::new();
         let mut unranked = Vec::new();
         for option in &catalogue.options {
             let sizing = Sizing::of(option, catalogue.model, workload, assumptions);
-            match rankable(option, &sizing, assumptions) {
-                Ok(cost) => ranked.push(Choice::of(option, sizing, &cost, workload, assumptions)),
+            match rankable(option, catalogue.model, &sizing, assumptions) {
+                Ok(cost) => ranked.push(Choice::of(option, catalogue.model, sizing, &cost, workload, assumptions)),
                 Err(missing) => unranked.push(Unranked {
                     name: option.name.clone(),
                     note: option.note.clone(),
@@ -130,12 +130,19 @@ impl Plan {
 
 /// What one node costs, or what is unknown of it that a rank needs. The CPU limit is none of that: it is unknown of every
 /// machine that nobody ran this store on, and is warned of.
-pub(crate) fn rankable(option: &NodeOption, sizing: &Sizing, assumptions: &Assumptions) -> Result<Cost, Vec<String>> {
-    let rates = Sizing::unknown(option, &sizing.limits).into_iter().filter(|resource| *resource != Resource::Cpu);
+pub(crate) fn rankable(
+    option: &NodeOption,
+    model: Model,
+    sizing: &Sizing,
+    assumptions: &Assumptions,
+) -> Result<Cost, Vec<String>> {
+    let rates =
+        Sizing::unknown(option, model, &sizing.limits).into_iter().filter(|resource| *resource != Resource::Cpu);
     let rates = rates.map(|resource| {
         let quantity = match resource {
             Resource::Space => Quantity::Gb,
             Resource::Network => Quantity::NetworkMbit,
+            Resource::Dram => Quantity::DramGib,
             _ => Quantity::Read4kPerSecond,
         };
         quantity.words().to_owned()
@@ -149,7 +156,14 @@ pub(crate) fn rankable(option: &NodeOption, sizing: &Sizing, assumptions: &Assum
 }
 
 impl Choice {
-    fn of(option: &NodeOption, sizing: Sizing, node: &Cost, workload: &Workload, assumptions: &Assumptions) -> Self {
+    fn of(
+        option: &NodeOption,
+        model: Model,
+        sizing: Sizing,
+        node: &Cost,
+        workload: &Workload,
+        assumptions: &Assumptions,
+    ) -> Self {
         let nodes = sizing.nodes as f64;
         let watts = option.value(Quantity::WattsStress).map(|watts| watts * nodes);
         let by_power = watts.map(|watts| watts / assumptions.rack_watts);
@@ -172,7 +186,7 @@ impl Choice {
             racks,
             switch_ports: sizing.nodes,
             switches,
-            loss: Loss::of(option, &sizing, workload),
+            loss: Loss::of(option, model, &sizing, workload),
             figures: option.figures.clone(),
             sizing,
         }

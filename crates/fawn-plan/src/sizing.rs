@@ -48,6 +48,8 @@ pub struct Sizing {
     pub needs: Vec<Need>,
     /// How the index finds records; `None` where DRAM is unknown or does not matter.
     pub index: Option<Index>,
+    /// DRAM that the index of a node takes, in bytes; `None` as above.
+    pub index_bytes: Option<f64>,
     /// Gets a second that each part of a node allows.
     pub limits: Limits,
     /// Bytes of flash that all copies of all records take, on all nodes.
@@ -62,8 +64,7 @@ impl Sizing {
         let mut index = None;
         if let (Model::Fawn, Some(gib)) = (model, option.value(Quantity::DramGib)) {
             let usable = gib * 1024f64.powi(3) * assumptions.utilisation;
-            let entries = workload.data_bytes / workload.value_bytes * f64::from(workload.replicas);
-            let nodes_for = |index: Index| entries * index.entry_bytes() / usable;
+            let nodes_for = |index: Index| workload.entries() * index.entry_bytes() / usable;
             let mode = if nodes_for(Index::Indexed) <= whole(largest.nodes) { Index::Indexed } else { Index::Drained };
             let need = Need { resource: Resource::Dram, nodes: nodes_for(mode) };
             needs.push(need);
@@ -72,7 +73,9 @@ impl Sizing {
                 largest = need;
             }
         }
-        Self { nodes: whole(largest.nodes) as u64, binds: largest.resource, needs, index, limits, stored_bytes }
+        let nodes = whole(largest.nodes);
+        let index_bytes = index.map(|index| workload.entries() * index.entry_bytes() / nodes);
+        Self { nodes: nodes as u64, binds: largest.resource, needs, index, index_bytes, limits, stored_bytes }
     }
 
     /// Nodes by the paper's formula without rounding, to find boundaries between options: it grows in proportion to data
@@ -84,17 +87,18 @@ impl Sizing {
         match (model, option.value(Quantity::DramGib)) {
             (Model::Fawn, Some(gib)) => {
                 let usable = gib * 1024f64.powi(3) * assumptions.utilisation;
-                let entries = workload.data_bytes / workload.value_bytes * f64::from(workload.replicas);
-                nodes.max(entries * DRAINED_BYTES / usable)
+                nodes.max(workload.entries() * DRAINED_BYTES / usable)
             }
             _ => nodes,
         }
     }
 
     /// What this option does not say and this sizing would need.
-    pub fn unknown(option: &NodeOption, limits: &Limits) -> Vec<Resource> {
+    pub fn unknown(option: &NodeOption, model: Model, limits: &Limits) -> Vec<Resource> {
         let space = option.value(Quantity::Gb).is_none().then_some(Resource::Space);
-        space.into_iter().chain(limits.unknown()).collect()
+        let has_dram = model == Model::Stated || option.value(Quantity::DramGib).is_some();
+        let dram = (!has_dram).then_some(Resource::Dram);
+        space.into_iter().chain(limits.unknown()).chain(dram).collect()
     }
 }
 

@@ -14,11 +14,17 @@ const PAGE_BYTES: f64 = 4088.0;
 /// Bytes of an answer beside key and value: `VALUE `, ` 0 1000`, two line ends and `END` with its own.
 const ANSWER_BYTES: f64 = 22.0;
 
-/// DRAM an entry where the index holds every record, in bytes.
-pub const INDEXED_BYTES: f64 = 4.7;
+/// DRAM an entry where the index holds every record, in bytes, under steady overwrites; after a load it is 4.7.
+pub const INDEXED_BYTES: f64 = 7.3;
 
 /// DRAM an entry where most records are found by page directories alone, in bytes.
 pub const DRAINED_BYTES: f64 = 0.5;
+
+/// Bytes of the largest item, key and value and what is beside them.
+pub const ITEM_BYTES: f64 = 128.0 * 1024.0 * 1024.0;
+
+/// Bytes a second that a node takes from others to make its copies, unless it is told otherwise (`--copy-rate`).
+pub const COPY_BYTES_PER_SECOND: f64 = 32.0 * 1024.0 * 1024.0;
 
 /// Bytes that a value takes on flash with its key.
 pub fn record_bytes(value_bytes: f64) -> f64 {

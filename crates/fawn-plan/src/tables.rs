@@ -1,7 +1,7 @@
 //! A plan as rows of text, for a terminal and for a page.
 
-use crate::amount::{bytes, count, digits, dollars, grouped, percent, seconds};
-use crate::{Choice, Dollars, Index, Model, Plan, Resource};
+use crate::amount::{bytes, count, digits, dollars, exact, grouped, percent, seconds};
+use crate::{Choice, Dollars, Index, Model, Plan, Resource, Sizing};
 
 /// A table of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +25,14 @@ pub fn question(plan: &Plan) -> String {
     let workload = &plan.workload;
     let copies = if workload.replicas == 1 { "one copy".to_owned() } else { format!("{} copies", workload.replicas) };
     format!(
-        "{} in values of {}, {copies}, at {} gets a second; at most {} in use, {} years, ${} a kilowatt-hour, PUE {}",
-        bytes(workload.data_bytes),
-        bytes(workload.value_bytes),
-        count(workload.gets_per_second),
-        percent(plan.assumptions.utilisation),
-        digits(plan.assumptions.years),
-        digits(plan.assumptions.kwh_dollars),
-        digits(plan.assumptions.pue),
+        "{} in values of {}, {copies}, at {} gets a second; at most {} in use, {}, ${} a kilowatt-hour, PUE {}",
+        exact::bytes(workload.data_bytes),
+        exact::bytes(workload.value_bytes),
+        exact::count(workload.gets_per_second),
+        exact::percent(plan.assumptions.utilisation),
+        exact::years(plan.assumptions.years),
+        exact::digits(plan.assumptions.kwh_dollars),
+        exact::digits(plan.assumptions.pue),
     )
 }
 
@@ -65,13 +65,15 @@ fn switches(switches: u64) -> String {
     if switches == 1 { "1 switch".to_owned() } else { format!("{} switches", grouped(switches)) }
 }
 
-fn index(model: Model, index: Option<Index>) -> &'static str {
-    match (model, index) {
-        (Model::Stated, _) => "",
-        (Model::Fawn, None) => "unknown",
+/// How records are found, and the DRAM of a node that it takes.
+fn index(model: Model, sizing: &Sizing) -> String {
+    let how = match (model, sizing.index) {
+        (Model::Stated, _) => return String::new(),
+        (Model::Fawn, None) => return "unknown".to_owned(),
         (Model::Fawn, Some(Index::Indexed)) => "indexed",
         (Model::Fawn, Some(Index::Drained)) => "drained",
-    }
+    };
+    sizing.index_bytes.map_or_else(|| how.to_owned(), |dram| format!("{how}, {}", bytes(dram)))
 }
 
 /// What is reckoned with, and the range where there is one.
@@ -94,7 +96,7 @@ pub fn losses(plan: &Plan) -> Rows {
         vec![
             choice.name.clone(),
             rate(choice),
-            index(plan.model, choice.sizing.index).to_owned(),
+            index(plan.model, &choice.sizing),
             if loss.is_final { "none is left".to_owned() } else { bytes(loss.bytes) },
             percent(loss.share),
             time(loss.seconds_spread),
@@ -141,7 +143,8 @@ pub fn unranked(plan: &Plan) -> Rows {
 pub fn unranked_lines(plan: &Plan) -> Vec<String> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for it in &plan.unranked {
-        let (missing, told) = (it.missing.join(", "), format!("{} (≥ {})", it.name, grouped(it.least_nodes)));
+        let total = it.least_total.map_or_else(String::new, |total| format!(", ≥ {}", dollars(total)));
+        let (missing, told) = (it.missing.join(", "), format!("{} (≥ {}{total})", it.name, grouped(it.least_nodes)));
         match groups.iter_mut().find(|(known, _)| *known == missing) {
             Some((_, names)) => names.push(told),
             None => groups.push((missing, vec![told])),
@@ -175,6 +178,18 @@ pub fn marks(plan: &Plan) -> Vec<String> {
     let mut out = Vec::new();
     if plan.ranked.iter().any(|choice| choice.unknown.contains(&Resource::Cpu)) {
         out.push("≤: what the known limits allow; the processor's is unknown.".to_owned());
+    }
+    if plan.ranked.iter().any(|choice| choice.sizing.index.is_some()) {
+        out.push(
+            "index: the DRAM that it takes of a node; give the node that much --memory, and some for buffers."
+                .to_owned(),
+        );
+    }
+    if plan.model == Model::Fawn && plan.workload.replicas > 1 {
+        out.push(
+            "to others, to a new node: at 32 MiB a second for each that copies, unless --copy-rate is raised."
+                .to_owned(),
+        );
     }
     out
 }

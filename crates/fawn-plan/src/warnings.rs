@@ -2,7 +2,7 @@
 
 use crate::amount::grouped;
 use crate::workload::{KWH_DOLLARS, PUE};
-use crate::{Assumptions, Catalogue, Choice, Figure, Model, NodeOption, Plan, Quantity, Resource, Scope};
+use crate::{Assumptions, Catalogue, Choice, Figure, Model, NodeOption, Plan, Quantity, Resource, Scope, Unranked};
 
 /// Names that one sentence lists; the rest is counted.
 const NAMES: usize = 3;
@@ -13,14 +13,15 @@ pub(crate) fn warnings(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
     out.extend(nothing_to_rank(plan));
     out.extend(one_copy(plan));
     out.extend(unknown_processors(plan));
-    out.extend(unknown_dram(plan));
+    out.extend(passed_on(plan));
+    out.extend(maybe_cheaper(plan));
     out.extend(close(plan));
     out.extend(narrow_watts(catalogue));
     out.extend(overloaded(plan));
     out.extend(stale(plan, catalogue));
     out.extend(drives(plan, catalogue));
-    out.extend(assumed(plan, catalogue));
-    out.extend(notes(plan));
+    out.extend(assumed(plan));
+    out.extend(notes(plan, catalogue));
     if plan.model == Model::Fawn {
         out.push("Costs are those of nodes: switches, cables, racks and people are not in them.".to_owned());
     }
@@ -56,11 +57,28 @@ fn unknown_processors(plan: &Plan) -> Option<String> {
     ))
 }
 
-fn unknown_dram(plan: &Plan) -> Option<String> {
-    let unknown = plan.ranked.iter().filter(|choice| choice.sizing.index.is_none());
-    let unknown: Vec<_> = unknown.map(|choice| choice.name.as_str()).collect();
-    (plan.model == Model::Fawn && !unknown.is_empty()).then(|| {
-        format!("DRAM is unknown of {}: whether the index fits was not looked at.", names(unknown.into_iter()))
+/// What a cluster does that a node alone does not.
+fn passed_on(plan: &Plan) -> Option<String> {
+    let is_cluster = plan.model == Model::Fawn && plan.ranked.iter().any(|choice| choice.sizing.nodes > 1);
+    is_cluster.then(|| {
+        "Gets are reckoned where the value is. A memcached client asks any node, which passes most gets on: their answers go \
+         through two ports, and take about 2.5 times the processors' time; so halve the rate that network and processors \
+         bear, or more."
+            .to_owned()
+    })
+}
+
+/// Whether an option of which too little is known may be the cheapest.
+fn maybe_cheaper(plan: &Plan) -> Option<String> {
+    let first = plan.ranked.first()?;
+    let may_be = |it: &&Unranked| it.least_total.is_some_and(|total| total < first.cost.total.value);
+    let cheaper: Vec<_> = plan.unranked.iter().filter(may_be).map(|it| it.name.as_str()).collect();
+    (!cheaper.is_empty()).then(|| {
+        format!(
+            "By what is known, {} might cost less than {}, and may not: see what is unknown.",
+            names(cheaper.into_iter()),
+            first.name
+        )
     })
 }
 
@@ -111,7 +129,7 @@ fn overloaded(plan: &Plan) -> Option<String> {
     (!short.is_empty()).then(|| {
         format!(
             "When a node is lost, what is left of {} is too little for the data, the rate or all copies until another comes: \
-             take a node more, or a lower --util.",
+             buy a node more than is told.",
             names(short.into_iter())
         )
     })
@@ -150,9 +168,8 @@ fn drives(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
 }
 
 /// What is reckoned with that nobody has said.
-fn assumed(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
-    let kwh = catalogue.kwh_dollars.is_none() && plan.assumptions.kwh_dollars.to_bits() == KWH_DOLLARS.to_bits();
-    let pue = catalogue.pue.is_none() && plan.assumptions.pue.to_bits() == PUE.to_bits();
+fn assumed(plan: &Plan) -> Option<String> {
+    let (kwh, pue) = (plan.assumptions.kwh_is_assumed, plan.assumptions.pue_is_assumed);
     let what = match (kwh, pue) {
         (true, true) => format!("${KWH_DOLLARS} a kilowatt-hour and a PUE of {PUE} are"),
         (true, false) => format!("${KWH_DOLLARS} a kilowatt-hour is"),
@@ -168,16 +185,21 @@ fn assumed(plan: &Plan, catalogue: &Catalogue) -> Option<String> {
 }
 
 /// What the catalogue says of ranked options beside their figures, each once.
-fn notes(plan: &Plan) -> Vec<String> {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+fn notes(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
+    // Of a node that was measured, it is of the catalogue's values, which others may have replaced.
+    let is_measured = |name: &str| catalogue.options.iter().any(|option| option.is_measured && option.name == name);
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
     for choice in &plan.ranked {
         let Some(note) = &choice.note else { continue };
+        let as_listed = if is_measured(&choice.name) { " as the catalogue has it" } else { "" };
+        let name = format!("{}{as_listed}", choice.name);
         match groups.iter_mut().find(|(known, _)| known == note) {
-            Some((_, names)) => names.push(&choice.name),
-            None => groups.push((note, vec![&choice.name])),
+            Some((_, names)) => names.push(name),
+            None => groups.push((note, vec![name])),
         }
     }
-    groups.into_iter().map(|(note, of)| format!("{}: {note}.", names(of.into_iter()))).collect()
+    let told = |(note, of): (&str, Vec<String>)| format!("{}: {note}.", names(of.iter().map(String::as_str)));
+    groups.into_iter().map(told).collect()
 }
 
 /// `A, B, C and 4 more`.

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::{Catalogue, Date};
+use crate::store::{ITEM_BYTES, KEY_BYTES};
+use crate::{Catalogue, Date, Model, PlanError};
 
 /// What is asked of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -17,6 +18,29 @@ pub struct Workload {
     pub replicas: u32,
 }
 
+impl Workload {
+    /// Copies of all records together.
+    pub fn entries(&self) -> f64 {
+        self.data_bytes / self.value_bytes * f64::from(self.replicas)
+    }
+
+    /// Refuses what no cluster can hold.
+    ///
+    /// # Errors
+    /// A value is larger than all of the data, or than this store's largest.
+    pub fn check(&self, model: Model) -> Result<(), PlanError> {
+        if self.value_bytes > self.data_bytes {
+            return Err(PlanError::Workload(
+                "a value is larger than all values together: give a larger --data or a smaller --value",
+            ));
+        }
+        if model == Model::Fawn && self.value_bytes + KEY_BYTES > ITEM_BYTES {
+            return Err(PlanError::Workload("items end at 128 MiB, key included: give a smaller --value"));
+        }
+        Ok(())
+    }
+}
+
 /// What is reckoned with beside the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Assumptions {
@@ -27,6 +51,10 @@ pub struct Assumptions {
     pub kwh_dollars: f64,
     /// Power usage effectiveness: watts that the building takes for a watt of a node, at least 1.
     pub pue: f64,
+    /// Whether nobody has said the price of energy, neither the user nor the catalogue.
+    pub kwh_is_assumed: bool,
+    /// Whether nobody has said the power usage effectiveness.
+    pub pue_is_assumed: bool,
     /// Years that are paid for, above 0. A year has 8,760 hours.
     pub years: f64,
     /// Watts that a rack can supply.
@@ -54,6 +82,8 @@ impl Assumptions {
             utilisation: 0.75,
             kwh_dollars: catalogue.kwh_dollars.as_ref().map_or(KWH_DOLLARS, |figure| figure.value),
             pue: catalogue.pue.as_ref().map_or(PUE, |figure| figure.value),
+            kwh_is_assumed: catalogue.kwh_dollars.is_none(),
+            pue_is_assumed: catalogue.pue.is_none(),
             years: 3.0,
             rack_watts: 8000.0,
             switch_ports: 48,

@@ -17,8 +17,8 @@ use fawn_plan::paper::{self, Table};
 use fawn_plan::tables::{Rows, flips, losses, marks, question, ranking, unranked_lines};
 use fawn_plan::{Assumptions, Catalogue, Date, Map, MeasuredNode, Plan, Workload};
 
-use crate::Outcome;
 use crate::tell::unless_closed;
+use crate::{Misused, Outcome};
 
 /// Arguments of `fawn plan`.
 #[derive(Debug, Args)]
@@ -26,8 +26,11 @@ use crate::tell::unless_closed;
 Here KB, MB, GB and TB are powers of 1000, as disks are sold; KiB, MiB, GiB and TiB are powers of 1024.
 
 Every value of a catalogue has a source, a date and a kind (measured, vendor, derived or declared). What is missing is unknown: such an \
-option is not ranked, and how many nodes it needs at least is told. What a processor has time for is known only of machines \
-that were measured (--node FILE); without that, a node's rate is what its device and its network allow.
+option, as most of `today` are, is not ranked, and how many nodes it needs at least is told. What a processor has time for is known only \
+of machines that were measured (--node FILE); without that, a node's rate is what its device and its network allow.
+
+--util is for the plan alone: a node takes the --memory that it is given, and a quarter of the machine's DRAM if that is not said. The \
+table has the DRAM that the index of a node takes: give the node that much --memory, and some for buffers.
 
 The first option is the cheapest over the years, if nodes are always busy. Catalogue files, node files, models and what is \
 not in them: docs/plan.md.")]
@@ -44,7 +47,7 @@ pub struct PlanArguments {
     /// Copies of each value
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=MOST_REPLICAS))]
     pub replicas: u32,
-    /// How much of a node's space, rate and DRAM may be in use
+    /// How much of a node's space, rate and DRAM may be in use, from 0.1%
     #[arg(long, value_name = "PERCENT", value_parser = parse_share, default_value = "75%")]
     pub util: f64,
     /// Dollars a kilowatt-hour [default: the catalogue's, else 0.15]
@@ -65,7 +68,7 @@ pub struct PlanArguments {
     /// Nodes to choose from: today, paper-2009 (its table), paper-2009-stated (its text), or a file
     #[arg(long, value_name = "NAME|FILE", default_value = "today")]
     pub catalog: String,
-    /// What was measured on a node, as TOML or JSON; more than once for several
+    /// What was measured on a node, as TOML or JSON; more than once for several, each another option
     #[arg(long, value_name = "FILE")]
     pub node: Vec<PathBuf>,
     /// The day by which the age of values is told [default: today]
@@ -74,7 +77,7 @@ pub struct PlanArguments {
     /// Write a page with all of it and a map of the cheapest options by data and rate
     #[arg(long, value_name = "FILE", hide_env = true)]
     pub html: Option<PathBuf>,
-    /// Recompute what the papers print about cost, energy and size, instead of planning
+    /// Recompute what the papers print about cost, energy and size, instead of planning; other flags but --json do not count
     #[arg(long, value_name = "TABLE", hide_env = true, conflicts_with = "html", value_parser = paper_tables())]
     pub paper: Option<String>,
     /// Print JSON
@@ -95,7 +98,7 @@ fn paper_tables() -> PossibleValuesParser {
 /// Plans, or recomputes the papers' tables.
 ///
 /// # Errors
-/// A file cannot be read, understood or written.
+/// A file cannot be read, understood or written; no cluster holds what is asked for.
 pub fn run(arguments: &PlanArguments) -> anyhow::Result<Outcome> {
     if let Some(name) = &arguments.paper {
         let tables = paper::tables().into_iter().filter(|table| name == ALL || name == table.name);
@@ -108,6 +111,7 @@ pub fn run(arguments: &PlanArguments) -> anyhow::Result<Outcome> {
     let (value_bytes, replicas) = (arguments.value, arguments.replicas);
     let workload = Workload { data_bytes, gets_per_second, value_bytes, replicas };
     let mut catalogue = catalogue(&arguments.catalog)?;
+    workload.check(catalogue.model).map_err(|error| Misused(error.to_string()))?;
     let mut notes = Vec::new();
     for file in &arguments.node {
         notes.extend(add_node(&mut catalogue, file, value_bytes)?);
@@ -134,6 +138,8 @@ impl PlanArguments {
             utilisation: self.util,
             kwh_dollars: self.kwh.unwrap_or(usual.kwh_dollars),
             pue: self.pue.unwrap_or(usual.pue),
+            kwh_is_assumed: self.kwh.is_none() && usual.kwh_is_assumed,
+            pue_is_assumed: self.pue.is_none() && usual.pue_is_assumed,
             years: self.years,
             rack_watts: self.rack_watts,
             switch_ports: self.switch_ports,

@@ -56,7 +56,8 @@ fn a_plan_of_todays_machines_says_what_is_unknown() {
         "Raspberry Pi 5 8 GB + NVMe 1 TB",
         "≤: what the known limits allow",
         "Not ranked",
-        "reads a second: Compute Module 5 4 GB + NVMe 1 TB (≥ 42)",
+        "reads a second: Compute Module 5 4 GB + NVMe 1 TB (≥ 42, ≥ $",
+        "index: the DRAM that it takes of a node; give the node that much --memory",
         "note: How many gets their processors have time for is unknown",
         "older than a year at 2026-11-24",
         "without adapter for the drive, power supply and case",
@@ -77,6 +78,21 @@ fn energy_years_and_what_may_be_in_use_are_the_users() {
     assert_eq!((nodes, more_nodes), (313, 1875));
     let (_, dearer) = total(&["--replicas", "1", "--util", "100%", "--kwh", "0.2", "--pue", "1.5", "--years", "6"]);
     assert!((dearer / energy - 6.0).abs() < 1e-9, "{energy} {dearer}");
+}
+
+#[test]
+fn what_the_user_says_of_energy_is_not_said_to_be_assumed() {
+    // The very values that are reckoned with where nobody says any.
+    for (more, assumed) in [
+        (&[][..], "note: That $0.15 a kilowatt-hour and a PUE of 1.4 are "),
+        (&["--kwh", "0.15"], "note: That a PUE of 1.4 is "),
+        (&["--pue", "1.4"], "note: That $0.15 a kilowatt-hour is "),
+        (&["--kwh", "0.15", "--pue", "1.4"], ""),
+    ] {
+        let run = plan(&[TEN_TERABYTES, more].concat());
+        let told = run.stdout.lines().find(|line| line.contains("reckoned with has no source")).unwrap_or_default();
+        assert!(told.starts_with(assumed) && told.is_empty() == assumed.is_empty(), "{more:?}: {run:?}");
+    }
 }
 
 #[test]
@@ -102,6 +118,7 @@ fn a_plan_says_how_each_value_of_a_node_was_come_by() {
     let file = dir.path().join("node.toml");
     let node = "name = \"n1\"\ndate = \"2026-11-24\"\nprice_dollars = { value = 100, kind = \"declared\" }\n\
                 network_mbit = { value = 940, kind = \"declared\" }\ngb = 900\nread_4k_per_second = 90000\n\
+                dram_gib = 8\n\
                 cpu_gets_per_second = { value = 50000, kind = \"derived\", source = \"4 processors\" }\n\
                 watts_stress = { value = 6, kind = \"measured\", source = \"rapl\", scope = \"package\" }\n";
     std::fs::write(&file, node).unwrap();
@@ -111,6 +128,7 @@ fn a_plan_says_how_each_value_of_a_node_was_come_by() {
     let figures = choice["figures"].as_object().unwrap();
     let expected = [
         ("cpu_gets_per_second", "derived"),
+        ("dram_gib", "measured"),
         ("gb", "measured"),
         ("network_mbit", "declared"),
         ("price_dollars", "declared"),
@@ -207,6 +225,10 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         (&["--data", "lots", "--rate", "1M"], "such as 10TB"),
         (&["--data", "10TB", "--rate", "1MB"], "such as 1.5M"),
         (&["--data", "10TB", "--rate", "1M", "--util", "0.75"], "such as 75%"),
+        (&["--data", "10TB", "--rate", "1M", "--util", "0.05%"], "from 0.1 to 100"),
+        (&["--data", "2000PB", "--rate", "1M"], "up to 1000PB"),
+        (&["--data", "1KB", "--rate", "1M", "--value", "2KB"], "a value is larger than all values together"),
+        (&["--data", "10TB", "--rate", "1M", "--value", "200MB"], "items end at 128 MiB"),
         (&["--data", "10TB", "--rate", "1M", "--pue", "0.5"], "such as 1.4"),
         (&["--data", "10TB", "--rate", "1M", "--replicas", "0"], "1.."),
         (&["--data", "10TB", "--rate", "1M", "--date", "today"], "such as 2026-11-24"),
