@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::report::Tenth;
 
-/// The longest latency that is told from longer ones, nanoseconds.
-const LONGEST_NS: u64 = 100_000_000_000;
+/// The longest latency that is told from longer ones, nanoseconds: an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Latencies, in nanoseconds, exact to a thousandth.
 #[derive(Clone, Debug)]

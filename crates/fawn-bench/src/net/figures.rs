@@ -66,8 +66,10 @@ fn parameters(report: &mut Report, plan: &Plan) {
     }
     report.parameter("value_bytes", plan.value_bytes);
     report.parameter("distribution", plan.distribution.to_string());
-    report.parameter("seconds", plan.time.as_secs_f64());
-    report.parameter("warm_up_seconds", plan.warm_up.as_secs_f64());
+    // A number of operations is counted from the first, and ends when all are done.
+    let timed = |time: std::time::Duration| plan.operations.is_none().then_some(time.as_secs_f64());
+    report.parameter("seconds", timed(plan.time));
+    report.parameter("warm_up_seconds", timed(plan.warm_up).unwrap_or_default());
     report.parameter("rate", plan.pace.map(|pace| pace.rate));
     report.parameter("spacing", plan.pace.map(|pace| pace.spacing.name()));
 }
@@ -116,9 +118,12 @@ fn notes(report: &mut Report, plan: &Plan, measured: &Measured) {
     let tally = &measured.tally;
     if let Some(pace) = plan.pace {
         let answered = rate(measured, tally.answered());
-        if answered < pace.rate * KEEPS_UP {
+        // Of those that were due, which by chance are more or fewer than the rate says.
+        let due = rate(measured, tally.operations().latencies.count());
+        if answered < due * KEEPS_UP {
             report.notes.push(format!(
-                "of {:.0} operations a second {answered:.0} were answered: latencies grow as long as this lasts, and say little",
+                "of {due:.0} operations a second that were due, {answered:.0} were answered ({:.0} were asked for): latencies grow as long as \
+                 this lasts, and say little",
                 pace.rate
             ));
         }
@@ -174,10 +179,11 @@ fn row(what: &str, measured: &Measured, counted: &Counted) -> Map<String, Value>
     row.insert("what".to_owned(), what.into());
     row.insert("operations".to_owned(), counted.answered.into());
     row.insert("operations_a_second".to_owned(), rate(measured, counted.answered).into());
+    let if_any = |us: f64| (counted.latencies.count() > 0).then_some(us);
     for (name, share) in [("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99), ("p999_us", 0.999)] {
-        row.insert(name.to_owned(), counted.latencies.us(share).into());
+        row.insert(name.to_owned(), json!(if_any(counted.latencies.us(share))));
     }
-    row.insert("longest_us".to_owned(), counted.latencies.longest_us().into());
+    row.insert("longest_us".to_owned(), json!(if_any(counted.latencies.longest_us())));
     row
 }
 

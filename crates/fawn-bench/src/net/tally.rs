@@ -8,7 +8,7 @@ use crate::latency::Latencies;
 pub struct Counted {
     /// Those answered within the time that is measured.
     pub answered: u64,
-    /// Latencies of those that count.
+    /// Latencies of those that were due within that time, whenever they were answered.
     pub latencies: Latencies,
 }
 

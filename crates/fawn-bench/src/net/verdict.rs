@@ -38,9 +38,12 @@ pub fn time(tally: &mut Tally, flight: &Flight, answer: Answer<'_>, now_ns: u64)
     }
 }
 
-/// Counts an answer, and looks whether it is right.
+/// Counts an answer, and looks whether it is right. Whether it answers what was asked: a refusal does not, nor does another key's
+/// value or one of another length, and is neither throughput nor a latency.
 #[inline]
-pub fn note(shared: &Shared<'_>, tally: &mut Tally, flight: &Flight, answer: Answer<'_>, counts: bool) {
+pub fn note(shared: &Shared<'_>, tally: &mut Tally, flight: &Flight, answer: Answer<'_>, counts: bool) -> bool {
+    let is_answered = matches!(answer, Answer::Stored | Answer::Miss | Answer::Value(_));
+    let counts = counts && is_answered;
     tally.of_mut(flight.kind).answered += u64::from(counts);
     match flight.kind {
         Kind::Get | Kind::ModifyGet => {}
@@ -79,6 +82,7 @@ pub fn note(shared: &Shared<'_>, tally: &mut Tally, flight: &Flight, answer: Ans
             tally.refused.add(|| format!("a {asked} of key {}: {}", name(flight.index), String::from_utf8_lossy(line)));
         }
     }
+    is_answered
 }
 
 #[cold]

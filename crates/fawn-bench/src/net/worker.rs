@@ -394,7 +394,6 @@ impl<'a> Worker<'a> {
         let connection = &mut self.connections[at];
         connection.since_ns = now;
         let mut input = &self.buffer[..held];
-        let is_open = self.schedule.is_some();
         let counts_now = self.shared.window.contains(&now);
         let mut answered = 0;
         loop {
@@ -421,9 +420,9 @@ impl<'a> Worker<'a> {
             };
             connection.flights.pop_front();
             answered += 1;
-            note(self.shared, &mut self.tally, &flight, answer, counts_now);
-            let counts = if is_open { self.shared.window.contains(&flight.due_ns) } else { counts_now };
-            if counts {
+            let is_answered = note(self.shared, &mut self.tally, &flight, answer, counts_now);
+            // By when it was due, not by when it was answered: what a server holds up past the end is late, too.
+            if is_answered && self.shared.window.contains(&flight.due_ns) {
                 time(&mut self.tally, &flight, answer, now);
             }
             if flight.goes_on(answer) {

@@ -55,11 +55,12 @@ and model, those of this machine, the generator included. `fawn bench meters` li
 is operations for each second of the server's CPU time (--server-pid).
 
 For example:
-  fawn bench net 127.0.0.1:11211 --rate 50k --distribution zipf --json
-  fawn bench net 127.0.0.1:11211 --load --depth 16 --puts 10% --server-pid $(pidof fawn)")]
+  fawn bench net 127.0.0.1:11211 --load --depth 16 --puts 10%
+  fawn bench net 127.0.0.1:11211 --server-pid $(pidof fawn | tr ' ' ,)
+  fawn bench net 127.0.0.1:11211 --rate 50k --distribution zipf --json")]
 pub struct NetBenchArguments {
     /// Servers of one store or cluster: HOST:PORT (an IPv6 address in brackets) or unix:PATH; connections go to all in turn
-    #[arg(value_name = "ADDR", value_delimiter = ',', required_unless_present = "calibrate")]
+    #[arg(value_name = "ADDR", value_delimiter = ',', required_unless_present = "calibrate", value_parser = parse_server)]
     pub servers: Vec<Address>,
     /// Keys; where there are sets, the generator holds 8 bytes for each
     #[arg(long, value_name = "N", default_value = "1M")]
@@ -104,13 +105,13 @@ pub struct GeneratorArguments {
     /// Times between the operations of --rate
     #[arg(long, default_value = "poisson")]
     pub spacing: SpacingChoice,
-    /// Set every key first, as fast as the sets are acknowledged
+    /// Set every key first, as fast as the sets are acknowledged; the keys stay in the server
     #[arg(long, hide_env = true)]
     pub load: bool,
     /// Sets a second of --load [default: as fast as they are acknowledged]
     #[arg(long, value_name = "N")]
     pub load_rate: Option<Count>,
-    /// Processes of the servers, on this machine, whose CPU time is told
+    /// Processes of the servers, on this machine, whose CPU time is told; several have commas between them
     #[arg(long, value_name = "PID", value_delimiter = ',', hide_env = true)]
     pub server_pid: Vec<u32>,
     /// User name, for a server with an authentication file
@@ -304,6 +305,14 @@ impl NetNullArguments {
     pub fn check(&self) -> Result<(), String> {
         check_value(self.value_bytes)
     }
+}
+
+/// Parses the address of a server. A number alone is taken for one of several processes that blanks have cut off.
+pub fn parse_server(text: &str) -> Result<Address, String> {
+    if !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()) {
+        return Err("a number is no address: write HOST:PORT, and several processes as `--server-pid 1,2`".to_owned());
+    }
+    text.parse::<Address>().map_err(|error| error.to_string())
 }
 
 /// Refuses sizes of values that a generator or a server cannot do with.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use fawn_bench::net::Workload;
 
-use super::net::{GeneratorArguments, Load, check_value};
+use super::net::{GeneratorArguments, Load, check_value, parse_server};
 use crate::Outcome;
 use crate::client::Address;
 use crate::tell::tell;
@@ -45,7 +45,7 @@ pub struct YcsbArguments {
     #[arg(value_name = "WORKLOAD")]
     pub workload: Workload,
     /// Servers of one store or cluster: HOST:PORT (an IPv6 address in brackets) or unix:PATH; connections go to all in turn
-    #[arg(value_name = "ADDR", value_delimiter = ',', required_unless_present = "calibrate")]
+    #[arg(value_name = "ADDR", value_delimiter = ',', required_unless_present = "calibrate", value_parser = parse_server)]
     pub servers: Vec<Address>,
     /// Records that are loaded; the generator holds 8 bytes for each where there are updates
     #[arg(long, value_name = "N", default_value = "1M")]

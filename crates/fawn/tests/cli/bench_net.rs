@@ -248,6 +248,11 @@ fn operations_that_are_refused_are_counted_and_told() {
     let run = bench(&[&address, "--time", "200ms", "--warm-up", "0", "--connections", "2"]);
     assert!(run.code == 1 && run.stderr.contains("SERVER_ERROR out of hay"), "{run:?}");
     assert!(run.stdout.contains("refused") && run.stderr.lines().count() == 1, "{run:?}");
+    let run = bench(&[&address, "--time", "200ms", "--warm-up", "0", "--connections", "2", "--json"]);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let all = row(&report, "all");
+    assert!(number(all, "refused") > 0.0 && number(all, "operations") == 0.0, "no refusal is throughput: {all}");
+    assert!(all["p50_us"].is_null() && all["hit_share"].is_null(), "nor a latency, nor a hit: {all}");
 }
 
 /// A server that answers gets with `END`, and pauses once, for so long, after so many.
@@ -290,6 +295,14 @@ fn an_open_loop_counts_what_waits_for_a_pause_and_a_closed_one_does_not_see_it()
 }
 
 #[test]
+fn what_a_closed_loop_still_waits_for_at_the_end_counts_with_its_waiting() {
+    let address = pausing(1, Duration::from_millis(600));
+    let fixed = [address.as_str(), "--connections", "1", "--time", "300ms", "--warm-up", "0", "--json"];
+    let all = row(&json(&bench(&fixed)), "all").clone();
+    assert!(number(&all, "operations") < 2.0 && number(&all, "longest_us") >= 500_000.0, "{all}");
+}
+
+#[test]
 fn what_was_due_and_never_sent_counts_with_its_waiting() {
     // It answers one of 300 operations that are due.
     let address = pausing(1, Duration::from_millis(900));
@@ -304,6 +317,7 @@ fn what_cannot_be_asked_for_is_refused() {
     for (arguments, says) in [
         (&[][..], "ADDR"),
         (&["localhost:x"], "write HOST:PORT"),
+        (&["a:1", "--server-pid", "1", "2"], "write HOST:PORT, and several processes as `--server-pid 1,2`"),
         (&["a:1", "--puts", "2"], "a number from 0 to 1"),
         (&["a:1", "--distribution", "normal"], "hot:1%:99%"),
         (&["a:1", "--value-bytes", "7"], "from 8 to 128M"),

@@ -225,6 +225,7 @@ fn scans_are_refused_with_the_reason_and_so_is_what_cannot_be_meant() {
         (&["E", "a:1"][..], "workload E scans ranges of keys, and memcached's protocol has no scan"),
         (&["G", "a:1"], "write A, B, C, D or F"),
         (&["A"], "ADDR"),
+        (&["A", "a:1", "--server-pid", "1", "2"], "write HOST:PORT, and several processes as `--server-pid 1,2`"),
         (&["A", "a:1", "--records", "0"], "--records 1 or more"),
         (&["A", "a:1", "--operations", "0"], "--operations 1 or more"),
         (&["A", "a:1", "--operations", "5", "--time", "1s"], "cannot be used with"),
