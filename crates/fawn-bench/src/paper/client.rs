@@ -2,14 +2,17 @@
 //! read is verified by what this program has put.
 
 use std::cell::Cell;
-use std::net::SocketAddr;
-use std::time::Duration;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::finding::Finding;
 use crate::energy::Meter;
 use crate::error::Error;
 use crate::net::ledger::Ledger;
 use crate::net::run::{Measured, Phase, carry_out, version_base};
+use crate::net::system::processes_cpu_us;
 use crate::net::tally::Faults;
 use crate::net::{Distribution, Mix, Pace, Plan, Protocol, Spacing, Target};
 use crate::session::Watch;
@@ -20,6 +23,13 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Requests in flight on each of 32 connections while keys are put: a node that has more than it wants to have under way refuses some,
 /// and then all are put once more, with fewer.
 const LOAD_DEPTHS: [usize; 4] = [8, 2, 1, 1];
+
+/// Servers that take less than this of a processor each, over two such times in a row, have nothing left to do.
+const IDLE_SHARE: f64 = 0.05;
+/// How long it is looked what they take.
+const IDLE_LOOK: Duration = Duration::from_millis(200);
+/// The longest that is waited for it.
+const IDLE_WITHIN: Duration = Duration::from_mins(3);
 
 /// Keys that a server has, and who they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +94,7 @@ pub enum Refusals {
 pub struct Client<'w> {
     keys: Keys,
     ledger: Ledger,
+    addresses: Vec<SocketAddr>,
     targets: Vec<Target>,
     pids: Vec<u32>,
     watch: &'w dyn Watch,
@@ -92,10 +103,11 @@ pub struct Client<'w> {
 }
 
 impl<'w> Client<'w> {
-    /// Puts all keys, as fast as they are acknowledged; also what that took, in all of its tries.
+    /// Puts all keys, as fast as they are acknowledged, and waits until the servers are done with them; also what the puts took, in
+    /// all of their tries.
     ///
     /// # Errors
-    /// [`Error::Net`], [`Error::WrongOverNetwork`].
+    /// [`Error::Net`], [`Error::WrongOverNetwork`]; [`Error::Server`]: they are not done within minutes.
     pub fn load(
         addresses: &[SocketAddr],
         pids: Vec<u32>,
@@ -105,7 +117,8 @@ impl<'w> Client<'w> {
         let base = version_base();
         let ledger = Ledger::new(keys.count, base, true, true);
         let targets = addresses.iter().map(|address| Target::from(*address)).collect();
-        let client = Self { keys, ledger, targets, pids, watch, refusals: Cell::new(Refusals::Fail), meter: None };
+        let (addresses, refusals) = (addresses.to_vec(), Cell::new(Refusals::Fail));
+        let client = Self { keys, ledger, addresses, targets, pids, watch, refusals, meter: None };
         let blank = Ledger::new(client.keys.count, base, false, false);
         let phase = Phase {
             is_load: true,
@@ -124,6 +137,7 @@ impl<'w> Client<'w> {
             loaded.seconds = seconds;
             if loaded.tally.refused.count == 0 {
                 client.check(&loaded)?;
+                client.settle()?;
                 return Ok((client, loaded));
             }
             refused = loaded.tally.refused;
@@ -145,7 +159,46 @@ impl<'w> Client<'w> {
     /// Servers have come or gone.
     pub fn set_servers(&mut self, addresses: &[SocketAddr], pids: Vec<u32>) {
         self.targets = addresses.iter().map(|address| Target::from(*address)).collect();
+        self.addresses = addresses.to_vec();
         self.pids = pids;
+    }
+
+    /// Waits until the servers rest: a load leaves seals and merges behind.
+    fn settle(&self) -> Result<(), Error> {
+        let (began, mut idle) = (Instant::now(), 0);
+        while idle < 2 {
+            self.watch.progress(0, 1, "waiting until the servers are done with the load");
+            let (before, since) = (processes_cpu_us(&self.pids)?, Instant::now());
+            thread::sleep(IDLE_LOOK);
+            let share = (processes_cpu_us(&self.pids)? - before) / since.elapsed().as_micros() as f64;
+            idle = if share < IDLE_SHARE * self.pids.len() as f64 { idle + 1 } else { 0 };
+            if began.elapsed() > IDLE_WITHIN {
+                let what = format!("still work {} s after a load", IDLE_WITHIN.as_secs());
+                return Err(Error::Server { name: "the servers".to_owned(), what });
+            }
+        }
+        Ok(())
+    }
+
+    /// Warms up, does it, and tells which share of the gets no flash was read for; `None`: the servers do not say.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_telling_dram(&self, work: &Work, what: &'static str) -> Result<(Measured, Option<f64>), Error> {
+        if !work.warm_up.is_zero() {
+            self.run(&Work { time: work.warm_up, warm_up: Duration::ZERO, ..*work }, "warming up")?;
+        }
+        let before = self.flash_reads();
+        let measured = self.run(&Work { warm_up: Duration::ZERO, ..*work }, what)?;
+        let reads = before.zip(self.flash_reads()).map(|(before, after)| after.saturating_sub(before) as f64);
+        // What was answered past the end was read for, too.
+        let gets = measured.tally.gets().latencies.count() - measured.tally.unsent;
+        Ok((measured, reads.map(|reads| (1.0 - reads / gets.max(1) as f64).clamp(0.0, 1.0))))
+    }
+
+    /// Reads of flash for lookups so far, of all servers; `None`: one does not say.
+    fn flash_reads(&self) -> Option<u64> {
+        self.addresses.iter().map(|address| stat(*address, "fawn_flash_reads").ok().flatten()).sum()
     }
 
     /// Does it, and looks at every value.
@@ -201,6 +254,23 @@ impl<'w> Client<'w> {
             meter: self.meter.clone(),
         }
     }
+}
+
+/// A number that a server tells among its `stats`; `None`: it does not.
+fn stat(address: SocketAddr, name: &str) -> std::io::Result<Option<u64>> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(b"stats\r\n")?;
+    for line in BufReader::new(stream).lines() {
+        let line = line?;
+        if line == "END" {
+            break;
+        }
+        if let Some(value) = line.strip_prefix("STAT ").and_then(|line| line.strip_prefix(name)?.strip_prefix(' ')) {
+            return Ok(value.parse().ok());
+        }
+    }
+    Ok(None)
 }
 
 /// Operations a second of what was measured.

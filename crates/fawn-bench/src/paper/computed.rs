@@ -23,10 +23,13 @@ pub fn finding(table: &Table) -> Finding {
     }
     let printed = table.cells.iter().filter(|cell| cell.printed.is_some()).count();
     let differing = table.discrepancies().count();
+    let follow = match printed {
+        0 => "the paper prints no cell of it".to_owned(),
+        _ => format!("of {printed} cells that the paper prints, {} follow from its own inputs", printed - differing),
+    };
     finding.note(format!(
-        "nothing is measured here: of {printed} cells that the paper prints, {} follow from its own inputs; `fawn plan --paper {}` \
-         is the same, and `fawn plan --node FILE` sizes a cluster of machines that were measured",
-        printed - differing,
+        "nothing is measured here: {follow}; `fawn plan --paper {}` is the same, and `fawn plan --node FILE` sizes a cluster of \
+         machines that were measured",
         table.name
     ));
     finding

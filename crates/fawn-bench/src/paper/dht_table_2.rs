@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::client::{Client, Keys, Work};
 use super::efficiency::{COLUMNS, Taken, note};
 use super::finding::{Finding, number};
@@ -74,8 +76,11 @@ fn time(run: &Run<'_>) -> Duration {
 fn gets(run: &Run<'_>, client: &Client<'_>, names: [&'static str; 2], finding: &mut Finding) -> Result<(), Error> {
     let time = time(run);
     for (what, depth) in names.into_iter().zip(DEPTHS) {
-        let measured = client.run(&Work { depth, warm_up: time / 5, ..Work::gets(time) }, what)?;
-        finding.row(Taken::from(&measured).row(what));
+        let work = Work { depth, warm_up: time / 5, ..Work::gets(time) };
+        let (measured, from_dram) = client.run_telling_dram(&work, what)?;
+        let mut row = Taken::from(&measured).row(what);
+        row["from_dram"] = json!(from_dram);
+        finding.row(row);
     }
     Ok(())
 }

@@ -143,6 +143,7 @@ pub const COLUMNS: &[(&str, &str, Option<usize>)] = &[
     ("modelled_watts", "watts, modelled", Some(2)),
     ("queries_a_modelled_joule", "queries a modelled joule", Some(1)),
     ("queries_a_cpu_second", "queries a CPU-second", Some(0)),
+    ("from_dram", "share that DRAM answered", Some(3)),
 ];
 
 #[cfg(test)]

@@ -95,9 +95,13 @@ fn tell(finding: &mut Finding, load: &str, measured: &Measured, joined: Joined) 
     let latencies = measured.tally.gets().latencies;
     finding.note(format!(
         "load {load}: the node was started after {from:.1} s, and every range had all of its copies after {to:.1} s; p99.9 of all \
-         gets {:.1} ms, the longest {:.0} ms, {} refused",
+         gets {:.1} ms, the longest {:.0} ms, {} refused, which the rates do not count{}",
         latencies.us(0.999) / 1e3,
         latencies.longest_us() / 1e3,
-        measured.tally.refused.count
+        measured.tally.refused.count,
+        match measured.tally.unsent {
+            0 => String::new(),
+            unsent => format!("; {unsent} gets that were due were not sent in time, and count among the latencies alone"),
+        }
     ));
 }

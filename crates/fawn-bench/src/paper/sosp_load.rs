@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::client::{Keys, Work, a_second};
 use super::efficiency::{COLUMNS, Taken, note};
 use super::finding::{Axis, Chart, Finding};
@@ -25,6 +27,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let mut columns = vec![*what, ("load_share", "load", Some(2))];
     columns.extend(taken);
     columns.extend([("p50_us", "p50 us", Some(0)), ("p99_us", "p99 us", Some(0))]);
+    columns.extend([("due_a_second", "due/s", Some(0)), ("unsent", "due and not sent", Some(0))]);
     let mut finding = Finding::of(&columns);
     finding.parameter("keys", keys.count);
     finding.parameter("value_bytes", 256);
@@ -35,10 +38,13 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let loads = PERCENTS.iter().map(|percent| (f64::from(*percent) / 100.0, Some(*percent)));
     for (share, percent) in loads.chain([(1.0, None)]) {
         let work = Work { rate: percent.map(|_| highest * share), warm_up: Duration::ZERO, ..work };
-        let measured = client.run(&work, "gets at a pace")?;
+        let (measured, from_dram) = client.run_telling_dram(&work, "gets at a pace")?;
         let mut row = Taken::from(&measured).row("this machine");
         let latencies = measured.tally.gets().latencies;
         row["load_share"] = share.into();
+        row["from_dram"] = json!(from_dram);
+        row["due_a_second"] = json!(work.rate);
+        row["unsent"] = json!(work.rate.map(|_| measured.tally.unsent));
         row["p50_us"] = latencies.us(0.5).into();
         row["p99_us"] = latencies.us(0.99).into();
         finding.row(row);
@@ -50,7 +56,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         ("FAWN, fully populated", Some(1298.0), Some(3.75), 346.0),
         ("FAWN, three nodes and a switch", None, None, 240.0),
     ] {
-        finding.printed(serde_json::json!({
+        finding.printed(json!({
             "what": what, "load_share": 1.0, "queries_a_second": queries, "watts": watts, "queries_a_joule": a_joule,
         }));
     }

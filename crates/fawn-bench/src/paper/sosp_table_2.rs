@@ -26,6 +26,11 @@ const PRINTED: [(u64, u64, u64); 7] = [
     (3584 * MIB, 1_150, 1_298),
 ];
 
+/// A cache is warm when its share of the gets grows by less than this from one quarter of a measurement to the next.
+const STEADY: f64 = 0.005;
+/// Quarters of a measurement that it is warmed up for at most.
+const MOST_WARM_UPS: usize = 40;
+
 /// Measures it.
 ///
 /// # Errors
@@ -86,8 +91,14 @@ fn name(value_bytes: usize) -> String {
 fn cell(run: &Run<'_>, size: Size, time: Duration) -> Result<serde_json::Value, Error> {
     let dir = format!("store-{}-{}", size.value_bytes, size.entries);
     let (mut session, _) = store::loaded(run, &dir, size)?;
-    // What was read lately is what a store in use has in its cache.
-    store::gets(&mut session, DEPTH, time / 2)?;
+    // What was read lately is what a store in use has in its cache: gets, until it answers no larger share of them.
+    let mut share = 0.0;
+    for _ in 0..MOST_WARM_UPS {
+        let before = std::mem::replace(&mut share, store::gets(&mut session, DEPTH, time / 4)?.from_dram());
+        if share < before + STEADY {
+            break;
+        }
+    }
     let gets = store::gets(&mut session, DEPTH, time)?;
     let alone = store::gets(&mut session, 1, time / 2)?;
     session.close()?;

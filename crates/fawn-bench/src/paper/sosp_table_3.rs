@@ -34,8 +34,9 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         let metered = Metered::begin(run)?;
         let gets = store::gets(&mut session, depth, time)?;
         let taken = metered.end(gets.gets, gets.usage.seconds, Some(gets.usage.cpu_us))?;
-        finding.row(taken.row(&format!("this machine, {depth} at a time")));
-        finding.parameter(&format!("share_from_dram_{depth}_at_a_time"), gets.from_dram());
+        let mut row = taken.row(&format!("this machine, {depth} at a time"));
+        row["from_dram"] = gets.from_dram().into();
+        finding.row(row);
     }
     session.close()?;
     size.tell(&mut finding);
