@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::error::MeterError;
 use super::gauge::{Gauge, Sample, Sheet};
+use super::integral::decimals;
 use super::reading::{Kind, Scope};
 use super::sysfs;
 
@@ -21,6 +22,14 @@ pub struct Battery {
     sheet: Sheet,
     batteries: Vec<PathBuf>,
     mains: Vec<PathBuf>,
+    decimals: Decimals,
+}
+
+/// The most decimals that were seen: a single reading may happen to end with zeros.
+#[derive(Debug, Default)]
+struct Decimals {
+    volts: i32,
+    amperes: i32,
 }
 
 impl Battery {
@@ -64,7 +73,7 @@ impl Battery {
                 "it has all that the battery feeds, the screen included; gauges lag by some seconds".to_owned(),
             ],
         };
-        Ok(Self { sheet, batteries, mains })
+        Ok(Self { sheet, batteries, mains, decimals: Decimals::default() })
     }
 }
 
@@ -80,11 +89,13 @@ impl Gauge for Battery {
                 return Err(MeterError::OnMains(format!("{name} is online")));
             }
         }
-        let (mut watts, mut is_discharged) = (0.0, false);
+        let (mut watts, mut step_watts, mut is_discharged) = (0.0, Some(0.0f64), false);
         for battery in &self.batteries {
             match sysfs::word(&battery.join("status"))?.as_str() {
                 "Discharging" => {
-                    watts += power(battery)?;
+                    let (its_watts, its_step) = power(battery, &mut self.decimals)?;
+                    watts += its_watts;
+                    step_watts = step_watts.zip(its_step).map(|(steps, step)| steps + step);
                     is_discharged = true;
                 }
                 "Charging" => return Err(MeterError::OnMains("its status is Charging".to_owned())),
@@ -95,16 +106,45 @@ impl Gauge for Battery {
         if !is_discharged {
             return Err(MeterError::OnMains("no status is Discharging".to_owned()));
         }
-        Ok(Sample { watts: Some(watts), ..Sample::default() })
+        Ok(Sample { watts: Some(watts), step_watts, ..Sample::default() })
     }
 }
 
-/// Watts that a battery gives.
-fn power(battery: &Path) -> Result<f64, MeterError> {
-    let (power, current) = (battery.join("power_now"), battery.join("current_now"));
-    if power.exists() {
-        return sysfs::number::<i64>(&power).map(|microwatts| microwatts.abs() as f64 / 1e6);
+/// Watts that a battery gives, and where they are a product their step.
+fn power(battery: &Path, seen: &mut Decimals) -> Result<(f64, Option<f64>), MeterError> {
+    let millionths = |file: &str| sysfs::number::<i64>(&battery.join(file)).map(|value| value.abs() as f64 / 1e6);
+    if battery.join("power_now").exists() {
+        return Ok((millionths("power_now")?, None));
     }
-    let volts = sysfs::number::<i64>(&battery.join("voltage_now"))? as f64 / 1e6;
-    Ok(volts * sysfs::number::<i64>(&current)?.abs() as f64 / 1e6)
+    let (volts, amperes) = (millionths("voltage_now")?, millionths("current_now")?);
+    seen.volts = seen.volts.max(decimals(volts));
+    seen.amperes = seen.amperes.max(decimals(amperes));
+    let step = volts * 10f64.powi(-seen.amperes) + amperes * 10f64.powi(-seen.volts);
+    Ok((volts * amperes, Some(step)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_product_s_step_is_that_of_both_its_factors() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("class/power_supply/BAT0");
+        fs::create_dir_all(&path).unwrap();
+        for (file, word) in [("type", "Battery"), ("status", "Discharging"), ("voltage_now", "12345000")] {
+            fs::write(path.join(file), word).unwrap();
+        }
+        let mut battery = Battery::open(dir.path()).unwrap();
+        // Hundredths of an ampere are what it shows until it shows thousandths.
+        for (microamperes, amperes, step) in [(750_000, 0.75, 0.01), (751_000, 0.751, 0.001), (750_000, 0.75, 0.001)] {
+            fs::write(path.join("current_now"), microamperes.to_string()).unwrap();
+            let sample = battery.read().unwrap();
+            let found = (sample.watts.unwrap(), sample.step_watts.unwrap());
+            let expected = (12.345 * amperes, 12.345 * step + amperes * 0.001);
+            assert!((found.0 - expected.0).abs() < 1e-9 && (found.1 - expected.1).abs() < 1e-9, "{found:?}");
+        }
+    }
 }

@@ -20,11 +20,9 @@ use time::format_description::well_known::Rfc3339;
 
 use super::error::MeterError;
 use super::gauge::Sample;
-use super::integral::{Integral, decimals};
+use super::integral::{GAP, Integral, decimals};
 use super::reading::Scope;
 
-/// A time between readings that is so many times the usual one is a gap.
-const GAP: f64 = 3.0;
 /// From here on a number of Unix time is in milliseconds.
 const LEAST_MS: f64 = 1e11;
 

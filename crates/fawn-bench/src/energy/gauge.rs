@@ -1,5 +1,7 @@
 //! An instrument that can be read at any moment.
 
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::error::MeterError;
@@ -20,7 +22,7 @@ pub struct Sheet {
     pub stated_share: Option<f64>,
     /// Who states it, or why nobody does.
     pub stated_by: String,
-    /// The step of its watts; none: that of the last decimal that it shows.
+    /// The step of its watts; none: each sample has its own, or it is that of the last decimal that it shows.
     pub step_watts: Option<f64>,
     /// The step of its counter; none: the largest that is seen while it is read.
     pub counter_step: Option<CounterStep>,
@@ -44,6 +46,8 @@ pub struct CounterStep {
 pub struct Sample {
     /// Power, watts; none: it shows none.
     pub watts: Option<f64>,
+    /// The step of these watts, where they are a product; none: the sheet has it, or their last decimal.
+    pub step_watts: Option<f64>,
     /// Energy since some moment that stays the same, joules; none: it counts none.
     pub counted_joules: Option<f64>,
     /// The same of each part.
@@ -51,7 +55,7 @@ pub struct Sample {
 }
 
 /// An instrument.
-pub trait Gauge: Send {
+pub trait Gauge: fmt::Debug + Send {
     /// What it is.
     fn sheet(&self) -> &Sheet;
 
@@ -60,4 +64,20 @@ pub trait Gauge: Send {
     /// # Errors
     /// What keeps it from being read.
     fn read(&mut self) -> Result<Sample, MeterError>;
+}
+
+/// Where an instrument stays open while it is not read, so that it is opened once. Clones are of the same place.
+#[derive(Clone, Debug, Default)]
+pub struct Kept(Arc<Mutex<Option<Box<dyn Gauge>>>>);
+
+impl Kept {
+    /// Takes the instrument that is there; `None`: there is none, or somebody reads it.
+    pub fn take(&self) -> Option<Box<dyn Gauge>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Leaves an instrument there.
+    pub fn put(&self, gauge: Box<dyn Gauge>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(gauge);
+    }
 }

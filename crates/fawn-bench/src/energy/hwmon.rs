@@ -56,6 +56,13 @@ const CHIPS: &[Chip] = &[
 
 /// Chips that show a processor's power, not a board's.
 const OF_PROCESSORS: &[&str] = &["amd_energy", "fam15h_power"];
+/// A chip with three channels of volts and amperes. Beyond these its driver shows volts of the shunts, and sums.
+const INA3221: &str = "ina3221";
+const INA3221_CHANNELS: u32 = 3;
+/// Its steps of a channel's volts, and of the microvolts of its shunt (TI's data sheet SBOS576).
+const INA3221_STEPS: (f64, f64) = (0.008, 40.0);
+/// The kernel shows volts and amperes in thousandths.
+const THOUSANDTH: f64 = 0.001;
 /// Drivers of cards and disks, whose sensors are of these alone.
 const OF_PARTS: &[&str] = &["amdgpu", "nouveau", "i915", "xe", "nvme"];
 
@@ -112,7 +119,8 @@ impl Sensor {
             }
         }
         if sensors.is_empty() {
-            for n in 1..=CHANNELS {
+            let channels = if chip == INA3221 { INA3221_CHANNELS } else { CHANNELS };
+            for n in 1..=channels {
                 let both = file(format!("in{n}_input")).zip(file(format!("curr{n}_input")));
                 if let Some((volts, amperes)) = both {
                     sensors.push(sensor(format!("in{n}"), Shows::VoltsAndAmperes { volts, amperes }));
@@ -183,6 +191,17 @@ impl Sensor {
         Some(step_uv / shunt_uohm * currents)
     }
 
+    /// The steps of its volts and amperes, where these are multiplied: the chip's, or those of the files.
+    fn factor_steps(&self) -> (f64, f64) {
+        if self.chip != INA3221 {
+            return (THOUSANDTH, THOUSANDTH);
+        }
+        let (volts, shunt_uv) = INA3221_STEPS;
+        let shunt = self.path.join(format!("shunt{}_resistor", self.channel.trim_start_matches("in")));
+        let shunt_uohm = sysfs::number_if_there::<f64>(&shunt).filter(|uohm| *uohm > 0.0);
+        (volts, shunt_uohm.map_or(THOUSANDTH, |uohm| (shunt_uv / uohm).max(THOUSANDTH)))
+    }
+
     /// How often it has something new to show.
     fn period(&self) -> Duration {
         let ms = |file: &str| sysfs::number_if_there(&self.path.join(file));
@@ -196,6 +215,8 @@ impl Sensor {
 pub struct Hwmon {
     sheet: Sheet,
     shows: Shows,
+    /// Of volts and amperes.
+    factor_steps: (f64, f64),
 }
 
 impl Hwmon {
@@ -225,7 +246,7 @@ impl Hwmon {
             parts: Vec::new(),
             notes,
         };
-        Self { sheet, shows: sensor.shows.clone() }
+        Self { sheet, shows: sensor.shows.clone(), factor_steps: sensor.factor_steps() }
     }
 }
 
@@ -236,15 +257,64 @@ impl Gauge for Hwmon {
 
     fn read(&mut self) -> Result<Sample, MeterError> {
         let millionths = |path: &PathBuf| sysfs::number::<i64>(path).map(|value| value as f64 / 1e6);
-        let (watts, counted_joules) = match &self.shows {
+        match &self.shows {
             Shows::Power { watts, joules } => {
-                (watts.as_ref().map(millionths).transpose()?, joules.as_ref().map(millionths).transpose()?)
+                let (watts, joules) = (watts.as_ref().map(millionths), joules.as_ref().map(millionths));
+                Ok(Sample { watts: watts.transpose()?, counted_joules: joules.transpose()?, ..Sample::default() })
             }
             Shows::VoltsAndAmperes { volts, amperes } => {
-                let (mv, ma) = (sysfs::number::<i64>(volts)?, sysfs::number::<i64>(amperes)?);
-                (Some(mv as f64 * ma as f64 / 1e6), None)
+                let thousandths = |path: &PathBuf| sysfs::number::<i64>(path).map(|value| value as f64 / 1e3);
+                let (volts, amperes) = (thousandths(volts)?, thousandths(amperes)?);
+                let (volt_step, ampere_step) = self.factor_steps;
+                let step = volts.abs() * ampere_step + amperes.abs() * volt_step;
+                Ok(Sample { watts: Some(volts * amperes), step_watts: Some(step), ..Sample::default() })
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A `/sys` with a device that has these files, and its sensors.
+    fn sensors(files: &[(&str, &str)]) -> (tempfile::TempDir, Vec<Sensor>) {
+        let dir = tempfile::tempdir().unwrap();
+        let device = dir.path().join("class/hwmon/hwmon3");
+        fs::create_dir_all(&device).unwrap();
+        for (file, word) in files {
+            fs::write(device.join(file), word).unwrap();
+        }
+        let sensors = Sensor::all(dir.path());
+        (dir, sensors)
+    }
+
+    #[test]
+    fn volts_of_a_shunt_and_a_sum_of_amperes_are_no_sensor() {
+        let channels = |chip: &str| {
+            let files = [("name", chip), ("in3_input", "5000"), ("curr3_input", "100")];
+            let beyond = [("in4_input", "4"), ("curr4_input", "300")];
+            let (_dir, sensors) = sensors(&[&files[..], &beyond].concat());
+            sensors.iter().map(Sensor::name).collect::<Vec<_>>()
         };
-        Ok(Sample { watts, counted_joules, part_joules: Vec::new() })
+        assert_eq!(channels("ina3221"), ["hwmon3/in3"]);
+        assert_eq!(channels("another"), ["hwmon3/in3", "hwmon3/in4"]);
+    }
+
+    #[test]
+    fn a_product_s_step_is_that_of_both_its_factors() {
+        let step = |chip: &str| {
+            let files = [("name", chip), ("in1_input", "5008"), ("curr1_input", "404"), ("shunt1_resistor", "10000")];
+            let (_dir, sensors) = sensors(&files);
+            let sample = Hwmon::open(&sensors[0]).read().unwrap();
+            assert!((sample.watts.unwrap() - 2.023_232).abs() < 1e-9);
+            sample.step_watts.unwrap()
+        };
+        // Thousandths of both.
+        assert!((step("another") - (5.008 + 0.404) * 0.001).abs() < 1e-9);
+        // 8 mV, and 40 uV over 0.01 ohm: 4 mA.
+        assert!((step("ina3221") - (5.008 * 0.004 + 0.404 * 0.008)).abs() < 1e-9);
     }
 }

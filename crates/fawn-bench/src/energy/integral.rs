@@ -1,6 +1,11 @@
 //! Readings put together: joules, and how far they may be off. Nothing is kept of a single reading.
 
+use std::time::Duration;
+
 use super::gauge::{CounterStep, Sample, Sheet};
+
+/// A time between readings that is so many times the usual one is a gap.
+pub(super) const GAP: f64 = 3.0;
 
 /// Joules of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,6 +16,8 @@ pub struct Sum {
     pub resolution_joules: f64,
     /// What may have happened between readings.
     pub sampling_joules: f64,
+    /// The time in gaps between readings; 0 of a counter.
+    pub gap_seconds: f64,
     /// From a counter.
     pub is_counter: bool,
 }
@@ -29,11 +36,20 @@ pub struct Integral {
     last: Sample,
     samples: u64,
     longest_gap: f64,
+    /// How often the instrument is read; none: that is not known, and nothing is a gap.
+    usual_seconds: Option<f64>,
+    gap_seconds: f64,
     /// Of power: its integral, by trapezoids; mean and sum of squared differences from it.
     joules: f64,
     mean: f64,
     squares: f64,
+    /// How often a reading was another one than that before it.
+    changes: u64,
+    /// The least and the most.
+    range: Option<(f64, f64)>,
     decimals: i32,
+    /// The sum of the steps that samples have.
+    steps_watts: f64,
     /// Of the counter.
     first: Sample,
     largest_step: f64,
@@ -41,6 +57,11 @@ pub struct Integral {
 }
 
 impl Integral {
+    /// No readings so far, of an instrument that is read once a period.
+    pub fn every(period: Duration) -> Self {
+        Self { usual_seconds: Some(period.as_secs_f64()), ..Self::default() }
+    }
+
     /// Adds a reading; `at_seconds` since some moment, never falling.
     pub fn add(&mut self, at_seconds: f64, sample: Sample) {
         if self.samples == 0 {
@@ -49,6 +70,10 @@ impl Integral {
             let passed = at_seconds - self.last_seconds;
             assert!(passed >= 0.0, "readings are added in their order");
             self.longest_gap = self.longest_gap.max(passed);
+            if self.usual_seconds.is_some_and(|usual| passed > GAP * usual) {
+                self.gap_seconds += passed;
+            }
+            self.changes += u64::from(self.last.watts != sample.watts);
             if let (Some(before), Some(now)) = (self.last.watts, sample.watts) {
                 self.joules += f64::midpoint(before, now) * passed;
             }
@@ -63,7 +88,10 @@ impl Integral {
             let off = watts - self.mean;
             self.mean += off / self.samples as f64;
             self.squares += off * (watts - self.mean);
+            let (least, most) = self.range.unwrap_or((watts, watts));
+            self.range = Some((least.min(watts), most.max(watts)));
             self.decimals = self.decimals.max(decimals(watts));
+            self.steps_watts += sample.step_watts.unwrap_or(0.0);
         }
         (self.last_seconds, self.last) = (at_seconds, sample);
     }
@@ -122,17 +150,22 @@ impl Integral {
         };
         // A counter that never moved says nothing of itself, or is dead.
         let is_sound = !self.fell && self.largest_step > 0.0;
-        is_sound.then_some(Sum { joules, resolution_joules, sampling_joules: 0.0, is_counter: true })
+        is_sound.then_some(Sum { joules, resolution_joules, sampling_joules: 0.0, gap_seconds: 0.0, is_counter: true })
     }
 
     fn by_power(&self, step_watts: Option<f64>) -> Option<Sum> {
         self.last.watts?;
-        let step = step_watts.unwrap_or_else(|| 10f64.powi(-self.decimals));
-        let variance = self.squares / (self.samples - 1) as f64;
+        let of_samples = self.last.step_watts.map(|_| self.steps_watts / self.samples as f64);
+        let step = step_watts.or(of_samples).unwrap_or_else(|| 10f64.powi(-self.decimals));
+        // What shows the same again says no more than before: the instrument may have had nothing new.
+        let squared_error = self.squares / self.samples as f64 / self.changes.max(1) as f64;
+        // In a gap power may have been anything that it was at other times.
+        let spread = self.range.map_or(0.0, |(least, most)| most - least);
         Some(Sum {
             joules: self.joules,
             resolution_joules: step / 2.0 * self.seconds(),
-            sampling_joules: 2.0 * (variance / self.samples as f64).sqrt() * self.seconds(),
+            sampling_joules: 2.0 * squared_error.sqrt() * self.seconds() + self.gap_seconds * spread,
+            gap_seconds: self.gap_seconds,
             is_counter: false,
         })
     }
@@ -192,11 +225,55 @@ mod tests {
         close(sum.joules, 22.25);
         // Half a tenth of a watt for 4 s.
         close(sum.resolution_joules, 0.2);
-        // Mean 5.125, squares 1.265625 + 2 * 0.765625 + 0.390625 = 3.1875, variance 1.0625.
-        close(sum.sampling_joules, 2.0 * (1.0625f64 / 4.0).sqrt() * 4.0);
+        // Mean 5.125, squares 1.265625 + 2 * 0.765625 + 0.390625 = 3.1875 of four readings, which changed twice.
+        close(sum.sampling_joules, 2.0 * (3.1875f64 / 4.0 / 2.0).sqrt() * 4.0);
         assert!(!sum.is_counter);
         close(integral.longest_gap_seconds(), 2.0);
         assert_eq!(integral.watts(), Some(4.5));
+    }
+
+    #[test]
+    fn what_is_read_again_unchanged_makes_nothing_surer() {
+        // Of an instrument that has something new every so many seconds, and is read once a second.
+        let off_by_watts = |times: usize| {
+            let mut integral = Integral::default();
+            let shown = [4.0, 6.0, 5.0, 7.0].into_iter().flat_map(|watts| std::iter::repeat_n(watts, times));
+            for (at, watts) in (0..).zip(shown) {
+                integral.add(f64::from(at), power(watts));
+            }
+            integral.sum(&sheet()).unwrap().sampling_joules / integral.seconds()
+        };
+        // Squares 5 of four readings, which changed three times.
+        close(off_by_watts(1), 2.0 * (5.0f64 / 4.0 / 3.0).sqrt());
+        close(off_by_watts(10), off_by_watts(1));
+    }
+
+    #[test]
+    fn whatever_was_drawn_in_a_gap_is_left_open() {
+        let with_gap = |gap: f64| {
+            let mut integral = Integral::every(Duration::from_secs(1));
+            for (at, watts) in [(0.0, 4.0), (1.0, 6.0), (1.0 + gap, 4.0), (2.0 + gap, 6.0)] {
+                integral.add(at, power(watts));
+            }
+            integral.sum(&sheet()).unwrap()
+        };
+        // Squares 4 of four readings, which changed three times.
+        let of_mean = 2.0 * (4.0f64 / 4.0 / 3.0).sqrt();
+        let (usual, gap) = (with_gap(3.0), with_gap(9.0));
+        close(usual.sampling_joules, of_mean * 5.0);
+        // From 4 to 6 W for 9 s.
+        close(gap.sampling_joules, of_mean * 11.0 + 18.0);
+        assert_eq!((usual.gap_seconds, gap.gap_seconds), (0.0, 9.0));
+    }
+
+    #[test]
+    fn a_product_has_the_steps_that_its_samples_have() {
+        let mut integral = Integral::default();
+        for (at, step) in [(0.0, 0.03), (2.0, 0.01)] {
+            integral.add(at, Sample { step_watts: Some(step), ..power(2.023_232) });
+        }
+        // Half of 0.02 W for 2 s, and not of the product's last decimal.
+        close(integral.sum(&sheet()).unwrap().resolution_joules, 0.02);
     }
 
     #[test]

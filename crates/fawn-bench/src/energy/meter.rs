@@ -11,9 +11,9 @@ use super::choice::Choice;
 use super::csv::Series;
 use super::error::MeterError;
 use super::find;
-use super::gauge::{Gauge, Sheet};
+use super::gauge::{Gauge, Kept, Sheet};
 use super::hwmon::{Hwmon, Sensor};
-use super::integral::Integral;
+use super::integral::{GAP, Integral};
 use super::model::Model;
 use super::rapl::Rapl;
 use super::reading::{Energy, Idle, Kind, Part, Uncertainty};
@@ -86,6 +86,8 @@ impl Instrument {
 #[derive(Clone, Debug)]
 struct Inner {
     instrument: Instrument,
+    /// Open from one stretch to the next, where it is read at any moment.
+    kept: Kept,
     sheet: Sheet,
     rest: Duration,
     idle: OnceLock<Idle>,
@@ -122,6 +124,7 @@ impl Meter {
             Choice::Csv(file) => Instrument::Csv(file.clone()),
             Choice::Model(file) => Instrument::Model(Box::new(Model::read(file)?), machine.proc.clone()),
         };
+        let kept = Kept::default();
         let sheet = match &instrument {
             Instrument::Csv(file) => csv_sheet(&Series::read(file)?, file, 0.0),
             Instrument::Model(model, proc) => {
@@ -131,10 +134,12 @@ impl Meter {
             read => {
                 let mut gauge = read.gauge()?.expect("all others are gauges");
                 try_out(gauge.as_mut())?;
-                gauge.sheet().clone()
+                let sheet = gauge.sheet().clone();
+                kept.put(gauge);
+                sheet
             }
         };
-        Ok(Some(Self::of(instrument, sheet)))
+        Ok(Some(Self::of(instrument, kept, sheet)))
     }
 
     /// The meter that is read where nobody asks for one: what `auto` takes, or else the processor's counters if they are hidden from
@@ -152,12 +157,12 @@ impl Meter {
         let instrument = Instrument::Rapl(machine.sys.clone());
         let mut gauge = instrument.gauge().ok()??;
         let is_hidden = matches!(gauge.read(), Err(MeterError::RootAlone(_)));
-        is_hidden.then(|| Self::of(instrument, gauge.sheet().clone()))
+        is_hidden.then(|| Self::of(instrument, Kept::default(), gauge.sheet().clone()))
     }
 
-    fn of(instrument: Instrument, sheet: Sheet) -> Self {
+    fn of(instrument: Instrument, kept: Kept, sheet: Sheet) -> Self {
         let (idle, lost) = (OnceLock::new(), OnceLock::new());
-        Self(Arc::new(Inner { instrument, sheet, rest: Duration::ZERO, idle, is_unasked: false, lost }))
+        Self(Arc::new(Inner { instrument, kept, sheet, rest: Duration::ZERO, idle, is_unasked: false, lost }))
     }
 
     /// Another one that differs in this, and was not metered at rest.
@@ -241,7 +246,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Begins a stretch.
+    /// Begins a stretch. An instrument that is read is open since the meter is, and is read once before this returns.
     ///
     /// # Errors
     /// What keeps the instrument from being read.
@@ -249,7 +254,13 @@ impl Meter {
         let state = match &self.0.instrument {
             Instrument::Csv(_) => State::Csv,
             Instrument::Model(model, proc) => State::Model(Activity::now(proc, model.device_name())?),
-            read => State::Read(Sampler::start(read.gauge()?.expect("all others are gauges"))?),
+            read => {
+                let gauge = match self.0.kept.take() {
+                    Some(gauge) => gauge,
+                    None => read.gauge()?.expect("all others are gauges"),
+                };
+                State::Read(Sampler::start(gauge, self.0.kept.clone())?)
+            }
         };
         Ok(Metering { meter: self.clone(), state, began: Instant::now(), began_unix: unix_seconds() })
     }
@@ -398,6 +409,12 @@ fn of_readings(sheet: &Sheet, integral: &Integral) -> Result<Energy, MeterError>
     energy.is_counter = sum.is_counter;
     energy.uncertainty = Uncertainty::of(sum.joules, stated, sum.resolution_joules, sum.sampling_joules);
     energy.parts = parts.collect();
+    if sum.gap_seconds > 0.0 {
+        energy.notes.push(format!(
+            "a stretch has gaps between readings of more than {GAP} times the usual time: what may have been drawn in them \
+             is in what sampling leaves open"
+        ));
+    }
     if !sum.is_counter && integral.samples() < FEW {
         energy.notes.push(format!("a stretch has fewer than {FEW} readings: measure for longer (--time)"));
     }
@@ -458,6 +475,7 @@ fn blank(sheet: &Sheet, joules: f64, seconds: f64) -> Energy {
 mod tests {
     use std::fs;
 
+    use super::super::gauge::Sample;
     use super::*;
 
     /// A machine with these files of one word below `/sys/class`.
@@ -502,6 +520,39 @@ mod tests {
         // Neither is it read again: rows of one report are of one meter, or of none.
         plug_in("0");
         assert!(start(Some(&unasked)).unwrap().is_none() && start(Some(&asked)).unwrap().is_some());
+    }
+
+    #[test]
+    fn an_instrument_is_opened_once_unless_it_fails() {
+        let (_dir, machine) = machine(LAPTOP);
+        let dir = machine.sys.join("class/power_supply");
+        let write = |file: &str, word: &str| fs::write(dir.join(file), word).unwrap();
+        let meter = Meter::open(&Choice::Battery, &machine).unwrap().unwrap();
+        // It could not be opened a second time, and is read for each stretch, of whichever meter of it.
+        write("BAT0/type", "UPS");
+        for meter in [meter.clone(), meter.clone(), meter.clone().accurate_to(0.01)] {
+            assert!(meter.start().unwrap().stop().is_ok());
+        }
+        let metering = meter.start().unwrap();
+        write("AC/online", "1");
+        assert!(matches!(metering.stop(), Err(MeterError::OnMains(_))));
+        write("AC/online", "0");
+        assert!(matches!(meter.start(), Err(MeterError::Absent(_))));
+    }
+
+    #[test]
+    fn gaps_between_readings_are_told_of() {
+        let (_dir, machine) = machine(LAPTOP);
+        let meter = Meter::open(&Choice::Battery, &machine).unwrap().unwrap();
+        let is_told = |gap: f64| {
+            let mut integral = Integral::every(meter.sheet().period);
+            for at in [0.0, 1.0, 1.0 + gap] {
+                integral.add(at, Sample { watts: Some(8.0), ..Sample::default() });
+            }
+            let notes = of_readings(meter.sheet(), &integral).unwrap().notes;
+            notes.iter().any(|note| note.starts_with("a stretch has gaps between readings of more than 3 times"))
+        };
+        assert_eq!([3.0, 9.0].map(is_told), [false, true]);
     }
 
     #[test]

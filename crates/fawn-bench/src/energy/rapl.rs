@@ -106,6 +106,6 @@ impl Gauge for Rapl {
             }
             part_joules.push(joules);
         }
-        Ok(Sample { watts: None, counted_joules: Some(counted), part_joules })
+        Ok(Sample { counted_joules: Some(counted), part_joules, ..Sample::default() })
     }
 }

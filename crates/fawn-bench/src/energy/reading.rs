@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// How far joules may be off: bounds, but for sampling, which is twice a standard error.
+/// How far joules may be off: bounds, but for sampling, which is twice a standard error, and more where there are gaps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Uncertainty {
     /// Of the instrument, as a share of what it shows; null: nobody states one.
@@ -59,7 +59,8 @@ pub struct Uncertainty {
     pub stated_by: String,
     /// What the steps of its readings or of its counter hide, joules.
     pub resolution_joules: f64,
-    /// What may have happened between its readings: twice the standard error of the mean power, joules; 0 of a counter.
+    /// What may have happened between its readings: twice the standard error of the mean power, and for each gap its time times
+    /// the difference of the most and the least power, joules; 0 of a counter.
     pub sampling_joules: f64,
     /// All of it, joules; null where the instrument's own is not known: then it is at least the two before.
     pub joules: Option<f64>,

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use super::error::MeterError;
-use super::gauge::Gauge;
+use super::gauge::{Gauge, Kept};
 use super::integral::Integral;
 
 /// Readings with more time between them than this are no measurement.
@@ -25,17 +25,25 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Reads once, and then from a thread until it is stopped.
+    /// Reads once, and then from a thread until it is stopped. Then the instrument is in `kept`, unless it failed.
     ///
     /// # Errors
     /// What keeps it from being read.
-    pub fn start(mut gauge: Box<dyn Gauge>) -> Result<Self, MeterError> {
-        let mut readings = Readings { began: Instant::now(), integral: Integral::default() };
+    pub fn start(mut gauge: Box<dyn Gauge>, kept: Kept) -> Result<Self, MeterError> {
+        let integral = Integral::every(gauge.sheet().period);
+        let mut readings = Readings { began: Instant::now(), integral };
         readings.read(gauge.as_mut())?;
         let watts = Arc::new(AtomicU64::new(f64::NAN.to_bits()));
         let (stop, stopped) = mpsc::channel();
         let shown = Arc::clone(&watts);
-        let work = move || read_until(&stopped, gauge.as_mut(), readings, &shown);
+        let work = move || {
+            let read = read_until(&stopped, gauge.as_mut(), readings, &shown);
+            // One that failed is opened anew.
+            if read.is_ok() {
+                kept.put(gauge);
+            }
+            read
+        };
         let thread = thread::Builder::new().name("fawn-meter".to_owned()).spawn(work);
         let thread =
             thread.map_err(|error| MeterError::Absent(format!("the meter's thread cannot be started: {error}")))?;

@@ -97,6 +97,6 @@ impl Gauge for Shelly {
             Speech::Rpc => (number("/apower")?, number("/aenergy/total").map(|hours| hours * 3600.0)),
         };
         // A meter without a counter serves as well.
-        Ok(Sample { watts: Some(watts), counted_joules: counted_joules.ok(), part_joules: Vec::new() })
+        Ok(Sample { watts: Some(watts), counted_joules: counted_joules.ok(), ..Sample::default() })
     }
 }

@@ -61,6 +61,6 @@ impl Gauge for Tasmota {
             _ => self.plug.number(PATH, &answer, power)?,
         };
         let hours = self.plug.number(PATH, &answer, "/StatusSNS/ENERGY/Total").ok();
-        Ok(Sample { watts: Some(watts), counted_joules: hours.map(|kwh| kwh * 3.6e6), part_joules: Vec::new() })
+        Ok(Sample { watts: Some(watts), counted_joules: hours.map(|kwh| kwh * 3.6e6), ..Sample::default() })
     }
 }

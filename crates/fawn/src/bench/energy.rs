@@ -9,9 +9,9 @@ use comfy_table::presets;
 use fawn_bench::energy::{Choice, Found, Machine, Meter, attempt, find};
 use serde_json::json;
 
-use crate::Outcome;
 use crate::tell::{tell, unless_closed};
 use crate::values::{Span, parse_share};
+use crate::{Misused, Outcome};
 
 /// How energy is metered.
 #[derive(Clone, Debug, Args)]
@@ -35,15 +35,18 @@ impl MeterArguments {
     /// The meter, tried; `None`: there is to be none, or there is none. Where nobody has named one, it is what this machine has.
     ///
     /// # Errors
-    /// Why the one that was named cannot be used.
+    /// [`Misused`], or why the one that was named cannot be used.
     pub fn open(&self) -> anyhow::Result<Option<Meter>> {
+        self.check().map_err(Misused)?;
         let machine = Machine::under(&self.meter_root);
         let meter = match &self.meter {
             Some(choice) => Meter::open(choice, &machine)?,
             None => Meter::unasked(&machine),
         };
-        if meter.is_none() && self.meter == Some(Choice::Auto) {
-            tell("fawn: there is no meter that can be read; `fawn bench meters` says why");
+        if meter.is_none()
+            && let Some(absence) = self.absence()
+        {
+            tell(format_args!("fawn: {absence}"));
         }
         Ok(meter.map(|meter| {
             let meter = meter.at_rest_for(self.meter_idle.0);
@@ -52,6 +55,34 @@ impl MeterArguments {
                 None => meter,
             }
         }))
+    }
+
+    /// Refuses what each flag alone cannot know.
+    fn check(&self) -> Result<(), String> {
+        match (&self.meter, self.flag_of_a_meter()) {
+            (Some(Choice::None), Some(flag)) => {
+                Err(format!("nothing is metered with --meter none: name a meter, or leave {flag} out"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is said where there is no meter; `None`: nobody has asked for one.
+    fn absence(&self) -> Option<String> {
+        let why = "there is no meter that can be read; `fawn bench meters` says why";
+        match (&self.meter, self.flag_of_a_meter()) {
+            (_, Some(flag)) => Some(format!("{flag} comes to nothing, as {why}")),
+            (Some(Choice::Auto), None) => Some(why.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// A flag that was given and says something of the meter, whichever that is.
+    fn flag_of_a_meter(&self) -> Option<&'static str> {
+        if !self.meter_idle.0.is_zero() {
+            return Some("--meter-idle");
+        }
+        self.meter_accuracy.map(|_| "--meter-accuracy")
     }
 }
 
@@ -129,5 +160,50 @@ fn print(found: &[Found], auto: Option<&str>) -> std::io::Result<()> {
             out,
             "--meter auto finds none: a plug, another meter's file or a model can be named instead (docs/energy.md)"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// `--meter` of a machine that has none.
+    fn metered(meter: Option<Choice>, idle: Duration, accuracy: Option<f64>) -> (tempfile::TempDir, MeterArguments) {
+        let dir = tempfile::tempdir().unwrap();
+        let meter_root = dir.path().to_owned();
+        (dir, MeterArguments { meter, meter_idle: Span(idle), meter_accuracy: accuracy, meter_root })
+    }
+
+    #[test]
+    fn what_is_said_of_no_meter_is_refused() {
+        let (rest, none) = (Duration::from_mins(1), Some(Choice::None));
+        for (idle, accuracy, flag) in [(rest, None, "--meter-idle"), (Duration::ZERO, Some(0.01), "--meter-accuracy")] {
+            let (_dir, arguments) = metered(none.clone(), idle, accuracy);
+            let error = arguments.open().unwrap_err();
+            let Some(Misused(what)) = error.downcast_ref() else { panic!("{error}") };
+            assert!(what.contains("--meter none") && what.contains(&format!("leave {flag}")), "{what}");
+        }
+        let (_dir, arguments) = metered(none, Duration::ZERO, None);
+        assert!(arguments.open().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_said_of_a_meter_that_is_not_there_is_noted() {
+        let absence = |meter: Option<Choice>, idle: Duration, accuracy: Option<f64>| {
+            let (_dir, arguments) = metered(meter, idle, accuracy);
+            assert!(arguments.open().unwrap().is_none());
+            arguments.absence()
+        };
+        let why = "there is no meter that can be read; `fawn bench meters` says why";
+        let idle = Some(format!("--meter-idle comes to nothing, as {why}"));
+        assert_eq!(absence(None, Duration::from_mins(1), None), idle);
+        assert_eq!(absence(Some(Choice::Auto), Duration::from_mins(1), Some(0.01)), idle);
+        let accuracy = Some(format!("--meter-accuracy comes to nothing, as {why}"));
+        assert_eq!(absence(None, Duration::ZERO, Some(0.01)), accuracy);
+        // Who has named no meter and said nothing of one is not told that there is none.
+        assert_eq!(absence(Some(Choice::Auto), Duration::ZERO, None), Some(why.to_owned()));
+        assert_eq!(absence(None, Duration::ZERO, None), None);
     }
 }

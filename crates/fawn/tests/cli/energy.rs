@@ -299,6 +299,7 @@ fn a_meter_that_cannot_be_used_ends_the_command_before_anything_is_done() {
         (&["--meter", "shelly:https://plug"], "not a plug's address"),
         (&["--meter", "rapl", "--meter-accuracy", "2"], "such as 10%"),
         (&["--meter", "rapl", "--meter-idle", "soon"], "not a duration"),
+        (&["--meter", "none", "--meter-idle", "1m"], "leave --meter-idle out"),
     ] {
         let run = hits(&data, arguments);
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
