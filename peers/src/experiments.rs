@@ -6,6 +6,7 @@ use anyhow::bail;
 use fawn_bench::Report;
 use fawn_bench::closed::{generator_us_a_get, generator_us_a_put};
 use fawn_bench::latency::{Latencies, median};
+use fawn_bench::report::versions;
 use fawn_bench::usage::Usage;
 use fawn_bench::workload::Draw;
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ pub enum Experiment {
         passes: u32,
         /// The exponent of Zipf's law by which entries are drawn; none: each once a pass.
         zipf: Option<f64>,
-        /// An end to each pass before its time.
+        /// An end to all of it before its time.
         most_time: Option<Duration>,
     },
     /// Gets and puts.
@@ -69,6 +70,7 @@ pub fn run(session: &mut Session, experiment: &Experiment) -> anyhow::Result<Rep
     if !session.place.is_loaded() {
         load(session)?;
     }
+    let before = versions(&session.history());
     let mut report = match experiment {
         Experiment::Load => unreachable!("it was dealt with above"),
         Experiment::Get { depths, rounds, time } => get(session, depths, *rounds, *time)?,
@@ -76,7 +78,7 @@ pub fn run(session: &mut Session, experiment: &Experiment) -> anyhow::Result<Rep
         Experiment::Mixed { depth, gets_a_put, time } => mixed(session, *depth, *gets_a_put, *time)?,
         Experiment::Absent { depth, time } => absent(session, *depth, *time)?,
     };
-    session.finish(&mut report);
+    session.finish(&mut report, before);
     Ok(report)
 }
 
@@ -121,7 +123,7 @@ fn load(session: &mut Session) -> anyhow::Result<Report> {
         "settle_cpu_seconds": settled.cpu_us / 1e6,
         "most_space_over_live": most_space(session) / user,
     }));
-    session.finish(&mut report);
+    session.finish(&mut report, 0.0);
     session.place.notes.load = Some((report.clone(), session.settings.memory, session.ack_name.clone()));
     let phases = session.history().phases();
     session.place.wrote(phases)?;
@@ -140,7 +142,7 @@ fn get(session: &Session, depths: &[u32], rounds: u32, time: Duration) -> anyhow
     for number in 0..total {
         let depth = depths[number as usize % depths.len()];
         session.progress.tell(number, total, &format!("gets, {depth} in flight"));
-        let closed = Closed { depth, time, gets_a_put: None, first: 0, count: settings.entries, seed: number };
+        let closed = Closed { depth, time, gets_a_put: None, first: 0, count: settings.entries };
         came.push((depth, session.closed(closed)?));
     }
     let mut report = session.report("get");
@@ -191,15 +193,19 @@ fn overwrite(
     let mut rows = Vec::new();
     let mut puts = Puts::new(session, zipf.map(|exponent| Draw::zipf(entries, exponent, age)));
     session.keeper.take_most_space();
+    let began = Instant::now();
+    let has_time = || most_time.is_none_or(|most| began.elapsed() < most);
     for pass in 0..passes {
         let stretch = session.stretch();
-        let began = Instant::now();
         let made = puts.put_many(entries, |made| {
             let done = u64::from(pass) * entries + made;
             session.progress.tell(done, total, &format!("overwriting, pass {}", pass + 1));
-            most_time.is_none_or(|most| began.elapsed() < most)
+            has_time()
         })?;
         rows.push(pass_row(session, pass + 1, made, &session.usage(&stretch)));
+        if !has_time() {
+            break;
+        }
     }
     let stretch = session.stretch();
     let settled = session.settle(&stretch)?;
@@ -245,8 +251,7 @@ fn mixed(session: &mut Session, depth: u32, gets_a_put: u64, time: Duration) -> 
     session.progress.tell(0, 1, "gets and puts");
     let (entries, value_bytes) = (session.settings.entries, session.settings.value_bytes);
     let stretch = session.stretch();
-    let seed = session.place.notes.age;
-    let closed = Closed { depth, time, gets_a_put: Some(gets_a_put), first: 0, count: entries, seed };
+    let closed = Closed { depth, time, gets_a_put: Some(gets_a_put), first: 0, count: entries };
     let came = session.closed(closed)?;
     // It began settled, and so what is written until it is settled again is what these puts have caused.
     let whole = session.settle(&stretch)?;
@@ -269,6 +274,7 @@ fn mixed(session: &mut Session, depth: u32, gets_a_put: u64, time: Duration) -> 
             "generator_cpu_us": ours,
             "device_pages_a_get": pages_a_get(std::iter::once((&came.usage, came.gets))),
             "write_amplification": whole.write_bytes.map(|bytes| bytes as f64 / user),
+            "longest_put_us": came.longest_put.as_secs_f64() * 1e6,
         }),
         &came.latencies,
     ));
@@ -280,8 +286,7 @@ fn mixed(session: &mut Session, depth: u32, gets_a_put: u64, time: Duration) -> 
 fn absent(session: &Session, depth: u32, time: Duration) -> anyhow::Result<Report> {
     session.progress.tell(0, 1, "gets of absent keys");
     let entries = session.settings.entries;
-    let seed = session.place.notes.age;
-    let closed = Closed { depth, time, gets_a_put: None, first: entries, count: ABSENT, seed };
+    let closed = Closed { depth, time, gets_a_put: None, first: entries, count: ABSENT };
     let came = session.closed(closed)?;
     let gets = came.gets.max(1) as f64;
     let mut report = session.report("absent");

@@ -6,9 +6,10 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use fawn_bench::history::History;
 use fawn_bench::latency::Latencies;
 use fawn_bench::usage::Usage;
-use fawn_bench::workload::{Draw, name, version_of};
+use fawn_bench::workload::{Draw, fresh_seed, mix, name, version_of};
 
 use crate::engine::Reader;
 use crate::session::{Puts, Session};
@@ -16,8 +17,11 @@ use crate::session::{Puts, Session};
 /// The writer is woken when it owes so many puts; else it looks once in a while.
 const WAKE: u64 = 16;
 const LOOK: Duration = Duration::from_millis(1);
-/// Histograms are shared by some threads each, as they are large.
-const HISTOGRAMS: usize = 4;
+/// Beside puts a thread counts its gets by so many, so that threads seldom meet at the count of all.
+const LOT: u64 = 8;
+/// A thread has so many latencies, a multiple of [`LOT`], when it adds them to the histogram of all. A histogram of its
+/// own would take a quarter of a MiB of memory.
+const KEPT: usize = 512;
 
 /// How a closed loop runs.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +36,6 @@ pub struct Closed {
     pub first: u64,
     /// How many there are to draw from.
     pub count: u64,
-    /// Another seed, other draws.
-    pub seed: u64,
 }
 
 /// What it came to.
@@ -42,6 +44,8 @@ pub struct Came {
     pub gets: u64,
     /// Puts made.
     pub puts: u64,
+    /// The longest that puts which were due had to wait until they were made.
+    pub longest_put: Duration,
     /// Latencies of gets.
     pub latencies: Latencies,
     /// What it took.
@@ -52,12 +56,13 @@ pub struct Came {
 struct Common {
     begin: Barrier,
     is_over: AtomicBool,
+    /// Beside puts, as far as threads have counted them.
     gets: AtomicU64,
     puts: AtomicU64,
     /// Getters wait for the writer.
     turn: Mutex<()>,
     goes_on: Condvar,
-    latencies: Vec<Mutex<Latencies>>,
+    latencies: Mutex<Latencies>,
     failed: Mutex<Option<anyhow::Error>>,
 }
 
@@ -66,11 +71,35 @@ impl Common {
         (self.gets.load(Relaxed) / gets_a_put).saturating_sub(self.puts.load(Relaxed))
     }
 
-    fn fail(&self, result: anyhow::Result<()>) {
-        if let Err(error) = result {
+    /// Counts a lot of gets and wakes the writer, and waits while it owes more than `most` puts; whether it has waited.
+    fn count(&self, gets_a_put: u64, most: u64, writer: &Thread) -> bool {
+        let before = self.gets.fetch_add(LOT, Relaxed);
+        let a_wake = gets_a_put * WAKE;
+        if before / a_wake < (before + LOT) / a_wake {
+            writer.unpark();
+        }
+        let mut has_waited = false;
+        while self.owed(gets_a_put) > most && !self.is_over.load(Relaxed) {
+            let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(self.goes_on.wait_timeout(turn, LOOK).unwrap_or_else(PoisonError::into_inner));
+            has_waited = true;
+        }
+        has_waited
+    }
+
+    /// Adds what a thread has kept, and empties it.
+    fn add(&self, kept: &mut Vec<Duration>) {
+        let mut latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.drain(..).for_each(|latency| latencies.add(latency));
+    }
+
+    /// What came of it. An error is kept, and ends all.
+    fn or_fail<T: Default>(&self, result: anyhow::Result<T>) -> T {
+        result.unwrap_or_else(|error| {
             self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             self.is_over.store(true, Relaxed);
-        }
+            T::default()
+        })
     }
 }
 
@@ -87,37 +116,35 @@ impl Session {
             puts: AtomicU64::new(0),
             turn: Mutex::new(()),
             goes_on: Condvar::new(),
-            latencies: (0..HISTOGRAMS).map(|_| Mutex::new(Latencies::default())).collect(),
+            latencies: Mutex::new(Latencies::default()),
             failed: Mutex::new(None),
         };
-        let writer = std::thread::current();
-        let stretch = std::thread::scope(|scope| {
+        let (writer, seed) = (std::thread::current(), fresh_seed());
+        let (stretch, longest_put) = std::thread::scope(|scope| {
             for number in 0..closed.depth {
-                let (common, writer) = (&common, &writer);
-                scope.spawn(move || common.fail(self.getter(closed, number, common, writer)));
+                let (common, writer, seed) = (&common, &writer, mix(seed ^ u64::from(number)));
+                scope.spawn(move || common.or_fail(self.getter(closed, seed, common, writer)));
             }
             common.begin.wait();
             let stretch = self.stretch();
-            common.fail(self.writer(closed, &common));
+            let longest_put = common.or_fail(self.writer(closed, &common));
             common.is_over.store(true, Relaxed);
             common.goes_on.notify_all();
-            stretch
+            (stretch, longest_put)
         });
         let usage = self.usage(&stretch);
         if let Some(error) = common.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }
-        let mut latencies = Latencies::default();
-        for part in common.latencies {
-            latencies.merge(&part.into_inner().unwrap_or_else(PoisonError::into_inner));
-        }
-        Ok(Came { gets: common.gets.into_inner(), puts: common.puts.into_inner(), latencies, usage })
+        let latencies = common.latencies.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Came { gets: latencies.count(), puts: common.puts.into_inner(), longest_put, latencies, usage })
     }
 
-    /// Waits for the end, and makes the puts until then.
-    fn writer(&self, closed: Closed, common: &Common) -> anyhow::Result<()> {
+    /// Waits for the end, and makes the puts until then; the longest that it took to make some that were due.
+    fn writer(&self, closed: Closed, common: &Common) -> anyhow::Result<Duration> {
         let end = Instant::now() + closed.time;
         let mut puts = Puts::new(self, None);
+        let mut longest = Duration::ZERO;
         while !common.is_over.load(Relaxed) {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -132,49 +159,62 @@ impl Session {
                 std::thread::park_timeout(LOOK.min(left));
                 continue;
             }
+            let began = Instant::now();
             let made = puts.put(owed.min(self.batch as u64))?;
+            longest = longest.max(began.elapsed());
             common.puts.fetch_add(made, Relaxed);
             common.goes_on.notify_all();
         }
-        Ok(())
+        Ok(longest)
     }
 
-    fn getter(&self, closed: Closed, number: u32, common: &Common, writer: &Thread) -> anyhow::Result<()> {
-        let mut draw = Draw::uniform(closed.count, closed.seed << 16 | u64::from(number));
-        let latencies = &common.latencies[number as usize % HISTOGRAMS];
+    fn getter(&self, closed: Closed, seed: u64, common: &Common, writer: &Thread) -> anyhow::Result<()> {
+        let mut draw = Draw::uniform(closed.count, seed);
         let reader = self.engine.reader(closed.gets_a_put.is_some());
+        // Without puts nobody changes it.
+        let history = closed.gets_a_put.is_none().then(|| self.history());
+        let mut kept = Vec::with_capacity(KEPT);
         common.begin.wait();
         let mut reader = reader?;
         let mut began = Instant::now();
         while !common.is_over.load(Relaxed) {
-            self.get(reader.as_mut(), closed.first + draw.draw())?;
+            self.get(reader.as_mut(), closed.first + draw.draw(), history.as_deref())?;
             let now = Instant::now();
-            latencies.lock().unwrap_or_else(PoisonError::into_inner).add(now - began);
+            kept.push(now - began);
             began = now;
-            let gets = common.gets.fetch_add(1, Relaxed) + 1;
-            let Some(gets_a_put) = closed.gets_a_put else { continue };
-            if gets.is_multiple_of(gets_a_put * WAKE) {
-                writer.unpark();
+            if let Some(gets_a_put) = closed.gets_a_put
+                && (kept.len() as u64).is_multiple_of(LOT)
+                && common.count(gets_a_put, self.batch as u64, writer)
+            {
+                began = Instant::now();
             }
-            if common.owed(gets_a_put) > self.batch as u64 {
-                let turn = common.turn.lock().unwrap_or_else(PoisonError::into_inner);
-                drop(common.goes_on.wait_timeout(turn, LOOK).unwrap_or_else(PoisonError::into_inner));
+            if kept.len() == KEPT {
+                common.add(&mut kept);
                 began = Instant::now();
             }
         }
+        common.add(&mut kept);
         Ok(())
     }
 
-    /// One get, verified.
-    fn get(&self, reader: &mut dyn Reader, index: u64) -> anyhow::Result<()> {
-        let least = self.history().least(index);
+    /// Asks the history: what is `held`, or, where others change it, what it is now.
+    fn ask<T>(&self, held: Option<&History>, of: impl FnOnce(&History) -> T) -> T {
+        match held {
+            Some(history) => of(history),
+            None => of(&self.history()),
+        }
+    }
+
+    /// One get, verified by the history that is `held`, if nobody changes it.
+    fn get(&self, reader: &mut dyn Reader, index: u64, held: Option<&History>) -> anyhow::Result<()> {
+        let least = self.ask(held, |history| history.least(index));
         let mut version = None;
         let mut is_sound = true;
         let is_there = reader.get(&name(index), &mut |value| {
             version = version_of(index, value).filter(|_| value.len() == self.settings.value_bytes);
             is_sound = version.is_some();
         })?;
-        let is_right = version == least || self.history().admits(index, least, version);
+        let is_right = version == least || self.ask(held, |history| history.admits(index, least, version));
         if is_sound && is_there == version.is_some() && is_right {
             return Ok(());
         }

@@ -17,6 +17,8 @@ mod keeper;
 mod pages;
 mod session;
 mod tell;
+#[cfg(test)]
+mod tests;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -78,7 +80,7 @@ enum Command {
         /// Draw the entries by Zipf's law with this exponent [default: each once a pass, in random order]
         #[arg(long)]
         zipf: Option<f64>,
-        /// End each pass after so many seconds
+        /// End after so many seconds, whatever has been done of the passes
         #[arg(long, value_parser = seconds)]
         most_seconds: Option<Duration>,
     },

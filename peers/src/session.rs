@@ -84,11 +84,11 @@ impl Session {
         report
     }
 
-    /// Ends a report.
-    pub fn finish(&self, report: &mut Report) {
+    /// Ends a report of what was measured when everything had been written `versions` times.
+    pub fn finish(&self, report: &mut Report, versions: f64) {
         let resident = resident_bytes().map(|(_, most)| most);
         for row in &mut report.rows {
-            self.mark(row, resident);
+            self.mark(row, resident, versions);
         }
         report.notes.push(format!("memory: {}", self.engine.shares()));
         if let Some(budget) = self.engine.page_cache() {
@@ -110,13 +110,14 @@ impl Session {
         }
     }
 
-    fn mark(&self, row: &mut Map<String, Value>, most_rss_bytes: Option<u64>) {
+    fn mark(&self, row: &mut Map<String, Value>, most_rss_bytes: Option<u64>, versions: f64) {
         for (name, value) in [
             ("engine", self.kind.name().into()),
             ("engine_version", self.kind.version().into()),
             ("entries", self.settings.entries.into()),
             ("memory_bytes", self.settings.memory.into()),
             ("most_rss_bytes", most_rss_bytes.into()),
+            ("versions", versions.into()),
         ] {
             row.insert(name.to_owned(), value);
         }

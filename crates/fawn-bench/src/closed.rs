@@ -23,6 +23,15 @@ pub struct Closed {
     pub gets_a_put: Option<u64>,
 }
 
+/// The puts that a closed loop made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// How many.
+    pub puts: u64,
+    /// The longest that one which was due had to wait until the store took it.
+    pub longest_refused: Duration,
+}
+
 /// So many puts to so many gets, at least one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ratio {
@@ -87,7 +96,7 @@ impl Mix {
 }
 
 impl Session<'_> {
-    /// Keeps gets of the entries that `pick` picks in flight, and makes puts; how many puts.
+    /// Keeps gets of the entries that `pick` picks in flight, and makes puts.
     ///
     /// # Errors
     /// [`Error::Wrong`] and whatever the store refuses.
@@ -96,13 +105,13 @@ impl Session<'_> {
         lookups: &mut Lookups,
         closed: Closed,
         mut pick: impl FnMut() -> u64,
-    ) -> Result<u64, Error> {
+    ) -> Result<Made, Error> {
         let end = Instant::now() + closed.time;
         let mut mix = Mix::new(closed.depth, closed.gets_a_put);
         loop {
             let goes_on = Instant::now() < end;
             if self.turn(lookups, &mut mix, goes_on, &mut pick)? {
-                return Ok(mix.made);
+                return Ok(Made { puts: mix.made, longest_refused: mix.longest_refused });
             }
         }
     }
@@ -121,6 +130,9 @@ impl Session<'_> {
         pick: &mut impl FnMut() -> u64,
     ) -> Result<bool, Error> {
         let now = Instant::now();
+        if !goes_on {
+            mix.took(now);
+        }
         let mut asked = 0;
         while goes_on && asked < mix.depth && mix.due() < MOST_OWED_PUTS {
             let room = mix.depth.saturating_sub(lookups.under_way()).min(mix.depth - asked).min(GROUP);
@@ -156,7 +168,6 @@ impl Session<'_> {
             }
             lookups.take(&mut self.driver, &self.history, Some(mix.batch))?;
         } else if !goes_on && lookups.under_way() == 0 && self.puts.waiting() == 0 {
-            mix.refused = None;
             return Ok(true);
         } else if asked == 0 && !polled.more {
             self.driver.wait(Duration::from_millis(100))?;
@@ -203,4 +214,50 @@ fn timed(mut work: impl FnMut()) -> f64 {
     let before = thread_cpu_us();
     (0..CALIBRATION).for_each(|_| work());
     (thread_cpu_us() - before) / CALIBRATION as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use fawn_flash::Ack;
+
+    use super::*;
+    use crate::session::{Nobody, Setup};
+
+    #[test]
+    fn the_longest_that_a_put_was_refused_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = Setup {
+            dir: dir.path().to_owned(),
+            entries: 1000,
+            value_bytes: 100,
+            memory: 8 << 20,
+            miss_filter: false,
+            ack: Ack::Durable,
+            // So that each waits for the sync of the one before.
+            puts_in_flight: 1,
+            depth: 32,
+            again: false,
+            meter: None,
+        };
+        let mut session = Session::open(&setup, &Nobody).unwrap();
+        let mut lookups = Lookups::new(setup.value_bytes);
+        let mut draw = Draw::uniform(setup.entries, 1);
+        let closed = Closed { depth: 4, time: Duration::from_millis(100), gets_a_put: Some(1) };
+        let made = session.closed(&mut lookups, closed, || draw.draw()).unwrap();
+        assert!(made.puts > 0 && made.longest_refused > Duration::ZERO, "{made:?}");
+        let without = session.closed(&mut lookups, Closed { gets_a_put: None, ..closed }, || draw.draw()).unwrap();
+        assert_eq!(without, Made { puts: 0, longest_refused: Duration::ZERO });
+        session.close().unwrap();
+    }
+
+    #[test]
+    fn of_the_times_that_puts_were_refused_the_longest_is_kept() {
+        let mut mix = Mix::new(1, Some(6));
+        let began = Instant::now();
+        for (waited, longest) in [(5, 5), (3, 5), (8, 8)] {
+            mix.refused = Some(began);
+            mix.took(began + Duration::from_millis(waited));
+            assert_eq!(mix.longest_refused, Duration::from_millis(longest));
+        }
+    }
 }

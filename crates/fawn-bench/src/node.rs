@@ -5,11 +5,13 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use fawn_plan::Kind;
+use fawn_plan::amount::bytes;
+use fawn_plan::store::record_bytes;
 use serde::Serialize;
 
 use crate::device::Segments;
 use crate::energy::{Energy, Scope};
-use crate::error::Error;
+use crate::error::{Error, FlagBytes};
 use crate::net::{Distribution, HotKeys};
 use crate::paper::client::{Keys, Work, a_second};
 use crate::paper::store::{DEPTH, Size, gets, loaded};
@@ -21,6 +23,12 @@ const DEPTHS: [u32; 3] = [8, DEPTH, 128];
 
 /// Keys that are asked for where DRAM is to answer.
 const HOT_KEYS: u64 = 1000;
+
+/// Space that may be taken while a store is loaded, over what its records take: merges write before they give back.
+const ROOM: f64 = 1.5;
+
+/// A commit log, which is made as large as it gets, takes no more, and no more than the memory of its store.
+const MOST_LOG_BYTES: u64 = 256 << 20;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,19 +110,35 @@ pub struct Watts {
 /// Where a value is from that somebody knows.
 const DECLARED: &str = "said by who measured the rest";
 
+/// Space that a store of this size may take while it is loaded. There is one at a time: the server's comes when the other one is gone.
+fn most_bytes(size: Size) -> f64 {
+    let records = size.entries as f64 * record_bytes(size.value_bytes as f64);
+    records * ROOM + size.memory.min(MOST_LOG_BYTES) as f64
+}
+
 /// Measures this machine.
 ///
 /// # Errors
-/// [`Error`].
+/// [`Error`]; [`Error::Unfit`] when there is too little space.
 pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
     let Extent { data_bytes, value_bytes, memory, time } = extent;
     let machine = Machine::here(&run.dir);
     let free = rustix::fs::statvfs(&run.dir).map_err(|errno| Error::io(&run.dir)(errno.into()))?;
+    let free_bytes = (free.f_bavail * free.f_frsize) as f64;
+    let size = Size::of_bytes(data_bytes, value_bytes, memory);
+    let most_bytes = most_bytes(size);
+    if most_bytes > free_bytes {
+        return Err(Error::Unfit(format!(
+            "--data {} may take {}, and {} are free where --dir is: give less --data, or another --dir",
+            FlagBytes(data_bytes),
+            bytes(most_bytes),
+            bytes(free_bytes)
+        )));
+    }
     if let Some(meter) = &run.tools.meter {
         run.watch.progress(0, 6, "metering the machine at rest");
         meter.rest()?;
     }
-    let size = Size::of_bytes(data_bytes, value_bytes, memory);
     let (mut session, load) = loaded(run, "store", size)?;
     let segments = Segments::of(session.driver.path(), &run.dir.join("links"))?;
     let mut best = (0.0, 0);
@@ -143,7 +167,7 @@ pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
     Ok(Figures {
         date: crate::paper::run::now().chars().take_while(|c| *c != 'T').collect(),
         value_bytes,
-        gb: (free.f_bavail * free.f_frsize) as f64 / 1e9,
+        gb: free_bytes / 1e9,
         dram_gib: machine.dram_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30)),
         read_4k_per_second: best.0,
         read_depth: best.1,
@@ -356,6 +380,15 @@ mod tests {
         assert_eq!(scope(Quantity::WattsIdle), Some(fawn_plan::Scope::Board));
         assert_eq!(scope(Quantity::WattsStress), Some(fawn_plan::Scope::Wall));
         assert!(text.contains("\n# cpu_dram_gets_per_second = 2000000.000  # derived\n"), "{text}");
+    }
+
+    #[test]
+    fn data_need_space_for_their_records_for_merges_and_for_a_log() {
+        // 1,052,688 records of 1,044 bytes.
+        let most = most_bytes(Size::of_bytes(1 << 30, 1000, 64 << 20));
+        assert!((most - (1_052_688.0 * 1044.0 * 1.5 + 67_108_864.0)).abs() < 1.0, "{most}");
+        let most = most_bytes(Size::of_bytes(1 << 40, 1000, 1 << 36));
+        assert!((1.688e12..1.689e12).contains(&most), "a log has 256 MiB at most: {most}");
     }
 
     #[test]

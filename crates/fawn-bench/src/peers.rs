@@ -14,9 +14,10 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, FlagBytes};
 use crate::experiments::{self, Experiment};
+use crate::history::History;
 use crate::journal::Journal;
 use crate::paper::servers::Registered;
-use crate::report::Report;
+use crate::report::{Report, versions};
 use crate::session::{Setup, Watch};
 
 /// What the program is called.
@@ -29,6 +30,8 @@ const DIR: &str = "peers";
 const OWN: &str = "fawn";
 /// Less than this an engine's smallest buffers do not fit in.
 const LEAST_MEMORY: u64 = 4 << 20;
+/// Data are of one age where they differ by no more than this in how often everything was written.
+const AS_OLD: f64 = 0.1;
 
 /// Which other engines are measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,8 +85,9 @@ impl Peers {
         let (mut report, name) = experiments::measure(setup, experiment, watch)?;
         report.parameter("peers", self.engines.clone());
         report.parameter("peer_scale", self.scale);
-        mark(&mut report, setup);
         let mut journal = Journal::open(&setup.dir)?;
+        let before = versions_before(experiment, &report, &journal);
+        mark(&mut report, setup, before);
         for engine in &self.engines {
             let name = format!("peer {engine} scale={} {name}", self.scale);
             if setup.again {
@@ -96,8 +100,10 @@ impl Peers {
                 journal.finish(&name, &measured)?;
                 measured
             };
+            let of_engine = of_peer.rows.first().and_then(|row| row.get("versions")?.as_f64());
+            let notes = other_age(before, of_engine).into_iter().chain(of_peer.notes);
+            report.notes.extend(notes.map(|note| format!("{engine}: {note}")));
             report.rows.extend(of_peer.rows);
-            report.notes.extend(of_peer.notes.into_iter().map(|note| format!("{engine}: {note}")));
         }
         Ok(report)
     }
@@ -229,8 +235,31 @@ fn progress(line: &str) -> Option<(u64, u64, &str)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?))
 }
 
+/// How often everything had been written when the store was measured. An experiment that writes tells it; the result of
+/// another one is kept by the age of the data, which are still the same.
+fn versions_before(experiment: &Experiment, report: &Report, journal: &Journal) -> Option<f64> {
+    match experiment {
+        Experiment::Load => Some(0.0),
+        Experiment::Get(_) | Experiment::Absent(_) => {
+            journal.data().map(|data| versions(&History::new(data.entries, data.phases.clone())))
+        }
+        _ => report.parameters.get("versions")?.as_f64(),
+    }
+}
+
+/// What there is to say where an engine's data are of another age than the store's.
+fn other_age(own: Option<f64>, other: Option<f64>) -> Option<String> {
+    let (own, other) = own.zip(other)?;
+    ((own - other).abs() > AS_OLD).then(|| {
+        format!(
+            "its data had been written {other:.2} times, the store's {own:.2} times: for data of the same age do the \
+             same with both, from `load --again` on"
+        )
+    })
+}
+
 /// Says of the store's own rows what those of the others say.
-fn mark(report: &mut Report, setup: &Setup) {
+fn mark(report: &mut Report, setup: &Setup, versions: Option<f64>) {
     let most_rss = report.memory.as_ref().and_then(|memory| memory.most_rss_bytes);
     let mark = |row: &mut Map<String, Value>| {
         for (name, value) in [
@@ -239,6 +268,7 @@ fn mark(report: &mut Report, setup: &Setup) {
             ("entries", setup.entries.into()),
             ("memory_bytes", setup.memory.into()),
             ("most_rss_bytes", most_rss.into()),
+            ("versions", versions.into()),
         ] {
             row.insert(name.to_owned(), value);
         }
@@ -248,7 +278,12 @@ fn mark(report: &mut Report, setup: &Setup) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::experiments::{Absent, Mixed};
+    use crate::history::{Order, Phase};
+    use crate::journal::Data;
 
     #[test]
     fn the_program_is_given_or_beside_this_one_or_where_the_shell_looks() {
@@ -266,6 +301,32 @@ mod tests {
         std::fs::write(beside.join(PROGRAM), "").unwrap();
         assert_eq!(find(None).unwrap(), beside.join(PROGRAM));
         assert!(find(Some(&dir.path().join("none"))).is_err(), "what is given is not looked for elsewhere");
+    }
+
+    #[test]
+    fn data_of_another_age_are_told_of() {
+        for (own, other) in [(Some(1.0), Some(1.0)), (Some(1.05), Some(1.0)), (None, Some(1.0)), (Some(1.0), None)] {
+            assert_eq!(other_age(own, other), None);
+        }
+        let note = other_age(Some(4.0), Some(1.25)).unwrap();
+        assert!(note.starts_with("its data had been written 1.25 times, the store's 4.00 times: "), "{note}");
+        assert!(other_age(Some(1.0), Some(4.0)).is_some());
+    }
+
+    #[test]
+    fn what_the_store_was_measured_on_is_told_by_what_writes_and_else_by_its_data() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(dir.path()).unwrap();
+        let phases = vec![Phase { version: 3, order: Order::Shuffled, certain: 7, possible: 7 }];
+        journal.set_data(Data { entries: 7, value_bytes: 8, memory: 9, phases, age: 2 }).unwrap();
+        let (time, mut report) = (Duration::from_secs(1), Report::new("mixed"));
+        let before = |experiment: &Experiment, report: &Report| versions_before(experiment, report, &journal);
+        assert_eq!(before(&Experiment::Load, &report), Some(0.0));
+        assert_eq!(before(&Experiment::Absent(Absent { depth: 1, time }), &report), Some(3.0));
+        let mixed = Experiment::Mixed(Mixed { depth: 1, gets_a_put: 6, time });
+        assert_eq!(before(&mixed, &report), None, "it was kept before this was told");
+        report.parameter("versions", 1.0);
+        assert_eq!(before(&mixed, &report), Some(1.0), "it was measured before the data were written again");
     }
 
     #[test]

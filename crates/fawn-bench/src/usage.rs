@@ -22,10 +22,35 @@ fn us(clock: ClockId) -> f64 {
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
-/// What this process has read from and written to devices, in bytes; `None` where the system does not tell.
-fn device_bytes() -> Option<(u64, u64)> {
-    let text = fs::read_to_string("/proc/self/io").ok()?;
-    Some((number_after(&text, "\nread_bytes: ")?, number_after(&text, "\nwrite_bytes: ")?))
+/// What this process has read from and written to devices so far, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Transfers {
+    read: u64,
+    /// What is in the page cache counts as written.
+    written: u64,
+    /// What was written and never came to a device, as it was deleted before.
+    cancelled: u64,
+}
+
+impl Transfers {
+    /// Until now; `None` where the system does not tell.
+    fn now() -> Option<Self> {
+        Self::of(&fs::read_to_string("/proc/self/io").ok()?)
+    }
+
+    fn of(text: &str) -> Option<Self> {
+        Some(Self {
+            read: number_after(text, "\nread_bytes: ")?,
+            written: number_after(text, "\nwrite_bytes: ")?,
+            cancelled: number_after(text, "\ncancelled_write_bytes: ").unwrap_or(0),
+        })
+    }
+
+    /// Bytes read and written since `before`.
+    fn since(self, before: Self) -> (u64, u64) {
+        let written = self.written - before.written;
+        (self.read - before.read, written.saturating_sub(self.cancelled - before.cancelled))
+    }
 }
 
 /// CPU time so far, in microseconds, of the threads of this process that seal, merge, cut and load; `None` where the system
@@ -142,7 +167,8 @@ impl Usage {
     /// What was used after `before`, which is the beginning of this.
     #[must_use]
     pub fn after(&self, before: &Self) -> Self {
-        let difference = |now: Option<u64>, before: Option<u64>| Some(now? - before?);
+        // What was written before may have been deleted since, so that it came to no device.
+        let difference = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         Self {
             seconds: self.seconds - before.seconds,
             cpu_us: self.cpu_us - before.cpu_us,
@@ -163,27 +189,26 @@ impl Usage {
 pub struct Meter {
     began: Instant,
     cpu_us: f64,
-    device: Option<(u64, u64)>,
+    device: Option<Transfers>,
     counts: Counts,
 }
 
 impl Meter {
     /// Begins, where the store counts `counts`.
     pub fn start(counts: Counts) -> Self {
-        Self { device: device_bytes(), counts, cpu_us: cpu_us(), began: Instant::now() }
+        Self { device: Transfers::now(), counts, cpu_us: cpu_us(), began: Instant::now() }
     }
 
     /// What was used since, where the store counts `counts` now.
     pub fn usage(&self, counts: Counts) -> Usage {
         let seconds = self.began.elapsed().as_secs_f64();
         let cpu_us = cpu_us() - self.cpu_us;
-        let device = device_bytes();
-        let since = |of: fn((u64, u64)) -> u64| Some(of(device?) - of(self.device?));
+        let device = Transfers::now().zip(self.device).map(|(now, before)| now.since(before));
         Usage {
             seconds,
             cpu_us,
-            read_bytes: since(|(read, _)| read),
-            write_bytes: since(|(_, written)| written),
+            read_bytes: device.map(|(read, _)| read),
+            write_bytes: device.map(|(_, written)| written),
             counts: counts.each(self.counts, |now, before| now - before),
         }
     }
@@ -205,6 +230,20 @@ mod tests {
     }
 
     #[test]
+    fn what_was_deleted_before_it_was_written_does_not_count() {
+        let transfers = |written: u64, cancelled: u64| {
+            let text = format!("rchar: 1\nread_bytes: 7\nwrite_bytes: {written}\ncancelled_write_bytes: {cancelled}\n");
+            Transfers::of(&text).unwrap()
+        };
+        assert_eq!(transfers(5000, 2000), Transfers { read: 7, written: 5000, cancelled: 2000 });
+        assert_eq!(transfers(9000, 3000).since(transfers(5000, 2000)), (0, 3000));
+        // Written before, deleted since.
+        assert_eq!(transfers(5100, 2900).since(transfers(5000, 2000)), (0, 0));
+        // Deleted before anything was written.
+        assert_eq!(transfers(5000, 9000).since(transfers(0, 9000)), (0, 5000));
+    }
+
+    #[test]
     fn usage_adds_up_and_what_is_not_known_stays_so() {
         let one = Usage { seconds: 1.0, cpu_us: 2.0, read_bytes: Some(3), write_bytes: None, ..Usage::none() };
         let mut sum = Usage::none();
@@ -212,5 +251,7 @@ mod tests {
         sum.add(&one);
         assert_eq!((sum.seconds, sum.cpu_us, sum.read_bytes, sum.write_bytes), (2.0, 4.0, Some(6), None));
         assert_eq!(sum.after(&one), one);
+        let less = Usage { read_bytes: Some(1), ..one };
+        assert_eq!(less.after(&one).read_bytes, Some(0));
     }
 }

@@ -6,11 +6,11 @@ use fawn_store::page::PAGE_BYTES;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::closed::{Closed, generator_us_a_get, generator_us_a_put};
+use crate::closed::{Closed, Made, generator_us_a_get, generator_us_a_put};
 use crate::energy;
 use crate::error::Error;
 use crate::lookups::Lookups;
-use crate::report::Report;
+use crate::report::{Report, versions};
 use crate::session::Session;
 use crate::usage::Usage;
 use crate::workload::{Draw, fresh_seed};
@@ -44,6 +44,7 @@ impl Mixed {
             return Err(Error::Unfit("puts alone are what overwrite measures: give --gets-a-put 1 or more".to_owned()));
         }
         session.settle()?;
+        let before = versions(&session.history);
         session.changed();
         session.watch.progress(0, 1, "gets and puts");
         let (entries, value_bytes) = (session.setup.entries, session.setup.value_bytes);
@@ -53,7 +54,7 @@ impl Mixed {
         let metering = session.metering()?;
         let meter = session.driver.meter();
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: Some(self.gets_a_put) };
-        let puts = session.closed(&mut lookups, closed, || draw.draw())?;
+        let Made { puts, longest_refused } = session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
         let energy = energy::stop(metering)?;
         // It began settled, and so what is written until it is settled again is what these puts have caused.
@@ -65,6 +66,7 @@ impl Mixed {
         let mut report = session.report("mixed");
         report.parameter("gets_a_put", self.gets_a_put);
         report.parameter("seconds", self.time.as_secs_f64());
+        report.parameter("versions", before);
         let user = session.setup.user_bytes(puts.max(1)) as f64;
         let mut row = json!({
             "depth": self.depth,
@@ -82,7 +84,13 @@ impl Mixed {
             "store_write_amplification": whole.counts.written_bytes as f64 / user,
             "seals": usage.counts.seals,
             "merges": usage.counts.merges,
+            "longest_put_us": longest_refused.as_secs_f64() * 1e6,
         });
+        report.notes.push(
+            "a put takes as long as it is refused for; gets that wait for puts are asked for later, and their \
+             latencies do not tell it"
+                .to_owned(),
+        );
         if usage.counts.seals == 0 {
             report
                 .notes

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::closed::generator_us_a_put;
 use crate::energy::{self, Energy};
 use crate::error::Error;
-use crate::report::{Report, expected_amplification, phi};
+use crate::report::{Report, expected_amplification, phi, versions};
 use crate::session::Session;
 use crate::usage::{Usage, space};
 use crate::workload::Draw;
@@ -44,6 +44,9 @@ struct Pass {
 struct SoFar {
     rows: Vec<Value>,
     pass: Option<Pass>,
+    /// How often everything had been written before.
+    #[serde(default)]
+    versions: Option<f64>,
 }
 
 impl SoFar {
@@ -63,6 +66,7 @@ impl Overwrite {
             return Err(Error::Unfit("Zipf's law has a positive exponent: give --zipf 0.99 or none".to_owned()));
         }
         let mut so_far: SoFar = session.unfinished(name).unwrap_or_default();
+        let before = *so_far.versions.get_or_insert_with(|| versions(&session.history));
         session.changed();
         session.skewed = self.zipf.map(|exponent| Draw::zipf(session.setup.entries, exponent, session.age()));
         while so_far.rows.len() < self.passes as usize && self.has_time(so_far.seconds()) {
@@ -83,6 +87,7 @@ impl Overwrite {
         let mut report = session.report("overwrite");
         report.parameter("passes", self.passes);
         report.parameter("zipf", self.zipf);
+        report.parameter("versions", before);
         let first = so_far.rows.iter().find_map(|row| serde_json::from_value::<Energy>(row["energy"].clone()).ok());
         energy::note(&mut report, first.as_ref());
         for row in so_far.rows {
@@ -158,7 +163,7 @@ fn row(session: &Session<'_>, number: usize, pass: &Pass) -> Value {
         "write_amplification": usage.write_bytes.map(|bytes| bytes as f64 / user),
         "store_write_amplification": usage.counts.written_bytes as f64 / user,
         "read_bytes_over_user": usage.read_bytes.map(|bytes| bytes as f64 / user),
-        "expected_write_amplification": phi.map(expected_amplification),
+        "expected_write_amplification": phi.map(|phi| expected_amplification(phi, setup.ack)),
         "phi": phi,
         "index_bytes_an_entry": stats.index_bytes_per_entry,
         "seals": usage.counts.seals,
