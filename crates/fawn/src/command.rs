@@ -31,7 +31,8 @@ use crate::values::{Size, Span, parse_wait};
                   Every flag is also an environment variable and a key of a configuration file: for `fawn serve \
                   --max-item-size 2M`, FAWN_SERVE_MAX_ITEM_SIZE=2M, or FAWN_MAX_ITEM_SIZE for every command that has it; \
                   `fawn config show serve` lists them.\n\
-                  Sizes take K, M, G or T (powers of 1024); durations take ms, s, m, h or d."
+                  Sizes take K, M, G or T (powers of 1024, but of `fawn plan` powers of 1000); counts, such as `--keys 1M` and \
+                  `--rate 50k`, take K, M or G (powers of 1000); durations take ms, s, m, h or d."
 )]
 pub struct Fawn {
     /// File with flags: `[serve]` and the like, or before all tables for every command

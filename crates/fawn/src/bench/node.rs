@@ -1,7 +1,9 @@
 //! `fawn bench node`: this machine in figures, and the file that `fawn plan --node` takes.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::Permissions;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
@@ -10,6 +12,7 @@ use fawn_bench::energy::{Meter, Scope};
 use fawn_bench::node::{Extent, Figures, Watts, measure};
 use fawn_bench::paper::{Run, Scale, servers};
 use fawn_plan::amount::{parse_dollars, parse_mbit, parse_watts};
+use tempfile::NamedTempFile;
 
 use super::Bar;
 use super::energy::MeterArguments;
@@ -44,10 +47,11 @@ What is neither measured nor declared stays unknown, and a plan ranks a node onl
 are of these only the watts, where a meter is read (--meter, with --meter-idle for those at rest); one that is not named is read \
 only if it is of more than the processor. Watts of a meter that is not at the wall are marked, and the plan warns of them.")]
 pub struct NodeBenchArguments {
-    /// Directory on the device that is to be measured; what is put there is removed afterwards
+    /// Directory on the device that is to be measured; what is put there is removed afterwards, but stays after an interruption, which
+    /// says what to remove
     #[arg(long, value_name = "DIR", default_value = ".", hide_env = true)]
     pub dir: PathBuf,
-    /// Bytes of keys and values
+    /// Bytes of keys and values; one and a half times what their records take must be free where --dir is
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub data: Size,
     /// Bytes of each value, at least 8
@@ -124,6 +128,9 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     tools.meter = tools.meter.filter(|meter| meter.is_asked() || meter.sheet().scope > Scope::Package);
     let is_asked = tools.meter.as_ref().is_some_and(Meter::is_asked);
     std::fs::create_dir_all(&arguments.dir).with_context(|| format!("cannot make {}", arguments.dir.display()))?;
+    if let Some(file) = &arguments.out {
+        check_out(file).with_context(|| format!("cannot write {}", file.display()))?;
+    }
     // Beside whatever is there, on the same device, and gone afterwards.
     let place = tempfile::Builder::new().prefix("fawn-bench-node-").tempdir_in(&arguments.dir);
     let place = place.with_context(|| format!("cannot put anything into {}", arguments.dir.display()))?;
@@ -147,22 +154,54 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     figures.watts_idle = known(figures.watts_idle, arguments.watts_idle);
     figures.watts_stress = known(figures.watts_stress, arguments.watts_stress);
     (figures.price_dollars, figures.network_mbit) = (arguments.price, arguments.network_mbit);
+    // What took so long is told first, whatever becomes of the file.
+    unless_closed(if arguments.json { print_json(&figures) } else { print(&figures) })?;
     if let Some(file) = &arguments.out {
         let name = arguments.name.as_deref().unwrap_or(&figures.machine.host);
-        std::fs::write(file, figures.toml(name, arguments.option.as_deref()))
+        write_out(file, &figures.toml(name, arguments.option.as_deref()))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    unless_closed(if arguments.json { print_json(&figures) } else { print(&figures) })?;
     Ok(Outcome::Done)
 }
 
-fn print_json(figures: &Figures) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+/// Finds out whether the file can be written, before anything is measured.
+fn check_out(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        // A device or a pipe.
+        Ok(found) if !found.is_file() => Ok(()),
+        _ => beside(path).map(drop),
+    }
+}
+
+/// Writes the file: it is as it was until all of it is there.
+fn write_out(path: &Path, text: &str) -> io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return std::fs::write(path, text);
+    }
+    let (mut file, place) = beside(path)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(place)?;
+    Ok(())
+}
+
+/// A new file that is to take the place of this one, and that place: where a link leads, not the link.
+fn beside(path: &Path) -> io::Result<(NamedTempFile, PathBuf)> {
+    let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let dir = place.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Who may read it is up to the umask.
+    let permissions = Permissions::from_mode(0o666);
+    let file = tempfile::Builder::new().prefix(".fawn-bench-node-").permissions(permissions).tempfile_in(dir)?;
+    Ok((file, place))
+}
+
+fn print_json(figures: &Figures) -> io::Result<()> {
+    let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, figures)?;
     writeln!(out)
 }
 
-fn print(figures: &Figures) -> std::io::Result<()> {
+fn print(figures: &Figures) -> io::Result<()> {
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING);
     let known = |value: Option<f64>, decimals: usize| {
@@ -196,5 +235,5 @@ fn print(figures: &Figures) -> std::io::Result<()> {
     if let Some(column) = table.column_mut(1) {
         column.set_cell_alignment(comfy_table::CellAlignment::Right);
     }
-    writeln!(std::io::stdout(), "{}", table.trim_fmt())
+    writeln!(io::stdout(), "{}", table.trim_fmt())
 }

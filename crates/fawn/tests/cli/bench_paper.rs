@@ -267,11 +267,11 @@ fn what_cannot_be_measured_is_refused() {
         (&["node", "--memory", "1M"], "8M or more"),
         (&["node", "--data", "64M", "--memory", "64M"], "4 times as much"),
         (&["node", "--data", "1K"], "32M or more"),
-        (&["node", "--price", "0"], "of dollars above 0, such as 120"),
-        (&["node", "--price=-5"], "of dollars above 0, such as 120"),
-        (&["node", "--network-mbit", "0"], "above 0, such as 940"),
-        (&["node", "--network-mbit=-1"], "above 0, such as 940"),
-        (&["node", "--network-mbit", "1G"], "above 0, such as 940"),
+        (&["node", "--price", "0"], "of dollars from 0.001 to 10^12, such as 120"),
+        (&["node", "--price=-5"], "of dollars from 0.001 to 10^12, such as 120"),
+        (&["node", "--network-mbit", "0"], "from 0.001 to 10^12, such as 940"),
+        (&["node", "--network-mbit=-1"], "from 0.001 to 10^12, such as 940"),
+        (&["node", "--network-mbit", "1G"], "from 0.001 to 10^12, such as 940"),
     ] {
         let run = fawn(&[&["bench"], arguments].concat());
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
@@ -332,6 +332,28 @@ fn this_machine_is_measured_for_a_plan() {
     ] {
         assert_eq!(kind(name), expected, "{name}: {text}");
     }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_and_data_that_do_not_fit_are_told_of_before_anything_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("place");
+    // More than any disk has.
+    let fixed = ["bench", "node", "--dir", place.to_str().unwrap(), "--data", "1000T"];
+    let node = |more: &[&str]| fawn(&[&fixed[..], more].concat());
+    let nowhere = dir.path().join("nowhere/node.toml");
+    for (file, why) in [(nowhere.as_path(), "No such file"), (dir.path(), "is a directory")] {
+        let run = node(&["--out", file.to_str().unwrap()]);
+        assert!(run.code == 1 && run.stdout.is_empty(), "{run:?}");
+        let says = format!("cannot write {}: ", file.display());
+        assert!(run.stderr.contains(&says) && run.stderr.contains(why), "{run:?}");
+    }
+    let file = dir.path().join("node.toml");
+    let run = node(&["--out", file.to_str().unwrap()]);
+    assert!(run.code == 1 && run.stderr.contains("--data 1000T may take 1.69 PB, and "), "{run:?}");
+    assert!(run.stderr.contains(" are free where --dir is: give less --data, or another --dir"), "{run:?}");
+    let left = |dir: &Path| std::fs::read_dir(dir).unwrap().count();
+    assert_eq!((left(&place), left(dir.path())), (0, 1), "nothing is left, and nothing was made but --dir");
 }
 
 #[test]
