@@ -10,9 +10,13 @@ const MAX_CHUNKS: usize = (MAX_LINES / CHUNK_LINES) as usize;
 
 /// Slots a line, in 64ths, at which a piece grows before it takes another: 15.25, a load of 0.953.
 const FULL_64THS: u32 = 976;
-/// Slots a line, in 64ths, below which a piece that finds no room for a slot does not grow, because its keys must be
+/// Slots a line, in 64ths, below which a piece that finds no room for a slot gets no more lines, because its keys must be
 /// crowded: 12, a load of 0.75.
 const CROWDED_64THS: u32 = 768;
+
+/// Slots a line, in 64ths, below which a piece that cannot be split gets no more lines: 2, at which a slot takes half of what it
+/// takes in the spill.
+const SPARSE_64THS: u32 = 128;
 
 /// An entry on its way from one set of lines to another: position bits and segment number.
 pub(super) type Loose = (u32, SegmentNumber);
@@ -49,6 +53,14 @@ impl Piece {
         }
     }
 
+    /// Gives all memory back: nothing is in the piece.
+    pub fn give_memory_back(&mut self, memory: &mut Memory) {
+        while self.held > 0 {
+            self.held -= 1;
+            memory.give_back(self.chunks[self.held as usize]);
+        }
+    }
+
     /// Line `line`. The piece has memory.
     #[inline]
     pub fn line<'a>(&self, memory: &'a Memory, line: u32) -> &'a Line {
@@ -70,6 +82,11 @@ impl Piece {
     /// Whether a slot that finds no room does so because keys crowd in a part of the piece.
     pub fn is_crowded(&self) -> bool {
         self.used * 64 < self.geometry.lines() * CROWDED_64THS
+    }
+
+    /// Whether so little is in it that more lines cost more than they hold.
+    pub fn is_sparse(&self) -> bool {
+        self.used * 64 < self.geometry.lines() * SPARSE_64THS
     }
 
     /// The entries of every `step`th line.

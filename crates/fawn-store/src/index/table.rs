@@ -122,9 +122,11 @@ impl Table {
         if !hopeless && self.put(index, place, segment) {
             return Inserted { equal, grew };
         }
-        if !hopeless && !grew && !self.pieces[index].is_crowded() && self.grow(index, position) {
+        while !hopeless && self.make_room(index, position) {
             grew = true;
-            let (index, x) = self.find(position);
+            (index, x) = self.find(position);
+            let piece = &mut self.pieces[index];
+            piece.fit_memory(&mut self.memory);
             if self.put(index, self.pieces[index].geometry.place(x), segment) {
                 return Inserted { equal, grew };
             }
@@ -293,6 +295,20 @@ impl Table {
         placed
     }
 
+    /// Makes room in a piece that has none for `position`: where its keys crowd in a part of it, more lines would not help, and it
+    /// is split, until they have pieces of their own. Keys that all lie in a part of the table, as those of a store whose ranges
+    /// cover a part of a slice, so take about as much memory as any. False where more would take more than the spill.
+    #[cold]
+    fn make_room(&mut self, index: usize, position: u64) -> bool {
+        let piece = &self.pieces[index];
+        let bits = piece.geometry.bits();
+        if piece.is_crowded() && bits > MIN_BITS {
+            self.split(index, position >> bits << bits);
+            return true;
+        }
+        !piece.is_sparse() && self.grow(index, position)
+    }
+
     /// Gives the piece that covers `position` more lines, or splits it; false when it may do neither.
     #[cold]
     fn grow(&mut self, index: usize, position: u64) -> bool {
@@ -335,12 +351,21 @@ impl Table {
         self.refill(new, base + (1 << bits), geometry(right.len()), &right);
     }
 
-    /// Lays an empty piece out anew and places `loose` in it; spills what finds no room.
+    /// Lays an empty piece out anew and places `loose` in it; what finds no room is inserted again, so that room is made for it.
     fn refill(&mut self, index: usize, base: u64, geometry: Geometry, loose: &[Loose]) {
         let piece = &mut self.pieces[index];
         piece.geometry = geometry;
+        if loose.is_empty() {
+            piece.give_memory_back(&mut self.memory);
+            return;
+        }
         piece.fit_memory(&mut self.memory);
-        fill(piece, &mut self.memory, loose, |(x, segment)| self.spill.insert(base + u64::from(x), segment));
+        let mut left = Vec::new();
+        fill(piece, &mut self.memory, loose, |entry| left.push(entry));
+        self.len -= left.len();
+        for (x, segment) in left {
+            self.insert_at(base + u64::from(x), segment);
+        }
     }
 
     /// Fills the untouched piece whose lowest position is `base`, with the memory it takes, and splits it as needed.

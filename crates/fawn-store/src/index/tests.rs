@@ -267,6 +267,37 @@ fn keys_aimed_at_one_window_are_kept_in_bounded_memory() {
 }
 
 #[test]
+fn keys_that_lie_in_a_part_of_the_table_take_as_much_as_any() {
+    for (count, parts) in [(40_000, 4), (9_000, 5), (900, 40), (900, 200), (300, 250)] {
+        let mut numbers = Numbers(9);
+        let (low, width) = (u64::MAX / 3, u64::MAX / parts);
+        let mut entries: Vec<_> = (0..count).map(|at| (low + numbers.next() % width, segment(at))).collect();
+        let mut pair = Pair::new(Table::new(0, u64::MAX, count as usize));
+        for (prefix, segment) in &entries {
+            pair.insert(*prefix, *segment);
+        }
+        pair.agree();
+        entries.iter().step_by(3).for_each(|(prefix, _)| pair.agree_at(*prefix));
+        entries.sort_unstable();
+        let built = Table::from_sorted(0, u64::MAX, 0, entries.iter().copied());
+        assert_eq!(built.len(), count as usize);
+        assert!(entries.iter().all(|&(prefix, to)| candidates(&built, prefix).contains(&to)));
+        for table in [&pair.table, &built] {
+            let bytes = table.bytes() as f64 / count as f64;
+            assert_eq!(table.spilled(), 0, "{count} in a part of {parts}");
+            assert!(
+                bytes <= if count > 1000 { 6.0 } else { 24.0 },
+                "{count} in a part of {parts}: {bytes} bytes an entry"
+            );
+        }
+        for (prefix, segment) in entries {
+            pair.remove(prefix, segment);
+        }
+        assert!(pair.table.is_empty());
+    }
+}
+
+#[test]
 fn a_table_far_beyond_its_layout_still_keeps_everything() {
     let mut table = Table::new(0, u64::MAX, 0);
     let mut numbers = Numbers(6);

@@ -50,6 +50,8 @@ pub(super) struct Slice {
     pub stale: u64,
     /// Slots of records that were emptied; none of them is stale.
     pub void: u64,
+    /// Slots that found no place in the lines of its table when that was built.
+    spilled_when_built: usize,
 }
 
 impl Slice {
@@ -68,6 +70,7 @@ impl Slice {
             bytes: 0,
             stale: 0,
             void: 0,
+            spilled_when_built: 0,
         }
     }
 
@@ -86,6 +89,7 @@ impl Slice {
         self.filter = index.filter.or(self.filter.take().filter(|_| stays));
         (self.bytes, self.stale, self.void) = (index.bytes, index.stale, 0);
         (self.base, self.base_void) = (index.base, 0);
+        self.spilled_when_built = index.table.spilled();
         self.table = Some(index.table);
     }
 
@@ -102,9 +106,11 @@ impl Slice {
         self.failed_merge.as_ref().is_some_and(|failed| failed.again.is_some())
     }
 
-    /// Whether too many slots found no place in the lines of its table.
+    /// Whether too many slots found no place in the lines of its table. What found none when it was built would find none again:
+    /// another merge pays only for what has come since.
     pub(super) fn is_crowded(&self) -> bool {
-        self.table.as_ref().is_some_and(|table| table.spilled() > MANY_SPILLED.max(table.len() / 64))
+        let many = |table: &Table| MANY_SPILLED.max(table.len() / 64).max(2 * self.spilled_when_built);
+        self.table.as_ref().is_some_and(|table| table.spilled() > many(table))
     }
 
     /// Whether its table has outgrown the size it was made for, and false matches have become frequent.
@@ -182,5 +188,28 @@ impl Slices {
         let lows: Vec<Key> = outputs.iter().map(|slice| slice.interval.low).collect();
         self.lows.splice(number..=number, lows);
         self.slices.splice(number..=number, outputs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::SegmentNumber;
+
+    #[test]
+    fn what_found_no_place_when_a_table_was_built_asks_for_no_merge() {
+        // Records of one key, of which two lines hold 32.
+        let entries = |count: usize| vec![(7, SegmentNumber::MIN); count].into_iter();
+        let (low, high) = (Key::lowest_with_prefix(0), Key::lowest_with_prefix(u64::MAX));
+        let unloaded = Slice::unloaded(Interval { low, high }, 0);
+        let table = Table::from_sorted(0, u64::MAX, 0, entries(200));
+        let index = SliceIndex { table, base: None, filter: None, bytes: 0, stale: 0 };
+        let mut slice = Slice::loaded(&unloaded, unloaded.interval, 0, index);
+        assert!(!slice.is_crowded());
+        let table = slice.table.as_mut().unwrap();
+        for (prefix, segment) in entries(200) {
+            table.insert(prefix, segment);
+        }
+        assert!(slice.is_crowded());
     }
 }

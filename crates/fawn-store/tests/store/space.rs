@@ -4,6 +4,7 @@ use fawn_sim::flash::PowerCut;
 use fawn_sim::store::{Extras, Machine};
 use fawn_store::{Options, Refusal};
 
+use crate::bare::Bare;
 use crate::common::{tiny, value};
 
 fn options() -> Options {
@@ -97,4 +98,24 @@ fn a_full_device_takes_puts_again_when_records_expire() {
     }
     wait(&mut machine, 130);
     puts_resume(&mut machine, stored / 2);
+}
+
+#[test]
+fn a_slice_of_which_keys_fill_a_small_part_is_not_merged_without_end() {
+    // As of a node whose range begins or ends within a slice.
+    let mut bare = Bare::new(Options { slice_bytes: 8 << 20, ..options() });
+    let (slice, part) = (1u64 << 62, (1u64 << 62) / 50);
+    let names = (0..).map(|number| format!("key-{number}"));
+    let secret = *bare.store.secret();
+    let inside = |name: &String| (slice..slice + part).contains(&secret.position(name.as_bytes()).prefix());
+    for (number, name) in names.filter(inside).take(3000).enumerate() {
+        bare.put(name.as_bytes(), &value(number as u64, 40));
+        if number % 500 == 499 {
+            while bare.store.seal().is_err() {
+                bare.pump();
+            }
+            assert!((0..100_000).any(|_| !bare.pump()), "it comes to no end: {:?}", bare.store.stats());
+        }
+    }
+    assert_eq!(bare.store.stats().merges, 0, "nothing is superseded");
 }
