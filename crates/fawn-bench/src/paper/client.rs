@@ -31,6 +31,9 @@ const IDLE_LOOK: Duration = Duration::from_millis(200);
 /// The longest that is waited for it.
 const IDLE_WITHIN: Duration = Duration::from_mins(3);
 
+/// A rate is told of no shorter stretch: what is under way at its ends would be most of it.
+const LEAST_STRETCH_SECONDS: f64 = 0.02;
+
 /// Keys that a server has, and who they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
@@ -198,7 +201,7 @@ impl<'w> Client<'w> {
 
     /// Reads of flash for lookups so far, of all servers; `None`: one does not say.
     fn flash_reads(&self) -> Option<u64> {
-        self.addresses.iter().map(|address| stat(*address, "fawn_flash_reads").ok().flatten()).sum()
+        self.addresses.iter().map(|address| stat(*address, "fawn_reads").ok().flatten()).sum()
     }
 
     /// Does it, and looks at every value.
@@ -284,7 +287,7 @@ pub fn by_time(measured: &Measured) -> Vec<(f64, f64)> {
     let rate = |pair: &[(u64, u64)]| {
         let [(before_ns, before), (now_ns, now)] = *pair else { return None };
         let seconds = now_ns.saturating_sub(before_ns) as f64 / 1e9;
-        (seconds > 0.0).then(|| ((before_ns + now_ns) as f64 / 2e9, (now - before) as f64 / seconds))
+        (seconds >= LEAST_STRETCH_SECONDS).then(|| ((before_ns + now_ns) as f64 / 2e9, (now - before) as f64 / seconds))
     };
     pairs.filter_map(rate).collect()
 }

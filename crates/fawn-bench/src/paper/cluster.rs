@@ -180,6 +180,12 @@ fn complaint(status: &Value, nodes: usize, replicas: usize) -> Option<String> {
     if members < nodes || ranges.is_empty() {
         return Some(format!("{members} of {nodes} nodes are members, with {} ranges", ranges.len()));
     }
+    // One that has just come has none, before anything moves.
+    let in_chains =
+        |member: &Value| ["head", "mid", "tail"].iter().map(|part| member[*part].as_u64()).sum::<Option<u64>>();
+    if let Some(idle) = list("members").iter().find(|member| in_chains(member) == Some(0)) {
+        return Some(format!("{} has no range yet", idle["name"]));
+    }
     let wanted = replicas.min(nodes);
     for range in ranges {
         let chain = range["chain"].as_array().map_or(0, Vec::len);
@@ -206,5 +212,9 @@ mod tests {
         assert!(complaint(&status(3, false), 3, 3).is_some());
         assert!(complaint(&status(3, true), 4, 3).unwrap().contains("3 of 4 nodes"));
         assert!(complaint(&json!({}), 1, 1).is_some());
+        let mut with_new = status(3, true);
+        let member = |name: &str, tail: u64| json!({ "name": name, "head": 0, "mid": 0, "tail": tail });
+        with_new["members"] = json!([member("n1", 1), member("n2", 0), member("n3", 1)]);
+        assert!(complaint(&with_new, 3, 3).unwrap().contains("\"n2\" has no range yet"));
     }
 }
