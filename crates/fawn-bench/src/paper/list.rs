@@ -199,7 +199,7 @@ pub const LIST: &[Entry] = &[
         (Dht, "dht-figure-6", "Figure 6"),
         "gets by the number of nodes",
         [4, 20, 300],
-        [2, 4, 8],
+        [2, 3, 4],
         super::dht_figure_6::run,
     ),
     entry((Dht, "dht-sizing", "§5.2"), "a cluster of 720 nodes, computed", [1, 1, 1], [18; 3], |_| {
