@@ -1,6 +1,8 @@
 //! Amounts as people write them: `10TB`, `1M`, `75%`, `8kW`. Units are powers of 1000, as disks and networks are sold; whoever
 //! means powers of 1024 writes `TiB`.
 
+use crate::quantity::{LEAST, MOST};
+
 const BYTES: [(f64, &str); 5] = [(1e15, " PB"), (1e12, " TB"), (1e9, " GB"), (1e6, " MB"), (1e3, " KB")];
 const COUNTS: [(f64, &str); 3] = [(1e9, " G"), (1e6, " M"), (1e3, " K")];
 
@@ -62,7 +64,7 @@ pub fn parse_rate(text: &str) -> Result<f64, AmountError> {
         "g" => Some(1e9),
         _ => None,
     };
-    amount(text, power).filter(|rate| *rate <= 1e12).ok_or_else(|| AmountError::Rate(text.to_owned()))
+    amount(text, power).filter(|rate| *rate <= MOST).ok_or_else(|| AmountError::Rate(text.to_owned()))
 }
 
 /// A share: `75%`, of 1; a thousandth at least.
@@ -84,9 +86,7 @@ pub fn parse_watts(text: &str) -> Result<f64, AmountError> {
         "kw" => Some(1e3),
         _ => None,
     };
-    amount(text, power)
-        .filter(|watts| (0.001..=1e12).contains(watts))
-        .ok_or_else(|| AmountError::Watts(text.to_owned()))
+    amount(text, power).filter(|watts| is_in_bounds(*watts)).ok_or_else(|| AmountError::Watts(text.to_owned()))
 }
 
 /// Dollars a kilowatt-hour.
@@ -102,7 +102,7 @@ pub fn parse_price(text: &str) -> Result<f64, AmountError> {
 /// # Errors
 /// They are none.
 pub fn parse_dollars(text: &str) -> Result<f64, AmountError> {
-    number(text, "of dollars from 0.001 to 10^12, such as 120", |dollars| (0.001..=1e12).contains(&dollars))
+    number(text, "of dollars from 0.001 to 10^12, such as 120", is_in_bounds)
 }
 
 /// 10^6 bits a second, above 0.
@@ -110,7 +110,7 @@ pub fn parse_dollars(text: &str) -> Result<f64, AmountError> {
 /// # Errors
 /// They are none.
 pub fn parse_mbit(text: &str) -> Result<f64, AmountError> {
-    number(text, "of 10^6 bits a second from 0.001 to 10^12, such as 940", |mbit| (0.001..=1e12).contains(&mbit))
+    number(text, "of 10^6 bits a second from 0.001 to 10^12, such as 940", is_in_bounds)
 }
 
 /// What the building takes for each watt of a node: 1 to 100.
@@ -127,6 +127,10 @@ pub fn parse_pue(text: &str) -> Result<f64, AmountError> {
 /// They are none.
 pub fn parse_years(text: &str) -> Result<f64, AmountError> {
     number(text, "of years above 0 and up to 100, such as 3", |years| years > 0.0 && years <= 100.0)
+}
+
+fn is_in_bounds(value: f64) -> bool {
+    (LEAST..=MOST).contains(&value)
 }
 
 fn number(text: &str, accepted: &'static str, is_good: fn(f64) -> bool) -> Result<f64, AmountError> {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::quantity::{LEAST, MOST};
 use crate::{Date, Figure, Kind, PlanError, Quantity};
 
 /// How the figures of a catalogue turn into what a node does.
@@ -206,8 +207,9 @@ fn parts(
         for (quantity, text) in &part.figures {
             figures.insert(*quantity, text.figure(&format!("{table}.{key} ({quantity})"), sources, bounds(*quantity))?);
         }
-        contradiction(&figures)
-            .map_or(Ok(()), |what| Err(PlanError::Contradiction(format!("`{table}.{key}` {what}"))))?;
+        if let Some(what) = contradiction(&figures) {
+            return Err(PlanError::Contradiction(format!("`{table}.{key}` {what}")));
+        }
         out.insert(key.clone(), Known { name: part.name.clone(), figures });
     }
     Ok(out)
@@ -231,11 +233,9 @@ pub(crate) fn contradiction(figures: &BTreeMap<Quantity, Figure>) -> Option<&'st
 /// What a value may be: in words, and the least.
 type Bounds = (&'static str, f64);
 
-/// No value of a machine that there is lies beyond these; what is worked out from them stays a number.
-const POSITIVE: Bounds = ("from 0.001 to 10^12", 0.001);
+const POSITIVE: Bounds = ("from 0.001 to 10^12", LEAST);
 const NOT_NEGATIVE: Bounds = ("from 0 to 10^12", 0.0);
 const FROM_ONE: Bounds = ("from 1 to 10^12", 1.0);
-pub(crate) const MOST: f64 = 1e12;
 
 /// What a value of this may be.
 pub(crate) fn bounds(quantity: Quantity) -> Bounds {

@@ -36,11 +36,11 @@ impl Loss {
         let nodes = sizing.nodes as f64;
         let left = nodes - 1.0;
         let bytes = sizing.stored_bytes / nodes;
-        let copy_bytes = match model {
+        let most_bytes = match model {
             Model::Stated => f64::INFINITY,
             Model::Fawn => COPY_BYTES_PER_SECOND,
         };
-        let copy_bytes = option.value(Quantity::NetworkMbit).map(|mbit| (mbit * 1e6 / 8.0).min(copy_bytes));
+        let copy_bytes = option.value(Quantity::NetworkMbit).map(|mbit| (mbit * 1e6 / 8.0).min(most_bytes));
         let of_left = |share: f64| (left > 0.0).then_some(share / left);
         let rate = sizing.limits.least().map(|(_, rate)| workload.gets_per_second / rate);
         let space = option.value(Quantity::Gb).map(|gb| sizing.stored_bytes / (gb * 1e9));

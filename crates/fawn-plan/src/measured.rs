@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::catalogue::{MOST, bounds, contradiction, one_line};
+use crate::catalogue::{bounds, contradiction, one_line};
+use crate::quantity::MOST;
 use crate::{Catalogue, Date, Figure, Kind, NodeOption, PlanError, Quantity, Scope};
 
 /// A node that was measured.
@@ -19,8 +20,6 @@ pub struct MeasuredNode {
     pub date: Date,
     /// The option of a catalogue that it is.
     pub option: Option<String>,
-    /// By what it was measured.
-    pub source: Option<String>,
     /// Bytes of the values at which rates were measured.
     pub value_bytes: Option<f64>,
     figures: BTreeMap<Quantity, Figure>,
@@ -78,11 +77,11 @@ impl MeasuredNode {
         if figures.is_empty() {
             return form("it has no figure, such as cpu_gets_per_second".to_owned());
         }
-        let Head { name, date, option, source, value_bytes, .. } = head;
+        let Head { name, date, option, value_bytes, .. } = head;
         if let Some(what) = contradiction(&figures) {
             return Err(PlanError::Contradiction(format!("`{name}` {what}")));
         }
-        Ok(Self { name, date, option, source, value_bytes, figures })
+        Ok(Self { name, date, option, value_bytes, figures })
     }
 
     /// Puts what was measured into a catalogue; says which option has it now.
@@ -126,6 +125,8 @@ impl MeasuredNode {
             }
         }
         option.figures.extend(figures);
+        // It may be of values that others have replaced.
+        option.note = option.note.take().map(|note| format!("as the catalogue has it, {note}"));
         if let Some(what) = contradiction(&option.figures) {
             let what = format!("`{}` with what the catalogue has {what}", option.name);
             return Err(PlanError::Contradiction(what));

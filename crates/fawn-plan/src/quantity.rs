@@ -4,6 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// No value of a machine that there is lies beyond these, but for prices of 0; what is worked out from them stays a number.
+pub(crate) const LEAST: f64 = 0.001;
+pub(crate) const MOST: f64 = 1e12;
+
 /// What a catalogue can say of a machine or a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

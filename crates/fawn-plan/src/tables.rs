@@ -65,15 +65,14 @@ fn switches(switches: u64) -> String {
     if switches == 1 { "1 switch".to_owned() } else { format!("{} switches", grouped(switches)) }
 }
 
-/// How records are found, and the DRAM of a node that it takes.
-fn index(model: Model, sizing: &Sizing) -> String {
-    let how = match (model, sizing.index) {
-        (Model::Stated, _) => return String::new(),
-        (Model::Fawn, None) => return "unknown".to_owned(),
-        (Model::Fawn, Some(Index::Indexed)) => "indexed",
-        (Model::Fawn, Some(Index::Drained)) => "drained",
+/// How records are found, and the DRAM of a node that it takes; nothing where DRAM does not matter.
+fn index(sizing: &Sizing) -> String {
+    let Some((index, dram)) = sizing.index.zip(sizing.index_bytes) else { return String::new() };
+    let how = match index {
+        Index::Indexed => "indexed",
+        Index::Drained => "drained",
     };
-    sizing.index_bytes.map_or_else(|| how.to_owned(), |dram| format!("{how}, {}", bytes(dram)))
+    format!("{how}, {}", bytes(dram))
 }
 
 /// What is reckoned with, and the range where there is one.
@@ -96,7 +95,7 @@ pub fn losses(plan: &Plan) -> Rows {
         vec![
             choice.name.clone(),
             rate(choice),
-            index(plan.model, &choice.sizing),
+            index(&choice.sizing),
             if loss.is_final { "none is left".to_owned() } else { bytes(loss.bytes) },
             percent(loss.share),
             time(loss.seconds_spread),

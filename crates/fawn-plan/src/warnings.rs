@@ -21,7 +21,7 @@ pub(crate) fn warnings(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
     out.extend(stale(plan, catalogue));
     out.extend(drives(plan, catalogue));
     out.extend(assumed(plan));
-    out.extend(notes(plan, catalogue));
+    out.extend(notes(plan));
     if plan.model == Model::Fawn {
         out.push("Costs are those of nodes: switches, cables, racks and people are not in them.".to_owned());
     }
@@ -185,21 +185,16 @@ fn assumed(plan: &Plan) -> Option<String> {
 }
 
 /// What the catalogue says of ranked options beside their figures, each once.
-fn notes(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
-    // Of a node that was measured, it is of the catalogue's values, which others may have replaced.
-    let is_measured = |name: &str| catalogue.options.iter().any(|option| option.is_measured && option.name == name);
-    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+fn notes(plan: &Plan) -> Vec<String> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for choice in &plan.ranked {
         let Some(note) = &choice.note else { continue };
-        let as_listed = if is_measured(&choice.name) { " as the catalogue has it" } else { "" };
-        let name = format!("{}{as_listed}", choice.name);
         match groups.iter_mut().find(|(known, _)| known == note) {
-            Some((_, names)) => names.push(name),
-            None => groups.push((note, vec![name])),
+            Some((_, names)) => names.push(&choice.name),
+            None => groups.push((note, vec![&choice.name])),
         }
     }
-    let told = |(note, of): (&str, Vec<String>)| format!("{}: {note}.", names(of.iter().map(String::as_str)));
-    groups.into_iter().map(told).collect()
+    groups.into_iter().map(|(note, of)| format!("{}: {note}.", names(of.into_iter()))).collect()
 }
 
 /// `A, B, C and 4 more`.

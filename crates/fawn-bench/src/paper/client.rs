@@ -2,12 +2,13 @@
 //! read is verified by what this program has put.
 
 use std::cell::Cell;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::BufRead as _;
+use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::finding::Finding;
+use super::servers::ask;
 use crate::energy::Meter;
 use crate::error::Error;
 use crate::net::ledger::Ledger;
@@ -98,7 +99,6 @@ pub struct Client<'w> {
     keys: Keys,
     ledger: Ledger,
     addresses: Vec<SocketAddr>,
-    targets: Vec<Target>,
     pids: Vec<u32>,
     watch: &'w dyn Watch,
     refusals: Cell<Refusals>,
@@ -119,9 +119,8 @@ impl<'w> Client<'w> {
     ) -> Result<(Self, Measured), Error> {
         let base = version_base();
         let ledger = Ledger::new(keys.count, base, true, true);
-        let targets = addresses.iter().map(|address| Target::from(*address)).collect();
         let (addresses, refusals) = (addresses.to_vec(), Cell::new(Refusals::Fail));
-        let client = Self { keys, ledger, addresses, targets, pids, watch, refusals, meter: None };
+        let client = Self { keys, ledger, addresses, pids, watch, refusals, meter: None };
         let blank = Ledger::new(client.keys.count, base, false, false);
         let phase = Phase {
             is_load: true,
@@ -161,7 +160,6 @@ impl<'w> Client<'w> {
 
     /// Servers have come or gone.
     pub fn set_servers(&mut self, addresses: &[SocketAddr], pids: Vec<u32>) {
-        self.targets = addresses.iter().map(|address| Target::from(*address)).collect();
         self.addresses = addresses.to_vec();
         self.pids = pids;
     }
@@ -234,7 +232,7 @@ impl<'w> Client<'w> {
 
     fn plan(&self, work: &Work) -> Plan {
         Plan {
-            targets: self.targets.clone(),
+            targets: self.addresses.iter().map(|address| Target::from(*address)).collect(),
             threads: 1,
             connections: work.connections,
             depth: work.depth,
@@ -261,10 +259,7 @@ impl<'w> Client<'w> {
 
 /// A number that a server tells among its `stats`; `None`: it does not.
 fn stat(address: SocketAddr, name: &str) -> std::io::Result<Option<u64>> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(b"stats\r\n")?;
-    for line in BufReader::new(stream).lines() {
+    for line in ask(address, b"stats\r\n", PATIENCE)?.lines() {
         let line = line?;
         if line == "END" {
             break;

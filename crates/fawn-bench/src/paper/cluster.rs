@@ -1,8 +1,8 @@
 //! A cluster of real processes on this machine: a manager, and nodes of one event loop each, which serve memcached clients
 //! themselves.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::BufRead as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::finding::Finding;
 use super::run::Run;
-use super::servers::{ANY_PORT, Server, output, stop_all};
+use super::servers::{ANY_PORT, Server, ask, output, stop_all};
 use crate::error::Error;
 
 /// How often it is looked whether all is as it should be.
@@ -148,11 +148,6 @@ impl Cluster {
         self.nodes.iter().map(|(node, _)| node.pid()).collect()
     }
 
-    /// Nodes that there are.
-    pub fn nodes(&self) -> usize {
-        self.nodes.len()
-    }
-
     /// Stops all of it.
     ///
     /// # Errors
@@ -165,11 +160,8 @@ impl Cluster {
 
 /// Whether a front-end knows that a key is not there: before its life in the cluster has begun it refuses everything.
 fn answers(address: SocketAddr) -> std::io::Result<bool> {
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(b"get nobody-has-put-this\r\n")?;
     let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line)?;
+    ask(address, b"get nobody-has-put-this\r\n", PATIENCE)?.read_line(&mut line)?;
     Ok(line == "END\r\n")
 }
 

@@ -1,7 +1,8 @@
 //! Processes, most of them of this very program: started with ports that are free, stopped and awaited at the end, also on errors.
 
 use std::fs::{self, File};
-use std::net::SocketAddr;
+use std::io::{self, BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::str::FromStr;
@@ -178,6 +179,17 @@ pub fn stop_all(servers: Vec<Server>) -> Result<(), Error> {
         stopped = stopped.and(server.stop());
     }
     stopped
+}
+
+/// Sends a command to a server of memcached's protocol; what it answers.
+///
+/// # Errors
+/// It cannot be reached, or the network breaks; answers that take longer than `patience` fail when they are read.
+pub fn ask(address: SocketAddr, command: &[u8], patience: Duration) -> io::Result<BufReader<TcpStream>> {
+    let mut stream = TcpStream::connect_timeout(&address, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.write_all(command)?;
+    Ok(BufReader::new(stream))
 }
 
 /// What a command prints.

@@ -45,7 +45,7 @@ fn what_is_unknown_old_or_close_is_warned_of() {
     for what in [
         "processors have time for is unknown of all of these machines",
         "A memcached client asks any node",
-        "Orange Pi 5 + NVMe 2 TB as the catalogue has it",
+        "Orange Pi 5 + NVMe 1 TB: as the catalogue has it, without power supply",
         "older than a year at 2026-11-24, the oldest of 2020-05",
         "the prices of Orange Pi 5",
         "What drives take is unknown",

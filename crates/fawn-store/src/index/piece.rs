@@ -42,20 +42,20 @@ impl Piece {
     /// Takes or gives back chunks until the piece has as many as its geometry says. All lines are empty when it
     /// shrinks.
     pub fn fit_memory(&mut self, memory: &mut Memory) {
-        let wanted = self.geometry.lines() / CHUNK_LINES;
+        self.hold(self.geometry.lines() / CHUNK_LINES, memory);
+    }
+
+    /// Gives all memory back: nothing is in the piece.
+    pub fn give_memory_back(&mut self, memory: &mut Memory) {
+        self.hold(0, memory);
+    }
+
+    fn hold(&mut self, wanted: u32, memory: &mut Memory) {
         while self.held < wanted {
             self.chunks[self.held as usize] = memory.take();
             self.held += 1;
         }
         while self.held > wanted {
-            self.held -= 1;
-            memory.give_back(self.chunks[self.held as usize]);
-        }
-    }
-
-    /// Gives all memory back: nothing is in the piece.
-    pub fn give_memory_back(&mut self, memory: &mut Memory) {
-        while self.held > 0 {
             self.held -= 1;
             memory.give_back(self.chunks[self.held as usize]);
         }

@@ -23,7 +23,7 @@ const SPLIT_64THS: usize = 928;
 pub struct Inserted {
     /// Slots that had the same position before. They may be of the same key (an older version) or of another.
     pub equal: u32,
-    /// Whether a piece grew or was split: the insertion took tens of microseconds.
+    /// Whether a piece grew or was split: the insertion took tens of microseconds, for each time that one did.
     pub grew: bool,
 }
 
@@ -127,7 +127,8 @@ impl Table {
             (index, x) = self.find(position);
             let piece = &mut self.pieces[index];
             piece.fit_memory(&mut self.memory);
-            if self.put(index, self.pieces[index].geometry.place(x), segment) {
+            let place = piece.geometry.place(x);
+            if self.put(index, place, segment) {
                 return Inserted { equal, grew };
             }
         }
