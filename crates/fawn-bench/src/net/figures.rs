@@ -29,6 +29,11 @@ pub fn report(plan: &Plan, floor: Option<&Measured>, load: Option<&Measured>, me
     }
     if let Some(load) = load {
         report.row(Value::Object(whole("load", load)));
+        if load.tally.put_again > 0 {
+            report
+                .notes
+                .push(format!("{} sets of the load were refused at first, and made again", load.tally.put_again));
+        }
     }
     if let Some(measured) = measured {
         rows(&mut report, plan, measured, floor);

@@ -19,7 +19,7 @@ use super::plan::{Pace, Plan, Spacing};
 use super::schedule::Schedule;
 use super::system::{Machine, processes_cpu_us};
 use super::tally::{Faults, Tally};
-use super::worker::{Shared, Source, Worker};
+use super::worker::{Load, Shared, Source, Worker};
 use crate::energy::{self, Energy, Metering};
 use crate::report::Report;
 use crate::session::Watch;
@@ -112,7 +112,7 @@ pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
     Ok(Findings { report, misses, wrong, refused })
 }
 
-/// Sets every key once.
+/// Sets every key, again where that is refused.
 fn load(plan: &Plan, base: u32, watch: &dyn Watch) -> Result<Measured, NetError> {
     let ledger = Ledger::new(plan.keys, base, false, false);
     let pace = plan.load_rate.map(|rate| Pace { rate, spacing: Spacing::Fixed });
@@ -162,7 +162,7 @@ pub fn carry_out(plan: &Plan, phase: Phase, ledger: &Ledger, watch: &dyn Watch) 
     let main = thread::current();
     let workers = (0..plan.threads).rev().map(|number| {
         let source = if phase.is_load {
-            Source::Load { next: number as u64, step: plan.threads as u64 }
+            Source::Load(Load::new(number, plan.threads))
         } else {
             let chooser = Chooser::new(plan.distribution, plan.keys, plan.mix, &shared.newest, seed(number));
             Source::Mix { chooser, left: phase.operations.map_or(u64::MAX, |all| part(all, number, plan.threads)) }

@@ -35,8 +35,10 @@ pub struct Tally {
     pub unsent: u64,
     /// Values that cannot be, at any time.
     pub wrong: Faults,
-    /// Errors that the server answered with, at any time.
+    /// Errors that the server answered with, at any time; of a load those of its last round.
     pub refused: Faults,
+    /// Sets that a load made again as they had been refused.
+    pub put_again: u64,
     /// CPU time of the loops within the time that is measured, microseconds.
     pub cpu_us: f64,
     /// When the last answer came, nanoseconds after the beginning.
@@ -119,6 +121,7 @@ impl Tally {
         self.unsent += more.unsent;
         self.wrong.merge(more.wrong);
         self.refused.merge(more.refused);
+        self.put_again += more.put_again;
         self.cpu_us += more.cpu_us;
         self.ended_ns = self.ended_ns.max(more.ended_ns);
     }

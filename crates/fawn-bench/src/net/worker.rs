@@ -31,6 +31,8 @@ const EVENTS: usize = 256;
 const RECEIVE_BYTES: std::ops::Range<usize> = 64 << 10..1 << 20;
 /// How often it is looked whether somebody has fallen silent, at least.
 const LOOK: Duration = Duration::from_millis(100);
+/// How often a load puts again what was refused, each time with one request in flight on each connection.
+const MOST_ROUNDS: u32 = 8;
 /// Bytes of an answer that are told when it is none.
 const TOLD_BYTES: usize = 80;
 
@@ -56,13 +58,8 @@ pub struct Shared<'a> {
 
 /// Where a loop's operations come from.
 pub enum Source<'a> {
-    /// Every key once: the next one, and by how many the loops step.
-    Load {
-        /// The next key.
-        next: u64,
-        /// The one after it is so much later.
-        step: u64,
-    },
+    /// Every key once, and again what was refused: a server may have too much under way.
+    Load(Load),
     /// Drawn.
     Mix {
         /// By this.
@@ -72,16 +69,59 @@ pub enum Source<'a> {
     },
 }
 
+/// The keys of a loop's load.
+pub struct Load {
+    /// The next key.
+    next: u64,
+    /// The one after it is so much later.
+    step: u64,
+    /// Those that are put again before it.
+    again: Vec<u64>,
+    /// Sets made since the round began, and the keys of those that were refused.
+    made: usize,
+    refused: Vec<u64>,
+    rounds: u32,
+}
+
+impl Load {
+    /// The load of loop `number` of `loops`.
+    pub fn new(number: usize, loops: usize) -> Self {
+        Self { next: number as u64, step: loops as u64, again: Vec::new(), made: 0, refused: Vec::new(), rounds: 0 }
+    }
+
+    /// The next of `keys` keys, if there is one.
+    #[inline]
+    fn next(&mut self, keys: u64) -> Option<u64> {
+        let index = match self.again.pop() {
+            Some(index) => index,
+            None if self.next < keys => {
+                self.next += self.step;
+                self.next - self.step
+            }
+            None => return None,
+        };
+        self.made += 1;
+        Some(index)
+    }
+
+    /// Whether what was refused is to be put again now. A server that takes nothing at all will not take it either.
+    fn begin_round(&mut self) -> bool {
+        let made = std::mem::take(&mut self.made);
+        if self.refused.is_empty() || self.refused.len() == made || self.rounds == MOST_ROUNDS {
+            return false;
+        }
+        self.rounds += 1;
+        self.again = std::mem::take(&mut self.refused);
+        true
+    }
+}
+
 impl Source<'_> {
     /// The next operation, or its first half; none: all is done.
     #[inline]
     fn next(&mut self, keys: u64) -> Option<(Kind, u64)> {
         match self {
-            Self::Load { next, step } => {
-                let index = (*next < keys).then_some(*next)?;
-                *next += *step;
-                Some((Kind::Insert, index))
-            }
+            Self::Load(load) => load.next(keys).map(|index| (Kind::Insert, index)),
             Self::Mix { chooser, left } => {
                 *left = left.checked_sub(1)?;
                 Some(chooser.operation())
@@ -199,7 +239,8 @@ impl<'a> Worker<'a> {
             let now = self.now_ns();
             self.note_time(now);
             self.ask_what_is_due(now)?;
-            if self.shared.stop.load(Ordering::Relaxed) || (!self.goes_on && self.in_flight == 0) {
+            let is_done = !self.goes_on && self.in_flight == 0 && !self.put_again()?;
+            if is_done || self.shared.stop.load(Ordering::Relaxed) {
                 self.note_end();
                 return Ok(());
             }
@@ -218,6 +259,24 @@ impl<'a> Worker<'a> {
             told = answered;
             self.look_for_silence(now)?;
         }
+    }
+
+    /// Begins to put again what a load was refused; whether there is anything.
+    fn put_again(&mut self) -> Result<bool, NetError> {
+        let Source::Load(load) = &mut self.source else { return Ok(false) };
+        if !load.begin_round() {
+            return Ok(false);
+        }
+        // What is refused once more is counted once more.
+        self.tally.put_again += std::mem::take(&mut self.tally.refused).count;
+        self.goes_on = true;
+        if self.schedule.is_none() {
+            for at in 0..self.connections.len() {
+                let now = self.now_ns();
+                self.ask_again(at, 1, now)?;
+            }
+        }
+        Ok(true)
     }
 
     #[inline]
@@ -421,6 +480,9 @@ impl<'a> Worker<'a> {
             connection.flights.pop_front();
             answered += 1;
             let is_answered = note(self.shared, &mut self.tally, &flight, answer, counts_now);
+            if !is_answered && let Source::Load(load) = &mut self.source {
+                load.refused.push(flight.index);
+            }
             // By when it was due, not by when it was answered: what a server holds up past the end is late, too.
             if is_answered && self.shared.window.contains(&flight.due_ns) {
                 time(&mut self.tally, &flight, answer, now);

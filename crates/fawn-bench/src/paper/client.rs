@@ -14,16 +14,14 @@ use crate::error::Error;
 use crate::net::ledger::Ledger;
 use crate::net::run::{Measured, Phase, carry_out, version_base};
 use crate::net::system::processes_cpu_us;
-use crate::net::tally::Faults;
 use crate::net::{Distribution, Mix, Pace, Plan, Protocol, Spacing, Target};
 use crate::session::Watch;
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Requests in flight on each of 32 connections while keys are put: a node that has more than it wants to have under way refuses some,
-/// and then all are put once more, with fewer.
-const LOAD_DEPTHS: [usize; 4] = [8, 2, 1, 1];
+/// Requests in flight on each of 32 connections while keys are put.
+const LOAD_DEPTH: usize = 8;
 
 /// Servers that take less than this of a processor each, over two such times in a row, have nothing left to do.
 const IDLE_SHARE: f64 = 0.05;
@@ -106,8 +104,7 @@ pub struct Client<'w> {
 }
 
 impl<'w> Client<'w> {
-    /// Puts all keys, as fast as they are acknowledged, and waits until the servers are done with them; also what the puts took, in
-    /// all of their tries.
+    /// Puts all keys, as fast as they are acknowledged, and waits until the servers are done with them; also what the puts took.
     ///
     /// # Errors
     /// [`Error::Net`], [`Error::WrongOverNetwork`]; [`Error::Server`]: they are not done within minutes.
@@ -131,21 +128,11 @@ impl<'w> Client<'w> {
             shown: None,
             what: "loading",
         };
-        let (mut seconds, mut refused) = (0.0, Faults::default());
-        for depth in LOAD_DEPTHS {
-            let work = Work { puts: 1.0, depth, ..Work::gets(Duration::MAX) };
-            let mut loaded = carry_out(&client.plan(&work), phase, &blank, watch)?;
-            seconds += loaded.seconds;
-            loaded.seconds = seconds;
-            if loaded.tally.refused.count == 0 {
-                client.check(&loaded)?;
-                client.settle()?;
-                return Ok((client, loaded));
-            }
-            refused = loaded.tally.refused;
-        }
-        let Faults { count, first } = refused;
-        Err(Error::WrongOverNetwork { count, first: first.unwrap_or_default() })
+        let work = Work { puts: 1.0, depth: LOAD_DEPTH, ..Work::gets(Duration::MAX) };
+        let loaded = carry_out(&client.plan(&work), phase, &blank, watch)?;
+        client.check(&loaded)?;
+        client.settle()?;
+        Ok((client, loaded))
     }
 
     /// From now on, so.

@@ -33,7 +33,8 @@ open loop), and a latency counts from when its operation was due, so that what w
 Keys have 20 bytes, and 16 of them look like chance: the popular keys of a distribution lie anywhere. A value tells its key and \
 its version, and does not compress. Every value that is read is looked at: it must have been written for its key, and must not be older than the \
 last set of its key that was acknowledged when the get was sent, where this generator is the only one that sets. Misses are \
-counted apart. The exit code is 1 when a value was wrong, or an operation was refused.
+counted apart. --load makes sets again that were refused, while some are taken. The exit code is 1 when a value was wrong, or an \
+operation was refused.
 
 Distributions:
   uniform           all keys alike

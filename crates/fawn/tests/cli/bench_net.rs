@@ -255,6 +255,28 @@ fn operations_that_are_refused_are_counted_and_told() {
     assert!(all["p50_us"].is_null() && all["hit_share"].is_null(), "nor a latency, nor a hit: {all}");
 }
 
+#[test]
+fn what_a_load_is_refused_is_put_again() {
+    // Each connection refuses all but the last of the sets that it has received.
+    let address = serve(|stream| {
+        let mut reader = BufReader::new(stream);
+        let (mut line, mut value) = (String::new(), vec![0; 66]);
+        while reader.read_line(&mut line)? > 0 {
+            reader.read_exact(&mut value)?;
+            let is_last = reader.buffer().is_empty();
+            let answer: &[u8] = if is_last { b"STORED\r\n" } else { b"SERVER_ERROR too much is under way\r\n" };
+            reader.get_mut().write_all(answer)?;
+            line.clear();
+        }
+        Ok(())
+    });
+    let shape = ["--keys", "1k", "--value-bytes", "64", "--connections", "2", "--time", "0", "--load", "--json"];
+    let report = json(&bench(&[&[address.as_str(), "--depth", "8"], &shape[..]].concat()));
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("sets of the load were refused at first, and made again"), "{report}");
+    assert_eq!(row(&report, "load")["operations"], 1000);
+}
+
 /// A server that answers gets with `END`, and pauses once, for so long, after so many.
 fn pausing(after: u64, pause: Duration) -> String {
     let answered = AtomicU64::new(0);

@@ -278,14 +278,15 @@ pub fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Presses Ctrl-C on a command whose output is piped; what it has said on standard error.
+/// Interrupts a command whose output is piped; what it has said on standard error. By SIGTERM, which is heard as Ctrl-C is: a
+/// shell has what it runs in the background ignore Ctrl-C, the tests and what they start too.
 pub fn interrupted(mut child: Child) -> String {
     // It must not end because its input does.
     let _input = child.stdin.take();
     let process = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert_eq!(output.status.code(), Some(143), "{said}");
     said
 }
