@@ -199,10 +199,13 @@ pub(crate) fn rank(key: Key, is_lost: bool, age: u64) -> Rank {
     (key, Reverse(is_lost), Reverse(age))
 }
 
+/// An input of a merge, or of a scan, that is on a record.
 #[derive(Clone, Copy)]
-struct Source {
-    rank: Rank,
-    index: usize,
+pub(crate) struct Source {
+    /// When the record is judged.
+    pub rank: Rank,
+    /// Number of the input.
+    pub index: usize,
 }
 
 impl Source {

@@ -1,27 +1,47 @@
 //! Scans: the sealed records of an interval in key order, part by part.
 
-use fawn_ring::{Interval, Key};
+use std::collections::BinaryHeap;
+
+use fawn_ring::{Interval, Key, Secret};
 
 use super::Maintenance;
 use super::load::cursor;
 use crate::api::Losses;
 use crate::flash::Flash;
-use crate::merge::{Held, Lost, MOST_UNREAD_PAGES, rank};
+use crate::merge::{Held, Lost, MOST_UNREAD_PAGES, Source, rank};
 use crate::page::PAGE_BYTES;
 use crate::record::{Kind, Record};
 use crate::segment::{Advanced, Cursor, ReadAhead, SegmentError};
 use crate::work::{Scanned, Wanted};
 
-/// Bytes that the cursors read at a time, all together, for each byte that is asked for. Every part of a scan opens its
-/// cursors anew, so that what they have read beyond its end is read again.
+/// Bytes that the cursors read at a time, all together, for each byte that is asked for.
 const READ_AHEAD: usize = 2;
+/// Least pages that one cursor reads ahead: with one, none is read before its cursor waits for it, and none together.
+const LEAST_READ_PAGES: usize = 2;
 /// Most pages that one cursor reads ahead, and that are read in one go.
 const MOST_READ_PAGES: usize = 64;
+
+/// The reading of a slice, which goes on with the next part of a scan where the last one ended: a slice may have hundreds of
+/// parts, of each of which a page at least is read to begin.
+pub(super) struct Reading {
+    /// Files of the slice's parts.
+    files: Vec<u64>,
+    /// Up to where it reads.
+    high: Key,
+    /// The key at which it goes on.
+    next: Option<Key>,
+    /// A cursor for each part, with the part's age.
+    cursors: Vec<(u64, Cursor)>,
+    /// Those of them that are on a record.
+    heap: BinaryHeap<Source>,
+    ahead: ReadAhead,
+    held: Held,
+}
 
 impl Maintenance {
     /// Reads records from the start of `interval`, within the slice that holds it, until `max_bytes` are reached.
     pub(super) fn scan(
-        &self,
+        &mut self,
         flash: &dyn Flash,
         id: u64,
         interval: Interval,
@@ -37,13 +57,14 @@ impl Maintenance {
     }
 
     fn scan_slice(
-        &self,
+        &mut self,
         flash: &dyn Flash,
         interval: Interval,
         max_bytes: usize,
         wanted: &Wanted,
         out: &mut Scanned,
     ) -> Result<Option<Key>, SegmentError> {
+        let last = self.reading.take();
         let state = self.manifest.state();
         let Some(place) = state.slice_of(&interval.low) else {
             return Ok(None);
@@ -51,26 +72,72 @@ impl Maintenance {
         let slice = &state.slices[place];
         let part = Interval::new(interval.low, interval.high.min(slice.interval.high));
         let after = part.high.successor().filter(|next| interval.contains(next));
-        let read_pages = max_bytes.saturating_mul(READ_AHEAD) / PAGE_BYTES / slice.parts.len().max(1);
-        let read_pages = read_pages.clamp(1, MOST_READ_PAGES);
-        let mut ahead = ReadAhead::new((read_pages * slice.parts.len()).min(MOST_READ_PAGES));
-        let of_part = |number: &u16| (self.views[number].age, cursor(&self.views[number], part, read_pages));
-        let mut cursors: Vec<(u64, Cursor)> = slice.parts.iter().map(of_part).collect();
-        let mut place = 0;
-        while place < cursors.len() {
-            if self.advance(&mut cursors, place, &mut ahead, flash)? {
-                place += 1;
-            } else {
-                cursors.swap_remove(place);
-            }
+        let files: Vec<u64> = slice.parts.iter().map(|number| self.views[number].footer.file).collect();
+        let mut reading = match last.filter(|last| last.goes_on(&files, part)) {
+            Some(reading) => reading,
+            None => self.open(files, place, part, max_bytes, flash)?,
+        };
+        let next = reading.read(flash, &self.secret, max_bytes, wanted, out)?;
+        if next.is_none() {
+            return Ok(after);
         }
+        reading.next = next;
+        // Where something cannot be read, each part of a scan judges that by itself.
+        self.reading = Some(reading).filter(Reading::is_whole);
+        Ok(next)
+    }
+
+    /// Begins to read the slice at a place of the manifest.
+    fn open(
+        &self,
+        files: Vec<u64>,
+        place: usize,
+        part: Interval,
+        max_bytes: usize,
+        flash: &dyn Flash,
+    ) -> Result<Reading, SegmentError> {
+        let parts = &self.manifest.state().slices[place].parts;
+        // As much as a merge holds of its inputs while it reads.
+        let pages = (max_bytes.saturating_mul(READ_AHEAD) / PAGE_BYTES).max(self.read_ahead_pages / 2);
+        let read_pages = (pages / parts.len().max(1)).clamp(LEAST_READ_PAGES, MOST_READ_PAGES);
+        let ahead = ReadAhead::new((read_pages * parts.len()).min(MOST_READ_PAGES));
+        let of_part = |number: &u16| (self.views[number].age, cursor(&self.views[number], part, read_pages));
+        let cursors: Vec<(u64, Cursor)> = parts.iter().map(of_part).collect();
+        let heap = BinaryHeap::with_capacity(cursors.len());
+        let held = Held::default();
+        let mut reading = Reading { files, high: part.high, next: None, cursors, heap, ahead, held };
+        for index in 0..reading.cursors.len() {
+            reading.advance(index, flash, &self.secret)?;
+        }
+        Ok(reading)
+    }
+}
+
+impl Reading {
+    /// Whether it is where a scan of these keys, in these files, goes on.
+    fn goes_on(&self, files: &[u64], keys: Interval) -> bool {
+        self.next == Some(keys.low) && self.high == keys.high && self.files == files
+    }
+
+    fn is_whole(&self) -> bool {
+        self.cursors.iter().all(|(_, cursor)| cursor.bad_pages().is_empty())
+    }
+
+    /// Adds records to `out` until it has `max_bytes`; the key at which it goes on, or none at the end.
+    fn read(
+        &mut self,
+        flash: &dyn Flash,
+        secret: &Secret,
+        max_bytes: usize,
+        wanted: &Wanted,
+        out: &mut Scanned,
+    ) -> Result<Option<Key>, SegmentError> {
         let mut decided: Vec<Vec<u8>> = Vec::new();
         let mut last = None;
-        let mut held = Held::default();
-        while let Some(lowest) = lowest(&cursors) {
-            let (age, cursor) = &mut cursors[lowest];
+        while let Some(index) = self.heap.peek().map(|lowest| lowest.index) {
+            let (age, cursor) = &self.cursors[index];
             let (age, key) = (*age, *cursor.key());
-            if let Some(lost) = held.standing(Some(&key)) {
+            if let Some(lost) = self.held.standing(Some(&key)) {
                 note_lost(&lost, wanted, out);
             }
             if last != Some(key) {
@@ -83,41 +150,38 @@ impl Maintenance {
             let record = Record::decode_trusted(cursor.record()).expect("a cursor yields whole records");
             if record.kind == Kind::Lost {
                 let (damage, is_new) = (cursor.damage(), cursor.is_in_gap());
-                held.hold(Lost { key, age, seq: record.seq, damage, is_new });
-            } else if !held.supersedes(&key, age) && !decided.iter().any(|name| name == record.key) {
+                self.held.hold(Lost { key, age, seq: record.seq, damage, is_new });
+            } else if !self.held.supersedes(&key, age) && !decided.iter().any(|name| name == record.key) {
                 decided.push(record.key.to_vec());
                 if wanted.includes(&key, age, &record) {
                     out.records.extend_from_slice(cursor.record());
                 }
             }
-            if !self.advance(&mut cursors, lowest, &mut ahead, flash)? {
-                cursors.swap_remove(lowest);
-            }
+            self.heap.pop();
+            self.advance(index, flash, secret)?;
         }
-        if let Some(lost) = held.standing(None) {
+        if let Some(lost) = self.held.standing(None) {
             note_lost(&lost, wanted, out);
         }
-        Ok(after)
+        Ok(None)
     }
 
-    /// Goes to the next record of a cursor; `false` at its end.
-    fn advance(
-        &self,
-        cursors: &mut [(u64, Cursor)],
-        place: usize,
-        ahead: &mut ReadAhead,
-        flash: &dyn Flash,
-    ) -> Result<bool, SegmentError> {
+    /// Goes to the next record of a cursor that is not in the heap, which has it then, if there is one.
+    fn advance(&mut self, index: usize, flash: &dyn Flash, secret: &Secret) -> Result<(), SegmentError> {
         loop {
-            match cursors[place].1.advance(&self.secret)? {
-                Advanced::Record => return Ok(true),
-                Advanced::End => return Ok(false),
+            let (age, cursor) = &mut self.cursors[index];
+            match cursor.advance(secret)? {
+                Advanced::Record => {
+                    self.heap.push(Source { rank: rank(*cursor.key(), cursor.is_lost(), *age), index });
+                    return Ok(());
+                }
+                Advanced::End => return Ok(()),
                 Advanced::Starved => {
-                    ahead.fill(flash, cursors.iter_mut().map(|(_, cursor)| cursor))?;
+                    self.ahead.fill(flash, self.cursors.iter_mut().map(|(_, cursor)| cursor))?;
                     // Seals wait meanwhile, and each may take seconds.
                     let unread = |(_, cursor): &(u64, Cursor)| cursor.unread_pages().len();
-                    if ahead.has_failed() && cursors.iter().map(unread).sum::<usize>() > MOST_UNREAD_PAGES {
-                        let last = cursors.iter().find_map(|(_, cursor)| cursor.bad_pages().last());
+                    if self.ahead.has_failed() && self.cursors.iter().map(unread).sum::<usize>() > MOST_UNREAD_PAGES {
+                        let last = self.cursors.iter().find_map(|(_, cursor)| cursor.bad_pages().last());
                         return Err(last.expect("some are bad").clone().into());
                     }
                 }
@@ -133,13 +197,4 @@ fn note_lost(lost: &Lost, wanted: &Wanted, out: &mut Scanned) {
     if wanted.includes(&lost.key, lost.age, &record) {
         Losses::add(&mut out.lost, 1, &lost.damage);
     }
-}
-
-/// The cursor whose record is the next to be judged.
-fn lowest(cursors: &[(u64, Cursor)]) -> Option<usize> {
-    let rank = |number: &usize| {
-        let (age, cursor) = &cursors[*number];
-        rank(*cursor.key(), cursor.is_lost(), *age)
-    };
-    (0..cursors.len()).min_by_key(rank)
 }

@@ -17,7 +17,7 @@
 //! # Layout
 //!
 //! * `script`: the random program that the model and crash tests run.
-//! * `model`, `crash`, `counts`, `damage`, `faults`, `filter`, `large`, `bulk`, `acknowledge`, `reads`, `ranges`, `scale`: what their names say.
+//! * `model`, `crash`, `counts`, `damage`, `faults`, `filter`, `large`, `bulk`, `acknowledge`, `reads`, `ranges`, `scan`, `scale`: what their names say.
 //! * `original`: what the 2010 release of FAWN got wrong, row by row.
 
 #![allow(clippy::unwrap_used)]
@@ -39,5 +39,6 @@ mod original;
 mod ranges;
 mod reads;
 mod scale;
+mod scan;
 mod script;
 mod space;
