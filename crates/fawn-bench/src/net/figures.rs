@@ -32,7 +32,7 @@ pub fn report(plan: &Plan, floor: Option<&Measured>, load: Option<&Measured>, me
         if load.tally.put_again > 0 {
             report
                 .notes
-                .push(format!("{} sets of the load were refused at first, and made again", load.tally.put_again));
+                .push(format!("the load was refused {} times, and made those sets again", load.tally.put_again));
         }
     }
     if let Some(measured) = measured {

@@ -37,6 +37,11 @@ impl Schedule {
         };
     }
 
+    /// Nothing was to be sent until now: nor is any of it due.
+    pub fn go_on_from(&mut self, now_ns: u64) {
+        self.next_ns = self.next_ns.max(now_ns as f64);
+    }
+
     /// A number above 0 and up to 1.
     fn share(&mut self) -> f64 {
         ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64

@@ -37,7 +37,7 @@ pub struct Tally {
     pub wrong: Faults,
     /// Errors that the server answered with, at any time; of a load those of its last round.
     pub refused: Faults,
-    /// Sets that a load made again as they had been refused.
+    /// Refusals after which a load made the set again.
     pub put_again: u64,
     /// CPU time of the loops within the time that is measured, microseconds.
     pub cpu_us: f64,

@@ -31,8 +31,10 @@ const EVENTS: usize = 256;
 const RECEIVE_BYTES: std::ops::Range<usize> = 64 << 10..1 << 20;
 /// How often it is looked whether somebody has fallen silent, at least.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often a load puts again what was refused, each time with one request in flight on each connection.
+/// How often a load puts again what was refused, without a pace each time with one request in flight on each connection.
 const MOST_ROUNDS: u32 = 8;
+/// How long it waits before the first time; before each later one, twice as long.
+const FIRST_REST: Duration = Duration::from_millis(10);
 /// Bytes of an answer that are told when it is none.
 const TOLD_BYTES: usize = 80;
 
@@ -77,8 +79,9 @@ pub struct Load {
     step: u64,
     /// Those that are put again before it.
     again: Vec<u64>,
-    /// Sets made since the round began, and the keys of those that were refused.
-    made: usize,
+    /// Whether any set was stored.
+    has_stored: bool,
+    /// Those refused since the round began.
     refused: Vec<u64>,
     rounds: u32,
 }
@@ -86,30 +89,44 @@ pub struct Load {
 impl Load {
     /// The load of loop `number` of `loops`.
     pub fn new(number: usize, loops: usize) -> Self {
-        Self { next: number as u64, step: loops as u64, again: Vec::new(), made: 0, refused: Vec::new(), rounds: 0 }
+        Self {
+            next: number as u64,
+            step: loops as u64,
+            again: Vec::new(),
+            has_stored: false,
+            refused: Vec::new(),
+            rounds: 0,
+        }
     }
 
     /// The next of `keys` keys, if there is one.
     #[inline]
     fn next(&mut self, keys: u64) -> Option<u64> {
-        let index = match self.again.pop() {
-            Some(index) => index,
-            None if self.next < keys => {
-                self.next += self.step;
-                self.next - self.step
-            }
-            None => return None,
-        };
-        self.made += 1;
+        if let Some(index) = self.again.pop() {
+            return Some(index);
+        }
+        let index = (self.next < keys).then_some(self.next)?;
+        self.next += self.step;
         Some(index)
+    }
+
+    /// A set was answered.
+    #[inline]
+    fn note(&mut self, index: u64, is_stored: bool) {
+        if is_stored {
+            self.has_stored = true;
+        } else {
+            self.refused.push(index);
+        }
     }
 
     /// Whether what was refused is to be put again now. A server that takes nothing at all will not take it either.
     fn begin_round(&mut self) -> bool {
-        let made = std::mem::take(&mut self.made);
-        if self.refused.is_empty() || self.refused.len() == made || self.rounds == MOST_ROUNDS {
+        if self.refused.is_empty() || !self.has_stored || self.rounds == MOST_ROUNDS {
             return false;
         }
+        // What is refused waits for a sync, a seal or a merge.
+        std::thread::sleep(FIRST_REST * (1 << self.rounds));
         self.rounds += 1;
         self.again = std::mem::take(&mut self.refused);
         true
@@ -239,8 +256,8 @@ impl<'a> Worker<'a> {
             let now = self.now_ns();
             self.note_time(now);
             self.ask_what_is_due(now)?;
-            let is_done = !self.goes_on && self.in_flight == 0 && !self.put_again()?;
-            if is_done || self.shared.stop.load(Ordering::Relaxed) {
+            let is_stopped = self.shared.stop.load(Ordering::Relaxed);
+            if is_stopped || (!self.goes_on && self.in_flight == 0 && !self.put_again()?) {
                 self.note_end();
                 return Ok(());
             }
@@ -270,7 +287,10 @@ impl<'a> Worker<'a> {
         // What is refused once more is counted once more.
         self.tally.put_again += std::mem::take(&mut self.tally.refused).count;
         self.goes_on = true;
-        if self.schedule.is_none() {
+        let now = self.now_ns();
+        if let Some(schedule) = &mut self.schedule {
+            schedule.go_on_from(now);
+        } else {
             for at in 0..self.connections.len() {
                 let now = self.now_ns();
                 self.ask_again(at, 1, now)?;
@@ -480,8 +500,8 @@ impl<'a> Worker<'a> {
             connection.flights.pop_front();
             answered += 1;
             let is_answered = note(self.shared, &mut self.tally, &flight, answer, counts_now);
-            if !is_answered && let Source::Load(load) = &mut self.source {
-                load.refused.push(flight.index);
+            if let Source::Load(load) = &mut self.source {
+                load.note(flight.index, is_answered);
             }
             // By when it was due, not by when it was answered: what a server holds up past the end is late, too.
             if is_answered && self.shared.window.contains(&flight.due_ns) {

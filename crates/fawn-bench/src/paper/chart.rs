@@ -17,9 +17,13 @@ const TOP: f64 = 14.0;
 const BOTTOM: f64 = 52.0;
 /// Of a bar with its room.
 const BAR: f64 = 26.0;
-/// Room for the text beside bars, and for the value behind them.
-const BESIDE: f64 = 300.0;
+/// Room for the texts beside bars: for each of their characters, whatever font there is, and at most.
+const CHARACTER: f64 = 7.2;
+const MOST_BESIDE: f64 = 460.0;
+/// Room for the value behind a bar.
 const BEHIND: f64 = 90.0;
+/// Between a bar and its text.
+const GAP: f64 = 8.0;
 
 /// Colours that stay apart for most eyes, on white and on black.
 const COLOURS: &[&str] = &["#4477aa", "#ee6677", "#228833", "#bb9911", "#33a8cc", "#aa3377", "#ee8866", "#888888"];
@@ -237,7 +241,10 @@ fn bars(chart: &Chart, finding: &Finding) -> Option<String> {
     drawn.iter().find(|(is_papers, _, _)| !is_papers)?;
     let up = Scaled::of(chart.y.law, drawn.iter().map(|(_, _, it)| *it));
     let height = TOP + BAR * drawn.len() as f64 + BOTTOM;
-    let x = |value: f64| BESIDE + (WIDTH - BESIDE - BEHIND) * up.share(value);
+    let who = |is_papers: bool, name: &str| if is_papers { format!("{name} (paper)") } else { name.to_owned() };
+    let longest = drawn.iter().map(|(is_papers, name, _)| who(*is_papers, name).chars().count()).max().unwrap_or(0);
+    let beside = (longest as f64 * CHARACTER + GAP).min(MOST_BESIDE);
+    let x = |value: f64| beside + (WIDTH - beside - BEHIND) * up.share(value);
     let mut out = opened(height, &chart.title);
     let mut add = |what: String| writeln!(out, "{what}").expect("writing to a string cannot fail");
     let bottom = height - BOTTOM;
@@ -250,23 +257,22 @@ fn bars(chart: &Chart, finding: &Finding) -> Option<String> {
     }
     for (at, (is_papers, name, value)) in drawn.iter().enumerate() {
         let (top, end) = (TOP + BAR * at as f64 + 4.0, x(*value));
-        let (wide, high, middle) = ((end - BESIDE).max(1.0), BAR - 8.0, top + 13.5);
+        let (wide, high, middle) = ((end - beside).max(1.0), BAR - 8.0, top + 13.5);
         let colour = COLOURS[names.iter().position(|known| known == name).unwrap_or(0) % COLOURS.len()];
         let fill = if *is_papers { "none" } else { colour };
         let dash = if *is_papers { " stroke-dasharray=\"5 3\"" } else { "" };
-        let (beside, behind) = (BESIDE - 8.0, end + 6.0);
-        let who = if *is_papers { format!("{name} (paper)") } else { name.clone() };
-        add(format!("<text x=\"{beside}\" y=\"{middle:.1}\" text-anchor=\"end\">{}</text>", escape(&who)));
+        let (before, behind, who) = (beside - GAP, end + 6.0, who(*is_papers, name));
+        add(format!("<text x=\"{before:.1}\" y=\"{middle:.1}\" text-anchor=\"end\">{}</text>", escape(&who)));
         add(format!(
-            "<rect x=\"{BESIDE}\" y=\"{top:.1}\" width=\"{wide:.1}\" height=\"{high}\" fill=\"{fill}\" stroke=\"{colour}\" \
+            "<rect x=\"{beside:.1}\" y=\"{top:.1}\" width=\"{wide:.1}\" height=\"{high}\" fill=\"{fill}\" stroke=\"{colour}\" \
              stroke-width=\"1.5\"{dash}/>"
         ));
         add(format!("<text x=\"{behind:.1}\" y=\"{middle:.1}\">{}</text>", short(*value)));
     }
-    let (middle, low) = (f64::midpoint(BESIDE, WIDTH - BEHIND), height - 10.0);
+    let (middle, low) = (f64::midpoint(beside, WIDTH - BEHIND), height - 10.0);
     add(format!("<text x=\"{middle}\" y=\"{low}\" text-anchor=\"middle\">{}</text>", escape(&chart.y.title)));
     add("</svg>".to_owned());
-    if !finding.published.is_empty() {
+    if drawn.iter().any(|(is_papers, _, _)| *is_papers) {
         writeln!(out, "<p class=\"legend\">Full: {}. Dashed: {PAPERS}.</p>", ours(finding))
             .expect("writing to a string cannot fail");
     }
@@ -305,6 +311,19 @@ mod tests {
         assert_eq!((drawn.matches("<rect").count(), drawn.matches("stroke-dasharray").count()), (4, 1));
         let (ours, papers, other) = (drawn.find(">a<"), drawn.find(">a (paper)<"), drawn.find(">&lt;b&gt;<"));
         assert!(ours < papers && papers < other, "{drawn}");
+    }
+
+    #[test]
+    fn a_bar_begins_behind_its_name() {
+        let chart = Chart::bars("t", "of", Axis::log("y", "y"));
+        let began = |name: &str| {
+            let mut finding = finding();
+            finding.row(serde_json::json!({ "of": name, "y": 10.0 }));
+            let drawn = draw(&chart, &finding).unwrap();
+            let at = drawn.split("<rect x=\"").nth(1).unwrap();
+            at[..at.find('"').unwrap()].parse::<f64>().unwrap()
+        };
+        assert!(began(&"n".repeat(50)) > 350.0 && began(&"n".repeat(200)) < WIDTH - BEHIND && began("n") < 100.0);
     }
 
     #[test]

@@ -67,8 +67,8 @@ pub struct Maintenance {
     background: VecDeque<Work>,
     sealing: Option<seal::Sealing>,
     merging: Option<merge::Merging>,
-    /// Where the last part of a scan ended.
-    reading: Option<scan::Reading>,
+    /// Where parts of scans ended.
+    readings: scan::Readings,
     /// What the device fails to read, by the start of the slice.
     doubts: BTreeMap<Key, merge::Doubts>,
     /// Value files that segments sealed since the merge began name.
@@ -105,7 +105,7 @@ impl Maintenance {
             background: VecDeque::new(),
             sealing: None,
             merging: None,
-            reading: None,
+            readings: scan::Readings::default(),
             doubts: BTreeMap::new(),
             sealed_beside: BTreeSet::new(),
             stalled: false,
@@ -226,8 +226,8 @@ impl Maintenance {
     fn do_urgent(&mut self, flash: &dyn Flash, work: Work) -> Result<Step, FlashError> {
         match work {
             Work::Seal { segment, age, log_start, ranges, emptied } => {
-                // Slices have one part more behind it: a scan begins anew.
-                self.reading = None;
+                // Slices have one part more behind it: scans begin anew.
+                self.readings.clear();
                 self.sealing = Some(seal::Sealing::new(segment, age, log_start, ranges, emptied));
                 Ok(Step::More)
             }

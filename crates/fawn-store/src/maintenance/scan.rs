@@ -14,12 +14,15 @@ use crate::record::{Kind, Record};
 use crate::segment::{Advanced, Cursor, ReadAhead, SegmentError};
 use crate::work::{Scanned, Wanted};
 
-/// Bytes that the cursors read at a time, all together, for each byte that is asked for.
+/// Bytes that the cursors of a reading that begins read at a time, all together, for each byte that is asked for.
 const READ_AHEAD: usize = 2;
-/// Least pages that one cursor reads ahead: with one, none is read before its cursor waits for it, and none together.
+/// Least pages that one cursor reads ahead once a reading goes on: with one, none is read before its cursor waits for it, and
+/// none together.
 const LEAST_READ_PAGES: usize = 2;
 /// Most pages that one cursor reads ahead, and that are read in one go.
 const MOST_READ_PAGES: usize = 64;
+/// Most readings that are kept.
+const MOST_READINGS: usize = 16;
 
 /// The reading of a slice, which goes on with the next part of a scan where the last one ended: a slice may have hundreds of
 /// parts, of each of which a page at least is read to begin.
@@ -36,6 +39,37 @@ pub(super) struct Reading {
     heap: BinaryHeap<Source>,
     ahead: ReadAhead,
     held: Held,
+}
+
+/// The readings that may go on, the one used last behind the others.
+#[derive(Default)]
+pub(super) struct Readings(Vec<Reading>);
+
+impl Readings {
+    /// Takes the one that goes on with these keys, in these files.
+    fn take(&mut self, files: &[u64], keys: Interval) -> Option<Reading> {
+        let place = self.0.iter().position(|reading| reading.goes_on(files, keys))?;
+        Some(self.0.remove(place))
+    }
+
+    /// Keeps one, and of all those used last, which take no more than `most_bytes`.
+    fn keep(&mut self, reading: Reading, most_bytes: usize) {
+        self.0.push(reading);
+        let mut left = most_bytes;
+        let fits = self.0.iter().rev().take(MOST_READINGS).take_while(|reading| {
+            let bytes = reading.bytes();
+            let fits = bytes <= left;
+            left = left.saturating_sub(bytes);
+            fits
+        });
+        let dropped = self.0.len() - fits.count();
+        self.0.drain(..dropped);
+    }
+
+    /// Keeps none.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
 }
 
 impl Maintenance {
@@ -64,7 +98,6 @@ impl Maintenance {
         wanted: &Wanted,
         out: &mut Scanned,
     ) -> Result<Option<Key>, SegmentError> {
-        let last = self.reading.take();
         let state = self.manifest.state();
         let Some(place) = state.slice_of(&interval.low) else {
             return Ok(None);
@@ -73,8 +106,12 @@ impl Maintenance {
         let part = Interval::new(interval.low, interval.high.min(slice.interval.high));
         let after = part.high.successor().filter(|next| interval.contains(next));
         let files: Vec<u64> = slice.parts.iter().map(|number| self.views[number].footer.file).collect();
-        let mut reading = match last.filter(|last| last.goes_on(&files, part)) {
-            Some(reading) => reading,
+        let mut reading = match self.readings.take(&files, part) {
+            Some(mut reading) => {
+                // As much as a merge holds of its inputs while it reads.
+                reading.read_ahead((self.read_ahead_pages / 2).max(files.len() * LEAST_READ_PAGES));
+                reading
+            }
             None => self.open(files, place, part, max_bytes, flash)?,
         };
         let next = reading.read(flash, &self.secret, max_bytes, wanted, out)?;
@@ -83,7 +120,9 @@ impl Maintenance {
         }
         reading.next = next;
         // Where something cannot be read, each part of a scan judges that by itself.
-        self.reading = Some(reading).filter(Reading::is_whole);
+        if reading.is_whole() {
+            self.readings.keep(reading, 2 * self.read_ahead_pages * PAGE_BYTES);
+        }
         Ok(next)
     }
 
@@ -97,9 +136,8 @@ impl Maintenance {
         flash: &dyn Flash,
     ) -> Result<Reading, SegmentError> {
         let parts = &self.manifest.state().slices[place].parts;
-        // As much as a merge holds of its inputs while it reads.
-        let pages = (max_bytes.saturating_mul(READ_AHEAD) / PAGE_BYTES).max(self.read_ahead_pages / 2);
-        let read_pages = (pages / parts.len().max(1)).clamp(LEAST_READ_PAGES, MOST_READ_PAGES);
+        let read_pages = max_bytes.saturating_mul(READ_AHEAD) / PAGE_BYTES / parts.len().max(1);
+        let read_pages = read_pages.clamp(1, MOST_READ_PAGES);
         let ahead = ReadAhead::new((read_pages * parts.len()).min(MOST_READ_PAGES));
         let of_part = |number: &u16| (self.views[number].age, cursor(&self.views[number], part, read_pages));
         let cursors: Vec<(u64, Cursor)> = parts.iter().map(of_part).collect();
@@ -117,6 +155,18 @@ impl Reading {
     /// Whether it is where a scan of these keys, in these files, goes on.
     fn goes_on(&self, files: &[u64], keys: Interval) -> bool {
         self.next == Some(keys.low) && self.high == keys.high && self.files == files
+    }
+
+    /// From now on the cursors have up to so many pages read ahead, all together.
+    fn read_ahead(&mut self, pages: usize) {
+        let each = (pages / self.cursors.len().max(1)).clamp(1, MOST_READ_PAGES);
+        self.cursors.iter_mut().for_each(|(_, cursor)| cursor.read_ahead(each));
+        self.ahead.hold((each * self.cursors.len()).min(MOST_READ_PAGES));
+    }
+
+    /// Bytes of memory that it takes.
+    fn bytes(&self) -> usize {
+        self.ahead.bytes() + self.cursors.iter().map(|(_, cursor)| cursor.buffered_bytes()).sum::<usize>()
     }
 
     fn is_whole(&self) -> bool {

@@ -15,7 +15,7 @@ use super::fragments::read_prefixes;
 use super::{LOST, SegmentError, page_damage};
 use crate::api::Damage;
 use crate::flash::{FileId, Fill, Flash, FlashError};
-use crate::page::{PAGE_PAYLOAD_BYTES, Page, PageBuf, Place};
+use crate::page::{PAGE_BYTES, PAGE_PAYLOAD_BYTES, Page, PageBuf, Place};
 use crate::record::{HEADER_BYTES, Record, lost_name};
 
 /// What becomes of a page that the device fails to read: it may read it another time. Bytes that are wrong are lost in any
@@ -153,7 +153,11 @@ impl Cursor {
                     return Ok(Advanced::Starved);
                 }
                 // What is left, if anything, is the head of a record that another interval owns.
-                return Ok(if self.starved { Advanced::Starved } else { Advanced::End });
+                if self.starved {
+                    return Ok(Advanced::Starved);
+                }
+                self.release();
+                return Ok(Advanced::End);
             };
             let record = Record::decode_trusted(&self.buffer[self.at..self.at + len])
                 .map_err(|error| page_damage(self.file(), self.next_page, &error.to_string()))?;
@@ -168,8 +172,7 @@ impl Cursor {
             if key > self.interval.high {
                 self.len = 0;
                 self.next_page = self.end_page;
-                self.buffer = Vec::new();
-                self.at = 0;
+                self.release();
                 self.gaps.at.clear();
                 return Ok(Advanced::End);
             }
@@ -177,6 +180,22 @@ impl Cursor {
                 return Ok(Advanced::Record);
             }
         }
+    }
+
+    /// Nothing that was read is needed any more.
+    fn release(&mut self) {
+        self.buffer = Vec::new();
+        self.at = 0;
+    }
+
+    /// From now on it has up to so many pages read ahead, at least one.
+    pub fn read_ahead(&mut self, pages: usize) {
+        self.read_pages = pages.max(1);
+    }
+
+    /// Bytes of memory that what was read takes.
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffer.capacity()
     }
 
     /// Whether, behind a gap, the fragments are to be asked for what was lost up to a prefix.
@@ -410,6 +429,18 @@ impl ReadAhead {
     /// One that reads `pages` pages at a time, at least one.
     pub fn new(pages: usize) -> Self {
         Self { scratch: PageBuf::zeroed(pages.max(1)), singly: 0, has_failed: false }
+    }
+
+    /// From now on it reads `pages` pages at a time, at least one.
+    pub fn hold(&mut self, pages: usize) {
+        if self.scratch.len() != pages.max(1) {
+            self.scratch = PageBuf::zeroed(pages.max(1));
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.scratch.len() * PAGE_BYTES
     }
 
     /// Reads for those `cursors` that cannot go on, and for those that soon cannot, as far as there is room. A cursor may still

@@ -26,16 +26,24 @@ fn put_all(machine: &mut Machine, version: u64, is_in: impl Fn(u64) -> bool) {
     machine.settle();
 }
 
-/// Scans everything in parts of at least `bytes`, with `between` after each; key, value and how often.
-fn scan(
-    machine: &mut Machine,
+/// A scan of everything.
+struct Scan {
     bytes: usize,
-    mut between: impl FnMut(&mut Machine),
-) -> BTreeMap<Vec<u8>, (Vec<u8>, u32)> {
-    let (mut found, mut keys) = (BTreeMap::new(), Interval::ALL);
-    loop {
+    keys: Interval,
+    /// Value of each key, and how often it was found.
+    found: BTreeMap<Vec<u8>, (Vec<u8>, u32)>,
+}
+
+impl Scan {
+    /// One in parts of at least `bytes`.
+    fn new(bytes: usize) -> Self {
+        Self { bytes, keys: Interval::ALL, found: BTreeMap::new() }
+    }
+
+    /// Goes on by a part; whether there is more.
+    fn go_on(&mut self, machine: &mut Machine) -> bool {
         let now = machine.now();
-        machine.store().scan(keys, bytes, now);
+        machine.store().scan(self.keys, self.bytes, now);
         let mut part = None;
         assert!(machine.turn_until(|machine| {
             part = part.take().or_else(|| machine.store().take_scanned());
@@ -46,15 +54,20 @@ fn scan(
         let mut records = &part.records[..];
         while !records.is_empty() {
             let (record, len) = Record::decode(records).unwrap();
-            let entry = found.entry(record.key.to_vec()).or_insert((Vec::new(), 0));
+            let entry = self.found.entry(record.key.to_vec()).or_insert((Vec::new(), 0));
             *entry = (record.value.to_vec(), entry.1 + 1);
             records = &records[len..];
         }
-        match part.next {
-            Some(next) => keys = Interval::new(next, keys.high),
-            None => return found,
+        if let Some(next) = part.next {
+            self.keys.low = next;
         }
-        between(machine);
+        part.next.is_some()
+    }
+
+    /// Goes to its end: what was found.
+    fn finish(mut self, machine: &mut Machine) -> BTreeMap<Vec<u8>, (Vec<u8>, u32)> {
+        while self.go_on(machine) {}
+        self.found
     }
 }
 
@@ -71,10 +84,26 @@ fn a_scan_reads_what_there_is_once_however_small_its_parts() {
     let pages: u64 = files.iter().filter(|(file, _)| matches!(file, FileId::Segment(_))).map(|(_, pages)| pages).sum();
     for bytes in [1, PAGE_BYTES] {
         let before = machine.flash().counters().pages_read;
-        assert_eq!(scan(&mut machine, bytes, |_| {}).len() as u64, KEYS);
+        assert_eq!(Scan::new(bytes).finish(&mut machine).len() as u64, KEYS);
         let read = machine.flash().counters().pages_read - before;
         assert!(read <= pages, "parts of {bytes} bytes: {read} pages were read, of {pages}");
     }
+    // Several at a time do not disturb each other.
+    let before = machine.flash().counters().pages_read;
+    let mut scans: Vec<Scan> = [1, 700, PAGE_BYTES].map(Scan::new).into();
+    let mut found = Vec::new();
+    while !scans.is_empty() {
+        scans.retain_mut(|scan| {
+            let goes_on = scan.go_on(&mut machine);
+            if !goes_on {
+                found.push(scan.found.len() as u64);
+            }
+            goes_on
+        });
+    }
+    assert_eq!(found, [KEYS; 3]);
+    let read = machine.flash().counters().pages_read - before;
+    assert!(read <= 3 * pages, "three at a time: {read} pages were read, of {pages}");
 }
 
 #[test]
@@ -83,28 +112,34 @@ fn a_scan_finds_each_key_once_though_seals_and_merges_come_between() {
         let mut machine = Machine::new(tiny(), seed).unwrap();
         put_all(&mut machine, 1, |_| true);
         let (mut number, mut version) = (seed, 1);
-        let found = scan(&mut machine, 500, |machine| {
+        let mut scans = [Scan::new(500), Scan::new(1500)];
+        let mut goes_on = [true; 2];
+        while goes_on.contains(&true) {
+            for (scan, goes_on) in scans.iter_mut().zip(&mut goes_on) {
+                *goes_on = *goes_on && scan.go_on(&mut machine);
+            }
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             match number >> 60 {
                 0..5 => {}
                 5..10 => {
                     version += 1;
-                    put_all(machine, version, |key| (key ^ number >> 40).is_multiple_of(3));
+                    put_all(&mut machine, version, |key| (key ^ number >> 40).is_multiple_of(3));
                 }
                 _ => {
                     machine.compact_and_wait();
                     machine.settle();
                 }
             }
-        });
-        assert_eq!(found.len() as u64, KEYS);
-        for (key, (found, times)) in found {
-            assert_eq!(times, 1, "{}", String::from_utf8_lossy(&key));
-            assert!((1..=version).any(|version| value(version, 100) == found));
+        }
+        for scan in scans {
+            assert_eq!(scan.found.len() as u64, KEYS);
+            for (key, (found, times)) in scan.found {
+                assert_eq!(times, 1, "{}", String::from_utf8_lossy(&key));
+                assert!((1..=version).any(|version| value(version, 100) == found));
+            }
         }
         // At rest it finds the newest.
-        let all = scan(&mut machine, 500, |_| {});
-        for (key, (found, _)) in all {
+        for (key, (found, _)) in Scan::new(500).finish(&mut machine) {
             assert_eq!(machine.get_unchecked(&key).unwrap().map(|item| item.value), Some(found.into()));
         }
     });
