@@ -16,7 +16,7 @@ pub enum AmountError {
     Bytes(String),
     /// Not a rate above 0.
     #[error(
-        "`{0}` is not a rate; write queries a second, above 0 and up to 10^12, with an optional K, M or G (powers of 1000), such as 1.5M"
+        "`{0}` is not a rate; write queries a second, above 0 and up to 10^12, with an optional K, M, G or T (powers of 1000), such as 1.5M"
     )]
     Rate(String),
     /// Not a share from a thousandth up to all.
@@ -62,6 +62,7 @@ pub fn parse_rate(text: &str) -> Result<f64, AmountError> {
         "k" => Some(1e3),
         "m" => Some(1e6),
         "g" => Some(1e9),
+        "t" => Some(1e12),
         _ => None,
     };
     amount(text, power).filter(|rate| *rate <= MOST).ok_or_else(|| AmountError::Rate(text.to_owned()))
@@ -159,12 +160,15 @@ pub fn count(count: f64) -> String {
 /// `$168,838`: whole dollars.
 pub fn dollars(dollars: f64) -> String {
     let sign = if dollars < 0.0 { "-" } else { "" };
-    format!("{sign}${}", grouped(dollars.abs().round() as u64))
+    format!("{sign}${}", grouped_digits(&format!("{:.0}", dollars.abs())))
 }
 
 /// `1,000,000`.
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
+    grouped_digits(&number.to_string())
+}
+
+fn grouped_digits(digits: &str) -> String {
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {

@@ -77,7 +77,7 @@ pub struct PlanArguments {
     /// Write a page with all of it and a map of the cheapest options by data and rate
     #[arg(long, value_name = "FILE", hide_env = true)]
     pub html: Option<PathBuf>,
-    /// Recompute what the papers print about cost, energy and size, instead of planning; other flags but --json do not count
+    /// Recompute what the papers print about cost, energy and size, instead of planning; of the other flags --json alone counts, and --html is refused
     #[arg(long, value_name = "TABLE", hide_env = true, conflicts_with = "html", value_parser = paper_tables())]
     pub paper: Option<String>,
     /// Print JSON

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use fawn_plan::amount::bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -24,6 +25,23 @@ struct SoFar {
     most_space: u64,
 }
 
+/// Refuses what does not fit the device: the entries alone take more than is free.
+fn check_space(session: &Session<'_>) -> Result<(), Error> {
+    let setup = &session.setup;
+    let there = session.history.last().map_or(0, |phase| phase.certain);
+    let least = setup.entries.saturating_sub(there).saturating_mul(setup.user_bytes(1));
+    let space = rustix::fs::statvfs(&setup.dir).map_err(|errno| Error::io(&setup.dir)(errno.into()))?;
+    let free = space.f_bavail * space.f_frsize;
+    if least > free {
+        return Err(Error::Unfit(format!(
+            "the entries still to be loaded take {} at least, and {} are free where --dir is: give fewer --entries, or another --dir",
+            bytes(least as f64),
+            bytes(free as f64)
+        )));
+    }
+    Ok(())
+}
+
 /// Loads what is not loaded yet.
 ///
 /// # Errors
@@ -33,6 +51,7 @@ pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
     if session.is_loaded() {
         return Err(other_load(session));
     }
+    check_space(session)?;
     let before: SoFar = session.unfinished(name).unwrap_or(SoFar { puts: 0, usage: Usage::none(), most_space: 0 });
     let there = session.history.last().map_or(0, |phase| phase.certain);
     let metering = session.metering()?;

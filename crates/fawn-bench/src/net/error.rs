@@ -18,7 +18,7 @@ pub enum NetError {
     },
     /// The server hung up.
     #[error(
-        "{target} closed a connection that had {in_flight} requests in flight, after {answers} answers on it: its log may say why"
+        "{target} closed a connection that had {in_flight} requests in flight, after {answers} answers on it{refused}: its log may say why"
     )]
     Closed {
         /// The server.
@@ -27,6 +27,8 @@ pub enum NetError {
         in_flight: usize,
         /// Answers before.
         answers: u64,
+        /// What it had refused, for people; empty: nothing.
+        refused: String,
     },
     /// The connection broke.
     #[error("a connection to {target} broke: {source}")]

@@ -20,7 +20,7 @@ pub fn report(plan: &Plan, floor: Option<&Measured>, load: Option<&Measured>, me
     parameters(&mut report, plan);
     if let Some(floor) = floor {
         report.row(Value::Object(whole("nothing (calibration)", floor)));
-        let cpu_us = per(floor.tally.cpu_us, floor.tally.answered());
+        let cpu_us = floor.tally.cpu_us / floor.tally.answered().max(1) as f64;
         report.notes.push(format!(
             "the generator takes {cpu_us:.3} CPU-us an operation, so that {} can ask {:.0} times a second",
             if plan.threads == 1 { "a core".to_owned() } else { format!("{} cores", plan.threads) },
@@ -133,6 +133,14 @@ fn notes(report: &mut Report, plan: &Plan, measured: &Measured) {
             ));
         }
     }
+    if tally.unsent > 0 {
+        report.notes.push(format!(
+            "of {} operations that were due, {} were not sent by the end: they count with the time that they had waited by then, so that \
+             latencies are at least what is told",
+            tally.operations().latencies.count(),
+            tally.unsent
+        ));
+    }
     let [gets, sets, _, modifies] = words(plan);
     if tally.modifies.answered > 0 {
         report.notes.push(format!("{gets} and {sets} count the two halves of {modifies}, too"));
@@ -170,11 +178,11 @@ fn whole(what: &str, measured: &Measured) -> Map<String, Value> {
     let gets = tally.gets().answered;
     let hits = 1.0 - tally.misses as f64 / gets.max(1) as f64;
     row.insert("hit_share".to_owned(), json!((gets > 0).then_some(hits)));
-    row.insert("generator_cpu_us".to_owned(), per(tally.cpu_us, answered).into());
-    row.insert("server_cpu_us".to_owned(), json!(measured.server_cpu_us.map(|us| per(us, answered))));
-    row.insert("machine_cpu_us".to_owned(), json!(measured.machine.map(|(us, _)| per(us, answered))));
+    row.insert("generator_cpu_us".to_owned(), json!(per(tally.cpu_us, answered)));
+    row.insert("server_cpu_us".to_owned(), json!(measured.server_cpu_us.and_then(|us| per(us, answered))));
+    row.insert("machine_cpu_us".to_owned(), json!(measured.machine.and_then(|(us, _)| per(us, answered))));
     row.insert("stolen_share".to_owned(), json!(measured.machine.map(|(_, share)| share)));
-    let server_us = measured.server_cpu_us.map(|us| per(us, answered));
+    let server_us = measured.server_cpu_us.and_then(|us| per(us, answered));
     energy::tell(&mut row, measured.energy.as_ref(), rate(measured, answered), server_us);
     row
 }
@@ -196,6 +204,7 @@ fn rate(measured: &Measured, answered: u64) -> f64 {
     answered as f64 / measured.seconds.max(1e-9)
 }
 
-fn per(us: f64, answered: u64) -> f64 {
-    us / answered.max(1) as f64
+/// Of each operation; none where there was none.
+fn per(us: f64, answered: u64) -> Option<f64> {
+    (answered > 0).then(|| us / answered as f64)
 }

@@ -554,7 +554,10 @@ impl<'a> Worker<'a> {
     fn closed(&self, at: usize) -> NetError {
         let connection = &self.connections[at];
         let (in_flight, answers) = (connection.flights.len(), connection.answers);
-        NetError::Closed { target: self.name(at), in_flight, answers }
+        // A server that takes no more connections says so before it closes one.
+        let refused = self.tally.refused.first.as_ref();
+        let refused = refused.map_or_else(String::new, |first| format!("; it had refused {first}"));
+        NetError::Closed { target: self.name(at), in_flight, answers, refused }
     }
 
     #[cold]

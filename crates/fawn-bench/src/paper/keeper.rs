@@ -1,8 +1,12 @@
 //! `paper.json` in a directory: what was measured, by experiment and scale, to be told again.
 
 use std::collections::BTreeMap;
+use std::fs::{self, TryLockError};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 
 use super::finding::Finding;
@@ -36,22 +40,49 @@ struct File {
     kept: BTreeMap<String, Kept>,
 }
 
+/// How long whoever was interrupted may take to stop its servers.
+const STOPS: Duration = Duration::from_secs(5);
+
+/// Locks a directory, for this process and all whom it starts: servers that it leaves behind when it is killed hold on to it.
+fn lock(dir: &Path) -> Result<fs::File, Error> {
+    let lock = fs::File::open(dir).map_err(Error::io(dir))?;
+    fcntl_setfd(&lock, FdFlags::empty()).map_err(|errno| Error::io(dir)(errno.into()))?;
+    let began = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if began.elapsed() < STOPS => thread::sleep(Duration::from_millis(50)),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::Unfit(format!(
+                    "{0} is in use by another process that measures, or by servers that one has left behind when it was killed: `fuser \
+                     {0}` names them; stop them, or give another --dir",
+                    dir.display()
+                )));
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io(dir)(error)),
+        }
+    }
+}
+
 /// The findings of one directory.
 #[derive(Debug)]
 pub struct Keeper {
     place: Place,
     file: File,
+    /// As [`lock`] gives it.
+    _lock: fs::File,
 }
 
 impl Keeper {
     /// Reads what is kept in `dir`, which is made when there is nothing.
     ///
     /// # Errors
-    /// [`Error::Foreign`] when there is something else, [`Error::Journal`], [`Error::Io`].
+    /// [`Error::Foreign`] when there is something else, [`Error::Unfit`] when another process has it, [`Error::Journal`], [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let place = Place::open(dir, NAME)?;
+        let lock = lock(dir)?;
         let file = place.read()?.unwrap_or_else(|| File { version: VERSION, kept: BTreeMap::new() });
-        let keeper = Self { place, file };
+        let keeper = Self { place, file, _lock: lock };
         // So that the directory is known for ours, whatever an interruption leaves in it.
         keeper.save()?;
         Ok(keeper)
@@ -99,6 +130,8 @@ mod tests {
         let kept = Kept { date: "d".into(), seconds: 0.1, version: "v".into(), commit: "c".into(), finding };
         Keeper::open(dir.path()).unwrap().keep("a", Scale::Small, kept.clone()).unwrap();
         let again = Keeper::open(dir.path()).unwrap();
+        let other = Keeper::open(dir.path()).unwrap_err().to_string();
+        assert!(other.contains("in use by another process that measures"), "{other}");
         assert_eq!((again.get("a", Scale::Small), again.get("a", Scale::Full)), (Some(&kept), None));
     }
 

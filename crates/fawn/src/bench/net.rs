@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use fawn_bench::net::{self, Distribution, Findings, Mix, NullServer, Pace, Plan, Protocol, Spacing, Target, Workload};
+use fawn_bench::net::{self, Distribution, Findings, HotKeys, Mix, NullServer, Pace, Plan, Protocol, Spacing, Target, Workload};
 
 use super::energy::MeterArguments;
 use super::{Bar, print, print_json};
@@ -20,6 +20,8 @@ use crate::progress::Progress;
 use crate::tell::{tell, unless_closed};
 use crate::values::{Count, Size, Span, parse_share, parse_wait};
 
+/// Most operations a second that may be due.
+const MOST_RATE: u64 = 10_000_000;
 /// Least and most bytes of a value.
 const VALUE_BYTES: std::ops::RangeInclusive<u64> = 8..=128 << 20;
 
@@ -178,6 +180,11 @@ impl NetBenchArguments {
         if self.keys.0 == 0 {
             return Err("there is nothing to ask for without a key: give --keys 1 or more".into());
         }
+        if let Distribution::Hot { keys: HotKeys::Count(hot), .. } = self.distribution
+            && hot > self.keys.0
+        {
+            return Err("there are fewer --keys than popular ones: give more, or hot:KEYS:SHARE of fewer".into());
+        }
         if self.time.0.is_zero() && !self.generator.load && !self.servers.is_empty() {
             return Err("nothing would be measured: give --time 1s or more, or --load".into());
         }
@@ -222,6 +229,12 @@ impl GeneratorArguments {
         }
         if [self.rate, self.load_rate].contains(&Some(Count(0))) {
             return Err("nothing would ever be due: give --rate and --load-rate 1 or more, or leave them out".into());
+        }
+        if [self.rate, self.load_rate].iter().flatten().any(|rate| rate.0 > MOST_RATE) {
+            return Err("nothing is asked so often by one generator: give --rate and --load-rate 10M at most".into());
+        }
+        if self.load_rate.is_some() && !self.load {
+            return Err("nothing is loaded: give --load, or leave --load-rate out".into());
         }
         if self.load && servers.is_empty() {
             return Err("there is no server to load: name one, or leave --load out".into());

@@ -256,6 +256,34 @@ fn operations_that_are_refused_are_counted_and_told() {
 }
 
 #[test]
+fn why_a_server_hangs_up_is_told() {
+    let full = serve(|stream| {
+        let mut reader = BufReader::new(stream);
+        reader.read_line(&mut String::new())?;
+        reader.get_mut().write_all(b"ERROR Too many open connections\r\n")
+    });
+    let run = bench(&[&full, "--time", "200ms", "--connections", "1"]);
+    assert!(run.code == 1 && run.stderr.contains("Too many open connections"), "{run:?}");
+}
+
+#[test]
+fn what_is_not_sent_in_time_makes_latencies_a_bound() {
+    let address = serve(|stream| {
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        while reader.read_line(&mut line)? > 0 {
+            std::thread::sleep(Duration::from_millis(2));
+            reader.get_mut().write_all(b"END\r\n")?;
+            line.clear();
+        }
+        Ok(())
+    });
+    let shape = ["--rate", "100k", "--connections", "1", "--warm-up", "100ms", "--time", "200ms"];
+    let run = bench(&[&[address.as_str()], &shape[..]].concat());
+    assert!(run.stdout.contains("were not sent by the end") && run.stdout.contains("at least what is told"), "{run:?}");
+}
+
+#[test]
 fn what_a_load_is_refused_is_put_again() {
     // Each connection refuses all but the last of the sets that it has received.
     let address = serve(|stream| {
@@ -346,6 +374,9 @@ fn what_cannot_be_asked_for_is_refused() {
         (&["a:1", "--threads", "4", "--connections", "3"], "--connections as --threads"),
         (&["a:1", "--keys", "0"], "--keys 1 or more"),
         (&["a:1", "--rate", "0"], "1 or more"),
+        (&["a:1", "--rate", "1G"], "10M at most"),
+        (&["a:1", "--load-rate", "1k"], "leave --load-rate out"),
+        (&["a:1", "--keys", "10", "--distribution", "hot:11:50%"], "fewer --keys than popular ones"),
         (&["a:1", "--time", "0"], "nothing would be measured"),
         (&["--calibrate", "--load"], "no server to load"),
         (&["a:1", "--user", "deer"], "--password-file"),

@@ -248,13 +248,38 @@ fn memcached_is_left_out_where_it_is_not_and_stopped_by_an_interruption() {
     let places = std::iter::once(dir.path().to_owned()).chain(std::env::split_paths(&path));
     let mut command = command("more");
     command.env("PATH", std::env::join_paths(places).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
     let pid_file = dir.path().join("pid");
-    let pid: u32 = wait_for("a memcached", || std::fs::read_to_string(&pid_file).ok()?.trim().parse().ok());
+    let started = || std::fs::read_to_string(&pid_file).ok()?.trim().parse::<u32>().ok();
+    let has_ended = |pid: u32| {
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        wait_for("the end of memcached", || (!process.exists()).then_some(()));
+    };
+    let child = command.spawn().unwrap();
+    let pid = wait_for("a memcached", started);
     let said = interrupted(child);
     assert!(said.contains("run the same command again"), "{said}");
-    let process = PathBuf::from(format!("/proc/{pid}"));
-    wait_for("the end of memcached", || (!process.exists()).then_some(()));
+    has_ended(pid);
+    // One that a killed process leaves behind keeps the directory from others.
+    std::fs::remove_file(&pid_file).unwrap();
+    let mut child = command.spawn().unwrap();
+    let pid = wait_for("a memcached", started);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let refused: Run = command.output().unwrap().into();
+    assert!(refused.code == 1 && refused.stderr.contains("servers that one has left behind"), "{refused:?}");
+    kill(pid);
+    has_ended(pid);
+    // It goes on when they have ended.
+    std::fs::remove_file(&pid_file).unwrap();
+    let child = command.spawn().unwrap();
+    let pid = wait_for("a memcached", started);
+    interrupted(child);
+    has_ended(pid);
+}
+
+fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
 }
 
 #[test]
