@@ -55,15 +55,21 @@ pub fn describe(energy: &Energy) -> String {
     format!("{energy}{how}; {accuracy}; beyond that, steps and sampling leave {open:.2} % open")
 }
 
+/// Whether the rows, if there are any yet, have none of these figures.
+fn lacks(report: &Report, names: &[&str]) -> bool {
+    let has = |row: &Map<String, Value>| names.iter().any(|name| row.get(*name).is_some_and(|value| !value.is_null()));
+    !report.rows.is_empty() && !report.rows.iter().any(has)
+}
+
 /// Says in a report how its joules came about, or that there are none.
 pub fn note(report: &mut Report, energy: Option<&Energy>) {
     report.parameter("meter", energy.map_or("none", |energy| energy.kind.name()));
     let Some(energy) = energy else {
-        report.notes.push(
-            "no energy was metered (--meter): `per CPU-s` is operations for each second of CPU time, which says nothing of joules; \
-             --meter model:FILE gives modelled joules (docs/energy.md tells the format)"
-                .to_owned(),
-        );
+        let column = "`per CPU-s` is operations for each second of CPU time, which says nothing of joules; ";
+        let column = if lacks(report, &["operations_a_cpu_second"]) { "" } else { column };
+        report.notes.push(format!(
+            "no energy was metered (--meter): {column}--meter model:FILE gives modelled joules (docs/energy.md tells the format)"
+        ));
         return;
     };
     report.notes.push(format!("energy is {}", describe(energy)));
@@ -73,9 +79,12 @@ pub fn note(report: &mut Report, energy: Option<&Energy>) {
         } else {
             "as the model says".to_owned()
         };
-        report
-            .notes
-            .push(format!("at rest the machine draws {:.2} W, {how}; `above idle` is without these", idle.watts));
+        let above = if lacks(report, &["operations_a_dynamic_joule", "operations_a_dynamic_modelled_joule"]) {
+            "what was drawn above that is no more than what the readings leave open, and is not told"
+        } else {
+            "`above idle` is without these"
+        };
+        report.notes.push(format!("at rest the machine draws {:.2} W, {how}; {above}", idle.watts));
     }
     report.notes.extend(energy.notes.iter().cloned());
 }

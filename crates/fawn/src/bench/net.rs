@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use fawn_bench::net::{self, Distribution, Findings, HotKeys, Mix, NullServer, Pace, Plan, Protocol, Spacing, Target, Workload};
+use fawn_bench::net::{
+    self, Distribution, Findings, HotKeys, Mix, NullServer, Pace, Plan, Protocol, Spacing, Target, Workload,
+};
 
 use super::energy::MeterArguments;
 use super::{Bar, print, print_json};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use comfy_table::presets;
-use fawn_bench::energy::{Meter, Scope};
+use fawn_bench::energy::{Choice, Meter, Scope};
 use fawn_bench::node::{Extent, Figures, Watts, measure};
 use fawn_bench::paper::{Run, Scale, servers};
 use fawn_plan::amount::{parse_dollars, parse_mbit, parse_watts};
@@ -103,6 +103,18 @@ impl NodeBenchArguments {
         }
         if self.memory() < LEAST_MEMORY {
             return Err("--memory is too small for a store and a server: give 8M or more".into());
+        }
+        if let (Some(idle), Some(stress)) = (self.watts_idle, self.watts_stress)
+            && idle > stress
+        {
+            return Err(
+                "no machine takes more at rest than under load: give --watts-idle of --watts-stress at most".into()
+            );
+        }
+        if matches!(self.meter.meter, Some(Choice::Model(_))) {
+            return Err(
+                "the watts of a model are those written into it: give them as --watts-idle and --watts-stress".into()
+            );
         }
         if self.data.bytes / LEAST_RATIO < self.memory() {
             return Err(format!(

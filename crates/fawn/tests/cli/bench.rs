@@ -151,6 +151,10 @@ fn what_cannot_be_measured_is_refused() {
         let run = fawn(&[&["bench", "store"], arguments].concat());
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
     }
+    let large = dir.path().join("large");
+    let run =
+        fawn(&["bench", "store", "load", "--dir", large.to_str().unwrap(), "--entries", "1000G", "--memory", "16M"]);
+    assert!(run.code == 1 && run.stderr.contains("are free where --dir is: give fewer --entries"), "{run:?}");
     let data = dir.path().join("new");
     let run = bench("load", &data, &["--peers", "rocksdb", "--peer-program", "no-such-program"]);
     assert!(run.code == 1 && run.stderr.contains("peers/Cargo.toml") && !data.exists(), "{run:?}");

@@ -297,6 +297,8 @@ fn what_cannot_be_measured_is_refused() {
         (&["node", "--network-mbit", "0"], "from 0.001 to 10^12, such as 940"),
         (&["node", "--network-mbit=-1"], "from 0.001 to 10^12, such as 940"),
         (&["node", "--network-mbit", "1G"], "from 0.001 to 10^12, such as 940"),
+        (&["node", "--watts-idle", "10", "--watts-stress", "5"], "more at rest than under load"),
+        (&["node", "--meter", "model:x.toml"], "give them as --watts-idle"),
     ] {
         let run = fawn(&[&["bench"], arguments].concat());
         assert!(run.code == 2 && run.stderr.contains(says), "{arguments:?}: {run:?}");
