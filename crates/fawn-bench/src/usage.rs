@@ -7,9 +7,20 @@ use std::time::Instant;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
+
 /// CPU time of this process so far, all threads, in microseconds.
 pub fn cpu_us() -> f64 {
     us(ClockId::ProcessCPUTime)
+}
+
+/// Bytes that are free to us in the file system of a directory.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn free_bytes(dir: &Path) -> Result<u64, Error> {
+    let found = rustix::fs::statvfs(dir).map_err(|errno| Error::io(dir)(errno.into()))?;
+    Ok(found.f_bavail * found.f_frsize)
 }
 
 /// CPU time of this thread so far, in microseconds.

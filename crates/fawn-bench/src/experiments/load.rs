@@ -11,8 +11,8 @@ use crate::closed::generator_us_a_put;
 use crate::energy::{self, Energy};
 use crate::error::{Error, FlagBytes};
 use crate::report::Report;
-use crate::session::Session;
-use crate::usage::Usage;
+use crate::session::{Session, Setup};
+use crate::usage::{Usage, free_bytes};
 
 /// How far a load has come.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -26,12 +26,8 @@ struct SoFar {
 }
 
 /// Refuses what does not fit the device: the entries alone take more than is free.
-fn check_space(session: &Session<'_>) -> Result<(), Error> {
-    let setup = &session.setup;
-    let there = session.history.last().map_or(0, |phase| phase.certain);
-    let least = setup.entries.saturating_sub(there).saturating_mul(setup.user_bytes(1));
-    let space = rustix::fs::statvfs(&setup.dir).map_err(|errno| Error::io(&setup.dir)(errno.into()))?;
-    let free = space.f_bavail * space.f_frsize;
+fn check_space(setup: &Setup, entries: u64) -> Result<(), Error> {
+    let (least, free) = (entries.saturating_mul(setup.user_bytes(1)), free_bytes(&setup.dir)?);
     if least > free {
         return Err(Error::Unfit(format!(
             "the entries still to be loaded take {} at least, and {} are free where --dir is: give fewer --entries, or another --dir",
@@ -51,9 +47,9 @@ pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
     if session.is_loaded() {
         return Err(other_load(session));
     }
-    check_space(session)?;
-    let before: SoFar = session.unfinished(name).unwrap_or(SoFar { puts: 0, usage: Usage::none(), most_space: 0 });
     let there = session.history.last().map_or(0, |phase| phase.certain);
+    check_space(&session.setup, entries - there)?;
+    let before: SoFar = session.unfinished(name).unwrap_or(SoFar { puts: 0, usage: Usage::none(), most_space: 0 });
     let metering = session.metering()?;
     let meter = session.driver.meter();
     let (mut looked, mut most_space) = (Instant::now(), before.most_space);

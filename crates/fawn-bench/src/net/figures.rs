@@ -20,7 +20,7 @@ pub fn report(plan: &Plan, floor: Option<&Measured>, load: Option<&Measured>, me
     parameters(&mut report, plan);
     if let Some(floor) = floor {
         report.row(Value::Object(whole("nothing (calibration)", floor)));
-        let cpu_us = floor.tally.cpu_us / floor.tally.answered().max(1) as f64;
+        let cpu_us = per(floor.tally.cpu_us, floor.tally.answered()).unwrap_or_default();
         report.notes.push(format!(
             "the generator takes {cpu_us:.3} CPU-us an operation, so that {} can ask {:.0} times a second",
             if plan.threads == 1 { "a core".to_owned() } else { format!("{} cores", plan.threads) },

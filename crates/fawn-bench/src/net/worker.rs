@@ -120,16 +120,15 @@ impl Load {
         }
     }
 
-    /// Whether what was refused is to be put again now. A server that takes nothing at all will not take it either.
-    fn begin_round(&mut self) -> bool {
+    /// After which rest what was refused is to be put again, if it is. A server that takes nothing at all will not take it either.
+    fn begin_round(&mut self) -> Option<Duration> {
         if self.refused.is_empty() || !self.has_stored || self.rounds == MOST_ROUNDS {
-            return false;
+            return None;
         }
-        // What is refused waits for a sync, a seal or a merge.
-        std::thread::sleep(FIRST_REST * (1 << self.rounds));
+        let rest = FIRST_REST * (1 << self.rounds);
         self.rounds += 1;
         self.again = std::mem::take(&mut self.refused);
-        true
+        Some(rest)
     }
 }
 
@@ -246,12 +245,7 @@ impl<'a> Worker<'a> {
         let mut told = 0;
         let began = self.now_ns();
         self.note_time(began);
-        if self.schedule.is_none() {
-            for at in 0..self.connections.len() {
-                let now = self.now_ns();
-                self.ask_again(at, self.shared.plan.depth, now)?;
-            }
-        }
+        self.ask_on_each(self.shared.plan.depth)?;
         loop {
             let now = self.now_ns();
             self.note_time(now);
@@ -281,22 +275,29 @@ impl<'a> Worker<'a> {
     /// Begins to put again what a load was refused; whether there is anything.
     fn put_again(&mut self) -> Result<bool, NetError> {
         let Source::Load(load) = &mut self.source else { return Ok(false) };
-        if !load.begin_round() {
-            return Ok(false);
-        }
+        let Some(rest) = load.begin_round() else { return Ok(false) };
+        // What is refused waits for a sync, a seal or a merge.
+        std::thread::sleep(rest);
         // What is refused once more is counted once more.
         self.tally.put_again += std::mem::take(&mut self.tally.refused).count;
         self.goes_on = true;
         let now = self.now_ns();
         if let Some(schedule) = &mut self.schedule {
             schedule.go_on_from(now);
-        } else {
+        }
+        self.ask_on_each(1)?;
+        Ok(true)
+    }
+
+    /// Without a pace, sends so many requests on each connection.
+    fn ask_on_each(&mut self, count: usize) -> Result<(), NetError> {
+        if self.schedule.is_none() {
             for at in 0..self.connections.len() {
                 let now = self.now_ns();
-                self.ask_again(at, 1, now)?;
+                self.ask_again(at, count, now)?;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     #[inline]

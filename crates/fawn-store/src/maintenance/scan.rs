@@ -31,8 +31,6 @@ pub(super) struct Reading {
     files: Vec<u64>,
     /// Up to where it reads.
     high: Key,
-    /// The key at which it goes on.
-    next: Option<Key>,
     /// A cursor for each part, with the part's age.
     cursors: Vec<(u64, Cursor)>,
     /// Those of them that are on a record.
@@ -118,7 +116,6 @@ impl Maintenance {
         if next.is_none() {
             return Ok(after);
         }
-        reading.next = next;
         // Where something cannot be read, each part of a scan judges that by itself.
         if reading.is_whole() {
             self.readings.keep(reading, 2 * self.read_ahead_pages * PAGE_BYTES);
@@ -143,7 +140,7 @@ impl Maintenance {
         let cursors: Vec<(u64, Cursor)> = parts.iter().map(of_part).collect();
         let heap = BinaryHeap::with_capacity(cursors.len());
         let held = Held::default();
-        let mut reading = Reading { files, high: part.high, next: None, cursors, heap, ahead, held };
+        let mut reading = Reading { files, high: part.high, cursors, heap, ahead, held };
         for index in 0..reading.cursors.len() {
             reading.advance(index, flash, &self.secret)?;
         }
@@ -154,7 +151,8 @@ impl Maintenance {
 impl Reading {
     /// Whether it is where a scan of these keys, in these files, goes on.
     fn goes_on(&self, files: &[u64], keys: Interval) -> bool {
-        self.next == Some(keys.low) && self.high == keys.high && self.files == files
+        let is_at_low = self.heap.peek().is_some_and(|lowest| lowest.rank.0 == keys.low);
+        is_at_low && self.high == keys.high && self.files == files
     }
 
     /// From now on the cursors have up to so many pages read ahead, all together.

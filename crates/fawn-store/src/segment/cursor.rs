@@ -152,10 +152,10 @@ impl Cursor {
                 if !self.starved && self.is_missing_up_to(Some(self.interval.high.prefix())) {
                     return Ok(Advanced::Starved);
                 }
-                // What is left, if anything, is the head of a record that another interval owns.
                 if self.starved {
                     return Ok(Advanced::Starved);
                 }
+                // What is left, if anything, is the head of a record that another interval owns.
                 self.release();
                 return Ok(Advanced::End);
             };

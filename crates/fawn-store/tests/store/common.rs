@@ -3,8 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use fawn_ring::Secret;
+use fawn_ring::{Interval, Secret};
 use fawn_sim::store::Machine;
+use fawn_store::work::Scanned;
 use fawn_store::{Ack, Options};
 
 /// Options under which everything happens often: seals after a few dozen records, merges after a few seals.
@@ -69,4 +70,18 @@ pub fn for_seeds(what: &str, first: u64, count: u64, test: impl Fn(u64) + Sync) 
 pub fn value(change: u64, len: usize) -> Vec<u8> {
     let text = format!("<{change}>");
     text.bytes().cycle().take(len).collect()
+}
+
+/// A part of a scan, of at least `bytes` unless it is the last.
+pub fn scan_part(machine: &mut Machine, keys: Interval, bytes: usize) -> Scanned {
+    let now = machine.now();
+    machine.store().scan(keys, bytes, now);
+    let mut part = None;
+    assert!(machine.turn_until(|machine| {
+        part = part.take().or_else(|| machine.store().take_scanned());
+        part.is_some()
+    }));
+    let part = part.expect("it has come");
+    assert_eq!(part.error, None);
+    part
 }

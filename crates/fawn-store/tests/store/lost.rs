@@ -13,7 +13,7 @@ use fawn_store::record::Record;
 use fawn_store::segment::Footer;
 use fawn_store::{Options, Refusal, Trouble};
 
-use crate::common::{for_seeds, number, tiny, value};
+use crate::common::{for_seeds, number, scan_part, tiny, value};
 
 fn name(number: u64) -> Vec<u8> {
     format!("key-{number}").into_bytes()
@@ -374,15 +374,7 @@ fn a_hole_of_many_pages_is_merged_over_and_told_to_the_record() {
 fn all_parts(machine: &mut Machine) -> (u64, u64) {
     let (mut found, mut lost, mut from) = (0, 0, Interval::ALL);
     loop {
-        let now = machine.now();
-        machine.store().scan(from, 1, now);
-        let mut part = None;
-        assert!(machine.turn_until(|machine| {
-            part = part.take().or_else(|| machine.store().take_scanned());
-            part.is_some()
-        }));
-        let part = part.unwrap();
-        assert_eq!(part.error, None);
+        let part = scan_part(machine, from, 1);
         lost += part.lost.map_or(0, |lost| lost.records);
         let mut bytes = &part.records[..];
         while !bytes.is_empty() {

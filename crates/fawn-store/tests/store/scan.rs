@@ -9,7 +9,7 @@ use fawn_store::flash::{FileId, Flash};
 use fawn_store::page::PAGE_BYTES;
 use fawn_store::record::Record;
 
-use crate::common::{for_seeds, tiny, value};
+use crate::common::{for_seeds, scan_part, tiny, value};
 
 const KEYS: u64 = 800;
 
@@ -42,15 +42,7 @@ impl Scan {
 
     /// Goes on by a part; whether there is more.
     fn go_on(&mut self, machine: &mut Machine) -> bool {
-        let now = machine.now();
-        machine.store().scan(self.keys, self.bytes, now);
-        let mut part = None;
-        assert!(machine.turn_until(|machine| {
-            part = part.take().or_else(|| machine.store().take_scanned());
-            part.is_some()
-        }));
-        let part = part.unwrap();
-        assert_eq!(part.error, None);
+        let part = scan_part(machine, self.keys, self.bytes);
         let mut records = &part.records[..];
         while !records.is_empty() {
             let (record, len) = Record::decode(records).unwrap();
