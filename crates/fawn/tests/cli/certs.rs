@@ -236,6 +236,8 @@ fn a_key_that_others_can_read_stops_a_server_before_it_begins() {
     let (cert, key, data) = (path("certs/a.pem"), path("certs/a-key.pem"), path("data"));
     let run = fawn(&[
         "serve",
+        "--listen",
+        "127.0.0.1:0",
         "--dir",
         data.to_str().unwrap(),
         "--tls-cert",
