@@ -1,5 +1,5 @@
-//! What the log tells an operator before and while puts are refused: that the device fills up, and that the index has
-//! reached its budget. Looked at once a second, told when it changes, at most once a minute. And how often it tells
+//! What the log tells an operator before and while puts are refused: that the device fills up, that there is no room on it for
+//! more, and that the index has reached its budget. Looked at once a second, told when it changes, at most once a minute. And how often it tells
 //! what clients can cause as often as they like.
 
 use crate::options::ServeOptions;
@@ -54,9 +54,31 @@ pub fn used_percent(total: u64, free: u64) -> u64 {
 pub struct Advice {
     next_look_ms: u64,
     fullness: Fullness,
-    /// Refusals for want of memory when they were told of, and when that was.
-    refusals: u64,
+    space: Refusals,
+    memory: Refusals,
+}
+
+/// Refusals of one kind when they were told of last, and when that was.
+#[derive(Debug, Default)]
+struct Refusals {
+    count: u64,
     told_ms: Option<u64>,
+}
+
+impl Refusals {
+    /// How many are new, if that is to be told, where there are `count` by now.
+    fn untold(&mut self, count: u64, now_ms: u64) -> Option<u64> {
+        let is_due = self.told_ms.is_none_or(|told| now_ms >= told + REPEAT_MS);
+        if count <= self.count || !is_due {
+            return None;
+        }
+        self.told_ms = Some(now_ms);
+        Some(count - std::mem::replace(&mut self.count, count))
+    }
+}
+
+fn number(figures: &Figures, name: &str) -> u64 {
+    figures.numbers.iter().find(|(held, _)| held == name).map_or(0, |(_, number)| *number)
 }
 
 impl Advice {
@@ -71,9 +93,7 @@ impl Advice {
 
     /// Looks at the device, as the stores' `figures` know it; the message, if there is something new to tell.
     pub fn on_space(&mut self, figures: &Figures, options: &ServeOptions) -> Option<String> {
-        let number =
-            |name: &str| figures.numbers.iter().find(|(held, _)| held == name).map_or(0, |(_, number)| *number);
-        let (total, free) = (number("fawn_device_bytes_max"), number("fawn_device_free_bytes_max"));
+        let (total, free) = (number(figures, "fawn_device_bytes_max"), number(figures, "fawn_device_free_bytes_max"));
         let fullness = Fullness::of(total, free);
         let before = std::mem::replace(&mut self.fullness, fullness);
         (fullness > before).then(|| {
@@ -86,14 +106,20 @@ impl Advice {
         })
     }
 
+    /// Looks at the number of puts refused for want of space, on the device that the `figures` are of or on another node's; the message,
+    /// if there is something new to tell.
+    pub fn on_refused_space(&mut self, refusals: u64, now_ms: u64, figures: &Figures) -> Option<String> {
+        let new = self.space.untold(refusals, now_ms)?;
+        let free = number(figures, "fawn_device_free_bytes_max") >> 20;
+        Some(format!(
+            "{new} puts were refused for want of space: what is left of a device ({free} MiB of this one) is kept for deletes and \
+             merges; delete something, or enlarge it; reads and deletes go on"
+        ))
+    }
+
     /// Looks at the number of puts refused for want of memory; the message, if there is something new to tell.
-    pub fn on_memory(&mut self, refusals: u64, now_ms: u64, options: &ServeOptions) -> Option<String> {
-        let due = self.told_ms.is_none_or(|told| now_ms >= told + REPEAT_MS);
-        if refusals <= self.refusals || !due {
-            return None;
-        }
-        let new = refusals - std::mem::replace(&mut self.refusals, refusals);
-        self.told_ms = Some(now_ms);
+    pub fn on_refused_memory(&mut self, refusals: u64, now_ms: u64, options: &ServeOptions) -> Option<String> {
+        let new = self.memory.untold(refusals, now_ms)?;
         let memory = options.memory_bytes >> 20;
         Some(format!(
             "{new} puts were refused because the index has reached the memory budget of {memory} MiB; restart with a \
@@ -165,11 +191,23 @@ mod tests {
     #[test]
     fn a_full_index_is_told_of_once_a_minute_with_a_way_out() {
         let (mut advice, options) = (Advice::default(), ServeOptions::new("data"));
-        assert_eq!(advice.on_memory(0, 1, &options), None);
-        let text = advice.on_memory(5, 2, &options).unwrap();
+        assert_eq!(advice.on_refused_memory(0, 1, &options), None);
+        let text = advice.on_refused_memory(5, 2, &options).unwrap();
         assert!(text.starts_with("5 puts") && text.contains("64 MiB") && text.contains("--memory"), "{text}");
-        assert_eq!(advice.on_memory(9, 3, &options), None);
-        assert!(advice.on_memory(9, 60_002, &options).unwrap().starts_with("4 puts"));
-        assert_eq!(advice.on_memory(9, 200_000, &options), None);
+        assert_eq!(advice.on_refused_memory(9, 3, &options), None);
+        assert!(advice.on_refused_memory(9, 60_002, &options).unwrap().starts_with("4 puts"));
+        assert_eq!(advice.on_refused_memory(9, 200_000, &options), None);
+    }
+
+    #[test]
+    fn puts_that_find_no_space_are_told_of_with_what_is_left() {
+        let (mut advice, figures) = (Advice::default(), figures(1000 << 20, 260 << 20));
+        assert_eq!(advice.on_refused_space(0, 1, &figures), None);
+        // Of a device that is not 80 % full.
+        let text = advice.on_refused_space(7, 2, &figures).unwrap();
+        assert!(text.starts_with("7 puts were refused for want of space") && text.contains("260 MiB"), "{text}");
+        assert_eq!(advice.on_refused_space(8, 3, &figures), None);
+        // Each kind by itself.
+        assert!(advice.on_refused_memory(1, 3, &ServeOptions::new("data")).is_some());
     }
 }

@@ -459,10 +459,12 @@ impl<B: Backend> EventLoop<B> {
         if core.number > 0 || !self.advice.is_due(core.now.ms) {
             return;
         }
-        let (options, refusals) = (&core.shared.options, core.shared.totals().store_no_memory);
-        let space = self.advice.on_space(&core.owner.figures(core.now), options);
-        let memory = self.advice.on_memory(refusals, core.now.ms, options);
-        for text in [space, memory].into_iter().flatten() {
+        let (options, totals, now_ms) = (&core.shared.options, core.shared.totals(), core.now.ms);
+        let figures = core.owner.figures(core.now);
+        let space = self.advice.on_space(&figures, options);
+        let refused_space = self.advice.on_refused_space(totals.store_no_space, now_ms, &figures);
+        let refused_memory = self.advice.on_refused_memory(totals.store_no_memory, now_ms, options);
+        for text in [space, refused_space, refused_memory].into_iter().flatten() {
             tracing::warn!("{text}");
         }
     }
