@@ -23,6 +23,12 @@ pub fn free_bytes(dir: &Path) -> Result<u64, Error> {
     Ok(found.f_bavail * found.f_frsize)
 }
 
+/// What the system says of this machine's memory, bytes: `MemTotal`, `MemAvailable`; `None`: nothing.
+pub fn machine_memory(what: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    number_after(&format!("\n{text}"), &format!("\n{what}:"))?.checked_mul(1024)
+}
+
 /// CPU time of this thread so far, in microseconds.
 pub fn thread_cpu_us() -> f64 {
     us(ClockId::ThreadCPUTime)
@@ -238,6 +244,9 @@ mod tests {
         assert_eq!(number_after(text, "\nVmRSS:"), None);
         let (now, most) = resident_bytes().unwrap();
         assert!(now > 0 && most >= now);
+        let [total, available] = ["MemTotal", "MemAvailable"].map(|what| machine_memory(what).unwrap());
+        assert!(available > 0 && available <= total, "{available} of {total}");
+        assert_eq!(machine_memory("Mem"), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub enum AmountError {
     )]
     Rate(String),
     /// Not a share from a thousandth up to all.
-    #[error("`{0}` is not a share; write a percentage from 0.1 to 100, such as 75%")]
+    #[error("`{0}` is not a share; write a percentage from 0.1% to 100% with its %, such as 75%")]
     Share(String),
     /// Not a power above 0.
     #[error("`{0}` is not a power; write watts from 0.001 to 10^12, such as 800W or 8kW")]
@@ -283,7 +283,7 @@ mod tests {
         for text in ["", "0", "1MB", "many"] {
             assert!(parse_rate(text).is_err(), "{text}");
         }
-        for text in ["75", "0%", "0.01%", "101%", "%"] {
+        for text in ["75", "0.75", "0%", "0.01%", "101%", "%"] {
             assert!(parse_share(text).unwrap_err().to_string().ends_with("such as 75%"), "{text}");
         }
         for (parsed, what) in [

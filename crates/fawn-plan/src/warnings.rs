@@ -18,6 +18,7 @@ pub(crate) fn warnings(plan: &Plan, catalogue: &Catalogue) -> Vec<String> {
     out.extend(close(plan));
     out.extend(narrow_watts(catalogue));
     out.extend(overloaded(plan));
+    out.extend(weak_racks(plan));
     out.extend(stale(plan, catalogue));
     out.extend(drives(plan, catalogue));
     out.extend(assumed(plan));
@@ -55,6 +56,20 @@ fn unknown_processors(plan: &Plan) -> Option<String> {
          and up to {} a second are asked of a node; measure one, and give --node FILE.",
         grouped(most.ceil() as u64)
     ))
+}
+
+/// Of which options a rack cannot supply one node.
+fn weak_racks(plan: &Plan) -> Option<String> {
+    let supply = plan.assumptions.rack_watts;
+    let is_weak = |choice: &&Choice| choice.watts.is_some_and(|watts| watts / choice.sizing.nodes as f64 > supply);
+    let weak: Vec<_> = plan.ranked.iter().filter(is_weak).map(|choice| choice.name.as_str()).collect();
+    (!weak.is_empty()).then(|| {
+        format!(
+            "A rack of {} W supplies no node of {}: give --rack-watts of more, or take their racks for parts of power alone.",
+            grouped(supply.ceil() as u64),
+            names(weak.into_iter())
+        )
+    })
 }
 
 /// What a cluster does that a node alone does not.

@@ -108,6 +108,9 @@ pub fn run(arguments: &PlanArguments) -> anyhow::Result<Outcome> {
     let (Some(data_bytes), Some(gets_per_second)) = (arguments.data, arguments.rate) else {
         unreachable!("clap has asked for --data and --rate");
     };
+    if arguments.html.as_deref() == Some(Path::new("-")) {
+        return Err(Misused("--html writes a file: name one, such as plan.html".to_owned()).into());
+    }
     let (value_bytes, replicas) = (arguments.value, arguments.replicas);
     let workload = Workload { data_bytes, gets_per_second, value_bytes, replicas };
     let mut catalogue = catalogue(&arguments.catalog)?;

@@ -333,6 +333,7 @@ impl Metering {
             _ => unreachable!("a stretch has its meter's state"),
         };
         energy.began_unix_seconds = self.began_unix;
+        refuse_negative(sheet, energy.watts)?;
         let step = ended_unix - self.began_unix - seconds;
         if step.abs() > CLOCK_STEP_SECONDS {
             energy.notes.push(format!("the system's clock was set by {step:.1} s meanwhile"));
@@ -344,8 +345,8 @@ impl Metering {
 /// Reads an instrument that may have to be read for hours, so that what is wrong with it is said now.
 fn try_out(gauge: &mut dyn Gauge) -> Result<(), MeterError> {
     let first = gauge.read()?;
-    if first.watts.is_some() {
-        return Ok(());
+    if let Some(watts) = first.watts {
+        return refuse_negative(gauge.sheet(), watts);
     }
     thread::sleep(TRY);
     if gauge.read()?.counted_joules > first.counted_joules {
@@ -354,6 +355,17 @@ fn try_out(gauge: &mut dyn Gauge) -> Result<(), MeterError> {
     Err(MeterError::Absent(format!(
         "{} does not move, as in some virtual machines: choose another meter",
         gauge.sheet().instrument
+    )))
+}
+
+/// A machine takes power: what shows that it gives some is another thing, or is wired the other way round.
+fn refuse_negative(sheet: &Sheet, watts: f64) -> Result<(), MeterError> {
+    if watts >= 0.0 {
+        return Ok(());
+    }
+    Err(MeterError::Absent(format!(
+        "{} shows {watts} W, as if power came out of the machine: is it wired the other way round, or behind something that feeds power in?",
+        sheet.instrument
     )))
 }
 
@@ -415,8 +427,12 @@ fn of_readings(sheet: &Sheet, integral: &Integral) -> Result<Energy, MeterError>
              is in what sampling leaves open"
         ));
     }
-    if !sum.is_counter && integral.samples() < FEW {
-        energy.notes.push(format!("a stretch has fewer than {FEW} readings: measure for longer (--time)"));
+    // The processor's counters are exact at both ends.
+    if integral.samples() < FEW && (!sum.is_counter || sheet.kind != Kind::Rapl) {
+        energy.notes.push(format!(
+            "a stretch has fewer than {FEW} readings, of which the first was before the work and the last after it: its joules are of a longer \
+             time than the work (`energy.seconds` of the JSON), so measure for longer (--time)"
+        ));
     }
     Ok(energy)
 }
@@ -497,6 +513,28 @@ mod tests {
         ("power_supply/BAT0/status", "Discharging"),
         ("power_supply/BAT0/power_now", "8000000"),
     ];
+
+    #[test]
+    fn power_that_comes_out_of_a_machine_is_no_reading() {
+        let (_dir, file) = negative();
+        let sheet = csv_sheet(&Series::read(&file).unwrap(), &file, 0.1);
+        assert!(refuse_negative(&sheet, 0.0).is_ok());
+        let error = refuse_negative(&sheet, -3.0).unwrap_err().to_string();
+        assert!(error.contains("shows -3 W") && error.contains("wired the other way round"), "{error}");
+        // Of a file once it is laid over a stretch.
+        let meter = Meter::open(&Choice::Csv(file), &Machine::default()).unwrap().unwrap();
+        let error = meter.start().unwrap().stop().unwrap_err().to_string();
+        assert!(error.contains("as if power came out"), "{error}");
+    }
+
+    /// A file of a meter that shows less than nothing, from an hour ago until in an hour.
+    fn negative() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("meter.csv");
+        let now = unix_seconds();
+        fs::write(&file, format!("# scope: wall\n{},-2\n{},-2\n", now - 3600.0, now + 3600.0)).unwrap();
+        (dir, file)
+    }
 
     #[test]
     fn work_goes_on_without_a_meter_that_nobody_asked_for() {

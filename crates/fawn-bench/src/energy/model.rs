@@ -20,6 +20,7 @@
 use std::fs;
 use std::path::Path;
 
+use fawn_plan::Date;
 use serde::Deserialize;
 
 use super::activity::Use;
@@ -37,7 +38,7 @@ pub struct Model {
     /// Where its figures are from.
     pub source: String,
     /// From when they are.
-    pub date: String,
+    pub date: Date,
     /// Watts at rest.
     pub idle_watts: f64,
     /// Watts with all processors busy.

@@ -83,6 +83,19 @@ pub enum NetError {
         /// The first, with what the server said.
         first: String,
     },
+    /// More keys than can be kept track of.
+    #[error(
+        "what gets may find after sets takes 8 bytes of DRAM for each key, {needed} for {keys} keys, and {available} are available: give fewer \
+         --keys, or measure gets alone"
+    )]
+    Memory {
+        /// How many.
+        keys: u64,
+        /// What they need, for people.
+        needed: String,
+        /// What there is, for people.
+        available: String,
+    },
     /// A process whose CPU time was to be told.
     #[error("cannot read the CPU time of process {pid} ({source}): name processes that run, with --server-pid")]
     Process {

@@ -79,6 +79,11 @@ impl Hasher for KeyHasher {
 }
 
 impl Ledger {
+    /// DRAM that it takes for so many keys.
+    pub fn bytes(keys: u64, has_sets: bool) -> u64 {
+        if has_sets { keys.saturating_mul(size_of::<AtomicU64>() as u64) } else { 0 }
+    }
+
     /// Nothing is known of any of `keys` keys, or, with `is_loaded`, each was just set once and acknowledged. Where nothing will be
     /// set, nothing is held of them. Other keys are got once they are inserted, and not set again.
     pub fn new(keys: u64, base: u32, is_loaded: bool, has_sets: bool) -> Self {

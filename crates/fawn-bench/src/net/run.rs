@@ -23,6 +23,7 @@ use super::worker::{Load, Shared, Source, Worker};
 use crate::energy::{self, Energy, Metering};
 use crate::report::Report;
 use crate::session::Watch;
+use crate::usage::machine_memory;
 
 /// How often it is told how far a phase is.
 const TELL: Duration = Duration::from_millis(200);
@@ -87,6 +88,7 @@ pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
         }
         meter.rest()?;
     }
+    refuse_too_many_keys(plan, machine_memory("MemAvailable"))?;
     let floor = if plan.calibrate { Some(calibrate(plan, watch)?) } else { None };
     let base = version_base();
     let has_target = !plan.targets.is_empty();
@@ -110,6 +112,18 @@ pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
     let report = figures::report(plan, floor.as_ref(), load.as_ref(), measured.as_ref());
     let Tally { misses, wrong, refused, .. } = measured.map(|measured| measured.tally).unwrap_or_default();
     Ok(Findings { report, misses, wrong, refused })
+}
+
+/// Refuses more keys than there is DRAM to keep track of.
+fn refuse_too_many_keys(plan: &Plan, available: Option<u64>) -> Result<(), NetError> {
+    let needed = Ledger::bytes(plan.keys, plan.mix.replaces());
+    match available {
+        Some(available) if needed > available => {
+            let told = |bytes: u64| fawn_plan::amount::bytes(bytes as f64);
+            Err(NetError::Memory { keys: plan.keys, needed: told(needed), available: told(available) })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Sets every key, again where that is refused.

@@ -149,6 +149,11 @@ impl Finding {
         matches!(self.state, State::Skipped(_))
     }
 
+    /// The meter that its energy is of, if it tells energy and that is not this meter: `none` where it had none.
+    pub fn metered_otherwise(&self, meter: &str) -> Option<&str> {
+        self.parameters.get("meter")?.as_str().filter(|other| *other != meter)
+    }
+
     /// Adds a parameter.
     pub fn parameter(&mut self, name: &str, value: impl Into<Value>) {
         self.parameters.insert(name.to_owned(), value.into());

@@ -6,6 +6,8 @@ use std::path::Path;
 use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
 
+use crate::usage::machine_memory;
+
 /// The program that measures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
@@ -48,7 +50,7 @@ impl Machine {
         Self {
             cpu: fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| cpu(&text)).or_else(board),
             cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            dram_bytes: fs::read_to_string("/proc/meminfo").ok().and_then(|text| dram(&text)),
+            dram_bytes: machine_memory("MemTotal"),
             device: device(dir),
             file_system_bytes: rustix::fs::statvfs(dir).ok().map(|found| found.f_blocks * found.f_frsize),
             file_system: fs::read_to_string("/proc/self/mountinfo")
@@ -87,11 +89,6 @@ fn board() -> Option<String> {
     Some(text.trim_end_matches('\0').to_owned())
 }
 
-fn dram(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
-}
-
 /// The model of the disk on which a directory lies, of which a partition has none.
 fn device(dir: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt as _;
@@ -126,7 +123,6 @@ mod tests {
     fn what_the_system_says_is_understood() {
         assert_eq!(cpu("processor\t: 0\nmodel name\t: A B\nmodel name\t: C\n").as_deref(), Some("A B"));
         assert_eq!(cpu("processor: 0\n"), None);
-        assert_eq!(dram("MemTotal:  1024 kB\nMemFree: 1 kB\n"), Some(1 << 20));
         let mounts = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:5 / /a\\040b rw shared:1 - tmpfs none rw\n\
                       3 1 0:6 / /a rw - xfs none rw\n";
         let kind = |path: &str| file_system(mounts, Path::new(path));

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::list::Entry;
+use super::list::{Entry, LIST};
 use super::machine::{Machine, Program};
 use super::page::{Told, page};
 use super::run::now;
@@ -47,7 +47,8 @@ pub fn json(machine: &Machine, program: &Program, scale: Scale, found: &[(&Entry
     })
 }
 
-/// Writes all files into `out`, which is made where it is not there.
+/// Writes all files into `out`, which is made where it is not there. CSVs of other experiments that are there are removed: they
+/// would be taken for a part of this report.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -66,8 +67,19 @@ pub fn write(
     put(PAGE, page(&Told { machine, program, date: &now(), scale, found }))?;
     let all = serde_json::to_string_pretty(&json(machine, program, scale, found)).expect("findings are plain data");
     put(ALL, all + "\n")?;
-    for (entry, kept) in found {
-        put(&format!("{}.csv", entry.name), kept.finding.csv())?;
+    for entry in LIST {
+        let name = format!("{}.csv", entry.name);
+        match found.iter().find(|(told, _)| told.name == entry.name) {
+            Some((_, kept)) => put(&name, kept.finding.csv())?,
+            None => remove(&out.join(name))?,
+        }
     }
     Ok(())
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path)(error)),
+        _ => Ok(()),
+    }
 }

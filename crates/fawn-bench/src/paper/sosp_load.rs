@@ -35,6 +35,7 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
     let (server, client, _) = served::start(run, keys, memory)?;
     let work = Work { depth: 4, ..Work::gets(time) };
     let highest = a_second(&client.run(&work, "the highest load")?);
+    finding.parameter("queries_a_second_at_the_highest_load", highest);
     let loads = PERCENTS.iter().map(|percent| (f64::from(*percent) / 100.0, Some(*percent)));
     for (share, percent) in loads.chain([(1.0, None)]) {
         let work = Work { rate: percent.map(|_| highest * share), warm_up: Duration::ZERO, ..work };
@@ -71,6 +72,10 @@ pub fn run(run: &Run<'_>) -> Result<Finding, Error> {
         .by("what"),
     ];
     note(&mut finding, run);
+    finding.note(
+        "shares are of the rate of a run before these, at the highest load (queries_a_second_at_the_highest_load): the last row is such a run \
+         again, whose rate may be another one",
+    );
     finding.note(
         "the paper prints the highest load alone, 64 W for the desktop at rest and 83 W busy, and says that queries a joule fall \
          drastically with the load. Its 240 of three nodes with a switch of 10 W, of which it prints neither rate nor watts, follow from \

@@ -16,7 +16,7 @@ use super::energy::MeterArguments;
 use crate::Outcome;
 use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
-use crate::tell::unless_closed;
+use crate::tell::{tell, unless_closed};
 
 /// Every experiment.
 const ALL: &str = "all";
@@ -33,7 +33,8 @@ DIR keeps what was measured, and tells it again: an interruption costs the exper
 experiments have their data below DIR, and remove them: at full scale up to 30 GB at a time. Clusters are processes of this very \
 program, on ports of the loopback that are free.
 
---out gets index.html, a page that needs nothing else, a CSV for each experiment, and paper.json with all of it and the machine.
+--out gets index.html, a page that needs nothing else, a CSV for each experiment, and paper.json with all of it and the machine: of all \
+that DIR keeps of this scale, also what was not named this time. CSVs there of experiments that DIR does not keep are removed.
 
 Every value that is read is verified. Where no power meter is read (--meter), what stands for queries a joule is operations a second of \
 CPU time, and said to be so.
@@ -153,8 +154,8 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     }
     let arguments = &arguments.run;
     let Some(dir) = &arguments.dir else { bail!("say where the data are to be: --dir DIR") };
-    let is_asked = |entry: &&Entry| arguments.names.iter().any(|name| name == ALL || name == entry.name);
-    let entries: Vec<&Entry> = LIST.iter().filter(is_asked).collect();
+    let is_asked = |entry: &Entry| arguments.names.iter().any(|name| name == ALL || name == entry.name);
+    let entries: Vec<&Entry> = LIST.iter().filter(|entry| is_asked(entry)).collect();
     let (tools, program, scale) =
         (tools(arguments.peer_program.as_deref(), &arguments.meter)?, program(), arguments.scale.into());
     let again = if arguments.again { Again::Measure } else { Again::Tell };
@@ -165,10 +166,22 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     let done = paper::run(&mut keeper, &entries, scale, (&tools, &program, again), &bar);
     bar.0.finish();
     done?;
-    let found: Vec<_> = entries.iter().filter_map(|entry| Some((*entry, keeper.get(entry.name, scale)?))).collect();
+    // The files have all that there is of this scale, so that one experiment alone, measured anew, leaves the page whole.
+    let kept: Vec<_> = LIST.iter().filter_map(|entry| Some((entry, keeper.get(entry.name, scale)?))).collect();
+    let found: Vec<_> = kept.iter().filter(|(entry, _)| is_asked(entry)).copied().collect();
     let machine = Machine::here(dir);
     let out = arguments.out.clone().unwrap_or_else(|| dir.join("report"));
-    paper::write(&out, &machine, &program, scale, &found)?;
+    paper::write(&out, &machine, &program, scale, &kept)?;
+    if let Some(meter) = tools.meter.as_ref().filter(|meter| meter.is_asked()) {
+        let meter = meter.sheet().kind.name();
+        for (name, other) in
+            found.iter().filter_map(|(entry, kept)| Some((entry.name, kept.finding.metered_otherwise(meter)?)))
+        {
+            tell(format_args!(
+                "fawn: {name} is told as it was measured before, with the meter {other}: --again measures it with {meter}"
+            ));
+        }
+    }
     unless_closed(if arguments.json {
         writeln!(std::io::stdout(), "{}", paper::json(&machine, &program, scale, &found))
     } else {

@@ -123,6 +123,16 @@ fn the_generator_is_measured_against_a_server_that_does_nothing() {
 }
 
 #[test]
+fn more_keys_than_can_be_kept_track_of_are_refused_before_anything_is_sent() {
+    let run = bench(&["127.0.0.1:1", "--keys", "100000G", "--puts", "5%"]);
+    let says = "takes 8 bytes of DRAM for each key, 800 TB for 100000000000000 keys, and ";
+    assert!(run.code == 1 && run.stderr.contains(says), "{run:?}");
+    // Of gets alone nothing is kept.
+    let run = bench(&["127.0.0.1:1", "--keys", "100000G"]);
+    assert!(run.code == 1 && run.stderr.contains("cannot connect"), "{run:?}");
+}
+
+#[test]
 fn a_server_that_shows_one_value_for_all_keys_is_found_out() {
     let mut child = fawn_command(&["bench", "net-null", "--value-bytes", "64"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

@@ -106,6 +106,42 @@ fn an_experiment_becomes_a_page_a_table_and_json_and_is_told_again() {
     assert_eq!(again["experiments"], first["experiments"], "what was measured is told again");
     let anew = json(&paper(&[&arguments[..], &places, &["--again"]].concat()));
     assert_ne!(anew["experiments"][0]["finding"], first["experiments"][0]["finding"], "it is measured anew");
+    // One alone leaves the other on the page.
+    let one = json(&paper(&[&["dht-sizing", "--scale", "tiny", "--json"][..], &places].concat()));
+    assert_eq!(one["experiments"].as_array().unwrap().len(), 1);
+    assert!(read(&out.join("index.html")).contains("id=\"sosp-figure-10\""));
+    // What another directory has measured is not taken for a part of this one's report.
+    let other =
+        ["--dir", dir.path().join("other").to_str().unwrap(), "--out", out.to_str().unwrap()].map(str::to_owned);
+    let other: Vec<&str> = other.iter().map(String::as_str).collect();
+    json(&paper(&[&["dht-sizing", "--scale", "tiny", "--json"][..], &other].concat()));
+    assert!(!out.join("sosp-figure-10.csv").exists() && out.join("dht-sizing.csv").exists());
+}
+
+#[test]
+fn what_was_measured_without_the_meter_that_is_named_is_told_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = dir.path().join("model.toml");
+    let text = "machine='m'\nscope='wall'\nsource='s'\ndate='2026-11-20'\nidle_watts=3.0\nfull_cpu_watts=6.0\n";
+    std::fs::write(&model, text).unwrap();
+    let (data, meter) = (dir.path().join("data"), format!("model:{}", model.display()));
+    let run = |more: &[&str]| {
+        let fixed = ["energy-table-1", "--scale", "tiny", "--dir", data.to_str().unwrap()];
+        let run = paper(&[&fixed[..], more].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        run.stderr
+    };
+    run(&["--meter", "none"]);
+    let said = run(&["--meter", &meter]);
+    assert!(
+        said.contains(
+            "energy-table-1 is told as it was measured before, with the meter none: --again measures it with model"
+        ),
+        "{said}"
+    );
+    for said in [run(&["--meter", &meter, "--again"]), run(&["--meter", &meter]), run(&[])] {
+        assert!(!said.contains("is told as it was measured before"), "{said}");
+    }
 }
 
 #[test]

@@ -146,6 +146,16 @@ fn a_plan_says_how_each_value_of_a_node_was_come_by() {
 }
 
 #[test]
+fn racks_that_hold_no_node_and_a_page_without_a_file_are_told() {
+    let weak = plan(&[TEN_TERABYTES, &["--catalog", "paper-2009", "--rack-watts", "10"]].concat());
+    assert!(weak.code == 0 && weak.stdout.contains("note: A rack of 10 W supplies no node of "), "{weak:?}");
+    let usual = plan(&[TEN_TERABYTES, &["--catalog", "paper-2009"]].concat());
+    assert!(!usual.stdout.contains("supplies no node"), "{usual:?}");
+    let page = plan(&[TEN_TERABYTES, &["--html", "-"]].concat());
+    assert!(page.code == 2 && page.stderr.contains("--html writes a file: name one"), "{page:?}");
+}
+
+#[test]
 fn a_page_stands_alone_with_its_map() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("plan.html");
@@ -225,7 +235,7 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         (&["--data", "lots", "--rate", "1M"], "such as 10TB"),
         (&["--data", "10TB", "--rate", "1MB"], "such as 1.5M"),
         (&["--data", "10TB", "--rate", "1M", "--util", "0.75"], "such as 75%"),
-        (&["--data", "10TB", "--rate", "1M", "--util", "0.05%"], "from 0.1 to 100"),
+        (&["--data", "10TB", "--rate", "1M", "--util", "0.05%"], "from 0.1% to 100%"),
         (&["--data", "2000PB", "--rate", "1M"], "up to 1000PB"),
         (&["--data", "1KB", "--rate", "1M", "--value", "2KB"], "a value is larger than all values together"),
         (&["--data", "10TB", "--rate", "1M", "--value", "200MB"], "items end at 128 MiB"),
