@@ -21,9 +21,15 @@ pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result
     shown(cargo_command().args(arguments).envs(environment.iter().copied()))
 }
 
-/// Cargo, the one that runs us if it does.
+/// Cargo, the one that runs us if it does. It does not get what that one says of our package: build scripts that watch it, as ring's
+/// does, would be run again, and much compiled again, each time that another package's program calls Cargo.
 pub fn cargo_command() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let is_of_our_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_of_our_package)) {
+        command.env_remove(name);
+    }
+    command
 }
 
 /// Becomes a program of the workspace, which cargo builds first: its exit code and its signals are ours. It stays in this

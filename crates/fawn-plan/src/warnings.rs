@@ -65,7 +65,7 @@ fn weak_racks(plan: &Plan) -> Option<String> {
     let weak: Vec<_> = plan.ranked.iter().filter(is_weak).map(|choice| choice.name.as_str()).collect();
     (!weak.is_empty()).then(|| {
         format!(
-            "A rack of {} W supplies no node of {}: give --rack-watts of more, or take their racks for parts of power alone.",
+            "A rack of {} W supplies no node of {}: their racks are only their power over that of a rack; give --rack-watts of more.",
             grouped(supply.ceil() as u64),
             names(weak.into_iter())
         )

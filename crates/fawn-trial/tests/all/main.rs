@@ -16,8 +16,14 @@ fn fawn() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let build = ["test", "--no-run", "--quiet", "--workspace", "--test", "durability"];
-        let built = Command::new(cargo).args(build).status().unwrap();
+        let mut build = Command::new(cargo);
+        build.args(["test", "--no-run", "--quiet", "--workspace", "--test", "durability"]);
+        // What Cargo says of this package would be another environment for build scripts that watch it, as ring's does.
+        let is_of_this_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_of_this_package)) {
+            build.env_remove(name);
+        }
+        let built = build.status().unwrap();
         assert!(built.success(), "the fawn command can be built");
         PathBuf::from(env!("CARGO_BIN_EXE_fawn-trial")).with_file_name("fawn")
     };
