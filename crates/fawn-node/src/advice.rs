@@ -110,10 +110,14 @@ impl Advice {
     /// if there is something new to tell.
     pub fn on_refused_space(&mut self, refusals: u64, now_ms: u64, figures: &Figures) -> Option<String> {
         let new = self.space.untold(refusals, now_ms)?;
-        let free = number(figures, "fawn_device_free_bytes_max") >> 20;
+        // Who passes puts on has no device.
+        let place = match number(figures, "fawn_device_bytes_max") {
+            0 => "the nodes' logs say on which device".to_owned(),
+            _ => format!("{} MiB of this device are left", number(figures, "fawn_device_free_bytes_max") >> 20),
+        };
         Some(format!(
-            "{new} puts were refused for want of space: what is left of a device ({free} MiB of this one) is kept for deletes and \
-             merges; delete something, or enlarge it; reads and deletes go on"
+            "{new} puts were refused for want of space, here or on a node that they were passed to ({place}): what is left of a full device \
+             is kept for deletes and merges; delete something, or enlarge it; reads and deletes go on"
         ))
     }
 
@@ -207,6 +211,9 @@ mod tests {
         let text = advice.on_refused_space(7, 2, &figures).unwrap();
         assert!(text.starts_with("7 puts were refused for want of space") && text.contains("260 MiB"), "{text}");
         assert_eq!(advice.on_refused_space(8, 3, &figures), None);
+        // A front-end has no device.
+        let text = Advice::default().on_refused_space(1, 1, &Figures::default()).unwrap();
+        assert!(!text.contains("MiB") && text.contains("the nodes' logs say"), "{text}");
         // Each kind by itself.
         assert!(advice.on_refused_memory(1, 3, &ServeOptions::new("data")).is_some());
     }

@@ -1,6 +1,6 @@
 //! What is to be said beside a plan's numbers: what is unknown, old, or close.
 
-use crate::amount::grouped;
+use crate::amount::{exact, grouped};
 use crate::workload::{KWH_DOLLARS, PUE};
 use crate::{Assumptions, Catalogue, Choice, Figure, Model, NodeOption, Plan, Quantity, Resource, Scope, Unranked};
 
@@ -61,12 +61,13 @@ fn unknown_processors(plan: &Plan) -> Option<String> {
 /// Of which options a rack cannot supply one node.
 fn weak_racks(plan: &Plan) -> Option<String> {
     let supply = plan.assumptions.rack_watts;
-    let is_weak = |choice: &&Choice| choice.watts.is_some_and(|watts| watts / choice.sizing.nodes as f64 > supply);
+    let watts = |choice: &Choice| choice.figures.get(&Quantity::WattsStress).map(|figure| figure.value);
+    let is_weak = |choice: &&Choice| watts(choice).is_some_and(|watts| watts > supply);
     let weak: Vec<_> = plan.ranked.iter().filter(is_weak).map(|choice| choice.name.as_str()).collect();
     (!weak.is_empty()).then(|| {
         format!(
             "A rack of {} W supplies no node of {}: their racks are only their power over that of a rack; give --rack-watts of more.",
-            grouped(supply.ceil() as u64),
+            exact::digits(supply),
             names(weak.into_iter())
         )
     })

@@ -117,6 +117,11 @@ impl Series {
         self.rows.last().map_or(0.0, |row| row.0)
     }
 
+    /// What its last reading shows.
+    pub fn last_watts(&self) -> f64 {
+        self.rows.last().map_or(0.0, |row| row.1)
+    }
+
     /// What it says of the time from `began` to `ended`, Unix seconds; power at the ends is drawn straight between readings.
     ///
     /// # Errors

@@ -126,7 +126,12 @@ impl Meter {
         };
         let kept = Kept::default();
         let sheet = match &instrument {
-            Instrument::Csv(file) => csv_sheet(&Series::read(file)?, file, 0.0),
+            Instrument::Csv(file) => {
+                let series = Series::read(file)?;
+                let sheet = csv_sheet(&series, file, 0.0);
+                refuse_negative(&sheet, series.last_watts())?;
+                sheet
+            }
             Instrument::Model(model, proc) => {
                 Activity::now(proc, model.device_name())?;
                 model_sheet(model)
@@ -523,9 +528,14 @@ mod tests {
         assert!(refuse_negative(&sheet, 0.0).is_ok());
         let error = refuse_negative(&sheet, -3.0).unwrap_err().to_string();
         assert!(error.contains("shows -3 W") && error.contains("wired the other way round"), "{error}");
-        // Of a file once it is laid over a stretch.
-        let meter = Meter::open(&Choice::Csv(file), &Machine::default()).unwrap().unwrap();
-        let metering = meter.start().unwrap();
+        // Of a file when it is opened, and once it is laid over a stretch.
+        let choice = Choice::Csv(file.clone());
+        let error = Meter::open(&choice, &Machine::default()).unwrap_err().to_string();
+        assert!(error.contains("as if power came out"), "{error}");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace(",-2", ",2")).unwrap();
+        let metering = Meter::open(&choice, &Machine::default()).unwrap().unwrap().start().unwrap();
+        fs::write(&file, text).unwrap();
         // In less than the step of Unix time as a number nothing is drawn.
         thread::sleep(Duration::from_millis(1));
         let error = metering.stop().unwrap_err().to_string();

@@ -82,18 +82,21 @@ pub struct Measured {
 /// # Errors
 /// What the servers or the system do that ends a run; a calibration's, too.
 pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
+    let has_target = !plan.targets.is_empty();
+    let is_measured = has_target && (plan.operations.is_some() || !plan.time.is_zero());
+    if is_measured || plan.calibrate {
+        refuse_too_many_keys(plan, machine_memory("MemAvailable"))?;
+    }
     if let Some(meter) = &plan.meter {
         if !meter.owed_rest().is_zero() {
             watch.progress(0, 1, "metering the machine at rest");
         }
         meter.rest()?;
     }
-    refuse_too_many_keys(plan, machine_memory("MemAvailable"))?;
     let floor = if plan.calibrate { Some(calibrate(plan, watch)?) } else { None };
     let base = version_base();
-    let has_target = !plan.targets.is_empty();
     let load = if plan.load && has_target { Some(load(plan, base, watch)?) } else { None };
-    let measured = if has_target && (plan.operations.is_some() || !plan.time.is_zero()) {
+    let measured = if is_measured {
         let ledger = Ledger::new(plan.keys, base, plan.load, plan.mix.replaces());
         let phase = Phase {
             is_load: false,

@@ -149,9 +149,11 @@ impl Finding {
         matches!(self.state, State::Skipped(_))
     }
 
-    /// The meter that its energy is of, if it tells energy and that is not this meter: `none` where it had none.
-    pub fn metered_otherwise(&self, meter: &str) -> Option<&str> {
-        self.parameters.get("meter")?.as_str().filter(|other| *other != meter)
+    /// The instrument that its energy is of, if it tells energy and that is not this instrument: `nothing` where it had none.
+    pub fn metered_otherwise(&self, instrument: &str) -> Option<&str> {
+        self.parameters.get("meter")?;
+        let other = self.rows.iter().find_map(|row| row.get("energy")?.get("instrument")?.as_str());
+        (other != Some(instrument)).then(|| other.unwrap_or("nothing"))
     }
 
     /// Adds a parameter.

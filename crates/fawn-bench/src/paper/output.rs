@@ -47,8 +47,8 @@ pub fn json(machine: &Machine, program: &Program, scale: Scale, found: &[(&Entry
     })
 }
 
-/// Writes all files into `out`, which is made where it is not there. CSVs of other experiments that are there are removed: they
-/// would be taken for a part of this report.
+/// Writes all files into `out`, which is made where it is not there. CSVs of the report that was there before are removed where they
+/// would be taken for a part of this one: their names.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -58,7 +58,8 @@ pub fn write(
     program: &Program,
     scale: Scale,
     found: &[(&Entry, &Kept)],
-) -> Result<(), Error> {
+) -> Result<Vec<String>, Error> {
+    let before = told_before(out);
     fs::create_dir_all(out).map_err(Error::io(out))?;
     let put = |name: &str, text: String| {
         let path = out.join(name);
@@ -67,19 +68,28 @@ pub fn write(
     put(PAGE, page(&Told { machine, program, date: &now(), scale, found }))?;
     let all = serde_json::to_string_pretty(&json(machine, program, scale, found)).expect("findings are plain data");
     put(ALL, all + "\n")?;
-    for entry in LIST {
-        let name = format!("{}.csv", entry.name);
-        match found.iter().find(|(told, _)| told.name == entry.name) {
-            Some((_, kept)) => put(&name, kept.finding.csv())?,
-            None => remove(&out.join(name))?,
+    let csv = |name: &str| format!("{name}.csv");
+    for (entry, kept) in found {
+        put(&csv(entry.name), kept.finding.csv())?;
+    }
+    let is_told = |name: &&str| found.iter().any(|(entry, _)| entry.name == *name);
+    let mut removed = Vec::new();
+    for name in before.iter().copied().filter(|name| !is_told(name)).map(csv) {
+        let path = out.join(&name);
+        match fs::remove_file(&path) {
+            Ok(()) => removed.push(name),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io(&path)(error)),
         }
     }
-    Ok(())
+    Ok(removed)
 }
 
-fn remove(path: &Path) -> Result<(), Error> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path)(error)),
-        _ => Ok(()),
-    }
+/// The experiments of the report that is in a directory.
+fn told_before(out: &Path) -> Vec<&'static str> {
+    let text = fs::read_to_string(out.join(ALL)).unwrap_or_default();
+    let all: Value = serde_json::from_str(&text).unwrap_or_default();
+    let experiments = all["experiments"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let names = experiments.iter().filter_map(|experiment| experiment["name"].as_str());
+    names.filter_map(|name| LIST.iter().find(|entry| entry.name == name)).map(|entry| entry.name).collect()
 }

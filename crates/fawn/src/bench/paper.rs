@@ -34,7 +34,7 @@ experiments have their data below DIR, and remove them: at full scale up to 30 G
 program, on ports of the loopback that are free.
 
 --out gets index.html, a page that needs nothing else, a CSV for each experiment, and paper.json with all of it and the machine: of all \
-that DIR keeps of this scale, also what was not named this time. CSVs there of experiments that DIR does not keep are removed.
+that DIR keeps of this scale, also what was not named this time. It replaces a report that is there, whose other CSVs are removed.
 
 Every value that is read is verified. Where no power meter is read (--meter), what stands for queries a joule is operations a second of \
 CPU time, and said to be so.
@@ -171,15 +171,19 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
     let found: Vec<_> = kept.iter().filter(|(entry, _)| is_asked(entry)).copied().collect();
     let machine = Machine::here(dir);
     let out = arguments.out.clone().unwrap_or_else(|| dir.join("report"));
-    paper::write(&out, &machine, &program, scale, &kept)?;
+    let removed = paper::write(&out, &machine, &program, scale, &kept)?;
+    if !removed.is_empty() {
+        tell(format_args!("fawn: of the report that was in {}, removed {}", out.display(), removed.join(", ")));
+    }
     if let Some(meter) = tools.meter.as_ref().filter(|meter| meter.is_asked()) {
-        let meter = meter.sheet().kind.name();
-        for (name, other) in
-            found.iter().filter_map(|(entry, kept)| Some((entry.name, kept.finding.metered_otherwise(meter)?)))
-        {
-            tell(format_args!(
-                "fawn: {name} is told as it was measured before, with the meter {other}: --again measures it with {meter}"
-            ));
+        let instrument = &meter.sheet().instrument;
+        for (entry, kept) in &found {
+            if let Some(other) = kept.finding.metered_otherwise(instrument) {
+                let name = entry.name;
+                tell(format_args!(
+                    "fawn: {name} is told as it was measured before, metered by {other}: --again measures it with {instrument}"
+                ));
+            }
         }
     }
     unless_closed(if arguments.json {

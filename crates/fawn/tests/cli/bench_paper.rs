@@ -110,12 +110,14 @@ fn an_experiment_becomes_a_page_a_table_and_json_and_is_told_again() {
     let one = json(&paper(&[&["dht-sizing", "--scale", "tiny", "--json"][..], &places].concat()));
     assert_eq!(one["experiments"].as_array().unwrap().len(), 1);
     assert!(read(&out.join("index.html")).contains("id=\"sosp-figure-10\""));
-    // What another directory has measured is not taken for a part of this one's report.
-    let other =
-        ["--dir", dir.path().join("other").to_str().unwrap(), "--out", out.to_str().unwrap()].map(str::to_owned);
-    let other: Vec<&str> = other.iter().map(String::as_str).collect();
-    json(&paper(&[&["dht-sizing", "--scale", "tiny", "--json"][..], &other].concat()));
+    // A report of another directory replaces it, and what was not in it stays.
+    std::fs::write(out.join("sosp-load.csv"), "mine").unwrap();
+    let other = dir.path().join("other");
+    let run =
+        paper(&["dht-sizing", "--scale", "tiny", "--dir", other.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+    assert!(run.code == 0 && run.stderr.contains("removed sosp-figure-10.csv"), "{run:?}");
     assert!(!out.join("sosp-figure-10.csv").exists() && out.join("dht-sizing.csv").exists());
+    assert_eq!(read(&out.join("sosp-load.csv")), "mine");
 }
 
 #[test]
@@ -133,15 +135,16 @@ fn what_was_measured_without_the_meter_that_is_named_is_told_so() {
     };
     run(&["--meter", "none"]);
     let said = run(&["--meter", &meter]);
-    assert!(
-        said.contains(
-            "energy-table-1 is told as it was measured before, with the meter none: --again measures it with model"
-        ),
-        "{said}"
-    );
+    let says = "energy-table-1 is told as it was measured before, metered by nothing: --again measures it with a model of m (s, ";
+    assert!(said.contains(says), "{said}");
     for said in [run(&["--meter", &meter, "--again"]), run(&["--meter", &meter]), run(&[])] {
         assert!(!said.contains("is told as it was measured before"), "{said}");
     }
+    // Another one of the same kind.
+    std::fs::write(&model, text.replace("'m'", "'other'")).unwrap();
+    let said = run(&["--meter", &meter]);
+    let says = "metered by a model of m (s, 2026-11-20): --again measures it with a model of other";
+    assert!(said.contains(says), "{said}");
 }
 
 #[test]
