@@ -10,13 +10,13 @@ use fawn_flash::{Caching, Directory, Engine, Files, Polled, Reader, ReaderOption
 use fawn_ring::Secret;
 use fawn_store::flash::FlashError;
 use fawn_store::{Gate, Opening, Options, Refusal, Stats, Store, Write};
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
 use crate::error::{Error, FlagBytes};
 use crate::session::Setup;
 use crate::usage::{Counts, Meter, Usage, thread_cpu_us};
+use crate::wait::wait;
 use crate::workload::{name, write_value};
 
 /// So long nothing may happen before a store is taken for settled.
@@ -230,10 +230,9 @@ impl Driver {
     /// [`Error::Flash`] when the system cannot wait.
     pub fn wait(&mut self, most: Duration) -> Result<(), Error> {
         let timeout = most.min(Duration::from_millis(self.engine.timeout_ms(self.now_ms)));
-        let timeout = Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos() as _ };
         let mut events = Vec::with_capacity(4);
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
+        match wait(&self.epoll, &mut events, timeout) {
+            Ok(()) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Error::Flash(FlashError::Io(format!("epoll_wait: {errno}")))),
         }
     }

@@ -127,8 +127,8 @@ fn notes(report: &mut Report, plan: &Plan, measured: &Measured) {
         let due = rate(measured, tally.operations().latencies.count());
         if answered < due * KEEPS_UP {
             report.notes.push(format!(
-                "of {due:.0} operations a second that were due, {answered:.0} were answered ({:.0} were asked for): latencies grow as long as \
-                 this lasts, and say little",
+                "of {due:.0} operations a second that were due, {answered:.0} were answered, beginning with those of the warm-up ({:.0} were \
+                 asked for): latencies grow as long as this lasts, and say little",
                 pace.rate
             ));
         }

@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -24,6 +23,7 @@ use super::schedule::Schedule;
 use super::tally::Tally;
 use super::verdict::{Flight, note, time};
 use crate::usage::thread_cpu_us;
+use crate::wait::wait;
 
 /// Events taken from the system at a time.
 const EVENTS: usize = 256;
@@ -257,8 +257,8 @@ impl<'a> Worker<'a> {
             }
             events.clear();
             let timeout = self.timeout(now);
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
-                Ok(_) | Err(Errno::INTR) => {}
+            match wait(&self.epoll, &mut events, timeout) {
+                Ok(()) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
             for event in &events {
@@ -367,7 +367,7 @@ impl<'a> Worker<'a> {
     }
 
     /// How long to wait for events.
-    fn timeout(&self, now: u64) -> Timespec {
+    fn timeout(&self, now: u64) -> Duration {
         let mut wait = LOOK.as_nanos() as u64;
         if self.goes_on {
             let window = &self.shared.window;
@@ -379,7 +379,7 @@ impl<'a> Worker<'a> {
                 wait = wait.min(schedule.next_ns().saturating_sub(now));
             }
         }
-        Timespec { tv_sec: 0, tv_nsec: wait.min(999_999_999).cast_signed() }
+        Duration::from_nanos(wait)
     }
 
     /// Sends the second halves of what is half done, and up to `count` requests with them, together.
@@ -400,7 +400,8 @@ impl<'a> Worker<'a> {
             };
             if let Some(schedule) = &mut self.schedule {
                 schedule.advance();
-                if self.is_measured {
+                // As latencies are: of those that are due in the time that is measured.
+                if self.is_measured && due_ns >= self.shared.window.start {
                     self.tally.late.add_ns(now - due_ns);
                 }
             }
