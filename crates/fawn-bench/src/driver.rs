@@ -233,7 +233,7 @@ impl Driver {
         let mut events = Vec::with_capacity(4);
         match wait(&self.epoll, &mut events, timeout) {
             Ok(()) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(Error::Flash(FlashError::Io(format!("epoll_wait: {errno}")))),
+            Err(errno) => Err(Error::Flash(FlashError::Io(format!("waiting for events: {errno}")))),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the log tells an operator before and while puts are refused: that the device fills up, that there is no room on it for
-//! more, and that the index has reached its budget. Looked at once a second, told when it changes, at most once a minute. And how often it tells
-//! what clients can cause as often as they like.
+//! more, and that the index has reached its budget. Looked at once a second, told when it changes, at most once a minute. And
+//! how often it tells what clients can cause as often as they like.
 
 use crate::options::ServeOptions;
 use crate::stores::Figures;

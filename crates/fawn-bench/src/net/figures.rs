@@ -126,9 +126,12 @@ fn notes(report: &mut Report, plan: &Plan, measured: &Measured) {
         // Of those that were due, which by chance are more or fewer than the rate says.
         let due = rate(measured, tally.operations().latencies.count());
         if answered < due * KEEPS_UP {
+            // A number of operations is counted from the first.
+            let has_warm_up = plan.operations.is_none() && !plan.warm_up.is_zero();
+            let first = if has_warm_up { ", beginning with those of the warm-up" } else { "" };
             report.notes.push(format!(
-                "of {due:.0} operations a second that were due, {answered:.0} were answered, beginning with those of the warm-up ({:.0} were \
-                 asked for): latencies grow as long as this lasts, and say little",
+                "of {due:.0} operations a second that were due, {answered:.0} were answered{first} ({:.0} were asked for): latencies grow \
+                 as long as this lasts, and say little",
                 pace.rate
             ));
         }
