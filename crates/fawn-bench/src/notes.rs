@@ -2,9 +2,10 @@
 //! one before; and a directory that holds something else is left alone.
 
 use std::fs;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use fawn_files::links;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -62,16 +63,13 @@ impl Place {
     /// # Errors
     /// [`Error::Io`].
     pub fn write(&self, notes: &impl Serialize) -> Result<(), Error> {
-        let new = self.dir.join(self.new_name());
+        let path = self.dir.join(self.name);
         let write = || {
             let mut text = serde_json::to_vec_pretty(notes)?;
             text.push(b'\n');
-            let mut file = fs::File::create(&new)?;
-            file.write_all(&text)?;
-            file.sync_data()?;
-            fs::rename(&new, self.dir.join(self.name))
+            links::replace(&path, &text, 0o644)
         };
-        write().map_err(Error::io(&new))
+        write().map_err(Error::io(&path))
     }
 
     fn new_name(&self) -> String {

@@ -29,18 +29,22 @@ impl Users {
     /// [`ServeError::AuthFile`]; no message repeats a password.
     pub fn read(path: &Path) -> Result<Self, ServeError> {
         let refuse = |what: String| ServeError::AuthFile { path: path.to_owned(), what };
-        let bytes = std::fs::read(path).map_err(|error| refuse(error.to_string()))?;
+        let bytes = fawn_files::text::read_bytes(path).map_err(|error| refuse(error.to_string()))?;
         if let Some(why) = std::fs::metadata(path).ok().and_then(|file| open_to_others(path, &file)) {
             tracing::warn!("the passwords in {} are no secret: {why}", path.display());
         }
-        Self::parse(&bytes).map_err(refuse)
+        let users = Self::parse(&bytes).map_err(refuse)?;
+        for line in blanks_at_the_end(&bytes) {
+            tracing::warn!("the password in line {line} of {} ends with a blank, which is part of it", path.display());
+        }
+        Ok(users)
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut lines = Vec::new();
         for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if line.is_empty() {
+            if line.trim_ascii().is_empty() {
                 continue;
             }
             if line.len() > MAX_LINE_BYTES {
@@ -71,6 +75,16 @@ impl Users {
     }
 }
 
+/// The lines, from 1, whose passwords end with a blank: seldom on purpose, and never to be seen.
+fn blanks_at_the_end(bytes: &[u8]) -> Vec<usize> {
+    let ends_so = |line: &[u8]| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        !line.trim_ascii().is_empty() && line.last().is_some_and(u8::is_ascii_whitespace)
+    };
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
+    lines.filter(|(_, line)| ends_so(line)).map(|(number, _)| number + 1).collect()
+}
+
 /// Logs, now and then, that a client was refused.
 fn tell() {
     static TOLD: Seldom = Seldom::new();
@@ -85,11 +99,30 @@ mod tests {
 
     #[test]
     fn only_the_right_password_of_a_known_user_is_admitted() {
-        let users = Users::parse(b"alice:secret\r\n\nbob:a:b\n").unwrap();
+        let users = Users::parse(b"alice:secret\r\n\n \t\r\nbob:a:b\n").unwrap();
         assert!(users.admit(b"alice", b"secret") && users.admit(b"bob", b"a:b"));
         for (user, password) in [("alice", "a:b"), ("alice", "secre"), ("alic", "secret"), ("", ""), ("bob:a", "b")] {
             assert!(!users.admit(user.as_bytes(), password.as_bytes()), "{user}:{password}");
         }
+    }
+
+    #[test]
+    fn a_file_is_read_in_whatever_encoding_an_editor_has_saved_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("users");
+        let utf16: Vec<u8> = "\u{feff}alice:secret\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for bytes in [b"\xef\xbb\xbfalice:secret\r\n".to_vec(), utf16] {
+            std::fs::write(&path, bytes).unwrap();
+            assert!(Users::read(&path).unwrap().admit(b"alice", b"secret"));
+        }
+        // Nobody sees how much of a file there is.
+        std::fs::File::create(&path).unwrap().set_len(400 << 20).unwrap();
+        assert!(Users::read(&path).unwrap_err().to_string().contains("more than 16777216 bytes"));
+    }
+
+    #[test]
+    fn a_password_that_ends_with_a_blank_is_told() {
+        assert_eq!(blanks_at_the_end(b"a:b\r\nc:d \r\n \t\ne:f\t\ng:h"), [2, 4]);
     }
 
     #[test]

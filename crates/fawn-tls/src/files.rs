@@ -1,13 +1,14 @@
 //! PEM files: certificates, and keys that nobody else may read.
 
 use crate::error::TlsError;
+use fawn_files::{links, text};
 use rustls::RootCertStore;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What somebody other than the owner may do.
 const OTHERS: u32 = 0o077;
@@ -17,9 +18,9 @@ const OTHERS: u32 = 0o077;
 /// # Errors
 /// [`TlsError::File`].
 pub fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let chain: Vec<_> = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect)
-        .map_err(|error| TlsError::file(path, pem_error(&error)))?;
+    let text = text::read_bytes(path).map_err(|error| TlsError::file(path, error.to_string()))?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let chain = chain.map_err(|error| TlsError::file(path, pem_error(&error)))?;
     if chain.is_empty() { Err(TlsError::file(path, "it has no certificate in PEM form")) } else { Ok(chain) }
 }
 
@@ -55,13 +56,12 @@ pub fn open_to_others(path: &Path, metadata: &Metadata) -> Option<String> {
 pub(crate) fn read_secret(path: &Path) -> Result<String, TlsError> {
     let refuse = |error: std::io::Error| TlsError::file(path, error.to_string());
     // What is looked at is what is read: the name may lead elsewhere in the next moment.
-    let mut file = File::open(path).map_err(refuse)?;
+    let file = File::open(path).map_err(refuse)?;
     if let Some(why) = open_to_others(path, &file.metadata().map_err(refuse)?) {
         return Err(TlsError::file(path, why));
     }
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(refuse)?;
-    Ok(text)
+    let text = text::read_from(file).and_then(|bytes| Ok(text::to_text(bytes)?));
+    text.map_err(refuse)
 }
 
 fn pem_error(error: &pem::Error) -> String {
@@ -105,11 +105,11 @@ pub(crate) fn write_new(path: &Path, text: &str, readers: Readers) -> Result<(),
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(TlsError::write(path))
 }
 
-/// Puts a new file in the place of another at once, for the same owner: a reader sees the one or the other.
+/// Puts a new file in the place of another at once, for the same owner: a reader sees the one or the other. A symbolic link
+/// stays, and leads to the new one.
 pub(crate) fn replace(path: &Path, text: &str, readers: Readers) -> Result<(), TlsError> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let new = PathBuf::from(new);
+    let path = &links::target(path).map_err(TlsError::write(path))?;
+    let new = links::with_suffix(path, ".new");
     // One that an earlier attempt left behind.
     match std::fs::remove_file(&new) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(TlsError::write(&new)(error)),

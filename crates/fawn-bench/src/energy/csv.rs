@@ -12,9 +12,12 @@
 //! knows what was metered. The line with the names of columns may be left out where the first two are time and watts. Times are
 //! Unix seconds, Unix milliseconds, or RFC 3339; they never fall. A last line without its end is not complete, and not read.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use fawn_files::lines::{self, Bound, Found};
+use fawn_files::text;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -25,6 +28,9 @@ use super::reading::Scope;
 
 /// From here on a number of Unix time is in milliseconds.
 const LEAST_MS: f64 = 1e11;
+
+/// No meter writes a longer line, in bytes.
+const LONGEST_LINE: usize = 64 << 10;
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +56,11 @@ pub struct Covered {
     pub note: Option<String>,
 }
 
+/// Why a file is not read.
+fn unread(error: &io::Error) -> String {
+    format!("cannot be read ({error}): have the meter write it before you begin")
+}
+
 impl Series {
     /// Reads a file.
     ///
@@ -57,20 +68,32 @@ impl Series {
     /// [`MeterError::Csv`].
     pub fn read(path: &Path) -> Result<Self, MeterError> {
         let wrong = |reason: String| MeterError::Csv { path: path.to_owned(), reason };
-        let text = fs::read_to_string(path)
-            .map_err(|error| wrong(format!("cannot be read ({error}): have the meter write it before you begin")))?;
-        Self::parse(&text).map_err(wrong)
+        let file = File::open(path).map_err(|error| wrong(unread(&error)))?;
+        Self::parse(BufReader::new(file)).map_err(wrong)
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    fn parse(mut file: impl BufRead) -> Result<Self, String> {
+        let is_foreign = text::foreign(file.fill_buf().map_err(|error| unread(&error))?);
+        if let Some(other) = is_foreign {
+            return Err(format!("it is {} text: save it as UTF-8", other.name()));
+        }
         let (mut scope, mut meter) = (None, None);
         let mut columns = Columns { time: 0, watts: 1 };
         let mut rows: Vec<(f64, f64)> = Vec::new();
         let mut is_first = true;
-        for (number, line) in (1..).zip(whole.lines()) {
-            let line = line.trim();
-            if let Some(comment) = line.strip_prefix('#') {
+        let mut bytes = Vec::new();
+        for number in 1.. {
+            let found = lines::read(&mut file, &mut bytes, Bound::unescaped(LONGEST_LINE));
+            match found.map_err(|error| unread(&error))? {
+                Found::Line if bytes.ends_with(b"\n") => {}
+                Found::Line | Found::End => break,
+                Found::TooLong => return Err(format!("line {number} has more than {LONGEST_LINE} bytes")),
+            }
+            let line = str::from_utf8(&bytes).map_err(|_| format!("line {number} is not UTF-8 text"))?;
+            let line = if number == 1 { line.trim_start_matches('\u{feff}').trim() } else { line.trim() };
+            // A spreadsheet gives every line as many fields as the longest, and may quote any.
+            let padding = [',', '"', ' '];
+            if let Some(comment) = line.trim_matches(padding).strip_prefix('#') {
                 match comment.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
                     Some(("scope", word)) => {
                         let known = Scope::parse(word);
@@ -82,7 +105,7 @@ impl Series {
                     Some(("meter", name)) => meter = Some(name.to_owned()),
                     _ => {}
                 }
-            } else if !line.is_empty() {
+            } else if !line.trim_matches(padding).is_empty() {
                 let fields: Vec<&str> = line.split(',').map(|field| field.trim().trim_matches('"')).collect();
                 if is_first && fields[0].chars().all(|c| c.is_alphabetic() || " _()".contains(c)) {
                     columns = Columns::named(&fields).ok_or("the columns are to be called `time` and `watts`")?;
@@ -211,7 +234,7 @@ mod tests {
     const HEAD: &str = "# scope: wall\n# meter: WattsUp\n";
 
     fn series(rows: &str) -> Series {
-        Series::parse(&format!("{HEAD}{rows}")).unwrap()
+        Series::parse(format!("{HEAD}{rows}").as_bytes()).unwrap()
     }
 
     fn joules(series: &Series, began: f64, ended: f64) -> f64 {
@@ -255,6 +278,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_read_as_editors_and_spreadsheets_save_it() {
+        let expected = series("1000,10\n1001,20\n");
+        let saved = "\u{feff}# scope: wall,,\r\n\"# meter: WattsUp\",,\r\n,,\r\n1000,10, \r\n1001,20,\r\n";
+        assert_eq!(Series::parse(saved.as_bytes()), Ok(expected));
+        let utf16: Vec<u8> = saved.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(Series::parse(&utf16[..]).unwrap_err(), "it is UTF-16 text: save it as UTF-8");
+        let long = [HEAD.as_bytes(), &vec![b'1'; LONGEST_LINE + 1]].concat();
+        assert_eq!(Series::parse(&long[..]).unwrap_err(), "line 3 has more than 65536 bytes");
+    }
+
+    #[test]
     fn files_that_cannot_be_used_say_why() {
         for (text, says) in [
             ("1,2\n3,4\n", "begin it with a line `# scope: wall`"),
@@ -266,7 +300,7 @@ mod tests {
             ("# scope: wall\n3,2\n1,2\n", "its times fall, from 3 to 1"),
             ("# scope: wall\nwhen,power\n1,2\n3,4\n", "called `time` and `watts`"),
         ] {
-            let error = Series::parse(text).unwrap_err();
+            let error = Series::parse(text.as_bytes()).unwrap_err();
             assert!(error.contains(says), "{text}: {error}");
         }
     }

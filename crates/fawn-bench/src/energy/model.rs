@@ -17,7 +17,6 @@
 //! watts_per_mb_a_second = 0.004        # MB: 1,000,000 bytes
 //! ```
 
-use std::fs;
 use std::path::Path;
 
 use fawn_plan::Date;
@@ -70,7 +69,7 @@ impl Model {
     /// [`MeterError::Model`].
     pub fn read(path: &Path) -> Result<Self, MeterError> {
         let wrong = |reason: String| MeterError::Model { path: path.to_owned(), reason };
-        let text = fs::read_to_string(path)
+        let text = fawn_files::text::read(path)
             .map_err(|error| wrong(format!("cannot be read ({error}): name a file with a model of this machine")))?;
         Self::parse(&text).map_err(wrong)
     }
@@ -143,6 +142,18 @@ mod tests {
 
     fn joules(parts: &[Part]) -> Vec<f64> {
         parts.iter().map(|part| part.joules).collect()
+    }
+
+    #[test]
+    fn a_model_is_read_in_whatever_encoding_an_editor_has_saved_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("model.toml");
+        let text = format!("\u{feff}{}", PI.replace('\n', " \r\n"));
+        let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for bytes in [text.into_bytes(), utf16] {
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(Model::read(&path).unwrap().machine, "a Pi");
+        }
     }
 
     #[test]
