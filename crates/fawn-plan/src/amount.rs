@@ -189,9 +189,11 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-/// `31 %`, `0.42 %`.
+/// `31 %`, `0.42 %`; what is not all of it is not told as `100 %`.
 pub fn percent(share: f64) -> String {
-    format!("{} %", digits(share * 100.0))
+    let told = (3..=9).map(|count| digits_that_count(share * 100.0, count));
+    let told = told.take(if share < 1.0 { 7 } else { 1 }).find(|told| told != "100");
+    format!("{} %", told.unwrap_or_else(|| digits(share * 100.0)))
 }
 
 /// Three digits that count, without zeros behind the point.
@@ -321,5 +323,7 @@ mod tests {
         assert_eq!(told, ["10 TB", "1.07 KB", "82.4 K", "999", "$168,838", "-$5", "12"]);
         let told = [seconds(40.0), seconds(600.0), seconds(9000.0), percent(0.313), percent(0.0042), digits(0.0)];
         assert_eq!(told, ["40 s", "10 min", "2.5 h", "31.3 %", "0.42 %", "0"]);
+        let told = [0.999, 0.9998, 0.999_951, 1.0, 1.0004].map(percent);
+        assert_eq!(told, ["99.9 %", "99.98 %", "99.995 %", "100 %", "100 %"]);
     }
 }

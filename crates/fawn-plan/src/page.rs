@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::amount::{bytes, count, dollars, percent};
-use crate::svg::{colour, svg};
+use crate::svg::{colour, svg, whereabouts};
 use crate::tables::{Rows, losses, question, ranking, unranked};
 use crate::{Figure, Map, Plan, Quantity};
 
@@ -59,9 +59,10 @@ pub fn page(plan: &Plan, map: Option<&Map>) -> String {
 /// The map with its legend.
 fn mapped(plan: &Plan, map: &Map) -> String {
     let mut out = format!(
-        "<h2>The cheapest option by data and rate</h2>\n<p>Values of {}, {} of each; the circle is where this plan is.</p>\n{}",
+        "<h2>The cheapest option by data and rate</h2>\n<p>Values of {}, {} of each; {}.</p>\n{}",
         bytes(plan.workload.value_bytes),
         copies(plan.workload.replicas),
+        whereabouts(&plan.workload),
         svg(map, Some(&plan.workload))
     );
     out.push_str("<ol class=\"legend\">");
@@ -174,6 +175,27 @@ mod tests {
             assert!(!page.contains(what), "{what}");
         }
         assert_eq!(page.matches("<table").count(), page.matches("</table>").count());
+    }
+
+    #[test]
+    fn a_page_says_where_the_plan_is_and_on_which_side_of_the_map() {
+        let (plan, map) = paper();
+        let said = |data_bytes: f64, gets_per_second: f64| {
+            let workload = Workload { data_bytes, gets_per_second, ..plan.workload };
+            let page = page(&Plan { workload, ..plan.clone() }, Some(&map));
+            assert_eq!(page.contains("<circle"), page.contains("the circle is where this plan is"));
+            page.lines().find(|line| line.starts_with("<p>Values of")).unwrap().to_owned()
+        };
+        for (data, rate, says) in [
+            (100e9, 100e3, "the circle is where this plan is."),
+            (10e15, 1e9, "the circle is where this plan is."),
+            (99e9, 1e6, "not on the map, since it has less data than the map shows."),
+            (11e15, 1e6, "since it has more data than"),
+            (10e12, 99e3, "since it has fewer gets a second than"),
+            (11e15, 2e9, "since it has more data and more gets a second than"),
+        ] {
+            assert!(said(data, rate).contains(says), "{data} {rate}: {}", said(data, rate));
+        }
     }
 
     #[test]

@@ -109,10 +109,33 @@ fn middle(cells: &[usize], option: usize) -> Option<(usize, usize)> {
     own().min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// Where the workload is, if that is on the map.
-fn mark(workload: &Workload, draw: &mut impl FnMut(String)) {
+/// The column and the row of a workload, also beside the map.
+fn place(workload: &Workload) -> (f64, f64) {
     let column = 20.0 * (workload.data_bytes / column_bytes(0)).log10();
     let row = 20.0 * (workload.gets_per_second / row_rate(0)).log10();
+    (column, row)
+}
+
+/// Where a workload lies, in words: at the circle that the map has for it, or on which side of the map.
+pub(crate) fn whereabouts(workload: &Workload) -> String {
+    let (column, row) = place(workload);
+    let beside = |at: f64, count: usize, [less, more]: [&'static str; 2]| match at {
+        at if at < 0.0 => Some(less),
+        at if at > (count - 1) as f64 => Some(more),
+        _ => None,
+    };
+    let data = beside(column, COLUMNS, ["less data", "more data"]);
+    let rate = beside(row, ROWS, ["fewer gets a second", "more gets a second"]);
+    let sides: Vec<&str> = data.into_iter().chain(rate).collect();
+    if sides.is_empty() {
+        return "the circle is where this plan is".to_owned();
+    }
+    format!("this plan is not on the map, since it has {} than the map shows", sides.join(" and "))
+}
+
+/// Where the workload is, if that is on the map.
+fn mark(workload: &Workload, draw: &mut impl FnMut(String)) {
+    let (column, row) = place(workload);
     let is_on_map = (0.0..=(COLUMNS - 1) as f64).contains(&column) && (0.0..=(ROWS - 1) as f64).contains(&row);
     if is_on_map {
         let (x, y) = (x_of(column), y_of(row));

@@ -70,7 +70,7 @@ impl FromStr for Distribution {
             ["hot", keys, share] => {
                 let share = parse_share(share).ok_or_else(refused)?;
                 let keys = if keys.ends_with('%') {
-                    HotKeys::Share(parse_share(keys).ok_or_else(refused)?)
+                    HotKeys::Share(parse_share(keys).filter(|share| *share > 0.0).ok_or_else(refused)?)
                 } else {
                     HotKeys::Count(keys.parse().ok().filter(|keys| *keys > 0).ok_or_else(refused)?)
                 };
@@ -351,9 +351,19 @@ mod tests {
 
     #[test]
     fn what_is_no_distribution_is_refused() {
-        for text in
-            ["", "normal", "zipf:", "zipf:0", "zipf:x", "hot:0:0.5", "hot:5", "hot:5:2", "hot:101%:1", "latest:1"]
-        {
+        for text in [
+            "",
+            "normal",
+            "zipf:",
+            "zipf:0",
+            "zipf:x",
+            "hot:0:0.5",
+            "hot:0%:99%",
+            "hot:5",
+            "hot:5:2",
+            "hot:101%:1",
+            "latest:1",
+        ] {
             assert!(text.parse::<Distribution>().is_err(), "{text}");
         }
         for text in ["uniform", "zipf:0.99", "latest", "hot:1000:90%", "hot:1%:99%"] {
