@@ -29,7 +29,7 @@ use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
 use crate::serve::parse_store_memory;
 use crate::tell::unless_closed;
-use crate::values::{AckMode, Count, Size, Span, parse_entries, parse_exponent, parse_value_bytes, parse_wait};
+use crate::values::{AckMode, Count, Size, Span, number, parse_entries, parse_exponent, parse_value_bytes, parse_wait};
 
 /// Arguments of `fawn bench`.
 #[derive(Debug, Args)]
@@ -140,7 +140,7 @@ pub struct PlaceArguments {
     #[arg(long, value_name = "DIR", hide_env = true)]
     pub dir: PathBuf,
     /// Puts that wait for their acknowledgement at a time
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = number::<u32>(1..=1_000_000))]
     pub puts_in_flight: u32,
     /// Keep a filter of the keys on flash where DRAM cannot index every record, 1.2 bytes a record more: absent keys then
     /// cost a read in 250 gets instead of each
@@ -180,7 +180,7 @@ pub struct PeerArguments {
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', hide_env = true, value_parser = ["rocksdb", "lmdb", "bdb", "bdb-btree", "fjall", "redb"])]
     pub peers: Vec<String>,
     /// Give the other engines so many times fewer entries and less memory, such as 20
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "peers", hide_env = true, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "peers", hide_env = true, value_parser = number::<u32>(1..))]
     pub peer_scale: u32,
     /// The program that measures them [default: fawn-peers, beside this program or in PATH]
     #[arg(long, value_name = "PATH", requires = "peers", hide_env = true)]
@@ -211,7 +211,7 @@ pub struct GetArguments {
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,8,32,128", value_parser = depth())]
     pub depths: Vec<u32>,
     /// Turns of store and device; the medians are told
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = number::<u32>(1..=1000))]
     pub rounds: u32,
     /// How long each turn takes, of the store and of the device
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_wait)]
@@ -243,7 +243,7 @@ pub struct HitArguments {
     #[arg(long, value_name = "N", default_value = "1000", value_parser = parse_entries)]
     pub keys: Count,
     /// Rounds; the median is told
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = number::<u32>(1..=1000))]
     pub rounds: u32,
     /// How long each round takes
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_wait)]
@@ -260,7 +260,7 @@ pub struct OverwriteArguments {
     #[command(flatten)]
     pub peers: PeerArguments,
     /// Passes, of as many puts as there are entries
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = number::<u32>(1..=10_000))]
     pub passes: u32,
     /// Draw the entries by Zipf's law with this exponent, such as 0.99 [default: each once a pass, in random order]
     #[arg(long, value_name = "EXPONENT", value_parser = parse_exponent)]
@@ -283,7 +283,7 @@ pub struct MixedArguments {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
     pub depth: u32,
     /// Gets for each put
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = number::<u32>(1..))]
     pub gets_a_put: u32,
     /// How long it takes
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
@@ -315,16 +315,16 @@ pub struct PaceArguments {
     #[command(flatten)]
     pub meter: MeterArguments,
     /// Loads, in percent of what the store takes just before
-    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "50,80", value_parser = clap::value_parser!(u8).range(1..100))]
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', default_value = "50,80", value_parser = number::<u8>(1..100))]
     pub shares: Vec<u8>,
     /// Pairs of a stretch at rest and one with overwrites, for each load
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = number::<u32>(1..=1000))]
     pub pairs: u32,
     /// How long a stretch takes
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub time: Span,
     /// Gets for each overwrite
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = number::<u32>(1..))]
     pub gets_a_put: u32,
     /// Draw the latencies of each tenth of a second into this file (SVG)
     #[arg(long, value_name = "FILE", hide_env = true)]
@@ -340,10 +340,10 @@ pub struct SplitArguments {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = depth())]
     pub depth: u32,
     /// Gets for each put
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = number::<u32>(1..))]
     pub gets_a_put: u32,
     /// Rounds of a split and a merge; the medians are told
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = number::<u32>(1..=1000))]
     pub rounds: u32,
     /// How long gets and puts go on before each split and before each merge
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = parse_wait)]
@@ -378,7 +378,7 @@ pub struct UntilKilledArguments {
     #[command(flatten)]
     pub data: DataArguments,
     /// Entries after which to say so
-    #[arg(value_name = "N")]
+    #[arg(value_name = "N", value_parser = number::<u64>(..))]
     pub until: u64,
 }
 
@@ -409,8 +409,8 @@ pub struct TableArguments {
     pub device: DeviceChoice,
 }
 
-fn depth() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..=4096)
+fn depth() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    number::<u32>(1..=4096)
 }
 
 /// Gets in flight of experiments that do not say.

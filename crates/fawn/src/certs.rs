@@ -13,6 +13,7 @@ use fawn_tls::{Role, TlsError};
 use serde_json::{Value, json};
 
 use crate::tell::tell;
+use crate::values::number;
 use crate::{Misused, Outcome};
 
 /// Arguments of `fawn certs`.
@@ -57,7 +58,7 @@ struct WhoArguments {
     #[arg(long, value_name = "NAME[=HOST[,HOST]]", hide_env = true)]
     manager: Vec<Named>,
     /// How long the certificates are good; the authority lasts ten years
-    #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    #[arg(long, value_name = "N", default_value_t = 365, value_parser = number::<u32>(1..=36_500))]
     days: u32,
 }
 
@@ -110,7 +111,7 @@ struct RenewArguments {
     #[arg(long)]
     new_keys: bool,
     /// How long the new certificates are good
-    #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    #[arg(long, value_name = "N", default_value_t = 365, value_parser = number::<u32>(1..=36_500))]
     days: u32,
     /// Renew these, however long they are good
     #[arg(value_name = "NAME")]

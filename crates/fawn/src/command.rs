@@ -1,6 +1,5 @@
 //! The command line: every subcommand with its arguments.
 
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -14,20 +13,21 @@ use crate::client::{Address, Credentials, Endpoint, Tls};
 use crate::cluster::arguments::{
     ClusterArguments, ManagerArguments, NodeArguments, RebalanceArguments, StatusArguments,
 };
-use crate::config::ConfigArguments;
+use crate::config::{ConfigArguments, Problem};
 use crate::node::FrontendArguments;
 use crate::plan::PlanArguments;
 use crate::serve::{ServeArguments, check_memory, cores, default_memory, least_memory, parse_listen, parse_threads};
 use crate::store_command::StoreArguments;
-use crate::values::{Size, Span, parse_wait};
+use crate::tell::tell;
+use crate::values::{Size, Span, number, parse_wait};
 
 /// A log-structured flash key-value store that speaks memcached's protocol.
 #[derive(Debug, Parser)]
 #[command(
     name = "fawn",
     version,
-    after_help = "Exit codes: 0 done, 1 something failed or was not found, 2 the command line is wrong, 130 a benchmark or a bulk load was \
-                  interrupted.\n\
+    after_help = "Exit codes: 0 done, 1 something failed or was not found, 2 the command line is wrong; 130 (Ctrl-C), 143 \
+                  (SIGTERM) or 129 (SIGHUP) a load, a dump or a benchmark was interrupted.\n\
                   Every flag is also an environment variable and a key of a configuration file: for `fawn serve \
                   --max-item-size 2M`, FAWN_SERVE_MAX_ITEM_SIZE=2M, or FAWN_MAX_ITEM_SIZE for every command that has it; \
                   `fawn config show serve` lists them.\n\
@@ -47,6 +47,9 @@ pub struct Fawn {
     /// The words of the command, such as `bench` and `store`.
     #[arg(skip)]
     pub words: Vec<String>,
+    /// What is set in the environment and means nothing.
+    #[arg(skip)]
+    pub warnings: Vec<Problem>,
 }
 
 impl Fawn {
@@ -150,7 +153,14 @@ impl ConnectArguments {
         let credentials = match (&self.user, &self.password_file) {
             (Some(user), Some(file)) => {
                 if let Some(why) = std::fs::metadata(file).ok().and_then(|found| open_to_others(file, &found)) {
-                    let _ = writeln!(std::io::stderr(), "fawn: the password in {} is no secret: {why}", file.display());
+                    tell(format_args!("fawn: the password in {} is no secret: {why}", file.display()));
+                }
+                let first = fawn_files::text::read(file).ok().and_then(|text| text.lines().next().map(str::to_owned));
+                if first.is_some_and(|password| password.ends_with([' ', '\t'])) {
+                    tell(format_args!(
+                        "fawn: the password in {} ends with a blank, which is part of it",
+                        file.display()
+                    ));
                 }
                 Some(Credentials { user: user.clone(), password_file: file.clone() })
             }
@@ -199,7 +209,8 @@ pub enum OnError {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[command(after_help = "\
-A line is one record. Blank lines are ignored.
+A line is one record. Blank lines are ignored. Files are UTF-8, with or without
+a byte order mark; lines end with LF or CRLF.
   tsv    key TAB value; in either, \\t \\n \\r \\\\ and \\xHH name a byte
   jsonl  {\"key\": \"a\", \"value\": \"b\", \"flags\": 0, \"exptime\": 1900000000, \"cas\": 7}
          key_base64 and value_base64 carry bytes that are not UTF-8; exptime is
@@ -207,10 +218,12 @@ A line is one record. Blank lines are ignored.
          other one that the server chooses
 
 Keys are 1 to 250 bytes without blanks and control characters. A key_base64 may hold any bytes, and with \
---binary-keys so may every key; such keys travel base64-encoded (meta protocol, flag b) and are at most 186 bytes.
+--binary-keys so may every key; such keys travel base64-encoded (meta protocol, flag b) and are at most 186 bytes, or 250 \
+without blanks, line feeds and zero bytes. With --bulk they are at most 65535 bytes.
 
 While a file is loaded, FILE.fawn-resume records how far the server has acknowledged it. Run the same command \
-again after an interruption and the load goes on there. The file is removed when the load is complete.
+again after an interruption and the load goes on there, unless the file has changed before that place. The state is removed when \
+the load is complete.
 
 With --bulk the records go into the data directory --dir, which no server may have open, and which is made if it does not \
 exist: sorted, at the rate of the device, and without merges afterwards. What does not fit --memory is written there once \
@@ -242,7 +255,7 @@ pub struct LoadArguments {
     #[arg(long, conflicts_with_all = ["resume", "restart"])]
     pub no_resume: bool,
     /// Connections to the server; a key always takes the same one, so that its last line wins
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = number::<u16>(1..=256))]
     pub connections: u16,
     #[command(flatten)]
     pub bulk: BulkArguments,
@@ -279,6 +292,28 @@ const LOADING_SERVERS: &[&str] =
 const LOADING_DIRECTORIES: &[&str] = &["dir", "memory", "threads"];
 
 impl LoadArguments {
+    /// What to say of a format that nobody has named, when a line that is not in it looks like the other one.
+    pub fn format_in_doubt(&self, taken: Format, line: &[u8]) -> Option<String> {
+        let file = self.file.as_ref().filter(|_| self.format.is_none())?;
+        let is_object = line.trim_ascii_start().starts_with(b"{");
+        if is_object == (taken == Format::Jsonl) {
+            return None;
+        }
+        Some(match taken {
+            Format::Jsonl if file.as_os_str() == "-" => {
+                "standard input is read as jsonl: give --format tsv where each line is key TAB value".to_owned()
+            }
+            Format::Jsonl => format!(
+                "{} is read as jsonl, since its name does not end with .tsv: give --format tsv if each line is key TAB value",
+                file.display()
+            ),
+            Format::Tsv => format!(
+                "{} is read as tsv, since its name ends so: give --format jsonl if each line is a JSON object",
+                file.display()
+            ),
+        })
+    }
+
     fn check(&self, typed: &[String]) -> Result<(), String> {
         let is_typed = |id: &&&str| typed.iter().any(|typed| typed == **id);
         let (others, why) = if self.bulk.bulk {
@@ -318,7 +353,7 @@ impl BulkArguments {
 /// Arguments of `fawn dump`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE is written as FILE.part and renamed when it is complete. --from or --manager, whichever is typed, counts whatever \
+FILE is written as FILE.part and renamed when it is complete; where FILE is a symbolic link, both are where it leads to. --from or --manager, whichever is typed, counts whatever \
 is configured; where both are configured and none is typed, --manager does. jsonl carries flags and expiry; tsv does not.
 
 Of a server, records that are written, changed or deleted meanwhile may or may not be in it. Of a cluster (--manager) \
@@ -346,7 +381,7 @@ pub struct DumpArguments {
     #[arg(long)]
     pub format: Option<Format>,
     /// Connections that fetch values
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = number::<u16>(1..=256))]
     pub connections: u16,
     /// Print the summary as JSON
     #[arg(long)]
@@ -363,6 +398,16 @@ const OF_SERVERS: &[&str] = &["tls_ca", "tls_name", "user", "password_file", "ti
 const OF_CLUSTERS: &[&str] = &["restart", "certs"];
 
 impl DumpArguments {
+    /// What to say of a format that nobody has named, where the file's name looks like another one.
+    pub fn format_in_doubt(&self) -> Option<String> {
+        let extension = self.file.extension().filter(|_| self.format.is_none())?.to_str()?.to_ascii_lowercase();
+        let is_other = ["csv", "txt", "tab", "xls", "xlsx"].contains(&extension.as_str());
+        let file = self.file.display();
+        is_other.then(|| {
+            format!("{file} is written as jsonl, since its name does not end with .tsv; --format says otherwise")
+        })
+    }
+
     /// Whether a cluster is meant, not a server: what is typed counts before what is configured.
     pub fn is_of_cluster(&self, typed: &[String]) -> bool {
         !self.managers.is_empty() && !typed.iter().any(|id| id == "from")
@@ -410,7 +455,7 @@ pub struct SetArguments {
     #[command(flatten)]
     pub server: ServerArguments,
     /// The client flags to store with the value
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>(..))]
     pub flags: u32,
     /// Let the value expire after this long [default: never]
     #[arg(long, value_name = "DURATION")]
@@ -467,6 +512,46 @@ mod tests {
             command.get_subcommands().for_each(check);
         }
         check(&Fawn::command());
+    }
+
+    /// What libraries say of values, without a word of what is right.
+    const RIDDLES: &[&str] = &[
+        "invalid digit",
+        "too large to fit",
+        "too small to fit",
+        "cannot parse",
+        "invalid float",
+        "invalid socket",
+        "invalid IP",
+        "is not in ",
+        "would be zero",
+        "premature end",
+        "invalid character",
+        "invalid utf",
+    ];
+
+    #[test]
+    fn every_flag_says_what_it_takes_when_it_is_given_something_else() {
+        fn check(command: &clap::Command, words: &mut Vec<String>) {
+            for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
+                for value in ["", "x", "-1", "1.5.5", "nan", "99999999999999999999999", "a:b:c"] {
+                    let value = arg.get_long().map_or(value.to_owned(), |long| format!("--{long}={value}"));
+                    let said =
+                        command.clone().try_get_matches_from(["fawn", &value]).err().map(|error| error.to_string());
+                    let said = said.unwrap_or_default();
+                    let riddle = RIDDLES.iter().find(|riddle| said.contains(**riddle));
+                    assert_eq!(riddle, None, "fawn {} {value}: {said}", words.join(" "));
+                }
+            }
+            for sub in command.get_subcommands() {
+                words.push(sub.get_name().to_owned());
+                check(sub, words);
+                words.pop();
+            }
+        }
+        let mut root = Fawn::command();
+        root.build();
+        check(&root, &mut Vec::new());
     }
 
     #[test]

@@ -24,7 +24,8 @@
 //! | `tell` | standard error and output without a reader |
 //!
 //! Exit codes: 0 when everything asked for was done, 1 when something failed or was not found, 2 when the command line
-//! or the configuration is wrong, 130 when a benchmark or a bulk load was interrupted (Ctrl-C).
+//! or the configuration is wrong. A load, a dump or a benchmark that a signal ends says how to go on, and gives 128 and the
+//! signal's number: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // see `tell`
@@ -79,7 +80,10 @@ fn main() -> ExitCode {
         Ok(fawn) => fawn,
         Err(refused) => return refuse(&refused),
     };
+    warn(&fawn);
     let result = carry_out(&fawn);
+    // A command that has failed before there was a log has them, too: they may be why.
+    observe::unsaid().iter().for_each(|line| tell::tell(format_args!("fawn: {line}")));
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Missing) => ExitCode::FAILURE,
@@ -94,6 +98,20 @@ fn main() -> ExitCode {
             complain(&error);
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Says what is set in the environment and means nothing: in the log of a command that has one.
+fn warn(fawn: &Fawn) {
+    let lines = fawn.warnings.iter().map(ToString::to_string);
+    match &fawn.command {
+        // They say it themselves, or take nothing from there.
+        Command::Config(arguments) if arguments.is_check() => {}
+        Command::Completions(_) | Command::Man(_) => {}
+        Command::Serve(_) | Command::Frontend(_) => observe::warn_later(lines),
+        Command::Node(arguments) if arguments.command.is_none() => observe::warn_later(lines),
+        Command::Manager(arguments) if arguments.command.is_none() => observe::warn_later(lines),
+        _ => lines.for_each(|line| tell::tell(format_args!("fawn: {line}"))),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::serve::{
     ClientsArguments, check_memory, cores, default_memory, least_memory, machine_memory, parse_listen, parse_threads,
     refuse_file,
 };
-use crate::values::{Size, ValueError};
+use crate::values::{Size, ValueError, number};
 use crate::{Misused, Outcome};
 
 /// Bytes a second that are copied where nothing is said: a quarter of a gigabit network.
@@ -77,7 +77,7 @@ pub struct RunArguments {
     #[arg(long)]
     pub miss_filter: bool,
     /// Places on the ring of each event loop: more spread the keys more evenly [default: by the machine's DRAM, 2 to 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=1024))]
     pub virtual_ids: Option<u32>,
     /// Bytes a second that are copied from other nodes, at most, when it joins or takes the place of one that failed: clients
     /// have the rest of network and disk

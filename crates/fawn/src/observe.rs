@@ -1,6 +1,7 @@
 //! What operators see of a process that runs: its log, and its admin port.
 
 use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use fawn_admin::{Board, Server};
@@ -53,6 +54,19 @@ fn filter(level: &str) -> String {
     if level.contains("openraft") { level.to_owned() } else { format!("{level},openraft=off") }
 }
 
+/// What is to be said as soon as there is a log.
+static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Logs these lines as soon as there is a log.
+pub fn warn_later(lines: impl Iterator<Item = String>) {
+    WARNINGS.lock().expect("nobody panics with it").extend(lines);
+}
+
+/// The lines for which there has been no log.
+pub fn unsaid() -> Vec<String> {
+    std::mem::take(&mut *WARNINGS.lock().expect("nobody panics with it"))
+}
+
 /// An admin port that is there as long as this.
 pub struct Admin {
     server: Server,
@@ -78,6 +92,9 @@ impl ObserveArguments {
         match self.log_format {
             LogFormat::Text => log.with_ansi(coloured).init(),
             LogFormat::Json => log.json().flatten_event(true).init(),
+        }
+        for line in unsaid() {
+            tracing::warn!("{line}");
         }
     }
 

@@ -18,6 +18,7 @@ use fawn_plan::tables::{Rows, flips, losses, marks, question, ranking, unranked_
 use fawn_plan::{Assumptions, Catalogue, Date, Map, MeasuredNode, Plan, Workload};
 
 use crate::tell::unless_closed;
+use crate::values::number;
 use crate::{Misused, Outcome};
 
 /// Arguments of `fawn plan`.
@@ -45,7 +46,7 @@ pub struct PlanArguments {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "1KB")]
     pub value: f64,
     /// Copies of each value
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=MOST_REPLICAS))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = number::<u32>(1..=MOST_REPLICAS))]
     pub replicas: u32,
     /// How much of a node's space, rate and DRAM may be in use, from 0.1%
     #[arg(long, value_name = "PERCENT", value_parser = parse_share, default_value = "75%")]
@@ -63,7 +64,7 @@ pub struct PlanArguments {
     #[arg(long, value_name = "WATTS", value_parser = parse_watts, default_value = "8kW")]
     pub rack_watts: f64,
     /// Ports of a switch
-    #[arg(long, value_name = "N", default_value_t = 48, value_parser = clap::value_parser!(u32).range(2..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 48, value_parser = number::<u32>(2..=4096))]
     pub switch_ports: u32,
     /// Nodes to choose from: today, paper-2009 (its table), paper-2009-stated (its text), or a file
     #[arg(long, value_name = "NAME|FILE", default_value = "today")]
@@ -86,7 +87,7 @@ pub struct PlanArguments {
 }
 
 /// As many as a cluster can have.
-const MOST_REPLICAS: i64 = fawn_kv::manager::MOST_REPLICAS as i64;
+const MOST_REPLICAS: u64 = fawn_kv::manager::MOST_REPLICAS as u64;
 
 /// Every table of the papers.
 const ALL: &str = "all";
@@ -162,7 +163,7 @@ fn catalogue(name: &str) -> anyhow::Result<Catalogue> {
     if let Some(built_in) = Catalogue::built_in(name) {
         return Ok(built_in);
     }
-    let text = std::fs::read_to_string(name).with_context(|| {
+    let text = fawn_files::text::read(Path::new(name)).with_context(|| {
         let known = Catalogue::names().collect::<Vec<_>>().join(", ");
         format!("cannot read the catalogue {name} (those that are built in are {known})")
     })?;
@@ -172,7 +173,7 @@ fn catalogue(name: &str) -> anyhow::Result<Catalogue> {
 /// Puts a node's file into the catalogue; says what is to be known about it.
 fn add_node(catalogue: &mut Catalogue, file: &Path, value_bytes: f64) -> anyhow::Result<Option<String>> {
     let told = file.display();
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {told}"))?;
+    let text = fawn_files::text::read(file).with_context(|| format!("cannot read {told}"))?;
     let node = MeasuredNode::parse(&text).with_context(|| format!("cannot use {told}"))?;
     let option = node.add_to(catalogue).with_context(|| format!("cannot use {told}"))?;
     let other = node.value_bytes.filter(|measured| measured.to_bits() != value_bytes.to_bits());

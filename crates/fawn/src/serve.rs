@@ -11,7 +11,7 @@ use fawn_store::Ack;
 
 use crate::Outcome;
 use crate::observe::ObserveArguments;
-use crate::values::{AckMode, FileMode, Size, Span};
+use crate::values::{AckMode, FileMode, Size, Span, number};
 use crate::whole;
 
 /// How memcached clients are served.
@@ -39,7 +39,7 @@ pub struct ClientsArguments {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Connections at a time; further ones are refused
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = number::<u32>(1..))]
     pub max_connections: u32,
     /// Close connections that were silent for this long; 0 for never [default: never]
     #[arg(long, value_name = "DURATION")]
@@ -78,10 +78,10 @@ pub struct ServeArguments {
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
     /// Run a cluster of so many nodes in this process, each in a directory of its own: for trying things out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, value_name = "N", value_parser = number::<u8>(1..=16))]
     pub nodes: Option<u8>,
     /// Copies that such a cluster keeps of each value, when it begins [default: 1]
-    #[arg(long, value_name = "N", requires = "nodes", value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, value_name = "N", requires = "nodes", value_parser = number::<u8>(1..=16))]
     pub replicas: Option<u8>,
     #[command(flatten)]
     pub clients: ClientsArguments,
@@ -107,6 +107,8 @@ fn parse_item_size(text: &str) -> Result<Size, String> {
 
 /// Takes `--listen` when it has the form of an address with a port. Whether there is such a host is seen later.
 pub fn parse_listen(text: &str) -> Result<String, String> {
+    // As in a list with blanks behind its commas.
+    let text = text.trim();
     if text.parse::<u16>().is_ok() {
         return Err(format!("write ADDR:PORT, such as 127.0.0.1:{text}"));
     }

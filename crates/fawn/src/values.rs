@@ -1,6 +1,8 @@
 //! Argument types with errors that say what is accepted: sizes, durations, acknowledgement modes, file modes.
 
 use std::fmt;
+use std::net::SocketAddr;
+use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -114,6 +116,34 @@ impl FromStr for Span {
             _ => return Err(refused()),
         };
         scaled(number, ms).map(|ms| Self(Duration::from_millis(ms))).ok_or_else(refused)
+    }
+}
+
+/// Parses an IP address with a port.
+pub fn parse_socket(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write an IP address with a port, such as 127.0.0.1:11211 or [::1]:11211".to_owned())
+}
+
+/// A parser of whole numbers in a range, which says what the range is.
+pub fn number<T>(range: impl RangeBounds<u64>) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: TryFrom<u64> + Clone + Send + Sync + 'static,
+{
+    let fits = u64::MAX >> (64 - 8 * size_of::<T>());
+    let least = match range.start_bound() {
+        Bound::Included(least) => *least,
+        Bound::Excluded(least) => least + 1,
+        Bound::Unbounded => 0,
+    };
+    let most = match range.end_bound() {
+        Bound::Included(most) => *most,
+        Bound::Excluded(most) => most - 1,
+        Bound::Unbounded => fits,
+    };
+    move |text: &str| {
+        let number = text.parse().ok().filter(|number| (least..=most.min(fits)).contains(number));
+        let number = number.and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| format!("write a whole number from {least} to {most}"))
     }
 }
 
@@ -281,6 +311,17 @@ mod tests {
         }
         assert!("soon".parse::<Span>().is_err());
         assert!("5 weeks".parse::<Span>().is_err());
+    }
+
+    #[test]
+    fn numbers_are_of_a_range_that_is_told() {
+        let port = number::<u16>(1..);
+        assert_eq!((port("1"), port("65535")), (Ok(1), Ok(65_535)));
+        for text in ["", "0", "-1", "65536", "1.5", "1e3", "many", "99999999999999999999999"] {
+            assert_eq!(port(text), Err("write a whole number from 1 to 65535".to_owned()), "{text}");
+        }
+        assert_eq!(number::<u8>(1..100)("100"), Err("write a whole number from 1 to 99".to_owned()));
+        assert_eq!(number::<u64>(..)("18446744073709551615"), Ok(u64::MAX));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::command::ConnectArguments;
 use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
 use crate::tell::{tell, unless_closed};
-use crate::values::{Count, Size, Span, parse_share, parse_wait};
+use crate::values::{Count, Size, Span, number, parse_share, parse_socket, parse_wait};
 
 /// Most operations a second that may be due.
 const MOST_RATE: u64 = 10_000_000;
@@ -93,10 +93,10 @@ pub struct NetBenchArguments {
 #[derive(Debug, Args)]
 pub struct GeneratorArguments {
     /// Event loops, each with its share of the connections
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u16>(1..=256))]
     pub threads: u16,
     /// Connections, of all loops together
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = number::<u32>(1..=60_000))]
     pub connections: u32,
     /// Requests in flight on each connection
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = super::depth())]
@@ -117,7 +117,7 @@ pub struct GeneratorArguments {
     #[arg(long, value_name = "N")]
     pub load_rate: Option<Count>,
     /// Processes of the servers, on this machine, whose CPU time is told; several have commas between them
-    #[arg(long, value_name = "PID", value_delimiter = ',', hide_env = true)]
+    #[arg(long, value_name = "PID", value_delimiter = ',', hide_env = true, value_parser = number::<u32>(1..))]
     pub server_pid: Vec<u32>,
     /// User name, for a server with an authentication file
     #[arg(long, value_name = "NAME", requires = "password_file")]
@@ -164,7 +164,7 @@ server that waits with epoll, and nobody who measures it measures more than the 
 the first key: give `fawn bench net` --keys 1, or it finds all others wrong.")]
 pub struct NetNullArguments {
     /// Address; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = parse_socket)]
     pub listen: SocketAddr,
     /// Bytes of the value, at least 8
     #[arg(long, value_name = "BYTES", default_value = "256")]

@@ -53,7 +53,7 @@ impl Endpoint {
     pub fn secret(&self) -> Result<Option<String>, ClientError> {
         let Some(Credentials { user, password_file: path }) = &self.credentials else { return Ok(None) };
         let text =
-            std::fs::read_to_string(path).map_err(|source| ClientError::Password { path: path.clone(), source })?;
+            fawn_files::text::read(path).map_err(|source| ClientError::Password { path: path.clone(), source })?;
         Ok(Some(format!("{user} {}", text.lines().next().unwrap_or_default())))
     }
 }
@@ -186,7 +186,8 @@ fn tls_session(tls: &Tls, host: &str) -> Result<ClientConnection, ClientError> {
 /// The certificates in a PEM file.
 fn read_roots(path: &Path) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| error.to_string())? {
+    let text = fawn_files::text::read_bytes(path).map_err(|error| error.to_string())?;
+    for certificate in CertificateDer::pem_slice_iter(&text) {
         let certificate = certificate.map_err(|error| error.to_string())?;
         roots.add(certificate).map_err(|error| error.to_string())?;
     }

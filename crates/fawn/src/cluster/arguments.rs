@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use fawn_kv::ids::{Ack, Rules};
-use fawn_kv::manager::{Leases, Settings};
+use fawn_kv::manager::{Leases, MOST_REPLICAS, Settings};
 use fawn_tls::directory::operator;
 use fawn_tls::{Material, TlsError};
 
 use crate::node::RunArguments;
 use crate::observe::ObserveArguments;
 use crate::serve::parse_listen;
-use crate::values::{Span, parse_wait};
+use crate::values::{Span, number, parse_wait};
 
 /// Where managers listen by default.
 const MANAGER: &str = "127.0.0.1:7400";
@@ -109,25 +109,25 @@ pub struct RunManagerArguments {
     #[arg(long, value_name = "DIR", default_value = "./fawn-manager")]
     pub dir: PathBuf,
     /// Address to listen on; port 0 takes a free port
-    #[arg(long, value_name = "ADDR:PORT", default_value = MANAGER)]
+    #[arg(long, value_name = "ADDR:PORT", default_value = MANAGER, value_parser = parse_listen)]
     pub listen: String,
     /// Address at which others reach it [default: where it listens]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub advertise: Option<String>,
     /// All managers that the group is to begin with, this one too
-    #[arg(long, value_name = "ADDR", value_delimiter = ',', conflicts_with = "join")]
+    #[arg(long, value_name = "ADDR", value_delimiter = ',', conflicts_with = "join", value_parser = parse_listen)]
     pub peers: Vec<String>,
     /// Managers of a group that it is to join
-    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
+    #[arg(long, value_name = "ADDR", value_delimiter = ',', value_parser = parse_listen)]
     pub join: Vec<String>,
     /// Members that each chain is to have
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = number::<u32>(1..=MOST_REPLICAS as u64))]
     pub replicas: u32,
     /// When a write is answered
     #[arg(long, value_name = "WHEN", default_value = "durable")]
     pub ack: ChainAck,
     /// A chain with fewer members takes no writes
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u8>(0..=MOST_REPLICAS as u64))]
     pub min_write_replicas: u8,
     /// Let all members of a chain answer gets, not the last one alone
     #[arg(long)]
@@ -174,7 +174,7 @@ pub struct AddManagerArguments {
     #[command(flatten)]
     pub managers: ManagersArguments,
     /// Where it listens
-    #[arg(value_name = "ADDR:PORT")]
+    #[arg(value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub address: String,
 }
 
@@ -329,18 +329,18 @@ pub struct SetClusterArguments {
 #[group(required = true, multiple = true)]
 pub struct NewSettingsArguments {
     /// Members that each chain is to have
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=MOST_REPLICAS as u64))]
     pub replicas: Option<u32>,
     /// When a write is answered
     #[arg(long, value_name = "WHEN")]
     pub ack: Option<ChainAck>,
     /// A chain with fewer members takes no writes
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u8>(0..=MOST_REPLICAS as u64))]
     pub min_write_replicas: Option<u8>,
     /// Whether all members of a chain answer gets, not the last one alone
     #[arg(long, value_name = "BOOL")]
     pub spread_reads: Option<bool>,
     /// Records of a range that a member may have yet to sync
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>(0..))]
     pub unsynced: Option<u32>,
 }

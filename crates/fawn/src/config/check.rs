@@ -11,15 +11,13 @@ use clap::{Command, CommandFactory, FromArgMatches};
 use serde_json::json;
 
 use super::file::{self, File};
-use super::flags::{Section, nearest, sections};
+use super::flags::{Section, sections};
 use super::merge::without_variables;
-use super::problem::{Problem, Source};
-use super::settings::{Environment, Setting, environment, settings};
+use super::problem::Problem;
+use super::settings::{Setting, settings};
+use super::variables::{Environment, environment, unknown};
 use crate::Outcome;
 use crate::command::Fawn;
-
-/// Variables that are no flags: the file of `--config`, and what is logged.
-const OTHERS: &[&str] = &["FAWN_CONFIG"];
 
 /// Checks a file, if there is one, and the environment.
 pub fn run(path: Option<&PathBuf>, json: bool) -> anyhow::Result<Outcome> {
@@ -47,7 +45,7 @@ pub fn run(path: Option<&PathBuf>, json: bool) -> anyhow::Result<Outcome> {
 /// Everything that is wrong.
 fn problems(root: &Command, sections: &[Section], environment: &Environment, file: &File) -> Vec<Problem> {
     let mut problems = file.problems.clone();
-    problems.extend(unknown_variables(sections, environment));
+    problems.extend(unknown(sections, environment));
     let mut told = BTreeSet::new();
     for section in sections {
         let (set, wrong) = settings(section, environment, file);
@@ -74,20 +72,6 @@ fn problems(root: &Command, sections: &[Section], environment: &Environment, fil
     problems
 }
 
-fn unknown_variables(sections: &[Section], environment: &Environment) -> Vec<Problem> {
-    let flags = sections.iter().flat_map(|section| section.flags.iter().map(move |flag| (section, flag)));
-    let mut known: Vec<String> =
-        flags.flat_map(|(section, flag)| [section.variable(flag), flag.common.clone()]).collect();
-    known.extend(OTHERS.iter().map(|name| (*name).to_owned()));
-    let unknown = environment.keys().filter(|name| !known.contains(name));
-    let problem = |name: &String| {
-        let hint = nearest(name, known.iter().map(String::as_str));
-        let hint = hint.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-        Problem { at: Source::Variable(name.clone()), what: format!("there is no flag for this variable{hint}") }
-    };
-    unknown.map(problem).collect()
-}
-
 /// What a command says to settings alone.
 fn attempt(root: &Command, section: &Section, set: &[&Setting<'_>]) -> Result<Fawn, clap::Error> {
     let mut line: Vec<OsString> = vec!["fawn".into()];
@@ -97,7 +81,7 @@ fn attempt(root: &Command, section: &Section, set: &[&Setting<'_>]) -> Result<Fa
 }
 
 /// A value that its flag refuses.
-fn bad_value(root: &Command, section: &Section, setting: &Setting<'_>) -> Option<Problem> {
+pub(super) fn bad_value(root: &Command, section: &Section, setting: &Setting<'_>) -> Option<Problem> {
     let error = attempt(root, section, &[setting]).err()?;
     let long = &setting.flag.long;
     let value = match error.get(ContextKind::InvalidValue) {

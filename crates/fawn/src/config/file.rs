@@ -45,7 +45,7 @@ pub struct File {
 
 /// Reads a file.
 pub fn read(path: &Path, sections: &[Section]) -> File {
-    match std::fs::read_to_string(path) {
+    match fawn_files::text::read(path) {
         Ok(text) => parse(&path.display().to_string(), &text, sections),
         Err(error) => {
             let at = Source::File { path: path.display().to_string(), line: 0 };

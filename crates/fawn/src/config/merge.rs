@@ -8,10 +8,12 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
 
+use super::check::bad_value;
 use super::file::{self, File};
 use super::flags::{Kind, Section, sections, variable};
 use super::problem::Problem;
-use super::settings::{Environment, Setting, settings};
+use super::settings::{Setting, settings};
+use super::variables::{Environment, unknown};
 use crate::command::Fawn;
 
 /// Why a command is not carried out.
@@ -19,7 +21,7 @@ use crate::command::Fawn;
 pub enum Refused {
     /// The arguments, wherever they are from; and what is to be said about those that nobody typed.
     Usage(clap::Error, Vec<String>),
-    /// The file or the environment cannot be understood.
+    /// The file or the environment cannot be understood; all that is wrong with them for the command.
     Problems(Vec<Problem>),
 }
 
@@ -34,26 +36,54 @@ pub fn parse(line: Vec<OsString>, environment: &Environment) -> Result<Fawn, Ref
     let (mut line, given_off) = without_switches_off(line, &sections);
     // Once to see what is given, whatever else may be wrong. What is wrong is told by the second time.
     let matches = root.clone().ignore_errors(true).try_get_matches_from(&line).map_err(usage)?;
+    let plain = without_variables(root);
+    let warnings = unknown(&sections, environment);
     let (mut set, mut typed) = (Vec::new(), Vec::new());
     if let Some((section, given)) = section_of(&matches, &sections) {
         let file = given.get_one::<PathBuf>("config").map(|path| file::read(path, &sections)).unwrap_or_default();
-        if !file.problems.is_empty() {
-            return Err(Refused::Problems(file.problems));
+        let mut problems = file.problems.clone();
+        let (found, wrong) = unless_given(section, given, &given_off, environment, &file);
+        set = found;
+        problems.extend(wrong);
+        if !problems.is_empty() {
+            problems.extend(bad_values(&plain, section, &set));
+            return Err(all(problems, warnings));
         }
-        set = unless_given(section, given, &given_off, environment, &file)?;
         let is_typed = |id: &&clap::Id| given.value_source(id.as_str()) == Some(ValueSource::CommandLine);
         typed = given.ids().filter(is_typed).map(ToString::to_string).collect();
         let end = line.iter().position(|argument| argument == "--").unwrap_or(line.len());
         let more: Vec<OsString> = set.iter().flat_map(Setting::arguments).collect();
         line.splice(end..end, more);
     }
-    let parsed =
-        without_variables(root).try_get_matches_from(line).and_then(|matches| Fawn::from_arg_matches(&matches));
-    parsed.map(|fawn| Fawn { typed, words: words(&matches), ..fawn }).map_err(|mut error| {
-        suggest(&mut error, section_of(&matches, &sections).map(|(section, _)| section));
-        let notes = notes(&error, &set);
-        Refused::Usage(error, notes)
-    })
+    let parsed = plain.clone().try_get_matches_from(line).and_then(|matches| Fawn::from_arg_matches(&matches));
+    match parsed {
+        Ok(fawn) => Ok(Fawn { typed, words: words(&matches), warnings, ..fawn }),
+        Err(mut error) => {
+            let section = section_of(&matches, &sections).map(|(section, _)| section);
+            // `clap` tells of the first.
+            let bad = section.filter(|_| error.use_stderr()).map(|section| bad_values(&plain, section, &set));
+            if let Some(bad) = bad.filter(|bad| bad.len() > 1) {
+                return Err(all(bad, warnings));
+            }
+            suggest(&mut error, section);
+            let mut notes = notes(&error, &set);
+            notes.extend(warnings.iter().map(ToString::to_string));
+            Err(Refused::Usage(error, notes))
+        }
+    }
+}
+
+/// Every value that its flag refuses.
+fn bad_values(root: &clap::Command, section: &Section, set: &[Setting<'_>]) -> Vec<Problem> {
+    set.iter().filter_map(|setting| bad_value(root, section, setting)).collect()
+}
+
+/// All that is wrong, in order.
+fn all(mut problems: Vec<Problem>, warnings: Vec<Problem>) -> Refused {
+    problems.extend(warnings);
+    problems.sort();
+    problems.dedup();
+    Refused::Problems(problems)
 }
 
 /// The commands without the variables that `clap` itself would look up: they are looked up already, and one that is empty or
@@ -82,23 +112,20 @@ fn words(mut matches: &ArgMatches) -> Vec<String> {
     words
 }
 
-/// Settings of flags that the command line does not give.
+/// Settings of flags that the command line does not give, and what is no value of its flag at all.
 fn unless_given<'a>(
     section: &'a Section,
     given: &ArgMatches,
     given_off: &BTreeSet<String>,
     environment: &Environment,
     file: &File,
-) -> Result<Vec<Setting<'a>>, Refused> {
+) -> (Vec<Setting<'a>>, Vec<Problem>) {
     let (mut set, problems) = settings(section, environment, file);
-    if !problems.is_empty() {
-        return Err(Refused::Problems(problems));
-    }
     let is_given = |setting: &Setting<'_>| {
         given_off.contains(&setting.flag.long) || given.value_source(&setting.flag.id) == Some(ValueSource::CommandLine)
     };
     set.retain(|setting| !is_given(setting));
-    Ok(set)
+    (set, problems)
 }
 
 /// Whoever gives the name of a variable as a flag means what that is for: `--to` by `--server`, for `FAWN_SERVER`.
@@ -262,6 +289,37 @@ mod tests {
             let said = error.to_string();
             assert!(said.contains(meant) && !said.contains("--user"), "{said}");
         }
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        let file = "[serve]\nmemroy = 1\nmemory = 'lots'\nthreads = 'many'\ninsecure = 'perhaps'\n";
+        let variables = [("FAWN_MAX_CONECTIONS", "7"), ("FAWN_SERVE_MAX_CONNECTIONS", "none")];
+        let Refused::Problems(problems) = parsed("fawn serve", &variables, file).unwrap_err() else { panic!("a list") };
+        let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let about = ["fawn.toml:2:", "fawn.toml:3:", "fawn.toml:4:", "fawn.toml:5:", "FAWN_MAX_CON", "FAWN_SERVE_MAX"];
+        assert_eq!(told.len(), about.len(), "{told:#?}");
+        for (line, about) in told.iter().zip(about) {
+            assert!(line.contains(about), "{about}: {told:#?}");
+        }
+        let two = "[serve]\nmemory = 'lots'\nthreads = 'many'\n";
+        let Refused::Problems(problems) = parsed("fawn serve", &[], two).unwrap_err() else { panic!("a list") };
+        assert_eq!(problems.len(), 2);
+        let Refused::Usage(..) = parsed("fawn serve --memory 1G", &[], two).unwrap_err() else { panic!("one is left") };
+    }
+
+    #[test]
+    fn a_variable_that_is_misspelt_is_told_of_whatever_the_command() {
+        let variables = [("FAWN_MEMROY", "1G"), ("FAWN_MEMORY", "1G")];
+        for line in ["fawn serve", "fawn get k", "fawn plan --data 1TB --rate 1k"] {
+            let warnings = parsed(line, &variables, "").unwrap().warnings;
+            assert_eq!(warnings.len(), 1, "{line}");
+            assert!(warnings[0].to_string().ends_with("did you mean FAWN_MEMORY?"), "{line}");
+        }
+        let Refused::Usage(_, notes) = parsed("fawn plan", &[("FAWN_DATTA", "1TB")], "").unwrap_err() else {
+            panic!("a plan needs its data")
+        };
+        assert!(notes.iter().any(|note| note.contains("did you mean FAWN_DATA?")), "{notes:?}");
     }
 
     #[test]

@@ -21,6 +21,7 @@
 //! |---|---|
 //! | `flags` | the sections of a file and their keys, from `clap` |
 //! | `file` | a file as entries with their lines |
+//! | `variables` | the environment, without what is set for services of the name |
 //! | `settings` | which value counts, and where it is from |
 //! | `problem` | what is wrong, in a sentence |
 //! | `merge` | the command line with what is configured |
@@ -33,6 +34,7 @@ mod merge;
 mod problem;
 mod settings;
 mod show;
+mod variables;
 
 use std::path::PathBuf;
 
@@ -41,7 +43,8 @@ use clap::{Args, Subcommand};
 use crate::Outcome;
 
 pub use merge::{Refused, parse};
-pub use settings::environment;
+pub use problem::Problem;
+pub use variables::environment;
 
 /// Arguments of `fawn config`.
 #[derive(Debug, Args)]
@@ -49,6 +52,13 @@ pub struct ConfigArguments {
     /// What to do.
     #[command(subcommand)]
     command: ConfigCommand,
+}
+
+impl ConfigArguments {
+    /// Whether that is `fawn config check`.
+    pub fn is_check(&self) -> bool {
+        matches!(self.command, ConfigCommand::Check(_))
+    }
 }
 
 /// What `fawn config` does.

@@ -1,21 +1,11 @@
 //! Which value of a flag counts, of those in the environment and in a file.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use super::file::{Entry, File, Value};
 use super::flags::{Flag, Kind, Section};
 use super::problem::{Problem, Source};
-
-/// Environment variables that begin with `FAWN_` and hold something.
-pub type Environment = BTreeMap<String, String>;
-
-/// The variables of this process. One that is empty counts as one that is not set.
-pub fn environment() -> Environment {
-    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-    let ours = |(name, value): &(String, String)| name.starts_with("FAWN_") && !value.is_empty();
-    std::env::vars_os().filter_map(text).filter(ours).collect()
-}
+use super::variables::Environment;
 
 /// A flag that is set.
 #[derive(Clone, Debug)]
@@ -83,6 +73,10 @@ fn of_variable(flag: &Flag, text: &str) -> Value {
 }
 
 fn values(flag: &Flag, value: Value) -> Result<Vec<String>, &'static str> {
+    // Of a variable whose bytes are no text.
+    if matches!(&value, Value::One(text) if text.contains(char::REPLACEMENT_CHARACTER)) {
+        return Err("is not UTF-8 text");
+    }
     match (flag.kind, value) {
         (Kind::Switch, Value::Switch(value)) => Ok(vec![value.to_string()]),
         (Kind::Switch, _) => Err("is a switch: write true or false"),

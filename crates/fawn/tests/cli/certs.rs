@@ -98,7 +98,7 @@ fn names_that_cannot_be_are_refused_before_anything_is_made() {
         ("init --member ca", 1, "choose another"),
         ("init --member a=b:11211", 1, "without a port"),
         ("init --member a=b.member.fawn", 1, "roles, not hosts"),
-        ("init --days 0", 2, "0 is not in 1..=36500"),
+        ("init --days 0", 2, "write a whole number from 1 to 36500"),
     ] {
         let run = certs(dir.path(), line);
         assert_eq!(run.code, code, "{line}: {run:?}");

@@ -57,13 +57,13 @@ x = 1
 "#;
 
 const SAID: &str = r#"fawn.toml:2: no command has a flag for "colour"
-fawn.toml:3: "flags" cannot be "red" for [set]: invalid digit found in string
+fawn.toml:3: "flags" cannot be "red" for [set]: write a whole number from 0 to 4294967295
 fawn.toml:4: "json" is a switch: write true or false
 fawn.toml:5: there is no command for [limit]
 fawn.toml:8: "dir" takes one value, not a list
 fawn.toml:9: "listen" cannot be "nowhere": write ADDR:PORT, such as 127.0.0.1:11211 or [::1]:11211
 fawn.toml:10: "memory" cannot be "lots": `lots` is not a size; write a number of bytes with an optional K, M, G or T (powers of 1024), such as 512M or 1.5GiB
-fawn.toml:11: "max-connections" cannot be "0": 0 is not in 1..=4294967295
+fawn.toml:11: "max-connections" cannot be "0": write a whole number from 1 to 4294967295
 fawn.toml:12: [serve] has no key "memroy"; did you mean "memory"?
 fawn.toml:13: "insecure" is a switch: write true or false
 fawn.toml:14: "unix" is no switch: give it a value
@@ -110,7 +110,7 @@ fn variables_are_checked_like_a_file() {
     let checked = run("", &variables, "config check");
     assert_eq!(
         checked.stdout,
-        "FAWN_SERVE_MAX_CONNECTIONS: \"max-connections\" cannot be \"none\": invalid digit found in string\n\
+        "FAWN_SERVE_MAX_CONNECTIONS: \"max-connections\" cannot be \"none\": write a whole number from 1 to 4294967295\n\
          FAWN_SERVE_MEMROY: there is no flag for this variable; did you mean FAWN_SERVE_MEMORY?\n"
     );
     assert_eq!(checked.code, 1);
@@ -213,6 +213,38 @@ fn a_command_does_not_start_with_a_file_that_is_wrong() {
 }
 
 #[test]
+fn what_is_misspelt_in_the_environment_is_warned_of_by_every_command() {
+    let said = "fawn: FAWN_MANAGR: there is no flag for this variable; did you mean FAWN_MANAGER?\n";
+    for line in ["node", "config show", "get --to 127.0.0.1:1 k", "store check nowhere", "plan --data 1TB --rate 1k"] {
+        let run = run("", &[("FAWN_MANAGR", "10.0.0.1:7400")], line);
+        assert!(run.stderr.contains(said), "{line}: {}", run.stderr);
+    }
+    let services =
+        [("FAWN_SERVICE_HOST", "10.0.0.1"), ("FAWN_PORT", "tcp://10.0.0.1:11211"), ("FAWN_NAME", "/web/fawn")];
+    let checked = run("", &services, "config check");
+    assert_eq!((checked.code, checked.stdout.as_str()), (0, "no file was given; all is well with the environment\n"));
+    let shown = run("", &services, "config show node");
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn all_that_is_wrong_for_a_command_is_told_at_once() {
+    let wrong = run(
+        "[serve]\nmemroy = 1\nthreads = 'x'\n[get]\nto = ''\n",
+        &[("FAWN_LOG", "loud")],
+        "serve --config fawn.toml",
+    );
+    let about: Vec<&str> = wrong.stderr.lines().map(|line| line.split(" \"").next().unwrap()).collect();
+    assert_eq!(
+        about,
+        ["fawn: fawn.toml:2: [serve] has no key", "fawn: fawn.toml:3:", "fawn: FAWN_LOG:"],
+        "{}",
+        wrong.stderr
+    );
+    assert_eq!(wrong.code, 2);
+}
+
+#[test]
 fn a_server_is_configured_by_file_variable_and_flag() {
     use std::io::{BufRead, BufReader};
     let dir =
@@ -234,7 +266,7 @@ fn a_server_is_configured_by_file_variable_and_flag() {
 #[test]
 fn settings_with_which_no_cluster_can_begin_are_told() {
     for (file, says) in [
-        ("[manager]\nreplicas = 0\n", "a chain has from 1 to"),
+        ("[manager]\nreplicas = 0\n", "write a whole number from 1 to"),
         ("[manager]\nreplicas = 2\nmin-write-replicas = 3\n", "none would take a write"),
     ] {
         let checked = run(file, &[], "config check fawn.toml");

@@ -241,7 +241,7 @@ fn what_cannot_be_meant_is_refused_with_what_can() {
         (&["--data", "1KB", "--rate", "1M", "--value", "2KB"], "a value is larger than all values together"),
         (&["--data", "10TB", "--rate", "1M", "--value", "200MB"], "items end at 128 MiB"),
         (&["--data", "10TB", "--rate", "1M", "--pue", "0.5"], "such as 1.4"),
-        (&["--data", "10TB", "--rate", "1M", "--replicas", "0"], "1.."),
+        (&["--data", "10TB", "--rate", "1M", "--replicas", "0"], "write a whole number from 1 to"),
         (&["--data", "10TB", "--rate", "1M", "--date", "today"], "such as 2026-11-24"),
         (&["--paper", "table-5"], "table-4"),
     ] {
