@@ -25,13 +25,25 @@ pub fn tell_how_to_go_on(
     what: impl Into<String>,
     first: impl FnOnce() + Send + 'static,
 ) -> anyhow::Result<()> {
+    let what = what.into();
+    on_interrupt(progress, move || {
+        first();
+        what
+    })
+}
+
+/// The same where what to do is known only then: `first` gives it.
+///
+/// # Errors
+/// The system gives no signals.
+pub fn on_interrupt(progress: &Progress, first: impl FnOnce() -> String + Send + 'static) -> anyhow::Result<()> {
     let ignored = ignored();
     let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
     let mut signals = Signals::new(heard).context("cannot wait for signals")?;
-    let (progress, what) = (progress.clone(), what.into());
+    let progress = progress.clone();
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
-            first();
+            let what = first();
             progress.finish();
             tell(format_args!("fawn: interrupted; {what}"));
             // As a shell tells what a signal has ended.

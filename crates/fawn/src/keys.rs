@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use fawn_store::record::MAX_VALUE_BYTES;
 
 use crate::Outcome;
 use crate::client::{
@@ -46,7 +47,11 @@ pub fn set(arguments: &SetArguments) -> anyhow::Result<Outcome> {
     let value = match arguments.value.as_str() {
         "-" => {
             let mut value = Vec::new();
-            std::io::stdin().read_to_end(&mut value).context("cannot read standard input")?;
+            let most = MAX_VALUE_BYTES as u64;
+            std::io::stdin().take(most + 1).read_to_end(&mut value).context("cannot read standard input")?;
+            if value.len() as u64 > most {
+                bail!("the value has more than {most} bytes, and no server takes such a one");
+            }
             value
         }
         text => text.as_bytes().to_vec(),

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::Outcome;
 use crate::command::Format;
+use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
 use crate::records::Record;
 use crate::serve::{default_memory, parse_store_memory};
@@ -318,6 +319,7 @@ fn figures(stores: &[Stats], device_bytes: u64, has_budget: bool) -> Vec<(&'stat
 
 fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
     let progress = Progress::records(None);
+    tell_how_to_go_on(&progress, "the output is not complete; the same command again prints all of it", || {})?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut line = Vec::new();
     let mut count = 0u64;

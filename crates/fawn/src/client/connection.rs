@@ -71,6 +71,9 @@ impl Connection {
     pub(super) fn line(&mut self) -> Result<&[u8], ClientError> {
         while !self.has_line() {
             self.discard();
+            if self.buffer.len() > LONGEST_LINE {
+                return Err(self.garbled());
+            }
             self.receive()?;
         }
         let start = self.consumed;
@@ -89,7 +92,19 @@ impl Connection {
     /// # Errors
     /// The connection broke.
     pub fn stat(&mut self, name: &str) -> Result<Option<u64>, ClientError> {
-        self.send(b"stats\r\n")?;
+        self.number(b"stats\r\n", name)
+    }
+
+    /// The same in the answer to `stats settings`.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub fn setting(&mut self, name: &str) -> Result<Option<u64>, ClientError> {
+        self.number(b"stats settings\r\n", name)
+    }
+
+    fn number(&mut self, request: &[u8], name: &str) -> Result<Option<u64>, ClientError> {
+        self.send(request)?;
         let mut found = None;
         loop {
             let line = self.line()?;
@@ -185,6 +200,9 @@ impl Connection {
 
 /// How an alert of any version of TLS begins: its type, and the major version.
 const TLS_ALERT: [u8; 2] = [21, 3];
+
+/// No server sends a longer line: a listed key has 65,535 bytes, each as three characters.
+const LONGEST_LINE: usize = 256 * 1024;
 
 /// Bytes asked of the socket at a time.
 const READ_SIZE: usize = 64 * 1024;

@@ -11,9 +11,20 @@ use super::failure::Failure;
 use super::listing::{Listed, list_keys};
 use super::reply::flag;
 use super::{
-    Address, Answers, Batch, Binary, ClientError, Connection, Endpoint, Reply, check_key, push_get, run_pipeline,
+    Address, Answers, Batch, Budget, ClientError, Connection, Endpoint, Permit, Reply, can_be_asked_for, push_get,
+    run_pipeline,
 };
 use crate::records::Record;
+
+/// Records that have been fetched together.
+#[derive(Debug)]
+pub struct Fetched {
+    /// The records.
+    pub records: Vec<Record>,
+    /// Until they are dealt with.
+    #[expect(dead_code, reason = "it counts until it is dropped")]
+    permit: Permit,
+}
 
 /// Keys of which no record came. Clones count together.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +34,7 @@ pub struct Missed(Arc<MissedCounts>);
 struct MissedCounts {
     vanished: AtomicU64,
     unreadable: AtomicU64,
+    unfetched: AtomicU64,
 }
 
 impl Missed {
@@ -34,6 +46,11 @@ impl Missed {
     /// How many the server cannot read.
     pub fn unreadable(&self) -> u64 {
         self.0.unreadable.load(Ordering::Relaxed)
+    }
+
+    /// How many have keys that no request of memcached's protocol carries.
+    pub fn unfetched(&self) -> u64 {
+        self.0.unfetched.load(Ordering::Relaxed)
     }
 }
 
@@ -60,10 +77,10 @@ pub fn fetch_all<'scope>(
     connections: u16,
     missed: &Missed,
     failure: &'scope Failure,
-) -> Result<Receiver<Vec<Record>>, ClientError> {
+) -> Result<Receiver<Fetched>, ClientError> {
     let (output, records) = sync_channel(QUEUE_RECORDS);
     let lister = Connection::open(endpoint)?;
-    let mut lanes = Vec::new();
+    let (mut lanes, budget) = (Vec::new(), Budget::default());
     for _ in 0..connections {
         let connection = Connection::open(endpoint)?;
         let (lane, queue) = sync_channel::<Batch<Listed>>(QUEUE_KEYS);
@@ -72,6 +89,7 @@ pub fn fetch_all<'scope>(
             output: output.clone(),
             records: Vec::new(),
             bytes: 0,
+            budget: budget.clone(),
             missed: missed.clone(),
             address: endpoint.address.clone(),
         };
@@ -82,7 +100,7 @@ pub fn fetch_all<'scope>(
         let mut lanes = lanes.iter().cycle();
         let listed = list_keys(lister, |keys| {
             let lane = lanes.next().expect("there is at least one connection");
-            lane.send(requests_for(keys)).map_err(|_| Failure::elsewhere())
+            lane.send(requests_for(keys, &missed)).map_err(|_| Failure::elsewhere())
         });
         failure.keep(listed.map(|left_out| {
             missed.0.unreadable.fetch_add(left_out, Ordering::Relaxed);
@@ -92,14 +110,16 @@ pub fn fetch_all<'scope>(
 }
 
 /// The requests that fetch these keys.
-fn requests_for(keys: Vec<Listed>) -> Batch<Listed> {
+fn requests_for(keys: Vec<Listed>, missed: &Missed) -> Batch<Listed> {
     let mut batch = Batch::default();
     for listed in keys {
-        // What a server lists can be asked for; a key that cannot would spoil the pipeline.
-        if check_key(&listed.key, Binary::Take).is_ok() {
+        // A key that cannot be asked for would spoil the pipeline: programs without memcached's protocol have written it.
+        if can_be_asked_for(&listed.key) {
             push_get(&mut batch.bytes, &listed.key);
             let cost = listed.size + listed.key.len();
             batch.requests.push((listed, cost));
+        } else {
+            missed.0.unfetched.fetch_add(1, Ordering::Relaxed);
         }
     }
     batch
@@ -107,9 +127,10 @@ fn requests_for(keys: Vec<Listed>) -> Batch<Listed> {
 
 /// Turns answers into records.
 struct Collector {
-    output: SyncSender<Vec<Record>>,
+    output: SyncSender<Fetched>,
     records: Vec<Record>,
     bytes: usize,
+    budget: Budget,
     missed: Missed,
     address: Address,
 }
@@ -117,8 +138,9 @@ struct Collector {
 impl Collector {
     /// Hands the collected records over.
     fn hand_over(&mut self) -> anyhow::Result<()> {
-        self.bytes = 0;
-        self.output.send(std::mem::take(&mut self.records)).map_err(|_| Failure::elsewhere())
+        let permit = self.budget.take(std::mem::take(&mut self.bytes));
+        let records = std::mem::take(&mut self.records);
+        self.output.send(Fetched { records, permit }).map_err(|_| Failure::elsewhere())
     }
 }
 
@@ -193,9 +215,11 @@ mod tests {
     }
 
     #[test]
-    fn a_listed_key_that_cannot_be_asked_for_is_left_out() {
+    fn a_listed_key_that_cannot_be_asked_for_is_left_out_and_counted() {
         let listed = |key: &[u8]| Listed { key: key.to_vec(), exptime: 0, size: 10 };
-        let batch = requests_for(vec![listed(b"a"), listed(&[b'k'; 300]), listed(b"b c")]);
+        let missed = Missed::default();
+        let batch = requests_for(vec![listed(b"a"), listed(&[b'k'; 300]), listed(b"b c")], &missed);
+        assert_eq!(missed.unfetched(), 1);
         assert_eq!(batch.bytes, b"mg a v f t\r\nmg YiBj b v f t\r\n");
         assert_eq!(batch.requests.len(), 2);
     }

@@ -4,6 +4,7 @@
 //! keys both ways in one round trip. Keys are listed with `lru_crawler metadump`.
 
 mod address;
+mod budget;
 mod connection;
 mod error;
 mod failure;
@@ -15,11 +16,12 @@ mod request;
 mod stream;
 
 pub use address::Address;
+pub use budget::{Budget, Permit};
 pub use connection::Connection;
 pub use error::ClientError;
 pub use failure::Failure;
-pub use fetch::{Missed, fetch_all, unix_now};
+pub use fetch::{Fetched, Missed, fetch_all, unix_now};
 pub use pipeline::{Answers, Batch, run_pipeline};
 pub use reply::{Reply, flag};
-pub use request::{Binary, KeyError, check_key, is_plain_key, push_delete, push_get, push_set};
+pub use request::{Binary, KeyError, can_be_asked_for, check_key, check_stored_key, push_delete, push_get, push_set};
 pub use stream::{Credentials, Endpoint, Tls};

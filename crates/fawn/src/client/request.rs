@@ -13,6 +13,9 @@ const LONGEST_KEY: usize = 250;
 /// Longest key that base64 turns into at most [`LONGEST_KEY`] bytes.
 const LONGEST_BINARY_KEY: usize = LONGEST_KEY / 4 * 3;
 
+/// Longest key that a store holds, in bytes.
+const LONGEST_STORED_KEY: usize = fawn_store::record::MAX_KEY_BYTES;
+
 /// memcached reads an expiry above this as Unix seconds, else as seconds from now.
 const LONGEST_RELATIVE_EXPIRY: u32 = 30 * 24 * 3600;
 
@@ -28,14 +31,41 @@ pub enum KeyError {
     /// Not a key of the text protocol.
     #[error("the key has a blank or control character; use --binary-keys or key_base64 if that is meant")]
     NotPlain,
-    /// Too long for base64.
-    #[error("the key has {0} bytes; at most 186 are possible for a key with blanks or control characters")]
+    /// Too long for base64, and with a byte that only base64 carries.
+    #[error("the key has {0} bytes; at most 186 are possible for a key with blanks, line ends or zero bytes")]
     BinaryTooLong(usize),
+    /// No store takes it.
+    #[error("the key has {0} bytes; at most 65535 are possible")]
+    StoreTooLong(usize),
 }
 
 /// Whether the text protocol can carry these bytes as a key, its length aside.
 pub fn is_plain_key(key: &[u8]) -> bool {
     key.iter().all(|&byte| byte > b' ' && byte != 0x7f)
+}
+
+/// Whether requests can carry these bytes as they are, though they are not [plain](is_plain_key): what is too long for base64
+/// travels so. A blank would end the key, a line end the request.
+fn travels_as_it_is(key: &[u8]) -> bool {
+    key.len() <= LONGEST_KEY && !key.iter().any(|byte| matches!(byte, b' ' | b'\n'))
+}
+
+/// Whether `key`, which a server has listed, can be asked for.
+pub fn can_be_asked_for(key: &[u8]) -> bool {
+    check_key(key, Binary::Take).is_ok() || (!key.is_empty() && travels_as_it_is(key))
+}
+
+/// Whether a store takes `key`, for a load that goes by no server: those of programs without memcached's protocol may be
+/// longer than that carries.
+///
+/// # Errors
+/// Says why not. What is no mistake is spelt in base64, or `binary` asks for it.
+pub fn check_stored_key(key: &[u8], binary: Binary) -> Result<(), KeyError> {
+    match (binary, key.len()) {
+        (Binary::Take, 1..=LONGEST_STORED_KEY) => Ok(()),
+        (Binary::Take, length) if length > 0 => Err(KeyError::StoreTooLong(length)),
+        _ => check_key(key, binary),
+    }
 }
 
 /// Whether `key` can be sent; keys that are not plain only if `binary` asks for it.
@@ -47,7 +77,10 @@ pub fn check_key(key: &[u8], binary: Binary) -> Result<(), KeyError> {
         (_, 0) => Err(KeyError::Empty),
         (true, length) if length > LONGEST_KEY => Err(KeyError::TooLong(length)),
         (false, _) if binary == Binary::Refuse => Err(KeyError::NotPlain),
-        (false, length) if length > LONGEST_BINARY_KEY => Err(KeyError::BinaryTooLong(length)),
+        // Some servers end a line at a zero byte, and would take the value for more requests.
+        (false, length) if length > LONGEST_BINARY_KEY && (!travels_as_it_is(key) || key.contains(&0)) => {
+            Err(KeyError::BinaryTooLong(length))
+        }
         _ => Ok(()),
     }
 }
@@ -105,8 +138,8 @@ pub fn push_delete(out: &mut Vec<u8>, key: &[u8]) {
 
 /// Appends the key as it is, or in base64 with the flag that says so.
 fn push_key(out: &mut Vec<u8>, key: &[u8]) -> &'static [u8] {
-    debug_assert!(check_key(key, Binary::Take).is_ok(), "keys are checked before they are sent");
-    if is_plain_key(key) {
+    debug_assert!(can_be_asked_for(key), "keys are checked before they are sent");
+    if is_plain_key(key) || key.len() > LONGEST_BINARY_KEY {
         out.extend_from_slice(key);
         return b"";
     }
@@ -149,8 +182,38 @@ mod tests {
         assert_eq!(check_key(&[b'k'; 250], Binary::Refuse), Ok(()));
         assert_eq!(check_key(&[b'k'; 251], Binary::Take), Err(KeyError::TooLong(251)));
         assert_eq!(STANDARD.encode([0; LONGEST_BINARY_KEY]).len(), 248);
-        assert!(check_key(&[0; LONGEST_BINARY_KEY + 1], Binary::Take).is_err());
+        assert!(check_key(&[b' '; LONGEST_BINARY_KEY + 1], Binary::Take).is_err());
         assert_eq!(check_key(b"a b", Binary::Refuse), Err(KeyError::NotPlain));
         assert_eq!(check_key(b"", Binary::Take), Err(KeyError::Empty));
+    }
+
+    #[test]
+    fn keys_that_are_too_long_for_base64_travel_as_they_are_if_they_can() {
+        for length in LONGEST_BINARY_KEY + 1..=LONGEST_KEY {
+            let mut key = vec![b'\t'; length];
+            key[length - 1] = b'\r';
+            assert_eq!(check_key(&key, Binary::Take), Ok(()), "{length} bytes");
+            assert_eq!(check_key(&key, Binary::Refuse), Err(KeyError::NotPlain));
+            let mut out = Vec::new();
+            push_get(&mut out, &key);
+            assert_eq!(out, [b"mg ", &key[..], b" v f t\r\n"].concat());
+        }
+        let with = |byte: u8| [&[b'\t'; 200][..], &[byte]].concat();
+        for (byte, is_found) in [(b' ', false), (b'\n', false), (0, true)] {
+            assert_eq!(check_key(&with(byte), Binary::Take), Err(KeyError::BinaryTooLong(201)));
+            assert_eq!(can_be_asked_for(&with(byte)), is_found);
+        }
+        assert!(!can_be_asked_for(b"") && !can_be_asked_for(&[b'\t'; 251]) && !can_be_asked_for(&[b'k'; 251]));
+    }
+
+    #[test]
+    fn stores_take_longer_keys_than_servers_when_they_are_meant() {
+        let long = [b'k'; 251];
+        assert_eq!(check_stored_key(&long, Binary::Refuse), Err(KeyError::TooLong(251)));
+        assert_eq!(check_stored_key(&long, Binary::Take), Ok(()));
+        assert_eq!(check_stored_key(&[b' '; 65_535], Binary::Take), Ok(()));
+        assert_eq!(check_stored_key(&[b' '; 65_536], Binary::Take), Err(KeyError::StoreTooLong(65_536)));
+        assert_eq!(check_stored_key(b"", Binary::Take), Err(KeyError::Empty));
+        assert_eq!(check_stored_key(b"a b", Binary::Refuse), Err(KeyError::NotPlain));
     }
 }

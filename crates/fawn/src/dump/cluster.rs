@@ -9,6 +9,7 @@ use std::io::Write;
 use fawn_client::Options;
 use fawn_client::blocking::Client;
 
+use super::leftovers::Leftovers;
 use super::state::Done;
 use super::under_way::Dumping;
 use crate::Outcome;
@@ -27,15 +28,19 @@ pub fn run(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
     options.certificates = arguments.certs.operator()?;
     let client = Client::connect(options)?;
     let cluster = client.cluster().map(|cluster| cluster.to_string());
-    let mut dumping = Dumping::begin(&arguments.file, format, cluster, arguments.restart)?;
+    let (progress, leftovers) = (Progress::ranges(WHOLE), Leftovers::default());
+    leftovers.heed_signals(&progress)?;
+    let mut dumping = Dumping::begin(&arguments.file, format, cluster, arguments.restart, &leftovers)?;
     if let Some(began) = dumping.goes_on_since() {
         let began = fawn_tls::certificate::moment(began);
         tell(format!("going on with the dump that began at {began}; --restart begins anew"));
     }
     let mut report = Report::start();
-    let progress = Progress::ranges(WHOLE);
     let worked = work(&mut dumping, &client, &progress);
     progress.finish();
+    if worked.is_err() {
+        leftovers.fail();
+    }
     worked?;
     let state = dumping.finish()?;
     (report.cut, report.long_keys) = (state.cut, state.long_keys);
@@ -54,7 +59,7 @@ pub fn run(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
             writeln!(out, "range {range}, keys {low} to {high}: as of record {epoch}.{seq}, {records} records")?;
         }
     }
-    Ok(Outcome::Done)
+    Ok(report.outcome())
 }
 
 /// Takes all that comes.

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::state::{Paths, sync_directory};
+use super::state::Paths;
 use crate::checksum;
+use fawn_files::links::{sync_directory, target, with_suffix};
 
 /// Bytes written at a time.
 const WRITE_SIZE: usize = 256 * 1024;
@@ -22,12 +23,8 @@ pub enum Output {
 }
 
 impl Output {
-    /// Whether what is written to it is gone for good.
-    pub fn is_stream(&self) -> bool {
-        matches!(self, Self::Stream(_))
-    }
-
-    /// Opens `path`, to [go on](Self::go_on) somewhere; `-` is standard output. Nobody else writes the file meanwhile.
+    /// Opens `path`, to [go on](Self::go_on) somewhere; `-` is standard output. Nobody else writes the file meanwhile. A symbolic
+    /// link stays: the file is made where it leads to.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         if path.as_os_str() == "-" {
             return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(io::stdout()))));
@@ -40,17 +37,34 @@ impl Output {
             let file = OpenOptions::new().write(true).open(path).with_context(|| cannot_write(path))?;
             return Ok(Self::Stream(BufWriter::with_capacity(WRITE_SIZE, Box::new(file))));
         }
-        let partial = partial_of(path);
+        let path = target(path).with_context(|| format!("cannot follow {}", path.display()))?;
+        let partial = partial_of(&path);
         let file = BufWriter::with_capacity(WRITE_SIZE, lock(&partial)?);
-        Ok(Self::File { file, partial, path: path.to_owned() })
+        Ok(Self::File { file, partial, path })
+    }
+
+    /// Where a dump into it keeps what it needs to go on; none with a stream.
+    pub fn paths(&self) -> Option<Paths> {
+        match self {
+            Self::Stream(_) => None,
+            Self::File { path, .. } => Some(Paths::of(path)),
+        }
+    }
+
+    /// The file that is not complete.
+    pub fn partial(&self) -> Option<&Path> {
+        match self {
+            Self::Stream(_) => None,
+            Self::File { partial, .. } => Some(partial),
+        }
     }
 
     /// Opens `path` to begin there. What an interrupted dump of a cluster has left to go on with goes first: it would take
     /// what is written now for its own.
     pub fn create(path: &Path) -> anyhow::Result<Self> {
         let mut output = Self::open(path)?;
-        if !output.is_stream() {
-            Paths::of(path).remove()?;
+        if let Some(paths) = output.paths() {
+            paths.remove()?;
         }
         output.go_on(0)?;
         Ok(output)
@@ -129,9 +143,7 @@ fn lock(partial: &Path) -> anyhow::Result<File> {
 
 /// The name of a file that is not complete.
 pub fn partial_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    PathBuf::from(name)
+    with_suffix(path, ".part")
 }
 
 /// Why a file is not written, perhaps.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
@@ -25,6 +25,20 @@ const MOST_READ: usize = 64 << 10;
 
 /// The longest record that is believed.
 const MOST_BYTES: u32 = 160 << 20;
+
+/// Bytes before a record: its length, and its CRC-32C.
+const RECORD_HEAD: usize = 8;
+
+/// What stands before a record in a run: its length and its CRC-32C, both of four bytes, the lowest first.
+pub fn head_of(record: &[u8]) -> io::Result<[u8; RECORD_HEAD]> {
+    let length = u32::try_from(record.len()).map_err(io::Error::other)?;
+    let number = u64::from(crc32c::crc32c(record)) << 32 | u64::from(length);
+    Ok(number.to_le_bytes())
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it is damaged")
+}
 
 /// Where the runs lie, and which of them count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,18 +204,22 @@ impl Run {
 
     fn read_on(&mut self) -> io::Result<()> {
         loop {
-            let mut length = [0; 4];
-            match self.file.read_exact(&mut length) {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
-                read => read?,
+            if self.file.fill_buf()?.is_empty() {
+                return Ok(());
             }
-            let length = u32::from_le_bytes(length);
+            let mut head = [0; RECORD_HEAD];
+            self.file.read_exact(&mut head)?;
+            let head = u64::from_le_bytes(head);
+            let (length, crc32c) = (head as u32, (head >> 32) as u32);
             if length > MOST_BYTES {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a record has no such length"));
+                return Err(damaged());
             }
             let mut bytes = vec![0; length as usize];
             self.file.read_exact(&mut bytes)?;
-            let (lies, kept): (Key, Kept) = postcard::from_bytes(&bytes).map_err(io::Error::other)?;
+            if crc32c::crc32c(&bytes) != crc32c {
+                return Err(damaged());
+            }
+            let (lies, kept): (Key, Kept) = postcard::from_bytes(&bytes).map_err(|_| damaged())?;
             if lies > self.keys.high {
                 return Ok(());
             }

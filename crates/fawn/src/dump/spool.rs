@@ -11,12 +11,14 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use fawn_client::Cut;
 use fawn_kv::entry::Kept;
 use fawn_ring::{Interval, Key};
 use rustix::fs::FallocateFlags;
 
 pub use super::runs::Runs;
+use super::runs::head_of;
 
 /// Bytes of records that are sorted in memory, about.
 const SORTED_BYTES: usize = 8 << 20;
@@ -26,6 +28,8 @@ const WRITE_BYTES: usize = 64 << 10;
 
 /// The file, and what is not in it yet.
 pub struct Spool {
+    /// What messages call it.
+    name: String,
     file: Arc<File>,
     writer: BufWriter<Arc<File>>,
     runs: Runs,
@@ -51,19 +55,20 @@ impl Spool {
         }
         file.set_len(length)?;
         file.seek(SeekFrom::Start(length))?;
-        Ok(Self::of(file, runs))
+        Ok(Self::of(path.display().to_string(), file, runs))
     }
 
     /// One that nobody goes on with: a file without a name, in the directory for such.
     pub fn temporary() -> io::Result<Self> {
-        Ok(Self::of(tempfile::tempfile()?, Runs::default()))
+        let name = format!("a file without a name in {}", std::env::temp_dir().display());
+        Ok(Self::of(name, tempfile::tempfile()?, Runs::default()))
     }
 
-    fn of(file: File, runs: Runs) -> Self {
+    fn of(name: String, file: File, runs: Runs) -> Self {
         let file = Arc::new(file);
         let writer = BufWriter::with_capacity(WRITE_BYTES, Arc::clone(&file));
         let length = runs.end();
-        Self { file, writer, runs, open: None, length, free: Vec::new(), records: BTreeMap::new(), bytes: 0 }
+        Self { name, file, writer, runs, open: None, length, free: Vec::new(), records: BTreeMap::new(), bytes: 0 }
     }
 
     /// A part of a pass has come, in the order of positions.
@@ -175,10 +180,10 @@ impl Spool {
 
     fn put(&mut self, lies: &Key, kept: &Kept) -> io::Result<()> {
         let bytes = postcard::to_allocvec(&(lies, kept)).map_err(io::Error::other)?;
-        let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
-        self.writer.write_all(&length.to_le_bytes())?;
+        let head = head_of(&bytes)?;
+        self.writer.write_all(&head)?;
         self.writer.write_all(&bytes)?;
-        self.length += 4 + u64::from(length);
+        self.length += (head.len() + bytes.len()) as u64;
         Ok(())
     }
 
@@ -186,8 +191,9 @@ impl Spool {
     pub fn merge(&mut self, cut: &Cut, mut give: impl FnMut(Kept) -> anyhow::Result<()>) -> anyhow::Result<()> {
         self.sort()?;
         self.writer.flush()?;
-        let mut merge = self.runs.read_all(&self.file, cut.keys)?;
-        while let Some((lies, kept)) = merge.next()? {
+        let unread = || format!("cannot read {}; begin anew with --restart", self.name);
+        let mut merge = self.runs.read_all(&self.file, cut.keys).with_context(unread)?;
+        while let Some((lies, kept)) = merge.next().with_context(unread)? {
             if cut.shows(&kept, &lies) {
                 give(kept)?;
             }

@@ -1,20 +1,20 @@
 //! How far a dump of a cluster is, and the files in which that is kept.
 
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use fawn_client::Bookmark;
+use fawn_files::links::{sync_directory, with_suffix};
 use fawn_ring::Interval;
 use serde::{Deserialize, Serialize};
 
 use super::spool::Runs;
+use crate::checksum::{StateError, read_state, write_state};
 use crate::command::Format;
 
 /// The version of the state file.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// As of which record a stretch of keys is in the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub struct State {
     pub runs: Runs,
     /// Bytes of the file that are records of ranges that are over.
     pub file_bytes: u64,
-    /// Of the last of them: others may have written to the file since.
+    /// CRC-32C of all of them: others may have written to the file since.
     pub crc32c: u32,
     pub records: u64,
     pub bytes: u64,
@@ -77,21 +77,8 @@ impl State {
 
     /// Takes the place of the one before: whenever the machine stops, one of them is there.
     pub fn save(&self, path: &Path) -> io::Result<()> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".new");
-        let new = PathBuf::from(name);
-        let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&new)?;
-        serde_json::to_writer(&mut file, self)?;
-        file.sync_all()?;
-        std::fs::rename(&new, path)?;
-        sync_directory(path)
+        write_state(path, self)
     }
-}
-
-/// Makes it safe that `path` has its name.
-pub fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Where a dump into a file keeps what it needs to go on. Nothing goes on into a stream.
@@ -103,12 +90,7 @@ pub struct Paths {
 
 impl Paths {
     pub fn of(file: &Path) -> Self {
-        let with = |end: &str| {
-            let mut name = file.as_os_str().to_owned();
-            name.push(end);
-            PathBuf::from(name)
-        };
-        Self { state: with(".fawn-dump"), spool: with(".spool") }
+        Self { state: with_suffix(file, ".fawn-dump"), spool: with_suffix(file, ".spool") }
     }
 
     /// Removes them, so that they do not come back when the machine stops.
@@ -128,17 +110,14 @@ impl Paths {
 
 /// How far an interrupted dump came, if there was one.
 pub fn find(path: &Path, fresh: &State) -> anyhow::Result<Option<State>> {
-    let text = match std::fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-    };
     let anew = "begin anew with --restart";
-    let state: State = serde_json::from_slice(&text)
-        .with_context(|| format!("{} is not of this version of fawn dump; {anew}", path.display()))?;
-    if state.version != fresh.version {
-        bail!("{} is not of this version of fawn dump; {anew}", path.display());
-    }
+    let state: State = match read_state(path, fresh.version) {
+        Ok(Some(state)) => state,
+        Ok(None) => return Ok(None),
+        Err(StateError::Io(error)) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        Err(StateError::Version(_)) => bail!("{} is not of this version of fawn dump; {anew}", path.display()),
+        Err(StateError::Damaged) => bail!("{} is damaged; {anew}", path.display()),
+    };
     if state.format != fresh.format {
         bail!("{} is of a dump of another format; {anew}", path.display());
     }

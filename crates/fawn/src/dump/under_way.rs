@@ -11,7 +11,8 @@ use fawn_client::{Bookmark, Cut, Event, What};
 use fawn_kv::entry::Kept;
 use fawn_ring::Key;
 
-use super::output::{Output, cannot_write, partial_of};
+use super::leftovers::{Leftovers, Phase};
+use super::output::{Output, cannot_write};
 use super::spool::Spool;
 use super::state::{Done, Paths, State, find};
 use crate::client::unix_now;
@@ -30,6 +31,7 @@ pub struct Dumping {
     spool: Spool,
     state: State,
     goes_on: bool,
+    leftovers: Leftovers,
     saved: Instant,
     /// A stretch was over since.
     is_due: bool,
@@ -37,11 +39,18 @@ pub struct Dumping {
 
 impl Dumping {
     /// Begins one into a file, or goes on where another one was interrupted, unless it is to `restart`.
-    pub fn begin(file: &Path, format: Format, cluster: Option<String>, restart: bool) -> anyhow::Result<Self> {
+    pub fn begin(
+        file: &Path,
+        format: Format,
+        cluster: Option<String>,
+        restart: bool,
+        leftovers: &Leftovers,
+    ) -> anyhow::Result<Self> {
+        let mut phase = leftovers.lock();
         // It is locked before anything is looked at: whoever wrote it may have come further since.
         let mut output = Output::open(file)?;
         let fresh = State::new(format, cluster);
-        let paths = (!output.is_stream()).then(|| Paths::of(file));
+        let paths = output.paths();
         let found = match &paths {
             Some(paths) if !restart => find(&paths.state, &fresh)?,
             _ => None,
@@ -49,7 +58,8 @@ impl Dumping {
         if let Some(state) = &found
             && output.checksum(state.file_bytes).ok() != Some(state.crc32c)
         {
-            bail!("{} is not as the interrupted dump left it; begin anew with --restart", partial_of(file).display());
+            let partial = output.partial().unwrap_or(file).display();
+            bail!("{partial} is not as the interrupted dump left it; begin anew with --restart");
         }
         let goes_on = found.is_some();
         let state = found.unwrap_or(fresh);
@@ -64,7 +74,16 @@ impl Dumping {
             None => Spool::temporary().with_context(|| cannot_write(&std::env::temp_dir()))?,
         };
         output.go_on(state.file_bytes)?;
-        Ok(Self { paths, output, format, spool, state, goes_on, saved: Instant::now(), is_due: false })
+        *phase = match (&paths, output.partial()) {
+            _ if goes_on => Phase::Resumable,
+            (Some(Paths { state, spool }), Some(partial)) => {
+                Phase::Begun(vec![state.clone(), spool.clone(), partial.to_owned()])
+            }
+            _ => Phase::Streaming,
+        };
+        drop(phase);
+        let (leftovers, saved) = (leftovers.clone(), Instant::now());
+        Ok(Self { paths, output, format, spool, state, goes_on, leftovers, saved, is_due: false })
     }
 
     /// When the dump began that was interrupted, if this goes on with one.
@@ -114,7 +133,8 @@ impl Dumping {
     fn over(&mut self, cut: &Cut) -> anyhow::Result<()> {
         // What fails halfway has not happened: it comes again when the dump goes on.
         let Self { spool, output, format, .. } = self;
-        let (mut line, mut written, now) = (Vec::new(), Written::default(), unix_now());
+        let crc32c = self.state.crc32c;
+        let (mut line, mut written, now) = (Vec::new(), Written { crc32c, ..Written::default() }, unix_now());
         spool.merge(cut, |kept| {
             let Some(record) = record_of(kept, now) else { return Ok(()) };
             line.clear();
@@ -123,6 +143,7 @@ impl Dumping {
             written.records += 1;
             written.bytes += (record.key.len() + record.value.len()) as u64;
             written.file_bytes += line.len() as u64;
+            written.crc32c = crc32c::crc32c_append(written.crc32c, &line);
             written.cut += u64::from(!format.carries_all_of(&record));
             written.long_keys += u64::from(!record.is_loadable());
             Ok(())
@@ -131,6 +152,7 @@ impl Dumping {
         state.records += written.records;
         state.bytes += written.bytes;
         state.file_bytes += written.file_bytes;
+        state.crc32c = written.crc32c;
         state.cut += written.cut;
         state.long_keys += written.long_keys;
         let records = written.records;
@@ -148,10 +170,11 @@ impl Dumping {
     /// Writes down how far it is.
     pub fn save(&mut self) -> anyhow::Result<()> {
         if let Some(paths) = &self.paths {
+            let mut phase = self.leftovers.lock();
             self.output.sync()?;
-            self.state.crc32c = self.output.checksum(self.state.file_bytes)?;
             self.state.runs = self.spool.save().with_context(|| self.no_spool())?;
             self.state.save(&paths.state).with_context(|| cannot_write(&paths.state))?;
+            *phase = Phase::Resumable;
         }
         self.spool.give_back().with_context(|| self.no_spool())?;
         (self.saved, self.is_due) = (Instant::now(), false);
@@ -165,12 +188,16 @@ impl Dumping {
 
     /// All has come.
     pub fn finish(mut self) -> anyhow::Result<State> {
+        let mut phase = self.leftovers.lock();
         self.output.sync()?;
         // Before the file has its name: from then on another dump may begin, with a state and a spool of its own.
         if let Some(paths) = &self.paths {
             paths.remove()?;
         }
+        // What cannot get its name is complete all the same.
+        *phase = Phase::Complete;
         self.output.finish()?;
+        drop(phase);
         Ok(self.state)
     }
 }
@@ -181,6 +208,8 @@ struct Written {
     records: u64,
     bytes: u64,
     file_bytes: u64,
+    /// Of the file with them.
+    crc32c: u32,
     cut: u64,
     long_keys: u64,
 }
@@ -196,6 +225,7 @@ fn record_of(kept: Kept, now: u32) -> Option<Record> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::output::partial_of as part_of;
     use super::super::spool::tests::{cut, kept, keys};
     use super::*;
     use fawn_kv::scan::Stretch;
@@ -207,7 +237,7 @@ mod tests {
     }
 
     fn begin(file: &Path) -> Dumping {
-        Dumping::begin(file, Format::Tsv, None, false).unwrap()
+        Dumping::begin(file, Format::Tsv, None, false, &Leftovers::default()).unwrap()
     }
 
     /// An event of the only stretch there is.
@@ -280,11 +310,110 @@ mod tests {
     }
 
     #[test]
+    fn a_dump_that_ends_before_its_time_leaves_what_can_be_gone_on_with_and_nothing_else() {
+        let (dir, file) = file();
+        let left = || std::fs::read_dir(dir.path()).unwrap().count();
+        let leftovers = Leftovers::default();
+        let begin = || Dumping::begin(&file, Format::Tsv, None, false, &leftovers).unwrap();
+        let mut dumping = begin();
+        take(&mut dumping, part(&[1, 2])).unwrap();
+        assert!(left() > 0);
+        leftovers.fail();
+        assert_eq!(left(), 0, "nothing of it was saved");
+        let mut dumping = begin();
+        take(&mut dumping, part(&[1, 2])).unwrap();
+        dumping.save().unwrap();
+        leftovers.fail();
+        assert_eq!(left(), 3, "all of it can be gone on with");
+        drop(dumping);
+        let mut dumping = begin();
+        leftovers.fail();
+        assert_eq!(left(), 3);
+        take(&mut dumping, over()).unwrap();
+        assert_eq!(dumping.finish().unwrap().records, 2);
+        leftovers.fail();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1\t1\n2\t2\n");
+    }
+
+    #[test]
+    fn a_flipped_bit_in_what_a_dump_keeps_is_found() {
+        let (_dir, file) = file();
+        let paths = Paths::of(&file);
+        let mut dumping = begin(&file);
+        take(&mut dumping, part(&[1, 2])).unwrap();
+        dumping.save().unwrap();
+        drop(dumping);
+        for (path, says) in [(&paths.state, "is damaged; begin anew"), (&paths.spool, "begin anew with --restart")] {
+            let bytes = std::fs::read(path).unwrap();
+            for bit in (0..bytes.len() * 8).step_by(7) {
+                let mut damaged = bytes.clone();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                std::fs::write(path, &damaged).unwrap();
+                let dumping = Dumping::begin(&file, Format::Tsv, None, false, &Leftovers::default());
+                let found = dumping.and_then(|mut dumping| take(&mut dumping, over()));
+                let why = found.map_err(|error| format!("{error:#}")).unwrap_err();
+                let name = path.display().to_string();
+                let is_of_another_version = why.contains("not of this version");
+                assert!(why.contains(&name) && (why.contains(says) || is_of_another_version), "bit {bit}: {why}");
+                // What fails halfway is not in the file.
+                std::fs::write(part_of(&file), "").unwrap();
+            }
+            std::fs::write(path, bytes).unwrap();
+        }
+        let mut dumping = begin(&file);
+        take(&mut dumping, over()).unwrap();
+        assert_eq!(dumping.finish().unwrap().records, 2);
+    }
+
+    #[test]
+    fn every_byte_of_the_file_counts_for_a_dump_that_goes_on() {
+        let (_dir, file) = file();
+        let mut dumping = begin(&file);
+        take(&mut dumping, part(&(1..=2000).collect::<Vec<_>>())).unwrap();
+        let bookmark = dumping.bookmark().clone();
+        let event = Event { what: What::Over(Box::new(cut(keys(0, 5000)))), bookmark: bookmark.clone() };
+        dumping.take(event, place).unwrap();
+        dumping.state.bookmark = Bookmark { rest: Some(Key::MIN), ..bookmark };
+        dumping.save().unwrap();
+        drop(dumping);
+        let mut bytes = std::fs::read(part_of(&file)).unwrap();
+        assert!(bytes.len() > 10_000);
+        bytes[3] ^= 1;
+        std::fs::write(part_of(&file), &bytes).unwrap();
+        let refused = Dumping::begin(&file, Format::Tsv, None, false, &Leftovers::default()).err();
+        let why = refused.map(|error| error.to_string()).unwrap_or_default();
+        assert!(
+            why.contains("out.tsv.part is not as the interrupted dump left it; begin anew with --restart"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_dump_behind_a_symbolic_link_keeps_its_files_where_the_link_leads() {
+        let (dir, file) = file();
+        std::fs::create_dir(dir.path().join("disk")).unwrap();
+        std::os::unix::fs::symlink("disk/real.tsv", &file).unwrap();
+        let mut dumping = begin(&file);
+        take(&mut dumping, part(&[1, 2])).unwrap();
+        dumping.save().unwrap();
+        drop(dumping);
+        assert!(dir.path().join("disk/real.tsv.fawn-dump").exists());
+        let mut dumping = begin(&file);
+        assert!(dumping.goes_on_since().is_some());
+        take(&mut dumping, over()).unwrap();
+        dumping.finish().unwrap();
+        assert!(file.is_symlink());
+        assert_eq!(std::fs::read_to_string(dir.path().join("disk/real.tsv")).unwrap(), "1\t1\n2\t2\n");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
     fn no_two_dumps_write_one_file_at_a_time() {
         let (_dir, file) = file();
         let mut first = begin(&file);
         take(&mut first, part(&[1, 2])).unwrap();
-        let second = Dumping::begin(&file, Format::Tsv, None, true).err().map(|error| error.to_string());
+        let second =
+            Dumping::begin(&file, Format::Tsv, None, true, &Leftovers::default()).err().map(|error| error.to_string());
         assert!(second.as_ref().is_some_and(|why| why.starts_with("another dump is writing")), "{second:?}");
         assert!(Output::create(&file).is_err(), "nor does the dump of a server");
         take(&mut first, over()).unwrap();
@@ -328,7 +457,7 @@ mod tests {
         of_server.sync().unwrap();
         drop(of_server);
         assert_eq!(begin(&file).goes_on_since(), None);
-        assert_eq!(std::fs::read_to_string(partial_of(&file)).unwrap(), "");
+        assert_eq!(std::fs::read_to_string(part_of(&file)).unwrap(), "");
         interrupted(&file);
         Output::create(&file).unwrap().finish().unwrap();
         assert_eq!(std::fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing else is left behind");
@@ -339,10 +468,12 @@ mod tests {
         for changed in [&b"1\t1\n2\t3\n and more"[..], b"1\t1\n"] {
             let (_dir, file) = file();
             interrupted(&file);
-            std::fs::write(partial_of(&file), changed).unwrap();
-            let refused = Dumping::begin(&file, Format::Tsv, None, false).err().map(|error| error.to_string());
+            std::fs::write(part_of(&file), changed).unwrap();
+            let refused = Dumping::begin(&file, Format::Tsv, None, false, &Leftovers::default())
+                .err()
+                .map(|error| error.to_string());
             assert!(refused.as_ref().is_some_and(|why| why.contains("begin anew with --restart")), "{refused:?}");
-            assert_eq!(Dumping::begin(&file, Format::Tsv, None, true).unwrap().records(), 0);
+            assert_eq!(Dumping::begin(&file, Format::Tsv, None, true, &Leftovers::default()).unwrap().records(), 0);
         }
         let (_dir, file) = file();
         interrupted(&file);
@@ -358,7 +489,10 @@ mod tests {
         dumping.save().unwrap();
         drop(dumping);
         assert_eq!(begin(&file).goes_on_since(), Some(77));
-        assert_eq!(Dumping::begin(&file, Format::Tsv, None, true).unwrap().goes_on_since(), None);
+        assert_eq!(
+            Dumping::begin(&file, Format::Tsv, None, true, &Leftovers::default()).unwrap().goes_on_since(),
+            None
+        );
         assert_eq!(begin(&file).goes_on_since(), None, "what was begun anew has left nothing of the one before");
     }
 
@@ -373,7 +507,7 @@ mod tests {
         std::fs::create_dir(&file).unwrap();
         let why = dumping.finish().unwrap_err().to_string();
         assert!(why.starts_with("all records are in ") && why.contains("out.tsv.part"), "{why}");
-        assert_eq!(std::fs::read_to_string(partial_of(&file)).unwrap(), "1\t1\n2\t2\n");
+        assert_eq!(std::fs::read_to_string(part_of(&file)).unwrap(), "1\t1\n2\t2\n");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "neither state nor spool");
     }
 
@@ -420,7 +554,7 @@ mod tests {
 
     #[test]
     fn a_dump_into_a_stream_keeps_nothing_that_has_a_name() {
-        let dumping = Dumping::begin(Path::new("/dev/null"), Format::Tsv, None, false).unwrap();
+        let dumping = Dumping::begin(Path::new("/dev/null"), Format::Tsv, None, false, &Leftovers::default()).unwrap();
         assert_eq!(dumping.spool.links().unwrap(), 0);
         assert!(dumping.paths.is_none());
     }

@@ -11,15 +11,16 @@ use fawn_flash::{BulkLoad, BulkOptions, DirectoryError, Error};
 use fawn_store::Write;
 use fawn_store::bulk::Built;
 use fawn_store::flash::FlashError;
+use fawn_store::record::MAX_VALUE_BYTES;
 
 use super::input::Input;
-use super::ledger::Tally;
+use super::ledger::{End, Tally};
 use super::report::{Notes, Report};
 use super::{Sink, feed_lines};
 use crate::command::{Format, LoadArguments, OnError};
 use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
-use crate::records::Record;
+use crate::records::{Destination, Record};
 use crate::serve::refuse_file;
 use crate::whole::refuse_cluster;
 
@@ -50,8 +51,8 @@ pub fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Repor
     let fed = feed_lines(arguments, format, &mut input, &mut sink, &notes);
     progress.finish();
     let OfDirectory { load, tally, .. } = sink;
-    let (bad_lines, expired) = match fed {
-        Ok(counts) => counts,
+    let skipped = match fed {
+        Ok(skipped) => skipped,
         Err(error) => {
             load.abandon();
             return Err(error);
@@ -60,7 +61,7 @@ pub fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Repor
     let built = build(load).map_err(interrupted)?;
     report.finish(&tally);
     report.unreadable = built.lost;
-    (report.bad_lines, report.expired) = (bad_lines, expired);
+    report.skip(&skipped);
     Ok(report)
 }
 
@@ -75,12 +76,14 @@ struct OfDirectory<'a> {
 
 impl Sink for OfDirectory<'_> {
     const NOT_LOADED: &'static str = "nothing was loaded";
+    const DESTINATION: Destination = Destination::Store;
 
     fn idle(&mut self) -> anyhow::Result<()> {
         Ok(())
     }
 
-    fn take(&mut self, record: &Record, number: u64, end: u64) -> anyhow::Result<()> {
+    fn take(&mut self, record: &Record, end: End) -> anyhow::Result<()> {
+        let number = end.line;
         let Record { key, value, flags, exptime, cas } = record;
         let client_cas = (*cas != 0).then_some(*cas);
         let write = Write { client_flags: *flags, expiry: *exptime, client_cas, ..Write::value(key, value) };
@@ -99,9 +102,17 @@ impl Sink for OfDirectory<'_> {
             Err(error) => return Err(stopped(error)),
         }
         if self.tally.loaded.is_multiple_of(TICK.1) {
-            self.notes.progress.update(end, format!("{} records", self.tally.loaded));
+            self.notes.progress.update(end.offset, format!("{} records", self.tally.loaded));
         }
         Ok(())
+    }
+
+    fn largest(&self) -> usize {
+        MAX_VALUE_BYTES
+    }
+
+    fn limit(&self) -> String {
+        format!("a value has {MAX_VALUE_BYTES} bytes at most")
     }
 }
 

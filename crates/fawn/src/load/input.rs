@@ -1,15 +1,23 @@
 //! The lines of a file or of standard input.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use fawn_files::lines::{self, Bound, Found};
+use fawn_files::text::{self, BYTE_ORDER_MARK};
 
-use super::ledger::Place;
+use super::ledger::{End, Place};
 
 /// Bytes read at a time.
 const READ_SIZE: usize = 256 * 1024;
+
+/// Bytes of a line that are read in any case.
+const FREE_BYTES: usize = 16 << 20;
+
+/// What a line takes beyond its record: names of fields, and a key, the longest in base64.
+const EXTRA_BYTES: usize = 128 << 10;
 
 /// Where records come from.
 pub struct Input {
@@ -17,10 +25,11 @@ pub struct Input {
     name: String,
     /// Size of a regular file.
     size: Option<u64>,
-    /// Bytes and lines before the next line.
-    offset: u64,
-    line: u64,
+    /// Where the last line ended.
+    end: End,
     buffer: Vec<u8>,
+    /// The rest of a line that is too long is still to be read.
+    is_within: bool,
 }
 
 /// What is read.
@@ -31,12 +40,10 @@ enum Source {
 
 /// One line.
 pub struct Line<'a> {
-    /// Its bytes, without the line end.
-    pub text: &'a [u8],
-    /// Its number, from 1.
-    pub number: u64,
-    /// Offset of the byte behind its line end.
-    pub end: u64,
+    /// Its bytes, without the line end; `None`: more than any record takes.
+    pub text: Option<&'a [u8]>,
+    /// Where it ends, if it is not too long.
+    pub end: End,
 }
 
 fn is_stdin(path: &Path) -> bool {
@@ -63,7 +70,7 @@ impl Input {
             (Source::File(file), data.is_file().then_some(data.len()))
         };
         let reader = BufReader::with_capacity(READ_SIZE, source);
-        Ok(Self { reader, name, size, offset: 0, line: 0, buffer: Vec::new() })
+        Ok(Self { reader, name, size, end: End::default(), buffer: Vec::new(), is_within: false })
     }
 
     /// What messages call it.
@@ -86,7 +93,7 @@ impl Input {
         {
             file.seek(SeekFrom::Start(place.offset)).with_context(|| format!("cannot read {}", self.name))?;
         }
-        (self.offset, self.line) = (place.offset, place.line);
+        self.end = End { offset: place.offset, line: place.line, crc32c: place.crc32c };
         Ok(())
     }
 
@@ -95,22 +102,73 @@ impl Input {
         self.reader.buffer().is_empty()
     }
 
-    /// The next line; `None` at the end.
+    /// The next line; `None` at the end. No more of it is kept than a record of `largest` bytes takes, whatever that is.
     ///
     /// # Errors
-    /// Reading failed.
-    pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
-        self.buffer.clear();
-        let count = self.reader.read_until(b'\n', &mut self.buffer)?;
-        if count == 0 {
+    /// Reading failed, or the file is not text as it is to be.
+    pub fn next_line(&mut self, largest: impl FnOnce() -> usize) -> anyhow::Result<Option<Line<'_>>> {
+        if self.is_within {
+            let end = &mut self.end;
+            lines::skip(&mut self.reader, |bytes| pass(end, bytes)).with_context(|| cannot_read(&self.name))?;
+            self.is_within = false;
+        }
+        let found = self.read_line(largest).with_context(|| cannot_read(&self.name))?;
+        if found == Found::End {
             return Ok(None);
         }
-        self.offset += count as u64;
-        self.line += 1;
+        pass(&mut self.end, &self.buffer);
+        self.end.line += 1;
+        if found == Found::TooLong {
+            self.is_within = true;
+            // What was kept of it is of no use.
+            self.buffer = Vec::new();
+            return Ok(Some(Line { text: None, end: self.end }));
+        }
         let text = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
-        let text = text.strip_suffix(b"\r").unwrap_or(text);
-        Ok(Some(Line { text, number: self.line, end: self.offset }))
+        let mut text = text.strip_suffix(b"\r").unwrap_or(text);
+        if self.end.line == 1 {
+            if let Some(encoding) = text::marked(text) {
+                bail!(foreign(&self.name, encoding));
+            }
+            text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+        }
+        Ok(Some(Line { text: Some(text), end: self.end }))
     }
+
+    fn read_line(&mut self, largest: impl FnOnce() -> usize) -> io::Result<Found> {
+        let found = lines::read(&mut self.reader, &mut self.buffer, Bound::unescaped(FREE_BYTES))?;
+        if found != Found::TooLong {
+            return Ok(found);
+        }
+        // A value in base64 takes a third more.
+        let largest = largest();
+        let bound = largest + largest / 3 + EXTRA_BYTES;
+        if bound <= FREE_BYTES {
+            return Ok(found);
+        }
+        // What grows by doubling would be there twice, and more, while it is copied.
+        self.buffer.reserve_exact(bound.saturating_sub(self.buffer.len()));
+        lines::read_on(&mut self.reader, &mut self.buffer, Bound::unescaped(bound))
+    }
+}
+
+/// These bytes are behind.
+fn pass(end: &mut End, bytes: &[u8]) {
+    end.offset += bytes.len() as u64;
+    end.crc32c = crc32c::crc32c_append(end.crc32c, bytes);
+}
+
+fn cannot_read(name: &str) -> String {
+    format!("cannot read {name}")
+}
+
+/// What is said of a file in another encoding.
+pub fn foreign(name: &str, encoding: text::Foreign) -> String {
+    let encoding = encoding.name();
+    format!(
+        "{name} is {encoding} text, and records are read as UTF-8: save it as UTF-8, or convert it with \
+         `iconv -f {encoding} -t UTF-8`"
+    )
 }
 
 impl Read for Source {
@@ -133,16 +191,59 @@ mod tests {
         std::fs::write(&path, b"a\r\nbb\n\nc").unwrap();
         let mut input = Input::open(&path).unwrap();
         let mut lines = Vec::new();
-        while let Some(line) = input.next_line().unwrap() {
-            lines.push((String::from_utf8(line.text.to_vec()).unwrap(), line.number, line.end));
+        while let Some(line) = input.next_line(|| 0).unwrap() {
+            let text = String::from_utf8(line.text.unwrap().to_vec()).unwrap();
+            lines.push((text, line.end.line, line.end.offset));
         }
         let expected = [("a", 1, 3), ("bb", 2, 6), ("", 3, 7), ("c", 4, 8)];
         assert_eq!(lines, expected.map(|(text, number, end)| (text.to_owned(), number, end)));
 
         let mut input = Input::open(&path).unwrap();
-        input.skip_to(Place { offset: 6, line: 2, records: 2 }).unwrap();
-        input.next_line().unwrap();
-        let line = input.next_line().unwrap().unwrap();
-        assert_eq!((line.text, line.number, line.end), (&b"c"[..], 4, 8));
+        input.skip_to(Place { offset: 6, line: 2, records: 2, crc32c: crc32c::crc32c(b"a\r\nbb\n") }).unwrap();
+        input.next_line(|| 0).unwrap();
+        let line = input.next_line(|| 0).unwrap().unwrap();
+        let end = End { offset: 8, line: 4, crc32c: crc32c::crc32c(b"a\r\nbb\n\nc") };
+        assert_eq!((line.text, line.end), (Some(&b"c"[..]), end));
+    }
+
+    fn input_of(bytes: &[u8]) -> (tempfile::TempDir, Input) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("in");
+        std::fs::write(&path, bytes).unwrap();
+        let input = Input::open(&path).unwrap();
+        (dir, input)
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line_but_of_its_bytes() {
+        let (_dir, mut input) = input_of("\u{feff}a\n\u{feff}b\n".as_bytes());
+        let line = input.next_line(|| 0).unwrap().unwrap();
+        assert_eq!((line.text, line.end.offset), (Some(&b"a"[..]), 5));
+        let line = input.next_line(|| 0).unwrap().unwrap();
+        assert_eq!(line.text, Some("\u{feff}b".as_bytes()));
+    }
+
+    #[test]
+    fn a_file_in_utf_16_is_refused_with_the_way_out() {
+        let bytes: Vec<u8> = "\u{feff}a\tb\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let (_dir, mut input) = input_of(&bytes);
+        let why = input.next_line(|| 0).map(drop).unwrap_err().to_string();
+        assert!(why.contains("is UTF-16 text") && why.contains("iconv -f UTF-16 -t UTF-8"), "{why}");
+    }
+
+    #[test]
+    fn a_line_is_kept_as_far_as_a_record_can_fill_it() {
+        let mut bytes = vec![b'x'; 40 << 20];
+        bytes.extend_from_slice(b"\nnext\n");
+        for (largest, fits) in [(1 << 20, false), (20 << 20, false), (40 << 20, true)] {
+            let (_dir, mut input) = input_of(&bytes);
+            let line = input.next_line(|| largest).unwrap().unwrap();
+            assert_eq!((line.text.is_some(), line.end.line), (fits, 1));
+            assert!(fits || input.buffer.capacity() == 0, "nothing of it is kept");
+            let line = input.next_line(|| panic!("it is short")).unwrap().unwrap();
+            let end = End { offset: bytes.len() as u64, line: 2, crc32c: crc32c::crc32c(&bytes) };
+            assert_eq!((line.text, line.end), (Some(&b"next"[..]), end));
+            assert!(input.next_line(|| 0).unwrap().is_none());
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::input::name_of;
 use super::ledger::{Ledger, Verdict};
 use super::report::Notes;
 use crate::client::{
-    Address, Answers, Batch, ClientError, Connection, Endpoint, Failure, Reply, push_set, run_pipeline,
+    Address, Answers, Batch, Budget, ClientError, Connection, Endpoint, Failure, Permit, Reply, push_set, run_pipeline,
 };
 use crate::command::{LoadArguments, OnError};
 use crate::records::Record;
@@ -35,11 +35,14 @@ struct Sent {
     number: u64,
     bytes: u64,
     origin: Origin,
+    /// Of a whole batch, with its last record.
+    permit: Option<Permit>,
 }
 
 /// The sending side of every connection.
 pub struct Lanes {
     lanes: Vec<(Batch<Sent>, SyncSender<Batch<Sent>>)>,
+    budget: Budget,
 }
 
 impl Lanes {
@@ -67,7 +70,7 @@ impl Lanes {
             let mut settler = Settler { ledger, notes, verdicts: Vec::new(), address, input, on_error };
             workers.push(scope.spawn(move || failure.keep(run_pipeline(connection, &queue, &mut settler))));
         }
-        Ok((Self { lanes }, workers))
+        Ok((Self { lanes, budget: Budget::default() }, workers))
     }
 
     /// Sends a record, sooner or later.
@@ -80,9 +83,9 @@ impl Lanes {
         let start = batch.bytes.len();
         push_set(&mut batch.bytes, record);
         let bytes = (record.key.len() + record.value.len()) as u64;
-        batch.requests.push((Sent { number, bytes, origin }, batch.bytes.len() - start));
+        batch.requests.push((Sent { number, bytes, origin, permit: None }, batch.bytes.len() - start));
         if batch.bytes.len() >= BATCH.0 || batch.requests.len() >= BATCH.1 {
-            queue.send(std::mem::take(batch)).map_err(|_| Failure::elsewhere())?;
+            send(&self.budget, queue, batch)?;
         }
         Ok(())
     }
@@ -94,11 +97,20 @@ impl Lanes {
     pub fn flush(&mut self) -> anyhow::Result<()> {
         for (batch, queue) in &mut self.lanes {
             if !batch.requests.is_empty() {
-                queue.send(std::mem::take(batch)).map_err(|_| Failure::elsewhere())?;
+                send(&self.budget, queue, batch)?;
             }
         }
         Ok(())
     }
+}
+
+/// Hands a batch to its connection, and leaves an empty one.
+fn send(budget: &Budget, queue: &SyncSender<Batch<Sent>>, batch: &mut Batch<Sent>) -> anyhow::Result<()> {
+    let permit = budget.take(batch.bytes.len());
+    if let Some((last, _)) = batch.requests.last_mut() {
+        last.permit = Some(permit);
+    }
+    queue.send(std::mem::take(batch)).map_err(|_| Failure::elsewhere())
 }
 
 /// Enters the answers of one connection into the ledger.

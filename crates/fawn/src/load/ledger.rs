@@ -14,6 +14,19 @@ pub struct Place {
     pub line: u64,
     /// Records before it that were acknowledged (skipped lines are not counted).
     pub records: u64,
+    /// CRC-32C of the bytes before it.
+    pub crc32c: u32,
+}
+
+/// The end of a line of the input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// Bytes up to it, with the line end.
+    pub offset: u64,
+    /// The line's number, from 1.
+    pub line: u64,
+    /// CRC-32C of these bytes.
+    pub crc32c: u32,
 }
 
 /// What has happened to the records sent so far.
@@ -58,8 +71,8 @@ struct State {
 
 #[derive(Debug)]
 struct Entry {
-    /// Offset and line behind the record.
-    end: (u64, u64),
+    /// Where the record ends.
+    end: End,
     verdict: Option<Verdict>,
 }
 
@@ -70,10 +83,10 @@ impl Ledger {
         Self { state: Mutex::new(state) }
     }
 
-    /// Enters the next record, which ends at this offset and line. Gives its number.
-    pub fn enter(&self, offset: u64, line: u64) -> u64 {
+    /// Enters the next record, which ends there. Gives its number.
+    pub fn enter(&self, end: End) -> u64 {
         let mut state = self.lock();
-        state.open.push_back(Entry { end: (offset, line), verdict: None });
+        state.open.push_back(Entry { end, verdict: None });
         state.first + state.open.len() as u64 - 1
     }
 
@@ -93,9 +106,10 @@ impl Ledger {
                 Verdict::TooLarge => state.tally.too_large += 1,
             }
         }
-        while let Some(Entry { end: (offset, line), verdict: Some(verdict) }) = state.open.front() {
+        while let Some(Entry { end: End { offset, line, crc32c }, verdict: Some(verdict) }) = state.open.front() {
             let loaded = matches!(verdict, Verdict::Loaded { .. }) as u64;
-            state.done = Place { offset: *offset, line: *line, records: state.done.records + loaded };
+            let records = state.done.records + loaded;
+            state.done = Place { offset: *offset, line: *line, records, crc32c: *crc32c };
             state.open.pop_front();
             state.first += 1;
         }
@@ -124,14 +138,15 @@ mod tests {
 
     #[test]
     fn nothing_counts_as_done_behind_a_record_that_is_not_acknowledged() {
-        let ledger = Ledger::new(Place { offset: 100, line: 7, records: 7 });
-        let numbers: Vec<u64> = (1..=4).map(|line| ledger.enter(100 + 20 * line, 7 + line)).collect();
+        let ledger = Ledger::new(Place { offset: 100, line: 7, records: 7, crc32c: 70 });
+        let end = |line: u32| End { offset: u64::from(100 + 20 * line), line: u64::from(7 + line), crc32c: 70 + line };
+        let numbers: Vec<u64> = (1..=4).map(|line| ledger.enter(end(line))).collect();
         ledger.settle(&[(numbers[1], LOADED), (numbers[3], LOADED)]);
-        assert_eq!(ledger.done(), Place { offset: 100, line: 7, records: 7 });
+        assert_eq!(ledger.done(), Place { offset: 100, line: 7, records: 7, crc32c: 70 });
         ledger.settle(&[(numbers[0], LOADED)]);
-        assert_eq!(ledger.done(), Place { offset: 140, line: 9, records: 9 });
+        assert_eq!(ledger.done(), Place { offset: 140, line: 9, records: 9, crc32c: 72 });
         ledger.settle(&[(numbers[2], Verdict::TooLarge)]);
-        assert_eq!(ledger.done(), Place { offset: 180, line: 11, records: 10 });
+        assert_eq!(ledger.done(), Place { offset: 180, line: 11, records: 10, crc32c: 74 });
         assert_eq!(ledger.tally(), Tally { loaded: 3, bytes: 30, too_large: 1 });
     }
 
@@ -139,7 +154,7 @@ mod tests {
     #[should_panic(expected = "settled once")]
     fn a_record_cannot_be_settled_twice() {
         let ledger = Ledger::new(Place::default());
-        let number = ledger.enter(1, 1);
+        let number = ledger.enter(End::default());
         ledger.settle(&[(number, LOADED)]);
         ledger.settle(&[(number, LOADED)]);
     }

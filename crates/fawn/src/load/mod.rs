@@ -13,6 +13,7 @@ mod ledger;
 mod report;
 mod resume;
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -20,17 +21,19 @@ use std::thread::{self, Scope};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use fawn_files::text;
+use fawn_store::record::MAX_VALUE_BYTES;
 
-use crate::client::{Address, Binary, Connection, Failure, Missed, fetch_all, unix_now};
+use crate::client::{Address, Binary, Connection, Endpoint, Failure, Missed, fetch_all, unix_now};
 use crate::command::{Format, LoadArguments, OnError};
 use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
-use crate::records::Record;
+use crate::records::{Destination, Record};
 use crate::{Misused, Outcome};
 use input::Input;
 use lanes::{Lanes, Origin};
 pub use ledger::Tally;
-use ledger::{Ledger, Place};
+use ledger::{End, Ledger, Place};
 use report::Notes;
 pub use report::Report;
 use resume::{Resume, ResumeError};
@@ -80,18 +83,21 @@ fn load_file(arguments: &LoadArguments, path: &Path) -> anyhow::Result<Report> {
     let resume = resume.map(|resume| Keeper { resume, explicit: arguments.resume.is_some() });
     let mut report = Report::start();
     let (resume, fed) = drive(arguments, &ledger, &notes, resume, Measure::Bytes, |_, _, lanes| {
-        feed_lines(arguments, format, &mut input, &mut OfServer { lanes, ledger: &ledger }, &notes)
+        let endpoint = arguments.server.endpoint();
+        let mut server = OfServer { lanes, ledger: &ledger, endpoint, largest: OnceCell::new() };
+        feed_lines(arguments, format, &mut input, &mut server, &notes)
     });
     progress.finish();
-    let (bad_lines, expired) = match fed {
-        Ok(counts) => counts,
+    let skipped = match fed {
+        Ok(skipped) => skipped,
         Err(error) => return Err(with_advice(error, resume.is_some())),
     };
     if let Some(keeper) = resume {
         keeper.resume.remove()?;
     }
     report.finish(&ledger.tally());
-    (report.bad_lines, report.expired, report.loaded_before) = (bad_lines, expired, start.records);
+    report.skip(&skipped);
+    report.loaded_before = start.records;
     Ok(report)
 }
 
@@ -109,10 +115,10 @@ fn copy(arguments: &LoadArguments, from: &Address) -> anyhow::Result<Report> {
     let mut report = Report::start();
     let (_, fed) = drive(arguments, &ledger, &notes, None, Measure::Records, |scope, failure, lanes| {
         let mut expired = 0;
-        for records in fetch_all(scope, &source, arguments.connections, &missed, failure)? {
-            for record in &records {
+        for fetched in fetch_all(scope, &source, arguments.connections, &missed, failure)? {
+            for record in &fetched.records {
                 expired += has_expired(record) as u64;
-                lanes.push(record, ledger.enter(0, 0), Origin::Key(record.key.as_slice().into()))?;
+                lanes.push(record, ledger.enter(End::default()), Origin::Key(record.key.as_slice().into()))?;
             }
             lanes.flush()?;
         }
@@ -123,6 +129,7 @@ fn copy(arguments: &LoadArguments, from: &Address) -> anyhow::Result<Report> {
     report.expired = fed?;
     report.vanished = missed.vanished();
     report.unreadable = missed.unreadable();
+    report.unfetched = missed.unfetched();
     Ok(report)
 }
 
@@ -153,71 +160,130 @@ trait Sink {
     /// What a bad line leaves undone.
     const NOT_LOADED: &'static str;
 
+    /// What keys are to fit.
+    const DESTINATION: Destination;
+
     /// The next line may have to be waited for.
     fn idle(&mut self) -> anyhow::Result<()>;
 
-    /// Takes a record, with the number of its line and the offset behind that.
-    fn take(&mut self, record: &Record, number: u64, end: u64) -> anyhow::Result<()>;
+    /// Takes a record, with the end of its line.
+    fn take(&mut self, record: &Record, end: End) -> anyhow::Result<()>;
+
+    /// Bytes of the largest record that it takes. Asked for when a line is unusually long.
+    fn largest(&self) -> usize;
+
+    /// What takes no larger record, and how to have it take one.
+    fn limit(&self) -> String;
 }
 
 /// A server that takes records.
 struct OfServer<'a> {
     lanes: &'a mut Lanes,
     ledger: &'a Ledger,
+    endpoint: Endpoint,
+    largest: OnceCell<usize>,
 }
 
 impl Sink for OfServer<'_> {
     const NOT_LOADED: &'static str = "nothing from this line on was loaded";
+    const DESTINATION: Destination = Destination::Server;
 
     fn idle(&mut self) -> anyhow::Result<()> {
         self.lanes.flush()
     }
 
-    fn take(&mut self, record: &Record, number: u64, end: u64) -> anyhow::Result<()> {
-        self.lanes.push(record, self.ledger.enter(end, number), Origin::Line(number))
+    fn take(&mut self, record: &Record, end: End) -> anyhow::Result<()> {
+        self.lanes.push(record, self.ledger.enter(end), Origin::Line(end.line))
+    }
+
+    fn largest(&self) -> usize {
+        // One that does not tell its limit may have any; one that cannot be asked fails soon anyhow.
+        let ask = || Connection::open(&self.endpoint).and_then(|mut connection| connection.setting("item_size_max"));
+        let told = || ask().ok().flatten().and_then(|bytes| usize::try_from(bytes).ok());
+        *self.largest.get_or_init(|| told().map_or(MAX_VALUE_BYTES, |bytes| bytes.min(MAX_VALUE_BYTES)))
+    }
+
+    fn limit(&self) -> String {
+        let (address, largest) = (&self.endpoint.address, self.largest());
+        format!(
+            "{address} takes no record of more than {largest} bytes; raise the server's limit (--max-item-size, memcached's -I)"
+        )
     }
 }
 
-/// Parses the input and gives its records away. Gives the number of bad lines and of records that had expired.
+/// Lines that came to nothing, or records to nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Skipped {
+    bad_lines: u64,
+    too_large: u64,
+    /// Records, among those loaded, that had expired.
+    expired: u64,
+}
+
+/// Parses the input and gives its records away.
 fn feed_lines<S: Sink>(
     arguments: &LoadArguments,
     format: Format,
     input: &mut Input,
     sink: &mut S,
     notes: &Notes<'_>,
-) -> anyhow::Result<(u64, u64)> {
+) -> anyhow::Result<Skipped> {
     let binary = if arguments.binary_keys { Binary::Take } else { Binary::Refuse };
-    let name = input.name().to_owned();
-    let (mut bad_lines, mut expired) = (0, 0);
+    let (name, skips) = (input.name().to_owned(), arguments.on_error == OnError::Skip);
+    let mut skipped = Skipped::default();
     let mut record = Record::default();
     loop {
         if input.may_wait() {
             sink.idle()?;
         }
-        let Some(line) = input.next_line().with_context(|| format!("cannot read {name}"))? else { break };
-        let (text, number, end) = (line.text, line.number, line.end);
-        if text.is_empty() {
+        let Some(line) = input.next_line(|| sink.largest())? else { break };
+        let number = line.end.line;
+        let Some(text) = line.text else {
+            let limit = sink.limit();
+            if !skips {
+                bail!(
+                    "{name}:{number}: the line is too long for a record: {limit}; {}: skip such lines with --on-error skip",
+                    S::NOT_LOADED
+                );
+            }
+            skipped.too_large += 1;
+            notes.bad(&format!("{name}:{number}: skipped: the line is too long for a record: {limit}"));
+            continue;
+        };
+        if format.is_blank(text, binary) {
             continue;
         }
-        match format.parse(text, binary, &mut record) {
+        match format.parse(text, binary, S::DESTINATION, &mut record) {
             Ok(()) => {
-                expired += has_expired(&record) as u64;
-                sink.take(&record, number, end)?;
+                skipped.expired += has_expired(&record) as u64;
+                sink.take(&record, line.end)?;
             }
-            Err(error) if arguments.on_error == OnError::Skip => {
-                bad_lines += 1;
+            Err(error) if number == 1 && text::foreign(text).is_some() => {
+                let encoding = text::foreign(text).context(error.to_string())?;
+                bail!(input::foreign(&name, encoding));
+            }
+            Err(error) if skips => {
+                skipped.bad_lines += 1;
                 notes.bad(&format!("{name}:{number}: skipped: {error}"));
+                if skipped.bad_lines == 1 {
+                    arguments
+                        .format_in_doubt(format, text)
+                        .into_iter()
+                        .for_each(|doubt| notes.say(&format!("fawn: {doubt}")));
+                }
             }
             Err(error) => {
-                return Err(anyhow!(
-                    "{name}:{number}: {error}; {}: correct it and run the same command again, or skip such lines with \
+                let doubt =
+                    arguments.format_in_doubt(format, text).map(|doubt| format!("; {doubt}")).unwrap_or_default();
+                bail!(
+                    "{name}:{number}: {error}{doubt}; {}: correct it and run the same command again, or skip such lines with \
                      --on-error skip",
                     S::NOT_LOADED
-                ));
+                );
             }
         }
     }
-    Ok((bad_lines, expired))
+    Ok(skipped)
 }
 
 /// Whether the record is stored only to be gone at once.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use indicatif::HumanCount;
 use serde::Serialize;
 
+use super::Skipped;
 use super::ledger::Tally;
 use crate::Outcome;
 use crate::progress::Progress;
@@ -62,9 +63,11 @@ pub struct Report {
     pub vanished: u64,
     /// Records that the server, or the directory, has and that cannot be read: they are missing.
     pub unreadable: u64,
+    /// Keys that the server has listed and that no request of memcached's protocol carries: they are missing.
+    pub unfetched: u64,
     /// Records whose flags or expiry the format cannot carry.
     pub cut: u64,
-    /// Records, among those dumped, with keys that are too long to be loaded.
+    /// Records, among those dumped, with keys that no server takes.
     pub long_keys: u64,
     /// Records that an interrupted load had moved before.
     pub loaded_before: u64,
@@ -84,6 +87,7 @@ impl Report {
             expired: 0,
             vanished: 0,
             unreadable: 0,
+            unfetched: 0,
             cut: 0,
             long_keys: 0,
             loaded_before: 0,
@@ -97,9 +101,16 @@ impl Report {
         (self.records, self.bytes, self.too_large) = (tally.loaded, tally.bytes, tally.too_large);
     }
 
-    /// What the command comes to: records that cannot be read are missing.
+    /// Counts what a file had beside records that were loaded.
+    pub(super) fn skip(&mut self, skipped: &Skipped) {
+        self.bad_lines = skipped.bad_lines;
+        self.too_large += skipped.too_large;
+        self.expired = skipped.expired;
+    }
+
+    /// What the command comes to: records that cannot be read are missing, and so are those that cannot be loaded again.
     pub fn outcome(&self) -> Outcome {
-        if self.unreadable == 0 { Outcome::Done } else { Outcome::Missing }
+        if self.unreadable + self.unfetched + self.long_keys == 0 { Outcome::Done } else { Outcome::Missing }
     }
 
     /// Prints the summary, as a sentence that starts with `verb` or as JSON.
@@ -124,10 +135,20 @@ impl Report {
             (self.expired, [expired.as_str(); 2]),
             (self.vanished, ["gone since it was listed", "gone since they were listed"]),
             (self.unreadable, ["cannot be read and is left out", "cannot be read and are left out"]),
+            (
+                self.unfetched,
+                [
+                    "has a key that memcached's protocol cannot carry and is left out",
+                    "have keys that memcached's protocol cannot carry and are left out",
+                ],
+            ),
             (self.cut, ["lost flags or expiry, which tsv cannot carry"; 2]),
             (
                 self.long_keys,
-                ["with a key that is too long for `fawn load`", "with keys that are too long for `fawn load`"],
+                [
+                    "with a key that no server takes, only `fawn load --bulk`",
+                    "with keys that no server takes, only `fawn load --bulk`",
+                ],
             ),
         ];
         for (count, [one, many]) in details.into_iter().filter(|(count, _)| *count > 0) {

@@ -1,20 +1,21 @@
 //! How an interrupted load goes on: a small file beside the input says how far the server has acknowledged it.
 //!
 //! The file is replaced as a whole, so that a killed load leaves the last state or the one before. It names the server
-//! and holds a checksum of the input's bytes before the place, so that a state is never used for something else.
+//! and holds a checksum of all of the input's bytes before the place, so that a state is never used for something else, nor a
+//! correction before the place passed over.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::ledger::Place;
-use crate::checksum;
+use crate::checksum::{self, StateError, read_state, write_state};
 use crate::command::Format;
 
 /// The version of the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Why an interrupted load cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -45,12 +46,12 @@ pub enum ResumeError {
     },
     /// The input changed.
     #[error(
-        "the file has changed before byte {offset}, up to which an interrupted load came; \
-         load from the beginning with --restart"
+        "the file has changed before line {line}, where an interrupted load is to go on; \
+         load all of it again with --restart"
     )]
     Changed {
-        /// Where that load had come to.
-        offset: u64,
+        /// The line where it is to go on.
+        line: u64,
     },
     /// The state cannot be written.
     #[error("cannot write {path} ({source}); name another place with --resume, or give --no-resume")]
@@ -70,8 +71,6 @@ struct State {
     format: String,
     #[serde(flatten)]
     place: Place,
-    /// Of the bytes [before](checksum::before) the place.
-    crc32c: u32,
 }
 
 /// The state file of one load.
@@ -103,26 +102,22 @@ impl Resume {
     /// There is a state that does not fit.
     pub fn find(&mut self) -> Result<Place, ResumeError> {
         let path = || self.path.clone();
-        let text = match std::fs::read(&self.path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::default()),
-            Err(source) => return Err(ResumeError::Unreadable { path: path(), source }),
-        };
         let unknown = |reason: String| ResumeError::Unknown { path: path(), reason };
-        let state: State = serde_json::from_slice(&text).map_err(|error| unknown(error.to_string()))?;
-        if state.version != VERSION {
-            return Err(unknown(format!("version {}", state.version)));
-        }
+        let state: State = match read_state(&self.path, VERSION) {
+            Ok(Some(state)) => state,
+            Ok(None) => return Ok(Place::default()),
+            Err(StateError::Io(source)) => return Err(ResumeError::Unreadable { path: path(), source }),
+            Err(other) => return Err(unknown(other.to_string())),
+        };
         if state.to != self.to {
             return Err(ResumeError::Other { path: path(), other: format!("into {}", state.to) });
         }
         if state.format != format!("{:?}", self.format) {
             return Err(ResumeError::Other { path: path(), other: format!("of {}", state.format.to_lowercase()) });
         }
-        let offset = state.place.offset;
-        match checksum::before(&self.input, offset) {
-            Ok(crc32c) if crc32c == state.crc32c => Ok(state.place),
-            _ => Err(ResumeError::Changed { offset }),
+        match checksum::before(&self.input, state.place.offset) {
+            Ok(crc32c) if crc32c == state.place.crc32c => Ok(state.place),
+            _ => Err(ResumeError::Changed { line: state.place.line + 1 }),
         }
     }
 
@@ -155,17 +150,9 @@ impl Resume {
         }
     }
 
-    fn write(&mut self, place: Place) -> io::Result<()> {
+    fn write(&self, place: Place) -> io::Result<()> {
         let (to, format) = (self.to.clone(), format!("{:?}", self.format));
-        let state = State { version: VERSION, to, format, place, crc32c: checksum::before(&self.input, place.offset)? };
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(".new");
-        let new = PathBuf::from(name);
-        let mut file = File::create(&new)?;
-        serde_json::to_writer(&mut file, &state)?;
-        file.write_all(b"\n")?;
-        file.sync_data()?;
-        std::fs::rename(new, &self.path)
+        write_state(&self.path, &State { version: VERSION, to, format, place })
     }
 }
 
@@ -173,7 +160,11 @@ impl Resume {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { offset: 6000, line: 60, records: 59 };
+    /// Of a file of the letter x.
+    fn place(offset: u64, line: u64) -> Place {
+        let crc32c = crc32c::crc32c(&vec![b'x'; offset as usize]);
+        Place { offset, line, records: line - 1, crc32c }
+    }
 
     struct Fixture {
         dir: tempfile::TempDir,
@@ -197,12 +188,12 @@ mod tests {
         let fixture = Fixture::new();
         let mut resume = fixture.resume("a", Format::Tsv);
         assert_eq!(resume.find().unwrap(), Place::default());
-        resume.save(PLACE).unwrap();
-        assert_eq!(fixture.resume("a", Format::Tsv).find().unwrap(), PLACE);
+        resume.save(place(6000, 60)).unwrap();
+        assert_eq!(fixture.resume("a", Format::Tsv).find().unwrap(), place(6000, 60));
         // From the beginning again, and nothing of it was loaded.
         fixture.resume("a", Format::Tsv).save(Place::default()).unwrap();
         assert!(!Resume::beside(&fixture.dir.path().join("in")).exists());
-        resume.save(Place { line: 61, ..PLACE }).unwrap();
+        resume.save(place(6100, 61)).unwrap();
         resume.remove().unwrap();
         assert_eq!(fixture.resume("a", Format::Tsv).find().unwrap(), Place::default());
         assert_eq!(std::fs::read_dir(fixture.dir.path()).unwrap().count(), 1, "nothing else is left behind");
@@ -211,7 +202,7 @@ mod tests {
     #[test]
     fn a_state_of_another_load_is_refused() {
         let fixture = Fixture::new();
-        fixture.resume("a", Format::Tsv).save(PLACE).unwrap();
+        fixture.resume("a", Format::Tsv).save(place(6000, 60)).unwrap();
         assert!(matches!(fixture.resume("b", Format::Tsv).find(), Err(ResumeError::Other { .. })));
         let told = fixture.resume("a", Format::Jsonl).find().unwrap_err().to_string();
         assert!(told.contains(" is of a load of tsv;"), "{told}");
@@ -220,23 +211,42 @@ mod tests {
     #[test]
     fn a_file_that_changed_before_the_place_is_refused_and_one_that_grew_is_not() {
         let fixture = Fixture::new();
-        fixture.resume("a", Format::Tsv).save(PLACE).unwrap();
+        fixture.resume("a", Format::Tsv).save(place(6000, 60)).unwrap();
         let input = fixture.dir.path().join("in");
         let mut bytes = std::fs::read(&input).unwrap();
         bytes.extend_from_slice(b"more");
         std::fs::write(&input, &bytes).unwrap();
-        assert_eq!(fixture.resume("a", Format::Tsv).find().unwrap(), PLACE);
-        bytes[5999] = b'y';
-        std::fs::write(&input, &bytes).unwrap();
-        assert!(matches!(fixture.resume("a", Format::Tsv).find(), Err(ResumeError::Changed { offset: 6000 })));
+        assert_eq!(fixture.resume("a", Format::Tsv).find().unwrap(), place(6000, 60));
+        // The first byte, and the last one before the place.
+        for at in [0, 5999] {
+            bytes[at] = b'y';
+            std::fs::write(&input, &bytes).unwrap();
+            assert!(matches!(fixture.resume("a", Format::Tsv).find(), Err(ResumeError::Changed { line: 61 })));
+            bytes[at] = b'x';
+        }
         std::fs::write(&input, b"short").unwrap();
-        assert!(matches!(fixture.resume("a", Format::Tsv).find(), Err(ResumeError::Changed { offset: 6000 })));
+        assert!(matches!(fixture.resume("a", Format::Tsv).find(), Err(ResumeError::Changed { line: 61 })));
+    }
+
+    #[test]
+    fn a_state_behind_a_symbolic_link_is_replaced_where_it_is() {
+        let fixture = Fixture::new();
+        let state = Resume::beside(&fixture.dir.path().join("in"));
+        std::os::unix::fs::symlink("elsewhere", &state).unwrap();
+        fixture.resume("a", Format::Tsv).save(place(6000, 60)).unwrap();
+        assert!(state.is_symlink() && fixture.dir.path().join("elsewhere").exists());
+        assert_eq!(fixture.resume("a", Format::Tsv).find().unwrap(), place(6000, 60));
     }
 
     #[test]
     fn a_damaged_state_is_reported_not_trusted() {
         let fixture = Fixture::new();
-        std::fs::write(fixture.dir.path().join("in.fawn-resume"), b"{\"version\":1").unwrap();
+        let state = fixture.dir.path().join("in.fawn-resume");
+        std::fs::write(&state, b"{\"version\":2").unwrap();
+        assert!(matches!(fixture.resume("a", Format::Tsv).find(), Err(ResumeError::Unknown { .. })));
+        fixture.resume("a", Format::Tsv).save(place(6000, 60)).unwrap();
+        let text = std::fs::read_to_string(&state).unwrap();
+        std::fs::write(&state, text.replace("6000", "6100")).unwrap();
         assert!(matches!(fixture.resume("a", Format::Tsv).find(), Err(ResumeError::Unknown { .. })));
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use fawn_files::text::BYTE_ORDER_MARK;
 use serde::{Deserialize, Serialize};
 
 use super::{BadLine, Record};
@@ -31,6 +32,8 @@ struct Line<'a> {
 
 /// Parses one line. A key in base64 may hold any bytes.
 pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
+    // One where files were joined means nothing.
+    let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
     let line: Line<'_> = serde_json::from_slice(line)?;
     (record.flags, record.exptime, record.cas) = (line.flags, line.exptime, line.cas);
     let meant = if line.key_base64.is_some() { Binary::Take } else { Binary::Refuse };
@@ -39,13 +42,13 @@ pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
     Ok(meant)
 }
 
-/// Appends one line: strings where the bytes are UTF-8, base64 where not. A key that is not plain is in base64, too, so
-/// that it loads without further ado.
+/// Appends one line: strings where the bytes are UTF-8, base64 where not. A key that is not plain, or longer than
+/// memcached's protocol carries, is in base64, too, so that it loads without further ado.
 pub fn push(out: &mut Vec<u8>, record: &Record) {
     let (mut key, key_base64) = spell(&record.key);
     let Record { flags, exptime, cas, .. } = *record;
     let mut line = Line { key_base64, flags, exptime, cas, ..Line::default() };
-    if key.is_some() && !crate::client::is_plain_key(&record.key) {
+    if key.is_some() && crate::client::check_key(&record.key, Binary::Refuse).is_err() {
         line.key_base64 = Some(STANDARD.encode(&record.key).into());
         key = None;
     }

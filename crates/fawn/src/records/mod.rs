@@ -5,7 +5,7 @@ mod tsv;
 
 use std::path::Path;
 
-use crate::client::{Binary, KeyError, check_key};
+use crate::client::{Binary, KeyError, check_key, check_stored_key};
 use crate::command::Format;
 
 /// One key with its value, as a file carries it from server to server.
@@ -24,10 +24,19 @@ pub struct Record {
 }
 
 impl Record {
-    /// Whether it can be loaded: programs with `fawn-client` write keys that are too long for memcached's protocol.
+    /// Whether a server takes it: programs without memcached's protocol write keys that this cannot carry.
     pub fn is_loadable(&self) -> bool {
         check_key(&self.key, Binary::Take).is_ok()
     }
+}
+
+/// Where a record is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// To a server, by memcached's protocol.
+    Server,
+    /// Into a directory at rest.
+    Store,
 }
 
 /// Why a line is no record.
@@ -45,6 +54,14 @@ pub enum BadLine {
     /// Neither or both of a field's two spellings.
     #[error("give either {0} or {0}_base64")]
     OneOf(&'static str),
+    /// A carriage return within a line.
+    #[error(
+        "byte {0}: a carriage return (CR) within the line; end lines with LF or CRLF, and write \\r for one that is meant"
+    )]
+    CarriageReturn(usize),
+    /// As where files were joined.
+    #[error("the line begins with a byte order mark; remove it, or write \\xef\\xbb\\xbf if it is meant")]
+    ByteOrderMark,
     /// Not base64.
     #[error("{0}_base64 is not base64: {1}")]
     Base64(&'static str, base64::DecodeError),
@@ -71,17 +88,29 @@ impl Format {
         }
     }
 
-    /// Parses one line, without its end, into `record`, whose buffers are used again.
+    /// Whether a line holds nothing but blanks. Where keys may consist of blanks, one with such a key is a record.
+    pub fn is_blank(self, line: &[u8], binary: Binary) -> bool {
+        // Most lines begin with something else.
+        let is_blank = line.first().is_none_or(u8::is_ascii_whitespace) && line.trim_ascii().is_empty();
+        let has_key =
+            self == Self::Tsv && binary == Binary::Take && line.iter().position(|byte| *byte == b'\t') > Some(0);
+        is_blank && !has_key
+    }
+
+    /// Parses one line, without its end, into `record`, whose buffers are used again. `into`: what its key is to fit.
     ///
     /// # Errors
-    /// Says why the line is no record, or why its key cannot be sent; `record` then holds nothing useful.
-    pub fn parse(self, line: &[u8], binary: Binary, record: &mut Record) -> Result<(), BadLine> {
+    /// Says why the line is no record, or why its key cannot be loaded; `record` then holds nothing useful.
+    pub fn parse(self, line: &[u8], binary: Binary, into: Destination, record: &mut Record) -> Result<(), BadLine> {
         let meant = match self {
             Self::Tsv => tsv::parse(line, record)?,
             Self::Jsonl => jsonl::parse(line, record)?,
         };
         let binary = if meant == Binary::Take { meant } else { binary };
-        Ok(check_key(&record.key, binary)?)
+        Ok(match into {
+            Destination::Server => check_key(&record.key, binary),
+            Destination::Store => check_stored_key(&record.key, binary),
+        }?)
     }
 
     /// Appends `record` as one line.
@@ -108,7 +137,8 @@ mod tests {
         let values: [&[u8]; 6] = [b"", b"plain", b"a\tb\nc\rd\\e", b"\r", "caf\u{e9} \u{1f98c}".as_bytes(), &all_bytes];
         let record = |value: &&[u8]| Record { key: b"k".to_vec(), value: value.to_vec(), flags: 0, exptime: 0, cas: 0 };
         let mut records: Vec<_> = values.iter().map(record).collect();
-        let keys: [&[u8]; 3] = [b"two words", b"\xff\xfe", "caf\u{e9}".as_bytes()];
+        let keys: [&[u8]; 5] =
+            [b"two words", b"\xff\xfe", "caf\u{e9}".as_bytes(), "\u{feff}marked".as_bytes(), &[b'\r'; 250]];
         let plain = records[1].clone();
         records.extend(keys.iter().map(|key| Record { key: key.to_vec(), ..plain.clone() }));
         records
@@ -123,7 +153,7 @@ mod tests {
                 assert_eq!(line.pop(), Some(b'\n'));
                 assert!(!line.contains(&b'\n') && !line.contains(&b'\r'), "one record is one line");
                 let mut read = Record { flags: 9, exptime: 9, cas: 9, key: vec![9], value: vec![9] };
-                format.parse(&line, Binary::Take, &mut read).unwrap();
+                format.parse(&line, Binary::Take, Destination::Server, &mut read).unwrap();
                 assert_eq!(read, record, "{format:?} {}", String::from_utf8_lossy(&line));
             }
         }
@@ -136,7 +166,7 @@ mod tests {
         let mut line = Vec::new();
         Format::Jsonl.push(&mut line, &record);
         let mut read = Record::default();
-        Format::Jsonl.parse(line.trim_ascii_end(), Binary::Refuse, &mut read).unwrap();
+        Format::Jsonl.parse(line.trim_ascii_end(), Binary::Refuse, Destination::Server, &mut read).unwrap();
         assert_eq!(read, record);
         assert!(!Format::Tsv.carries_all_of(&record));
     }
@@ -144,13 +174,48 @@ mod tests {
     #[test]
     fn keys_with_blanks_are_mistakes_unless_they_are_meant() {
         let parse = |format: Format, line: &str, binary| {
-            format.parse(line.as_bytes(), binary, &mut Record::default()).map_err(|error| error.to_string())
+            format
+                .parse(line.as_bytes(), binary, Destination::Server, &mut Record::default())
+                .map_err(|error| error.to_string())
         };
         for (format, line) in [(Format::Tsv, "a b\tv"), (Format::Jsonl, r#"{"key":"a b","value":"v"}"#)] {
             assert!(parse(format, line, Binary::Refuse).unwrap_err().contains("--binary-keys"));
             assert!(parse(format, line, Binary::Take).is_ok());
         }
         assert!(parse(Format::Jsonl, r#"{"key_base64":"YSBi","value":"v"}"#, Binary::Refuse).is_ok());
+    }
+
+    #[test]
+    fn lines_of_blanks_are_no_records_unless_a_key_of_blanks_is_meant() {
+        for format in [Format::Tsv, Format::Jsonl] {
+            for line in [&b""[..], b" ", b"\t", b"\t\t ", b"\x0c"] {
+                assert!(format.is_blank(line, Binary::Refuse) && format.is_blank(line, Binary::Take));
+            }
+            assert!(!format.is_blank(b" a", Binary::Refuse));
+        }
+        assert!(Format::Tsv.is_blank(b"  \t ", Binary::Refuse));
+        assert!(!Format::Tsv.is_blank(b"  \t ", Binary::Take));
+    }
+
+    #[test]
+    fn no_line_of_a_dump_begins_with_a_byte_order_mark() {
+        let record = Record { key: "\u{feff}k".into(), value: b"v".to_vec(), ..Record::default() };
+        let mut line = Vec::new();
+        Format::Tsv.push(&mut line, &record);
+        assert_eq!(line, b"\\xef\\xbb\\xbfk\tv\n");
+        let refused =
+            Format::Tsv.parse("\u{feff}k\tv".as_bytes(), Binary::Take, Destination::Server, &mut Record::default());
+        assert!(matches!(refused, Err(BadLine::ByteOrderMark)));
+    }
+
+    #[test]
+    fn keys_that_only_stores_take_are_spelt_so_that_they_are_meant() {
+        let record = Record { key: vec![b'k'; 251], value: b"v".to_vec(), ..Record::default() };
+        let mut line = Vec::new();
+        Format::Jsonl.push(&mut line, &record);
+        let parse = |into| Format::Jsonl.parse(line.trim_ascii_end(), Binary::Refuse, into, &mut Record::default());
+        assert!(parse(Destination::Store).is_ok());
+        assert!(matches!(parse(Destination::Server), Err(BadLine::Key(KeyError::TooLong(251)))));
     }
 
     #[test]

@@ -2,9 +2,16 @@
 
 use super::{BadLine, Record};
 use crate::client::Binary;
+use fawn_files::text::BYTE_ORDER_MARK;
 
 /// Parses one line.
 pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
+    if line.starts_with(BYTE_ORDER_MARK) {
+        return Err(BadLine::ByteOrderMark);
+    }
+    if let Some(at) = memchr::memchr(b'\r', line) {
+        return Err(BadLine::CarriageReturn(at + 1));
+    }
     let tab = memchr::memchr(b'\t', line).ok_or(BadLine::NoTab)?;
     (record.flags, record.exptime, record.cas) = (0, 0, 0);
     unescape(&line[..tab], &mut record.key).map_err(|at| BadLine::Escape(at + 1))?;
@@ -14,7 +21,12 @@ pub fn parse(line: &[u8], record: &mut Record) -> Result<Binary, BadLine> {
 
 /// Appends one line.
 pub fn push(out: &mut Vec<u8>, record: &Record) {
-    escape(&record.key, out);
+    // A reader would take one at the start of a file for no part of the key.
+    let rest = record.key.strip_prefix(BYTE_ORDER_MARK);
+    if rest.is_some() {
+        out.extend_from_slice(b"\\xef\\xbb\\xbf");
+    }
+    escape(rest.unwrap_or(&record.key), out);
     out.push(b'\t');
     escape(&record.value, out);
     out.push(b'\n');
@@ -86,6 +98,13 @@ mod tests {
         assert_eq!(column(b"k\tab\\x4"), 5);
         assert_eq!(column(b"k\tab\\x+4"), 5);
         assert_eq!(column(b"k\tab\\"), 5);
+    }
+
+    #[test]
+    fn a_carriage_return_within_a_line_is_no_part_of_a_value() {
+        // As spreadsheets of old end lines.
+        let error = parse(b"a\t1\rb\t2", &mut Record::default()).unwrap_err();
+        assert!(matches!(error, BadLine::CarriageReturn(4)), "{error}");
     }
 
     #[test]

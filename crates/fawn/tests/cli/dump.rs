@@ -5,7 +5,9 @@ use std::process::Stdio;
 
 use rustix::fs::{FileType, Mode};
 
-use crate::server::{Kind, Server, assert_same_lines, fawn, fawn_command, numbered, on_each_server};
+use crate::server::{
+    Kind, Server, assert_same_lines, fawn, fawn_command, interrupted, numbered, on_each_server, wait_for,
+};
 
 on_each_server!(
     a_dump_is_a_file_that_loads_again,
@@ -126,6 +128,56 @@ fn what_is_not_for_the_dump_that_is_meant_is_refused_if_it_is_typed() {
     }
     let (code, told) = told("--timeout 9s x", &[("FAWN_MANAGER", "127.0.0.1:1")]);
     assert_eq!((code, told.contains("--timeout is for the dump of a server")), (Some(2), true), "{told}");
+}
+
+/// A server with one key, whose value it never gives.
+fn endless_server() -> String {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map(Result::unwrap) {
+            std::thread::spawn(move || {
+                let mut answers = stream.try_clone().unwrap();
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    let answer = match line.split(' ').next() {
+                        Some("version") => "VERSION 1.6.0\r\n",
+                        Some("mn") => "MN\r\n",
+                        Some("stats") => "STAT curr_items 1\r\nEND\r\n",
+                        Some("lru_crawler") => "key=k exp=-1 la=1 cas=1 fetch=no cls=1 size=63\r\n",
+                        _ => "",
+                    };
+                    // A client that is ended breaks its connection.
+                    let _ = answers.write_all(answer.as_bytes());
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn a_dump_that_is_interrupted_says_how_to_go_on_and_leaves_nothing_useless() {
+    let dir = tempfile::tempdir().unwrap();
+    let address = endless_server();
+    let spawn = |file: &str| {
+        let mut command = fawn_command(&["dump", "--from", &address, file]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let file = dir.path().join("out.jsonl");
+    let part = dir.path().join("out.jsonl.part");
+    std::fs::write(&file, "the one before\n").unwrap();
+    let child = spawn(file.to_str().unwrap());
+    wait_for("the file", || part.exists().then_some(()));
+    assert_eq!(
+        interrupted(child),
+        "fawn: interrupted; nothing was kept; the same command again begins from the start\n"
+    );
+    assert!(!part.exists(), "nothing of it is of use");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "the one before\n");
+    // One that fails leaves nothing either.
+    let run = fawn(&["dump", "--from", &address, "--timeout", "500ms", file.to_str().unwrap()]);
+    assert!(run.code == 1 && !part.exists(), "{}", run.stderr);
 }
 
 #[test]

@@ -1,0 +1,72 @@
+//! What a dump leaves behind when it ends before its time, by a signal or an error: what the same command can go on with, or
+//! nothing.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::interrupt::on_interrupt;
+use crate::progress::Progress;
+
+/// How far the dump is.
+#[derive(Debug, Default)]
+pub enum Phase {
+    /// Nothing of it is there.
+    #[default]
+    Nothing,
+    /// It writes into a stream, where what is written stays.
+    Streaming,
+    /// These files are there, and nobody can go on with them.
+    Begun(Vec<PathBuf>),
+    /// What is there says how far it came.
+    Resumable,
+    /// The file has its name.
+    Complete,
+}
+
+/// The phase, as the dump and whoever ends it see it.
+#[derive(Clone, Debug, Default)]
+pub struct Leftovers(Arc<Mutex<Phase>>);
+
+impl Leftovers {
+    /// From now on Ctrl-C, and other signals to end, leave what is of use and say how to go on.
+    ///
+    /// # Errors
+    /// The system gives no signals.
+    pub fn heed_signals(&self, progress: &Progress) -> anyhow::Result<()> {
+        let leftovers = self.clone();
+        on_interrupt(progress, move || {
+            let phase = leftovers.lock();
+            let what = clean_up(&phase);
+            // Nobody goes on behind this.
+            std::mem::forget(phase);
+            what.to_owned()
+        })
+    }
+
+    /// The phase, which stays as it is until this is dropped.
+    pub fn lock(&self) -> MutexGuard<'_, Phase> {
+        self.0.lock().expect("no thread panics while it holds the phase")
+    }
+
+    /// The dump has failed: removes what is of no use.
+    pub fn fail(&self) {
+        clean_up(&self.lock());
+    }
+}
+
+/// Removes what is of no use; what to do after an interruption.
+fn clean_up(phase: &Phase) -> &'static str {
+    match phase {
+        Phase::Nothing => "nothing was written; the same command again begins from the start",
+        Phase::Streaming => "the output is not complete; the same command again begins from the start",
+        Phase::Begun(files) => {
+            for file in files {
+                // One that is not there, or cannot be removed, says for itself that it is not complete.
+                let _ = std::fs::remove_file(file);
+            }
+            "nothing was kept; the same command again begins from the start"
+        }
+        Phase::Resumable => "the same command again goes on where it was; --restart begins anew",
+        Phase::Complete => "the dump was complete by then",
+    }
+}
