@@ -83,7 +83,9 @@ fn main() -> ExitCode {
     warn(&fawn);
     let result = carry_out(&fawn);
     // A command that has failed before there was a log has them, too: they may be why.
-    observe::unsaid().iter().for_each(|line| tell::tell(format_args!("fawn: {line}")));
+    for line in observe::unsaid() {
+        tell::tell(format_args!("fawn: {line}"));
+    }
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Missing) => ExitCode::FAILURE,

@@ -211,8 +211,8 @@ mod tests {
         let long = [b'k'; 251];
         assert_eq!(check_stored_key(&long, Binary::Refuse), Err(KeyError::TooLong(251)));
         assert_eq!(check_stored_key(&long, Binary::Take), Ok(()));
-        assert_eq!(check_stored_key(&[b' '; 65_535], Binary::Take), Ok(()));
-        assert_eq!(check_stored_key(&[b' '; 65_536], Binary::Take), Err(KeyError::StoreTooLong(65_536)));
+        assert_eq!(check_stored_key(&vec![b' '; 65_535], Binary::Take), Ok(()));
+        assert_eq!(check_stored_key(&vec![b' '; 65_536], Binary::Take), Err(KeyError::StoreTooLong(65_536)));
         assert_eq!(check_stored_key(b"", Binary::Take), Err(KeyError::Empty));
         assert_eq!(check_stored_key(b"a b", Binary::Refuse), Err(KeyError::NotPlain));
     }

@@ -103,7 +103,8 @@ fn a_measured_node_takes_the_place_of_what_is_unknown() {
     let node = format!(
         r#"{{"name": "n1", "date": "2026-11-24", "option": "{option}", "value_bytes": 256, "cpu_gets_per_second": 20000}}"#
     );
-    std::fs::write(&file, node).unwrap();
+    // With a byte order mark, as some editors save it.
+    std::fs::write(&file, format!("\u{feff}{node}")).unwrap();
     let run = plan(&[TEN_TERABYTES, &["--json", "--node", file.to_str().unwrap()]].concat());
     let plan_ = json(&run);
     let choice = plan_["ranked"].as_array().unwrap().iter().find(|choice| choice["name"] == option).unwrap();

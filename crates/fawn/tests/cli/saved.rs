@@ -27,8 +27,8 @@ fn keys_of_every_length_with_control_characters_are_dumped_and_loaded(kind: Kind
     let Some(mut bulk) = Server::fawn(&[]) else { return };
     let keys = control_keys();
     assert_eq!((keys[0].len(), keys[70].len()), (180, 250));
-    let sets: String = keys.iter().map(|key| format!("set {key} 7 0 1\r\nv\r\n")).collect();
-    let stored = first.say(sets.trim_end(), &"STORED\r\n".repeat(keys.len()));
+    let sets: Vec<String> = keys.iter().map(|key| format!("set {key} 7 0 1\r\nv")).collect();
+    let stored = first.say(&sets.join("\r\n"), &"STORED\r\n".repeat(keys.len()));
     assert_eq!(stored.lines().count(), keys.len());
     let dump = first.dir().join("out.jsonl");
     let run = fawn(&["dump", "--from", &first.address, dump.to_str().unwrap()]);
@@ -91,8 +91,9 @@ fn keys_that_no_server_takes_are_loaded_into_a_directory_and_told_by_the_dump_of
 
 fn a_correction_before_the_place_of_an_interrupted_load_is_not_passed_over(kind: Kind) {
     let Some(server) = Server::start(kind) else { return };
-    let filler: String = (0..500).map(|n| format!("filler-{n}\t{}\n", "x".repeat(20))).collect();
-    let text = |first: &str, bad: &str| format!("a\t{first}\n{filler}{bad}\nc\t3\n");
+    let filler: Vec<String> = (0..500).map(|n| format!("filler-{n}\t{}", "x".repeat(20))).collect();
+    let filler = filler.join("\n");
+    let text = |first: &str, bad: &str| format!("a\t{first}\n{filler}\n{bad}\nc\t3\n");
     let path = server.file("in.tsv", text("1", "no tab"));
     assert_eq!(server.load(&path, &[]).code, 1);
     // Both mistakes are corrected; neither changes the length of a line.
