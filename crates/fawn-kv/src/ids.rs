@@ -69,6 +69,11 @@ pub enum Health {
     Damaged,
 }
 
+impl Seq {
+    /// No log ever comes so far, and what says so is wrong: there is room above it for whatever is added to a number.
+    pub const MOST: Self = Self(1 << 62);
+}
+
 impl Attempt {
     /// The one before this.
     #[must_use]
@@ -112,6 +117,13 @@ pub struct Position {
     pub epoch: Epoch,
     /// The record's number.
     pub seq: Seq,
+}
+
+impl Position {
+    /// Whether a log can have come so far.
+    pub fn is_possible(self) -> bool {
+        self.seq <= Seq::MOST
+    }
 }
 
 /// A request, the same for all its tries.

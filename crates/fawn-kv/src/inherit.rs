@@ -5,7 +5,30 @@ use crate::ids::{Attempt, Chain, Member, RangeId};
 use crate::meta::Meta;
 use crate::paths::{Path, took};
 use crate::store::{RangeStore, Recovered};
+use fawn_ring::Interval;
 use std::collections::BTreeMap;
+
+/// Whether what comes of ranges that are over has their keys: the two parts of one, or all of two neighbours. Of those that
+/// are not all here nothing is inherited, whatever is said.
+pub(crate) fn divides(replicas: &BTreeMap<RangeId, Replica>, over: &[RangeId], chains: &[(RangeId, Chain)]) -> bool {
+    let parents: Vec<Interval> = over.iter().filter_map(|range| Some(replicas.get(range)?.keys())).collect();
+    if parents.len() < over.len() {
+        return true;
+    }
+    let is_next = |lower: &Interval, upper: &Interval| lower.high.successor() == Some(upper.low);
+    match (&parents[..], chains) {
+        ([all], parts) => {
+            let within = |keys: &Interval| all.contains(&keys.low) && all.contains(&keys.high);
+            let apart = |at: usize| parts[..at].iter().all(|(_, other)| !other.keys.overlaps(&parts[at].1.keys));
+            parts.iter().all(|(_, chain)| within(&chain.keys)) && (0..parts.len()).all(apart)
+        }
+        ([one, other], [(_, merged)]) => {
+            let (lower, upper) = if one.low <= other.low { (one, other) } else { (other, one) };
+            is_next(lower, upper) && merged.keys == Interval::new(lower.low, upper.high)
+        }
+        _ => false,
+    }
+}
 
 /// `over` end with `attempt`, and `chains` come of them. What this node has of a range that is split, its parts inherit,
 /// however much it is; of two that are merged only what is all there.

@@ -8,7 +8,7 @@
 //! * [`chain`]: one node's part in the chain of one range. [`sessions`]: what was carried out already. [`meta`]: all that a
 //!   range remembers beside its keys. [`steps`]: what is so for whole stretches of keys. [`map`]: what everybody routes by.
 //! * [`node`]: a node with its parts, its life and its lease; `inherit`: splits and merges there; [`inbox`]: what waits for
-//!   it. [`manager`]: who decides.
+//!   it; [`invalid`]: messages that cannot be true. [`manager`]: who decides.
 //! * [`front`]: front-ends: wedges of the key space, each with one owner, which caches them.
 //! * [`client`]: a program that asks front-ends itself, each key's own, and tries again until it is answered.
 //! * [`scan`]: a program that reads all that is in ranges, each as of one record.
@@ -27,6 +27,7 @@ pub mod front;
 pub mod ids;
 pub mod inbox;
 mod inherit;
+pub mod invalid;
 pub mod link;
 pub mod manager;
 pub mod map;

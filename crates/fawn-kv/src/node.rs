@@ -3,7 +3,8 @@
 use crate::chain::{Context, Lease, Now, Pace, Replica, Tally, Timing};
 use crate::entry::Kept;
 use crate::ids::{Address, Asker, Attempt, Chain, ClusterId, Epoch, Incarnation, Member, NodeId, RangeId, RequestId};
-use crate::inherit::inherit;
+use crate::inherit::{divides, inherit};
+use crate::invalid::InvalidMessages;
 use crate::message::{Answer, Continuation, Found, Message};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
@@ -80,6 +81,7 @@ pub struct Node<S> {
     pinged_us: u64,
     /// When it last looked at the time.
     ticked_us: u64,
+    invalid: InvalidMessages,
 }
 
 impl<S: RangeStore> Node<S> {
@@ -111,6 +113,7 @@ impl<S: RangeStore> Node<S> {
             neighbours: BTreeMap::new(),
             pinged_us: 0,
             ticked_us: 0,
+            invalid: InvalidMessages::default(),
         }
     }
 
@@ -150,6 +153,16 @@ impl<S: RangeStore> Node<S> {
     /// Why what the node has becomes no part of the cluster, if it does not. It stays as it is.
     pub fn occupied(&self) -> Option<Occupied> {
         self.occupied
+    }
+
+    /// Messages that cannot be true, and were dropped.
+    pub fn invalid_mut(&mut self) -> &mut InvalidMessages {
+        &mut self.invalid
+    }
+
+    /// See [`invalid_mut`](Self::invalid_mut).
+    pub fn invalid(&self) -> &InvalidMessages {
+        &self.invalid
     }
 
     /// The store.
@@ -314,6 +327,14 @@ impl<S: RangeStore> Node<S> {
             self.replicas.insert(range, Replica::empty(range, keys, me, (&mut self.store, &self.identity.secret)));
         }
         self.with_more(range, now, out, |replica, context| replica.take(from, message, context));
+        self.note_invalid(range, from);
+    }
+
+    /// Notes that the last message about a range was refused, if it was.
+    fn note_invalid(&mut self, range: RangeId, from: Address) {
+        if let Some(reason) = self.replicas.get_mut(&range).and_then(Replica::take_invalid) {
+            self.invalid.note(from, reason);
+        }
     }
 
     /// An attempt has come to its end.
@@ -328,6 +349,9 @@ impl<S: RangeStore> Node<S> {
         let Some(me) = self.member() else { return };
         let is_first = chains.iter().all(|(range, _)| !self.replicas.contains_key(range));
         if over.iter().any(|range| self.replicas.contains_key(range)) && is_first {
+            if !divides(&self.replicas, over, &chains) {
+                return self.invalid.note(Address::Manager, "Activate: ranges do not come of those that are over");
+            }
             let before = self.tally();
             let lent = (&mut self.store, &mut self.tickets, &mut self.pace);
             let mut context = context(now, self.lease, self.timing, &self.identity.secret, lent, out);
@@ -347,6 +371,7 @@ impl<S: RangeStore> Node<S> {
             let active = |node: &Self| node.replicas[&range].chain().map_or(Epoch(0), |chain| chain.epoch);
             let before = active(self);
             self.with(range, now, out, |replica, context| replica.activated(chain, context));
+            self.note_invalid(range, Address::Manager);
             begins |= active(self) > before;
         }
         if begins {

@@ -54,7 +54,8 @@ pub struct Member {
 impl Member {
     /// Its seats.
     pub fn seats(&self) -> impl Iterator<Item = SeatId> + use<> {
-        (self.first.0..self.first.0 + self.said.seats).map(SeatId)
+        // Managers enrol nobody with more: what says so is damaged.
+        (self.first.0..self.first.0.saturating_add(self.said.seats.min(MOST_SEATS))).map(SeatId)
     }
 }
 

@@ -100,6 +100,7 @@ fn fuzz(options: &Options) -> Result<(), Failed> {
     let each = executions.div_ceil(targets.len() as u64);
     for target in targets {
         let began = Instant::now();
+        let each = if options.target.is_some() { each } else { each.div_ceil(target.cost()) };
         watch(target, options.seed, options.from, each)?;
         let seconds = began.elapsed().as_secs_f64();
         say(&format!("{:<10} {each:>12} executions in {seconds:>7.1} s, nothing found", target.name()))?;

@@ -248,10 +248,13 @@ impl Replica {
             // Late news: the chain has been left since, and what is here follows a newer one.
             return;
         }
-        self.heard = chain.epoch;
         let (after, position) = (self.last(), Position { epoch: chain.epoch, seq: chain.first });
+        // A chain goes on where the one before ended.
         let goes_on = after == chain.after || (chain.is_weak() && after.seq < chain.first);
-        assert!(goes_on || early, "a chain goes on where the one before ended: {after:?} for {chain:?}");
+        if !(goes_on && after.seq < chain.first || early) || position <= after || !position.is_possible() {
+            return self.refuse("Activate: the chain does not go on where this member's log ends");
+        }
+        self.heard = chain.epoch;
         let answers = chain.answerer() == self.me;
         self.tally.activations += 1;
         // Some of those that were to be made level for the chain may ask late.

@@ -2,7 +2,7 @@
 
 use super::replica::{Active, Context, Phase, Replica};
 use super::stretch::batch;
-use crate::entry::Entry;
+use crate::entry::{Change, Entry};
 use crate::ids::{Ack, Address, Epoch, Incarnation, Member, Position, Seq};
 use crate::message::Message;
 use crate::paths::{Path, took};
@@ -52,6 +52,9 @@ impl Replica {
         context: &mut Context<'_, S>,
     ) {
         let Some(active) = self.neighbour(from, (epoch, to), Active::predecessor) else { return };
+        if mark > Seq::MOST {
+            return self.refuse("Feed: its mark is beyond all records");
+        }
         active.mark = active.mark.max(mark);
         // Whatever came, the predecessor is told what is here.
         active.told = (Seq(0), Seq(0), false);
@@ -69,9 +72,17 @@ impl Replica {
                 let position = Position { seq: self.last().seq.next(), ..entry.position };
                 self.append(Entry { position, ..(*entry).clone() }, context);
             } else if entry.follows(self.last()) || (planted(Bug::FeedOfAnyEpoch) && entry.position > self.last()) {
-                self.append(entry, context);
+                if matches!(entry.change, Change::Begin { .. }) && !planted(Bug::FeedOfAnyEpoch) {
+                    return self.refuse("Feed: a record begins an epoch within another");
+                }
+                if let Err(reason) = self.append_of_other(entry, context) {
+                    return self.refuse(reason);
+                }
             } else if let Some(pending) = self.pending(entry.position.seq) {
-                assert_eq!(*pending, *entry, "a successor's log is a prefix of its predecessor's");
+                // A successor's log is a prefix of its predecessor's.
+                if *pending != *entry {
+                    return self.refuse("Feed: a record is another than the one of its number here");
+                }
             } else if entry.position > self.last() {
                 took(Path::FeedWithGap);
             }
@@ -87,18 +98,22 @@ impl Replica {
         full: bool,
         context: &mut Context<'_, S>,
     ) {
-        let now_us = context.now_us;
+        let (now_us, mine) = (context.now_us, self.last().seq);
+        self.learn_synced(context);
+        let synced = self.synced();
         let Some(active) = self.neighbour(from, addressed, Active::successor) else { return };
+        if last > mine || committed > last {
+            return self.refuse("Have: it acknowledges records that its sender was never fed");
+        }
+        // What is committed is synced by every member.
+        let durable = active.chain.rules.ack == Ack::Durable;
+        if committed > synced && durable && !planted(Bug::CommitWithoutMark) {
+            return self.refuse("Have: it commits records that are not synced here");
+        }
         active.full_below = full;
         if last > active.successor_has {
             (active.successor_has, active.sent_at_us) = (last, now_us);
         }
-        self.learn_synced(context);
-        let durable = self.chain().is_some_and(|chain| chain.rules.ack == Ack::Durable);
-        assert!(
-            committed <= self.synced() || planted(Bug::CommitWithoutMark) || !durable,
-            "what is committed is synced by every member"
-        );
         self.commit(committed, false, context);
     }
 

@@ -72,6 +72,9 @@ impl Replica {
         if !active.is_head() || active.is_silent() {
             return;
         }
+        if !(self.keys.contains(&keys.low) && self.keys.contains(&keys.high)) {
+            return self.refuse("Fence: its keys are not all in the range");
+        }
         if self.meta.alive.fences.cover(&keys, epoch) {
             let range = self.range;
             return context.out.push((front, Message::FenceHolds { range, keys, epoch }));

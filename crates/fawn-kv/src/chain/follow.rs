@@ -7,6 +7,7 @@
 //! In a weak range each member has a log of its own, and positions of one say nothing about another. There a copy goes on
 //! only from the very member that it began with; from any other, everything is copied.
 
+use super::head::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use super::replica::{Context, Phase, Replica, Timing};
 use super::stretch::{Logged, batch};
 use crate::entry::{Change, Kept};
@@ -16,7 +17,7 @@ use crate::meta::Meta;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::store::{Part, Place, RangeStore, Scan, Ticket};
-use fawn_ring::Key;
+use fawn_ring::{Interval, Key};
 
 /// A part of a copy that has come.
 #[derive(Debug)]
@@ -28,6 +29,34 @@ pub(super) struct CopyPart {
     pub(super) at: Position,
     pub(super) forgotten: Seq,
     pub(super) meta: Option<Meta>,
+}
+
+impl CopyPart {
+    /// Whether a member that works sends it: keys of the range, an end, and with the first what is committed.
+    fn check<S: RangeStore>(
+        &self,
+        keys: &Interval,
+        is_first: bool,
+        context: &Context<'_, S>,
+    ) -> Result<(), &'static str> {
+        let follows = planted(Bug::CopyNotFollowed);
+        if self.meta.is_some() != is_first && !follows {
+            return Err("CopyPart: what is committed comes with the first part, and with no other");
+        }
+        if self.meta.as_ref().is_some_and(|meta| meta.committed != self.at && !follows) || !self.at.is_possible() {
+            return Err("CopyPart: it is of another position than its records");
+        }
+        if self.next.is_some_and(|next| next <= self.asked.unwrap_or(keys.low)) {
+            return Err("CopyPart: the next part is not behind this one");
+        }
+        let fits = |kept: &Kept| {
+            (1..=MAX_KEY_BYTES).contains(&kept.key.len())
+                && kept.position.is_possible()
+                && kept.version.as_ref().is_none_or(|version| version.value.len() <= MAX_VALUE_BYTES)
+                && keys.contains(&context.secret.position(&kept.key))
+        };
+        if self.kept.iter().all(fits) { Ok(()) } else { Err("CopyPart: a record is none of the range") }
+    }
 }
 
 /// A part of a copy that somebody wants.
@@ -45,6 +74,9 @@ type AsOf = (Position, Option<Meta>);
 
 /// A part that waits for flash.
 pub(super) type Reading = (Wanted, AsOf);
+
+/// Epochs of which a log has records that are not committed, at most.
+const MOST_ENDS: usize = 1024;
 
 /// A copy under way.
 #[derive(Debug)]
@@ -218,7 +250,7 @@ impl Replica {
             Scan::Later => {
                 context.tickets.0.insert(ticket, self.range);
                 context.tickets.1 += 1;
-                self.copies.retain(|_, (other, _)| other.learner != wanted.learner);
+                self.copies.retain(|_, (other, _)| other.learner.node != wanted.learner.node);
                 self.copies.insert(ticket, (wanted, as_of));
             }
         }
@@ -284,6 +316,10 @@ impl Replica {
             took(Path::OtherPart);
             return;
         }
+        let is_first = copying.from.is_none();
+        if let Err(reason) = part.check(&self.keys, is_first, context) {
+            return self.refuse(reason);
+        }
         let bytes = part.kept.iter().map(Kept::bytes).sum();
         context.pace.took(bytes, context.now_us, context.timing.copy_bytes_per_s);
         if context.store.install(range, &part.kept).is_none() {
@@ -298,7 +334,7 @@ impl Replica {
         self.tally.copied_bytes += bytes as u64;
         copying.forgotten = copying.forgotten.max(part.forgotten);
         if part.next.is_none() {
-            let meta = copying.began.take().expect("the first part says what is committed");
+            let Some(meta) = copying.began.take() else { return };
             let forgotten = copying.forgotten;
             self.copying = None;
             self.copied(meta, forgotten, context);
@@ -325,6 +361,9 @@ impl Replica {
         };
         if !source || !self.is_complete() || learner == self.me {
             return;
+        }
+        if ends.len() > MOST_ENDS {
+            return self.refuse("Fetch: a log has the ends of more epochs than any can");
         }
         self.followed_us = Some(context.now_us);
         // Whoever is made level for a chain that is active already gets what the chain goes on from.
@@ -453,7 +492,13 @@ impl Replica {
                     took(Path::FollowerHasNoRoom);
                     break;
                 }
-                self.append(entry, context);
+                let loose = planted(Bug::NoTruncation) || planted(Bug::NoSequenceCheck) || planted(Bug::FeedOfAnyEpoch);
+                if !entry.follows(self.last()) && !loose {
+                    return self.refuse("Fetched: a record does not follow the one before");
+                }
+                if let Err(reason) = self.append_of_other(entry, context) {
+                    return self.refuse(reason);
+                }
             }
         }
         let caught_up = self.last() == last;

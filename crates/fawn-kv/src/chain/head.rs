@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Largest key, in bytes; the smallest has one.
-const MAX_KEY_BYTES: usize = 65_535;
+pub(super) const MAX_KEY_BYTES: usize = 65_535;
 
 /// Largest value, in bytes.
-const MAX_VALUE_BYTES: usize = 128 << 20;
+pub(super) const MAX_VALUE_BYTES: usize = 128 << 20;
 
 /// A client's operation.
 #[derive(Debug)]
@@ -405,6 +405,11 @@ impl Replica {
     fn stamp<S: RangeStore>(&self, context: &Context<'_, S>) -> u32 {
         if planted(Bug::TimeGoesBack) { context.unix } else { self.ahead.time.max(context.unix) }
     }
+}
+
+/// Whether a change makes a value longer than any may be.
+pub(super) fn is_too_long(change: &Change) -> bool {
+    matches!(change, Change::Value(version) if version.value.len() > MAX_VALUE_BYTES)
 }
 
 /// Whether the operation is carried out without a look at what is there.

@@ -8,12 +8,13 @@
 //!
 //! * [`Replica`]: the log as the protocol sees it, and the phase that the node is in.
 //! * `feed`: records, marks and acknowledgements between neighbours.
-//! * `fence`: who is refused because a wedge has another owner.
+//! * `checked`: whether a record of another member can be true. `fence`: who is refused because a wedge has another owner.
 //! * `head`: requests. `tail`: gets, leases and barriers.
 //! * `figures`: how it does, `tally`: what has happened to it. `stretch`: records in memory, `unsynced`: those that are not durable.
 //! * `scan`: what those see of a range who are no members. `change`: seal, equalise, activate. `follow`: copies and catching up.
 
 mod change;
+mod checked;
 mod disk;
 mod feed;
 mod fence;

@@ -276,6 +276,8 @@ pub struct Replica {
     /// Since when it takes and answers nothing, as its chain changes.
     pub(super) paused_us: Option<u64>,
     pub(super) tally: Tally,
+    /// Why the last message was refused, if it cannot be true.
+    pub(super) invalid: Option<&'static str>,
 }
 
 impl Replica {
@@ -313,6 +315,7 @@ impl Replica {
             followed_us: None,
             paused_us: None,
             tally: Tally::default(),
+            invalid: None,
         };
         for entry in entries.into_iter().filter(|_| !forgets) {
             replica.note(Logged::new(Arc::new(entry), secret));
@@ -620,7 +623,7 @@ impl Replica {
                 self.had(from, (epoch, to), (last, committed), full, context);
             }
             Message::Barrier { epoch, number, .. } => self.barrier(from, epoch, number, context),
-            Message::BarrierAt { epoch, number, seq, .. } => self.barrier_at(epoch, number, seq, context),
+            Message::BarrierAt { epoch, number, seq, .. } => self.barrier_told(from, epoch, number, seq),
             Message::Copy { learner, from, since, least, .. } => {
                 self.give_copy(Wanted { learner, from, since, least }, context);
             }

@@ -31,9 +31,12 @@ pub(super) struct Get {
 enum Barrier {
     /// The head was asked for it.
     Asked,
-    /// It is this record.
+    /// It is this record. Should it not be committed for long, another is asked for.
     At(Seq),
 }
+
+/// After so many times as long as it takes to ask again, a barrier that has a number is asked for anew.
+const PATIENCE: u64 = 20;
 
 /// What a version is judged by that is read: as of what is committed, and as of the log's end.
 type AsOf = [(u32, u64); 2];
@@ -50,6 +53,8 @@ pub(super) struct Gets {
     barrier: Option<Barrier>,
     number: u64,
     begun_us: u64,
+    /// Where the log ended when the barrier was asked for.
+    after: Seq,
 }
 
 impl Gets {
@@ -204,7 +209,7 @@ impl Replica {
 
     /// Answers gets behind a barrier that is committed, and begins one for those that wait for it.
     pub(super) fn answer_gets<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (committed, range) = (self.meta.committed.seq, self.range);
+        let (committed, range, log_end) = (self.meta.committed.seq, self.range, self.last().seq);
         let Phase::Active(active) = &mut self.phase else { return };
         if matches!(active.gets.barrier, Some(Barrier::At(seq)) if seq <= committed) {
             active.gets.barrier = None;
@@ -214,17 +219,22 @@ impl Replica {
             }
         }
         let Phase::Active(active) = &mut self.phase else { return };
-        let late = context.now_us >= active.gets.begun_us + context.timing.resend_us;
-        let lost = active.gets.barrier == Some(Barrier::Asked) && late;
+        let waited_us = context.now_us.saturating_sub(active.gets.begun_us);
+        let lost = match active.gets.barrier {
+            None => false,
+            Some(Barrier::Asked) => waited_us >= context.timing.resend_us,
+            Some(Barrier::At(_)) => waited_us >= PATIENCE * context.timing.resend_us,
+        };
         if lost || (active.gets.barrier.is_none() && !active.gets.unbarred.is_empty()) {
             let mut gets = std::mem::take(&mut active.gets.unbarred);
             active.gets.barred.append(&mut gets);
             active.gets.number += 1;
             (active.gets.barrier, active.gets.begun_us) = (Some(Barrier::Asked), context.now_us);
+            active.gets.after = log_end;
             let (head, epoch, number) = (active.chain.head(), active.chain.epoch, active.gets.number);
             if active.is_head() {
                 let seq = self.append_next(NO_KEY, Change::Nothing, None, context);
-                self.barrier_at(epoch, number, seq, context);
+                self.barrier_at(epoch, number, seq);
             } else {
                 context.send(head, Message::Barrier { range, epoch, number });
             }
@@ -252,8 +262,24 @@ impl Replica {
         }
     }
 
+    /// The head says which record the barrier is.
+    pub(super) fn barrier_told(&mut self, from: Address, epoch: Epoch, number: u64, seq: Seq) {
+        let Phase::Active(active) = &self.phase else { return };
+        if active.chain.epoch != epoch
+            || active.gets.number != number
+            || from != Address::Node(active.chain.head().node)
+        {
+            return;
+        }
+        // Whatever was here then, the head has before it.
+        if seq <= active.gets.after || seq > Seq::MOST {
+            return self.refuse("BarrierAt: the barrier is a record from before it was asked for");
+        }
+        self.barrier_at(epoch, number, seq);
+    }
+
     /// The barrier's record has a number.
-    pub(super) fn barrier_at<S: RangeStore>(&mut self, epoch: Epoch, number: u64, seq: Seq, _: &mut Context<'_, S>) {
+    fn barrier_at(&mut self, epoch: Epoch, number: u64, seq: Seq) {
         let Phase::Active(active) = &mut self.phase else { return };
         if active.chain.epoch == epoch && active.gets.number == number && active.gets.barrier == Some(Barrier::Asked) {
             active.gets.barrier = Some(Barrier::At(seq));

@@ -298,6 +298,9 @@ impl Client {
     ) {
         // To a try of what has ended.
         let Some(flight) = self.flights.get_mut(ticket).filter(|flight| flight.id == id) else { return };
+        // Shown is the key that was asked for, or nothing: anything else is a fault of whoever answers, and is asked again.
+        let is_other = matches!(&answer, Answer::Found(Some(kept)) if kept.key != flight.key);
+        let answer = if is_other { Answer::TimedOut } else { answer };
         flight.tries.answered(number, &answer);
         let (is_refused, tried) = (flight.tries.is_refused(), flight.tried);
         let (is_get, is_flush) = (flight.is_get(), matches!(flight.want, Want::Flush { .. }));

@@ -29,6 +29,11 @@ impl Front {
                 answer => self.flush_answered(id, Tag { flight: tag, number }, &answer, now_us, out),
             };
         };
+        if matches!(&answer, Answer::Found(Some(kept)) if kept.key != flight.key) {
+            // It is tried again when the time has come.
+            self.invalid.note(None, "Reply: it shows another key than was asked for");
+            return;
+        }
         flight.tries.answered(number, &answer);
         let flight = &*flight;
         match answer {

@@ -11,6 +11,7 @@ use super::wedge::Own;
 use crate::chain::{Now, Timing};
 use crate::entry::Kept;
 use crate::ids::{Address, Asker, Chain, Epoch, FrontId, Incarnation, NodeId, RequestId, WedgeId};
+use crate::invalid::InvalidMessages;
 use crate::message::{Answer, Continuation, Message};
 use crate::operation::is_past;
 use crate::paths::{Path, took};
@@ -151,6 +152,8 @@ pub struct Front {
     /// Of parts of answers.
     pub(super) held_bytes: usize,
     pub(super) counts: Counts,
+    /// Messages that cannot be true, and were dropped.
+    pub(super) invalid: InvalidMessages,
 }
 
 impl Front {
@@ -173,7 +176,18 @@ impl Front {
             manys: BTreeMap::new(),
             held_bytes: 0,
             counts: Counts::default(),
+            invalid: InvalidMessages::default(),
         }
+    }
+
+    /// Messages that cannot be true, and were dropped.
+    pub fn invalid_mut(&mut self) -> &mut InvalidMessages {
+        &mut self.invalid
+    }
+
+    /// See [`invalid_mut`](Self::invalid_mut).
+    pub fn invalid(&self) -> &InvalidMessages {
+        &self.invalid
     }
 
     /// What has happened so far.

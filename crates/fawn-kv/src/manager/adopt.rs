@@ -118,7 +118,7 @@ impl Manager {
     fn whole_directory(&self, node: NodeId, plain: &Plain, now_us: u64) -> Option<Vec<Adopted>> {
         let first = first_of(node, plain)?;
         let of = |store: u32| {
-            let node = NodeId(first.0 + u64::from(store));
+            let node = NodeId(first.0.checked_add(u64::from(store))?);
             let offered = self.offers.get(&node).filter(|offered| self.is_fresh(offered, now_us))?;
             let fits = offered.plain.store == store && offered.plain.stores == plain.stores;
             (fits && self.state.nodes.contains_key(&node)).then_some(Adopted { node, keys: offered.plain.keys })

@@ -8,6 +8,7 @@ use super::state::{Command, Did, Standing, State};
 use super::wedges::{Fronts, Wedges};
 use crate::chain::Timing;
 use crate::ids::{Address, Attempt, ClusterId, Epoch, Member, NodeId, Position, RangeId};
+use crate::invalid::InvalidMessages;
 use crate::message::{Health, Message, Report};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
@@ -25,6 +26,9 @@ pub struct Effects {
     /// Questions whether it leads still, to be answered with [`Manager::confirmed`].
     pub confirm: Vec<u64>,
 }
+
+/// Ranges of a node, and neighbours that it does not hear, at most.
+const MOST_REPORTS: usize = 1 << 20;
 
 /// What was heard of a node last.
 #[derive(Debug)]
@@ -87,6 +91,8 @@ pub struct Manager {
     pub(super) offers: BTreeMap<NodeId, Offered>,
     /// The cluster's.
     pub(super) version: u8,
+    /// Messages that cannot be true, and were dropped.
+    invalid: InvalidMessages,
 }
 
 impl Manager {
@@ -122,6 +128,7 @@ impl Manager {
             fronts: Fronts::default(),
             offers: BTreeMap::new(),
             version: crate::version::OLDEST,
+            invalid: InvalidMessages::default(),
         }
     }
 
@@ -140,6 +147,16 @@ impl Manager {
     /// What is decided, as far as this manager knows.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// Messages that cannot be true, and were dropped.
+    pub fn invalid_mut(&mut self) -> &mut InvalidMessages {
+        &mut self.invalid
+    }
+
+    /// See [`invalid_mut`](Self::invalid_mut).
+    pub fn invalid(&self) -> &InvalidMessages {
+        &self.invalid
     }
 
     /// Whether it believes that it leads.
@@ -311,6 +328,11 @@ impl Manager {
                 let offer = Offer { node, nonce, machine, domain, virtual_ids, plain };
                 self.offered(&offer, now_us, effects);
             }
+            Message::Heartbeat { member, reports, silent, .. }
+                if reports.len() > MOST_REPORTS || silent.len() > MOST_REPORTS =>
+            {
+                self.invalid.note(Address::Node(member.node), "Heartbeat: it reports more ranges than a node can have");
+            }
             Message::Heartbeat { member, nonce, reports, silent, .. } if self.state.lives(member) => {
                 let active = reports.iter().filter(|report| report.epoch.0 > 0);
                 let active = active.map(|report| (report.range, report.epoch)).collect();
@@ -347,6 +369,10 @@ impl Manager {
                 }
             }
             Message::Sealed { member, range, attempt, last, held, synced } if self.state.lives(member) => {
+                if !last.is_possible() {
+                    let from = Address::Node(member.node);
+                    return self.invalid.note(from, "Sealed: the log ends beyond all records");
+                }
                 if !self.may_be_source(range, member, held) {
                     return;
                 }

@@ -10,6 +10,9 @@ use crate::planted::{Bug, planted};
 use fawn_ring::Interval;
 use std::collections::VecDeque;
 
+/// However long a node says that it needs, it is asked again after this, in microseconds.
+const MOST_WAIT_US: u64 = 60_000_000;
+
 /// When it asks again, in microseconds, and how much it asks for before it is taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -192,9 +195,16 @@ impl Scanner {
         if self.is_other_log(from) {
             return self.anew();
         }
+        let found = match self.check(found) {
+            Ok(found) => found,
+            Err(trouble) => {
+                (self.trouble, self.due_us) = (Some(trouble), now.us + self.limits.elsewhere_us);
+                return;
+            }
+        };
         let wait_us = match found {
             Found::NotMine => Some((self.limits.elsewhere_us, "the nodes that are asked do not have the keys")),
-            Found::Later { wait_us } => Some((wait_us, "a node has no lease, or is busy, or lags")),
+            Found::Later { wait_us } => Some((wait_us.min(MOST_WAIT_US), "a node has no lease, or is busy, or lags")),
             Found::Unreadable => Some((self.limits.elsewhere_us, "a node cannot read its disk")),
             _ => None,
         };
@@ -240,6 +250,29 @@ impl Scanner {
 }
 
 impl Scanner {
+    /// Whether an answer can be one to the last question: what it shows goes on, within what was asked for.
+    fn check(&self, found: Found) -> Result<Found, &'static str> {
+        let Some(stretch) = self.bookmark.stretches.last() else { return Ok(found) };
+        match &found {
+            Found::Part { next, at, upto, .. } => {
+                let low = stretch.from.unwrap_or(stretch.keys.low);
+                let goes_on = next.is_none_or(|next| low < next && next <= stretch.keys.high);
+                if stretch.from.is_none() || !goes_on || !at.is_possible() || !upto.is_possible() {
+                    return Err("a node's answer is invalid: it does not go on from what was asked for");
+                }
+            }
+            Found::Records { upto, ended, .. } => {
+                let after = stretch.began.unwrap_or(stretch.since);
+                let goes_on = *upto > after || (*upto == after && ended.is_some());
+                if stretch.from.is_some() || !goes_on || !upto.is_possible() {
+                    return Err("a node's answer is invalid: it is not about what follows");
+                }
+            }
+            Found::NotMine | Found::Later { .. } | Found::TooOld | Found::Unreadable => {}
+        }
+        Ok(found)
+    }
+
     fn say(&mut self, what: What) {
         let bookmark = self.bookmark.clone();
         self.events.push_back(Event { what, bookmark });

@@ -72,6 +72,15 @@ impl From<AppendEntriesResponse<u64>> for Appended {
 }
 
 impl Appended {
+    /// Whether it can answer entries up to a place: what was not sent is not kept.
+    pub fn is_possible(&self, sent: Option<LogId>) -> bool {
+        match self {
+            Self::UpTo(id) => id.map(LogId::from) <= sent,
+            Self::Higher(vote) => vote.is_possible(),
+            Self::All | Self::Conflict | Self::Failed(_) => true,
+        }
+    }
+
     /// As the library has it.
     ///
     /// # Errors
@@ -110,6 +119,14 @@ pub enum Elected {
 }
 
 impl Elected {
+    /// Whether a member can answer so.
+    pub fn is_possible(&self) -> bool {
+        match self {
+            Self::Vote(vote, _, last) => vote.is_possible() && last.is_none_or(KeptId::is_possible),
+            Self::Failed(_) => true,
+        }
+    }
+
     /// As the library has it.
     ///
     /// # Errors
@@ -157,19 +174,65 @@ pub enum Taken {
     Failed(String),
 }
 
+/// Bytes of a snapshot, at most: what a group decides is far less.
+const MOST_SNAPSHOT: u64 = 1 << 30;
+
+/// The library asserts what its own members keep to. What comes from another process is looked at first.
+trait Checked {
+    /// What of it cannot be, if anything.
+    fn fault(&self) -> Option<&'static str>;
+}
+
+impl Checked for Append {
+    fn fault(&self) -> Option<&'static str> {
+        let places = [self.previous, self.committed].into_iter().flatten().all(KeptId::is_possible);
+        if !self.vote.is_possible() || !places {
+            return Some("a term or an index is beyond all that there are");
+        }
+        let follow = KeptId::is_followed_by(self.previous, &self.entries, self.vote.term);
+        (!follow).then_some("its entries do not follow each other")
+    }
+}
+
+impl Checked for Elect {
+    fn fault(&self) -> Option<&'static str> {
+        let is_possible = self.vote.is_possible() && self.last.is_none_or(KeptId::is_possible);
+        (!is_possible).then_some("a term or an index is beyond all that there are")
+    }
+}
+
+impl Checked for Part {
+    fn fault(&self) -> Option<&'static str> {
+        if !self.vote.is_possible() || !self.meta.is_possible() {
+            return Some("a term, an index or the group is none that there can be");
+        }
+        let end = self.offset.checked_add(self.data.len() as u64);
+        end.is_none_or(|end| end > MOST_SNAPSHOT).then_some("a snapshot is longer than any can be")
+    }
+}
+
+/// What was asked, if it can be.
+fn checked<T: Checked + for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, SealedError> {
+    let asked: T = sealed::open(bytes)?;
+    match asked.fault() {
+        Some(fault) => Err(SealedError::Malformed(fault.to_owned())),
+        None => Ok(asked),
+    }
+}
+
 /// Answers a call.
 ///
 /// # Errors
-/// Bytes that are none: of another release, or damaged.
+/// Bytes that are none: of another release, or damaged; or what no member of the group asks.
 pub async fn answer(group: &Group, kind: u8, bytes: &[u8]) -> Result<Vec<u8>, SealedError> {
     Ok(match kind {
         APPEND => {
-            let asked: Append = sealed::open(bytes)?;
+            let asked: Append = checked(bytes)?;
             let answer = group.append_entries(asked.into()).await;
             sealed::seal(&answer.map_or_else(|error| Appended::Failed(error.to_string()), Appended::from))
         }
         VOTE => {
-            let asked: Elect = sealed::open(bytes)?;
+            let asked: Elect = checked(bytes)?;
             let asked = VoteRequest { vote: asked.vote.into(), last_log_id: asked.last.map(LogId::from) };
             let answer = match group.vote(asked).await {
                 Ok(said) => Elected::Vote(said.vote.into(), said.vote_granted, said.last_log_id.map(KeptId::from)),
@@ -178,7 +241,7 @@ pub async fn answer(group: &Group, kind: u8, bytes: &[u8]) -> Result<Vec<u8>, Se
             sealed::seal(&answer)
         }
         SNAPSHOT => {
-            let Part { vote, meta, offset, data, is_last } = sealed::open(bytes)?;
+            let Part { vote, meta, offset, data, is_last } = checked(bytes)?;
             let asked =
                 InstallSnapshotRequest { vote: Vote::from(vote), meta: meta.into(), offset, data, done: is_last };
             let answer = match group.install_snapshot(asked).await {
@@ -193,4 +256,54 @@ pub async fn answer(group: &Group, kind: u8, bytes: &[u8]) -> Result<Vec<u8>, Se
         }
         _ => return Err(SealedError::Malformed(format!("no call has the number {kind}"))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openraft::{CommittedLeaderId, EntryPayload};
+
+    fn append(previous: Option<(u64, u64)>, entries: &[(u64, u64)], term: u64) -> Append {
+        let id = |(term, index): (u64, u64)| LogId::new(CommittedLeaderId::new(term, 0), index);
+        let entry = |at: &(u64, u64)| super::super::types::Entry { log_id: id(*at), payload: EntryPayload::Blank };
+        let vote = KeptVote { term, voted_for: Some(1), is_leader: true };
+        let entries = entries.iter().map(|at| KeptEntry::from(entry(at))).collect();
+        Append { vote, previous: previous.map(|at| id(at).into()), entries, committed: None }
+    }
+
+    #[test]
+    fn entries_that_no_leader_sends_are_refused() {
+        let fault = |previous, entries, term| append(previous, entries, term).fault();
+        assert_eq!(fault(Some((1, 4)), &[(1, 5), (2, 6)], 2), None);
+        assert_eq!(fault(None, &[(0, 0), (1, 1)], 1), None);
+        let apart = Some("its entries do not follow each other");
+        assert_eq!(fault(Some((1, 4)), &[(1, 6)], 2), apart, "a gap");
+        assert_eq!(fault(Some((2, 4)), &[(1, 5)], 2), apart, "an older term");
+        assert_eq!(fault(Some((1, 4)), &[(3, 5)], 2), apart, "a term to come");
+        assert!(fault(Some((1, u64::MAX)), &[], 2).is_some_and(|fault| fault.contains("beyond")));
+        assert!(fault(None, &[], u64::MAX).is_some_and(|fault| fault.contains("beyond")));
+    }
+
+    #[test]
+    fn answers_about_what_was_not_sent_are_refused() {
+        let id = |index| LogId::new(CommittedLeaderId::new(1, 0), index);
+        assert!(Appended::UpTo(Some(id(4).into())).is_possible(Some(id(5))));
+        assert!(!Appended::UpTo(Some(id(6).into())).is_possible(Some(id(5))));
+        let higher = |term| Appended::Higher(KeptVote { term, voted_for: None, is_leader: false });
+        assert!(higher(7).is_possible(None) && !higher(u64::MAX).is_possible(None));
+    }
+
+    #[test]
+    fn a_part_of_a_snapshot_that_would_need_more_memory_than_any_is_refused() {
+        let vote = KeptVote { term: 1, voted_for: None, is_leader: true };
+        let part = |offset| Part {
+            vote,
+            meta: super::super::types::SnapshotMeta::default().into(),
+            offset,
+            data: vec![1],
+            is_last: false,
+        };
+        assert_eq!(part(4096).fault(), None);
+        assert!(part(1 << 40).fault().is_some() && part(u64::MAX).fault().is_some());
+    }
 }

@@ -13,6 +13,26 @@ pub struct KeptId {
     index: u64,
 }
 
+/// No term and no index comes so far: what says so is damaged, and the next one would be out of numbers.
+const MOST: u64 = 1 << 62;
+
+impl KeptId {
+    /// Whether a log can have such a place.
+    pub fn is_possible(self) -> bool {
+        self.term <= MOST && self.index <= MOST
+    }
+
+    /// Whether entries can stand after this place in a log that a leader of `term` has: without gaps, terms in order.
+    pub fn is_followed_by(before: Option<Self>, entries: &[KeptEntry], term: u64) -> bool {
+        let mut last = before;
+        entries.iter().all(|entry| {
+            let (index, least) = last.map_or((0, 0), |last| (last.index + 1, last.term));
+            last = Some(entry.id);
+            entry.id.index == index && (least..=term).contains(&entry.id.term) && entry.is_possible()
+        })
+    }
+}
+
 impl From<LogId> for KeptId {
     fn from(id: LogId) -> Self {
         Self { term: id.leader_id.term, index: id.index }
@@ -31,6 +51,14 @@ impl From<KeptId> for LogId {
 pub struct KeptMembers {
     voters: Vec<BTreeSet<u64>>,
     nodes: BTreeMap<u64, String>,
+}
+
+impl KeptMembers {
+    /// Whether a group can be so: there are voters, and it is known where they are.
+    pub fn is_possible(&self) -> bool {
+        let known = |voters: &BTreeSet<u64>| !voters.is_empty() && voters.iter().all(|id| self.nodes.contains_key(id));
+        (1..=2).contains(&self.voters.len()) && self.voters.iter().all(known)
+    }
 }
 
 impl From<&Membership<u64, BasicNode>> for KeptMembers {
@@ -66,6 +94,13 @@ pub struct KeptEntry {
     payload: KeptPayload,
 }
 
+impl KeptEntry {
+    fn is_possible(&self) -> bool {
+        let members = if let KeptPayload::Members(members) = &self.payload { Some(members) } else { None };
+        self.id.is_possible() && members.is_none_or(KeptMembers::is_possible)
+    }
+}
+
 impl From<Entry> for KeptEntry {
     fn from(entry: Entry) -> Self {
         let payload = match entry.payload {
@@ -99,6 +134,13 @@ pub struct KeptVote {
     pub is_leader: bool,
 }
 
+impl KeptVote {
+    /// Whether anybody can have voted so.
+    pub fn is_possible(self) -> bool {
+        self.term <= MOST
+    }
+}
+
 impl From<Vote> for KeptVote {
     fn from(vote: Vote) -> Self {
         Self { term: vote.leader_id.term, voted_for: vote.leader_id.voted_for, is_leader: vote.committed }
@@ -119,6 +161,14 @@ pub struct KeptMeta {
     members_at: Option<KeptId>,
     members: KeptMembers,
     name: String,
+}
+
+impl KeptMeta {
+    /// Whether a snapshot can be of that: before the first entry nobody is in the group.
+    pub fn is_possible(&self) -> bool {
+        let places = [self.last, self.members_at].into_iter().flatten().all(KeptId::is_possible);
+        places && (self.members.is_possible() || self.members_at.is_none())
+    }
 }
 
 impl From<SnapshotMeta> for KeptMeta {

@@ -213,6 +213,14 @@ impl Client {
     }
 }
 
+impl Client {
+    /// What no member of the group answers: as if it had not.
+    fn invalid<E: std::error::Error>(&self) -> CallError<E> {
+        tracing::warn!("manager {} answers what cannot be true; check its memory and its release", self.target);
+        unreachable("its answer is invalid")
+    }
+}
+
 fn unreachable<E: std::error::Error>(why: &str) -> CallError<E> {
     RPCError::Unreachable(Unreachable::new(&io::Error::other(why.to_owned())))
 }
@@ -228,7 +236,11 @@ impl RaftNetwork<Types> for Client {
         asked: AppendEntriesRequest<Types>,
         _: RPCOption,
     ) -> Result<AppendEntriesResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
+        let sent = asked.entries.last().map(|entry| entry.log_id).max(asked.prev_log_id);
         let answer: Appended = self.call(APPEND, &Append::from(asked)).await?;
+        if !answer.is_possible(sent) {
+            return Err(self.invalid());
+        }
         answer.result().map_err(failed)
     }
 
@@ -238,6 +250,7 @@ impl RaftNetwork<Types> for Client {
         _: RPCOption,
     ) -> Result<InstallSnapshotResponse<u64>, RPCError<u64, BasicNode, RaftError<u64, InstallSnapshotError>>> {
         match self.call(SNAPSHOT, &Part::from(asked)).await? {
+            Taken::Vote(vote) if !vote.is_possible() => Err(self.invalid()),
             Taken::Vote(vote) => Ok(InstallSnapshotResponse { vote: vote.into() }),
             Taken::Mismatch { expected, came } => {
                 let segment = |(id, offset)| SnapshotSegmentId { id, offset };
@@ -255,6 +268,9 @@ impl RaftNetwork<Types> for Client {
         _: RPCOption,
     ) -> Result<VoteResponse<u64>, RPCError<u64, BasicNode, RaftError<u64>>> {
         let answer: Elected = self.call(VOTE, &Elect::from(asked)).await?;
+        if !answer.is_possible() {
+            return Err(self.invalid());
+        }
         answer.result().map_err(failed)
     }
 

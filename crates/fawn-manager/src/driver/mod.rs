@@ -32,6 +32,7 @@ use crate::links::listen::LinkEvent;
 use crate::links::table::{LinkId, Table, may_be};
 use fawn_kv::chain::Timing;
 use fawn_kv::ids::{Address, ClusterId, NodeId};
+use fawn_kv::invalid::InvalidMessage;
 use fawn_kv::link::{Control, ManagerId, Party, SeatId};
 use fawn_kv::manager::{Command, Effects, Manager, Settings};
 use fawn_kv::message::Message;
@@ -42,6 +43,7 @@ use propose::{Proposals, Questions};
 use report::Report;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
@@ -455,7 +457,12 @@ impl Driver {
         if let Some(seat) = from.and_then(SeatId::of) {
             self.seats.entry(seat).or_default().heard_us = Some(now_us());
         }
-        self.with_manager(|manager, now_us, effects| manager.receive(now_us, message, effects));
+        self.with_manager(|manager, now_us, effects| {
+            manager.receive(now_us, message, effects);
+            if let Some(invalid) = manager.invalid_mut().take() {
+                tell_invalid(&invalid, manager.invalid().count(), now_us);
+            }
+        });
     }
 
     /// Begins what waits: the next entry of the log, and the next question whether this member leads.
@@ -525,5 +532,18 @@ fn tell(command: &Command) {
             tracing::debug!("range {}: attempt {} is active", range.0, attempt.0);
         }
         _ => {}
+    }
+}
+
+/// Between two lines about messages that cannot be true, in microseconds.
+const INVALID_US: u64 = 60_000_000;
+
+/// Logs that a message was refused, at most once a minute; `count`: so many were, so far.
+fn tell_invalid(invalid: &InvalidMessage, count: u64, now_us: u64) {
+    static TOLD_US: AtomicU64 = AtomicU64::new(0);
+    let told_us = TOLD_US.load(Ordering::Relaxed);
+    if told_us == 0 || now_us >= told_us + INVALID_US {
+        TOLD_US.store(now_us.max(1), Ordering::Relaxed);
+        tracing::warn!("{invalid} ({count} so far)");
     }
 }

@@ -13,6 +13,7 @@ use super::names::Names;
 use super::ranges::Ranges;
 use super::requests::{Begun, LOCAL, Requests};
 use super::siblings::{Mail, Mailbox, Siblings};
+use crate::advice::Seldom;
 use crate::answers::Pool;
 use crate::backend::{Backend, Gates, Given, WATCHED};
 use crate::clock::Now;
@@ -248,6 +249,18 @@ impl Seat {
         }
     }
 
+    /// Logs, now and then, that a message was refused which cannot be true.
+    fn tell_invalid(&mut self) {
+        static TOLD: Seldom = Seldom::new();
+        let node = self.node.as_mut().and_then(|node| node.invalid_mut().take());
+        let front = self.front.as_mut().and_then(|front| front.invalid_mut().take());
+        for invalid in node.into_iter().chain(front) {
+            if let Some(more) = TOLD.happened(std::time::Instant::now()) {
+                tracing::warn!("{invalid}{more}");
+            }
+        }
+    }
+
     fn is_busy(&self) -> bool {
         let node = self.node.as_ref().is_some_and(|node| {
             node.member().is_none()
@@ -466,6 +479,7 @@ impl Backend for Seat {
         self.take_reads(now);
         self.tick(now);
         self.settle(now);
+        self.tell_invalid();
         if let Some(why) = self.links.take_ousted() {
             turn.ousted = Some(why);
         }

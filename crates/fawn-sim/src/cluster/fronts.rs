@@ -77,6 +77,7 @@ impl World {
         let Some(front) = &mut place.front else { return };
         let mut out = Vec::new();
         step(front, now, &mut out);
+        assert_eq!(front.invalid_mut().take(), None, "everybody's state is sound");
         for (to, message) in out {
             self.send(Party::Front(number), to, &message);
         }

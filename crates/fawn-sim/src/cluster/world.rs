@@ -495,6 +495,8 @@ impl World {
     }
 
     pub(super) fn do_effects(&mut self, manager: usize, effects: Effects) {
+        let invalid = self.managers.members[manager].invalid_mut().take();
+        assert_eq!(invalid, None, "everybody's state is sound");
         for (to, message) in effects.send {
             self.send(Party::Manager(manager), to, &message);
         }
@@ -529,6 +531,9 @@ impl World {
         let Some(node) = &mut self.places[number].node else { return Ok(()) };
         let mut out = Vec::new();
         step(node, now, &mut out);
+        if let Some(invalid) = node.invalid_mut().take() {
+            return Err(format!("everybody's state is sound, and yet {invalid}"));
+        }
         let changed = self.looks && self.invariants.look(node)?;
         let store = node.store_mut();
         let mut reads = store.take_reads();

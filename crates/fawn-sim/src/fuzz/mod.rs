@@ -15,8 +15,10 @@
 //! * [`pages`]: a flash of one file, made of an input's parts.
 //! * `messages` (targets `message` and `operation`), `managers`, `sessions`, `log`, `manifest`, `segment`, `record`,
 //!   `writes`: the targets, each named as one of what it decodes. `hostile`: a node and a front-end that take messages with
-//!   whatever they say. `strangers`: a manager that hears those who are no members.
+//!   whatever they say. `strangers`: a manager that hears those who are no members. `peers`: a whole cluster at work, in which
+//!   single fields of messages are changed on their way ([`edit`]).
 
+mod edit;
 pub mod generate;
 mod hostile;
 mod log;
@@ -25,6 +27,7 @@ mod manifest;
 mod messages;
 pub mod mutate;
 pub mod pages;
+mod peers;
 mod record;
 mod segment;
 mod sessions;
@@ -54,6 +57,11 @@ pub trait Target: Sync {
     /// Makes checksums (and what else would end decoding at once) right again, or some of it.
     fn mend(&self, _random: &mut Random, _input: &mut Input) {}
 
+    /// How many executions of another target take as long as one of this: it gets so many times fewer of them.
+    fn cost(&self) -> u64 {
+        1
+    }
+
     /// Bytes of memory that one execution may hold at a time.
     fn most_bytes(&self, input: &Input) -> u64;
 
@@ -74,6 +82,7 @@ pub const TARGETS: &[&dyn Target] = &[
     &writes::Writes,
     &hostile::Hostile,
     &strangers::Strangers,
+    &peers::Peers,
 ];
 
 /// Runs a closure and tells how many bytes it held at most.

@@ -100,3 +100,46 @@ fn a_decoder_that_holds_too_much_is_found() {
     let failure = run(&Wrong(|_| {}), 1, 0..10, &measure, &mut |_| {}).unwrap_err();
     assert!(failure.what.contains("101 bytes, 100 at most"), "{failure}");
 }
+
+#[test]
+fn a_cluster_in_which_nothing_is_changed_answers_and_refuses_no_message() {
+    for seed in 0..16 {
+        let mut bench = peers::Bench::new(seed, Vec::new());
+        bench.run();
+        assert_eq!((bench.edited, bench.refused()), (0, 0), "seed {seed}");
+        assert!(bench.answered > 150, "seed {seed}: {} answers", bench.answered);
+    }
+}
+
+#[test]
+fn messages_with_a_damaged_field_end_nobody_and_are_refused() {
+    let mut refused = 0;
+    for number in 0..60 {
+        let mut inputs = Inputs::new(&peers::Peers, 5);
+        let input = inputs.at(number);
+        let edits = input[1..].iter().filter_map(|part| edit::Edit::of(part)).collect();
+        let mut bench = peers::Bench::new(input[0].first().map_or(0, |seed| u64::from(*seed)), edits);
+        bench.run();
+        refused += bench.refused();
+    }
+    assert!(refused > 6, "{refused} messages were refused");
+}
+
+/// Messages that are refused where a field of one of a kind is made as large as it can be, in so many clusters at work.
+fn refused_of(kind: u8, field: u16, occurrences: u16) -> u64 {
+    let refused = (0..occurrences).map(|occurrence| {
+        let edit = edit::Edit { kind, occurrence, field, how: 3, amount: 0, beside: 0 };
+        let mut bench = peers::Bench::new(0, vec![edit]);
+        bench.run();
+        bench.refused().min(1)
+    });
+    refused.sum()
+}
+
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_is_refused() {
+    // Its kind is the first of its fields: more has come than was sent, and more is committed than has come.
+    let (have, last, committed) = (5, 4, 5);
+    let [last, committed] = [last, committed].map(|field| refused_of(have, field, 16));
+    assert!(last >= 8 && committed >= 8, "{last} and {committed} of 16 were refused");
+}
