@@ -67,6 +67,9 @@ pub enum Error {
     /// The value there is no number. Nothing was changed.
     #[error("the value is not a number that can be counted on")]
     NotANumber,
+    /// Nothing was done: the cluster is a weak one.
+    #[error("this cluster was formed with --consistency weak, and takes no operation that depends on what is there")]
+    Conditional,
     /// Nothing was done: the other side is of another release, or broken.
     #[error("the cluster's answer makes no sense to this client: run the same release on both sides")]
     Malformed,
@@ -86,6 +89,7 @@ impl Error {
             Answer::Full => Self::Full,
             Answer::Unreadable => Self::Unreadable,
             Answer::Malformed => Self::Malformed,
+            Answer::Conditional => Self::Conditional,
             _ => Self::Busy,
         }
     }

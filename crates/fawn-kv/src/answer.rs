@@ -54,4 +54,7 @@ pub enum Answer {
     /// What the answer depends on cannot be read from the node's disk. This try did nothing; once another node that has the
     /// range has taken this one's place, the next is answered.
     Unreadable,
+    /// The operation [depends](crate::operation::Operation::is_conditional) on what is there, and each member of a weak chain
+    /// has something of its own: front-ends take none. Nothing was done. Since version 6.
+    Conditional,
 }

@@ -86,6 +86,18 @@ impl Operation<'_> {
         !matches!(self, Self::Store(Store { mode: Mode::Set, .. }))
     }
 
+    /// Whether what it stores, or whether it stores or deletes, depends on what is there. Members of a chain that have
+    /// different versions of the key would come to differ further by it. A plain set, delete, get or touch does not.
+    pub fn is_conditional(&self) -> bool {
+        match self {
+            Self::Get | Self::Touch { .. } | Self::GetAndTouch { .. } => false,
+            Self::Store(store) => store.mode != Mode::Set,
+            Self::Delete(delete) => delete.compare.is_some() || delete.invalidate,
+            Self::Arithmetic(_) => true,
+            Self::MetaGet(get) => get.vivify.is_some() || get.recache.is_some(),
+        }
+    }
+
     /// Whether [`evaluate()`] looks at the current item's *value*, or the answer shows it; else any slice of the same
     /// length will do. Whatever the operation, a decision to append [`NewValue::Unchanged`] needs the value.
     pub fn needs_value(&self) -> bool {

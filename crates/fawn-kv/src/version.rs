@@ -13,7 +13,7 @@
 pub const OLDEST: u8 = 3;
 
 /// The newest. Built with `previous-version`, this is the release before, as far as others can tell.
-pub const NEWEST: u8 = if cfg!(feature = "previous-version") { 3 } else { 5 };
+pub const NEWEST: u8 = if cfg!(feature = "previous-version") { 3 } else { 6 };
 
 /// Since this version members that stop say so, and managers decide that a life is over.
 pub const FAREWELLS: u8 = 4;
@@ -26,6 +26,12 @@ pub const STRUCK_NAMES: u8 = 5;
 
 /// Since this version managers that go on without lost decisions skip what those may have numbered in the roster, too.
 pub const SKIPPED_SEATS: u8 = 5;
+
+/// Since this version front-ends refuse what a weak cluster cannot hold.
+pub const WEAK_CLUSTERS: u8 = 6;
+
+/// Since this version front-ends take gets of clients that they remember nothing of.
+pub const CONTINUATIONS: u8 = 6;
 
 /// Versions that somebody speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

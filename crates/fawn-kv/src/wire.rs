@@ -2,8 +2,8 @@
 //!
 //! So whoever speaks an older version reads all that is as old, from whomever it comes.
 
-use crate::message::Message;
-use crate::version::{FAREWELLS, NEWEST, OLDEST, SCANS};
+use crate::message::{Answer, Message};
+use crate::version::{CONTINUATIONS, FAREWELLS, NEWEST, OLDEST, SCANS, WEAK_CLUSTERS};
 use crate::versioned::{self, Refused};
 
 /// Bytes that are no message.
@@ -25,6 +25,8 @@ impl Message {
         match self {
             Self::Farewell { .. } | Self::FrontFarewell { .. } => FAREWELLS,
             Self::Scan { .. } | Self::Scanned { .. } => SCANS,
+            Self::Reply { answer: Answer::Conditional, .. } => WEAK_CLUSTERS,
+            Self::Ask { continuation: Some(_), .. } => CONTINUATIONS,
             _ => OLDEST,
         }
     }

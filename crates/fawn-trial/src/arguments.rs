@@ -28,6 +28,10 @@ pub struct Arguments {
     /// What to run: a cluster of processes, or one `fawn serve`
     #[arg(long, value_name = "SHAPE", default_value = "cluster")]
     pub shape: Shape,
+    /// How the cluster is formed. Of a weak one it is checked that nothing is shown that nobody wrote, that it is in order
+    /// while nothing fails (--faults none), and that what is put at the end is shown everywhere
+    #[arg(long, value_name = "KIND", default_value = "strong")]
+    pub consistency: Consistency,
     /// How large it is.
     #[command(flatten)]
     pub sizes: Sizes,
@@ -91,6 +95,15 @@ pub enum Shape {
     Cluster,
     /// One `fawn serve`.
     Single,
+}
+
+/// What the copies of a record are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Consistency {
+    /// One order of writes.
+    Strong,
+    /// Each copy is written by itself.
+    Weak,
 }
 
 /// Kinds of faults.

@@ -69,6 +69,8 @@ pub struct Cluster {
     from: Option<PathBuf>,
     dir: PathBuf,
     ack: String,
+    /// Managers form a weak cluster.
+    is_weak: bool,
     sizes: Sizes,
     /// Nodes that there ever were.
     nodes: u8,
@@ -93,7 +95,8 @@ impl Cluster {
     ) -> anyhow::Result<Self> {
         let (fawn, dir, ack) = (fawn.to_owned(), dir.to_owned(), ack.to_owned());
         std::fs::create_dir(dir.join("logs"))?;
-        let mut cluster = Self { network, members: Vec::new(), fawn, from: None, dir, ack, sizes, nodes: 0 };
+        let mut cluster =
+            Self { network, members: Vec::new(), fawn, from: None, dir, ack, is_weak: false, sizes, nodes: 0 };
         if shape == Shape::Single {
             cluster.add("s1", Role::Single)?;
             return Ok(cluster);
@@ -138,6 +141,11 @@ impl Cluster {
             process: None,
         });
         Ok(self.members.len() - 1)
+    }
+
+    /// The cluster is to be a weak one.
+    pub fn form_weak(&mut self) {
+        self.is_weak = true;
     }
 
     /// All members but the first node begin with an older release.
@@ -205,6 +213,9 @@ impl Cluster {
             Role::Manager => {
                 command.args(["manager", "--listen", &own(Port::Manager), "--peers", &managers]);
                 command.args(["--replicas", &replicas]);
+                if self.is_weak {
+                    command.args(["--consistency", "weak"]);
+                }
             }
             Role::Node => {
                 command.args(["node", "--name", &member.name, "--manager", &managers]);

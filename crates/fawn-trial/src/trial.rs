@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-use crate::arguments::{Arguments, Shape, Sizes};
+use crate::arguments::{Arguments, Consistency, Shape, Sizes};
 use crate::breakage::{Broken, Came, inject, mend, obstacle};
 use crate::cluster::Cluster;
 use crate::fault::Kind;
+use crate::load::key::Promise;
 use crate::load::ledger::{Counts, Ledger};
 use crate::load::{Choice, Load, Manner};
 use crate::logs::complaints;
@@ -23,7 +24,7 @@ use crate::outage::{Happened, by_kind};
 use crate::plan::{Planned, plan};
 use crate::report::{Operations, Report, Violation};
 use crate::status::Pace;
-use crate::verify::read_everything;
+use crate::verify::{put_everything, read_everything};
 
 /// A process that is started for the first time is ready within this time.
 const START: Duration = Duration::from_mins(1);
@@ -84,6 +85,16 @@ pub fn asked(arguments: &Arguments) -> Vec<Kind> {
     arguments.faults.as_ref().map_or_else(|| Kind::ALL.to_vec(), |kinds| kinds.0.clone())
 }
 
+/// What clients are promised.
+fn promised(arguments: &Arguments) -> Promise {
+    let is_calm = arguments.kills.is_none() && arguments.faults.as_ref().is_some_and(|faults| faults.0.is_empty());
+    match arguments.consistency {
+        Consistency::Strong => Promise::Strong,
+        Consistency::Weak if is_calm => Promise::WeakOrder,
+        Consistency::Weak => Promise::Weak,
+    }
+}
+
 /// Runs a trial in a directory that is there and empty. `tell` is told what happens.
 ///
 /// # Errors
@@ -110,8 +121,14 @@ pub fn run(
         ensure!(from.exists() && shape == Shape::Cluster, "--from wants a fawn command, and --shape cluster");
         cluster.begin_with(from);
     }
+    let promise = promised(arguments);
+    if promise != Promise::Strong {
+        let others = arguments.from.is_none() && shape == Shape::Cluster;
+        ensure!(others, "--consistency weak wants --shape cluster, and no --from: older releases form none");
+        cluster.form_weak();
+    }
     cluster.start_all(START)?;
-    let ledger = Arc::new(Ledger::new(sizes.keys, &dir.join("operations.txt"))?);
+    let ledger = Arc::new(Ledger::new(sizes.keys, promise, &dir.join("operations.txt"))?);
     let report = Report { seed, hosts: hosts.to_owned(), ..Report::default() };
     let mut trial = Trial { arguments, cluster, ledger, in_force: Vec::new(), report, stop, tell };
     let took = trial.level(Pace::Busy, START).context("the cluster does not become whole")?;
@@ -295,8 +312,14 @@ impl Trial<'_> {
         if self.arguments.shape == Shape::Single {
             self.report.settled_ms.clear();
         }
+        let fronts = self.cluster.fronts();
+        let mut unread = Vec::new();
+        if let Some(front) = fronts.first().filter(|_| promised(self.arguments) == Promise::Weak) {
+            (self.tell)("putting every key once more");
+            unread.append(&mut put_everything(&self.ledger, *front, READ));
+        }
         (self.tell)("reading every key from every front-end");
-        let unread = read_everything(&self.ledger, &self.cluster.fronts(), READ);
+        unread.append(&mut read_everything(&self.ledger, &fronts, READ));
         for what in unread {
             self.fail(what);
         }

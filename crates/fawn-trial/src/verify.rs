@@ -1,4 +1,4 @@
-//! The end of a trial: every key is read once more from every front-end.
+//! The end of a trial: every key is read once more from every front-end; of a weak cluster it is put before.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fawn_sim::history::KvOperation;
 
 use crate::load::connection::Connection;
-use crate::load::ledger::Ledger;
+use crate::load::ledger::{Ledger, Shared};
 use crate::load::words::{Dialect, request};
 
 /// A front-end that has nothing to do answers within this time.
@@ -29,27 +29,59 @@ pub fn read_everything(ledger: &Ledger, fronts: &[SocketAddr], within: Duration)
     unread.into_inner().expect("nobody panics with it")
 }
 
+/// Puts every key through one front-end, `within` a time: what was put is what must be read from then on. Returns what could
+/// not be put.
+pub fn put_everything(ledger: &Ledger, front: SocketAddr, within: Duration) -> Vec<String> {
+    let mut unput = Vec::new();
+    let mut connection = None;
+    let deadline = Instant::now() + within;
+    for key in ledger.all() {
+        // The same at every try: whichever is carried out, it is this.
+        let value = ledger.unique();
+        loop {
+            let said = ask(ledger, &key, KvOperation::Put { value }, front, &mut connection);
+            let Err(failure) = said.and_then(|line| if line.starts_with("HD") { Ok(()) } else { Err(line) }) else {
+                key.lock().expect("nobody panics with it").was_put_last(value);
+                break;
+            };
+            if Instant::now() >= deadline {
+                let name = key.lock().expect("nobody panics with it").name.clone();
+                unput.push(format!("{name} cannot be put through {front}: {failure}"));
+                return unput;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    unput
+}
+
+/// Asks one thing of a key; the answer's line, or what went wrong.
+fn ask(
+    ledger: &Ledger,
+    key: &Shared,
+    operation: KvOperation,
+    front: SocketAddr,
+    connection: &mut Option<Connection>,
+) -> Result<String, String> {
+    let open = connection.take().map_or_else(|| Connection::open(front, PATIENCE), Ok);
+    let mut open = open.map_err(|error| error.to_string())?;
+    let (ticket, name, kind) = ledger.begin(key, |_| operation);
+    let reply = open.call(&request(kind, Dialect::Meta, &name, &ticket.operation, ticket.id), PATIENCE);
+    *connection = ledger.end(key, None, &ticket, &reply).then_some(open);
+    match reply {
+        Ok(reply) if reply.line.starts_with("SERVER_ERROR") => Err(reply.line),
+        Ok(reply) => Ok(reply.line),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 fn read_from(ledger: &Ledger, front: SocketAddr, within: Duration) -> Vec<String> {
     let mut unread = Vec::new();
     let mut connection = None;
     let deadline = Instant::now() + within;
     for key in ledger.all() {
         loop {
-            let open = connection.take().map_or_else(|| Connection::open(front, PATIENCE), Ok);
-            let failure = match open {
-                Err(error) => error.to_string(),
-                Ok(mut open) => {
-                    let (ticket, name, kind) = ledger.begin(&key, |_| KvOperation::Get);
-                    let reply = open.call(&request(kind, Dialect::Meta, &name, &ticket.operation, ticket.id), PATIENCE);
-                    let said = reply.as_ref().map_or_else(ToString::to_string, |reply| reply.line.clone());
-                    let is_error = reply.is_err() || said.starts_with("SERVER_ERROR");
-                    connection = ledger.end(&key, None, &ticket, &reply).then_some(open);
-                    if !is_error {
-                        break;
-                    }
-                    said
-                }
-            };
+            let Err(failure) = ask(ledger, &key, KvOperation::Get, front, &mut connection) else { break };
             if Instant::now() >= deadline {
                 let name = key.lock().expect("nobody panics with it").name.clone();
                 unread.push(format!("{name} cannot be read from {front}: {failure}"));

@@ -10,6 +10,7 @@ use fawn_node::{Limits, ServeOptions, TlsFiles, UnixOptions};
 use fawn_store::Ack;
 
 use crate::Outcome;
+use crate::cluster::arguments::ConsistencyKind;
 use crate::observe::ObserveArguments;
 use crate::values::{AckMode, FileMode, Size, Span, number};
 use crate::whole;
@@ -83,6 +84,9 @@ pub struct ServeArguments {
     /// Copies that such a cluster keeps of each value, when it begins [default: 1]
     #[arg(long, value_name = "N", requires = "nodes", value_parser = number::<u8>(1..=16))]
     pub replicas: Option<u8>,
+    /// What these copies are to each other, for the cluster's whole life: see `fawn manager --help` [default: strong]
+    #[arg(long, value_name = "KIND", requires = "nodes")]
+    pub consistency: Option<ConsistencyKind>,
     #[command(flatten)]
     pub clients: ClientsArguments,
     /// Listen beyond the loopback without authentication or TLS

@@ -1,6 +1,6 @@
 //! `fawn serve --nodes N`: a whole cluster in one process, its manager too. What its parts say to each other needs no socket.
 
-mod replicas;
+pub mod replicas;
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
-use fawn_kv::ids::Rules;
+use fawn_kv::ids::{Consistency, Rules};
 use fawn_kv::manager::{Leases, Settings};
 use fawn_manager::Options;
 use fawn_node::cluster::{ClusterOptions, serve_members};
@@ -18,6 +18,7 @@ use crate::Outcome;
 use crate::node::COPY_BYTES_PER_S;
 use crate::observe::Admin;
 use crate::serve::{ServeArguments, options};
+use replicas::Given;
 
 /// Serves until a signal asks to stop.
 pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyhow::Result<Outcome> {
@@ -28,11 +29,14 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
     let managers = serve.dir.join("manager");
     let was_there = managers.exists();
     let (replicas, first_nodes) = (u32::from(arguments.replicas.unwrap_or(1)), u32::from(nodes));
-    let settings = Settings { replicas, first_nodes, rules: Rules::default(), leases: Leases::default() };
+    let consistency = arguments.consistency.map(Consistency::from);
+    let rules = Rules { consistency: consistency.unwrap_or_default(), ..Rules::default() };
+    let settings = Settings { replicas, first_nodes, rules, leases: Leases::default() };
     let manager = fawn_manager::start(Options { settings, board, ..Options::new(&managers) })?;
     let manager = Arc::new(manager);
-    if was_there && arguments.replicas.is_some() {
-        replicas::warn_if_other(&manager, replicas, serve.dir.clone());
+    if was_there && (arguments.replicas.is_some() || consistency.is_some()) {
+        let given = Given { replicas: arguments.replicas.map(u32::from), consistency };
+        replicas::warn_if_other(&manager, given, serve.dir.clone());
     }
     let members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &manager)).collect();
     serve_members(&members, |clients, _| {

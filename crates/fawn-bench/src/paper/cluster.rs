@@ -35,6 +35,8 @@ pub struct Shape {
     pub memory: u64,
     /// Memory for cached values of each front-end, bytes.
     pub cache: u64,
+    /// Each member of a chain is a chain of its own.
+    pub is_weak: bool,
 }
 
 /// A cluster.
@@ -69,7 +71,9 @@ impl Cluster {
         run.watch.progress(0, 1, "starting a cluster");
         let data = dir.join("manager").display().to_string();
         let replicas = shape.replicas.to_string();
-        let arguments = ["manager", "--dir", &data, "--listen", ANY_PORT, "--replicas", &replicas];
+        let consistency = if shape.is_weak { "weak" } else { "strong" };
+        let arguments =
+            ["manager", "--dir", &data, "--listen", ANY_PORT, "--replicas", &replicas, "--consistency", consistency];
         let mut manager = Server::start(&run.tools.fawn, &arguments, &dir, "manager-log")?;
         let manager_address = manager.address(" ready on ")?;
         let fawn = run.tools.fawn.clone();
@@ -146,6 +150,11 @@ impl Cluster {
     /// The nodes' processes.
     pub fn pids(&self) -> Vec<u32> {
         self.nodes.iter().map(|(node, _)| node.pid()).collect()
+    }
+
+    /// Takes the last node out, for whoever kills it.
+    pub fn take_last(&mut self) -> Option<Server> {
+        self.nodes.pop().map(|(node, _)| node)
     }
 
     /// Stops all of it.

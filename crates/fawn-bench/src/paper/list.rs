@@ -227,6 +227,13 @@ pub const LIST: &[Entry] = &[
         super::dht_join::run,
     ),
     entry(
+        (Dht, "dht-weak", "§3.3"),
+        "puts and gets without an order among copies, and with one, also while a node fails",
+        [16, 45, 240],
+        [8; 3],
+        super::dht_weak::run,
+    ),
+    entry(
         (Dht, "dht-figure-10", "Figure 10"),
         "gets by how few keys are popular, with and without caches",
         [6, 40, 600],

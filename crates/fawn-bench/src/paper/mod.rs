@@ -43,6 +43,7 @@ mod dht_figures_7_8;
 mod dht_join;
 mod dht_sizing;
 mod dht_table_2;
+mod dht_weak;
 mod energy_table_1;
 mod sosp_bdb;
 mod sosp_cleaning;

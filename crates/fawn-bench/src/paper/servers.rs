@@ -131,6 +131,13 @@ impl Server {
         }
     }
 
+    /// Kills it, as a crash would.
+    pub fn kill(mut self) {
+        // One that has ended needs no signal.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     fn ask_to_stop(&self) {
         // One that has ended needs no signal.
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);

@@ -15,7 +15,14 @@ const PRINTED: [(&str, f64); 2] = [("1 KB", 24_000.0), ("256 B", 36_000.0)];
 
 /// The shape of clusters that are measured without caches.
 pub fn shape(run: &Run<'_>, replicas: u32) -> Shape {
-    Shape { nodes: 3, replicas, virtual_ids: 1, memory: run.pick(8 << 20, 16 << 20, 128 << 20), cache: 0 }
+    Shape {
+        nodes: 3,
+        replicas,
+        virtual_ids: 1,
+        memory: run.pick(8 << 20, 16 << 20, 128 << 20),
+        cache: 0,
+        is_weak: false,
+    }
 }
 
 /// How large a cluster of this machine is, with so many bytes of keys and values, for people.
@@ -84,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_cluster_says_how_large_it_is() {
-        let shape = Shape { nodes: 3, replicas: 1, virtual_ids: 1, memory: 8 << 20, cache: 0 };
+        let shape = Shape { nodes: 3, replicas: 1, virtual_ids: 1, memory: 8 << 20, cache: 0, is_weak: false };
         assert_eq!(size(shape, 4 << 30), "3 nodes and 4,096 MiB of keys and values");
         let shape = Shape { replicas: 3, ..shape };
         assert_eq!(size(shape, 1 << 20), "3 nodes and 1 MiB of keys and values, in 3 copies");

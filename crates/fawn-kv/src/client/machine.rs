@@ -314,7 +314,7 @@ impl Client {
                 self.sessions.forgotten(id.session, time);
                 self.end(ticket, Ended::Unknown);
             }
-            Answer::Malformed | Answer::TooLarge => self.end(ticket, Ended::Refused(answer)),
+            Answer::Malformed | Answer::TooLarge | Answer::Conditional => self.end(ticket, Ended::Refused(answer)),
             // The front-end has tried again and again before it said so.
             Answer::TooFew | Answer::Full | Answer::Unreadable if is_refused => {
                 self.end(ticket, Ended::Refused(answer));

@@ -49,7 +49,9 @@ impl Front {
                 self.sessions.forgotten(id.session, time);
                 self.end_unknown(tag, &Answer::Unknown { time }, out);
             }
-            Answer::Malformed | Answer::TooLarge if !flight.is_get() => self.end(tag, &answer, out),
+            Answer::Malformed | Answer::TooLarge | Answer::Conditional if !flight.is_get() => {
+                self.end(tag, &answer, out);
+            }
             _ if !flight.tries.is_last(number) => self.ask_view(now_us, out),
             Answer::Fenced => {
                 let (epoch, place) = (flight.epoch(), flight.place);

@@ -7,6 +7,7 @@ use crate::entry::Kept;
 use crate::ids::{Asker, Epoch, Position, RequestId, WedgeEpoch};
 use crate::message::Answer;
 use crate::numbered::Numbered;
+use crate::operation::Operation;
 use crate::planted::{Bug, planted};
 use fawn_ring::{Interval, Key, KeyHasher};
 use smallvec::{SmallVec, smallvec};
@@ -186,6 +187,12 @@ impl Flight {
 
     pub(super) fn is_get(&self) -> bool {
         matches!(self.work, Work::Get)
+    }
+
+    /// Whether what it does depends on what is there.
+    pub(super) fn is_conditional(&self) -> bool {
+        let Work::Write { operation, .. } = &self.work else { return false };
+        postcard::from_bytes::<Operation<'_>>(operation).is_ok_and(|operation| operation.is_conditional())
     }
 
     /// The epoch as of which its chain was asked last; `None`: not asked, or another front-end was.

@@ -370,6 +370,9 @@ impl Front {
     fn send(&mut self, tag: u64, now_us: u64, out: &mut Vec<(Address, Message)>) {
         let flight = self.flights.get(tag).expect("what is sent is in flight");
         let Some((_, wedge)) = self.routes.wedge_at(&flight.place) else { return };
+        if self.routes.is_weak() && flight.is_conditional() {
+            return self.end(tag, &Answer::Conditional, out);
+        }
         let first = flight.sent.is_none();
         let asked = |wedge, chain| Sent { at_us: now_us, wedge, chain, refused: false };
         let sent = match self.own_at(&flight.place).map(|own| (own.epoch, own.is_served())) {

@@ -11,12 +11,15 @@ use std::collections::BTreeSet;
 pub(crate) struct Routes {
     map: Map,
     wedges: Vec<Wedge>,
+    /// Each member of a chain is a chain of its own: a cluster stays so for life.
+    is_weak: bool,
 }
 
 impl Routes {
     /// Takes what is newer; `changes` are those after one number and up to another, of the manager's. Returns whether any
     /// wedge is another's by now.
     pub(crate) fn learn(&mut self, changes: (u64, u64), chains: Vec<(RangeId, Chain)>, wedges: &[Wedge]) -> bool {
+        self.is_weak |= chains.iter().any(|(_, chain)| chain.is_weak());
         self.map.learn_changes(changes, chains);
         let mut passed_on = wedges.len() > self.wedges.len();
         self.wedges.extend(wedges.iter().skip(self.wedges.len()));
@@ -27,6 +30,11 @@ impl Routes {
             }
         }
         passed_on
+    }
+
+    /// Whether the cluster is a weak one, as far as is known.
+    pub(crate) fn is_weak(&self) -> bool {
+        self.is_weak
     }
 
     /// As of which change chains are known.

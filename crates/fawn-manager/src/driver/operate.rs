@@ -5,6 +5,7 @@ use crate::clock::now_us;
 use crate::consensus::Proposal;
 use crate::decided::Decision;
 use crate::links::table::LinkId;
+use fawn_kv::ids::Consistency;
 use fawn_kv::link::{Control, ManagerId, SeatId};
 use fawn_kv::manager::{Command, Settings, Standing, State};
 use fawn_kv::roster::{Change, Member};
@@ -154,6 +155,11 @@ impl Driver {
         rules.unsynced = new.unsynced.unwrap_or(rules.unsynced);
         let settings = Settings { replicas: new.replicas.unwrap_or(before.replicas), rules, ..before };
         settings.check().map_err(|error| error.to_string())?;
+        if rules.spread_reads && rules.consistency == Consistency::Weak && new.spread_reads.is_some() {
+            return Err(
+                "this cluster is weak: the owner of a key alone answers gets, so leave --spread-reads false".into()
+            );
+        }
         let command = (settings != before).then(|| Decision::command(&Command::Set(settings)));
         Ok(command.into_iter().collect())
     }

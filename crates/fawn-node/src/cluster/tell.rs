@@ -108,6 +108,9 @@ fn reason(answer: &Answer) -> &'static str {
         Answer::Full => "SERVER_ERROR no space left on the device, delete something or enlarge it",
         Answer::Unreadable => "SERVER_ERROR the item cannot be read from flash, try again",
         Answer::Unknown { .. } => "SERVER_ERROR nobody knows whether the command was carried out: look, and try again",
+        Answer::Conditional => {
+            "CLIENT_ERROR this cluster is weak and takes no cas, add, replace, append, prepend, incr or decr: use set and delete"
+        }
         Answer::TimedOut => "SERVER_ERROR no answer in time: the command may or may not have been carried out",
         _ => "SERVER_ERROR the cluster is changing, try again",
     }

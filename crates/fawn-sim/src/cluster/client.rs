@@ -484,6 +484,8 @@ impl Client {
         let outcomes = match answer {
             Answer::Done { .. } if matches!(asking.about, About::Range(..)) => vec![KvOutcome::Gone],
             Answer::Flushed => vec![KvOutcome::Gone],
+            // A weak cluster takes none.
+            Answer::Conditional => vec![KvOutcome::Refused],
             // What it was is not known any more.
             Answer::Done { outcome: Outcome::Hit(_), shown: None, .. } => return Some(Ended::ShownNoMore(asking)),
             Answer::Done { outcome, position, shown, .. } => {

@@ -3,10 +3,11 @@
 //! A key is used for some hundred operations and then left alone, but for a get now and then: so the checker's work
 //! stays small however long the trial, while what was stored at its beginning must still be there at its end.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
-use fawn_sim::history::{Checker, Failure, KvModel, KvOperation, KvOutcome};
+use fawn_sim::history::{Checker, Failure, KvModel, KvOperation, KvOutcome, Violation};
 use fawn_sim::random::Random;
 
 use super::words::Kind;
@@ -24,6 +25,60 @@ pub enum Side {
     Get,
     /// Anything else.
     Put,
+}
+
+/// What clients are promised, and a key's history is judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Promise {
+    /// Every operation, in an order that all clients see.
+    #[default]
+    Strong,
+    /// The same of what a weak cluster takes, while nothing fails.
+    WeakOrder,
+    /// Of a weak cluster in which something fails: no value is shown that nobody wrote to the key; and what is put once
+    /// nothing fails any more, everybody is shown.
+    Weak,
+}
+
+/// By what a key's answers are judged.
+#[derive(Debug)]
+enum Judge {
+    /// The order in which operations can have been carried out.
+    Order(Checker<KvModel>),
+    /// The values that somebody asked to be written.
+    Written(BTreeSet<u64>),
+    /// This value alone may be shown: it was put last.
+    Last(u64),
+}
+
+impl Judge {
+    fn begin(&mut self, now: u64, id: u64, operation: KvOperation) -> Result<(), Failure> {
+        match (self, operation) {
+            (Self::Order(checker), operation) => checker.invoke(now, id, operation),
+            (Self::Written(values), KvOperation::Put { value }) => {
+                values.insert(value);
+                Ok(())
+            }
+            (Self::Written(_) | Self::Last(_), _) => Ok(()),
+        }
+    }
+
+    fn complete(&mut self, now: u64, ticket: &Ticket, outcome: KvOutcome) -> Result<(), Failure> {
+        let is_get = ticket.operation == KvOperation::Get;
+        let allowed = match (self, outcome) {
+            (Self::Order(checker), outcome) => return checker.complete(now, ticket.id, outcome),
+            (Self::Written(values), KvOutcome::Hit { value, .. }) => values.contains(&value),
+            (Self::Last(last), KvOutcome::Hit { value, .. }) => value == *last,
+            (Self::Last(_), _) => !is_get,
+            (Self::Written(_), _) => true,
+        };
+        let what = || format!("{} at {}: {outcome}, which nobody put there", ticket.operation, ticket.begun);
+        if allowed {
+            Ok(())
+        } else {
+            Err(Failure::Violation(Violation { time: now, id: ticket.id, explanation: what() }))
+        }
+    }
 }
 
 /// An operation in flight.
@@ -55,7 +110,9 @@ pub struct TrialKey {
     pub name: String,
     /// What it is used for.
     pub kind: Kind,
-    checker: Option<Checker<KvModel>>,
+    judge: Option<Judge>,
+    /// Only what a weak cluster takes is asked.
+    is_weak: bool,
     operations: u32,
     unknown: u32,
     begun: u64,
@@ -67,14 +124,26 @@ pub struct TrialKey {
 
 impl TrialKey {
     /// A key that was never written.
-    pub fn new(name: String, kind: Kind) -> Self {
-        let checker = Some(Checker::new());
-        Self { name, kind, checker, operations: 0, unknown: 0, begun: 0, version: 0, wanting: [None; 2] }
+    pub fn new(name: String, kind: Kind, promise: Promise) -> Self {
+        let judge = match promise {
+            Promise::Strong | Promise::WeakOrder => Judge::Order(Checker::new()),
+            Promise::Weak => Judge::Written(BTreeSet::new()),
+        };
+        let (judge, is_weak) = (Some(judge), promise != Promise::Strong);
+        Self { name, kind, judge, is_weak, operations: 0, unknown: 0, begun: 0, version: 0, wanting: [None; 2] }
     }
 
     /// What to ask next; `unique` is a number that no other operation has.
     pub fn draw(&self, random: &mut Random, unique: u64) -> KvOperation {
         let digit = random.below(10);
+        if self.is_weak {
+            return match random.weighted(&[50, 40, 8, 2]) {
+                0 => KvOperation::Get,
+                1 => KvOperation::Put { value: unique },
+                2 => KvOperation::Delete,
+                _ => KvOperation::Touch,
+            };
+        }
         match self.kind {
             Kind::Register => match random.weighted(&[44, 30, 10, 5, 4, 5, 2]) {
                 0 => KvOperation::Get,
@@ -114,7 +183,7 @@ impl TrialKey {
         self.begun += 1;
         self.wanting[side(&operation) as usize].get_or_insert(now);
         let ticket = Ticket { id: self.begun, operation, begun: now };
-        self.check(|checker| checker.invoke(now, ticket.id, operation)).map(|()| ticket)
+        self.check(|judge| judge.begin(now, ticket.id, operation)).map(|()| ticket)
     }
 
     /// It has an outcome. Returns for how long there was none, if that was long.
@@ -126,7 +195,7 @@ impl TrialKey {
             self.version = version;
         }
         let stall = if outcome == KvOutcome::Refused { None } else { self.recovered(ticket, now) };
-        self.check(|checker| checker.complete(now, ticket.id, outcome)).map(|()| stall)
+        self.check(|judge| judge.complete(now, ticket, outcome)).map(|()| stall)
     }
 
     /// Nobody knows its outcome.
@@ -135,7 +204,17 @@ impl TrialKey {
     /// See [`begin`](Self::begin).
     pub fn lose(&mut self, ticket: &Ticket) -> Result<(), Failure> {
         self.unknown += u32::from(ticket.operation != KvOperation::Get);
-        self.check(|checker| checker.unknown(ticket.id))
+        self.check(|judge| match judge {
+            Judge::Order(checker) => checker.unknown(ticket.id),
+            Judge::Written(_) | Judge::Last(_) => Ok(()),
+        })
+    }
+
+    /// From here on nobody writes it but for this value, which was just acknowledged.
+    pub fn was_put_last(&mut self, value: u64) {
+        if let Some(judge @ Judge::Written(_)) = &mut self.judge {
+            *judge = Judge::Last(value);
+        }
     }
 
     /// Nothing more will be asked.
@@ -143,18 +222,21 @@ impl TrialKey {
     /// # Errors
     /// See [`begin`](Self::begin).
     pub fn finish(&mut self) -> Result<(), Failure> {
-        self.checker.take().map_or(Ok(()), Checker::finish)
+        match self.judge.take() {
+            Some(Judge::Order(checker)) => checker.finish(),
+            Some(Judge::Written(_) | Judge::Last(_)) | None => Ok(()),
+        }
     }
 
     /// Whether another key should take its place. Not while it waits for something: that would hide for how long.
     pub fn is_worn(&self) -> bool {
         let is_used_up = self.operations >= MOST_OPERATIONS || self.unknown >= MOST_UNKNOWN;
-        self.checker.is_none() || is_used_up && self.wanting == [None; 2]
+        self.judge.is_none() || is_used_up && self.wanting == [None; 2]
     }
 
     /// Whether something was wrong with it, or nobody could tell.
     pub fn is_given_up(&self) -> bool {
-        self.checker.is_none()
+        self.judge.is_none()
     }
 
     /// Since when a side has wanted in vain, at the end.
@@ -169,9 +251,9 @@ impl TrialKey {
         (now - from >= Stall::SHORTEST.as_micros() as u64).then_some(Stall { side, from, to: now })
     }
 
-    fn check(&mut self, step: impl FnOnce(&mut Checker<KvModel>) -> Result<(), Failure>) -> Result<(), Failure> {
-        let Some(checker) = &mut self.checker else { return Ok(()) };
-        step(checker).inspect_err(|_| self.checker = None)
+    fn check(&mut self, step: impl FnOnce(&mut Judge) -> Result<(), Failure>) -> Result<(), Failure> {
+        let Some(judge) = &mut self.judge else { return Ok(()) };
+        step(judge).inspect_err(|_| self.judge = None)
     }
 }
 
@@ -214,7 +296,7 @@ mod tests {
     use super::*;
 
     fn key() -> TrialKey {
-        TrialKey::new("k".to_owned(), Kind::Register)
+        TrialKey::new("k".to_owned(), Kind::Register, Promise::Strong)
     }
 
     #[test]
@@ -231,6 +313,28 @@ mod tests {
         assert!(matches!(told, Err(Failure::Violation(_))));
         assert!(key.is_worn() && key.is_given_up());
         assert_eq!(key.finish(), Ok(()));
+    }
+
+    #[test]
+    fn a_weak_key_may_show_what_was_written_before_but_nothing_else_and_at_last_the_last() {
+        let mut key = TrialKey::new("k".to_owned(), Kind::Register, Promise::Weak);
+        let put = |key: &mut TrialKey, value| {
+            let put = key.begin(0, KvOperation::Put { value }).unwrap();
+            key.complete(1, &put, KvOutcome::Stored { version: None }).unwrap();
+        };
+        let got = |key: &mut TrialKey, value| {
+            let get = key.begin(2, KvOperation::Get).unwrap();
+            key.complete(3, &get, KvOutcome::Hit { value, version: None }).map(|_| ())
+        };
+        put(&mut key, 1);
+        put(&mut key, 2);
+        assert_eq!((got(&mut key, 1), got(&mut key, 2)), (Ok(()), Ok(())), "an owner without the newer put");
+        put(&mut key, 4);
+        key.was_put_last(4);
+        assert_eq!(got(&mut key, 4), Ok(()));
+        assert!(matches!(got(&mut key, 2), Err(Failure::Violation(_))), "nothing fails any more");
+        let mut key = TrialKey::new("k".to_owned(), Kind::Register, Promise::Weak);
+        assert!(matches!(got(&mut key, 3), Err(Failure::Violation(_))), "nobody wrote it");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use fawn_sim::history::{Failure, KvOperation};
 use fawn_sim::random::Random;
 
 use super::connection::Reply;
-use super::key::{Side, Stall, Ticket, TrialKey, write_line};
+use super::key::{Promise, Side, Stall, Ticket, TrialKey, write_line};
 use super::words::{Kind, Meaning, meaning};
 
 /// A key that several clients use.
@@ -58,6 +58,7 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Ledger {
     begin: Instant,
+    promise: Promise,
     keys: Vec<Mutex<Shared>>,
     retired: Mutex<Vec<Shared>>,
     numbers: AtomicU64,
@@ -79,13 +80,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Ledger {
-    /// So many keys at a time; the record of all operations goes into a new file.
+    /// So many keys at a time, judged by what is promised; the record of all operations goes into a new file.
     ///
     /// # Errors
     /// The file cannot be made.
-    pub fn new(keys: u32, path: &Path) -> io::Result<Self> {
+    pub fn new(keys: u32, promise: Promise, path: &Path) -> io::Result<Self> {
         let ledger = Self {
             begin: Instant::now(),
+            promise,
             keys: Vec::new(),
             retired: Mutex::default(),
             numbers: AtomicU64::new(1),
@@ -112,11 +114,12 @@ impl Ledger {
 
     fn new_key(&self, place: usize) -> Shared {
         let kind = match place % 8 {
+            _ if self.promise != Promise::Strong => Kind::Register,
             6 => Kind::Counter,
             7 => Kind::Text,
             _ => Kind::Register,
         };
-        Arc::new(Mutex::new(TrialKey::new(format!("trial-{place}-{}", self.unique()), kind)))
+        Arc::new(Mutex::new(TrialKey::new(format!("trial-{place}-{}", self.unique()), kind, self.promise)))
     }
 
     /// A key in use, and its place. Half of the time one that is out of reach, if there is one among some: so that it is

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fawn_trial::load::key::Promise;
 use fawn_trial::load::ledger::{Finding, Ledger};
 use fawn_trial::load::{Choice, Load, Manner};
 use fawn_trial::process::Process;
@@ -29,7 +30,7 @@ fn found(lie: Lie) -> (Vec<Finding>, Arc<Ledger>) {
     let dir = tempfile::tempdir().unwrap();
     let (_server, address) = server(dir.path());
     let proxy = start(address, lie);
-    let ledger = Arc::new(Ledger::new(20, &dir.path().join("operations.txt")).unwrap());
+    let ledger = Arc::new(Ledger::new(20, Promise::Strong, &dir.path().join("operations.txt")).unwrap());
     let manner = Manner { clients: 6, rate: 500, choice: Choice::Any, patience: Duration::from_secs(4), seed: 1 };
     let load = Load::start(&ledger, &[proxy], &manner).unwrap();
     std::thread::sleep(Duration::from_secs(4));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use fawn_kv::ids::{Ack, Rules};
+use fawn_kv::ids::{Ack, Consistency, Rules};
 use fawn_kv::manager::{Leases, MOST_REPLICAS, Settings};
 use fawn_tls::directory::operator;
 use fawn_tls::{Material, TlsError};
@@ -68,6 +68,24 @@ impl From<ChainAck> for Ack {
     }
 }
 
+/// What the copies of a value are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ConsistencyKind {
+    /// A write is acknowledged when all copies have it, in one order
+    Strong,
+    /// Each copy is written by itself, and one of them answers
+    Weak,
+}
+
+impl From<ConsistencyKind> for Consistency {
+    fn from(kind: ConsistencyKind) -> Self {
+        match kind {
+            ConsistencyKind::Strong => Self::Chain,
+            ConsistencyKind::Weak => Self::Weak,
+        }
+    }
+}
+
 /// Arguments of `fawn manager`.
 #[derive(Debug, Args)]
 #[command(
@@ -80,7 +98,11 @@ add one later, start it with an empty --dir and --join. A manager whose director
 takes the place of the one that had its address.
 
 --replicas, --ack, --min-write-replicas and --spread-reads count when the cluster begins; later `fawn cluster set` changes \
-them."
+them.
+
+--consistency counts when the cluster begins, and nothing changes it later. In a weak cluster each copy is written by \
+itself and one of them answers: after a failure, acknowledged writes can be lost and older values come back. It takes set, \
+delete, get, touch and flush_all; it refuses what depends on the value that is there, such as cas, add and incr."
 )]
 pub struct ManagerArguments {
     #[command(subcommand)]
@@ -96,7 +118,7 @@ impl ManagerArguments {
     /// What no cluster could begin with.
     pub fn check(&self) -> Result<(), String> {
         match self.command {
-            None => self.run.settings().check().map_err(|error| error.to_string()),
+            None => self.run.check(),
             Some(_) => Ok(()),
         }
     }
@@ -132,6 +154,9 @@ pub struct RunManagerArguments {
     /// Let all members of a chain answer gets, not the last one alone
     #[arg(long)]
     pub spread_reads: bool,
+    /// What the copies of a value are to each other, for the cluster's whole life [default: strong]
+    #[arg(long, value_name = "KIND")]
+    pub consistency: Option<ConsistencyKind>,
     /// Name of its files in --certs
     #[arg(long, value_name = "NAME", default_value = "manager")]
     pub name: String,
@@ -145,12 +170,20 @@ pub struct RunManagerArguments {
 }
 
 impl RunManagerArguments {
+    fn check(&self) -> Result<(), String> {
+        if self.consistency == Some(ConsistencyKind::Weak) && self.spread_reads {
+            return Err("in a weak cluster the owner of a key alone answers gets: leave out --spread-reads, or use --consistency strong".to_owned());
+        }
+        self.settings().check().map_err(|error| error.to_string())
+    }
+
     /// What a cluster begins with.
     pub fn settings(&self) -> Settings {
         let rules = Rules {
             ack: self.ack.into(),
             min_write_replicas: self.min_write_replicas,
             spread_reads: self.spread_reads,
+            consistency: self.consistency.map_or(Consistency::Chain, Into::into),
             ..Rules::default()
         };
         Settings { replicas: self.replicas, first_nodes: 1, rules, leases: Leases::default() }

@@ -17,6 +17,7 @@ use super::arguments::{
 };
 use crate::Outcome;
 use crate::tell::tell;
+use crate::whole::replicas::{Given, warn_if_other};
 
 /// To be brought up to date may take a new manager a while.
 const ADDED: Duration = Duration::from_mins(1);
@@ -95,7 +96,11 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
         signal_hook::flag::register(signal, stop.clone()).context("cannot wait for signals")?;
     }
-    let running = start(Options { board, ..options(arguments) })?;
+    let mut running = Arc::new(start(Options { board, ..options(arguments) })?);
+    if let Some(consistency) = arguments.consistency {
+        let given = Given { replicas: None, consistency: Some(consistency.into()) };
+        warn_if_other(&running, given, arguments.dir.clone());
+    }
     if let Some(address) = running.address() {
         let mut out = std::io::stdout().lock();
         // Nobody may be listening; that is no reason to stop.
@@ -112,7 +117,14 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
         std::thread::sleep(Duration::from_millis(50));
     }
     running.stop();
-    running.wait()?;
+    loop {
+        // Whoever compares flags with what is kept holds it for a moment.
+        running = match Arc::try_unwrap(running) {
+            Ok(running) => break running.wait()?,
+            Err(shared) => shared,
+        };
+        std::thread::sleep(Duration::from_millis(5));
+    }
     Ok(Outcome::Done)
 }
 

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use comfy_table::{Cell, Color, Table, presets};
-use fawn_kv::ids::Ack;
+use fawn_kv::ids::{Ack, Consistency};
 use fawn_kv::link::SeatId;
 use fawn_kv::manager::Standing;
 use fawn_kv::roster::Member;
@@ -194,6 +194,14 @@ pub fn ack_told(ack: Ack) -> &'static str {
     }
 }
 
+/// What the copies of a value are to each other.
+pub fn consistency_told(consistency: Consistency) -> &'static str {
+    match consistency {
+        Consistency::Chain => "strong",
+        Consistency::Weak => "weak",
+    }
+}
+
 /// What is not as it should be, apart from what moves: a sentence's part each.
 fn lacks(status: &Status) -> Vec<String> {
     let unheard = status.managers.iter().filter(|manager| manager.lag.is_none());
@@ -245,8 +253,9 @@ fn text(status: &Status, rates: &Rates, with_ranges: bool) -> String {
     let settled = if lacks.is_empty() { "all is as it should be".to_owned() } else { lacks.join("; ") };
     let (replicas, least) = (status.settings.replicas, status.settings.rules.min_write_replicas);
     let mut told = vec![format!(
-        "cluster {cluster}: {settled}\nreplicas {replicas}, writes need {least}, acknowledged when {}\n\n",
-        ack_told(status.settings.rules.ack)
+        "cluster {cluster}: {settled}\nreplicas {replicas}, writes need {least}, acknowledged when {}, consistency {}\n\n",
+        ack_told(status.settings.rules.ack),
+        consistency_told(status.settings.rules.consistency)
     )];
     told.push(format!("{}\n\n", managers(status)));
     told.push(format!("{}\n", members(status, rates)));
@@ -398,6 +407,7 @@ fn json(status: &Status, rates: &Rates) -> Value {
             "ack": ack_told(status.settings.rules.ack),
             "min_write_replicas": rules.min_write_replicas,
             "spread_reads": rules.spread_reads,
+            "consistency": consistency_told(rules.consistency),
             "unsynced": rules.unsynced,
             "lease_ms": status.settings.leases.lease_us / 1000,
         },

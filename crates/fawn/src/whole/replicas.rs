@@ -1,14 +1,17 @@
 //! A cluster keeps the settings that it began with, whatever flags say later: who gives others is told so.
 
 use std::io::{self, Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use crate::cluster::status::consistency_told;
+use fawn_kv::ids::Consistency;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::put_control;
 use fawn_kv::link::{Control, Frame, Frames, Greeting, Party};
+use fawn_kv::manager::Settings;
 use fawn_kv::status::{Answer, Question};
 use fawn_kv::version::Spoken;
 use fawn_manager::Running;
@@ -22,31 +25,51 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Nobody waits for the warning longer.
 const TIME: Duration = Duration::from_mins(1);
 
-/// Says in the log, once the manager leads, that the cluster in `dir` has another number of replicas, if it has.
-pub fn warn_if_other(manager: &Arc<Running>, replicas: u32, dir: PathBuf) {
+/// What flags say.
+#[derive(Clone, Copy, Debug)]
+pub struct Given {
+    /// Copies of each value.
+    pub replicas: Option<u32>,
+    /// What they are to each other.
+    pub consistency: Option<Consistency>,
+}
+
+/// Says in the log, once the manager leads, what the cluster in `dir` has otherwise than flags say, if it has.
+pub fn warn_if_other(manager: &Arc<Running>, given: Given, dir: PathBuf) {
     let (manager, until) = (Arc::downgrade(manager), Instant::now() + TIME);
     std::thread::spawn(move || {
         while Instant::now() < until {
             match kept(&manager) {
-                Ok(Some(kept)) if kept != replicas => {
-                    let managers = dir.join("manager");
-                    let (dir, managers) = (dir.display(), managers.display());
-                    tracing::warn!(
-                        "the cluster in {dir} keeps {kept} copies of each value, and --replicas {replicas} does not change \
-                         that: stop it, start `fawn manager --dir {managers}` alone, and use `fawn cluster set --replicas \
-                         {replicas}`"
-                    );
-                    return;
-                }
-                Ok(Some(_)) => return,
+                Ok(Some(kept)) => return given.warn(&kept, &dir),
                 Ok(None) | Err(_) => std::thread::sleep(PAUSE),
             }
         }
     });
 }
 
-/// How many replicas the cluster has; `None`: the manager does not lead yet.
-fn kept(manager: &Weak<Running>) -> io::Result<Option<u32>> {
+impl Given {
+    fn warn(&self, settings: &Settings, dir: &Path) {
+        let (managers, kept) = (dir.join("manager"), settings.replicas);
+        let (dir, managers) = (dir.display(), managers.display());
+        if let Some(replicas) = self.replicas.filter(|replicas| *replicas != kept) {
+            tracing::warn!(
+                "the cluster in {dir} keeps {kept} copies of each value, and --replicas {replicas} does not change that: stop \
+                 it, start `fawn manager --dir {managers}` alone, and use `fawn cluster set --replicas {replicas}`"
+            );
+        }
+        let kept = settings.rules.consistency;
+        if let Some(consistency) = self.consistency.filter(|consistency| *consistency != kept) {
+            let (kept, other) = (consistency_told(kept), consistency_told(consistency));
+            tracing::warn!(
+                "the cluster in {dir} was formed with --consistency {kept} and keeps it, whatever flags say: for a {other} \
+                 one, `fawn dump` this one and load the file into a new --dir"
+            );
+        }
+    }
+}
+
+/// The cluster's settings; `None`: the manager does not lead yet.
+fn kept(manager: &Weak<Running>) -> io::Result<Option<Settings>> {
     let Some(mut stream) = manager.upgrade().map(|manager| manager.connect()).transpose()? else {
         return Err(io::ErrorKind::NotConnected.into());
     };
@@ -63,7 +86,7 @@ fn kept(manager: &Weak<Running>) -> io::Result<Option<u32>> {
             input.drain(..used);
             match frame {
                 Frame::Control(Control::Answer { answer: Answer::Status(status), .. }) => {
-                    return Ok(Some(status.settings.replicas));
+                    return Ok(Some(status.settings));
                 }
                 Frame::Control(Control::Answer { .. } | Control::Refused { .. }) => return Ok(None),
                 _ => {}

@@ -85,6 +85,24 @@ fn a_manager_begins_a_cluster_and_keeps_what_it_was_told() {
 }
 
 #[test]
+fn the_consistency_that_a_cluster_began_with_is_kept_and_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = Manager::start(&dir.path().join("1"), &["--consistency", "weak"]);
+    assert_eq!(manager.status()["settings"]["consistency"], "weak");
+    let table = fawn(&["status", "--manager", &manager.address]);
+    assert!(table.stdout.contains("consistency weak"), "{}", table.stdout);
+    let set = fawn(&["cluster", "set", "--manager", &manager.address, "--spread-reads", "true"]);
+    assert!(set.code == 1 && set.stderr.contains("this cluster is weak"), "{}", set.stderr);
+    manager.stop();
+    let manager = Manager::start(&dir.path().join("1"), &[]);
+    assert_eq!(manager.status()["settings"]["consistency"], "weak");
+    let strong = Manager::start(&dir.path().join("2"), &[]);
+    assert_eq!(strong.status()["settings"]["consistency"], "strong");
+    let refused = fawn(&["manager", "--consistency", "weak", "--spread-reads"]);
+    assert!(refused.code == 2 && refused.stderr.contains("leave out --spread-reads"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_manager_that_is_started_again_does_not_say_that_the_cluster_begins() {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path().join("1");

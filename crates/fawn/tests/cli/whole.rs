@@ -176,3 +176,55 @@ fn a_cluster_in_one_process_that_lost_a_node_says_how_the_others_serve() {
     let node = Process::start(&data.join("one"), &[&node[..], &["--cluster-listen", "127.0.0.1:0"]].concat());
     wait_for("what it has", || say(&node.address, "get w", "\r\n").starts_with("VALUE w 0 1\r\n").then_some(()));
 }
+
+#[test]
+fn a_weak_cluster_takes_what_depends_on_no_value_and_stays_weak() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let nodes = ["--nodes", "2", "--replicas", "2"];
+    let cluster = Process::serve(&data, &[&nodes[..], &["--consistency", "weak"]].concat());
+    takes_writes(&cluster);
+    let is_refused = |cluster: &Process, command: &str| {
+        let said = say(&cluster.address, command, "\r\n");
+        assert!(said.starts_with("CLIENT_ERROR this cluster is weak and takes no cas, add"), "{command}: {said}");
+    };
+    let refused = |cluster: &Process| {
+        for command in ["add", "replace", "append", "prepend"] {
+            is_refused(cluster, &format!("{command} w 0 0 1\r\ny"));
+        }
+        for command in [
+            "cas w 0 0 1 7\r\ny",
+            "incr w 1",
+            "decr w 1",
+            "ma w",
+            "ms w 1 MA\r\ny",
+            "ms w 1 C7\r\ny",
+            "md w C7",
+            "md w I",
+            "mg w N30 v",
+        ] {
+            is_refused(cluster, command);
+        }
+    };
+    refused(&cluster);
+    let said = |command: &str, end: &str| say(&cluster.address, command, end);
+    assert_eq!(said("get w", "END\r\n"), "VALUE w 0 1\r\nx\r\nEND\r\n", "what is refused changes nothing");
+    for (command, answer) in [
+        ("ms m 1 T0\r\nz", "HD\r\n"),
+        ("touch w 100", "TOUCHED\r\n"),
+        ("mg w v", "VA 1\r\nx\r\n"),
+        ("delete m", "DELETED\r\n"),
+        ("md m", "NF\r\n"),
+        ("flush_all", "OK\r\n"),
+        ("mg w", "EN\r\n"),
+    ] {
+        assert_eq!(said(command, answer), answer, "{command}");
+    }
+    takes_writes(&cluster);
+    cluster.stop();
+    let cluster = Process::serve(&data, &[&nodes[..], &["--consistency", "strong"]].concat());
+    let told = "was formed with --consistency weak and keeps it";
+    wait_for("the warning", || cluster.log().contains(told).then_some(()));
+    takes_writes(&cluster);
+    refused(&cluster);
+}
