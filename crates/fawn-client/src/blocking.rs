@@ -63,6 +63,18 @@ impl Client {
         self.handle.block_on(self.inner.get(key))
     }
 
+    /// As [`crate::Client::get_with`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn get_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        continuation: impl Into<Vec<u8>>,
+    ) -> Result<(Option<Value>, Vec<u8>), Error> {
+        self.handle.block_on(self.inner.get_with(key, continuation))
+    }
+
     /// As [`crate::Client::get_many`].
     ///
     /// # Errors

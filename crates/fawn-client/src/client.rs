@@ -7,7 +7,7 @@ use crate::error::{ConnectError, Error};
 use crate::links::Dialler;
 use crate::options::Options;
 use crate::value::{Item, Removal, Swap, Value, unix_in};
-use fawn_kv::client::{Ended, Want};
+use fawn_kv::client::{Ended, MOST_CONTINUATION_BYTES, Want};
 use fawn_kv::ids::ClusterId;
 use fawn_kv::operation::{Arithmetic, Delete, Mode, Operation, Outcome};
 use fawn_kv::scan::Bookmark;
@@ -93,8 +93,13 @@ impl Client {
         if is_of_key && (key.is_empty() || key.len() > MOST_KEY_BYTES) {
             return Err(Error::Key(key.len()));
         }
-        let (deadline, is_get) = (Instant::now() + self.timeout, want == Want::Get);
-        let bytes = key.len() + if let Want::Write(operation) = &want { operation.len() } else { 0 };
+        let is_get = matches!(want, Want::Get | Want::GetWith(_));
+        let deadline = Instant::now() + self.timeout;
+        let given = match &want {
+            Want::Write(given) | Want::GetWith(given) => given.len(),
+            Want::Get | Want::Flush { .. } => 0,
+        };
+        let bytes = key.len() + given;
         // What is larger than all that is allowed waits until it is alone.
         let bytes = bytes.min(self.most_bytes) as u32;
         let room = async {
@@ -138,6 +143,27 @@ impl Client {
     pub async fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>, Error> {
         match self.begin(key.as_ref().to_vec(), Want::Get).await?.ended().await? {
             Ended::Found(kept) => Ok(kept.and_then(Value::of)),
+            _ => Err(Error::Malformed),
+        }
+    }
+
+    /// As [`get`](Self::get), with a continuation: bytes of the program's own that travel with the request to whoever has the
+    /// key, and come back with what is there. No front-end on the way remembers anything of the request, so that its memory
+    /// does not bound how many are under way. Where a front-end is of an older release, it is asked without.
+    ///
+    /// # Errors
+    /// [`Error`]; [`Error::Continuation`] if it has more than [`MOST_CONTINUATION_BYTES`].
+    pub async fn get_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        continuation: impl Into<Vec<u8>>,
+    ) -> Result<(Option<Value>, Vec<u8>), Error> {
+        let continuation = continuation.into();
+        if continuation.len() > MOST_CONTINUATION_BYTES {
+            return Err(Error::Continuation(continuation.len()));
+        }
+        match self.begin(key.as_ref().to_vec(), Want::GetWith(continuation)).await?.ended().await? {
+            Ended::FoundWith(kept, continuation) => Ok((kept.and_then(Value::of), continuation)),
             _ => Err(Error::Malformed),
         }
     }

@@ -8,6 +8,7 @@ use fawn_kv::client::{Client as Machine, Ended, Limits, Want, set_asker};
 use fawn_kv::ids::{Address, ClusterId, FrontId, NodeId};
 use fawn_kv::link::{Control, Frame, Party, SeatId, frame};
 use fawn_kv::message::Message;
+use fawn_kv::version::CONTINUATIONS;
 use fawn_ring::Secret;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::{BTreeMap, HashMap};
@@ -63,6 +64,12 @@ impl Peer {
             self.held.push((to, message));
             return true;
         };
+        if let Message::Ask { continuation, .. } = &mut message
+            && version < CONTINUATIONS
+        {
+            // It is asked as ever, and its front-end remembers it.
+            *continuation = None;
+        }
         let (me, is_read) = (Address::Client(me), message.since() <= version);
         if is_read {
             set_asker(&mut message, me);

@@ -1,5 +1,6 @@
 //! Why there is no answer.
 
+use fawn_kv::client::MOST_CONTINUATION_BYTES;
 use fawn_kv::message::Answer;
 use fawn_tls::TlsError;
 use std::time::Duration;
@@ -32,6 +33,9 @@ pub enum Error {
     /// Nothing was done: no key has so many bytes.
     #[error("a key has 1 to 65535 bytes, not {0}")]
     Key(usize),
+    /// Nothing was done: no continuation has so many bytes.
+    #[error("a continuation has at most {MOST_CONTINUATION_BYTES} bytes, not {0}")]
+    Continuation(usize),
     /// Nothing was done: the cluster takes no value that long.
     #[error("the value is longer than the cluster takes: split it, or start nodes with a larger --max-item-size")]
     TooLarge,

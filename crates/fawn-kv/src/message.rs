@@ -587,7 +587,11 @@ pub enum Message {
     },
 }
 
-/// What a front-end that remembers nothing of a get is told with its answer.
+/// Bytes of what a client gives along with a get, at most.
+pub const MOST_CONTINUATION_BYTES: usize = 4096;
+
+/// What a front-end that remembers nothing of a get is told with its answer. Where another front-end was asked for it, that is
+/// the asker, and the blob holds the continuation of the client: so the answer goes back the way that the question came.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Continuation {
     /// Who asked the front-end.

@@ -41,6 +41,21 @@ fn every_call_says_what_came_of_it() {
 }
 
 #[test]
+fn a_get_with_a_continuation_brings_it_back_with_what_is_there() {
+    let cluster = Cluster::start(2);
+    let client = blocking::Client::connect(cluster.options()).unwrap();
+    for key in ["a", "b", "c", "d"] {
+        client.put(key, key).unwrap();
+        let (value, continuation) = client.get_with(key, format!("after {key}")).unwrap();
+        assert_eq!((value.unwrap().bytes, continuation), (key.into(), format!("after {key}").into_bytes()));
+    }
+    let most = vec![7; fawn_client::MOST_CONTINUATION_BYTES];
+    assert_eq!(client.get_with("nothing", most.clone()), Ok((None, most.clone())));
+    let long = [&most[..], &[7]].concat();
+    assert_eq!(client.get_with("a", long.clone()), Err(Error::Continuation(long.len())));
+}
+
+#[test]
 fn what_has_changed_is_not_deleted_by_the_cas_of_an_older_version() {
     let cluster = Cluster::start(2);
     let client = blocking::Client::connect(cluster.options()).unwrap();

@@ -44,7 +44,7 @@ impl Flight {
     }
 
     pub(super) fn is_get(&self) -> bool {
-        matches!(self.want, Want::Get)
+        matches!(self.want, Want::Get | Want::GetWith(_))
     }
 }
 

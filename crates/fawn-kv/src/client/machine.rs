@@ -8,7 +8,7 @@ use crate::front::flights::{Tag, Tries};
 use crate::front::routes::Routes;
 use crate::front::session::Sessions;
 use crate::ids::{Address, Asker, FrontId, Position, RequestId};
-use crate::message::{Answer, Message};
+use crate::message::{Answer, Continuation, Message};
 use crate::operation::Outcome;
 use fawn_ring::{Key, Secret};
 use std::collections::{BTreeSet, VecDeque};
@@ -45,6 +45,12 @@ impl Default for Limits {
     }
 }
 
+/// Bytes of a continuation that are the client's own.
+const OWN_BYTES: usize = 12;
+
+/// Bytes of a program's continuation, at most.
+pub const MOST_CONTINUATION_BYTES: usize = crate::message::MOST_CONTINUATION_BYTES - OWN_BYTES;
+
 /// Between two questions who owns what.
 const ASK_VIEW_US: u64 = 50_000;
 
@@ -56,6 +62,9 @@ const NOBODY_US: u64 = 20_000;
 pub enum Want {
     /// To see it.
     Get,
+    /// The same, and front-ends remember nothing of it: these bytes travel with the request and come back with the answer
+    /// (FAWN-DHT, §3.2: `get(key, continuation)`). No more than [`MOST_CONTINUATION_BYTES`].
+    GetWith(Vec<u8>),
     /// To have an [`Operation`](crate::operation::Operation) carried out, once: its encoding.
     Write(Vec<u8>),
     /// To have all keys gone, whichever it names.
@@ -70,6 +79,8 @@ pub enum Want {
 pub enum Ended {
     /// A get has found this.
     Found(Option<Kept>),
+    /// A get with a continuation has found this; what came with it.
+    FoundWith(Option<Kept>, Vec<u8>),
     /// The operation was carried out, once.
     Done {
         /// What it came to.
@@ -93,6 +104,8 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Client {
     me: Address,
+    /// Drawn at random: tells its own continuations from those of others.
+    low: u32,
     limits: Limits,
     secret: Secret,
     routes: Routes,
@@ -112,6 +125,7 @@ impl Client {
     pub fn new(me: Address, low: u32, limits: Limits, secret: Secret) -> Self {
         Self {
             me,
+            low,
             limits,
             secret,
             routes: Routes::default(),
@@ -197,7 +211,7 @@ impl Client {
         let (ticket, place) = (self.tickets, self.secret.position(&key));
         let mut number = |range| self.sessions.number(range, now.unix, self.limits.session_idle_s);
         let id = match want {
-            Want::Get => RequestId { session: 0, number: ticket },
+            Want::Get | Want::GetWith(_) => RequestId { session: 0, number: ticket },
             Want::Write(_) => number(self.routes.range_at(&place).map(|(range, _)| range)),
             Want::Flush { .. } => number(None),
         };
@@ -226,9 +240,22 @@ impl Client {
             Message::View { since, number, chains, wedges } => {
                 self.routes.learn((since, number), chains, &wedges);
             }
-            Message::Reply { id, tag, answer, .. } => self.answered(id, Tag::of(tag), answer, now, out),
+            Message::Reply { id, tag, continuation, answer, .. } => {
+                let tag = Tag::of(tag);
+                if self.is_own(tag.flight, continuation) {
+                    self.answered(id, tag, answer, now, out);
+                }
+            }
             _ => {}
         }
+    }
+
+    /// Whether an answer to a request comes with what went with it, if with anything. A front-end that has begun another life
+    /// may take an answer to somebody else for one to this client.
+    fn is_own(&self, ticket: u64, continuation: Option<Continuation>) -> bool {
+        let Some(given) = continuation else { return true };
+        let want = self.flights.get(ticket).map(|flight| &flight.want);
+        matches!(want, Some(Want::GetWith(continuation)) if given.blob == named(self.low, ticket, continuation))
     }
 
     /// Asks who owns what, not too often.
@@ -276,6 +303,10 @@ impl Client {
         let answered = || Some(self.sessions.answered(id.session));
         let message = match &flight.want {
             Want::Get => Message::ask(id, None, asker, key, None),
+            Want::GetWith(continuation) => {
+                let (operation, continuation) = (None, Some(named(self.low, ticket, continuation)));
+                Message::Ask { id, answered: None, asker, forwarded: false, key, place: None, operation, continuation }
+            }
             Want::Write(operation) => Message::ask(id, answered(), asker, key, Some(operation.clone())),
             Want::Flush { due } => Message::AskFlush { id, answered: answered(), asker, wedge: None, due: *due },
         };
@@ -305,7 +336,14 @@ impl Client {
         let (is_refused, tried) = (flight.tries.is_refused(), flight.tried);
         let (is_get, is_flush) = (flight.is_get(), matches!(flight.want, Want::Flush { .. }));
         match answer {
-            Answer::Found(kept) if is_get => self.end(ticket, Ended::Found(kept.map(Arc::unwrap_or_clone))),
+            Answer::Found(kept) if is_get => {
+                let kept = kept.map(Arc::unwrap_or_clone);
+                let ended = match &mut flight.want {
+                    Want::GetWith(continuation) => Ended::FoundWith(kept, std::mem::take(continuation)),
+                    _ => Ended::Found(kept),
+                };
+                self.end(ticket, ended);
+            }
             Answer::Done { outcome, position, shown, .. } if !is_get && !is_flush => {
                 self.end(ticket, Ended::Done { outcome, position, shown });
             }
@@ -351,4 +389,13 @@ impl Client {
         }
         self.ended.push_back((ticket, ended));
     }
+}
+
+/// What travels with a get that front-ends remember nothing of: whose it is, which, and what the program gave.
+fn named(low: u32, ticket: u64, continuation: &[u8]) -> Vec<u8> {
+    let mut blob = Vec::with_capacity(OWN_BYTES + continuation.len());
+    blob.extend_from_slice(&low.to_le_bytes());
+    blob.extend_from_slice(&ticket.to_le_bytes());
+    blob.extend_from_slice(continuation);
+    blob
 }

@@ -15,7 +15,7 @@ mod reach;
 #[cfg(test)]
 mod tests;
 
-pub use machine::{Client, Ended, Limits, Want};
+pub use machine::{Client, Ended, Limits, MOST_CONTINUATION_BYTES, Want};
 
 use crate::ids::Address;
 use crate::message::Message;

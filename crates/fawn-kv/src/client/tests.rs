@@ -2,11 +2,13 @@
 
 use super::{Client, Ended, Limits, Want};
 use crate::chain::Now;
+use crate::entry::Kept;
 use crate::ids::{Address, FrontId, FrontMember, Incarnation, Position, RequestId, WedgeEpoch};
 use crate::manager::Wedge;
-use crate::message::{Answer, Message};
+use crate::message::{Answer, Continuation, Message};
 use crate::operation::{Cas, Operation, Outcome, Store};
 use fawn_ring::{Interval, Secret};
+use std::sync::Arc;
 
 const ME: Address = Address::Client(9);
 const DEADLINE_US: u64 = 3_000_000;
@@ -304,4 +306,28 @@ fn a_flush_is_asked_of_anybody_under_one_name_until_it_is_answered() {
     let third = asked(&mut bench);
     bench.answer(&third, Answer::Flushed);
     assert_eq!(bench.ended(), [(ticket, Ended::Flushed)]);
+}
+
+#[test]
+fn a_continuation_comes_back_with_the_answer_and_no_other_clients_is_taken_for_it() {
+    let mut bench = Bench::new();
+    bench.owned_by(2, 1);
+    let want = Want::GetWith(b"go on".to_vec());
+    let ticket = bench.client.ask(bench.now, b"k".to_vec(), want, bench.now.us + DEADLINE_US, &mut bench.out);
+    let Some((_, Message::Ask { id, asker, continuation: Some(blob), .. })) = bench.out.pop() else {
+        panic!("it travels with the request")
+    };
+    let mut reply = |blob: Vec<u8>, key: &[u8]| {
+        let kept = Kept { key: key.to_vec(), position: Position::default(), version: None };
+        let (continuation, tag) = (Some(Continuation { asker, blob }), asker.tag);
+        let answer = Answer::Found(Some(Arc::new(kept)));
+        bench.client.receive(bench.now, Message::Reply { id, tag, continuation, until: 0, answer }, &mut bench.out);
+        bench.client.next_ended()
+    };
+    let mut others = blob.clone();
+    others[0] ^= 1;
+    assert_eq!(reply(others, b"k"), None, "another client's, which had this number before");
+    assert_eq!(reply(blob.clone(), b"j"), None, "another key than was asked for");
+    let Some((ended, Ended::FoundWith(Some(_), continuation))) = reply(blob, b"k") else { panic!("it is its own") };
+    assert_eq!((ended, &continuation[..]), (ticket, &b"go on"[..]));
 }

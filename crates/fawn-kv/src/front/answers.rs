@@ -166,13 +166,31 @@ impl Front {
             self.ask_view(now_us, out);
             Answer::AskAgain
         };
+        let continuation = match continuation.asker.address {
+            // It was asked for a client of this front-end, which alone knows it: what was told of it comes back.
+            Address::Front(front) if front == self.id => match unwrapped(&continuation.blob) {
+                Some(of_client) => of_client,
+                None => return self.invalid.note(None, "Reply: its continuation is no client's"),
+            },
+            Address::Client(_) | Address::Front(_) => continuation,
+            Address::Node(_) | Address::Manager => return,
+        };
         let Asker { address, tag } = continuation.asker;
-        // A front-end that is named here would pass it on once more: two of them, or one to itself, without end.
-        if !matches!(address, Address::Client(_)) {
-            return;
-        }
         out.push((address, Message::Reply { id, tag, continuation: Some(continuation), until: 0, answer }));
     }
+}
+
+/// The continuation for another front-end of a get that a client asked this one for.
+pub(super) fn wrapped(of_client: &Continuation) -> Vec<u8> {
+    let mut blob = Vec::new();
+    crate::versioned::append(&mut blob, of_client);
+    blob
+}
+
+/// The client's continuation in one that was made so. A front-end in it would pass the answer on without end.
+fn unwrapped(blob: &[u8]) -> Option<Continuation> {
+    let of_client: Continuation = postcard::from_bytes(blob).ok()?;
+    matches!(of_client.asker.address, Address::Client(_)).then_some(of_client)
 }
 
 /// What is there after an operation.

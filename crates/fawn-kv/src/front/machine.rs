@@ -1,5 +1,6 @@
 //! The machine: what it is asked, and where it sends it.
 
+use super::answers::wrapped;
 use super::cache::Cache;
 use super::flights::{Flight, Flights, Sent, Tag, Tries, Waiter, Work};
 use super::flush::{AskFlush, Flushes};
@@ -535,7 +536,8 @@ impl Front {
             }
             (None, _, Some(owner)) => {
                 self.counts.forwards += 1;
-                let (operation, continuation) = (None, Some(blob));
+                let continuation = Some(wrapped(&Continuation { asker, blob }));
+                let (operation, asker) = (None, Asker { address: Address::Front(self.id), tag: 0 });
                 let ask = Message::Ask {
                     id,
                     answered: None,

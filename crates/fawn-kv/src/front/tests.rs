@@ -496,15 +496,47 @@ fn of_a_get_with_a_continuation_nothing_is_remembered() {
 }
 
 #[test]
-fn an_answer_with_a_continuation_goes_to_clients_alone() {
+fn an_answer_with_a_continuation_goes_back_the_way_that_the_question_came_and_no_further() {
     let mut bench = Bench::serving();
-    for front in [ME, OTHER] {
-        let asker = Asker { address: Address::Front(front), tag: 8 };
-        let (id, blob) = (RequestId { session: 9, number: 70 }, b"mine".to_vec());
-        let continuation = Some(Continuation { asker, blob });
+    let id = RequestId { session: 9, number: 70 };
+    let mut passed_on = |asker: Address, blob: Vec<u8>| {
+        let continuation = Some(Continuation { asker: Asker { address: asker, tag: 8 }, blob });
         let reply = Message::Reply { id, tag: 0, continuation, until: 0, answer: found("k", "new", 5) };
-        assert_eq!(bench.hear(reply), [], "two front-ends would pass it on to each other without end");
+        bench.hear(reply).into_iter().map(|(to, _)| to).collect::<Vec<_>>()
+    };
+    let of = |address| {
+        let asker = Asker { address, tag: 3 };
+        postcard::to_allocvec(&Continuation { asker, blob: b"mine".to_vec() }).unwrap()
+    };
+    let client = Address::Client(4);
+    assert_eq!(passed_on(client, b"mine".to_vec()), [client]);
+    assert_eq!(passed_on(Address::Front(ME), of(client)), [client]);
+    assert_eq!(passed_on(Address::Front(OTHER), of(client)), [Address::Front(OTHER)]);
+    for front in [ME, OTHER] {
+        assert_eq!(passed_on(Address::Front(ME), of(Address::Front(front))), [], "it would go on without end");
     }
+    assert_eq!(passed_on(Address::Front(ME), b"mine".to_vec()), []);
+    assert_eq!(bench.front.invalid().count(), 3);
+}
+
+#[test]
+fn a_get_with_a_continuation_is_passed_on_to_the_owner_without_a_trace() {
+    let mut bench = Bench::serving();
+    bench.view(WedgeEpoch(2), Some(OTHER));
+    let (id, client) = (RequestId { session: 9, number: 70 }, Asker { address: Address::Client(4), tag: 8 });
+    let (key, blob) = (b"k".to_vec(), b"mine".to_vec());
+    let (place, operation, continuation) = (None, None, Some(blob.clone()));
+    let ask = Message::Ask { id, answered: None, asker: client, forwarded: false, key, place, operation, continuation };
+    let out = bench.hear(ask);
+    let [(Address::Front(OTHER), Message::Ask { asker, continuation: Some(wrapped), .. })] = &out[..] else {
+        panic!("{out:?}")
+    };
+    assert_eq!((asker.address, bench.front.in_flight()), (Address::Front(ME), 0));
+    let continuation = Some(Continuation { asker: *asker, blob: wrapped.clone() });
+    let out = bench.hear(Message::Reply { id, tag: asker.tag, continuation, until: 0, answer: found("k", "v", 5) });
+    let continuation = Some(Continuation { asker: client, blob });
+    let to_client = Message::Reply { id, tag: 8, continuation, until: 0, answer: found("k", "v", 5) };
+    assert_eq!(out, [(Address::Client(4), to_client)]);
 }
 
 #[test]

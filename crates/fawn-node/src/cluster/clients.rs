@@ -1,13 +1,13 @@
 //! What clients may do that speak to front-ends themselves, and how much of the seat they may use up.
 //!
 //! A client is given a number by each seat that it calls. So whatever is to answer it has to be of that seat: it may ask the
-//! front-end here, which answers it itself, and the node here what it has of a range, and nobody else; nor may an answer come to it past that front-end, as one with
-//! a continuation would from the front-end of another seat.
+//! front-end here, which answers it itself, and the node here what it has of a range, and nobody else. The answer to a get with a
+//! continuation comes by way of that front-end, too: it names itself to whom it passes the get on.
 
 use super::link::Link;
 use fawn_kv::ids::Address;
 use fawn_kv::link::{Party, SeatId};
-use fawn_kv::message::Message;
+use fawn_kv::message::{MOST_CONTINUATION_BYTES, Message};
 
 /// Clients of a seat at a time.
 pub const MOST_CLIENTS: usize = 4096;
@@ -36,7 +36,10 @@ pub fn longest_frame(most_value_bytes: usize) -> usize {
 /// Whether a client may say this to whom it says it.
 pub fn may_say(seat: SeatId, to: Address, message: &Message) -> bool {
     match message {
-        Message::Ask { continuation, .. } => continuation.is_none() && to == seat.front(),
+        Message::Ask { continuation, .. } => {
+            let is_short = continuation.as_ref().is_none_or(|blob| blob.len() <= MOST_CONTINUATION_BYTES);
+            is_short && to == seat.front()
+        }
         Message::AskMany { .. } | Message::AskFlush { .. } => to == seat.front(),
         Message::Scan { .. } => to == seat.node(),
         _ => false,
@@ -96,7 +99,9 @@ mod tests {
             Message::Ask { id, answered: None, asker, forwarded: false, key, place: None, operation, continuation }
         };
         assert!(may_say(SeatId(3), Address::Front(fawn_kv::ids::FrontId(3)), &ask(None)));
-        assert!(!may_say(SeatId(3), Address::Front(fawn_kv::ids::FrontId(3)), &ask(Some(vec![1]))));
+        assert!(may_say(SeatId(3), Address::Front(fawn_kv::ids::FrontId(3)), &ask(Some(vec![1]))));
+        let long = Some(vec![1; MOST_CONTINUATION_BYTES + 1]);
+        assert!(!may_say(SeatId(3), Address::Front(fawn_kv::ids::FrontId(3)), &ask(long)));
         assert!(!may_say(SeatId(3), Address::Front(fawn_kv::ids::FrontId(4)), &ask(None)));
         assert!(!may_say(SeatId(3), Address::Node(NodeId(3)), &ask(None)));
         assert!(!may_say(SeatId(3), Address::Node(NodeId(3)), &Message::Ping));

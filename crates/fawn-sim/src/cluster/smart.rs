@@ -121,7 +121,9 @@ impl Smart {
             if self.ticket == Some(ticket) {
                 self.ticket = None;
                 return Some(match ended {
-                    Ended::Found(kept) => Became::Answered(Answer::Found(kept.map(Arc::new))),
+                    Ended::Found(kept) | Ended::FoundWith(kept, _) => {
+                        Became::Answered(Answer::Found(kept.map(Arc::new)))
+                    }
                     Ended::Done { outcome, position, shown } => {
                         Became::Answered(Answer::Done { outcome, position, again: false, shown })
                     }

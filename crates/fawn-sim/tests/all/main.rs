@@ -3,6 +3,7 @@
 
 mod adopted;
 mod cluster;
+mod front_memory;
 mod fuzz;
 mod range_damage;
 mod ranges;
