@@ -57,11 +57,19 @@ pub trait Backend: Sized {
     /// See [`lend`](Self::lend).
     type Gates: Gates;
 
+    /// Whether it has to wait for others before it [can serve](Self::is_ready).
+    const WAITS: bool = false;
+
     /// The backend of a loop.
     ///
     /// # Errors
     /// What the system says to what it has to watch.
     fn make(seed: Self::Seed, given: Given<'_>) -> Result<Self, Errno>;
+
+    /// Whether what clients ask from here on is carried out. Once it is, it stays so.
+    fn is_ready(&self) -> bool {
+        true
+    }
 
     /// Number of stores.
     fn stores(&self) -> usize;

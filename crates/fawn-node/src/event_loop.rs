@@ -19,7 +19,7 @@ use crate::counters::Counters;
 use crate::desk::{Desk, Queue};
 use crate::dispatch::Core;
 use crate::exchange::Exchange;
-use crate::listen::Listener;
+use crate::listen::{Listener, Reserved};
 use crate::route::Route;
 use crate::shared::Shared;
 use crate::slab::{Slab, Token};
@@ -65,6 +65,12 @@ pub struct EventLoop<B: Backend> {
     group: Group,
     /// The first loop accepts for all; taken away when the node stops.
     listeners: Vec<Listener>,
+    /// Where it is to listen once the node can serve clients.
+    reserved: Vec<Reserved>,
+    /// Something is to be done yet before the node serves clients.
+    starts: bool,
+    /// What its clients ask is carried out.
+    is_ready: bool,
     /// Accepting stopped for want of descriptors until this millisecond.
     deaf_until_ms: Option<u64>,
     next_home: usize,
@@ -102,6 +108,8 @@ pub struct Parts<B: Backend> {
     pub shared: Arc<Shared>,
     /// What it accepts from; empty but for the first loop.
     pub listeners: Vec<Listener>,
+    /// Where it is to listen once all loops are ready; the same.
+    pub reserved: Vec<Reserved>,
 }
 
 impl<B: Backend> EventLoop<B> {
@@ -159,6 +167,9 @@ impl<B: Backend> EventLoop<B> {
             connections: Slab::default(),
             group: Group::default(),
             listeners: parts.listeners,
+            reserved: parts.reserved,
+            starts: B::WAITS,
+            is_ready: false,
             deaf_until_ms: None,
             next_home: 0,
             clock,
@@ -275,6 +286,9 @@ impl<B: Backend> EventLoop<B> {
         self.resume();
         self.sweep();
         self.stop_step();
+        if self.starts {
+            self.start_step();
+        }
         // What was begun or granted room since.
         self.hand_out();
         if let Err(why) = self.desk.core.owner.submit(self.desk.core.now) {

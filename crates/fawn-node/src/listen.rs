@@ -3,8 +3,10 @@
 use crate::error::ServeError;
 use crate::options::{ServeOptions, UnixOptions};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, getsockname, socket_with, sockopt};
 use std::io::{Error, ErrorKind};
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -15,6 +17,12 @@ pub const BACKLOG: i32 = 1024;
 /// The flag that says where a Unix socket is.
 const UNIX: &str = "--unix";
 
+/// The flag that says where other processes of the cluster call.
+const CLUSTER_LISTEN: &str = "--cluster-listen";
+
+/// The flag that says where memcached clients connect.
+const LISTEN: &str = "--listen";
+
 /// What came over a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -22,6 +30,39 @@ pub enum Family {
     Tcp,
     /// A Unix socket.
     Unix,
+}
+
+/// Where a node is to listen: nobody else can listen there, and whoever connects is refused until it [listens](Self::listen).
+#[derive(Debug)]
+pub struct Reserved {
+    /// For people: the address with its real port, or the path.
+    pub name: String,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// A socket with its address.
+    Tcp(OwnedFd),
+    /// The path is made when the node listens there.
+    Unix(UnixOptions),
+}
+
+impl Reserved {
+    /// Takes connections from here on.
+    ///
+    /// # Errors
+    /// [`ServeError::InUse`], [`ServeError::Listen`].
+    pub fn listen(self) -> Result<Listener, ServeError> {
+        let Self { name, place } = self;
+        match place {
+            Place::Tcp(socket) => {
+                ready(&socket, &name, LISTEN)?;
+                Ok(Listener { socket, family: Family::Tcp, name, remove: None })
+            }
+            Place::Unix(unix) => open_unix(&unix),
+        }
+    }
 }
 
 /// One open listener.
@@ -45,23 +86,25 @@ impl Drop for Listener {
     }
 }
 
-/// Opens all listeners of `options`.
+/// Reserves all addresses of `options`.
 ///
 /// # Errors
-/// [`ServeError::Address`], [`ServeError::InUse`], [`ServeError::Listen`], [`ServeError::Exposed`],
-/// [`ServeError::Listen`].
-pub fn open_all(options: &ServeOptions) -> Result<Vec<Listener>, ServeError> {
-    let mut listeners = Vec::new();
+/// [`ServeError::Address`], [`ServeError::InUse`], [`ServeError::Listen`], [`ServeError::Exposed`].
+pub fn reserve_all(options: &ServeOptions) -> Result<Vec<Reserved>, ServeError> {
+    let mut reserved = Vec::new();
     for name in &options.listen {
         for address in resolve(name)? {
             refuse_exposed(&address, options)?;
-            listeners.push(open_tcp(address)?);
+            let (socket, name) = bind(address, LISTEN)?;
+            reserved.push(Reserved { name, place: Place::Tcp(socket) });
         }
     }
     if let Some(unix) = &options.unix {
-        listeners.push(open_unix(unix)?);
+        let name = unix.path.display().to_string();
+        remove_stale(&unix.path, &name)?;
+        reserved.push(Reserved { name, place: Place::Unix(unix.clone()) });
     }
-    Ok(listeners)
+    Ok(reserved)
 }
 
 /// The addresses of `name`. A host with several gives all of them, but for port 0, which takes one port.
@@ -99,21 +142,22 @@ pub fn open_cluster(name: &str, insecure: bool) -> Result<(OwnedFd, String), Ser
         let (missing, missing_options) = ("TLS between the processes of the cluster is off", "--certs");
         return Err(ServeError::Exposed { address: address.to_string(), missing, missing_options });
     }
-    bind(address, "--cluster-listen")
+    let (socket, name) = bind(address, CLUSTER_LISTEN)?;
+    ready(&socket, &name, CLUSTER_LISTEN)?;
+    Ok((socket, name))
 }
 
-fn open_tcp(address: SocketAddr) -> Result<Listener, ServeError> {
-    let (socket, name) = bind(address, "--listen")?;
-    Ok(Listener { socket, family: Family::Tcp, name, remove: None })
-}
-
-/// A socket that listens where `flag` says, and its address with its real port.
+/// A socket with the address that `flag` says, which does not listen yet, and that address with its real port.
 fn bind(address: SocketAddr, flag: &'static str) -> Result<(OwnedFd, String), ServeError> {
     let name = address.to_string();
-    let listener = TcpListener::bind(address).map_err(|source| failure(&name, flag, source))?;
-    let real = listener.local_addr().map_err(|source| failure(&name, flag, source))?;
-    ready(&listener, &name, flag)?;
-    Ok((listener.into(), real.to_string()))
+    let failed = |error: Errno| failure(&name, flag, error.into());
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None).map_err(failed)?;
+    // Connections of a process that was there before may be on their way out.
+    sockopt::set_socket_reuseaddr(&socket, true).map_err(failed)?;
+    net::bind(&socket, &address).map_err(failed)?;
+    let real = getsockname(&socket).and_then(SocketAddr::try_from).map_err(failed)?;
+    Ok((socket, real.to_string()))
 }
 
 fn open_unix(unix: &UnixOptions) -> Result<Listener, ServeError> {
@@ -143,7 +187,7 @@ fn remove_stale(path: &Path, name: &str) -> Result<(), ServeError> {
 
 fn ready(socket: impl AsFd, name: &str, flag: &'static str) -> Result<(), ServeError> {
     rustix::io::ioctl_fionbio(&socket, true).map_err(|source| failure(name, flag, source.into()))?;
-    rustix::net::listen(&socket, BACKLOG).map_err(|source| failure(name, flag, source.into()))
+    net::listen(&socket, BACKLOG).map_err(|source| failure(name, flag, source.into()))
 }
 
 fn failure(name: &str, flag: &'static str, source: Error) -> ServeError {
@@ -161,6 +205,11 @@ fn failure(name: &str, flag: &'static str, source: Error) -> ServeError {
 mod tests {
     use super::*;
     use crate::options::TlsFiles;
+    use std::net::{TcpListener, TcpStream};
+
+    fn open_all(options: &ServeOptions) -> Result<Vec<Listener>, ServeError> {
+        reserve_all(options)?.into_iter().map(Reserved::listen).collect()
+    }
 
     fn options(listen: &[&str]) -> ServeOptions {
         let listen = listen.iter().map(ToString::to_string).collect();
@@ -184,6 +233,24 @@ mod tests {
         let error = open_cluster(&address, false).unwrap_err().to_string();
         assert!(error.contains(&address) && error.ends_with("with --cluster-listen"), "{error}");
         assert!(open_all(&options(&[&taken.unwrap()])).is_ok(), "a port that was left is free again");
+    }
+
+    #[test]
+    fn whoever_connects_to_a_reserved_address_is_refused_until_the_node_listens() {
+        let dir = tempfile::tempdir().unwrap();
+        let unix = UnixOptions { path: dir.path().join("socket"), mode: 0o600 };
+        let reserved = reserve_all(&ServeOptions { unix: Some(unix.clone()), ..options(&["127.0.0.1:0"]) }).unwrap();
+        let tcp = reserved[0].name.clone();
+        assert_eq!(TcpStream::connect(&tcp).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        assert!(UnixStream::connect(&unix.path).is_err());
+        let listeners: Vec<_> = reserved.into_iter().map(|one| one.listen().unwrap()).collect();
+        assert!(TcpStream::connect(&tcp).is_ok() && UnixStream::connect(&unix.path).is_ok());
+        drop(listeners);
+        let (one, other) = (reserve_all(&options(&[&tcp])).unwrap(), reserve_all(&options(&[&tcp])));
+        let open: Vec<_> = one.into_iter().map(|one| one.listen().unwrap()).collect();
+        let error = other.and_then(|mut other| other.remove(0).listen()).unwrap_err().to_string();
+        assert!(error.contains("already in use") && error.ends_with("with --listen"), "{error}");
+        drop(open);
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct SeatSample {
     pub managers: usize,
     /// Milliseconds for which it was connected to none that leads.
     pub leaderless_ms: u64,
+    /// What it waits for before it lets clients in, in a clause.
+    pub waits_for: Option<String>,
 }
 
 /// A node's figures.

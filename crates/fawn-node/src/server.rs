@@ -56,8 +56,9 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a node on `open`'s stores. Listeners are opened and files read before `open` is called, so that a port in
-    /// use or a bad certificate is found before a store is touched.
+    /// Starts a node on `open`'s stores. Addresses are reserved and files read before `open` is called, so that a port in
+    /// use or a bad certificate is found before a store is touched. Clients are served once the node can: see
+    /// [`await_serving`](Self::await_serving).
     ///
     /// # Errors
     /// [`ServeError`]; nothing runs then.
@@ -65,10 +66,16 @@ impl Running {
         options: &ServeOptions,
         open: impl FnOnce() -> Result<Opened<B>, ServeError>,
     ) -> Result<Self, ServeError> {
-        let mut listeners = listen::open_all(options)?;
-        let addresses = listeners.iter().map(|listener| listener.name.clone()).collect();
+        let mut reserved = listen::reserve_all(options)?;
+        let addresses = reserved.iter().map(|listener| listener.name.clone()).collect();
         let access = Access::read(options)?;
         let opened = open()?;
+        let mut listeners = Vec::new();
+        if !B::WAITS {
+            for reserved in std::mem::take(&mut reserved) {
+                listeners.push(reserved.listen()?);
+            }
+        }
         let wakes = exchange::wakes(opened.loops.len()).map_err(ServeError::system("make an eventfd"))?;
         let links = exchange::mesh(&wakes, in_flight(wakes.len()));
         let (secret, count) = (opened.secret, opened.loops.len());
@@ -76,12 +83,12 @@ impl Running {
         let mut loops = Vec::new();
         for (number, (seed, exchange)) in opened.loops.into_iter().zip(links).enumerate() {
             let shared = Arc::clone(&shared);
-            let listeners = std::mem::take(&mut listeners);
+            let (listeners, reserved) = (std::mem::take(&mut listeners), std::mem::take(&mut reserved));
             let route = match opened.stores {
                 Some(stores) => Route::new(secret, stores, count),
                 None => Route::local(secret, number, count),
             };
-            let parts: Parts<B> = Parts { number, seed, exchange, route, shared, listeners };
+            let parts: Parts<B> = Parts { number, seed, exchange, route, shared, listeners, reserved };
             loops.push(EventLoop::new(parts).map_err(ServeError::system("make an epoll set"))?);
         }
         let mut running = Self { shared, threads: Vec::new(), addresses };
@@ -93,10 +100,21 @@ impl Running {
             running.threads.push(thread);
         }
         if let Some(board) = &options.board {
-            board.add(Arc::new(Serving(Arc::clone(&running.shared))));
-            board.serves();
+            board.add(Arc::new(Serving(Arc::downgrade(&running.shared))));
+        }
+        if !B::WAITS {
+            running.shared.note_serving();
         }
         Ok(running)
+    }
+
+    /// Waits until clients are served; `false`: the node stops before that.
+    pub fn await_serving(&self) -> bool {
+        let serves = self.shared.await_serving();
+        if let Some(board) = self.shared.options.board.as_ref().filter(|_| serves) {
+            board.serves();
+        }
+        serves
     }
 
     /// Where the node listens: addresses with their real ports, and paths.
@@ -191,7 +209,8 @@ pub fn until_signal<T>(
         *stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(running.stopper()));
         if asked.load(Ordering::SeqCst) {
             stopper();
-        } else {
+        }
+        if running.await_serving() {
             ready(running.addresses());
         }
         let result = running.wait();

@@ -12,7 +12,7 @@ use fawn_tls::{Reloading, TlsError};
 use rustix::fd::OwnedFd;
 use rustls::ServerConfig;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 /// A connection on its way from the accepting loop to the one that will serve it.
@@ -78,6 +78,12 @@ pub struct Shared {
     inboxes: Vec<Mutex<Vec<Accepted>>>,
     /// Connections of all loops, those in inboxes included.
     pub connections: AtomicUsize,
+    /// Loops that cannot serve clients yet.
+    unready: AtomicUsize,
+    /// Whether clients are served.
+    serving: Mutex<bool>,
+    /// That has changed, or the node is to stop.
+    served: Condvar,
     stopping: AtomicBool,
     /// Loops that have closed all their connections.
     drained: AtomicUsize,
@@ -104,6 +110,9 @@ impl Shared {
             counters: wakes.iter().map(|_| Arc::default()).collect(),
             latencies: wakes.iter().map(|_| Arc::default()).collect(),
             samples: Samples::new(wakes.len()),
+            unready: AtomicUsize::new(wakes.len()),
+            serving: Mutex::new(false),
+            served: Condvar::new(),
             inboxes: wakes.iter().map(|_| Mutex::default()).collect(),
             wakes,
             options,
@@ -156,9 +165,37 @@ impl Shared {
         !self.inboxes[number].lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
+    /// A loop can serve clients from here on. The first loop takes them in once all can.
+    pub fn note_ready(&self) {
+        if self.unready.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.wakes[0].notify();
+        }
+    }
+
+    /// Whether all loops can serve clients.
+    pub fn is_ready(&self) -> bool {
+        self.unready.load(Ordering::SeqCst) == 0
+    }
+
+    /// Clients are served from here on.
+    pub fn note_serving(&self) {
+        *self.serving.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.served.notify_all();
+    }
+
+    /// Waits until clients are served, or the node is to stop; whether they are.
+    pub fn await_serving(&self) -> bool {
+        let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = |serving: &mut bool| !*serving && !self.is_stopping();
+        *self.served.wait_while(serving, waits).unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Asks all loops to stop.
     pub fn stop(&self) {
+        let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner);
         self.stopping.store(true, Ordering::SeqCst);
+        drop(serving);
+        self.served.notify_all();
         self.wake_all();
     }
 

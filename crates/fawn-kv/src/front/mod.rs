@@ -11,7 +11,7 @@
 //! * `session`: its own sessions. `life`: its name, its lease, its wedges. `wedge`: a wedge that it owns. `routes`: who is in which chain and who owns
 //!   what.
 //! * [`Cache`]: the newest versions of few keys. `flights`: what was asked and is not answered. `many`: many gets as one.
-//!   `flush`: flushes, through the owners of all wedges.
+//!   `flush`: flushes, through the owners of all wedges. `ready`: whether it can carry out what it is asked.
 
 mod answers;
 mod cache;
@@ -20,6 +20,7 @@ mod flush;
 mod life;
 mod machine;
 mod many;
+mod ready;
 pub(crate) mod routes;
 pub(crate) mod session;
 #[cfg(test)]
@@ -28,3 +29,4 @@ mod wedge;
 
 pub use cache::{Cache, entries_for};
 pub use machine::{Counts, Front, Limits};
+pub use ready::{Lack, Parts};

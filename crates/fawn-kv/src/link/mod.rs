@@ -14,5 +14,12 @@ pub mod strangers;
 /// What a manager says to a seat that was given away, and that no member has any more: nothing else is to be hoped for.
 pub const NO_MEMBER: &str = "this seat is of no member any more: it was removed, or the managers that knew it are lost";
 
+/// What whoever has the name of a member that was removed is told.
+pub fn was_removed(name: &str) -> String {
+    format!(
+        "{name} was removed from this cluster, and nobody comes back as it: start this process with another --name and an empty --dir"
+    )
+}
+
 pub use control::{Control, Greeted, Greeting, ManagerId, Party, SeatId};
 pub use frame::{Frame, FrameError, Frames};

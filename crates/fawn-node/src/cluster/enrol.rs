@@ -6,6 +6,7 @@ use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::{self, Enrolled};
 use fawn_kv::link::{Control, Frame, Frames, Greeting, Party, frame};
 use fawn_kv::roster::Enrolment;
+use fawn_kv::status::Answer;
 use fawn_kv::version::Spoken;
 use fawn_ring::Secret;
 use fawn_tls::{Reloading, Role, advice, server_name_for};
@@ -41,6 +42,8 @@ enum Said {
     Refused(String),
     /// Ask there, or again.
     Elsewhere(Option<String>),
+    /// Not yet, and why: ask again.
+    NotYet(String),
 }
 
 /// Asks until a manager lets the process in.
@@ -61,6 +64,7 @@ pub fn enrol(
                 Ok(Said::Enrolled(enrolled)) => Ok(*enrolled),
                 Ok(Said::Refused(why)) => Err(ServeError::Refused(why)),
                 Ok(Said::Elsewhere(_)) => Err(ServeError::Refused("the manager of this process does not lead".into())),
+                Ok(Said::NotYet(why)) => Err(ServeError::Refused(why)),
                 Err(error) => Err(ServeError::System { doing: "ask the manager", source: error }),
             };
         }
@@ -89,6 +93,10 @@ pub fn enrol(
                     break;
                 }
                 Ok(Said::Elsewhere(None)) => last = format!("{address} knows of no manager that leads"),
+                Ok(Said::NotYet(why)) => {
+                    last = format!("{address}: {why}");
+                    break;
+                }
                 Err(error) => last = format!("{address}: {error}"),
             }
         }
@@ -142,9 +150,10 @@ fn ask(
                 Frame::Control(Control::Refused { why }) => return Ok(Said::Refused(why)),
                 Frame::Control(Control::Leads { leader: now, .. }) => leader = now,
                 Frame::Control(Control::Roster(roster)) => addresses = Some(roster.managers),
-                Frame::Control(Control::Answer { answer: fawn_kv::status::Answer::NotLeader { leader }, .. }) => {
+                Frame::Control(Control::Answer { answer: Answer::NotLeader { leader }, .. }) => {
                     return Ok(Said::Elsewhere(leader));
                 }
+                Frame::Control(Control::Answer { answer: Answer::Refused(why), .. }) => return Ok(Said::NotYet(why)),
                 _ => {}
             }
         }

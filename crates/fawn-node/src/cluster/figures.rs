@@ -50,6 +50,7 @@ impl Seat {
             node,
             managers: self.links.managers(),
             leaderless_ms: if self.links.has_leader() { 0 } else { now.ms.saturating_sub(self.led_ms) },
+            waits_for: (!self.ready.is_over()).then(|| self.ready.waits_for(self.around())),
         };
         Sample { stores: store.into_iter().collect(), seat: Some(seat) }
     }

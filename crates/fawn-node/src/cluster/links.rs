@@ -54,6 +54,9 @@ const SEATS: usize = 1024;
 /// Descriptors that the connections of a seat take, at most.
 pub const DESCRIPTORS: usize = clients::MOST_CLIENTS + STRANGERS + SEATS;
 
+/// While no manager that the roster names is connected for so long, those that were named at the start are called, too.
+const LOST_MS: u64 = 1000;
+
 /// Why the second connection between two is refused.
 const ALREADY: &str = "there is a connection already";
 
@@ -131,6 +134,8 @@ pub struct Links {
     traffic: HashMap<SeatId, Traffic>,
     now_ms: u64,
     swept_ms: u64,
+    /// When a manager was last seen to be connected.
+    managed_ms: u64,
 }
 
 impl Links {
@@ -172,6 +177,7 @@ impl Links {
             traffic: HashMap::new(),
             now_ms: 0,
             swept_ms: 0,
+            managed_ms: 0,
         }
     }
 
@@ -585,11 +591,20 @@ impl Links {
         }
         self.swept_ms = now_ms;
         self.sweep();
-        let addresses: Vec<String> = match self.seeds.clone() {
+        if !self.managers.is_empty() {
+            self.managed_ms = now_ms;
+        }
+        let seeds = match self.seeds.clone() {
             Seeds::Here(connect) => return self.call_here(&connect),
-            Seeds::At(seeds) if self.roster.managers.is_empty() => seeds,
-            Seeds::At(_) => self.roster.managers.values().cloned().collect(),
+            Seeds::At(seeds) => seeds,
         };
+        // Where the roster says that managers are, none may be any more.
+        let is_lost = self.managers.is_empty() && now_ms >= self.managed_ms + LOST_MS;
+        let known = self.roster.managers.values().cloned();
+        let mut addresses: Vec<String> = known.collect();
+        if addresses.is_empty() || is_lost {
+            addresses.extend(seeds);
+        }
         for address in addresses {
             let called = Called::Manager(address.clone());
             if self.targets.get(&called).is_none_or(|target| target.link.is_none()) {

@@ -14,8 +14,8 @@ use fawn_flash::{Caching, MemberDirectory};
 use fawn_kv::chain::Timing;
 use fawn_kv::front::{Front, Limits};
 use fawn_kv::ids::{ClusterId, FrontId, NodeId};
-use fawn_kv::link::SeatId;
 use fawn_kv::link::control::Enrolled;
+use fawn_kv::link::{SeatId, was_removed};
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::roster::Enrolment;
 use fawn_kv::store::{RangeStore as _, may_adopt};
@@ -65,7 +65,8 @@ pub struct ClusterOptions {
 }
 
 /// Runs a process of a cluster, with one member or several, until SIGTERM or SIGINT. Clients are served as the first one's
-/// options say. `ready` is told where memcached clients reach it, and then where other processes reach each member.
+/// options say, once the cluster carries out what they ask. `ready` is told then where memcached clients reach it, and where
+/// other processes reach each member.
 ///
 /// # Errors
 /// [`ServeError`].
@@ -134,7 +135,7 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
     let first = members.first().expect("a process has a member");
     let (mut directories, mut addresses) = (Vec::new(), Vec::new());
     let running = Running::start::<Seat>(&first.serve, || {
-        let mut admitted = members.iter().map(|options| admit(options, stop)).collect::<Result<Vec<_>, _>>()?;
+        let mut admitted = admit_all(members, stop)?;
         let mut mailboxes = Vec::new();
         for member in &admitted {
             for number in 0..member.seats as u32 {
@@ -146,12 +147,13 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
         for member in &mut admitted {
             seeds(member, &mailboxes, &names, &mut loops)?;
         }
-        let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+        let names: Vec<&str> = admitted.iter().map(|member| member.options.name.as_str()).collect();
+        let names = names.join(",");
         let Enrolled { secret, cluster, .. } = admitted[0].enrolled;
         addresses.extend(admitted.iter().map(|member| member.address.clone()));
         directories.extend(admitted.into_iter().filter_map(|member| member.directory));
         let facts = vec![
-            ("fawn_member", names.join(",")),
+            ("fawn_member", names),
             ("fawn_cluster", cluster.to_string()),
             ("fawn_cluster_address", addresses.join(",")),
             ("fawn_dir", first.serve.dir.display().to_string()),
@@ -159,6 +161,25 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
         Ok(Opened { secret, stores: None, loops, facts })
     })?;
     Ok(Process { running, directories, addresses })
+}
+
+/// Has all members let in. One that was removed from the cluster is left out, unless it is the last.
+fn admit_all<'a>(members: &'a [ClusterOptions], stop: &AtomicBool) -> Result<Vec<Admitted<'a>>, ServeError> {
+    let (mut admitted, mut refused) = (Vec::new(), None);
+    for options in members {
+        match admit(options, stop) {
+            Ok(member) => admitted.push(member),
+            Err(ServeError::Refused(why)) if why == was_removed(&options.name) => {
+                tracing::warn!("{} was removed from the cluster: this process serves without it", options.name);
+                refused = Some(why);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match refused {
+        Some(why) if admitted.is_empty() => Err(ServeError::Refused(why)),
+        _ => Ok(admitted),
+    }
 }
 
 /// Has a member let in.
@@ -176,6 +197,9 @@ fn admit<'a>(options: &'a ClusterOptions, stop: &AtomicBool) -> Result<Admitted<
         directory.set_enrolled(cluster, secret, &options.name, enrolled.first.0).map_err(refused)?;
     }
     tracing::info!("{} is in cluster {} as seat {}", options.name, enrolled.cluster, enrolled.first.0);
+    if let Some(board) = &options.serve.board {
+        board.waits_for("its clients are not served yet");
+    }
     Ok(Admitted { options, listener: Some(listener), address, directory, enrolled, seats, secure })
 }
 

@@ -5,7 +5,7 @@
 //!
 //! * `member`: starting a process: its directory, its enrolment, its seats. `enrol`: asking a manager to be let in.
 //! * `seat`: one event loop's part. `requests`, `tell`: commands of memcached clients, and what they are answered.
-//!   `listings`: all keys.
+//!   `listings`: all keys. `ready`: when clients may come.
 //! * `ranges`: the store of a seat's node. `figures`: what is told of it.
 //! * `links`, `link`, `dial`: connections to other processes; `listening`: the port that those call; `names`: where hosts are;
 //!   `clients`: what those may do that are no memcached's. `siblings`: between seats of this one.
@@ -21,6 +21,7 @@ mod listings;
 mod member;
 mod names;
 mod ranges;
+mod ready;
 mod requests;
 mod seat;
 mod siblings;

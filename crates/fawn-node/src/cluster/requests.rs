@@ -20,6 +20,7 @@ use crate::owner::{Client, Done, UNASKED_BYTES};
 use crate::recency::Recency;
 use crate::slab::Token;
 use crate::stores::Ticket;
+use fawn_kv::front::Lack;
 use fawn_kv::ids::{Address, Asker, RequestId};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::Operation;
@@ -41,6 +42,7 @@ macro_rules! tools {
             counters: &$requests.counters,
             recency: &mut $requests.recency,
             max_value_bytes: $requests.max_value_bytes,
+            lack: $requests.lack,
         }
     };
 }
@@ -150,6 +152,8 @@ pub struct Requests {
     counters: Arc<Counters>,
     recency: Recency,
     max_value_bytes: usize,
+    /// What the front-end lacked when it refused a request last.
+    lack: Option<Lack>,
     /// Zeros: the values of commands whose bytes are with the front-end.
     blank: Vec<u8>,
 }
@@ -181,6 +185,7 @@ impl Requests {
             counters,
             recency: Recency::default(),
             max_value_bytes,
+            lack: None,
             blank: vec![0; max_value_bytes],
         }
     }
@@ -301,6 +306,18 @@ impl Requests {
 
     fn tag(&self, ticket: Ticket) -> u64 {
         u64::from(self.slots[ticket as usize].0) << 32 | u64::from(ticket)
+    }
+
+    /// Where the key of a request lies, if it is under way.
+    pub fn place_of(&self, tag: u64) -> Option<Key> {
+        let (ticket, used) = (tag as Ticket, (tag >> 32) as u32);
+        let (_, request) = self.slots.get(ticket as usize).filter(|(count, _)| *count == used)?;
+        request.as_ref().map(|request| request.key)
+    }
+
+    /// What the front-end lacks, which is about to refuse a request.
+    pub fn lacks(&mut self, lack: Option<Lack>) {
+        self.lack = lack;
     }
 
     /// Names the client of a command.

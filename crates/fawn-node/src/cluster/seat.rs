@@ -11,6 +11,7 @@ use super::listening::Listening;
 use super::listings::Listings;
 use super::names::Names;
 use super::ranges::Ranges;
+use super::ready::{Around, Readiness};
 use super::requests::{Begun, LOCAL, Requests};
 use super::siblings::{Mail, Mailbox, Siblings};
 use crate::advice::Seldom;
@@ -23,11 +24,11 @@ use crate::samples::Sample;
 use crate::slab::Token;
 use crate::stores::{Figures, Ticket, Turn};
 use fawn_kv::chain;
-use fawn_kv::front::Front;
+use fawn_kv::front::{Front, Lack};
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::{Inbox, Lane};
 use fawn_kv::link::SeatId;
-use fawn_kv::message::{Found, Message};
+use fawn_kv::message::{Answer, Found, Message};
 use fawn_kv::node::Node;
 use fawn_kv::roster::Roster;
 use fawn_kv::store::Answer as Read;
@@ -93,6 +94,7 @@ pub struct Seat {
     pub(super) front: Option<Front>,
     pub(super) links: Links,
     pub(super) requests: Requests,
+    pub(super) ready: Readiness,
     pool: Pool,
     mailbox: Arc<Mailbox>,
     listener: Option<Listening>,
@@ -181,6 +183,12 @@ impl Seat {
             self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
         } else if to == LOCAL {
             if let Message::Reply { tag, answer, .. } = message {
+                if !self.ready.is_over() && self.ready.answered(tag, &answer, now.ms) {
+                    return;
+                }
+                if answer == Answer::Busy {
+                    self.requests.lacks(self.lack_of(tag));
+                }
                 for next in self.requests.answered(tag, answer, now, &mut self.pool) {
                     self.said.push_back((self.id.front(), LOCAL, next));
                 }
@@ -245,6 +253,7 @@ impl Seat {
             if self.links.has_leader() {
                 self.led_ms = now.ms;
             }
+            self.start_step(now);
             self.report(now, at);
         }
     }
@@ -259,6 +268,28 @@ impl Seat {
                 tracing::warn!("{invalid}{more}");
             }
         }
+    }
+
+    /// Goes on until clients may come.
+    fn start_step(&mut self, now: Now) {
+        if self.ready.is_over() {
+            return;
+        }
+        let around = self.around();
+        let asked = self.ready.step(self.front.as_ref(), around, now.ms);
+        let me = self.id.front();
+        self.said.extend(asked.into_iter().map(|message| (me, LOCAL, message)));
+    }
+
+    /// What the seat's readiness depends on beside its front-end.
+    pub(super) fn around(&self) -> Around {
+        let is_member = self.node.as_ref().is_none_or(|node| node.member().is_some());
+        Around { has_leader: self.links.has_leader(), is_member }
+    }
+
+    /// What the front-end lacks to carry a request out.
+    fn lack_of(&self, tag: u64) -> Option<Lack> {
+        self.front.as_ref()?.lack_at(&self.requests.place_of(tag)?)
     }
 
     fn is_busy(&self) -> bool {
@@ -343,6 +374,12 @@ impl Backend for Seat {
     type Seed = Seed;
     type Gates = Never;
 
+    const WAITS: bool = true;
+
+    fn is_ready(&self) -> bool {
+        self.ready.is_over()
+    }
+
     fn make(seed: Seed, given: Given<'_>) -> Result<Self, Errno> {
         let Seed { seat, cluster, roster, managers, names, secure, node, front, listener, lists, mailbox, siblings } =
             seed;
@@ -364,6 +401,7 @@ impl Backend for Seat {
             front,
             links,
             requests: Requests::new(given.counters, given.sizes.value),
+            ready: Readiness::default(),
             pool: Pool::default(),
             mailbox,
             listener,
@@ -409,6 +447,9 @@ impl Backend for Seat {
         let Some(front) = &mut self.front else { return Ran::Later(ticket) };
         let (at, me) = (time(now), self.id.front());
         front.receive(at, *message, &mut self.out);
+        if let [(LOCAL, Message::Reply { answer: Answer::Busy, .. })] = self.out[..] {
+            self.requests.lacks(front.lack_at(&keyed.key));
+        }
         if self.requests.only_looks(ticket)
             && let [(LOCAL, Message::Reply { .. })] = self.out[..]
             && let Some((_, Message::Reply { answer, .. })) = self.out.pop()

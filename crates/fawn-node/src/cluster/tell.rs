@@ -4,6 +4,7 @@ use crate::counters::{Counter, Counters};
 use crate::operate::{self, Keyed, count, hit_of, ttl};
 use crate::recency::Recency;
 use fawn_kv::entry::{Kept, Version};
+use fawn_kv::front::Lack;
 use fawn_kv::message::Answer;
 use fawn_kv::operation::{Append, Decision, Hit, Item, Operation, Outcome, evaluate};
 use fawn_memcache::{self as memcache, Command, Limits};
@@ -18,6 +19,8 @@ pub struct Tools<'a> {
     pub recency: &'a mut Recency,
     /// Largest value, bytes.
     pub max_value_bytes: usize,
+    /// What the front-end lacks, if it refuses.
+    pub lack: Option<Lack>,
 }
 
 /// What came of an answer.
@@ -73,7 +76,7 @@ pub fn answer(keyed: &Keyed<'_>, answer: &Answer, tools: &mut Tools<'_>, out: &m
         }
         other => {
             refusal(other, tools.counters).add(1);
-            fail(keyed, reason(other), out)
+            fail(keyed, reason(other, tools.lack), out)
         }
     }
 }
@@ -101,7 +104,17 @@ fn fail(keyed: &Keyed<'_>, line: &'static str, out: &mut Vec<u8>) -> Told {
 }
 
 /// What a client is told that gets no answer.
-fn reason(answer: &Answer) -> &'static str {
+fn reason(answer: &Answer, lack: Option<Lack>) -> &'static str {
+    match (answer, lack) {
+        (Answer::Busy, Some(Lack::Manager)) => {
+            return "SERVER_ERROR no manager has taken this front-end in yet, try again";
+        }
+        (Answer::Busy, Some(Lack::Owner)) => return "SERVER_ERROR no front-end owns this key yet, try again",
+        (Answer::Busy, Some(Lack::Chain)) => {
+            return "SERVER_ERROR the cluster has no chain for this key yet, see fawn status";
+        }
+        _ => {}
+    }
     match answer {
         Answer::TooFew => "SERVER_ERROR too few replicas are there to take writes, see fawn status",
         Answer::Busy => "SERVER_ERROR too much is under way, try again",

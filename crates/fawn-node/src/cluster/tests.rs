@@ -9,6 +9,7 @@ use crate::options::ServeOptions;
 use crate::server::FILES;
 use crate::tests::harness::{Client, PATIENCE, client_of, eventually};
 use fawn_kv::ids::{Incarnation, NodeId, Rules};
+use fawn_kv::link::SeatId;
 use fawn_kv::manager::{Command, Standing};
 use managers::Managers;
 use std::net::TcpStream;
@@ -24,7 +25,9 @@ struct Running {
 }
 
 impl Running {
+    /// A client, once the cluster serves.
     fn client(&self) -> Client<TcpStream> {
+        assert!(self.process.as_ref().unwrap().running.await_serving());
         client_of(&self.address)
     }
 }
@@ -269,6 +272,41 @@ fn a_cluster_that_stops_as_a_whole_comes_back_with_what_it_had() {
             assert_eq!(ask(&mut client, &format!("set key{n} 0 0 1\r\n{round}\r\n")), "STORED\r\n");
         }
     }
+}
+
+#[test]
+fn the_first_command_of_a_client_is_carried_out_also_after_a_restart() {
+    let cluster = Cluster::start(2, 2);
+    for round in 0..2 {
+        let nodes = ["a", "b"].map(|name| cluster.node(name));
+        for (number, node) in nodes.iter().enumerate() {
+            let mut client = node.client();
+            client.say(format!("set key{round}{number} 0 0 1 noreply\r\n{number}\r\n"));
+            client.ask("mn\r\n", "MN\r\n");
+            client.ask(
+                format!("get key{round}{number}\r\n"),
+                format!("VALUE key{round}{number} 0 1\r\n{number}\r\nEND\r\n"),
+            );
+        }
+    }
+}
+
+#[test]
+fn clients_are_refused_while_a_part_of_the_cluster_is_missing() {
+    let cluster = Cluster::start(2, 2);
+    let first = cluster.node("a");
+    // It has been taken in, and the cluster begins with two.
+    eventually(
+        || cluster.managers.seen.lock().unwrap().figures.contains_key(&SeatId(1)),
+        "a seat that tells how it does",
+    );
+    let refused = TcpStream::connect(&first.address).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    let asked = first.process.as_ref().unwrap().running.shared().ask_samples();
+    let waits_for = asked.samples[0].seat.as_ref().unwrap().waits_for.clone();
+    assert!(waits_for.as_deref().is_some_and(|why| why.contains("no chain has been formed yet")), "{waits_for:?}");
+    let _second = cluster.node("b");
+    first.client().ask("set k 0 0 1\r\nx\r\n", "STORED\r\n");
 }
 
 #[test]

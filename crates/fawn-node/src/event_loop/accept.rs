@@ -14,6 +14,41 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl<B: Backend> EventLoop<B> {
+    /// A step of starting: once all loops are ready, the first one listens.
+    pub(super) fn start_step(&mut self) {
+        let core = &self.desk.core;
+        if !self.is_ready && core.owner.is_ready() {
+            self.is_ready = true;
+            core.shared.note_ready();
+        }
+        if core.number > 0 {
+            self.starts = !self.is_ready;
+        } else if core.shared.is_ready() && !core.shared.is_stopping() {
+            self.starts = false;
+            self.listen();
+        }
+    }
+
+    fn listen(&mut self) {
+        let shared = Arc::clone(&self.desk.core.shared);
+        for reserved in std::mem::take(&mut self.reserved) {
+            match reserved.listen() {
+                Ok(listener) => self.listeners.push(listener),
+                // Nothing is wrong with the node itself.
+                Err(error) => return shared.oust(error.to_string()),
+            }
+        }
+        self.look_at_listeners();
+        shared.note_serving();
+    }
+
+    fn look_at_listeners(&self) {
+        for (at, listener) in self.listeners.iter().enumerate() {
+            let data = EventData::new_u64(LISTENERS + at as u64);
+            let _ = epoll::add(&*self.desk.epoll, &listener.socket, data, EventFlags::IN);
+        }
+    }
+
     pub(super) fn accept(&mut self, at: usize) {
         for _ in 0..ACCEPTS_A_TURN {
             let Some(listener) = self.listeners.get(at) else { return };
@@ -46,10 +81,7 @@ impl<B: Backend> EventLoop<B> {
     pub(super) fn accept_again(&mut self) {
         if self.deaf_until_ms.is_some_and(|until| until <= self.desk.core.now.ms) {
             self.deaf_until_ms = None;
-            for (at, listener) in self.listeners.iter().enumerate() {
-                let data = EventData::new_u64(LISTENERS + at as u64);
-                let _ = epoll::add(&*self.desk.epoll, &listener.socket, data, EventFlags::IN);
-            }
+            self.look_at_listeners();
         }
     }
 

@@ -89,6 +89,7 @@ impl<B: Backend> EventLoop<B> {
     pub(super) fn begin_stop(&mut self) {
         self.stop_accepting(u64::MAX);
         self.listeners.clear();
+        self.reserved.clear();
         self.take_accepted();
         for at in 0..self.connections.slots() {
             let Some(token) = self.connections.at(at) else { continue };

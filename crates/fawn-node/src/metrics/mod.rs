@@ -14,20 +14,21 @@ use crate::latency::{Summary, What};
 use crate::shared::Shared;
 use families as all;
 use fawn_admin::{Page, Source};
-use std::sync::Arc;
+use std::sync::Weak;
 
 /// A seat that has been without a manager that leads for so long, in milliseconds, is in trouble: a new one is elected
 /// within a second.
 const LEADERLESS_MS: u64 = 3000;
 
-/// A process that serves.
-pub struct Serving(pub Arc<Shared>);
+/// A process that serves; it tells nothing any more once it has stopped.
+pub struct Serving(pub Weak<Shared>);
 
 impl Source for Serving {
     fn measure(&self, page: &mut Page) {
-        clients(&self.0, page);
-        loops(&self.0, page);
-        for sample in self.0.ask_samples().samples {
+        let Some(shared) = self.0.upgrade() else { return };
+        clients(&shared, page);
+        loops(&shared, page);
+        for sample in shared.ask_samples().samples {
             sample.stores.iter().for_each(|store| stores::measure(store, page));
             if let Some(seat) = &sample.seat {
                 seats::measure(seat, page);
@@ -36,12 +37,13 @@ impl Source for Serving {
     }
 
     fn troubles(&self) -> Vec<String> {
-        let mut troubles: Vec<String> = self.0.failure().map(|failure| failure.why).into_iter().collect();
-        if self.0.is_stopping() {
+        let Some(shared) = self.0.upgrade() else { return Vec::new() };
+        let mut troubles: Vec<String> = shared.failure().map(|failure| failure.why).into_iter().collect();
+        if shared.is_stopping() {
             troubles.push("it stops".to_owned());
             return troubles;
         }
-        let asked = self.0.ask_samples();
+        let asked = shared.ask_samples();
         troubles.extend(asked.stuck.iter().map(|number| format!("event loop {number} does not get on")));
         let seats = asked.samples.iter().filter_map(|sample| sample.seat.as_ref());
         troubles.extend(seats.flat_map(seats::troubles));

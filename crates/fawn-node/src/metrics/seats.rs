@@ -88,7 +88,7 @@ fn range(figures: &RangeFigures, seat: &str, page: &mut Page) {
 /// Why the seat does not serve as it should.
 pub fn troubles(sample: &SeatSample) -> Vec<String> {
     let (seat, member) = (sample.figures.seat.0, &sample.member);
-    let mut troubles: Vec<String> = sample.figures.trouble.iter().cloned().collect();
+    let mut troubles: Vec<String> = sample.figures.trouble.iter().chain(&sample.waits_for).cloned().collect();
     if sample.leaderless_ms > LEADERLESS_MS {
         let seconds = sample.leaderless_ms / 1000;
         troubles.push(format!("it has been in contact with no manager that leads for {seconds} s"));
@@ -129,7 +129,15 @@ mod tests {
         let pauses = Pauses { count: 3, within: [0, 1, 1, 0, 0, 0, 0, 0, 0, 0], total_us: 20_006_000 };
         let tally = Tally { pauses, ..Tally::default() };
         let node = NodeSample { is_member: true, tally, chain: (1, 300), clients: (0, 0) };
-        SeatSample { figures, member: "n1".into(), front: None, node: Some(node), managers: 1, leaderless_ms: 0 }
+        SeatSample {
+            figures,
+            member: "n1".into(),
+            front: None,
+            node: Some(node),
+            managers: 1,
+            leaderless_ms: 0,
+            waits_for: None,
+        }
     }
 
     #[test]
@@ -173,5 +181,6 @@ mod tests {
         assert_eq!(of(|sample| sample.leaderless_ms = 1000), "", "another may be elected");
         assert!(of(|sample| sample.node.as_mut().unwrap().is_member = false).contains("yet to take its node in"));
         assert!(of(|sample| sample.figures.trouble = Some("it is ill".into())).contains("it is ill"));
+        assert!(of(|sample| sample.waits_for = Some("no chain has been formed yet".into())).contains("no chain has"));
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::cluster::link::{Link, State};
 use crate::tests::harness::PATIENCE;
 use fawn_kv::link::strangers::STRANGERS;
+use fawn_kv::roster::Change;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -63,6 +64,29 @@ fn a_manager_is_called_at_every_address_of_its_name() {
     let (begun, mut now_ms) = (Instant::now(), 0);
     while manager.accept().is_err() {
         assert!(begun.elapsed() < PATIENCE, "nobody calls the second address");
+        now_ms += 100;
+        links.tick(now_ms);
+        turn(&mut links, now_ms);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn managers_that_were_named_at_the_start_are_called_once_those_of_the_roster_are_gone() {
+    let manager = TcpListener::bind("127.0.0.1:0").unwrap();
+    manager.set_nonblocking(true).unwrap();
+    let mut links = links(&[&manager.local_addr().unwrap().to_string()], Names::default());
+    // A port that is taken, and where nobody listens.
+    let deaf = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&deaf, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let was = SocketAddr::try_from(getsockname(&deaf).unwrap()).unwrap().to_string();
+    links.roster.apply(&Change::Manager { id: ManagerId(1), address: Some(was) });
+    let (begun, mut now_ms) = (Instant::now(), 100);
+    links.tick(now_ms);
+    turn(&mut links, now_ms);
+    assert_eq!(manager.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "the roster knows better");
+    while manager.accept().is_err() {
+        assert!(begun.elapsed() < PATIENCE, "nobody calls the manager that was named");
         now_ms += 100;
         links.tick(now_ms);
         turn(&mut links, now_ms);

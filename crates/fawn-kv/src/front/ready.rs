@@ -1,0 +1,91 @@
+//! Whether a front-end can carry out what it is asked, and what it lacks if not.
+//!
+//! Nothing that it knows says for certain that a chain answers: a view may name members that have stopped since. So whoever
+//! runs it gets a key in each [part](Front::parts) of the key space before it lets clients in.
+
+use super::machine::Front;
+use fawn_ring::{Interval, Key};
+
+/// What a front-end waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// A manager that takes it in.
+    Manager,
+    /// A front-end that owns the wedge.
+    Owner,
+    /// A chain.
+    Chain,
+}
+
+/// What the key space consists of, as far as a front-end knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// The lowest key of each part of a wedge that lies in one range.
+    pub lows: Vec<Key>,
+    /// Every key is in one of the parts.
+    pub is_whole: bool,
+}
+
+impl Front {
+    /// What it lacks to carry out an operation on a key that lies here.
+    pub fn lack_at(&self, place: &Key) -> Option<Lack> {
+        if !self.life.has_begun() {
+            return Some(Lack::Manager);
+        }
+        let owner = self.routes.wedge_at(place).and_then(|(_, wedge)| wedge.owner);
+        match (self.routes.range_at(place), owner) {
+            (None, _) => Some(Lack::Chain),
+            (_, None) => Some(Lack::Owner),
+            _ => None,
+        }
+    }
+
+    /// The parts of the key space that it knows who has.
+    ///
+    /// # Errors
+    /// It knows none.
+    pub fn parts(&self) -> Result<Parts, Lack> {
+        if !self.life.has_begun() {
+            return Err(Lack::Manager);
+        }
+        let (mut parts, mut next) = (Parts::default(), Some(Key::MIN));
+        for (_, wedge) in self.routes.wedges() {
+            for (.., keys) in self.routes.parts(&wedge.keys) {
+                parts.lows.push(keys.low);
+                if next == Some(keys.low) {
+                    next = keys.high.successor();
+                }
+            }
+        }
+        parts.is_whole = next.is_none() && !parts.lows.is_empty();
+        if !parts.lows.is_empty() {
+            return Ok(parts);
+        }
+        let has_chain = self.routes.parts(&Interval::ALL).next().is_some();
+        Err(if has_chain { Lack::Owner } else { Lack::Chain })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::Timing;
+    use crate::front::Limits;
+    use crate::front::tests::{Bench, ME};
+    use crate::ids::{Incarnation, WedgeEpoch};
+    use crate::message::Message;
+    use fawn_ring::Secret;
+
+    #[test]
+    fn a_front_end_says_what_it_lacks_and_what_it_knows() {
+        let mut front = Front::new(ME, 1, Timing::default(), Limits::default(), Secret([3; 32]));
+        assert_eq!((front.parts(), front.lack_at(&Key::MIN)), (Err(Lack::Manager), Some(Lack::Manager)));
+        front.hear(0, Message::FrontWelcome { nonce: 1, incarnation: Incarnation(1) }, &mut Vec::new());
+        assert_eq!((front.parts(), front.lack_at(&Key::MIN)), (Err(Lack::Chain), Some(Lack::Chain)));
+        let mut bench = Bench::with(Limits::default());
+        assert_eq!(bench.front.lack_at(&Key::MIN), Some(Lack::Owner));
+        assert!(bench.front.parts().unwrap().is_whole, "who owns a wedge is found out by asking");
+        bench.view(WedgeEpoch(1), Some(ME));
+        assert_eq!(bench.front.lack_at(&Key::MIN), None);
+    }
+}
