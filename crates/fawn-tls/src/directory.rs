@@ -44,6 +44,7 @@ impl Wanted {
         if self.name == AUTHORITY || self.name.ends_with(KEY) {
             return refuse(&self.name, "files of that name are something else's; choose another");
         }
+        self.check_reserved()?;
         for host in &self.hosts {
             let Host::Name(name) = host else { continue };
             if name.to_ascii_lowercase().ends_with(DOMAIN) {
@@ -54,6 +55,23 @@ impl Wanted {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a name that stands for a role to whoever is not to have that role alone: by its name nobody becomes an operator, and
+    /// no process is shown files that are not for it. A manager may be a member, too.
+    fn check_reserved(&self) -> Result<(), TlsError> {
+        let (role, flag) = match self.name.as_str() {
+            OPERATOR => (Role::Operator, "operators"),
+            "manager" => (Role::Manager, "managers"),
+            "client" => (Role::Client, "clients"),
+            _ => return Ok(()),
+        };
+        let may_be_member = role == Role::Manager;
+        let fits = |other: &Role| *other == role || (may_be_member && matches!(other, Role::Member(_)));
+        if self.roles.contains(&role) && self.roles.iter().all(fits) {
+            return Ok(());
+        }
+        Err(TlsError::Reserved { name: self.name.clone(), of: flag })
     }
 
     fn request(&self, validity: Validity) -> Request {

@@ -5,6 +5,14 @@ use std::path::{Path, PathBuf};
 /// Why certificates cannot be used or made. Each message says what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
+    /// A name that is kept for a role.
+    #[error("{name:?} is a name for {of} alone: choose another name")]
+    Reserved {
+        /// The name.
+        name: String,
+        /// Whose it is.
+        of: &'static str,
+    },
     /// A file cannot be used as what it is given for.
     #[error("cannot use {} for TLS: {what}", path.display())]
     File {

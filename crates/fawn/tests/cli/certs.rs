@@ -42,6 +42,24 @@ fn without_days(text: &str) -> String {
 }
 
 #[test]
+fn a_name_alone_makes_nobody_an_operator_nor_gives_anybody_the_files_of_another_role() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = |line: &str| {
+        let run = certs(dir.path(), line);
+        assert!(run.code == 1 && run.stderr.contains("is a name for"), "{line}: {run:?}");
+    };
+    for who in ["--member operator=10.0.0.1", "--manager operator", "--member manager", "--member client"] {
+        refused(&format!("init {who}"));
+        assert!(!dir.path().join("certs").exists());
+    }
+    done(dir.path(), "init --member n1 --manager manager --member manager=10.0.0.1");
+    for who in ["--member operator", "--client operator", "--client manager", "--operator client", "--member client"] {
+        refused(&format!("add {who}"));
+    }
+    done(dir.path(), "add --client client");
+}
+
+#[test]
 fn one_command_makes_a_clusters_certificates() {
     let dir = tempfile::tempdir().unwrap();
     let made = done(dir.path(), "init --member a=10.0.0.1,a.example --member b --manager a --manager m");
