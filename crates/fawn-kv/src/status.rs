@@ -6,6 +6,7 @@ use crate::ids::{
 use crate::link::{ManagerId, SeatId};
 use crate::manager::{Settings, Standing};
 use crate::roster::Roster;
+use crate::version::{BACKUPS, OLDEST};
 use fawn_ring::Interval;
 use serde::{Deserialize, Serialize};
 
@@ -229,6 +230,18 @@ pub enum Question {
         /// Which.
         id: ManagerId,
     },
+    /// All that is decided, to be kept elsewhere. Since version 6.
+    Backup,
+}
+
+impl Question {
+    /// The version that brought it.
+    pub fn since(&self) -> u8 {
+        match self {
+            Self::Backup => BACKUPS,
+            _ => OLDEST,
+        }
+    }
 }
 
 /// A range that would change.
@@ -258,4 +271,6 @@ pub enum Answer {
     },
     /// It is not done: why, and what to do, in a sentence.
     Refused(String),
+    /// All that is decided; the managers' own encoding.
+    Backup(#[serde(with = "serde_bytes")] Vec<u8>),
 }

@@ -33,6 +33,9 @@ pub const WEAK_CLUSTERS: u8 = 6;
 /// Since this version front-ends take gets of clients that they remember nothing of.
 pub const CONTINUATIONS: u8 = 6;
 
+/// Since this version managers give an operator all that they have decided, to be kept elsewhere.
+pub const BACKUPS: u8 = 6;
+
 /// Versions that somebody speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {

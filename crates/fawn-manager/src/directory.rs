@@ -52,6 +52,19 @@ pub fn refuse_data(dir: &Path) -> Result<(), ManagerError> {
     if has_manager(&own) { Err(ManagerError::OfACluster(dir.to_owned(), own)) } else { Ok(()) }
 }
 
+/// Where others reached the manager of a directory when it ran last; `None`: none has begun there.
+///
+/// # Errors
+/// As [`open`].
+pub fn kept_address(dir: &Path) -> Result<Option<String>, ManagerError> {
+    refuse_data(dir)?;
+    if !has_manager(dir) {
+        return Ok(None);
+    }
+    let member = open(dir)?.member().map_err(|error| ManagerError::kept(dir, error))?;
+    Ok(member.map(|member| member.address))
+}
+
 /// Whether a manager has begun there.
 pub fn has_manager(dir: &Path) -> bool {
     dir.join(FILE).is_file()
@@ -66,10 +79,18 @@ pub fn member(dir: &Path, store: &LogStore, address: &str) -> Result<KeptMember,
     if let Some(member) = store.member().map_err(kept)? {
         return Ok(member);
     }
-    let id = draw().map_err(|error| ManagerError::System { what: "no random numbers", error })?;
-    let member = KeptMember { id, address: address.to_owned() };
+    let member = new_member(address)?;
     store.keep_member(&member).map_err(kept)?;
     Ok(member)
+}
+
+/// Somebody whom nobody has been.
+///
+/// # Errors
+/// The system has no random numbers.
+pub fn new_member(address: &str) -> Result<KeptMember, ManagerError> {
+    let id = draw().map_err(|error| ManagerError::System { what: "no random numbers", error })?;
+    Ok(KeptMember { id, address: address.to_owned() })
 }
 
 /// A number that no other member has, as good as certainly: a group has few, and numbers that are short are easy to tell.

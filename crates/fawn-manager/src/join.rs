@@ -85,6 +85,45 @@ pub async fn join(group: &Group, options: &Options, member: &KeptMember, dialler
     }
 }
 
+/// A member that is reached elsewhere than its group knows tells the others, until they know. Whoever leads moves itself.
+pub async fn move_in(group: &Group, options: &Options, member: &KeptMember, dialler: &Dialler) {
+    let mut told = None;
+    let mut hint: Option<String> = None;
+    while let Some((was, others)) = moved(group, member) {
+        let addresses: Vec<String> = hint.take().into_iter().chain(others).chain(options.peers.clone()).collect();
+        let mut why = "nobody leads".to_owned();
+        for address in addresses.into_iter().filter(|address| *address != member.address) {
+            let question = Question::AddManager { address: member.address.clone() };
+            let asked = tokio::time::timeout(TAKEN, ask_at(dialler, &address, &question)).await;
+            match asked.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+                Ok(Answer::Done) => {}
+                Ok(Answer::NotLeader { leader }) => hint = leader.filter(|leader| *leader != address),
+                Ok(Answer::Refused(said)) => why = said,
+                Ok(_) => {}
+                Err(error) => why = error.to_string(),
+            }
+        }
+        let is = &member.address;
+        let what = format!(
+            "this manager was reached at {was} and is at {is} now; the others have yet to hear of it ({why}). If most of them have moved, start them with --advertise and the addresses that they had, or see fawn manager recover --help"
+        );
+        tell(&mut told, &what);
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// Where the group believes that a member is, if it is elsewhere, and where the others are.
+fn moved(group: &Group, member: &KeptMember) -> Option<(String, Vec<String>)> {
+    let metrics = group.metrics();
+    let metrics = metrics.borrow();
+    let membership = metrics.membership_config.membership();
+    let was = membership.get_node(&member.id)?.addr.clone();
+    let others = membership.nodes().filter(|(id, node)| **id != member.id && !node.addr.is_empty());
+    let others: Vec<String> = others.map(|(_, node)| node.addr.clone()).collect();
+    // One that is alone leads soon.
+    (was != member.address && !others.is_empty()).then_some((was, others))
+}
+
 fn is_voter(group: &Group, id: u64) -> bool {
     let metrics = group.metrics();
     let metrics = metrics.borrow();

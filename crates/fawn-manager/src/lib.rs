@@ -10,11 +10,12 @@
 //! * [`driver`]: the protocol's manager on that log, and what it answers over links. [`links`]: connections.
 //! * [`operator`]: asking managers, for programs that wait for the answer.
 //! * [`metrics`]: what the admin port tells.
-//! * [`mod@recover`]: the way back from a majority that is lost for good.
+//! * [`mod@recover`]: the way back from a majority that is lost for good. [`backup`]: the same after all are.
 //! * [`clock`]: time and chance.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod backup;
 pub mod clock;
 pub mod consensus;
 pub mod decided;
@@ -29,6 +30,8 @@ pub mod recover;
 pub mod running;
 pub mod sealed;
 
+pub use backup::{Backup, BackupError};
+pub use directory::kept_address;
 pub use links::stream::Tls;
 pub use operator::{Operator, OperatorError};
 pub use options::{ManagerError, Options};

@@ -142,6 +142,11 @@ impl Tries {
 /// Nobody answers there, or not as a manager does.
 pub async fn ask_at(dialler: &Dialler, address: &str, question: &Question) -> io::Result<Answer> {
     let mut link = dialler.dial(address, None).await?;
+    let (speaks, least) = (link.greeted.version, question.since());
+    if speaks < least {
+        let what = format!("it speaks version {speaks}, and this takes version {least}: upgrade the managers first");
+        return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+    }
     let mut frame = Vec::new();
     put_control(&mut frame, &Control::Ask { number: 1, question: question.clone() });
     link.stream.write_all(&frame).await?;

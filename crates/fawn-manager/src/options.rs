@@ -109,16 +109,6 @@ pub enum ManagerError {
         "{0} is reached from other machines, and nothing protects what is said there: use certificates (--certs), or say --insecure where the network itself keeps strangers out"
     )]
     Unprotected(String),
-    /// It has moved.
-    #[error(
-        "this manager of several was reached at {was}, and now would be at {is}: start it with --advertise {was}, or with an empty --dir and --join"
-    )]
-    Moved {
-        /// Where it was.
-        was: String,
-        /// Where it would be.
-        is: String,
-    },
     /// No address of its own.
     #[error(
         "a manager with --peers or --join needs an address that others reach: use --listen, and --advertise behind 0.0.0.0"
@@ -138,6 +128,9 @@ pub enum ManagerError {
     /// No manager has begun there.
     #[error("there is no manager's log in {0}")]
     Empty(PathBuf),
+    /// A manager has begun there.
+    #[error("there is a manager's log in {} already: restore into an empty directory", .0.display())]
+    NotEmpty(PathBuf),
     /// Consensus cannot begin.
     #[error("the group of managers cannot go on: {0}")]
     Group(String),

@@ -51,20 +51,32 @@ pub fn recover(dir: &Path, waits: Waits) -> Result<Recovered, ManagerError> {
 fn rewrite(store: &LogStore, waits: Waits) -> Result<Option<Recovered>, KeepError> {
     let Some((KeptMember { id, address }, last)) = store.member()?.zip(store.last()?) else { return Ok(None) };
     let voted = store.vote()?.map_or(0, |vote| vote.term);
+    let member = KeptMember { id, address: address.clone() };
+    let (vote, entries) = entries_of(&member, (voted, last), waits);
+    let mut others = members(store)?;
+    others.remove(&id);
+    store.rewrite(vote, entries)?;
+    Ok(Some(Recovered { id, address, others, entries: last.index + 1 }))
+}
+
+/// A group of one.
+pub(crate) fn alone(member: &KeptMember) -> Membership<u64, BasicNode> {
+    let nodes = BTreeMap::from([(member.id, BasicNode::new(member.address.clone()))]);
+    Membership::new(vec![BTreeSet::from([member.id])], nodes)
+}
+
+/// The vote of a member that goes on alone, as if it had been elected by all, and what its log goes on with after its last entry.
+/// `voted` is the term that it has voted in.
+pub(crate) fn entries_of(member: &KeptMember, (voted, last): (u64, LogId), waits: Waits) -> (KeptVote, Vec<Entry>) {
     // Beyond any that the others may have reached: whoever hears both groups follows this one.
     let term = voted.max(last.leader_id.term) + u64::from(LOST);
     let place = |after: u64| LogId::new(CommittedLeaderId::new(term, 0), last.index + after);
-    let alone = BTreeMap::from([(id, BasicNode::new(address.clone()))]);
-    let membership = Membership::new(vec![BTreeSet::from([id])], alone);
     let decisions = vec![Decision::Recovered { lost: LOST, waits }];
     let entries = vec![
-        Entry { log_id: place(1), payload: EntryPayload::Membership(membership) },
+        Entry { log_id: place(1), payload: EntryPayload::Membership(alone(member)) },
         Entry { log_id: place(2), payload: EntryPayload::Normal(Proposal { term, decisions }) },
     ];
-    let mut others = members(store)?;
-    others.remove(&id);
-    store.rewrite(KeptVote { term, voted_for: Some(id), is_leader: false }, entries)?;
-    Ok(Some(Recovered { id, address, others, entries: last.index + 1 }))
+    (KeptVote { term, voted_for: Some(member.id), is_leader: false }, entries)
 }
 
 /// The members of the group and where they are reached, as far as this member has heard.

@@ -151,13 +151,8 @@ async fn bind(options: &Options) -> Result<Option<(TcpListener, SocketAddr)>, Ma
 fn reached_at(options: &Options, bound: Option<SocketAddr>) -> Result<String, ManagerError> {
     let address = match (&options.advertise, bound) {
         (Some(advertised), _) => advertised.clone(),
-        (None, Some(bound)) if bound.ip().is_unspecified() => {
-            // Nobody can dial it.
-            if !options.peers.is_empty() || !options.join.is_empty() {
-                return Err(ManagerError::Address);
-            }
-            bound.to_string()
-        }
+        // Nobody can dial it: nodes know where it is by their --manager.
+        (None, Some(bound)) if bound.ip().is_unspecified() => String::new(),
         (None, Some(bound)) => match &options.listen {
             // A name stays a name.
             Some(listen) if !listen.ends_with(":0") => listen.clone(),
@@ -174,14 +169,10 @@ fn reached_at(options: &Options, bound: Option<SocketAddr>) -> Result<String, Ma
     Ok(address)
 }
 
-/// Who this member is, if it may go on as that.
+/// Who this member is. Where it was reached before, its group [learns](join::move_in) that it has moved.
 fn identify(options: &Options, store: &LogStore, address: &str) -> Result<KeptMember, ManagerError> {
     let mut member = directory::member(&options.dir, store, address)?;
     if member.address != address {
-        let alone = crate::recover::members(store).map_err(|error| ManagerError::kept(&options.dir, error))?;
-        if alone.keys().any(|id| *id != member.id) {
-            return Err(ManagerError::Moved { was: member.address, is: address.to_owned() });
-        }
         address.clone_into(&mut member.address);
         store.keep_member(&member).map_err(|error| ManagerError::kept(&options.dir, error))?;
     }
@@ -222,7 +213,7 @@ async fn run(
             }
         }
     });
-    let identity = Identity { id, settings: options.settings, wedges: options.wedges };
+    let identity = Identity { id, address, settings: options.settings, wedges: options.wedges };
     let (reports, told) = watch::channel(None);
     if let Some(board) = &options.board {
         board.add(Arc::new(Managing(told)));
@@ -242,7 +233,8 @@ async fn begin(group: Group, options: Options, member: KeptMember, dialler: Arc<
         metrics.last_log_index.is_some() || metrics.membership_config.log_id().as_ref().is_some_and(|_: &LogId| true)
     };
     if has_begun || group.is_initialized().await.unwrap_or(true) {
-        return join::look_whether_in(&group, member.id).await;
+        tokio::join!(join::look_whether_in(&group, member.id), join::move_in(&group, &options, &member, &dialler));
+        return;
     }
     if join::is_to_begin(&group, &options, &member.address, &dialler).await {
         let alone = BTreeMap::from([(member.id, BasicNode::new(member.address.clone()))]);

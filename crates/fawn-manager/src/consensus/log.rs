@@ -225,6 +225,29 @@ impl LogStore {
     }
 }
 
+impl LogStore {
+    /// Begins with what another has decided up to `last`, as one write.
+    ///
+    /// # Errors
+    /// [`KeepError`].
+    pub fn begin_from(
+        &self,
+        member: &KeptMember,
+        snapshot: &KeptSnapshot,
+        last: LogId,
+        vote: KeptVote,
+        entries: Vec<Entry>,
+    ) -> Result<(), KeepError> {
+        self.write_now(Durability::Immediate, move |begun| {
+            put_fact(MEMBER, member)(begun)?;
+            put_fact(SNAPSHOT, snapshot)(begun)?;
+            put_fact(PURGED, &KeptId::from(last))(begun)?;
+            put_fact(VOTE, &vote)(begun)?;
+            put_entries(entries)(begun)
+        })
+    }
+}
+
 fn put_fact<T: Serialize>(
     name: &'static str,
     value: &T,

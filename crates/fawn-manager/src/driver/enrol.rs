@@ -6,18 +6,54 @@ use crate::consensus::Proposal;
 use crate::decided::Decision;
 use crate::links::table::LinkId;
 use fawn_kv::ids::ClusterId;
-use fawn_kv::link::Control;
 use fawn_kv::link::control::Enrolled;
+use fawn_kv::link::{Control, was_removed};
 use fawn_kv::manager::check_virtual_ids;
 use fawn_kv::roster::{Change, Enrolment};
+use fawn_kv::status::Answer;
 use fawn_ring::Secret;
 use fawn_tls::Identity;
+use std::collections::BTreeMap;
 
-/// A member that was heard within this lives: no other directory gets its name.
+/// A member that was heard within this may live: no other directory gets its name.
 const ALIVE_US: u64 = 5_000_000;
+
+/// A member that is heard so long after another process has asked for its name lives. What comes sooner may have been on its
+/// way when it stopped.
+const PROOF_US: u64 = 1_500_000;
+
+/// A process that waits for a name asks again within this.
+const CLAIM_US: u64 = 5_000_000;
+
+/// Processes that wait for a name, at most.
+const MOST_CLAIMS: usize = 1024;
 
 /// Newcomers that wait for somebody to lead, at most.
 const MOST_WAITING: usize = 1024;
+
+/// A process that asks for the name of a member which may live, with another directory: since when, and when it asked last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Claim {
+    since_us: u64,
+    asked_us: u64,
+}
+
+/// By the name and the directory.
+pub(super) type Claims = BTreeMap<(String, [u8; 16]), Claim>;
+
+/// Why a process cannot be a member.
+enum Refusal {
+    /// It never will be as it is now.
+    Final(String),
+    /// It is to ask again: another process may have its name still.
+    NotYet(String),
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::Final(why)
+    }
+}
 
 /// A process that asks to be a member, or to go on as one.
 #[derive(Debug)]
@@ -32,10 +68,10 @@ pub struct Newcomer {
     pub secret: Option<Secret>,
 }
 
-/// What whoever has the name of a member that was removed is told.
-pub(super) fn was_removed(name: &str) -> String {
+/// What a process of another cluster is told, and the manager's log.
+pub(super) fn other_cluster(who: &str, theirs: ClusterId, ours: ClusterId) -> String {
     format!(
-        "{name} was removed from this cluster, and nobody comes back as it: start this process with another --name and an empty --dir"
+        "{who} belongs to cluster {theirs}, and this manager to cluster {ours}: look at its --manager. If the managers of {theirs} are lost, stop this one, and bring theirs back: `fawn manager --help` says how"
     )
 }
 
@@ -81,8 +117,17 @@ impl Driver {
 
     fn enrol(&mut self, term: u64, newcomer: Newcomer) {
         let Newcomer { link, who, cluster, secret } = newcomer;
-        if let Err(why) = self.may_enrol(link, &who, cluster, secret.as_ref()) {
-            return self.refuse(link, why);
+        match self
+            .may_enrol(link, &who, cluster, secret.as_ref())
+            .map_err(Refusal::from)
+            .and_then(|()| self.claim(&who))
+        {
+            Ok(()) => {}
+            Err(Refusal::Final(why)) => {
+                self.told.warn(&format!("{} is refused: {why}", who.name));
+                return self.refuse(link, why);
+            }
+            Err(Refusal::NotYet(why)) => return self.put_off(link, why),
         }
         let mut decisions = Vec::new();
         if self.facts.secret.is_none() {
@@ -123,9 +168,7 @@ impl Driver {
         let name = &who.name;
         let ours = self.facts.begun.map(|begun| begun.cluster);
         if let Some((theirs, ours)) = cluster.zip(ours).filter(|(theirs, ours)| theirs != ours) {
-            return Err(format!(
-                "the directory of {name} belongs to the cluster {theirs}, and this is {ours}: give it another --manager, or an empty --dir"
-            ));
+            return Err(other_cluster(&format!("the directory of {name}"), theirs, ours));
         }
         if secret.is_some() && self.facts.secret.is_some() && secret != self.facts.secret.as_ref() {
             return Err(format!(
@@ -155,17 +198,51 @@ impl Driver {
         }
         check_virtual_ids(who.virtual_ids).map_err(|error| error.to_string())?;
         self.facts.roster.check(who).map_err(|error| error.to_string())?;
-        let member = self.facts.roster.members.get(name).filter(|member| member.said.directory != who.directory);
-        let lately = self
-            .enrolled
-            .get(name)
-            .filter(|(directory, at_us)| *directory != who.directory && now_us() < at_us + ALIVE_US);
-        if lately.is_some() || member.is_some_and(|member| self.is_heard(member.seats())) {
-            return Err(format!(
-                "{name} lives, with another directory: give this process another --name, or stop that one"
-            ));
-        }
         Ok(())
+    }
+
+    /// Whether a process may have its name: nobody else does, or whoever did is gone. A member whose disk was wiped, or a
+    /// front-end that starts again, waits for that.
+    fn claim(&mut self, who: &Enrolment) -> Result<(), Refusal> {
+        let (name, now_us) = (&who.name, now_us());
+        let member = self.facts.roster.members.get(name).filter(|member| member.said.directory != who.directory);
+        let lately = self.enrolled.get(name).filter(|(directory, _)| *directory != who.directory);
+        // One that was heard since then, and has hung up, is gone.
+        let was_heard = |at_us| member.is_some_and(|member| self.heard_us(member.seats()) > Some(at_us));
+        let is_fresh = lately.is_some_and(|(_, at_us)| now_us < at_us + ALIVE_US && !was_heard(*at_us));
+        if !is_fresh && !member.is_some_and(|member| self.is_heard(member.seats())) {
+            self.claims.remove(&(name.clone(), who.directory));
+            return Ok(());
+        }
+        let heard_us =
+            member.and_then(|member| self.heard_us(member.seats().filter(|seat| self.table.has_seat(*seat))));
+        self.claims.retain(|_, claim| now_us < claim.asked_us + CLAIM_US);
+        if self.claims.len() >= MOST_CLAIMS {
+            return Err(Refusal::NotYet("too many processes wait for names of others".to_owned()));
+        }
+        let claim = self.claims.entry((name.clone(), who.directory));
+        let claim = claim.or_insert(Claim { since_us: now_us, asked_us: now_us });
+        claim.asked_us = now_us;
+        if heard_us.is_some_and(|heard_us| heard_us > claim.since_us + PROOF_US) {
+            return Err(Refusal::Final(format!(
+                "{name} lives, with another directory: give this process another --name, or stop that one"
+            )));
+        }
+        Err(Refusal::NotYet(format!(
+            "another process was {name} up to now, with another directory: this one takes its place {} s after it was last heard",
+            ALIVE_US / 1_000_000
+        )))
+    }
+
+    /// Says why not yet: the newcomer asks again, as it does after any answer but a refusal.
+    fn put_off(&mut self, link: LinkId, why: String) {
+        self.table.say(link, &Control::Answer { number: 0, answer: Answer::Refused(why) });
+        self.table.close(link);
+    }
+
+    /// When one of these seats was heard last.
+    fn heard_us(&self, seats: impl Iterator<Item = fawn_kv::link::SeatId>) -> Option<u64> {
+        seats.filter_map(|seat| self.seats.get(&seat)?.heard_us).max()
     }
 
     /// Whether one of these seats was heard lately.
@@ -181,6 +258,7 @@ impl Driver {
     /// What a newcomer has waited for is not decided: it asks again, whoever leads by then. A refusal would be for good.
     pub(super) fn not_enrolled(&mut self, link: LinkId, why: &str) {
         tracing::info!("{why}");
+        self.table.say(link, &Control::Answer { number: 0, answer: Answer::Refused(why.to_owned()) });
         self.table.say(link, &self.leads_control());
         self.table.close(link);
     }

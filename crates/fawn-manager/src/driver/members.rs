@@ -2,6 +2,7 @@
 
 use super::operate::HEARD;
 use super::{Driver, Event};
+use crate::clock::now_us;
 use crate::consensus::Group;
 use crate::decided::Decision;
 use crate::links::dial::Dialler;
@@ -11,7 +12,7 @@ use fawn_kv::roster::Change;
 use fawn_kv::status::Answer;
 use openraft::error::{ChangeMembershipError, ClientWriteError, RaftError};
 use openraft::{BasicNode, ChangeMembers, Membership};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ impl Driver {
                 changes.push(Change::Manager { id, address: Some(node.addr.clone()) });
             }
         }
-        let gone = known.keys().filter(|id| !voters.contains(&id.0));
+        let is_reached = |id: &u64| membership.get_node(id).is_some_and(|node| !node.addr.is_empty());
+        let gone = known.keys().filter(|id| !voters.contains(&id.0) || !is_reached(&id.0));
         changes.extend(gone.map(|id| Change::Manager { id: *id, address: None }));
         for change in changes {
             self.proposals.add(Decision::Roster(change));
@@ -64,10 +66,34 @@ impl Driver {
         }
     }
 
+    /// A leader that is reached elsewhere than its group knows says so.
+    pub(super) fn move_itself(&mut self) {
+        let (id, now_us) = (self.me.id.0, now_us());
+        let members = self.group_members();
+        let Some(was) = members.membership().get_node(&id).filter(|node| node.addr != self.me.address) else { return };
+        if self.moved_us.is_some_and(|at| now_us < at + CHANGE_US) {
+            return;
+        }
+        self.moved_us = Some(now_us);
+        let (group, was, is) = (self.group.clone(), was.addr.clone(), self.me.address.clone());
+        tokio::spawn(async move {
+            match change(&group, moved_to(id, &is)).await {
+                Ok(()) => tracing::info!(
+                    "this manager was reached at {was:?}, and is at {is:?} now: nodes that knew it there alone need another --manager"
+                ),
+                Err(why) => tracing::debug!("{why}"),
+            }
+        });
+    }
+
     /// Takes another manager into the group, in place of one that had its address.
     pub(super) fn add_manager(&self, link: LinkId, number: u64, address: String) {
         let (group, dialler, tasks) = (self.group.clone(), self.dialler.clone(), self.tasks.clone());
         let version = self.facts.version;
+        if self.me.address.is_empty() {
+            let why = "this manager has no address that others reach: start it with --advertise ADDR:PORT first";
+            return self.answer(link, number, Answer::Refused(why.to_owned()));
+        }
         tokio::spawn(async move {
             let answer = match add(&group, &dialler, &address, version).await {
                 Ok(()) => Answer::Done,
@@ -127,6 +153,11 @@ fn reason(error: &RaftError<u64, ClientWriteError<u64, BasicNode>>) -> String {
     }
 }
 
+/// A member is reached elsewhere.
+fn moved_to(id: u64, address: &str) -> ChangeMembers<u64, BasicNode> {
+    ChangeMembers::SetNodes(BTreeMap::from([(id, BasicNode::new(address))]))
+}
+
 fn members(group: &Group) -> (BTreeSet<u64>, Vec<(u64, String)>) {
     let metrics = group.metrics();
     let metrics = metrics.borrow();
@@ -150,10 +181,14 @@ async fn add(group: &Group, dialler: &Arc<Dialler>, address: &str, least: u8) ->
     if voters.contains(&id) && nodes.contains(&(id, address.to_owned())) {
         return Ok(());
     }
-    if nodes.iter().any(|(other, at)| *other == id && at != address) {
-        return Err(format!(
-            "the manager at {address} has the number {id}, which another has: start it with an empty --dir"
-        ));
+    if let Some((_, was)) = nodes.iter().find(|(other, at)| *other == id && at != address) {
+        if !was.is_empty() && dialler.dial(was, Some(Party::Manager(ManagerId(id)))).await.is_ok() {
+            return Err(format!(
+                "the manager at {address} has the number {id}, and so has the one at {was}: start one of them with an empty --dir"
+            ));
+        }
+        tracing::info!("manager {id} was reached at {was}, and is at {address} now");
+        return change(group, moved_to(id, address)).await;
     }
     let learner = tokio::time::timeout(LEARN, group.add_learner(id, BasicNode::new(address), true)).await;
     let cannot = |error: &dyn std::fmt::Display| format!("{address} cannot be brought up to date: {error}");
@@ -191,7 +226,6 @@ async fn remove(group: &Group, ManagerId(id): ManagerId) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     #[test]
     fn why_the_group_is_not_changed_is_said_in_words() {

@@ -30,6 +30,7 @@ use crate::decided::{Begun, Decision, Facts};
 use crate::links::dial::Dialler;
 use crate::links::listen::LinkEvent;
 use crate::links::table::{LinkId, Table, may_be};
+use crate::links::told::Told;
 use fawn_kv::chain::Timing;
 use fawn_kv::ids::{Address, ClusterId, NodeId};
 use fawn_kv::invalid::InvalidMessage;
@@ -88,6 +89,8 @@ struct Seat {
 pub struct Identity {
     /// Its number.
     pub id: ManagerId,
+    /// Where others reach it; empty: they do not.
+    pub address: String,
     /// What a cluster begins with, if it has yet to.
     pub settings: Settings,
     /// The same.
@@ -109,6 +112,10 @@ pub struct Driver {
     led_us: u64,
     /// Whom this leader has enrolled lately, from which directory, and when.
     enrolled: BTreeMap<String, ([u8; 16], u64)>,
+    /// Who waits for the names of others.
+    claims: enrol::Claims,
+    /// What strangers did wrong, in the log.
+    told: Told,
     /// The term in which it is being found out.
     checking: Option<u64>,
     /// Whether it is to vote, as far as it has heard.
@@ -123,6 +130,8 @@ pub struct Driver {
     questions: Questions,
     /// Since when a change of the group has been half done, as far as this leader has seen.
     changes_since_us: Option<u64>,
+    /// When this leader said last that it has moved.
+    moved_us: Option<u64>,
     /// Nodes that are kept out of chains with others, and with which, as was said last.
     apart: BTreeSet<(NodeId, NodeId)>,
     /// Chains that were activated, since it started.
@@ -154,6 +163,8 @@ impl Driver {
             led: None,
             led_us: 0,
             enrolled: BTreeMap::new(),
+            claims: enrol::Claims::new(),
+            told: Told::default(),
             checking: None,
             votes: false,
             said: (0, None),
@@ -164,6 +175,7 @@ impl Driver {
             proposals: Proposals::default(),
             questions: Questions::default(),
             changes_since_us: None,
+            moved_us: None,
             apart: BTreeSet::new(),
             epoch_changes: 0,
             reports,
@@ -420,6 +432,7 @@ impl Driver {
             self.align_roster();
             self.look_at_versions();
             self.finish_change(now_us());
+            self.move_itself();
         }
     }
 

@@ -1,9 +1,10 @@
 //! Operators' questions.
 
 use super::{Driver, Event};
+use crate::backup::{self, Place};
 use crate::clock::now_us;
 use crate::consensus::Proposal;
-use crate::decided::Decision;
+use crate::decided::{Decided, Decision};
 use crate::links::table::LinkId;
 use fawn_kv::ids::Consistency;
 use fawn_kv::link::{Control, ManagerId, SeatId};
@@ -12,7 +13,7 @@ use fawn_kv::roster::{Change, Member};
 use fawn_kv::status::{Answer, ManagerStatus, NewSettings, Question, RangeStatus, SeatStatus, Status, WedgeStatus};
 use fawn_ring::NodeId;
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A manager that has not answered for so long is not heard.
 pub(super) const HEARD: Duration = Duration::from_secs(2);
@@ -42,6 +43,10 @@ impl Driver {
             }
             Question::Plan { without } => {
                 let answer = self.plan(&without).map_or_else(Answer::Refused, Answer::Plan);
+                return self.answer(link, number, answer);
+            }
+            Question::Backup => {
+                let answer = self.backup().map_or_else(Answer::Refused, Answer::Backup);
                 return self.answer(link, number, answer);
             }
             Question::AddManager { address } => return self.add_manager(link, number, address),
@@ -162,6 +167,16 @@ impl Driver {
         }
         let command = (settings != before).then(|| Decision::command(&Command::Set(settings)));
         Ok(command.into_iter().collect())
+    }
+
+    /// All that is decided.
+    fn backup(&self) -> Result<Vec<u8>, String> {
+        let decided = Decided { facts: self.facts.clone(), state: Some(self.state()?.clone()) };
+        let metrics = self.group.metrics().borrow().clone();
+        let last = metrics.last_log_index.unwrap_or(0);
+        let taken_unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let place = Place { term: metrics.current_term, index: last, taken_unix };
+        Ok(backup::encode(&decided, place))
     }
 
     fn plan(&self, without: &[String]) -> Result<Vec<fawn_kv::status::PlannedChange>, String> {

@@ -1,11 +1,11 @@
 //! What is said over links.
 
 use super::Driver;
-use super::enrol::{Newcomer, was_removed};
+use super::enrol::{Newcomer, other_cluster};
 use crate::clock::now_us;
 use crate::links::listen::LinkEvent;
 use crate::links::table::{LinkId, Peer, may_be};
-use fawn_kv::link::{Control, Greeted, Greeting, NO_MEMBER, Party};
+use fawn_kv::link::{Control, Greeted, Greeting, NO_MEMBER, Party, was_removed};
 use fawn_tls::Identity;
 
 /// Whether a party takes no part in what is decided: it may be older than the cluster.
@@ -19,6 +19,10 @@ impl Driver {
         match event {
             LinkEvent::Called { link, greeting, version, identity, outbox, answer } => {
                 let admitted = self.admit(&greeting, identity.as_ref());
+                if let Err(why) = &admitted {
+                    // Whoever is refused may not tell its operator, or not be the operator's.
+                    self.told.warn(&format!("a caller is refused: {why}"));
+                }
                 if let Ok(you) = admitted {
                     let cluster = self.facts.begun.map(|begun| begun.cluster);
                     let from = Party::Manager(self.me.id);
@@ -54,9 +58,7 @@ impl Driver {
         if let (Some(ours), Some(theirs)) = (ours, greeting.cluster)
             && ours != theirs
         {
-            return Err(format!(
-                "{from} is of the cluster {theirs}, and this manager of {ours}: look at its --manager"
-            ));
+            return Err(other_cluster(&from.to_string(), theirs, ours));
         }
         if let Party::Seat(seat) = from
             && self.facts.roster.member_of(seat).is_none()
@@ -71,7 +73,10 @@ impl Driver {
         if !may_be(identity, from, &self.facts) {
             return Err(match identity.filter(|_| from == Party::Newcomer).and_then(|it| self.struck_of(it)) {
                 Some(name) => was_removed(name),
-                None => format!("the certificate of the other side is not one of {from}: see fawn certs"),
+                None => {
+                    let shown = identity.map(Identity::to_string).unwrap_or_default();
+                    format!("the certificate of the other side is not one of {from}, but of {shown}: see fawn certs")
+                }
             });
         }
         match from {

@@ -3,6 +3,7 @@
 use super::strangers::{Stranger, Strangers};
 use super::stream::{Secured, Stream, Tls, plain, read_frame, tune};
 use super::table::{LinkId, Outbox};
+use super::told::Told;
 use crate::consensus::{Group, calls};
 use fawn_kv::ids::Address;
 use fawn_kv::link::control::MAGIC;
@@ -84,6 +85,7 @@ pub struct Listener {
     next: Arc<AtomicU64>,
     room: Arc<Semaphore>,
     strangers: Strangers,
+    told: Arc<Told>,
     group: Group_,
 }
 
@@ -101,7 +103,15 @@ impl Listener {
     /// One that hands on to `events` what comes.
     pub fn new(events: mpsc::Sender<LinkEvent>, tls: Option<Tls>, group: Group) -> Self {
         let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        Self { events, tls, next: Arc::default(), room, strangers: Strangers::default(), group: Group_(group) }
+        Self {
+            events,
+            tls,
+            next: Arc::default(),
+            room,
+            strangers: Strangers::default(),
+            told: Arc::default(),
+            group: Group_(group),
+        }
     }
 
     /// Takes calls for ever.
@@ -130,8 +140,12 @@ impl Listener {
             });
             match secured.await {
                 Ok(Ok(secured)) => this.serve(secured, Some(stranger)).await,
-                Ok(Err(error)) => tracing::debug!("a connection is refused: {error}"),
-                Err(_) => tracing::debug!("a connection is refused: its handshake takes too long"),
+                // Who hangs up before a word looks whether somebody listens.
+                Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    tracing::debug!("a connection from {from} is refused: {error}");
+                }
+                Ok(Err(error)) => this.told.warn(&format!("a connection from {from} is refused: {error}")),
+                Err(_) => this.told.warn(&format!("a connection from {from} is refused: its handshake takes too long")),
             }
         });
     }

@@ -4,12 +4,12 @@ use crate::caller::{Caller, LONG, Seat, enrolment, greeting, until};
 use fawn_kv::ids::{Address, ClusterId, Incarnation};
 use fawn_kv::link::control::Enrolled;
 use fawn_kv::link::{Control, Frame, ManagerId, Party, SeatId};
-use fawn_kv::manager::Standing;
+use fawn_kv::manager::{Standing, Waits};
 use fawn_kv::message::Message;
 use fawn_kv::roster::Enrolment;
 use fawn_kv::status::{Answer, NewSettings, Question};
 use fawn_kv::version::NEWEST;
-use fawn_manager::{ManagerError, Options, Running, start};
+use fawn_manager::{Backup, ManagerError, Options, Running, start};
 use fawn_ring::Secret;
 use std::net::TcpStream;
 use std::path::Path;
@@ -103,10 +103,8 @@ fn who_cannot_be_a_member_is_told_why() {
     let enrol = |who: &Enrolment, cluster, secret| local(&manager, Party::Newcomer).enrol(who, cluster, secret);
     let why = |who: &Enrolment, cluster, secret| refused(enrol(who, cluster, secret));
     let (a, b) = (enrolment("a", 1), enrolment("b", 2));
-    assert!(
-        why(&Enrolment { directory: [9; 16], ..a.clone() }, None, None).contains("a lives, with another directory")
-    );
-    assert!(why(&b, Some(ClusterId([9; 16])), None).contains("belongs to the cluster 0909"));
+    let other = why(&b, Some(ClusterId([9; 16])), None);
+    assert!(other.contains("the directory of b belongs to cluster 0909") && other.contains("are lost"), "{other}");
     assert!(why(&b, None, Some(Secret([9; 32]))).contains("holds keys that lie elsewhere"));
     assert!(why(&Enrolment { virtual_ids: 0, ..b.clone() }, None, None).contains("from 1 to 1024 virtual IDs"));
     assert!(why(&Enrolment { virtual_ids: 1025, ..b.clone() }, None, None).contains("not 1025"));
@@ -120,7 +118,55 @@ fn who_cannot_be_a_member_is_told_why() {
     assert_eq!(again.first, SeatId(1), "whoever is a member goes on as one");
     assert_eq!(enrolled(enrol(&b, None, None)).first, SeatId(2));
     let other = Enrolment { directory: [9; 16], ..b };
-    assert!(refused(enrol(&other, None, None)).contains("b lives"), "it was enrolled just now");
+    assert!(not_yet(enrol(&other, None, None)).contains("another process was b up to now"), "it was enrolled just now");
+}
+
+/// Why a newcomer is to ask again.
+fn not_yet(said: Control) -> String {
+    match said {
+        Control::Answer { answer: Answer::Refused(why), .. } => why,
+        other => panic!("it is not put off: {other:?}"),
+    }
+}
+
+#[test]
+fn a_member_with_another_directory_waits_while_the_one_before_may_live_and_comes_in_once_it_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let mut seat = Seat::join(|party| local(&manager, party), "a", 1);
+    let life = seat.live(77);
+    seat.lease(life.incarnation);
+    let wiped = Enrolment { directory: [9; 16], ..enrolment("a", 1) };
+    let comes = || local(&manager, Party::Newcomer).enrol(&wiped, None, None);
+    assert!(not_yet(comes()).contains("another process was a up to now"));
+    drop(seat);
+    until("it is let in", || match comes() {
+        Control::Enrolled(enrolled) => enrolled.first == SeatId(1),
+        other => not_yet(other).is_empty(),
+    });
+}
+
+#[test]
+fn a_second_process_with_the_name_of_one_that_lives_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let mut seat = Seat::join(|party| local(&manager, party), "a", 1);
+    let life = seat.live(77);
+    let second = Enrolment { directory: [9; 16], ..enrolment("a", 1) };
+    until("it is refused", || {
+        seat.lease(life.incarnation);
+        match local(&manager, Party::Newcomer).enrol(&second, None, None) {
+            Control::Refused { why } => {
+                assert!(why.contains("a lives, with another directory"), "{why}");
+                true
+            }
+            other => {
+                assert!(not_yet(other).contains("another process was a"));
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                false
+            }
+        }
+    });
 }
 
 #[test]
@@ -147,7 +193,7 @@ fn who_greets_wrongly_is_told_why() {
     let version = fawn_kv::link::Greeting { lowest: 200, highest: 201, ..operator.clone() };
     assert!(why(version).contains("speaks 200 to 201"));
     let cluster = Some(ClusterId([9; 16]));
-    assert!(why(fawn_kv::link::Greeting { cluster, ..operator.clone() }).contains("of the cluster 0909"));
+    assert!(why(fawn_kv::link::Greeting { cluster, ..operator.clone() }).contains("belongs to cluster 0909"));
     let to = Some(Party::Manager(ManagerId(1)));
     assert!(why(fawn_kv::link::Greeting { to, ..operator.clone() }).contains("manager 1 is called"));
     assert!(why(greeting(Party::Seat(SeatId(9)))).contains("seat 9 is in no member"));
@@ -284,4 +330,73 @@ fn beyond_the_loopback_nobody_listens_without_protection() {
     let refused = start(open.clone()).unwrap_err().to_string();
     assert!(refused.contains("--insecure"), "{refused}");
     start(Options { insecure: true, ..open }).unwrap();
+}
+
+/// The manager goes on from a backup, with another number: nobody gets a seat twice, and whoever was a member is one.
+#[test]
+fn a_cluster_goes_on_from_a_backup_after_its_managers_are_lost() {
+    let parent = tempfile::tempdir().unwrap();
+    let (lost, new) = (parent.path().join("lost"), parent.path().join("new"));
+    let manager = start(listening(&lost)).unwrap();
+    let mut seat = Seat::join(|party| dial(&manager, party), "a", 1);
+    let life = seat.live(77);
+    let mut operator = dial(&manager, Party::Operator);
+    let before = operator.status();
+    let set = NewSettings { replicas: Some(2), ..NewSettings::default() };
+    assert_eq!(operator.ask(Question::Set(set)), Answer::Done);
+    let Answer::Backup(bytes) = operator.ask(Question::Backup) else { panic!("it is asked for a backup") };
+    drop((operator, seat, manager));
+    let backup = Backup::decode(&bytes).unwrap();
+    assert_eq!((Some(backup.cluster), &backup.members[..]), (before.cluster, &["a".to_owned()][..]));
+    let id = backup.restore(&new, Waits::ForAll).unwrap();
+    let again = backup.restore(&new, Waits::ForAll).unwrap_err().to_string();
+    assert!(again.contains("restore into an empty directory"), "{again}");
+    let manager = start(listening(&new)).unwrap();
+    let after = dial(&manager, Party::Operator).status();
+    assert_eq!((after.cluster, after.settings.replicas, after.leader), (before.cluster, 2, ManagerId(id)));
+    assert_ne!(after.leader, before.leader, "nobody has the votes of the one that is lost");
+    let mut seat = Seat::join(|party| dial(&manager, party), "a", 1);
+    assert_eq!(seat.id, SeatId(1));
+    assert!(seat.live(77).incarnation > life.incarnation, "numbers that may have been given since are skipped");
+    until("the roster says where it is", || {
+        let managers = dial(&manager, Party::Operator).status().roster.managers;
+        managers.into_iter().eq([(ManagerId(id), address(&manager))])
+    });
+}
+
+#[test]
+fn a_backup_that_was_changed_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let mut operator = local(&manager, Party::Operator);
+    operator.status();
+    let Answer::Backup(bytes) = operator.ask(Question::Backup) else { panic!("it is asked for a backup") };
+    for at in (0..bytes.len() * 8).step_by(7) {
+        let mut bytes = bytes.clone();
+        bytes[at / 8] ^= 1 << (at % 8);
+        assert!(Backup::decode(&bytes).is_err(), "bit {at}");
+    }
+    assert!(Backup::decode(&bytes[..bytes.len() - 1]).is_err());
+    assert!(Backup::decode(b"{}").unwrap_err().to_string().contains("no backup of a manager"));
+}
+
+#[test]
+fn a_sole_manager_that_is_reached_elsewhere_says_so_in_the_roster() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |manager: &Running| dial(manager, Party::Operator).status().roster.managers;
+    let before = start(listening(dir.path())).unwrap();
+    until("it is where it listens", || at(&before).into_values().eq([address(&before)]));
+    let was = address(&before);
+    drop(before);
+    // Another process has the port meanwhile.
+    let _taken = std::net::TcpListener::bind(&was).unwrap();
+    let after = start(listening(dir.path())).unwrap();
+    assert_ne!(address(&after), was);
+    until("it is where it listens now", || at(&after).into_values().eq([address(&after)]));
+    drop(after);
+    let anywhere = Options { listen: Some("0.0.0.0:0".to_owned()), insecure: true, ..Options::new(dir.path()) };
+    let anywhere = start(anywhere).unwrap();
+    let port = anywhere.address().unwrap().port();
+    let status = || Caller::dial(&format!("127.0.0.1:{port}"), Party::Operator).status();
+    until("nobody is told to call 0.0.0.0", || status().roster.managers.is_empty());
 }

@@ -143,13 +143,15 @@ impl Caller {
         panic!("it does not lead")
     }
 
-    /// Asks to be a member; the answer, which is a `Leads` where another is to be asked.
+    /// Asks to be a member; the answer, which is a `Leads` where another is to be asked, and an `Answer` where it is too early.
     pub fn enrol(mut self, who: &Enrolment, cluster: Option<ClusterId>, secret: Option<fawn_ring::Secret>) -> Control {
         self.say(&Control::Enrol { who: who.clone(), cluster, secret });
         let mut last = None;
         while let Some(frame) = self.hear(LONG) {
             match frame {
-                Frame::Control(said @ (Control::Enrolled(_) | Control::Refused { .. })) => return said,
+                Frame::Control(said @ (Control::Enrolled(_) | Control::Refused { .. } | Control::Answer { .. })) => {
+                    return said;
+                }
                 Frame::Control(said @ Control::Leads { .. }) => last = Some(said),
                 _ => {}
             }

@@ -228,6 +228,25 @@ fn a_manager_that_has_lost_its_directory_takes_the_place_of_the_one_that_it_was(
 }
 
 #[test]
+fn managers_that_are_reached_elsewhere_tell_the_others_one_after_the_other() {
+    let mut group = Group::start(3, 3, 1000);
+    for moves_leader in [false, true] {
+        let place = if moves_leader { group.leader() } else { (group.leader() + 1) % 3 };
+        let id = group.running[place].as_ref().unwrap().id();
+        group.stop(place);
+        group.addresses[place] = addresses(1).remove(0);
+        group.run(place, &[], &[]);
+        let at = group.addresses[place].clone();
+        until("the others know, and reach it", || {
+            let managers = group.status().managers;
+            let knows = managers.iter().any(|one| one.id == id && one.address == at && one.lag.is_some());
+            knows && managers.len() == 3 && managers.iter().all(|one| one.is_voter)
+        });
+        until("the roster knows", || group.status().roster.managers.get(&id) == Some(&at));
+    }
+}
+
+#[test]
 fn a_replacement_whose_second_step_did_not_happen_is_brought_to_its_end() {
     let mut group = Group::start(3, 3, 1000);
     let voters: BTreeMap<u64, BasicNode> =

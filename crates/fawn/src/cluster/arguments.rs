@@ -14,7 +14,7 @@ use crate::serve::parse_listen;
 use crate::values::{Span, number, parse_wait};
 
 /// Where managers listen by default.
-const MANAGER: &str = "127.0.0.1:7400";
+pub const MANAGER: &str = "127.0.0.1:7400";
 
 /// How to reach the managers.
 #[derive(Clone, Debug, Args)]
@@ -199,6 +199,56 @@ pub enum ManagerCommand {
     Remove(RemoveManagerArguments),
     /// Go on with one manager alone after a majority of them is lost for good
     Recover(RecoverArguments),
+    /// Write all that the managers have decided into a file, while they serve
+    Backup(BackupArguments),
+    /// Make the directory of a manager from a backup, after all managers are lost for good
+    Restore(RestoreArguments),
+}
+
+/// Arguments of `fawn manager backup`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The file is written as FILE.part and renamed when it is complete, so that the same command can run again and again. It has the \
+secret that says where keys lie, and only its owner may read it. It has no values: nodes have those.
+
+Make a backup after each change of the cluster (a node or manager that joins, leaves or is replaced), and now and then, and keep \
+it on another machine. Three managers on different machines make it unlikely that it is ever needed.")]
+pub struct BackupArguments {
+    #[command(flatten)]
+    pub managers: ManagersArguments,
+    /// File to write
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Arguments of `fawn manager restore`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Use it only when all managers are lost for good; while one of them is left, `fawn manager recover` loses less. Then start a \
+manager on the directory, where nodes look for one, and others with an empty --dir and --join. Nodes that run go on with it by \
+themselves; each range waits until all nodes that were in its chain are back (with --do-not-wait: until one is).
+
+What it cannot promise is what `fawn manager recover --help` says, for all that was decided since the backup was made. A range \
+whose chain has changed since goes on from the longest log among the nodes that were in it at that time; if none of them is \
+in its chain any more, what was acknowledged since is lost. A range that was cut or joined to another since waits for ever, and \
+members that joined since are refused: `fawn store dump` reads what they have. Numbers are skipped for a million decisions: a backup \
+that is older than those must not be restored.
+
+Without a backup: stop all nodes, print what their directories hold with `fawn store dump`, all directories in one command, and \
+load that into a new cluster.")]
+pub struct RestoreArguments {
+    /// Directory of the new manager; made when it does not exist
+    #[arg(long, value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Let ranges go on with any node of their chains that is back, and lose what the others have beyond it
+    #[arg(long, hide_env = true)]
+    pub do_not_wait: bool,
+    /// All managers are lost for good, or will be started with empty directories alone
+    #[arg(long, required = true, hide_env = true)]
+    pub managers_are_lost: bool,
+    /// The backup
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
 }
 
 /// Arguments of `fawn manager add`.

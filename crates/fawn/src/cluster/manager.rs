@@ -15,6 +15,7 @@ use super::arguments::{
     AddManagerArguments, ManagerArguments, ManagerCommand, ManagersArguments, RecoverArguments, RemoveManagerArguments,
     RunManagerArguments,
 };
+use super::backup;
 use crate::Outcome;
 use crate::tell::tell;
 use crate::whole::replicas::{Given, warn_if_other};
@@ -71,6 +72,8 @@ pub fn run(arguments: &ManagerArguments) -> anyhow::Result<Outcome> {
         Some(ManagerCommand::Add(arguments)) => add(arguments),
         Some(ManagerCommand::Remove(arguments)) => remove(arguments),
         Some(ManagerCommand::Recover(arguments)) => recover(arguments),
+        Some(ManagerCommand::Backup(arguments)) => backup::make(arguments),
+        Some(ManagerCommand::Restore(arguments)) => backup::restore(arguments),
     }
 }
 

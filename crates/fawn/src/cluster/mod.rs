@@ -2,11 +2,12 @@
 //!
 //! # Layout
 //!
-//! * [`arguments`]: their arguments. [`manager`]: `fawn manager` and what is below it.
+//! * [`arguments`]: their arguments. [`manager`]: `fawn manager` and what is below it; `backup`: its backups.
 //! * [`status`]: `fawn status`, as a table or JSON. [`member`]: `fawn node drain` and `remove`.
 //! * [`settings`]: `fawn cluster set` and `fawn rebalance`.
 
 pub mod arguments;
+mod backup;
 pub mod manager;
 pub mod member;
 pub mod settings;

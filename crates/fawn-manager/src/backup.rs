@@ -1,0 +1,120 @@
+//! A copy of all that managers have decided, which an operator keeps elsewhere, and a manager that begins with it when all of them
+//! are lost for good.
+//!
+//! What was decided after the copy was made is lost, as after [`recover`](mod@crate::recover), and the same is done about it.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | `FAWNMBK1` |
+//! | … | [sealed](crate::sealed): where in the log it was made and when, and a snapshot, as managers keep it |
+
+use crate::consensus::kept::KeptMeta;
+use crate::consensus::log::{KeepError, KeptMember, KeptSnapshot, LogStore};
+use crate::consensus::machine::{self, SnapshotError};
+use crate::consensus::types::{LogId, SnapshotMeta, StoredMembership};
+use crate::decided::Decided;
+use crate::directory;
+use crate::options::ManagerError;
+use crate::recover::{alone, entries_of};
+use crate::sealed::{self, SealedError};
+use fawn_kv::ids::ClusterId;
+use fawn_kv::manager::Waits;
+use openraft::CommittedLeaderId;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+const MAGIC: &[u8; 8] = b"FAWNMBK1";
+
+/// When a backup was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The term.
+    pub term: u64,
+    /// The log's last entry.
+    pub index: u64,
+    /// The Unix second.
+    pub taken_unix: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    place: Place,
+    snapshot: Vec<u8>,
+}
+
+/// What a backup is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backup {
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// When it was made.
+    pub place: Place,
+    /// Its members, by name.
+    pub members: Vec<String>,
+    snapshot: Vec<u8>,
+}
+
+/// Why a file is no backup that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// It begins otherwise.
+    #[error("it is no backup of a manager: give the file that `fawn manager backup` wrote")]
+    NoBackup,
+    /// It was changed, or is of another release.
+    #[error(transparent)]
+    Sealed(#[from] SealedError),
+    /// What is in it.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// The cluster had not begun.
+    #[error("it is of a cluster that had not begun: use another one")]
+    Empty,
+}
+
+/// The bytes of a backup.
+pub fn encode(decided: &Decided, place: Place) -> Vec<u8> {
+    let kept = Kept { place, snapshot: machine::encode(decided) };
+    [&MAGIC[..], &sealed::seal(&kept)].concat()
+}
+
+impl Backup {
+    /// Reads a backup.
+    ///
+    /// # Errors
+    /// [`BackupError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, BackupError> {
+        let sealed = bytes.strip_prefix(&MAGIC[..]).ok_or(BackupError::NoBackup)?;
+        let Kept { place, snapshot } = sealed::open(sealed)?;
+        let facts = machine::decode(&snapshot)?.facts;
+        let cluster = facts.begun.ok_or(BackupError::Empty)?.cluster;
+        Ok(Self { cluster, place, members: facts.roster.members.into_keys().collect(), snapshot })
+    }
+
+    /// Makes the directory of a manager that goes on alone from here; its number.
+    ///
+    /// # Errors
+    /// There is a manager's log already, or none can be made.
+    pub fn restore(&self, dir: &Path, waits: Waits) -> Result<u64, ManagerError> {
+        directory::refuse_data(dir)?;
+        let store = directory::open(dir)?;
+        let kept = |error: KeepError| ManagerError::kept(dir, error);
+        if store.member().map_err(kept)?.is_some() || store.last().map_err(kept)?.is_some() {
+            return Err(ManagerError::NotEmpty(dir.to_owned()));
+        }
+        let member = directory::new_member("")?;
+        self.write(&store, &member, waits).map_err(kept)?;
+        Ok(member.id)
+    }
+
+    fn write(&self, store: &LogStore, member: &KeptMember, waits: Waits) -> Result<(), KeepError> {
+        let last = LogId::new(CommittedLeaderId::new(self.place.term, 0), self.place.index);
+        let meta = SnapshotMeta {
+            last_log_id: Some(last),
+            last_membership: StoredMembership::new(Some(last), alone(member)),
+            snapshot_id: format!("{}-{}", self.place.term, self.place.index),
+        };
+        let snapshot = KeptSnapshot { meta: KeptMeta::from(meta), data: self.snapshot.clone() };
+        let (vote, entries) = entries_of(member, (self.place.term, last), waits);
+        store.begin_from(member, &snapshot, last, vote, entries)
+    }
+}

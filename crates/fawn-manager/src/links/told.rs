@@ -1,0 +1,69 @@
+//! What strangers do wrong, in the log: at a bounded rate, as anybody who can connect may go on with it for ever.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Lines at once.
+const BURST: u32 = 20;
+
+/// For each line more.
+const EVERY: Duration = Duration::from_secs(6);
+
+/// Logs a line, unless there were too many.
+#[derive(Debug, Default)]
+pub struct Told(Mutex<Bucket>);
+
+#[derive(Debug, Default)]
+struct Bucket {
+    /// Lines that were logged and count yet.
+    lines: u32,
+    /// When the count last went down.
+    since: Option<Instant>,
+    /// Lines that were left out since one was logged.
+    left_out: u64,
+}
+
+impl Bucket {
+    /// The number of lines that were left out before this one, if it is to be logged.
+    fn next(&mut self, now: Instant) -> Option<u64> {
+        let since = *self.since.get_or_insert(now);
+        let gone = (now.saturating_duration_since(since).as_secs() / EVERY.as_secs()) as u32;
+        if gone > 0 {
+            self.lines = self.lines.saturating_sub(gone);
+            self.since = Some(now);
+        }
+        if self.lines >= BURST {
+            self.left_out += 1;
+            return None;
+        }
+        self.lines += 1;
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
+impl Told {
+    /// Logs a warning.
+    pub fn warn(&self, what: &str) {
+        let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).next(Instant::now());
+        match next {
+            Some(0) => tracing::warn!("{what}"),
+            Some(left_out) => tracing::warn!("{what} (and {left_out} more since one was last logged)"),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stranger_cannot_fill_the_log() {
+        let (mut bucket, start) = (Bucket::default(), Instant::now());
+        let logged = (0..10_000).filter(|_| bucket.next(start).is_some()).count();
+        assert_eq!(logged, BURST as usize);
+        assert_eq!(bucket.next(start + EVERY), Some(10_000 - u64::from(BURST)), "what was left out is counted");
+        assert_eq!(bucket.next(start + EVERY), None);
+        assert_eq!(bucket.next(start + EVERY * 2), Some(1));
+    }
+}

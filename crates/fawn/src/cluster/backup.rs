@@ -1,0 +1,72 @@
+//! `fawn manager backup` and `restore`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use fawn_kv::manager::Waits;
+use fawn_kv::status::{Answer, Question};
+use fawn_manager::Backup;
+
+use super::arguments::{BackupArguments, RestoreArguments};
+use super::manager::unexpected;
+use crate::Outcome;
+use crate::tell::tell;
+
+/// Asks the managers for a backup, looks whether it can be used, and keeps it.
+pub fn make(arguments: &BackupArguments) -> anyhow::Result<Outcome> {
+    let BackupArguments { managers, file } = arguments;
+    let bytes = match managers.operator()?.ask(&Question::Backup)? {
+        Answer::Backup(bytes) => bytes,
+        other => return unexpected(other),
+    };
+    let Backup { cluster, place, members, .. } =
+        Backup::decode(&bytes).map_err(|error| anyhow!("the managers' backup cannot be used: {error}"))?;
+    write(file, &bytes).with_context(|| format!("cannot write {}", file.display()))?;
+    tell(format_args!(
+        "{} has cluster {cluster} as of entry {} of its managers' log, with the members {}: keep it on another machine, where \
+         nobody else reads it",
+        file.display(),
+        place.index,
+        if members.is_empty() { "(none yet)".to_owned() } else { members.join(", ") }
+    ));
+    Ok(Outcome::Done)
+}
+
+/// Writes a file that its owner alone may read, whole or not at all.
+fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    // What a symbolic link names is replaced, and not the link.
+    let file = &std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let mut part = file.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+    out.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    out.write_all(bytes)?;
+    out.sync_all()?;
+    std::fs::rename(&part, file)?;
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent)?.sync_all()
+}
+
+/// Makes a manager's directory from a backup.
+pub fn restore(arguments: &RestoreArguments) -> anyhow::Result<Outcome> {
+    let RestoreArguments { dir, file, do_not_wait, .. } = arguments;
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let backup = Backup::decode(&bytes).map_err(|error| anyhow!("cannot use {}: {error}", file.display()))?;
+    let waits = if *do_not_wait { Waits::ForOne } else { Waits::ForAll };
+    let id = backup.restore(dir, waits)?;
+    let day = fawn_tls::certificate::date(i64::try_from(backup.place.taken_unix).unwrap_or(i64::MAX));
+    tell(format_args!(
+        "manager {id} in {} is the only one of cluster {}, as it was on {day}, at entry {} of the log",
+        dir.display(),
+        backup.cluster,
+        backup.place.index
+    ));
+    tell(format_args!(
+        "start it where its nodes look for a manager (--listen); none of the lost managers must ever run again with the directory that it had"
+    ));
+    Ok(Outcome::Done)
+}
