@@ -43,7 +43,21 @@ pub enum StoreCommand {
     /// Print what the store holds, and with --memory how a server would index it
     Stats(StatsArguments),
     /// Print every live record as jsonl, as `fawn load` reads it
-    Dump(StoreDirectory),
+    Dump(DumpStoreArguments),
+}
+
+/// Arguments of `fawn store dump`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+With the directories of all nodes of a cluster, each key is printed once, as the node has it that was in its chain last. So a \
+cluster whose managers are lost for good is brought into a new one with `fawn load` (see also fawn manager restore).")]
+pub struct DumpStoreArguments {
+    /// Directory of the data, as given to `fawn serve --dir` or `fawn node --dir`, or those of all nodes of a cluster
+    #[arg(value_name = "DIR", required = true)]
+    pub dirs: Vec<PathBuf>,
+    /// Records are JSON anyway
+    #[arg(long, hide = true)]
+    pub json: bool,
 }
 
 /// A store's directory.
@@ -86,7 +100,7 @@ pub fn run(arguments: &StoreArguments) -> anyhow::Result<Outcome> {
     match &arguments.command {
         StoreCommand::Check(directory) => check(directory),
         StoreCommand::Stats(arguments) => stats(arguments),
-        StoreCommand::Dump(directory) => dump(directory),
+        StoreCommand::Dump(arguments) => dump(arguments),
     }
 }
 
@@ -317,7 +331,7 @@ fn figures(stores: &[Stats], device_bytes: u64, has_budget: bool) -> Vec<(&'stat
     ]
 }
 
-fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
+fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
     let progress = Progress::records(None);
     tell_how_to_go_on(&progress, "the output is not complete; the same command again prints all of it", || {})?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -333,32 +347,53 @@ fn dump(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
         }
         Ok(())
     };
-    let mut lost = None;
-    match existing(&arguments.dir)? {
-        Held::Member(directory) => lost = member::dump(&directory, |record| print(&record))?,
-        Held::Plain(directory) => {
-            drop(directory);
-            let db = open(&arguments.dir)?;
-            for pair in db.scan_items() {
-                let (key, item) = match pair {
-                    Ok(pair) => pair,
-                    Err(fawn_flash::Error::Lost(more)) => {
-                        Losses::add(&mut lost, more.records, &more.damage);
-                        continue;
-                    }
-                    Err(error) => return Err(error.into()),
-                };
-                let (flags, exptime) = (item.extras.flags, item.extras.expiry);
-                print(&Record { key, value: item.value, flags, exptime, cas: 0 })?;
+    let (mut lost, mut missing) = (None, 0);
+    match &arguments.dirs[..] {
+        [dir] => match existing(dir)? {
+            Held::Member(directory) => lost = member::dump(&directory, |record| print(&record))?,
+            Held::Plain(directory) => {
+                drop(directory);
+                let db = open(dir)?;
+                for pair in db.scan_items() {
+                    let (key, item) = match pair {
+                        Ok(pair) => pair,
+                        Err(fawn_flash::Error::Lost(more)) => {
+                            Losses::add(&mut lost, more.records, &more.damage);
+                            continue;
+                        }
+                        Err(error) => return Err(error.into()),
+                    };
+                    let (flags, exptime) = (item.extras.flags, item.extras.expiry);
+                    print(&Record { key, value: item.value, flags, exptime, cas: 0 })?;
+                }
+                db.close()?;
             }
-            db.close()?;
+        },
+        dirs => {
+            let printed = member::cluster::dump(&members(dirs)?, |record| print(&record))?;
+            (lost, missing) = (printed.lost, printed.missing);
         }
     }
     out.flush()?;
     progress.finish();
-    let Some(lost) = lost else { return Ok(Outcome::Done) };
-    tell(format_args!("fawn: the dump is not complete: {lost}"));
-    Ok(Outcome::Missing)
+    if missing > 0 {
+        tell(format_args!(
+            "fawn: the dump is not complete: {missing} parts of the keys are in none of these directories; give those of all nodes"
+        ));
+    }
+    if let Some(lost) = &lost {
+        tell(format_args!("fawn: the dump is not complete: {lost}"));
+    }
+    Ok(if missing > 0 || lost.is_some() { Outcome::Missing } else { Outcome::Done })
+}
+
+/// The directories of a cluster's nodes.
+fn members(dirs: &[PathBuf]) -> anyhow::Result<Vec<MemberDirectory>> {
+    let member = |dir: &PathBuf| match existing(dir)? {
+        Held::Member(directory) => Ok(directory),
+        Held::Plain(_) => bail!("{} is of no cluster: print it by a command of its own", dir.display()),
+    };
+    dirs.iter().map(member).collect()
 }
 
 #[cfg(test)]

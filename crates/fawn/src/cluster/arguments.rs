@@ -95,7 +95,10 @@ Once it takes calls, one line `fawn: manager ID ready on ADDR:PORT` goes to stan
 
 A group of one begins by itself. To begin with several, start each with the same --peers; all have to be there once. To \
 add one later, start it with an empty --dir and --join. A manager whose directory is lost comes back the same way: it \
-takes the place of the one that had its address.
+takes the place of the one that had its address. One whose address changes, and keeps its directory, tells the others.
+
+If more than half of the managers are lost for good, `fawn manager recover` goes on with one that is left; if all are, `fawn manager \
+restore` makes one from what `fawn manager backup` has written.
 
 --replicas, --ack, --min-write-replicas and --spread-reads count when the cluster begins; later `fawn cluster set` changes \
 them.

@@ -17,6 +17,8 @@ use fawn_store::{Batch, Committed, Losses, Maintenance, OpenError, Options, Step
 use crate::client::unix_now;
 use crate::records::Record;
 
+pub mod cluster;
+
 /// Bytes of records that are read at a time.
 const PART_BYTES: usize = 1 << 20;
 

@@ -378,3 +378,112 @@ fn whoever_drains_and_removes_a_node_is_told_what_becomes_of_copies_and_of_the_n
     assert!(said.contains("n3 is no longer a member of the cluster"), "{said}");
     assert!(!said.contains("check the device"), "the device is as good as ever: {said}");
 }
+
+#[test]
+fn a_front_end_that_starts_again_at_once_comes_in_and_a_second_one_of_its_name_is_refused() {
+    let cluster = Cluster::start(1, 1);
+    let (any, managers) = ("127.0.0.1:0", &cluster.manager.address);
+    let front = ["frontend", "--name", "f1", "--threads", "1", "--listen", any, "--cluster-listen", any];
+    let front = [&front[..], &["--manager", managers]].concat();
+    drop(Process::start(&front, "serving memcached on "));
+    let again = Process::start(&front, "serving memcached on ");
+    assert_eq!(say(&again.address, "set k 0 0 1\r\nx", "\r\n"), "STORED\r\n");
+    let second = fawn(&front);
+    assert!(second.code == 1 && second.stderr.contains("f1 lives, with another directory"), "{second:?}");
+    assert_eq!(say(&again.address, "get k", "END\r\n"), "VALUE k 0 1\r\nx\r\nEND\r\n");
+}
+
+#[test]
+fn a_node_whose_disk_was_wiped_comes_in_at_once_and_has_the_first_command_carried_out() {
+    let mut cluster = Cluster::start(2, 2);
+    assert_eq!(say(cluster.clients(), "set k 0 0 1\r\nx", "\r\n"), "STORED\r\n");
+    drop(cluster.nodes.remove("n2"));
+    std::fs::remove_dir_all(cluster.file("n2")).unwrap();
+    cluster.start_node("n2");
+    let answer = say(&cluster.nodes["n2"].address, "get k", "END\r\n");
+    assert_eq!(answer, "VALUE k 0 1\r\nx\r\nEND\r\n");
+}
+
+#[test]
+fn a_cluster_whose_managers_are_lost_goes_on_from_a_backup_and_a_new_manager_says_what_to_do() {
+    let mut cluster = Cluster::start(2, 2);
+    assert_eq!(say(cluster.clients(), "set k 0 0 1\r\nv", "\r\n"), "STORED\r\n");
+    let (file, managers) = (cluster.file("backup"), cluster.manager.address.clone());
+    let backup = ["manager", "backup", "--manager", &managers, file.to_str().unwrap()];
+    let made = fawn(&backup);
+    assert!(made.code == 0 && made.stderr.contains("with the members n1, n2"), "{made:?}");
+    let cluster_id = cluster.status()["cluster"].clone();
+    let start = |dir: &Path, log: &Path| {
+        let command = fawn_command(&["manager", "--dir", dir.to_str().unwrap(), "--listen", &managers]);
+        Process::logged(command, log, " ready on ")
+    };
+    // One that knows nothing begins another cluster, and says that this is not what its nodes look for.
+    cluster.manager.child.kill().unwrap();
+    cluster.manager.child.wait().unwrap();
+    std::fs::remove_dir_all(cluster.file("m")).unwrap();
+    let log = cluster.file("new.log");
+    let new = start(&cluster.file("new"), &log);
+    wait_for("what to do", || {
+        let log = std::fs::read_to_string(&log).unwrap();
+        (log.contains("belongs to cluster") && log.contains("bring theirs back")).then_some(())
+    });
+    drop(new);
+    assert!(say(cluster.clients(), "get k", "END\r\n").starts_with("VALUE k 0 1\r\nv"), "nodes go on meanwhile");
+    let dir = cluster.file("restored");
+    let restore = ["manager", "restore", "--dir", dir.to_str().unwrap(), file.to_str().unwrap()];
+    assert_eq!(fawn(&restore).code, 2, "it has to be said that the managers are lost");
+    let restored = fawn(&[&restore[..], &["--managers-are-lost"]].concat());
+    assert!(restored.code == 0 && restored.stderr.contains("is the only one of cluster"), "{restored:?}");
+    cluster.manager = start(&dir, &cluster.file("restored.log"));
+    wait_for("a cluster at rest", || {
+        let status = cluster.status();
+        (status["cluster"] == cluster_id && status["settled"] == true).then_some(())
+    });
+    for node in cluster.nodes.values() {
+        wait_for("what was there", || say(&node.address, "get k", "\r\n").starts_with("VALUE k 0 1\r\n").then_some(()));
+        wait_for("a write", || (say(&node.address, "set k 0 0 1\r\nv", "\r\n") == "STORED\r\n").then_some(()));
+    }
+}
+
+#[test]
+fn what_the_nodes_of_a_cluster_hold_without_managers_goes_into_a_new_cluster() {
+    let mut cluster = Cluster::start(3, 2);
+    cluster.load(&numbered(300));
+    // One leaves its chains, and does not hear what comes then.
+    let stop = |mut node: Process| {
+        node.signal(Signal::TERM);
+        assert!(node.child.wait().unwrap().success());
+    };
+    cluster.nodes.remove("n3").map(stop).unwrap();
+    wait_for("chains without it", || {
+        let status = cluster.status();
+        let has = |range: &Value| range["chain"].as_array().is_some_and(|chain| chain.contains(&"n3".into()));
+        (status["settled"] == true && !status["ranges"].as_array()?.iter().any(has)).then_some(())
+    });
+    for n in 0..100 {
+        let set = format!("set k{n} 0 0 3\r\nnew");
+        wait_for("a write", || (say(cluster.clients(), &set, "\r\n") == "STORED\r\n").then_some(()));
+    }
+    for n in 100..200 {
+        let gone = |answer: &str| answer == "DELETED\r\n" || answer == "NOT_FOUND\r\n";
+        wait_for("a deletion", || gone(&say(cluster.clients(), &format!("delete k{n}"), "\r\n")).then_some(()));
+    }
+    // A record tells the others of those before it.
+    for n in 0..100 {
+        say(cluster.clients(), &format!("set last{n} 0 0 1\r\nx"), "\r\n");
+    }
+    std::mem::take(&mut cluster.nodes).into_values().for_each(stop);
+    cluster.manager.child.kill().unwrap();
+    let dirs = ["n1", "n2", "n3"].map(|name| cluster.file(name).to_str().unwrap().to_owned());
+    let all = fawn(&[&["store", "dump"][..], &dirs.each_ref().map(String::as_str)].concat());
+    assert_eq!(all.code, 0, "{}", all.stderr);
+    let lines: Vec<String> = all.stdout.lines().filter(|line| !line.contains("last")).map(ToOwned::to_owned).collect();
+    let records = by_key(&lines);
+    assert_eq!(records.len(), 200, "each key once, and none that was deleted");
+    assert!((0..100).all(|n| records[&format!("k{n}")]["value"] == "new"));
+    let some = fawn(&["store", "dump", &dirs[2], &dirs[2]]);
+    assert_eq!(some.code, 1, "a directory is open once: {}", some.stderr);
+    let new = Cluster::start(1, 1);
+    new.load(&lines.join("\n"));
+    assert_eq!(by_key(&new.dump("out.jsonl").1).len(), 200);
+}
