@@ -51,7 +51,7 @@ pub enum FlashError {
 /// Space on the device, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// Size of the device or the quota.
+    /// Size of the device or the quota: what is used and what is free for this store, without what is kept for others.
     pub total: u64,
     /// Still free for this store.
     pub free: u64,

@@ -179,6 +179,12 @@ impl OpenSegment {
         (entries as f64 * scale, bytes as f64 * scale)
     }
 
+    /// The newest entries of at most `most` keys that are here, and of how many keys each of them stands for one.
+    pub fn sample(&self, most: usize) -> (impl Iterator<Item = Entry<'_>>, f64) {
+        let entries = self.newest.iter().take(most).map(|handle| self.entry(*handle));
+        (entries, (self.keys() as f64 / most as f64).max(1.0))
+    }
+
     /// DRAM held: the arena's whole capacity and the index.
     pub fn allocated(&self) -> usize {
         self.arena.capacity() + self.index_bytes()

@@ -8,6 +8,9 @@ use fawn_ring::{Interval, Key};
 /// So many entries of a buffer are looked at to tell how many lie in some stretches of keys.
 const LOOKED_AT: usize = 4096;
 
+/// So many entries of a buffer are looked up in what is older, to tell how many are overwrites: less than a millisecond.
+const LOOKED_UP: usize = 2048;
+
 /// A stretch of keys that is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
@@ -114,7 +117,7 @@ impl Counters {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
     /// Live keys: an estimate while overwrites are unresolved (a superseded record is told by its index position,
-    /// which two keys share once in thousands; a key both sealed and buffered counts once for each until sealed; a
+    /// which two keys share once in thousands; of large buffers, overwrites of what is older are told from a sample; a
     /// deleted key that came back counts as deleted until merged). What was emptied is told record by record in slices
     /// of thousands, from a sample in larger ones; deletions among it are told from the width of what was emptied.
     pub entries: u64,
@@ -233,8 +236,7 @@ impl Store {
     }
 
     /// What lies in `parts`, of all that lies in `all`, beyond which the store has nothing: counted where little is buffered,
-    /// else taken for a share of what is there, as keys are evenly spread. Overwrites that are not resolved yet count as in
-    /// [`Stats::entries`].
+    /// else taken for a share of what is there, as keys are evenly spread. Overwrites are told as in [`Stats::entries`].
     pub fn held_in(&self, parts: &[Stretch], all: &[Interval]) -> Held {
         let mut held = Held::default();
         for part in parts {
@@ -243,7 +245,12 @@ impl Store {
             held.bytes += sealed.bytes;
         }
         let buffered = self.buffered_in(parts, LOOKED_AT);
-        Held { entries: held.entries + buffered.entries, bytes: held.bytes + buffered.bytes }
+        let part_of = |key: &Key| parts.iter().find(|part| part.keys.contains(key)).map(|part| part.flushed);
+        let twice = self.superseded_by_buffers(LOOKED_UP, part_of);
+        Held {
+            entries: (held.entries + buffered.entries - twice.entries).max(0.0),
+            bytes: (held.bytes + buffered.bytes - twice.bytes).max(0.0),
+        }
     }
 
     fn sealed_in(&self, part: &Stretch, all: &[Interval]) -> Held {
@@ -276,8 +283,12 @@ impl Store {
         let buffered = self.open.live_keys() + in_frozen.entries.round() as usize;
         let beside = self.entries_beside_open();
         let live = self.open.live_bytes() + in_frozen.bytes.round() as usize;
+        let flushed = |key: &Key| Some(self.ranges[self.range_of(key)].mark.flush_watermark);
+        let twice = self.superseded_by_buffers(LOOKED_UP, flushed);
+        let counted = beside.saturating_sub(self.flushed_entries) + self.open.live_keys() as u64;
+        let bytes = cleaning.sealed_bytes.saturating_sub(cleaning.garbage_bytes) + live as u64;
         Stats {
-            entries: beside.saturating_sub(self.flushed_entries) + self.open.live_keys() as u64,
+            entries: counted.saturating_sub(twice.entries.round() as u64),
             buffered_entries: buffered as u64,
             index_slots: cleaning.index_entries,
             index_bytes: cleaning.index_bytes,
@@ -299,7 +310,7 @@ impl Store {
             slices: self.slices.len() as u64,
             slices_loaded: self.slices.len() as u64 - slices.unloaded,
             segments: segments.segments,
-            live_bytes: cleaning.sealed_bytes.saturating_sub(cleaning.garbage_bytes) + live as u64,
+            live_bytes: bytes.saturating_sub(twice.bytes.round() as u64),
             sealed_records,
             sealed_bytes: cleaning.sealed_bytes,
             garbage_bytes: cleaning.garbage_bytes,

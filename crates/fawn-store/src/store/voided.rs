@@ -12,6 +12,8 @@ use super::stats::Stretch;
 use super::{Frozen, Held, Store};
 use crate::index::{SegmentNumber, Table};
 use crate::manifest::Emptied;
+use crate::open_segment::Entry;
+use crate::record::Kind;
 use crate::work::{Base, View};
 
 /// So many slots of an index, or entries of a buffer, are looked at to tell how many are void.
@@ -163,6 +165,61 @@ impl Store {
             held.bytes += bytes;
         }
         held
+    }
+
+    /// Versions of keys that a newer one in a buffer supersedes and that are still counted as live, with the bytes of their
+    /// records: told from `most` entries of each buffer. `flushed` says of a key whether it counts, and up to which number its
+    /// versions are gone.
+    pub(super) fn superseded_by_buffers(&self, most: usize, flushed: impl Fn(&Key) -> Option<u64>) -> Held {
+        let (mut held, mut candidates) = (Held::default(), Vec::new());
+        let frozen = self.frozen.iter().map(|frozen| &*frozen.segment);
+        for (older, segment) in frozen.chain([&self.open]).enumerate() {
+            let (entries, scale) = segment.sample(most);
+            for entry in entries {
+                let Some(flushed) = flushed(&entry.key) else { continue };
+                let below = self.version_below(&entry, older, flushed, &mut candidates);
+                held.entries += below.entries * scale;
+                held.bytes += below.bytes * scale;
+            }
+        }
+        held
+    }
+
+    /// What is counted as live of the version that a buffer's entry supersedes, which the first `older` frozen segments or the
+    /// sealed ones may hold: of a sealed one only its position is known.
+    fn version_below(&self, entry: &Entry<'_>, older: usize, flushed: u64, all: &mut Vec<SegmentNumber>) -> Held {
+        let (key, name) = (&entry.key, entry.record().key);
+        for Frozen { segment, age, .. } in self.frozen.iter().take(older).rev() {
+            if let Some(entry) = segment.get(key, name) {
+                let record = entry.record();
+                let is_live = record.kind != Kind::Delete && record.seq > flushed && !self.is_emptied(key, *age);
+                let live = if is_live { 1.0 } else { 0.0 };
+                return Held { entries: live, bytes: live * entry.bytes.len() as f64 };
+            }
+        }
+        let slice = self.slices.get(self.slices.find(key));
+        let Some(table) = &slice.table else { return Held::default() };
+        all.clear();
+        table.candidates(key.prefix(), all);
+        let view = |number: &SegmentNumber| {
+            let view = self.segments.get(usize::from(number.get()))?.as_ref()?;
+            (!self.is_emptied(key, view.age)).then_some(view)
+        };
+        let base = || {
+            let base = view(&slice.base?.number)?;
+            let likely = match &slice.filter {
+                Some(filter) => f64::from(u8::from(filter.may_hold(key.prefix()))),
+                None => self.draining.superseding(),
+            };
+            Some((base, likely))
+        };
+        let newest = all.iter().filter_map(view).max_by_key(|view| view.age).map(|view| (view, 1.0));
+        let Some((view, likely)) = newest.or_else(base) else { return Held::default() };
+        // Which of the segment's records it is takes a read; a delete record, or one that was flushed, is not counted.
+        let (footer, records) = (&view.footer, view.footer.records.max(1) as f64);
+        let gone = footer.deletes.max(footer.numbered_up_to(flushed)) as f64;
+        let live = likely * (1.0 - gone / records).max(0.0);
+        Held { entries: live, bytes: live * footer.bytes as f64 / records }
     }
 
     /// Of so many records of a segment, about how many are not void, keys being evenly spread.

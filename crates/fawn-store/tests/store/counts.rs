@@ -7,7 +7,7 @@ use fawn_ring::{Interval, Key};
 use fawn_sim::flash::SimFlash;
 use fawn_sim::random::Random;
 use fawn_store::record::{Kind, Marks, Record};
-use fawn_store::{Maintenance, Refusal, Store};
+use fawn_store::{Maintenance, Refusal, Store, Stretch};
 
 use crate::common::{for_seeds, number, tiny};
 use crate::ranges::{scanned, settle};
@@ -213,6 +213,40 @@ fn what_was_superseded_before_it_was_emptied_is_not_counted_as_gone_twice() {
     world.check("filled in part, and superseded");
     world.restart();
     world.check("replayed");
+}
+
+/// What is counted now, sealed or not.
+fn check_unsealed(world: &World, what: &str) {
+    let there = world.model.len() as u64;
+    let stats = world.store.stats();
+    assert!(stats.entries.abs_diff(there) <= BY_CHANCE, "{what}: {} counted of {there}", stats.entries);
+    let all = [Stretch { keys: Interval::ALL, flushed: 0 }];
+    let held = world.store.held_in(&all, &[Interval::ALL]);
+    assert!((held.entries - there as f64).abs() <= BY_CHANCE as f64, "{what}: {held:?} of {there}");
+    let bytes = stats.live_bytes as f64 / there.max(1) as f64;
+    assert!((120.0..=RECORD_BYTES as f64).contains(&bytes), "{what}: {bytes} bytes a record");
+}
+
+#[test]
+fn a_key_that_is_sealed_and_in_a_buffer_counts_once() {
+    let mut world = World::new(3);
+    world.put(0..KEYS);
+    world.checkpoint();
+    check_unsealed(&world, "sealed");
+    world.put(0..KEYS / 2);
+    check_unsealed(&world, "half of it written again");
+    world.put(0..KEYS / 2);
+    check_unsealed(&world, "twice");
+    // The log has what is sealed besides.
+    world.restart();
+    check_unsealed(&world, "replayed");
+    for key in 0..20 {
+        world.seq += 1;
+        world.act(Act::Delete(key, world.seq));
+    }
+    check_unsealed(&world, "some of it deleted");
+    world.put(KEYS..KEYS + 30);
+    check_unsealed(&world, "new keys beside it");
 }
 
 fn random(seed: u64, with_deletes: bool) {
