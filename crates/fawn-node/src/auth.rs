@@ -61,17 +61,12 @@ impl Users {
         Ok(Self { lines })
     }
 
-    /// Whether this user has this password. Takes as long for a wrong password as for a right one; that it was wrong is
-    /// logged now and then, without what was given.
+    /// Whether this user has this password. Takes as long for a wrong password as for a right one.
     pub fn admit(&self, user: &[u8], password: &[u8]) -> bool {
         let given = [user, b":", password].concat();
         let colons = Choice::from(u8::from(!user.contains(&b':')));
         let known = self.lines.iter().fold(Choice::from(0), |known, line| known | line.ct_eq(&given));
-        let admitted: bool = (known & colons).into();
-        if !admitted {
-            tell();
-        }
-        admitted
+        (known & colons).into()
     }
 }
 
@@ -85,11 +80,22 @@ fn blanks_at_the_end(bytes: &[u8]) -> Vec<usize> {
     lines.filter(|(_, line)| ends_so(line)).map(|(number, _)| number + 1).collect()
 }
 
-/// Logs, now and then, that a client was refused.
-fn tell() {
+/// Bytes of a user's name that the log repeats.
+const USER_BYTES: usize = 64;
+
+/// The name that a client gave, cut and without control characters.
+pub fn user_for_log(user: &[u8]) -> Box<str> {
+    let cut = &user[..user.len().min(USER_BYTES)];
+    String::from_utf8_lossy(cut).escape_debug().to_string().into()
+}
+
+/// Logs, now and then, that a client was refused: never the password.
+pub fn tell_refused(user: &str, client: &str) {
     static TOLD: Seldom = Seldom::new();
     if let Some(more) = TOLD.happened(Instant::now()) {
-        tracing::warn!("a client gave a user or password that is not in the authentication file{more}");
+        tracing::warn!(
+            "{client} gave a user or password that is not in the authentication file, as user '{user}'{more}"
+        );
     }
 }
 
@@ -123,6 +129,13 @@ mod tests {
     #[test]
     fn a_password_that_ends_with_a_blank_is_told() {
         assert_eq!(blanks_at_the_end(b"a:b\r\nc:d \r\n \t\ne:f\t\ng:h"), [2, 4]);
+    }
+
+    #[test]
+    fn a_name_in_the_log_is_short_and_on_one_line() {
+        assert_eq!(&*user_for_log(b"bob"), "bob");
+        assert_eq!(&*user_for_log(b"b\nob\x1b"), "b\\nob\\u{1b}");
+        assert_eq!(user_for_log(&[b'x'; 500]).len(), USER_BYTES);
     }
 
     #[test]

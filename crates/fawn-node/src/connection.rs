@@ -15,7 +15,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, SocketAddrUnix, recv, send};
+use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, SocketAddrUnix, getpeername, recv, send};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -123,6 +123,8 @@ pub struct Flow {
     pub unsent_bytes: usize,
     /// Half an answer has left and the rest never will.
     pub broken: bool,
+    /// Whose password was refused just now: the log says so, with the address.
+    pub refused_user: Option<Box<str>>,
 }
 
 impl Flow {
@@ -208,6 +210,7 @@ impl Connection {
                 wants: VecDeque::new(),
                 unsent_bytes: 0,
                 broken: false,
+                refused_user: None,
             },
             input: Vec::new(),
             pause: Pause::NeedMore(1),
@@ -342,6 +345,11 @@ fn push(socket: impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
         Err(Errno::AGAIN | Errno::INTR) => Ok(0),
         other => other,
     }
+}
+
+/// The name of the other end of a socket.
+pub fn peer_name(socket: impl AsFd) -> String {
+    end_name(getpeername(socket).map(|peer| peer.unwrap_or_else(|| SocketAddrUnix::new_unnamed().into())))
 }
 
 /// The name of one end of a socket as memcached prints it: `tcp:127.0.0.1:11211`, `unix:/run/socket`.

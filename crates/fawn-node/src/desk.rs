@@ -1,9 +1,11 @@
 //! What a loop does with one connection at a time: work on its input, send its answers, watch its socket.
 
+use crate::auth;
 use crate::backend::{Backend, Gates as _};
-use crate::connection::{Connection, Pause, Received};
+use crate::connection::{Connection, Pause, Received, peer_name};
 use crate::dispatch::{Core, NoRoom};
 use crate::slab::Token;
+use crate::tls;
 use rustix::event::epoll::{self, EventData};
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
@@ -154,7 +156,7 @@ impl<B: Backend> Desk<B> {
                 Ok(true) => {}
                 Ok(false) => conn.deaf = true,
                 Err(error) => {
-                    tracing::debug!("a TLS connection broke the protocol: {error}");
+                    tls::tell(&error, || peer_name(&conn.socket));
                     self.core.counters.tls_errors.add(1);
                     conn.flow.broken = true;
                 }
@@ -192,6 +194,9 @@ impl<B: Backend> Desk<B> {
             let (count, pause) = self.core.process(&mut conn.session, &mut conn.flow, &input[used..]);
             used += count;
             conn.pause = pause;
+            if let Some(user) = conn.flow.refused_user.take() {
+                auth::tell_refused(&user, &peer_name(&conn.socket));
+            }
             if !matches!(pause, Pause::Output | Pause::Memory) {
                 return used;
             }

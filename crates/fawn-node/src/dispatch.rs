@@ -6,6 +6,7 @@
 
 use crate::ahead::Ahead;
 use crate::answers::{Filled, Finish};
+use crate::auth;
 use crate::backend::Backend;
 use crate::clock::Now;
 use crate::connection::{Deferred, Flow, Line, Listing, Pause};
@@ -215,7 +216,10 @@ impl<B: Backend> Core<B> {
     fn authenticate(&mut self, flow: &mut Flow, request: &Request<'_>, user: &[u8], password: &[u8]) -> bool {
         let admitted = self.shared.users.as_ref().is_none_or(|users| users.admit(user, password));
         self.counters.auth_cmds.add(1);
-        self.counters.auth_errors.add(u64::from(!admitted));
+        if !admitted {
+            self.counters.auth_errors.add(1);
+            flow.refused_user = Some(auth::user_for_log(user));
+        }
         let answer = if admitted { Answer::Authenticated } else { Answer::AuthenticationFailed };
         self.answer(flow, request, &answer);
         admitted

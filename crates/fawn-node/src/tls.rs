@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Logs, now and then, why a client cannot talk to this node: its own messages seldom say it.
-fn tell(error: &rustls::Error) {
+pub fn tell(error: &rustls::Error, client: impl FnOnce() -> String) {
     static TOLD: Seldom = Seldom::new();
     if let Some(more) = TOLD.happened(Instant::now()) {
-        tracing::warn!("a client of the TLS port was turned away: {}{more}", reason(error));
+        tracing::warn!("{}, a client of the TLS port, was turned away: {}{more}", client(), reason(error));
     }
 }
 
@@ -30,8 +30,6 @@ fn reason(error: &rustls::Error) -> String {
 #[derive(Debug)]
 pub struct Secure {
     session: Connection,
-    /// What a client of the TLS port does wrong is told; between parties of a cluster whoever has the connection does that.
-    tells: bool,
 }
 
 impl Secure {
@@ -43,7 +41,7 @@ impl Secure {
         let mut session = ServerConnection::new(Arc::clone(config))?;
         // Output is bounded by the connection before it comes here.
         session.set_buffer_limit(None);
-        Ok(Self { session: session.into(), tells: true })
+        Ok(Self { session: session.into() })
     }
 
     /// A connection of another party of the cluster that has called.
@@ -51,7 +49,7 @@ impl Secure {
     /// # Errors
     /// What `rustls` reports.
     pub fn called(config: &Arc<ServerConfig>) -> Result<Self, rustls::Error> {
-        Ok(Self { tells: false, ..Self::new(config)? })
+        Self::new(config)
     }
 
     /// A connection to another party of the cluster, which is to show itself as `name`.
@@ -61,7 +59,7 @@ impl Secure {
     pub fn calling(config: &Arc<ClientConfig>, name: ServerName<'static>) -> Result<Self, rustls::Error> {
         let mut session = ClientConnection::new(Arc::clone(config), name)?;
         session.set_buffer_limit(None);
-        Ok(Self { session: session.into(), tells: false })
+        Ok(Self { session: session.into() })
     }
 
     /// The certificates of the other side, leaf first, once it has shown them and they are right.
@@ -82,12 +80,7 @@ impl Secure {
     pub fn receive(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
         loop {
             let taken = self.session.read_tls(&mut bytes).unwrap_or(0);
-            let tells = self.tells;
-            let state = self.session.process_new_packets().inspect_err(|error| {
-                if tells {
-                    tell(error);
-                }
-            })?;
+            let state = self.session.process_new_packets()?;
             let ready = state.plaintext_bytes_to_read();
             if ready > 0 {
                 let start = plain.len();

@@ -4,7 +4,7 @@ use super::{EventLoop, mark};
 use crate::ahead::AHEAD;
 use crate::answers::Filled;
 use crate::backend::Backend;
-use crate::connection::{Pause, end_name};
+use crate::connection::{Pause, end_name, peer_name};
 use crate::dispatch::LISTING;
 use crate::exchange::{Ask, Head, Place};
 use crate::operate::Keyed;
@@ -14,7 +14,7 @@ use crate::room::Want;
 use crate::stores::Ticket;
 use fawn_memcache::report as lines;
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::net::{SocketAddrUnix, getpeername, getsockname};
+use rustix::net::getsockname;
 
 impl<B: Backend> EventLoop<B> {
     /// Takes what other loops ask and answer.
@@ -106,9 +106,7 @@ impl<B: Backend> EventLoop<B> {
             lines::stat(&mut out, &name(&listener.socket, "state"), "conn_listening");
         }
         for conn in self.connections.iter() {
-            let peer =
-                getpeername(&conn.socket).map(|peer| peer.unwrap_or_else(|| SocketAddrUnix::new_unnamed().into()));
-            lines::stat(&mut out, &name(&conn.socket, "addr"), &end_name(peer));
+            lines::stat(&mut out, &name(&conn.socket, "addr"), &peer_name(&conn.socket));
             lines::stat(&mut out, &name(&conn.socket, "listen_addr"), &end_name(getsockname(&conn.socket)));
             let state = if matches!(conn.pause, Pause::NeedMore(_)) { "conn_read" } else { "conn_waiting" };
             lines::stat(&mut out, &name(&conn.socket, "state"), state);
