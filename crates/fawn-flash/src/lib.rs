@@ -8,7 +8,7 @@
 //! * [`BulkLoad`]: much that is new into a directory that nobody has open.
 //! * [`Engine`]: one store and the threads that work for it, for an event loop.
 //! * [`Reader`]: cold reads for event loops, by `io_uring` or a pool of threads.
-//! * [`Files`]: the store's [`Flash`](fawn_store::flash::Flash) on real files.
+//! * [`file_system()`]: which file system a directory is on. [`Files`]: the store's [`Flash`](fawn_store::flash::Flash) on real files.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -20,6 +20,7 @@ pub mod db;
 mod descriptors;
 mod directory;
 mod engine;
+mod file_system;
 mod files;
 mod flash;
 mod helper;
@@ -36,6 +37,7 @@ pub use db::{Condition, Db, DbOptions, DbStats, Error, Extras, Item, Items, PutI
 pub use directory::{Directory, DirectoryError, FORMAT_VERSION, MAX_STORES, MemberDirectory, interval_of, store_of};
 pub use engine::{Engine, Polled, Tended};
 pub use fawn_store::{Ack, Stats};
+pub use file_system::file_system;
 pub use files::{Caching, Files, OpenFile, Traffic};
 pub use helper::guarded;
 pub use reader::{Issuer, ReadPath, Reader, ReaderOptions};

@@ -53,9 +53,7 @@ impl Machine {
             dram_bytes: machine_memory("MemTotal"),
             device: device(dir),
             file_system_bytes: rustix::fs::statvfs(dir).ok().map(|found| found.f_blocks * found.f_frsize),
-            file_system: fs::read_to_string("/proc/self/mountinfo")
-                .ok()
-                .and_then(|text| file_system(&text, &fs::canonicalize(dir).ok()?)),
+            file_system: fawn_flash::file_system(dir),
             kernel: format!("{} {}", text(name.sysname()), text(name.release())),
             architecture: text(name.machine()),
             host: text(name.nodename()),
@@ -103,18 +101,6 @@ fn device(dir: &Path) -> Option<String> {
     }
 }
 
-/// The type of the file system that is mounted nearest above a path.
-fn file_system(text: &str, path: &Path) -> Option<String> {
-    let mounts = text.lines().filter_map(|line| {
-        let (before, after) = line.split_once(" - ")?;
-        let point = before.split(' ').nth(4)?.replace("\\040", " ");
-        let kind = after.split(' ').next()?;
-        path.starts_with(&point).then(|| (point.len(), kind.to_owned()))
-    });
-    // Of two on one place the later one is seen.
-    mounts.max_by_key(|(length, _)| *length).map(|(_, kind)| kind)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,12 +109,6 @@ mod tests {
     fn what_the_system_says_is_understood() {
         assert_eq!(cpu("processor\t: 0\nmodel name\t: A B\nmodel name\t: C\n").as_deref(), Some("A B"));
         assert_eq!(cpu("processor: 0\n"), None);
-        let mounts = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:5 / /a\\040b rw shared:1 - tmpfs none rw\n\
-                      3 1 0:6 / /a rw - xfs none rw\n";
-        let kind = |path: &str| file_system(mounts, Path::new(path));
-        assert_eq!(kind("/x").as_deref(), Some("ext4"));
-        assert_eq!(kind("/a b/c").as_deref(), Some("tmpfs"));
-        assert_eq!(kind("/a/c").as_deref(), Some("xfs"));
     }
 
     #[test]
