@@ -51,9 +51,8 @@ impl Board {
         self.with(|posted| posted.waits_for = None);
     }
 
-    /// The metrics of all sources.
-    pub fn measure(&self) -> Page {
-        let mut page = Page::default();
+    /// Puts the metrics of all sources on a page.
+    pub fn measure(&self, mut page: Page) -> Page {
         for source in self.with(|posted| posted.sources.clone()) {
             source.measure(&mut page);
         }

@@ -61,9 +61,20 @@ impl std::fmt::Display for Number {
 #[derive(Debug, Default)]
 pub struct Page {
     families: BTreeMap<&'static str, (&'static Family, String)>,
+    without_ranges: bool,
 }
 
 impl Page {
+    /// One for a reader that wants no samples of single ranges, of which a cluster has hundreds.
+    pub fn without_ranges() -> Self {
+        Self { without_ranges: true, ..Self::default() }
+    }
+
+    /// Whether samples of single ranges are wanted.
+    pub fn wants_ranges(&self) -> bool {
+        !self.without_ranges
+    }
+
     /// Puts a counter or gauge in, with the values of its labels in their order.
     pub fn put(&mut self, family: &'static Family, labels: &[&str], number: impl Into<Number>) {
         assert_ne!(family.kind, Kind::Histogram, "{} is a histogram", family.name);

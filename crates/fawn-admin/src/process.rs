@@ -7,8 +7,10 @@ crate::families! {
     CPU = Counter "process_cpu_seconds_total" [] "Processor time that the process has used, in the program and in the kernel.";
     MEMORY = Gauge "process_resident_memory_bytes" [] "Memory of the process that is in DRAM.";
     DESCRIPTORS = Gauge "process_open_fds" [] "Open file descriptors.";
+    MOST_DESCRIPTORS = Gauge "process_max_fds" [] "File descriptors that the process may have open.";
     STARTED = Gauge "process_start_time_seconds" [] "Unix time at which the process started.";
     BUILD = Gauge "fawn_build_info" ["version"] "Always 1; the label is the release.";
+    CERTIFICATE_END = Gauge "fawn_certificate_end_seconds" ["file"] "Unix time at which the certificate in the file expires; of several that are used together, the first to expire.";
     HEALTHY = Gauge "fawn_healthy" [] "1 while /health says that the process serves, else 0.";
 }
 
@@ -25,6 +27,9 @@ pub fn measure(page: &mut Page, healthy: bool) {
         let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let up = up.tv_sec as f64 + up.tv_nsec as f64 / 1e9;
         page.put(&STARTED, &[], now - up + stat.started_ticks as f64 / ticks);
+    }
+    if let Some(most) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
+        page.put(&MOST_DESCRIPTORS, &[], most);
     }
     if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
         // Not the one that lists them.
@@ -74,6 +79,7 @@ mod tests {
         };
         assert!(number("process_resident_memory_bytes") > 100_000.0);
         assert!(number("process_open_fds") >= 3.0);
+        assert!(number("process_max_fds") >= number("process_open_fds"));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
         let started = number("process_start_time_seconds");
         assert!(started > now - 86_400.0 && started < now + 2.0, "{started} is no start of this process at {now}");

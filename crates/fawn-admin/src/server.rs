@@ -1,6 +1,7 @@
 //! The port: a little HTTP in a thread of its own, with bounds on what anyone can make it hold.
 
 use crate::board::Board;
+use crate::page::Page;
 use crate::process;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -34,7 +35,8 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_mins(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What there is.
-const INDEX: &str = "/metrics  what this process has done and how it does, as Prometheus reads it\n\
+const INDEX: &str = "/metrics  what this process has done and how it does, as Prometheus reads it;\n          \
+                     /metrics?ranges=no leaves out what is of single ranges\n\
                      /health   whether it serves: 200, or 503 and why not\n";
 
 /// Why there is no admin port.
@@ -158,7 +160,9 @@ fn answer(request: &Request<Incoming>, board: &Board) -> Response<Full<Bytes>> {
     match request.uri().path() {
         "/" => response(StatusCode::OK, PLAIN, INDEX.to_owned()),
         "/metrics" => {
-            let mut page = board.measure();
+            let is_without =
+                request.uri().query().is_some_and(|query| query.split('&').any(|part| part == "ranges=no"));
+            let mut page = board.measure(if is_without { Page::without_ranges() } else { Page::default() });
             process::measure(&mut page, board.troubles().is_empty());
             response(StatusCode::OK, METRICS, page.text())
         }

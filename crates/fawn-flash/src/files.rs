@@ -167,6 +167,11 @@ impl Files {
         Ok(files)
     }
 
+    /// Number of the file system's device, as `stat` has it; 0 when the system does not say.
+    pub fn device(&self) -> u64 {
+        fs::fstat(&self.directory).map_or(0, |stat| stat.st_dev)
+    }
+
     /// Whether files bypass the page cache.
     pub fn is_direct(&self) -> bool {
         self.direct

@@ -137,7 +137,9 @@ impl Flash for Files {
     fn space(&self) -> Result<Space, FlashError> {
         let stat = fs::fstatvfs(self.directory())
             .map_err(|errno| FlashError::Io(format!("{}: asking for free space: {errno}", self.path().display())))?;
-        Ok(Space { total: stat.f_blocks * stat.f_frsize, free: stat.f_bavail * stat.f_frsize })
+        // As `df` has it: what is reserved for the system is neither used nor free.
+        let used = stat.f_blocks.saturating_sub(stat.f_bfree);
+        Ok(Space { total: (used + stat.f_bavail) * stat.f_frsize, free: stat.f_bavail * stat.f_frsize })
     }
 }
 

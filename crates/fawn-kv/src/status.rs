@@ -9,6 +9,7 @@ use crate::roster::Roster;
 use crate::version::{BACKUPS, OLDEST};
 use fawn_ring::Interval;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What a node's part in a range is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,10 +92,34 @@ pub struct SeatFigures {
     pub used_bytes: u64,
     /// Bytes that are free on the device.
     pub free_bytes: u64,
-    /// Keys, as the store counts them.
+    /// Live keys of the ranges that it has a part in, about.
     pub items: u64,
     /// Why it takes no part, if it does not: a sentence for its operator.
     pub trouble: Option<String>,
+}
+
+/// What a seat reports beside its figures, since version 6: what adds up over a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeatTotals {
+    /// Operations of clients on one key each that its event loop has answered since it started.
+    pub operations: u64,
+    /// Live keys of the ranges whose tail its node is, about: each key of the cluster is in one seat's number.
+    pub tail_items: u64,
+    /// Bytes of the records of `tail_items`, about.
+    pub tail_bytes: u64,
+    /// Names the file system that its data is on: seats of one file system share what is free there. 0: it keeps no data.
+    pub device: u64,
+}
+
+/// What is known of a seat beside its status, since version 6.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeatDetails {
+    /// It was stopped in good order, and said so; it has not started since.
+    pub is_stopped: bool,
+    /// What it reported last.
+    pub totals: Option<SeatTotals>,
+    /// Operations of clients a second, between its last two reports.
+    pub operations_per_s: Option<u64>,
 }
 
 /// A range, as managers have decided.
@@ -177,6 +202,9 @@ pub struct Status {
     /// The cluster's version, for whoever was answered: managers tell it beside the answer, whose bytes are as they ever were.
     #[serde(skip)]
     pub version: Option<u8>,
+    /// What is known of seats besides, told beside the answer likewise; none from managers that speak no version 6.
+    #[serde(skip)]
+    pub details: BTreeMap<SeatId, SeatDetails>,
 }
 
 /// Settings that an operator changes; the others stay.

@@ -36,6 +36,9 @@ pub const CONTINUATIONS: u8 = 6;
 /// Since this version managers give an operator all that they have decided, to be kept elsewhere.
 pub const BACKUPS: u8 = 6;
 
+/// Since this version seats tell managers what adds up over a cluster, and managers tell operators.
+pub const TOTALS: u8 = 6;
+
 /// Versions that somebody speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {

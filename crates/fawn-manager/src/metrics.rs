@@ -1,6 +1,8 @@
 //! What a manager tells on its admin port: consensus, and the cluster if it leads.
 
 use crate::driver::report::{ClusterReport, Report};
+use crate::links::stream::Tls;
+use fawn_admin::process::CERTIFICATE_END;
 use fawn_admin::{Page, Source};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -13,7 +15,7 @@ fawn_admin::families! {
     APPLIED = Gauge "fawn_manager_applied_index" [] "Number of the last entry that the manager has applied.";
     GROUP = Gauge "fawn_manager_group_members" ["role"] "Managers of the group, by whether they vote.";
     EPOCHS = Counter "fawn_manager_epoch_changes_total" [] "Chains that the managers have activated since this one started.";
-    MANAGERS_ALIVE = Gauge "fawn_cluster_managers_alive" [] "Managers that the leader has heard lately; told by the leader alone, as all of the cluster.";
+    MANAGERS_ALIVE = Gauge "fawn_cluster_managers_alive" [] "Managers that the leader has heard lately.";
     MEMBERS = Gauge "fawn_cluster_members" [] "Members of the cluster.";
     MEMBERS_ALIVE = Gauge "fawn_cluster_members_alive" [] "Members that were heard lately.";
     MEMBER_UP = Gauge "fawn_cluster_member_up" ["member"] "Whether a member was heard lately.";
@@ -21,9 +23,11 @@ fawn_admin::families! {
     MEMBER_TROUBLE = Gauge "fawn_cluster_member_trouble" ["member"] "Whether a member takes no part; fawn status says why.";
     RANGES = Gauge "fawn_cluster_ranges" [] "Ranges.";
     RANGES_SHORT = Gauge "fawn_cluster_ranges_short" [] "Ranges with fewer replicas than they should have.";
+    LEAST_REPLICAS = Gauge "fawn_cluster_least_replicas" [] "Replicas of the range that has the fewest.";
     RANGES_LEARNED = Gauge "fawn_cluster_ranges_copied" [] "Ranges that somebody copies.";
     RANGES_CHANGING = Gauge "fawn_cluster_ranges_changing" [] "Ranges whose chain is being changed.";
     RANGE_LAG = Gauge "fawn_cluster_range_lag_records" ["range"] "Records of the longest log of a range that not all of its members know to be committed.";
+    LAG = Gauge "fawn_cluster_lag_records" [] "Records of the longest log of a range that not all of its members know to be committed: of the range with the most.";
     WEDGES_UNOWNED = Gauge "fawn_cluster_wedges_unowned" [] "Wedges without an owner.";
     SETTLED = Gauge "fawn_cluster_settled" [] "Whether all who live are where they should be.";
 }
@@ -32,17 +36,25 @@ fawn_admin::families! {
 const OLD: Duration = Duration::from_secs(3);
 
 /// A manager that runs.
-pub struct Managing(pub watch::Receiver<Option<Report>>);
+pub struct Managing {
+    /// What it reports.
+    pub report: watch::Receiver<Option<Report>>,
+    /// What it shows on links.
+    pub tls: Option<Tls>,
+}
 
 impl Source for Managing {
     fn measure(&self, page: &mut Page) {
-        if let Some(report) = &*self.0.borrow() {
+        if let Some(report) = &*self.report.borrow() {
             measure(report, page);
+        }
+        if let Some(expiry) = self.tls.as_ref().and_then(Tls::expiry) {
+            page.put(&CERTIFICATE_END, &[&expiry.path.display().to_string()], expiry.validity.until as f64);
         }
     }
 
     fn troubles(&self) -> Vec<String> {
-        let report = self.0.borrow();
+        let report = self.report.borrow();
         let trouble = report.as_ref().map_or(Some("it has yet to begin"), trouble);
         trouble.map(|why| format!("manager: {why}")).into_iter().collect()
     }
@@ -74,6 +86,8 @@ fn measure_cluster(cluster: &ClusterReport, page: &mut Page) {
         (&MEMBERS_ALIVE, alive),
         (&RANGES, cluster.ranges),
         (&RANGES_SHORT, cluster.short),
+        (&LEAST_REPLICAS, cluster.least_replicas),
+        (&LAG, cluster.lags.values().copied().max().unwrap_or(0)),
         (&RANGES_LEARNED, cluster.learned),
         (&RANGES_CHANGING, cluster.changing),
         (&WEDGES_UNOWNED, cluster.unowned),
@@ -86,8 +100,10 @@ fn measure_cluster(cluster: &ClusterReport, page: &mut Page) {
         page.put(&MEMBER_DRAINING, &[&member.name], member.is_draining);
         page.put(&MEMBER_TROUBLE, &[&member.name], member.is_in_trouble);
     }
-    for (range, lag) in &cluster.lags {
-        page.put(&RANGE_LAG, &[&range.to_string()], *lag);
+    if page.wants_ranges() {
+        for (range, lag) in &cluster.lags {
+            page.put(&RANGE_LAG, &[&range.to_string()], *lag);
+        }
     }
 }
 
@@ -125,17 +141,21 @@ mod tests {
         }
     }
 
+    fn managing(report: Option<Report>) -> Managing {
+        Managing { report: watch::channel(report).1, tls: None }
+    }
+
     #[test]
     fn a_manager_without_leader_or_majority_is_in_trouble() {
         let of = |change: fn(&mut Report)| {
             let mut report = report();
             change(&mut report);
-            Managing(watch::channel(Some(report)).1).troubles().join("; ")
+            managing(Some(report)).troubles().join("; ")
         };
         assert_eq!(of(|_| {}), "");
         assert!(of(|report| report.knows_leader = false).starts_with("manager: it knows of no manager"));
         assert!(of(|report| report.has_majority = false).contains("lost contact"));
         assert!(of(|report| report.at -= 2 * OLD).contains("does not get on"));
-        assert!(Managing(watch::channel(None).1).troubles()[0].contains("yet to begin"));
+        assert!(managing(None).troubles()[0].contains("yet to begin"));
     }
 }

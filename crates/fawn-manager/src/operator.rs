@@ -6,6 +6,7 @@ use fawn_kv::link::frame::put_control;
 use fawn_kv::link::{Control, Frame, Frames, Party};
 use fawn_kv::status::{Answer, Question};
 use fawn_kv::version::OLDEST;
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
@@ -13,6 +14,9 @@ use tokio::sync::watch;
 
 /// Between two rounds of tries.
 const AGAIN: Duration = Duration::from_millis(100);
+
+/// A manager that was started just now listens within this.
+const NOBODY: Duration = Duration::from_secs(3);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -39,13 +43,21 @@ pub struct Operator {
     addresses: Vec<String>,
     dialler: Dialler,
     time: Duration,
+    /// Where nobody listens at any of the addresses, it is tried no longer.
+    nobody: Duration,
 }
 
 impl Operator {
     /// One that tries these addresses in turn, for so long in all.
     pub fn new(addresses: Vec<String>, tls: Option<Tls>, time: Duration) -> Self {
         let (_, cluster) = watch::channel(None);
-        Self { addresses, dialler: Dialler { from: Party::Operator, cluster, tls }, time }
+        Self { addresses, dialler: Dialler { from: Party::Operator, cluster, tls }, time, nobody: time }
+    }
+
+    /// The same, but it gives up soon where nobody listens at any of the addresses.
+    #[must_use]
+    pub fn that_gives_up_on_nobody(self) -> Self {
+        Self { nobody: NOBODY.min(self.time), ..self }
     }
 
     /// Asks, and waits for the answer, which is never [`Answer::NotLeader`].
@@ -61,7 +73,9 @@ impl Operator {
     }
 
     async fn find(&self, question: &Question) -> Result<Answer, OperatorError> {
-        let end = Instant::now() + self.time;
+        let start = Instant::now();
+        let end = start + self.time;
+        let mut was_somebody = false;
         let mut hint = None;
         let mut tries = Tries::default();
         loop {
@@ -76,24 +90,36 @@ impl Operator {
                 let asked = tokio::time::timeout(left, ask_at(&self.dialler, &address, question)).await;
                 match asked.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                     Ok(Answer::NotLeader { leader: Some(leader) }) => {
+                        was_somebody = true;
                         tries.add(false, format!("{address} says that {leader} leads"));
                         hint = Some(leader);
                         break;
                     }
                     Ok(Answer::NotLeader { leader: None }) => {
+                        was_somebody = true;
                         tries.add(false, format!("{address} knows of none that leads"));
                     }
                     Ok(answer) => return Ok(answer),
                     // That whoever is said to lead is not there is worth to be told.
                     Err(error) => {
+                        was_somebody |= !is_nobody(&error);
                         let is_idle = is_silence(&error) && leader.as_ref() != Some(&address);
                         tries.add(is_idle, format!("{address}: {error}"));
                     }
                 }
             }
+            if !was_somebody && start.elapsed() >= self.nobody {
+                return Err(OperatorError::NoAnswer { time: self.nobody, last: tries.told() });
+            }
             tokio::time::sleep(AGAIN).await;
         }
     }
+}
+
+/// Whether the machine or the network says that nobody listens there.
+fn is_nobody(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
+    matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable)
 }
 
 /// Whether nobody was there.
@@ -150,11 +176,13 @@ pub async fn ask_at(dialler: &Dialler, address: &str, question: &Question) -> io
     let mut frame = Vec::new();
     put_control(&mut frame, &Control::Ask { number: 1, question: question.clone() });
     link.stream.write_all(&frame).await?;
-    let mut version = None;
+    let (mut version, mut details) = (None, BTreeMap::new());
     loop {
         match read_frame(&mut link.stream, &mut link.rest, Frames::trusted()).await? {
             Frame::Control(Control::Speaks { version: said }) => version = Some(said),
+            Frame::Control(Control::Details(said)) => details = said,
             Frame::Control(Control::Answer { answer: Answer::Status(mut status), .. }) => {
+                status.details = details;
                 // One that does not say it speaks nothing newer.
                 status.version = version.or(Some(OLDEST));
                 return Ok(Answer::Status(status));

@@ -201,7 +201,7 @@ async fn run(
     let group = Group::new(member.id, Arc::new(config), network, store, machine).await;
     let group = group.map_err(|error| ManagerError::Group(error.to_string()))?;
     let (events, links) = mpsc::channel(MOST_EVENTS);
-    let listener = Listener::new(events, tls, group.clone());
+    let listener = Listener::new(events, tls.clone(), group.clone());
     let bound_to = bound.as_ref().map(|(_, address)| *address);
     if let Some((socket, _)) = bound {
         tokio::spawn(listener.clone().listen(socket));
@@ -216,7 +216,7 @@ async fn run(
     let identity = Identity { id, address, settings: options.settings, wedges: options.wedges };
     let (reports, told) = watch::channel(None);
     if let Some(board) = &options.board {
-        board.add(Arc::new(Managing(told)));
+        board.add(Arc::new(Managing { report: told, tls: tls.clone() }));
     }
     let driver = Driver::new(identity, group.clone(), dialler.clone(), cluster, heard, reports);
     let _ = ready.send(Ok((bound_to, id)));

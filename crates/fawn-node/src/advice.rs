@@ -27,9 +27,10 @@ pub enum Fullness {
 impl Fullness {
     /// That of a device of `total` bytes, of which `free` are left; a size of 0 is not known.
     pub fn of(total: u64, free: u64) -> Self {
-        match used_percent(total, free) {
-            90.. => Self::Full,
-            80.. => Self::Filling,
+        let used = u128::from(total.saturating_sub(free)) * 100;
+        match used {
+            used if total > 0 && used >= u128::from(total) * 90 => Self::Full,
+            used if total > 0 && used >= u128::from(total) * 80 => Self::Filling,
             _ => Self::Fine,
         }
     }
@@ -44,9 +45,9 @@ impl Fullness {
     }
 }
 
-/// Used share of a device in percent; 0 while it is not known.
+/// Used share of a device in percent, rounded up as `df` does; 0 while it is not known.
 pub fn used_percent(total: u64, free: u64) -> u64 {
-    if total == 0 { 0 } else { (u128::from(total.saturating_sub(free)) * 100 / u128::from(total)) as u64 }
+    if total == 0 { 0 } else { (u128::from(total.saturating_sub(free)) * 100).div_ceil(u128::from(total)) as u64 }
 }
 
 /// What was told last.
@@ -186,7 +187,7 @@ mod tests {
         assert_eq!(told(201), None);
         assert!(told(200).unwrap().contains("data is 80 % full (200 MiB left)"));
         assert_eq!(told(150), None);
-        assert!(told(99).unwrap().contains("90 %"));
+        assert!(told(99).unwrap().contains("91 %"), "90.1 %, as df has it");
         assert_eq!((told(50), told(500)), (None, None));
         assert!(told(100).is_some(), "it filled up again");
         assert_eq!(Advice::default().on_space(&figures(0, 0), &options), None);

@@ -143,6 +143,30 @@ counters! {
     }
 }
 
+impl Counters {
+    /// Operations of clients on one key each that were answered with what came of them.
+    pub fn operations(&self) -> u64 {
+        let counted = [
+            &self.get_hits,
+            &self.get_misses,
+            &self.set_hits,
+            &self.set_misses,
+            &self.cas_hits,
+            &self.cas_misses,
+            &self.cas_badval,
+            &self.delete_hits,
+            &self.delete_misses,
+            &self.incr_hits,
+            &self.incr_misses,
+            &self.decr_hits,
+            &self.decr_misses,
+            &self.touch_hits,
+            &self.touch_misses,
+        ];
+        counted.into_iter().map(Counter::get).fold(0, u64::wrapping_add)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

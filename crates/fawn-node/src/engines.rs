@@ -296,7 +296,8 @@ impl Stores for Engines {
     fn samples(&self) -> Vec<StoreSample> {
         let sample = |engine: &Engine| {
             let (store, traffic) = (engine.store_ref(), engine.files().traffic());
-            StoreSample { number: u64::from(store.place().0), stats: store.stats(), traffic }
+            let device = engine.files().device();
+            StoreSample { number: u64::from(store.place().0), stats: store.stats(), traffic, device }
         };
         self.stores.iter().map(sample).collect()
     }
@@ -317,7 +318,7 @@ pub fn add(figures: &mut Figures, stats: &Stats) {
         ("fawn_stores", 1),
         ("fawn_entries", stats.entries),
         ("fawn_buffered_entries", stats.buffered_entries),
-        ("fawn_sealed_entries", stats.entries.saturating_sub(stats.buffered_entries)),
+        ("fawn_sealed_entries", stats.sealed_entries),
         ("fawn_live_bytes", stats.live_bytes),
         ("fawn_sealed_bytes", stats.sealed_bytes),
         ("fawn_garbage_bytes", stats.garbage_bytes),

@@ -63,6 +63,7 @@ mod samples;
 mod server;
 mod shared;
 mod slab;
+mod started;
 mod stores;
 mod sweep;
 #[cfg(test)]
@@ -72,5 +73,5 @@ mod usage;
 mod values;
 mod wake;
 pub use error::ServeError;
-pub use options::{Limits, ServeOptions, TlsFiles, UnixOptions};
+pub use options::{Chosen, Limits, ServeOptions, TlsFiles, UnixOptions};
 pub use server::serve;

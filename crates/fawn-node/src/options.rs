@@ -37,6 +37,23 @@ pub struct ServeOptions {
     pub limits: Limits,
     /// Where the admin port finds what it tells.
     pub board: Option<Board>,
+    /// Where figures come from, for the log.
+    pub chosen: Chosen,
+}
+
+/// Who has chosen what a process runs with, in words for its log.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// Its memory: what it was derived from, and of which limit.
+    pub memory: String,
+    /// Its threads.
+    pub threads: String,
+}
+
+impl Default for Chosen {
+    fn default() -> Self {
+        Self { memory: "given".to_owned(), threads: "given".to_owned() }
+    }
 }
 
 impl ServeOptions {
@@ -57,6 +74,7 @@ impl ServeOptions {
             flush_enabled: true,
             limits: Limits::default(),
             board: None,
+            chosen: Chosen::default(),
         }
     }
 }

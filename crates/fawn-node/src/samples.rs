@@ -7,6 +7,7 @@ use fawn_kv::chain::Tally;
 use fawn_kv::front::Counts;
 use fawn_kv::status::SeatFigures;
 use fawn_store::Stats;
+use fawn_tls::certificate::Expiry;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -26,6 +27,8 @@ pub struct StoreSample {
     pub stats: Stats,
     /// What was asked of the device.
     pub traffic: Traffic,
+    /// The device's number, as `stat` has it.
+    pub device: u64,
 }
 
 /// Messages that wait, and their bytes.
@@ -48,6 +51,8 @@ pub struct SeatSample {
     pub leaderless_ms: u64,
     /// What it waits for before it lets clients in, in a clause.
     pub waits_for: Option<String>,
+    /// When the certificate ends that it shows on links.
+    pub certificate: Option<Expiry>,
 }
 
 /// A node's figures.

@@ -12,6 +12,7 @@ use crate::options::ServeOptions;
 use crate::owner::Owner;
 use crate::route::Route;
 use crate::shared::{Access, Failure, Shared};
+use crate::started::Started;
 use fawn_flash::{Caching, Directory, Engine, Reader, ReaderOptions};
 use fawn_ring::Secret;
 use fawn_store::Options;
@@ -126,6 +127,16 @@ impl Running {
     #[cfg(test)]
     pub fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    /// Event loops.
+    pub fn loops(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// One of the facts for `stats`.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.shared.facts.iter().find(|(known, _)| *known == name).map(|(_, fact)| fact.as_str())
     }
 
     /// Something that stops the node from any thread.
@@ -253,6 +264,10 @@ pub fn start(options: &ServeOptions) -> Result<(Running, Directory), ServeError>
         held = Some(directory);
         Ok(opened)
     })?;
+    let ack = format!("{:?}", options.ack).to_lowercase();
+    let started =
+        Started { what: "server".to_owned(), members: vec![options], has_stores: true, ack, cluster_addresses: &[] };
+    started.tell(&running);
     Ok((running, held.expect("a node that runs has opened its directory")))
 }
 

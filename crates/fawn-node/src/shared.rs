@@ -8,6 +8,7 @@ use crate::listen::Family;
 use crate::options::{Limits, ServeOptions, TlsFiles};
 use crate::samples::Samples;
 use crate::wake::Wake;
+use fawn_tls::certificate::Expiry;
 use fawn_tls::{Reloading, TlsError};
 use rustix::fd::OwnedFd;
 use rustls::ServerConfig;
@@ -136,6 +137,11 @@ impl Shared {
     /// What is wrong with them; the old ones stay.
     pub fn refresh_certificates(&self) -> Result<(), TlsError> {
         self.tls.as_ref().map_or(Ok(()), Reloading::reload)
+    }
+
+    /// When the certificate ends that clients are shown, if they are shown one.
+    pub fn certificate_expiry(&self) -> Option<Expiry> {
+        self.tls.as_ref().and_then(Reloading::expiry)
     }
 
     /// All counters together.

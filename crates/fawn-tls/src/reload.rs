@@ -90,6 +90,12 @@ impl<T: Clone> Reloading<T> {
         state.current.clone()
     }
 
+    /// Which of its certificates ends first, and when: of the files as they are now.
+    pub fn expiry(&self) -> Option<Expiry> {
+        self.current();
+        self.lock().expiry.clone()
+    }
+
     /// Reads the files now.
     ///
     /// # Errors

@@ -357,8 +357,8 @@ FILE is written as FILE.part and renamed when it is complete; where FILE is a sy
 is configured; where both are configured and none is typed, --manager does. jsonl carries flags and expiry; tsv does not.
 
 Of a server, records that are written, changed or deleted meanwhile may or may not be in it. Of a cluster (--manager) \
-each range is in it as one record of its log left it, and whatever was acknowledged before it began; the summary says \
-which that were. jsonl carries cas numbers, too. A dump of a cluster that was interrupted goes on where it was when the \
+each range is in it as one record of its log left it, and whatever was acknowledged before it began; --verbose and \
+--json say which that were. jsonl carries cas numbers, too. A dump of a cluster that was interrupted goes on where it was when the \
 same command is run again, and says so: ranges that were over stay as they are in it, and it has what was acknowledged \
 before it first began. FILE.fawn-dump says how far it came, and FILE.spool has what is not sorted yet; \
 only you may read these two. Who may read FILE is up to your umask. A dump of a cluster to - or a pipe keeps what is not \
@@ -386,6 +386,9 @@ pub struct DumpArguments {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
+    /// With --manager: print for each range, too, as of which record of its log it is in the dump
+    #[arg(long)]
+    pub verbose: bool,
     /// File to write; - is standard output
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -395,7 +398,7 @@ pub struct DumpArguments {
 const OF_SERVERS: &[&str] = &["tls_ca", "tls_name", "user", "password_file", "timeout", "connections"];
 
 /// Those that are for clusters alone.
-const OF_CLUSTERS: &[&str] = &["restart", "certs"];
+const OF_CLUSTERS: &[&str] = &["restart", "certs", "verbose"];
 
 impl DumpArguments {
     /// What to say of a format that nobody has named, where the file's name looks like another one.

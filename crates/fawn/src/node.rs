@@ -11,8 +11,8 @@ use fawn_tls::Material;
 
 use crate::observe::ObserveArguments;
 use crate::serve::{
-    ClientsArguments, check_memory, cores, default_memory, least_memory, machine_memory, parse_listen, parse_threads,
-    refuse_file,
+    ClientsArguments, check_memory, chosen, cores, default_memory, least_memory, machine_memory, parse_listen,
+    parse_threads, refuse_file,
 };
 use crate::values::{Size, ValueError, number};
 use crate::{Misused, Outcome};
@@ -115,6 +115,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<Outcome> {
     let mut options = options(member, &arguments.dir)?;
     options.is_node = true;
     options.serve.memory_bytes = arguments.memory.unwrap_or_else(|| default_memory(least_memory(threads))).bytes;
+    options.serve.chosen = chosen(arguments.memory, member.threads);
     options.serve.miss_filter = arguments.miss_filter;
     options.copy_bytes_per_s = arguments.copy_rate.bytes;
     options.virtual_ids = arguments.virtual_ids.unwrap_or_else(|| default_virtual_ids(threads));
@@ -158,6 +159,7 @@ fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOpt
         certificates: arguments.certs.as_deref().map(|dir| Material::in_dir(dir, &name)),
         serve: ServeOptions {
             threads: arguments.threads.unwrap_or_else(cores),
+            chosen: chosen(None, arguments.threads),
             ..arguments.clients.options(dir, arguments.insecure)
         },
         name,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use fawn_node::{Limits, ServeOptions, TlsFiles, UnixOptions};
+use fawn_node::{Chosen, Limits, ServeOptions, TlsFiles, UnixOptions};
 use fawn_store::Ack;
 
 use crate::Outcome;
@@ -275,8 +275,22 @@ pub fn options(arguments: &ServeArguments) -> ServeOptions {
             AckMode::Interval { ms } => Ack::Interval { ms },
             AckMode::Memory => Ack::Memory,
         },
+        chosen: chosen(arguments.memory, arguments.threads),
         ..arguments.clients.options(&arguments.dir, arguments.insecure)
     }
+}
+
+/// Where memory and threads come from, for the log.
+pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> Chosen {
+    let memory = match memory {
+        Some(_) => "--memory".to_owned(),
+        None => format!("a quarter of the machine's {}", Size { bytes: machine_memory() }),
+    };
+    let threads = match threads {
+        Some(_) => "--threads".to_owned(),
+        None => "one a core".to_owned(),
+    };
+    Chosen { memory, threads }
 }
 
 /// Cores that this process may use.

@@ -295,7 +295,7 @@ fn figures(stores: &[Stats], device_bytes: u64, has_budget: bool) -> Vec<(&'stat
     let with_budget = |value: Value| if has_budget { value } else { Value::Null };
     let count = |figure: fn(&Stats) -> u64| Value::from(sum(figure));
     let of_index = |figure: fn(&Stats) -> u64| with_budget(count(figure));
-    let sealed = sum(|store| store.entries - store.buffered_entries.min(store.entries)).max(1);
+    let sealed = sum(|store| store.sealed_entries).max(1);
     let written = stores.iter().fold(Written::default(), |all, store| all.plus(&store.written));
     let indexed = stores.iter().map(|store| store.phi * store.sealed_records as f64).sum::<f64>();
     let records = sum(|store| store.sealed_records);

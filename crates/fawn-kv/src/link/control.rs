@@ -3,10 +3,11 @@
 use crate::ids::{Address, ClusterId, FrontId, NodeId};
 use crate::inbox::Lane;
 use crate::roster::{Enrolment, Roster};
-use crate::status::{Answer, Question, SeatFigures};
+use crate::status::{Answer, Question, SeatDetails, SeatFigures, SeatTotals};
 use crate::version::Spoken;
 use fawn_ring::{DomainId, MachineId, Secret};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A member of the managers' group.
@@ -235,4 +236,13 @@ pub enum Control {
         /// Everybody speaks it.
         version: u8,
     },
+    /// From a seat to the leader, after its [`Figures`](Self::Figures): what adds up over the cluster. Since version 6.
+    Totals {
+        /// The seat.
+        seat: SeatId,
+        /// What it has.
+        totals: SeatTotals,
+    },
+    /// To an operator, before the answer that is a status: what is known of seats besides. Since version 6.
+    Details(BTreeMap<SeatId, SeatDetails>),
 }

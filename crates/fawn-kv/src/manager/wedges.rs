@@ -38,6 +38,11 @@ pub struct Wedges {
 }
 
 impl Wedges {
+    /// The life that a front-end has, if it has had one.
+    pub fn life_of(&self, front: FrontId) -> Option<Incarnation> {
+        self.fronts.get(&front).map(|(incarnation, _)| *incarnation)
+    }
+
     /// `count` wedges of equal width; none for 0.
     pub fn new(count: u32) -> Self {
         let keys = if count == 0 { Vec::new() } else { Interval::ALL.divide(count) };

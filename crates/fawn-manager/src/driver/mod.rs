@@ -7,7 +7,7 @@
 //! * [`propose`]: what waits to be decided, and questions whether this member leads still.
 //! * [`peers`]: what is said over links. [`enrol`]: processes that want to be members. [`operate`]: operators' questions.
 //!   [`members`]: who is in the group of managers. [`report`]: what the admin port tells.
-//!   [`versions`]: what everybody speaks.
+//!   [`versions`]: what everybody speaks. [`cluster_log`]: what the log says of the cluster.
 //!
 //! **Leading.** The manager is told that it leads once this member has heard a majority after it was elected, and has
 //! applied all that was decided before; that it does not as soon as consensus says so. What it proposes is bound to the term
@@ -15,6 +15,7 @@
 //! began after it.
 
 mod apart;
+mod cluster_log;
 mod enrol;
 mod members;
 mod operate;
@@ -37,7 +38,7 @@ use fawn_kv::invalid::InvalidMessage;
 use fawn_kv::link::{Control, ManagerId, Party, SeatId};
 use fawn_kv::manager::{Command, Effects, Manager, Settings};
 use fawn_kv::message::Message;
-use fawn_kv::status::SeatFigures;
+use fawn_kv::status::{SeatDetails, SeatFigures, SeatTotals};
 use fawn_kv::version::OLDEST;
 use openraft::{ServerState, StoredMembership};
 use propose::{Proposals, Questions};
@@ -82,6 +83,39 @@ enum Event {
 struct Seat {
     heard_us: Option<u64>,
     figures: Option<SeatFigures>,
+    /// What it reported last beside its figures, and when.
+    totals: Option<(SeatTotals, u64)>,
+    /// Between its last two reports.
+    operations_per_s: Option<u64>,
+    /// It was stopped in good order, and has not started since.
+    is_stopped: bool,
+}
+
+impl Seat {
+    /// It has been heard.
+    fn hear(&mut self) {
+        (self.heard_us, self.is_stopped) = (Some(now_us()), false);
+    }
+
+    /// It reports what adds up over the cluster.
+    fn take_totals(&mut self, totals: SeatTotals, now_us: u64) {
+        let before = self.totals.replace((totals, now_us));
+        self.operations_per_s = before.and_then(|(before, at_us)| {
+            let elapsed_us = now_us.saturating_sub(at_us).max(1);
+            // Counters that were reset count from 0 again.
+            let operations = totals.operations.checked_sub(before.operations)?;
+            Some((u128::from(operations) * 1_000_000 / u128::from(elapsed_us)) as u64)
+        });
+    }
+
+    fn details(&self, now_us: u64) -> SeatDetails {
+        let is_heard = self.heard_us.is_some_and(|at| now_us.saturating_sub(at) < operate::HEARD.as_micros() as u64);
+        SeatDetails {
+            is_stopped: self.is_stopped,
+            totals: self.totals.map(|(totals, _)| totals),
+            operations_per_s: self.operations_per_s.filter(|_| is_heard),
+        }
+    }
 }
 
 /// Who this member is, and what it begins with.
@@ -134,6 +168,8 @@ pub struct Driver {
     moved_us: Option<u64>,
     /// Nodes that are kept out of chains with others, and with which, as was said last.
     apart: BTreeSet<(NodeId, NodeId)>,
+    /// What the log has said of the cluster.
+    cluster_log: cluster_log::ClusterLog,
     /// Chains that were activated, since it started.
     epoch_changes: u64,
     reports: watch::Sender<Option<Report>>,
@@ -177,6 +213,7 @@ impl Driver {
             changes_since_us: None,
             moved_us: None,
             apart: BTreeSet::new(),
+            cluster_log: cluster_log::ClusterLog::default(),
             epoch_changes: 0,
             reports,
             tasks,
@@ -270,6 +307,7 @@ impl Driver {
             }
             Decision::Command(bytes) => match Command::decode(bytes) {
                 Ok(command) => {
+                    self.note_life(&command);
                     self.epoch_changes += u64::from(matches!(command, Command::Activate { .. }));
                     if self.leads() {
                         tell(&command);
@@ -297,6 +335,16 @@ impl Driver {
         if self.facts.roster.number != before {
             self.roster_changed();
         }
+    }
+
+    /// A node has begun or ended a life.
+    fn note_life(&mut self, command: &Command) {
+        let (node, is_stopped) = match command {
+            Command::End { member } => (member.node, true),
+            Command::Register { node, .. } => (*node, false),
+            _ => return,
+        };
+        self.seats.entry(operate::seat_of(node)).or_default().is_stopped = is_stopped;
     }
 
     /// The cluster's name, where those who dial others look for it.
@@ -410,7 +458,10 @@ impl Driver {
         tracing::info!("this manager leads, in term {term}");
         (self.led, self.led_us) = (Some(term), now_us());
         self.enrolled.clear();
-        self.seats.values_mut().for_each(|seat| *seat = Seat::default());
+        for seat in self.seats.values_mut() {
+            *seat = Seat { is_stopped: seat.is_stopped, ..Seat::default() };
+        }
+        self.cluster_log = cluster_log::ClusterLog::default();
         self.with_manager(|manager, now_us, _| manager.lead(now_us, true));
         if self.facts.begun.is_none() {
             match crate::clock::random() {
@@ -429,6 +480,7 @@ impl Driver {
         if self.leads() {
             self.with_manager(Manager::tick);
             self.tell_apart();
+            self.log_changes();
             self.align_roster();
             self.look_at_versions();
             self.finish_change(now_us());
@@ -467,8 +519,15 @@ impl Driver {
             Message::FrontHeartbeat { member, .. } => Some(Address::Front(member.front)),
             _ => None,
         };
+        let stopped = match &message {
+            Message::Farewell { member, .. } => Some(Address::Node(member.node)),
+            Message::FrontFarewell { member } => Some(Address::Front(member.front)),
+            _ => None,
+        };
         if let Some(seat) = from.and_then(SeatId::of) {
-            self.seats.entry(seat).or_default().heard_us = Some(now_us());
+            self.seats.entry(seat).or_default().hear();
+        } else if let Some(seat) = stopped.and_then(SeatId::of) {
+            self.seats.entry(seat).or_default().is_stopped = true;
         }
         self.with_manager(|manager, now_us, effects| {
             manager.receive(now_us, message, effects);

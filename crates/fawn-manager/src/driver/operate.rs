@@ -10,9 +10,12 @@ use fawn_kv::ids::Consistency;
 use fawn_kv::link::{Control, ManagerId, SeatId};
 use fawn_kv::manager::{Command, Settings, Standing, State};
 use fawn_kv::roster::{Change, Member};
-use fawn_kv::status::{Answer, ManagerStatus, NewSettings, Question, RangeStatus, SeatStatus, Status, WedgeStatus};
+use fawn_kv::status::{
+    Answer, ManagerStatus, NewSettings, Question, RangeStatus, SeatDetails, SeatStatus, Status, WedgeStatus,
+};
+use fawn_kv::version::TOTALS;
 use fawn_ring::NodeId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A manager that has not answered for so long is not heard.
@@ -36,9 +39,13 @@ impl Driver {
             let leader = leader.and_then(|leader| self.address_of(leader));
             return self.answer(link, number, Answer::NotLeader { leader });
         };
+        let order = self.order(&question);
         let decisions = match question {
             Question::Status => {
                 let status = self.status(term);
+                if self.table.speaks(link, TOTALS) {
+                    self.table.say(link, &Control::Details(self.details()));
+                }
                 return self.answer(link, number, Answer::Status(Box::new(status)));
             }
             Question::Plan { without } => {
@@ -49,16 +56,50 @@ impl Driver {
                 let answer = self.backup().map_or_else(Answer::Refused, Answer::Backup);
                 return self.answer(link, number, answer);
             }
-            Question::AddManager { address } => return self.add_manager(link, number, address),
-            Question::RemoveManager { id } => return self.remove_manager(link, number, id),
+            Question::AddManager { address } => {
+                self.tell_order(link, &format!("takes the manager at {address} into the group"));
+                return self.add_manager(link, number, address);
+            }
+            Question::RemoveManager { id } => {
+                self.tell_order(link, &format!("takes manager {} out of the group", id.0));
+                return self.remove_manager(link, number, id);
+            }
             Question::Drain { name, leave } => self.drain(&name, leave),
             Question::Remove { name, force } => self.remove(&name, force),
             Question::Set(new) => self.set(new),
         };
         match decisions {
             Ok(decisions) if decisions.is_empty() => self.answer(link, number, Answer::Done),
-            Ok(decisions) => self.decide(link, number, term, decisions),
+            Ok(decisions) => {
+                self.tell_order(link, &order);
+                self.decide(link, number, term, decisions);
+            }
             Err(why) => self.answer(link, number, Answer::Refused(why)),
+        }
+    }
+
+    /// Says in the log who orders what.
+    fn tell_order(&mut self, link: LinkId, order: &str) {
+        if let Some(peer) = self.table.peer(link) {
+            tracing::info!("{} {order}", peer.told());
+        }
+    }
+
+    /// What an operator orders, for the log; nothing for a question alone.
+    fn order(&self, question: &Question) -> String {
+        match question {
+            Question::Drain { name, leave: true } => format!("drains {name}"),
+            Question::Drain { name, leave: false } => format!("lets {name} stay"),
+            Question::Remove { name, force: false } => format!("removes {name}"),
+            Question::Remove { name, force: true } => format!("removes {name} by force"),
+            Question::Set(new) => {
+                let before = self.state().ok().map(|state| state.settings);
+                let changes = before.map(|before| changed(&before, new)).unwrap_or_default();
+                format!("changes settings: {changes}")
+            }
+            Question::Status | Question::Plan { .. } | Question::AddManager { .. } | Question::RemoveManager { .. } => {
+                String::new()
+            }
         }
     }
 
@@ -188,6 +229,13 @@ impl Driver {
         Ok(state.would_change(&nodes))
     }
 
+    /// What is known of seats beside their status.
+    fn details(&self) -> BTreeMap<SeatId, SeatDetails> {
+        let now_us = now_us();
+        let members = self.facts.roster.members.values().flat_map(Member::seats);
+        members.filter_map(|seat| Some((seat, self.seats.get(&seat)?.details(now_us)))).collect()
+    }
+
     fn status(&self, term: u64) -> Status {
         let manager = self.manager.as_ref().expect("a leader that answers has one");
         let (state, now_us) = (manager.state(), now_us());
@@ -227,6 +275,7 @@ impl Driver {
             wedges: wedges.collect(),
             is_settled: manager.is_settled(),
             version: None,
+            details: BTreeMap::new(),
         }
     }
 
@@ -246,5 +295,44 @@ impl Driver {
             ManagerStatus { id: ManagerId(*id), address: node.addr.clone(), is_voter: voters(id), lag }
         };
         membership.nodes().map(status).collect()
+    }
+}
+
+/// Which settings become what.
+fn changed(before: &Settings, new: &NewSettings) -> String {
+    let rules = &before.rules;
+    let ack = |ack| format!("{ack:?}").to_lowercase();
+    let changes = [
+        ("replicas", before.replicas.to_string(), new.replicas.map(|new| new.to_string())),
+        ("ack", ack(rules.ack), new.ack.map(ack)),
+        ("min-write-replicas", rules.min_write_replicas.to_string(), new.min_write_replicas.map(|new| new.to_string())),
+        ("spread-reads", rules.spread_reads.to_string(), new.spread_reads.map(|new| new.to_string())),
+        ("unsynced", rules.unsynced.to_string(), new.unsynced.map(|new| new.to_string())),
+    ];
+    let told = changes.into_iter().filter_map(|(name, before, new)| {
+        let new = new.filter(|new| *new != before)?;
+        Some(format!("{name} {before} to {new}"))
+    });
+    told.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fawn_kv::ids::{Ack, Rules};
+    use fawn_kv::manager::Leases;
+
+    #[test]
+    fn settings_that_change_are_told_with_what_they_were() {
+        let before = Settings { replicas: 3, first_nodes: 1, rules: Rules::default(), leases: Leases::default() };
+        let new = NewSettings {
+            replicas: Some(2),
+            min_write_replicas: Some(2),
+            ack: Some(Ack::Durable),
+            ..NewSettings::default()
+        };
+        let told = changed(&before, &new);
+        let least = before.rules.min_write_replicas;
+        assert_eq!(told, format!("replicas 3 to 2, min-write-replicas {least} to 2"), "what stays is not told");
     }
 }

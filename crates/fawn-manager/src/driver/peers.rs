@@ -17,7 +17,7 @@ impl Driver {
     /// Something has come over a link.
     pub(super) fn link(&mut self, event: LinkEvent) {
         match event {
-            LinkEvent::Called { link, greeting, version, identity, outbox, answer } => {
+            LinkEvent::Called { link, greeting, version, identity, host, outbox, answer } => {
                 let admitted = self.admit(&greeting, identity.as_ref());
                 if let Err(why) = &admitted {
                     // Whoever is refused may not tell its operator, or not be the operator's.
@@ -28,7 +28,7 @@ impl Driver {
                     let from = Party::Manager(self.me.id);
                     outbox.say(&Control::Greeted(Greeted { version, cluster, from, you }));
                     outbox.say(&self.leads_control());
-                    let peer = Peer { party: you, version, outbox, identity, hears_roster: false };
+                    let peer = Peer { party: you, version, outbox, identity, host, hears_roster: false };
                     peer.tell_version(self.facts.version);
                     self.table.add(link, peer);
                 }
@@ -106,8 +106,11 @@ impl Driver {
             }
             (Control::Figures(figures), Party::Seat(seat)) if figures.seat == seat => {
                 let known = self.seats.entry(seat).or_default();
-                known.heard_us = Some(now_us());
+                known.hear();
                 known.figures = Some(figures);
+            }
+            (Control::Totals { seat: of, totals }, Party::Seat(seat)) if of == seat => {
+                self.seats.entry(seat).or_default().take_totals(totals, now_us());
             }
             (Control::Ask { number, question }, Party::Operator | Party::Manager(_)) => {
                 self.ask(link, number, question);

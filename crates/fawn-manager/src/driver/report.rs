@@ -1,8 +1,8 @@
 //! What a manager tells on its admin port. It is put together a few times a second, as nobody who asks for it is to wait
 //! for the manager.
 
-use super::Driver;
 use super::operate::HEARD;
+use super::{Driver, Seat};
 use crate::clock::now_us;
 use fawn_kv::manager::Standing;
 use fawn_kv::roster::Member;
@@ -51,6 +51,8 @@ pub struct ClusterReport {
     pub ranges: u64,
     /// See `ranges`.
     pub short: u64,
+    /// Members of the shortest chain.
+    pub least_replicas: u64,
     /// See `ranges`.
     pub learned: u64,
     /// See `ranges`.
@@ -74,6 +76,10 @@ pub struct MemberReport {
     pub is_draining: bool,
     /// It takes no part.
     pub is_in_trouble: bool,
+}
+
+fn is_heard(seat: &Seat, now_us: u64) -> bool {
+    seat.heard_us.is_some_and(|at| now_us.saturating_sub(at) < HEARD.as_micros() as u64)
 }
 
 impl Driver {
@@ -115,6 +121,7 @@ impl Driver {
             members: self.facts.roster.members.iter().map(|(name, member)| self.member_report(name, member)).collect(),
             ranges: state.ranges.len() as u64,
             short: count(&|range| range.chain.members.len() < replicas) as u64,
+            least_replicas: state.ranges.values().map(|range| range.chain.members.len()).min().unwrap_or(0) as u64,
             learned: count(&|range| range.learner.is_some()) as u64,
             changing: count(&|range| range.pending.is_some()) as u64,
             unowned: state.wedges.wedges().iter().filter(|wedge| wedge.owner.is_none()).count() as u64,
@@ -125,10 +132,7 @@ impl Driver {
 
     fn member_report(&self, name: &str, member: &Member) -> MemberReport {
         let now_us = now_us();
-        let is_heard = |seat| {
-            let heard_us = self.seats.get(&seat).and_then(|known| known.heard_us);
-            heard_us.is_some_and(|at| now_us.saturating_sub(at) < HEARD.as_micros() as u64)
-        };
+        let is_heard = |seat| self.seats.get(&seat).is_some_and(|known| is_heard(known, now_us));
         let stands = |seat| {
             let node = self.manager.as_ref()?.state().nodes.get(&super::operate::node_of(seat))?;
             Some(node.standing)
@@ -143,7 +147,10 @@ impl Driver {
     }
 
     fn lags(&self) -> BTreeMap<u32, u64> {
-        let figures = self.seats.values().filter_map(|seat| seat.figures.as_ref());
+        // What one that is not heard said last is no news of now.
+        let now_us = now_us();
+        let heard = self.seats.values().filter(|seat| is_heard(seat, now_us));
+        let figures = heard.filter_map(|seat| seat.figures.as_ref());
         let active = || figures.clone().flat_map(|figures| &figures.ranges).filter(|range| range.role != Role::Idle);
         let mut lasts: BTreeMap<u32, u64> = BTreeMap::new();
         for range in active().filter(|range| range.epoch.0 > 0) {

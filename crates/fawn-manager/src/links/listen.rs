@@ -59,6 +59,8 @@ pub enum LinkEvent {
         version: u8,
         /// What the certificate says.
         identity: Option<Identity>,
+        /// Where it calls from; `None`: within the process.
+        host: Option<IpAddr>,
         /// What is to be sent.
         outbox: Outbox,
         /// Who it is from here on; if it may not go on, why.
@@ -180,12 +182,13 @@ impl Listener {
                 }
             };
             let room = stranger.is_some().then(|| self.room.clone().try_acquire_owned()).transpose();
+            let host = stranger.as_ref().map(|stranger| stranger.host);
             drop(stranger);
             let Ok(_room) = room else {
                 refuse(&outbox, format!("{MOST_CONNECTIONS} connections are taken: use fewer"));
                 return Ok(());
             };
-            match self.greet(link, greeting, secured.identity, &outbox).await {
+            match self.greet(link, greeting, (secured.identity, host), &outbox).await {
                 Ok(Party::Newcomer) => {
                     let told = self.go_on(link, Party::Newcomer, &mut reads, buffer, &outbox);
                     timeout(NEWCOMER, told).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
@@ -217,7 +220,7 @@ impl Listener {
         &self,
         link: LinkId,
         greeting: Greeting,
-        identity: Option<Identity>,
+        (identity, host): (Option<Identity>, Option<IpAddr>),
         outbox: &Outbox,
     ) -> Result<Party, String> {
         if greeting.magic != MAGIC {
@@ -232,7 +235,7 @@ impl Listener {
         };
         let (answer, answered) = oneshot::channel();
         let outbox = outbox.clone();
-        let called = LinkEvent::Called { link, greeting, version, identity, outbox, answer };
+        let called = LinkEvent::Called { link, greeting, version, identity, host, outbox, answer };
         let stops = || "this manager stops".to_owned();
         self.events.send(called).await.map_err(|_| stops())?;
         answered.await.map_err(|_| stops())?

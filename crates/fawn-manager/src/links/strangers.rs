@@ -22,6 +22,8 @@ pub struct Strangers(Arc<Mutex<Waiting>>);
 pub struct Stranger {
     number: u64,
     strangers: Strangers,
+    /// Where it calls from.
+    pub host: IpAddr,
 }
 
 impl Drop for Stranger {
@@ -44,7 +46,7 @@ impl Strangers {
         let mut waiting = self.waiting();
         waiting.last += 1;
         let number = waiting.last;
-        let task = tokio::spawn(serve(Stranger { number, strangers: self.clone() }));
+        let task = tokio::spawn(serve(Stranger { number, strangers: self.clone(), host }));
         waiting.all.insert(number, (host, task.abort_handle()));
     }
 

@@ -1,6 +1,7 @@
 //! Connections, encrypted or not, and frames over them.
 
 use fawn_kv::link::{Frame, Frames};
+use fawn_tls::certificate::Expiry;
 use fawn_tls::{Identity, Links, Material, Reloading, Role, TlsError, advice, server_name_for};
 use std::fmt;
 use std::io;
@@ -44,6 +45,11 @@ impl Tls {
     /// Of a file that is of no use.
     pub fn of(files: &Material) -> Result<Self, TlsError> {
         Ok(Self(Arc::new(Reloading::links(files)?)))
+    }
+
+    /// Which of its certificates ends first, and when.
+    pub fn expiry(&self) -> Option<Expiry> {
+        self.0.expiry()
     }
 
     /// The side that was called.

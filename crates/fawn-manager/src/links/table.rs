@@ -7,6 +7,7 @@ use fawn_kv::link::{Control, Party, SeatId};
 use fawn_kv::message::Message;
 use fawn_tls::{Identity, Role};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -83,8 +84,19 @@ pub struct Peer {
     pub outbox: Outbox,
     /// Who its certificate says that it is; `None`: nobody has to show one.
     pub identity: Option<Identity>,
+    /// Where it calls from; `None`: within the process.
+    pub host: Option<IpAddr>,
     /// It is told of each change of the roster.
     pub hears_roster: bool,
+}
+
+impl Peer {
+    /// Who it is and from where, for the log.
+    pub fn told(&self) -> String {
+        let role = self.identity.as_ref().map(|identity| format!(" with the certificate of {identity}"));
+        let host = self.host.map(|host| format!(" at {host}"));
+        format!("{}{}{}", self.party, host.unwrap_or_default(), role.unwrap_or_default())
+    }
 }
 
 /// All links.
@@ -172,6 +184,11 @@ impl Table {
         }
     }
 
+    /// Whether the other end of a link that stands speaks this version.
+    pub fn speaks(&self, link: LinkId, version: u8) -> bool {
+        self.peers.get(&link).is_some_and(|peer| peer.version >= version)
+    }
+
     /// Says something over a link, if it stands.
     pub fn say(&self, link: LinkId, control: &Control) {
         if let Some(peer) = self.peers.get(&link) {
@@ -210,7 +227,10 @@ mod tests {
 
     fn peer(party: Party) -> (Peer, Outbox) {
         let outbox = Outbox::default();
-        (Peer { party, version: NEWEST, outbox: outbox.clone(), identity: None, hears_roster: false }, outbox)
+        (
+            Peer { party, version: NEWEST, outbox: outbox.clone(), identity: None, host: None, hears_roster: false },
+            outbox,
+        )
     }
 
     #[test]

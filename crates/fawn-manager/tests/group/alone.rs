@@ -3,12 +3,12 @@
 use crate::caller::{Caller, LONG, Seat, enrolment, greeting, until};
 use fawn_kv::ids::{Address, ClusterId, Incarnation};
 use fawn_kv::link::control::Enrolled;
-use fawn_kv::link::{Control, Frame, ManagerId, Party, SeatId};
+use fawn_kv::link::{Control, Frame, Greeting, ManagerId, Party, SeatId};
 use fawn_kv::manager::{Standing, Waits};
 use fawn_kv::message::Message;
 use fawn_kv::roster::Enrolment;
-use fawn_kv::status::{Answer, NewSettings, Question};
-use fawn_kv::version::NEWEST;
+use fawn_kv::status::{Answer, NewSettings, Question, SeatDetails, SeatTotals};
+use fawn_kv::version::{NEWEST, TOTALS};
 use fawn_manager::{Backup, ManagerError, Options, Running, start};
 use fawn_ring::Secret;
 use std::net::TcpStream;
@@ -308,6 +308,50 @@ fn nobody_comes_back_as_a_member_that_was_removed() {
     let manager = start(Options::new(dir.path())).unwrap();
     let (link, who) = (local(&manager, Party::Newcomer), enrolment("a", 2));
     assert!(refused(link.enrol(&who, None, None)).contains("a was removed"), "nor after a restart");
+}
+
+/// What is said of a seat beside a status, if it is.
+fn details(operator: &mut Caller, seat: SeatId) -> Option<SeatDetails> {
+    operator.say(&Control::Ask { number: 7, question: Question::Status });
+    let mut details = None;
+    operator.wait(|frame| match frame {
+        Frame::Control(Control::Details(said)) => {
+            details = said.get(&seat).copied();
+            None
+        }
+        Frame::Control(Control::Answer { number: 7, answer: Answer::Status(_) }) => Some(()),
+        _ => None,
+    });
+    details
+}
+
+#[test]
+fn what_adds_up_and_who_was_stopped_is_told_to_operators_that_know_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let manager = start(Options::new(dir.path())).unwrap();
+    let mut seat = Seat::join(|party| local(&manager, party), "a", 1);
+    let (member, cluster, id) = (seat.live(1), seat.enrolled.cluster, seat.id);
+    seat.lease(member.incarnation);
+    let mut operator = local(&manager, Party::Operator);
+    operator.status();
+    let totals = |operations| SeatTotals { operations, tail_items: 70, tail_bytes: 7000, device: 9 };
+    for operations in [1000, 5000] {
+        seat.link.say(&Control::Totals { seat: id, totals: totals(operations) });
+        until("it is told", || details(&mut operator, id).is_some_and(|told| told.totals == Some(totals(operations))));
+    }
+    let told = details(&mut operator, id).unwrap();
+    assert!(told.operations_per_s.is_some_and(|rate| rate > 0) && !told.is_stopped, "{told:?}");
+    // Nobody speaks for another.
+    seat.link.say(&Control::Totals { seat: SeatId(id.0 + 1), totals: totals(9) });
+    seat.link.send(Address::Node(member.node), &Message::Farewell { cluster, member });
+    until("it has stopped", || details(&mut operator, id).is_some_and(|told| told.is_stopped));
+    assert_eq!(details(&mut operator, SeatId(id.0 + 1)), None);
+    let older = Greeting { highest: TOTALS - 1, ..greeting(Party::Operator) };
+    let mut older = Caller::call(manager.connect().unwrap(), older).unwrap();
+    assert_eq!(details(&mut older, id), None, "it could not read them");
+    // The next life begins: it has not stopped any more.
+    seat.live(2);
+    until("it has started again", || details(&mut operator, id).is_some_and(|told| !told.is_stopped));
 }
 
 #[test]

@@ -11,8 +11,10 @@ use fawn_kv::chain;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::Control;
 use fawn_kv::node::Node;
-use fawn_kv::status::{LinkFigures, RangeFigures, Role, SeatFigures};
+use fawn_kv::status::{LinkFigures, RangeFigures, Role, SeatFigures, SeatTotals};
+use fawn_kv::version::TOTALS;
 use fawn_store::{Held, Stretch};
+use std::sync::LazyLock;
 
 /// Between two reports to the managers.
 const REPORT_MS: u64 = 1000;
@@ -26,6 +28,19 @@ impl Seat {
         self.told_ms = now.ms;
         let figures = self.seat_figures(at);
         self.links.tell_leader(&Control::Figures(figures));
+        let totals = Control::Totals { seat: self.id, totals: self.totals() };
+        self.links.tell_leader_since(TOTALS, &totals);
+    }
+
+    /// What adds up over the cluster.
+    fn totals(&self) -> SeatTotals {
+        let tails = self.node.as_ref().map(at_tails).unwrap_or_default();
+        SeatTotals {
+            operations: self.requests.answered_operations(),
+            tail_items: tails.entries.round() as u64,
+            tail_bytes: tails.bytes.round() as u64,
+            device: self.node.as_ref().map_or(0, |node| device_id(node.store().device())),
+        }
     }
 
     /// Its figures for the admin port.
@@ -42,6 +57,7 @@ impl Seat {
             number: u64::from(self.id.0),
             stats: node.store().flash().store().stats(),
             traffic: node.store().traffic(),
+            device: node.store().device(),
         });
         let seat = SeatSample {
             figures,
@@ -49,6 +65,7 @@ impl Seat {
             front: self.front.as_ref().map(|front| (*front.counts(), front.in_flight())),
             node,
             managers: self.links.managers(),
+            certificate: self.links.certificate_expiry(),
             leaderless_ms: if self.links.has_leader() { 0 } else { now.ms.saturating_sub(self.led_ms) },
             waits_for: (!self.ready.is_over()).then(|| self.ready.waits_for(self.around())),
         };
@@ -68,13 +85,12 @@ impl Seat {
             figures.wedges = front.served(at.us).count() as u32;
         }
         let Some(node) = &self.node else { return figures };
-        let stats = node.store().flash().store().stats();
+        let held = held(node, |role| role != Role::Idle);
         figures.ranges = node.replicas().map(|(_, replica)| replica.figures()).collect();
         figures.lease_ms = node.lease().until_us.saturating_sub(at.us) / 1000;
-        figures.live_bytes = stats.live_bytes;
-        figures.used_bytes = stats.segment_file_bytes;
-        figures.free_bytes = stats.device_free_bytes;
-        figures.items = stats.entries;
+        figures.live_bytes = held.bytes.round() as u64;
+        figures.items = held.entries.round() as u64;
+        (figures.used_bytes, figures.free_bytes) = node.store().flash().store().occupancy();
         figures.trouble = node
             .other_cluster()
             .map(|other| other.to_string())
@@ -84,18 +100,34 @@ impl Seat {
     }
 }
 
-/// What a node has of the ranges whose tail it is, about: so each item of a cluster is counted once.
-fn at_tails(node: &Node<Ranges>) -> Held {
-    let (mut tails, mut all) = (Vec::new(), Vec::new());
+/// Names a device of this machine among those of all machines; never 0.
+fn device_id(device: u64) -> u64 {
+    // Another one at each start of the machine, whatever it is called.
+    static BOOT: LazyLock<u64> = LazyLock::new(|| {
+        let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+        u64::from_str_radix(&digits, 16).unwrap_or(0)
+    });
+    (*BOOT ^ device.rotate_left(32)).max(1)
+}
+
+/// What a node has of the ranges in which its part is one of those, about, without what was flushed.
+fn held(node: &Node<Ranges>, is_wanted: impl Fn(Role) -> bool) -> Held {
+    let (mut wanted, mut all) = (Vec::new(), Vec::new());
     for (_, replica) in node.replicas() {
         let keys = replica.keys();
         all.push(keys);
-        if matches!(replica.figures().role, Role::Tail | Role::Alone) {
+        if is_wanted(replica.figures().role) {
             let parts = replica.meta().alive.flushed(&keys);
-            tails.extend(parts.map(|(keys, flushed)| Stretch { keys, flushed }));
+            wanted.extend(parts.map(|(keys, flushed)| Stretch { keys, flushed }));
         }
     }
-    node.store().flash().store().held_in(&tails, &all)
+    node.store().flash().store().held_in(&wanted, &all)
+}
+
+/// What a node has of the ranges whose tail it is, about: so each item of a cluster is counted once.
+fn at_tails(node: &Node<Ranges>) -> Held {
+    held(node, |role| matches!(role, Role::Tail | Role::Alone))
 }
 
 /// Figures of a seat for `stats`.

@@ -30,6 +30,7 @@ use fawn_kv::message::Message;
 use fawn_kv::roster::Roster;
 use fawn_kv::version::Spoken;
 use fawn_tls::Reloading;
+use fawn_tls::certificate::Expiry;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt;
@@ -245,9 +246,23 @@ impl Links {
         self.mark(token);
     }
 
+    /// When the certificate ends that is shown on links.
+    pub fn certificate_expiry(&self) -> Option<Expiry> {
+        self.secure.as_ref().and_then(|secure| secure.expiry())
+    }
+
     /// Says something to the manager that leads, if it is connected.
     pub fn tell_leader(&mut self, control: &Control) {
         if let Some(token) = self.leader() {
+            self.say(token, control);
+        }
+    }
+
+    /// Says something to the manager that leads, if it is connected and speaks this version.
+    pub fn tell_leader_since(&mut self, version: u8, control: &Control) {
+        if let Some(token) = self.leader()
+            && self.all.get_mut(token).is_some_and(|link| link.version >= version)
+        {
             self.say(token, control);
         }
     }

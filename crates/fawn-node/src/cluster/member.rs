@@ -10,6 +10,7 @@ use crate::error::ServeError;
 use crate::listen;
 use crate::options::ServeOptions;
 use crate::server::{FILES, Opened, Running, raise_descriptor_limit, until_signal};
+use crate::started::Started;
 use fawn_flash::{Caching, MemberDirectory};
 use fawn_kv::chain::Timing;
 use fawn_kv::front::{Front, Limits};
@@ -152,7 +153,9 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
         let Enrolled { secret, cluster, .. } = admitted[0].enrolled;
         addresses.extend(admitted.iter().map(|member| member.address.clone()));
         directories.extend(admitted.into_iter().filter_map(|member| member.directory));
+        let read_path = loops.iter().find_map(|seed| Some(seed.node.as_ref()?.store().read_path()));
         let facts = vec![
+            ("fawn_read_path", read_path.unwrap_or("none").to_owned()),
             ("fawn_member", names),
             ("fawn_cluster", cluster.to_string()),
             ("fawn_cluster_address", addresses.join(",")),
@@ -160,6 +163,15 @@ pub fn start(members: &[ClusterOptions], stop: &AtomicBool) -> Result<Process, S
         ];
         Ok(Opened { secret, stores: None, loops, facts })
     })?;
+    let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    let started = Started {
+        what: format!("{} {}", if first.is_node { "node" } else { "front-end" }, names.join(", ")),
+        members: members.iter().map(|member| &member.serve).collect(),
+        has_stores: first.is_node,
+        ack: "as the cluster's settings say".to_owned(),
+        cluster_addresses: &addresses,
+    };
+    started.tell(&running);
     Ok(Process { running, directories, addresses })
 }
 

@@ -119,6 +119,16 @@ impl Ranges {
         self.engine.files().traffic()
     }
 
+    /// How flash is read, for people.
+    pub fn read_path(&self) -> &'static str {
+        self.reader.name()
+    }
+
+    /// Number of the file system's device.
+    pub fn device(&self) -> u64 {
+        self.engine.files().device()
+    }
+
     /// Why it has stopped, if it has.
     pub fn stopped(&self) -> Option<String> {
         self.flash().stopped()

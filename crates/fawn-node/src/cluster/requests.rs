@@ -190,6 +190,11 @@ impl Requests {
         }
     }
 
+    /// Operations that the loop has answered since it started, or its counters were reset.
+    pub fn answered_operations(&self) -> u64 {
+        self.counters.operations()
+    }
+
     /// Number of those under way.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()

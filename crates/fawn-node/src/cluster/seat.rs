@@ -18,6 +18,7 @@ use crate::advice::Seldom;
 use crate::answers::Pool;
 use crate::backend::{Backend, Gates, Given, WATCHED};
 use crate::clock::Now;
+use crate::metrics::LEADERLESS_MS;
 use crate::operate::Keyed;
 use crate::owner::{Client, Done, Listed, Ran};
 use crate::samples::Sample;
@@ -107,6 +108,8 @@ pub struct Seat {
     pub(super) told_ms: u64,
     /// When it was last connected to a manager that leads.
     pub(super) led_ms: u64,
+    /// The log has said that there is none.
+    told_leaderless: bool,
     durable: fawn_kv::store::Gate,
     reads_ready: bool,
     failed: bool,
@@ -250,9 +253,7 @@ impl Seat {
                 self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
             }
             self.links.tick(now.ms);
-            if self.links.has_leader() {
-                self.led_ms = now.ms;
-            }
+            self.look_for_leader(now.ms);
             self.start_step(now);
             self.report(now, at);
         }
@@ -290,6 +291,24 @@ impl Seat {
     /// What the front-end lacks to carry a request out.
     fn lack_of(&self, tag: u64) -> Option<Lack> {
         self.front.as_ref()?.lack_at(&self.requests.place_of(tag)?)
+    }
+
+    /// Notes whether a manager that leads is connected. One seat of a process says in the log when that has not been so for long.
+    fn look_for_leader(&mut self, now_ms: u64) {
+        let leaderless_ms = now_ms.saturating_sub(self.led_ms);
+        if self.links.has_leader() {
+            if std::mem::take(&mut self.told_leaderless) {
+                tracing::info!("a manager that leads is heard again, after {} s", leaderless_ms / 1000);
+            }
+            self.led_ms = now_ms;
+        } else if self.lists && leaderless_ms >= LEADERLESS_MS && !self.told_leaderless {
+            self.told_leaderless = true;
+            tracing::warn!(
+                "no manager that leads has been heard for {} s: what this process has is served as before, and changes of the \
+                 cluster wait",
+                leaderless_ms / 1000
+            );
+        }
     }
 
     fn is_busy(&self) -> bool {
@@ -412,6 +431,7 @@ impl Backend for Seat {
             ticked_ms: 0,
             told_ms: 0,
             led_ms: 0,
+            told_leaderless: false,
             durable: fawn_kv::store::Gate(0),
             reads_ready: false,
             failed: false,

@@ -54,7 +54,7 @@ fawn_admin::families! {
     STORE_READ_BYTES = Counter "fawn_store_lookup_read_bytes_total" ["store"] "Bytes read from flash for lookups.";
     STORE_FALSE_READS = Counter "fawn_store_false_reads_total" ["store"] "Reads for lookups that found another key.";
     STORE_FILTER_REFUSED = Counter "fawn_store_filter_refused_total" ["store"] "Lookups that a filter spared the read of an absent key.";
-    STORE_FILTER_PASSED = Counter "fawn_store_filter_passed_total" ["store"] "Reads of absent keys that a filter let through; over these and the refused ones, its rate of false positives.";
+    STORE_FILTER_PASSED = Counter "fawn_store_filter_passed_total" ["store"] "Reads of absent keys that a filter let through: its false positives.";
     STORE_APPENDS = Counter "fawn_store_appended_records_total" ["store"] "Records appended.";
     STORE_APPENDED = Counter "fawn_store_appended_bytes_total" ["store"] "Bytes of records appended.";
     STORE_BATCHES = Counter "fawn_store_log_batches_total" ["store"] "Batches written to the commit log.";
@@ -65,12 +65,15 @@ fawn_admin::families! {
     STORE_REFUSED = Counter "fawn_store_refused_puts_total" ["store", "reason"] "Puts refused for want of memory or space.";
     STORE_AMPLIFICATION = Gauge "fawn_store_write_amplification_ratio" ["store"] "Bytes written to the device for each byte of appended records, since the start.";
 
-    DEVICE_BYTES = Gauge "fawn_device_bytes" ["store"] "Size of the device that the store is on.";
-    DEVICE_FREE = Gauge "fawn_device_free_bytes" ["store"] "Bytes that are free on the device.";
+    STORE_DEVICE = Gauge "fawn_store_info" ["store", "device"] "Always 1; the number of the device that the store is on, as stat has it.";
+
+    DEVICE_BYTES = Gauge "fawn_device_bytes" ["device"] "Bytes of the file system that are used or free, without what is reserved for the system.";
+    DEVICE_FREE = Gauge "fawn_device_free_bytes" ["device"] "Bytes of the file system that are free for this process.";
+    DEVICE_USED = Gauge "fawn_device_used_percent" ["device"] "Share of the file system that is used, in percent and rounded up, as df shows it.";
     DEVICE_READS = Counter "fawn_device_reads_total" ["store"] "Reads that the store has asked of its device, for lookups and for maintenance.";
-    DEVICE_READ_BYTES = Counter "fawn_device_read_bytes_total" ["store"] "Bytes of these reads.";
+    DEVICE_READ_BYTES = Counter "fawn_device_read_bytes_total" ["store"] "Bytes that the store has read from its device, for lookups and for maintenance.";
     DEVICE_WRITES = Counter "fawn_device_writes_total" ["store"] "Writes that the store has asked of its device.";
-    DEVICE_WRITTEN = Counter "fawn_device_written_bytes_total" ["store"] "Bytes of these writes.";
+    DEVICE_WRITTEN = Counter "fawn_device_written_bytes_total" ["store"] "Bytes that the store has written to its device.";
     DEVICE_SYNCS = Counter "fawn_device_syncs_total" ["store"] "Syncs that the store has asked of its device; a durable write is one, too.";
     DEVICE_ERRORS = Counter "fawn_read_errors_total" [] "Reads that failed or found damage.";
 
@@ -90,6 +93,8 @@ fawn_admin::families! {
     NODE_EPOCHS = Counter "fawn_node_epoch_changes_total" ["seat"] "Chains that became active with the node.";
     NODE_PAUSE = Histogram "fawn_node_pause_seconds" ["seat"] "Time for which a range took and answered nothing on the node while its chain changed: from the seal until the node was active in the next chain.";
     NODE_COPIED = Counter "fawn_node_copied_bytes_total" ["seat"] "Bytes of copies that have come from other nodes; its rate is that of the copies.";
+    NODE_RANGES = Gauge "fawn_node_ranges" ["seat", "role"] "Ranges of the node, by its part in them.";
+    NODE_LAG = Gauge "fawn_node_lag_records" ["seat"] "Records of a range's log on this node that are not known to be committed: of the range with the most.";
     INBOX_MESSAGES = Gauge "fawn_node_inbox_messages" ["seat", "lane"] "Messages that wait for the node.";
     INBOX_BYTES = Gauge "fawn_node_inbox_bytes" ["seat", "lane"] "Bytes of messages that wait for the node.";
     RANGE_EPOCH = Gauge "fawn_range_epoch" ["seat", "range"] "Epoch of the chain that the node is active in; 0 for none.";

@@ -13,12 +13,14 @@ pub use families::FAMILIES;
 use crate::latency::{Summary, What};
 use crate::shared::Shared;
 use families as all;
+use fawn_admin::process::CERTIFICATE_END;
 use fawn_admin::{Page, Source};
+use std::collections::BTreeMap;
 use std::sync::Weak;
 
 /// A seat that has been without a manager that leads for so long, in milliseconds, is in trouble: a new one is elected
 /// within a second.
-const LEADERLESS_MS: u64 = 3000;
+pub const LEADERLESS_MS: u64 = 3000;
 
 /// A process that serves; it tells nothing any more once it has stopped.
 pub struct Serving(pub Weak<Shared>);
@@ -28,11 +30,21 @@ impl Source for Serving {
         let Some(shared) = self.0.upgrade() else { return };
         clients(&shared, page);
         loops(&shared, page);
-        for sample in shared.ask_samples().samples {
+        let samples = shared.ask_samples().samples;
+        for sample in &samples {
             sample.stores.iter().for_each(|store| stores::measure(store, page));
             if let Some(seat) = &sample.seat {
                 seats::measure(seat, page);
             }
+        }
+        // Stores of a device all have the same of it, and seats of a process the same certificate.
+        stores::devices(samples.iter().flat_map(|sample| &sample.stores), page);
+        let of_seats = samples.iter().filter_map(|sample| sample.seat.as_ref()?.certificate.clone());
+        let expiries = self.0.certificate_expiry().into_iter().chain(of_seats);
+        let ends: BTreeMap<String, i64> =
+            expiries.map(|expiry| (expiry.path.display().to_string(), expiry.validity.until)).collect();
+        for (file, end) in ends {
+            page.put(&CERTIFICATE_END, &[&file], end as f64);
         }
     }
 

@@ -18,12 +18,19 @@ pub fn measure(sample: &SeatSample, page: &mut Page) {
         page.put(&all::NODE_EPOCHS, &[&seat], tally.activations);
         pauses(&tally.pauses, &seat, page);
         page.put(&all::NODE_COPIED, &[&seat], tally.copied_bytes);
+        for (role, name) in ROLES {
+            let ranges = sample.figures.ranges.iter().filter(|range| range.role == role).count();
+            page.put(&all::NODE_RANGES, &[&seat, name], ranges);
+        }
+        page.put(&all::NODE_LAG, &[&seat], sample.figures.ranges.iter().map(lag).max().unwrap_or(0));
         for (lane, (messages, bytes)) in [("chain", chain), ("client", clients)] {
             page.put(&all::INBOX_MESSAGES, &[&seat, lane], *messages);
             page.put(&all::INBOX_BYTES, &[&seat, lane], *bytes);
         }
     }
-    sample.figures.ranges.iter().for_each(|figures| range(figures, &seat, page));
+    if page.wants_ranges() {
+        sample.figures.ranges.iter().for_each(|figures| range(figures, &seat, page));
+    }
     for link in &sample.figures.links {
         let peer = link.to.0.to_string();
         page.put(&all::LINK_UP, &[&seat, &peer], link.is_up);
@@ -57,6 +64,22 @@ fn front(sample: &SeatSample, seat: &str, page: &mut Page) {
     }
 }
 
+/// What parts in ranges are called.
+const ROLES: [(Role, &str); 7] = [
+    (Role::Head, "head"),
+    (Role::Mid, "mid"),
+    (Role::Tail, "tail"),
+    (Role::Alone, "alone"),
+    (Role::Learner, "learner"),
+    (Role::Sealed, "sealed"),
+    (Role::Idle, "idle"),
+];
+
+/// Records of a range's log that are not known to be committed.
+fn lag(figures: &RangeFigures) -> u64 {
+    figures.last.seq.0.saturating_sub(figures.committed.seq.0)
+}
+
 fn range(figures: &RangeFigures, seat: &str, page: &mut Page) {
     let range = figures.range.0.to_string();
     let (last, committed) = (figures.last.seq.0, figures.committed.seq.0);
@@ -65,19 +88,11 @@ fn range(figures: &RangeFigures, seat: &str, page: &mut Page) {
         (&all::RANGE_LAST, last),
         (&all::RANGE_COMMITTED, committed),
         (&all::RANGE_SYNCED, figures.synced.0),
-        (&all::RANGE_LAG, last.saturating_sub(committed)),
+        (&all::RANGE_LAG, lag(figures)),
     ] {
         page.put(family, &[seat, &range], value);
     }
-    let role = match figures.role {
-        Role::Head => "head",
-        Role::Mid => "mid",
-        Role::Tail => "tail",
-        Role::Alone => "alone",
-        Role::Learner => "learner",
-        Role::Sealed => "sealed",
-        Role::Idle => "idle",
-    };
+    let role = ROLES.iter().find(|(role, _)| *role == figures.role).map_or("", |(_, name)| name);
     page.put(&all::RANGE_ROLE, &[seat, &range, role], true);
     if let Some(copy) = figures.copy {
         page.put(&all::RANGE_COPY_BYTES, &[seat, &range], copy.bytes);
@@ -137,6 +152,7 @@ mod tests {
             managers: 1,
             leaderless_ms: 0,
             waits_for: None,
+            certificate: None,
         }
     }
 
@@ -153,6 +169,9 @@ mod tests {
             "fawn_range_copy_bytes{seat=\"5\",range=\"7\"} 4096",
             "fawn_range_copy_progress_ratio{seat=\"5\",range=\"7\"} 0.25",
             "fawn_node_lease_seconds{seat=\"5\"} 1.5",
+            "fawn_node_ranges{seat=\"5\",role=\"mid\"} 1",
+            "fawn_node_ranges{seat=\"5\",role=\"head\"} 0",
+            "fawn_node_lag_records{seat=\"5\"} 3",
             "fawn_node_pause_seconds_bucket{seat=\"5\",le=\"0.002\"} 1",
             "fawn_node_pause_seconds_bucket{seat=\"5\",le=\"0.01\"} 2",
             "fawn_node_pause_seconds_bucket{seat=\"5\",le=\"+Inf\"} 3",
@@ -161,6 +180,10 @@ mod tests {
         ] {
             assert!(text.lines().any(|told| told == line), "{line} is in\n{text}");
         }
+        let mut page = Page::without_ranges();
+        measure(&sample(), &mut page);
+        let text = page.text();
+        assert!(!text.contains("fawn_range_") && text.contains("fawn_node_lag_records"), "{text}");
     }
 
     #[test]

@@ -123,6 +123,8 @@ pub struct Stats {
     pub entries: u64,
     /// Live keys in the open and frozen segments.
     pub buffered_entries: u64,
+    /// Live keys in sealed segments, also those that a newer record in a buffer supersedes.
+    pub sealed_entries: u64,
     /// Slots in the index of sealed records, superseded ones included.
     pub index_slots: u64,
     /// DRAM of the index of sealed records: tables, page directories and filters.
@@ -272,6 +274,11 @@ impl Store {
         Held { entries: entries.max(0.0), bytes: bytes.max(0.0) }
     }
 
+    /// Bytes of the sealed segments' files, and bytes that are free on the device: without a count of what is live.
+    pub fn occupancy(&self) -> (u64, u64) {
+        (self.sums.segments.total().file_bytes, self.space.map_or(0, |space| space.free))
+    }
+
     /// The store's figures.
     pub fn stats(&self) -> Stats {
         let cleaning = &self.cleaning;
@@ -290,6 +297,7 @@ impl Store {
         Stats {
             entries: counted.saturating_sub(twice.entries.round() as u64),
             buffered_entries: buffered as u64,
+            sealed_entries: counted.saturating_sub(buffered as u64),
             index_slots: cleaning.index_entries,
             index_bytes: cleaning.index_bytes,
             directory_bytes: cleaning.directory_bytes,

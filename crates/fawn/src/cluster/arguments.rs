@@ -22,9 +22,9 @@ pub struct ManagersArguments {
     /// Managers to ask, one or more of them: ADDR:PORT,ADDR:PORT
     #[arg(long = "manager", value_name = "ADDR", default_value = MANAGER, value_delimiter = ',', value_parser = parse_listen)]
     pub managers: Vec<String>,
-    /// Give up when none that leads has answered for this long
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
-    pub timeout: Span,
+    /// Give up when none that leads has answered for this long [default: 10s; 3s where nobody listens]
+    #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
+    pub timeout: Option<Span>,
     #[command(flatten)]
     pub certs: CertsArguments,
 }
@@ -308,6 +308,12 @@ pub struct RecoverArguments {
 
 /// Arguments of `fawn status`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[command(after_help = "\
+The first line says what is not as it should be. Figures of a member are of now: one that is silent or stopped has none.
+
+--check is for scripts: one line on standard output, `ok: …` and exit code 0, or `not ok: …` with the reasons and exit code 1. \
+With --json it prints the whole status, and the exit code is that of --check. No answer is exit code 1, too.")]
 pub struct StatusArguments {
     #[command(flatten)]
     pub managers: ManagersArguments,
@@ -323,6 +329,9 @@ pub struct StatusArguments {
     /// Print each range, too
     #[arg(long)]
     pub ranges: bool,
+    /// Print a line only, and end with 1 if something is not as it should be
+    #[arg(long, conflicts_with_all = ["watch", "ranges"])]
+    pub check: bool,
 }
 
 /// Arguments of `fawn node`.

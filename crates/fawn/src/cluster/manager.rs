@@ -12,21 +12,44 @@ use fawn_kv::status::{Answer, Question, Status};
 use fawn_manager::{Operator, Options, Recovered, Tls, start};
 
 use super::arguments::{
-    AddManagerArguments, ManagerArguments, ManagerCommand, ManagersArguments, RecoverArguments, RemoveManagerArguments,
-    RunManagerArguments,
+    AddManagerArguments, MANAGER, ManagerArguments, ManagerCommand, ManagersArguments, RecoverArguments,
+    RemoveManagerArguments, RunManagerArguments,
 };
 use super::backup;
 use crate::Outcome;
-use crate::tell::tell;
+use crate::tell::{SlowNotice, tell};
 use crate::whole::replicas::{Given, warn_if_other};
 
 /// To be brought up to date may take a new manager a while.
 const ADDED: Duration = Duration::from_mins(1);
 
+/// Where nothing else is said, an answer is waited for as long.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 impl ManagersArguments {
     /// Who asks the managers.
-    pub fn operator(&self) -> anyhow::Result<Operator> {
-        self.operator_within(self.timeout.0)
+    fn operator(&self) -> anyhow::Result<Operator> {
+        let operator = self.operator_within(self.patience())?;
+        // Whoever says how long to wait may wait for managers to start.
+        Ok(if self.timeout.is_none() { operator.that_gives_up_on_nobody() } else { operator })
+    }
+
+    /// For how long an answer is waited for.
+    fn patience(&self) -> Duration {
+        self.timeout.map_or(PATIENCE, |timeout| timeout.0)
+    }
+
+    /// What the managers answer.
+    pub fn ask(&self, question: &Question) -> anyhow::Result<Answer> {
+        self.ask_as(&self.operator()?, question)
+    }
+
+    /// Asks, and says what it waits for if that takes long.
+    fn ask_as(&self, operator: &Operator, question: &Question) -> anyhow::Result<Answer> {
+        let addresses = self.managers.join(", ");
+        let default = if self.managers == [MANAGER] { " (the default: --manager names others)" } else { "" };
+        let _slow = SlowNotice::begin(format!("waiting for a manager at {addresses}{default} to answer"));
+        Ok(operator.ask(question)?)
     }
 
     /// The same, with patience.
@@ -37,12 +60,12 @@ impl ManagersArguments {
 
     /// Asks something that is done or refused.
     pub fn order(&self, question: &Question) -> anyhow::Result<()> {
-        done(self.operator()?.ask(question)?)
+        done(self.ask(question)?)
     }
 
     /// Everything that is known.
     pub fn status(&self) -> anyhow::Result<Status> {
-        match self.operator()?.ask(&Question::Status)? {
+        match self.ask(&Question::Status)? {
             Answer::Status(status) => Ok(*status),
             other => unexpected(other),
         }
@@ -100,6 +123,18 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
         signal_hook::flag::register(signal, stop.clone()).context("cannot wait for signals")?;
     }
     let mut running = Arc::new(start(Options { board, ..options(arguments) })?);
+    let id = running.id().0;
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        dir = %arguments.dir.display(),
+        file_system = fawn_flash::file_system(&arguments.dir).as_deref().unwrap_or("unknown"),
+        address = running.address().map_or_else(String::new, |address| address.to_string()),
+        reached_at = arguments.advertise.as_deref().unwrap_or(&arguments.listen),
+        peers = arguments.peers.join(","),
+        joins = arguments.join.join(","),
+        tls = arguments.certs.certs.is_some(),
+        "manager {id} has started"
+    );
     if let Some(consistency) = arguments.consistency {
         let given = Given { replicas: None, consistency: Some(consistency.into()) };
         warn_if_other(&running, given, arguments.dir.clone());
@@ -119,6 +154,9 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
     while !stop.load(Ordering::Relaxed) && running.is_running() {
         std::thread::sleep(Duration::from_millis(50));
     }
+    if running.is_running() {
+        tracing::info!("a signal: manager {id} stops");
+    }
     running.stop();
     loop {
         // Whoever compares flags with what is kept holds it for a moment.
@@ -128,6 +166,7 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
         };
         std::thread::sleep(Duration::from_millis(5));
     }
+    tracing::info!("manager {id} has stopped");
     Ok(Outcome::Done)
 }
 
@@ -144,8 +183,8 @@ fn recover(arguments: &RecoverArguments) -> anyhow::Result<Outcome> {
 
 fn add(arguments: &AddManagerArguments) -> anyhow::Result<Outcome> {
     let managers = &arguments.managers;
-    let operator = managers.operator_within(managers.timeout.0.max(ADDED))?;
-    done(operator.ask(&Question::AddManager { address: arguments.address.clone() })?)?;
+    let operator = managers.operator_within(managers.patience().max(ADDED))?.that_gives_up_on_nobody();
+    done(managers.ask_as(&operator, &Question::AddManager { address: arguments.address.clone() })?)?;
     tell(format_args!("the manager at {} is in the group", arguments.address));
     Ok(Outcome::Done)
 }

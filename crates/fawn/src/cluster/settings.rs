@@ -44,7 +44,7 @@ fn changed(new: &NewSettings) -> String {
 /// Prints which ranges would change.
 pub fn rebalance(arguments: &RebalanceArguments) -> anyhow::Result<Outcome> {
     let question = Question::Plan { without: arguments.without.clone() };
-    let changes = match arguments.managers.operator()?.ask(&question)? {
+    let changes = match arguments.managers.ask(&question)? {
         Answer::Plan(changes) => changes,
         other => return unexpected(other),
     };

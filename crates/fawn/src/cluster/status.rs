@@ -9,9 +9,13 @@ use fawn_kv::ids::{Ack, Consistency};
 use fawn_kv::link::SeatId;
 use fawn_kv::manager::Standing;
 use fawn_kv::roster::Member;
-use fawn_kv::status::{ManagerStatus, RangeStatus, Role, SeatStatus, Status};
+use fawn_kv::status::{ManagerStatus, RangeStatus, Role, SeatFigures, SeatStatus, Status};
 use fawn_ring::Interval;
 use serde_json::{Value, json};
+
+mod totals;
+
+use totals::{Totals, grouped};
 
 use super::arguments::StatusArguments;
 use crate::Outcome;
@@ -29,7 +33,7 @@ pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
     let mut before: Option<Seen> = None;
     loop {
         let mut seen = Seen { at: Instant::now(), status: arguments.managers.status()? };
-        if before.is_none() && copied(&seen.status).next().is_some() {
+        if before.is_none() && !arguments.check && copied(&seen.status).next().is_some() {
             // How fast they are shows only in what comes.
             std::thread::sleep(REPORTED);
             let now = Seen { at: Instant::now(), status: arguments.managers.status()? };
@@ -40,7 +44,10 @@ pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
             rates(&copied(&before.status).collect(), copied(&seen.status), seconds)
         };
         let rates = before.as_ref().map(since).unwrap_or_default();
-        let told = if arguments.json {
+        let (line, is_well) = check(&seen.status);
+        let told = if arguments.check && !arguments.json {
+            line
+        } else if arguments.json {
             format!("{}\n", json(&seen.status, &rates))
         } else {
             text(&seen.status, &rates, arguments.ranges)
@@ -55,7 +62,7 @@ pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
         out.flush()?;
         drop(out);
         if !arguments.watch {
-            return Ok(Outcome::Done);
+            return Ok(if is_well || !arguments.check { Outcome::Done } else { Outcome::Missing });
         }
         before = Some(seen);
         std::thread::sleep(arguments.every.0);
@@ -107,18 +114,21 @@ pub fn share(keys: &Interval) -> f64 {
 /// What the rows of a member are made of.
 struct Had<'a> {
     seats: Vec<&'a SeatStatus>,
+    is_stopped: bool,
     ranges: Vec<(&'a RangeStatus, usize)>,
 }
 
 impl<'a> Had<'a> {
     fn of(status: &'a Status, member: &Member) -> Self {
         let is_own = |seat: SeatId| member.seats().any(|own| own == seat);
-        let seats = status.seats.iter().filter(|seat| is_own(seat.seat)).collect();
+        let seats: Vec<&SeatStatus> = status.seats.iter().filter(|seat| is_own(seat.seat)).collect();
+        let is_stopped = |seat: &&SeatStatus| status.details.get(&seat.seat).is_some_and(|details| details.is_stopped);
+        let is_stopped = seats.iter().any(is_stopped);
         let place = |range: &'a RangeStatus| {
             let at = range.chain.members.iter().position(|member| is_own(SeatId(member.node.0 as u32)))?;
             Some((range, at))
         };
-        Self { seats, ranges: status.ranges.iter().filter_map(place).collect() }
+        Self { seats, is_stopped, ranges: status.ranges.iter().filter_map(place).collect() }
     }
 
     fn roles(&self) -> (usize, usize, usize) {
@@ -128,35 +138,56 @@ impl<'a> Had<'a> {
         (count(&|at, _| at == 0), count(&|at, of| at > 0 && at + 1 < of), count(&|at, of| at > 0 && at + 1 == of))
     }
 
-    fn sum(&self, of: impl Fn(&fawn_kv::status::SeatFigures) -> u64) -> u64 {
-        self.seats.iter().filter_map(|seat| seat.figures.as_ref()).map(of).sum()
+    /// Milliseconds since the last of its seats was heard.
+    fn heard_ms(&self) -> Option<u64> {
+        self.seats.iter().filter_map(|seat| seat.heard_ms).max()
+    }
+
+    /// Whether it is there, so that what it said last is of now.
+    fn is_answering(&self) -> bool {
+        !self.is_stopped && self.heard_ms().is_some_and(|ms| ms <= SILENT_MS)
+    }
+
+    /// What its seats say of themselves; nothing if they are not there now.
+    fn figures(&self) -> impl Iterator<Item = &'a SeatFigures> {
+        let is_answering = self.is_answering();
+        self.seats.iter().filter(move |_| is_answering).filter_map(|seat| seat.figures.as_ref())
+    }
+
+    fn sum(&self, of: impl Fn(&SeatFigures) -> u64) -> u64 {
+        self.figures().map(of).sum()
     }
 
     /// Bytes that are free where it keeps its data: its stores share a device.
     fn free_bytes(&self) -> u64 {
-        self.seats.iter().filter_map(|seat| seat.figures.as_ref()).map(|figures| figures.free_bytes).max().unwrap_or(0)
+        self.figures().map(|figures| figures.free_bytes).max().unwrap_or(0)
     }
 
     /// What it is, in a word, and whether that is as it should be.
     fn state(&self) -> (String, Color) {
         let has = |standing| self.seats.iter().any(|seat| seat.standing == Some(standing));
-        let heard = self.seats.iter().filter_map(|seat| seat.heard_ms).max();
-        let trouble = self.seats.iter().find_map(|seat| seat.figures.as_ref()?.trouble.as_ref());
-        match heard {
-            _ if trouble.is_some() => ("trouble".to_owned(), Color::Red),
+        let is_drained = has(Standing::Draining) && self.ranges.is_empty();
+        match self.heard_ms() {
+            _ if self.is_stopped && is_drained => ("drained, stopped".to_owned(), Color::Yellow),
+            _ if self.is_stopped => ("stopped".to_owned(), Color::Red),
             None => ("not heard".to_owned(), Color::Red),
             Some(ms) if ms > SILENT_MS => (format!("silent {} s", ms / 1000), Color::Red),
+            _ if self.troubles().next().is_some() => ("trouble".to_owned(), Color::Red),
             _ if has(Standing::Gone) => ("gone".to_owned(), Color::Red),
-            _ if has(Standing::Draining) && self.ranges.is_empty() => ("drained".to_owned(), Color::Yellow),
+            _ if is_drained => ("drained".to_owned(), Color::Yellow),
             _ if has(Standing::Draining) => ("draining".to_owned(), Color::Yellow),
             _ => ("up".to_owned(), Color::Green),
         }
     }
 
+    /// Why it takes no part.
+    fn troubles(&self) -> impl Iterator<Item = &'a String> {
+        self.figures().filter_map(|figures| figures.trouble.as_ref())
+    }
+
     /// The copies that come in: how many, and how far they are together.
     fn copies(&self) -> Option<(usize, u64)> {
-        let figures = self.seats.iter().filter_map(|seat| seat.figures.as_ref());
-        let copies = figures.flat_map(|figures| figures.ranges.iter().filter_map(|range| range.copy));
+        let copies = self.figures().flat_map(|figures| figures.ranges.iter().filter_map(|range| range.copy));
         let permille: Vec<u64> = copies.map(|copy| u64::from(copy.permille)).collect();
         (!permille.is_empty()).then(|| (permille.len(), permille.iter().sum::<u64>() / permille.len() as u64))
     }
@@ -168,8 +199,7 @@ impl<'a> Had<'a> {
 
     /// The most records that any of its replicas has not committed, of those that the newest in the chain has.
     fn lag(&self, lasts: &BTreeMap<u32, u64>) -> u64 {
-        let figures = self.seats.iter().filter_map(|seat| seat.figures.as_ref());
-        let ranges = figures.flat_map(|figures| &figures.ranges).filter(|range| range.role != Role::Idle);
+        let ranges = self.figures().flat_map(|figures| &figures.ranges).filter(|range| range.role != Role::Idle);
         let lag = ranges.filter_map(|range| Some(lasts.get(&range.range.0)?.saturating_sub(range.committed.seq.0)));
         lag.max().unwrap_or(0)
     }
@@ -178,7 +208,8 @@ impl<'a> Had<'a> {
 /// The end of the longest log of each range, as its members have said.
 fn lasts(status: &Status) -> BTreeMap<u32, u64> {
     let mut lasts = BTreeMap::new();
-    let figures = status.seats.iter().filter_map(|seat| seat.figures.as_ref());
+    let members = status.roster.members.values().map(|member| Had::of(status, member));
+    let figures = members.flat_map(|had| had.figures().collect::<Vec<_>>());
     for range in figures.flat_map(|figures| &figures.ranges).filter(|range| range.epoch.0 > 0) {
         let last = lasts.entry(range.range.0).or_insert(0);
         *last = range.last.seq.0.max(*last);
@@ -205,7 +236,7 @@ pub fn consistency_told(consistency: Consistency) -> &'static str {
 /// What is not as it should be, apart from what moves: a sentence's part each.
 fn lacks(status: &Status) -> Vec<String> {
     let unheard = status.managers.iter().filter(|manager| manager.lag.is_none());
-    let mut lacks: Vec<String> = unheard.map(|manager| format!("manager {} is not heard", manager.id.0)).collect();
+    let mut lacks: Vec<String> = unheard.map(|manager| format!("{} is not heard", manager_name(manager))).collect();
     let mut answering = BTreeSet::new();
     for (name, member) in &status.roster.members {
         match Had::of(status, member).state() {
@@ -231,6 +262,7 @@ fn lacks(status: &Status) -> Vec<String> {
     if short > 0 {
         lacks.push(format!("{short} of {all} ranges have fewer than {replicas} replicas"));
     }
+    lacks.extend(few_copies(status));
     let unowned = status.wedges.iter().filter(|wedge| wedge.owner.is_none()).count();
     if unowned > 0 {
         lacks.push(format!("{unowned} of {} wedges have no owner", status.wedges.len()));
@@ -238,10 +270,47 @@ fn lacks(status: &Status) -> Vec<String> {
     lacks
 }
 
+/// With how few copies writes go on, if that is fewer than there are to be.
+fn few_copies(status: &Status) -> Option<String> {
+    let least = usize::from(status.settings.rules.min_write_replicas).max(1);
+    let copies = status.ranges.iter().map(|range| range.chain.members.len()).filter(|copies| *copies >= least).min()?;
+    let replicas = status.settings.replicas as usize;
+    let counted = if copies == 1 { "1 copy".to_owned() } else { format!("{copies} copies") };
+    (copies < replicas).then(|| format!("writes go on with {counted} of {replicas}"))
+}
+
+/// A manager as people know it: by its address, as its number says nothing.
+fn manager_name(manager: &ManagerStatus) -> String {
+    match &manager.address[..] {
+        "" => format!("manager {}", manager.id.0),
+        address => format!("the manager at {address}"),
+    }
+}
+
+/// All in a line, for scripts, and whether all is well.
+fn check(status: &Status) -> (String, bool) {
+    let lacks = lacks(status);
+    let line = if lacks.is_empty() {
+        let (members, ranges, replicas) = (status.roster.members.len(), status.ranges.len(), status.settings.replicas);
+        let moves = if status.is_settled { "" } else { "; something moves" };
+        format!("ok: {members} members, {ranges} ranges with {replicas} replicas{moves}\n")
+    } else {
+        format!("not ok: {}\n", lacks.join("; "))
+    };
+    (line, lacks.is_empty())
+}
+
 /// Ranges whose chains are shorter than they are to be.
 pub fn short_ranges(status: &Status) -> usize {
     status.ranges.iter().filter(|range| range.chain.members.len() < status.settings.replicas as usize).count()
 }
+
+/// What the columns of members mean.
+const LEGEND: &str = "\
+HEAD/MID/TAIL: chains in which the member is first, in the middle and last. LAG: records that it has yet to commit.
+COPIES: ranges that are being copied to it. LEASE: for how long it may answer reads. WEDGES: parts of the keys that it serves.
+LIVE: bytes of live records. FREE: on its device. ITEMS: live keys of its replicas, an estimate. LINKS: up, of those it wants.
+";
 
 /// The status as people read it.
 fn text(status: &Status, rates: &Rates, with_ranges: bool) -> String {
@@ -253,12 +322,16 @@ fn text(status: &Status, rates: &Rates, with_ranges: bool) -> String {
     let settled = if lacks.is_empty() { "all is as it should be".to_owned() } else { lacks.join("; ") };
     let (replicas, least) = (status.settings.replicas, status.settings.rules.min_write_replicas);
     let mut told = vec![format!(
-        "cluster {cluster}: {settled}\nreplicas {replicas}, writes need {least}, acknowledged when {}, consistency {}\n\n",
+        "cluster {cluster}: {settled}\nreplicas {replicas}, writes need {least}, acknowledged when {}, consistency {}\n",
         ack_told(status.settings.rules.ack),
         consistency_told(status.settings.rules.consistency)
     )];
+    if let Some(totals) = Totals::of(status) {
+        told.push(format!("{}\n", totals.text()));
+    }
+    told.push("\n".to_owned());
     told.push(format!("{}\n\n", managers(status)));
-    told.push(format!("{}\n", members(status, rates)));
+    told.push(format!("{}\n\n{LEGEND}", members(status, rates)));
     let short = short_ranges(status);
     let changing = status.ranges.iter().filter(|range| range.is_changing).count();
     let learned = status.ranges.iter().filter(|range| range.learner.is_some()).count();
@@ -270,7 +343,7 @@ fn text(status: &Status, rates: &Rates, with_ranges: bool) -> String {
     ));
     for (name, member) in &status.roster.members {
         let had = Had::of(status, member);
-        for why in had.seats.iter().filter_map(|seat| seat.figures.as_ref()?.trouble.as_ref()) {
+        for why in had.troubles() {
             told.push(format!("{name}: {why}\n"));
         }
     }
@@ -281,7 +354,7 @@ fn text(status: &Status, rates: &Rates, with_ranges: bool) -> String {
 }
 
 fn managers(status: &Status) -> Table {
-    let mut table = new_table(["MANAGER", "ADDRESS", "ROLE", "LAG"]);
+    let mut table = new_table(["MANAGER", "ROLE", "LAG", "NUMBER"]);
     for ManagerStatus { id, address, is_voter, lag } in &status.managers {
         let role = match (*id == status.leader, is_voter) {
             (true, _) => format!("leader, term {}", status.term),
@@ -292,7 +365,8 @@ fn managers(status: &Status) -> Table {
             Some(lag) => Cell::new(format!("{lag} entries")),
             None => Cell::new("not heard").fg(Color::Red),
         };
-        table.add_row([Cell::new(id.0), Cell::new(address), Cell::new(role), lag]);
+        let name = if address.is_empty() { "in this process" } else { address };
+        table.add_row([Cell::new(name), Cell::new(role), lag, Cell::new(id.0)]);
     }
     table
 }
@@ -317,12 +391,15 @@ fn members(status: &Status, rates: &Rates) -> Table {
         let had = Had::of(status, member);
         let (state, colour) = had.state();
         let (head, mid, tail) = had.roles();
+        let is_answering = had.is_answering();
+        // What one that is not there said last is not so any more.
+        let now = |figure: String| Cell::new(if is_answering { figure } else { "-".to_owned() });
         let rate = had.rate(rates);
         let copies = had.copies().map_or_else(
             || "-".to_owned(),
             |(count, done)| format!("{count} at {} %, {}/s", done / 10, Size { bytes: rate }),
         );
-        let lease = had.seats.iter().filter_map(|seat| seat.figures.as_ref()).map(|figures| figures.lease_ms).min();
+        let lease = had.figures().map(|figures| figures.lease_ms).min();
         let links = |up: bool| had.sum(|figures| figures.links.iter().filter(|link| link.is_up || !up).count() as u64);
         let size = |bytes| Size { bytes }.to_string();
         table.add_row([
@@ -330,14 +407,14 @@ fn members(status: &Status, rates: &Rates) -> Table {
             Cell::new(state).fg(colour),
             Cell::new(&member.said.address),
             Cell::new(format!("{head}/{mid}/{tail}")),
-            Cell::new(had.lag(&lasts)),
-            Cell::new(copies),
-            Cell::new(lease.map_or_else(|| "-".to_owned(), |ms| format!("{ms} ms"))),
-            Cell::new(had.sum(|figures| u64::from(figures.wedges))),
-            Cell::new(size(had.sum(|figures| figures.live_bytes))),
-            Cell::new(size(had.free_bytes())),
-            Cell::new(had.sum(|figures| figures.items)),
-            Cell::new(format!("{}/{}", links(true), links(false))),
+            now(had.lag(&lasts).to_string()),
+            now(copies),
+            now(lease.map_or_else(|| "-".to_owned(), |ms| format!("{ms} ms"))),
+            now(had.sum(|figures| u64::from(figures.wedges)).to_string()),
+            now(size(had.sum(|figures| figures.live_bytes))),
+            now(size(had.free_bytes())),
+            now(format!("~{}", grouped(had.sum(|figures| figures.items)))),
+            now(format!("{}/{}", links(true), links(false))),
         ]);
     }
     table
@@ -400,6 +477,7 @@ fn json(status: &Status, rates: &Rates) -> Value {
         "cluster": status.cluster.map(|cluster| cluster.to_string()),
         "settled": status.is_settled,
         "lacks": lacks(status),
+        "totals": Totals::of(status).map(|totals| totals.json()),
         "version": status.version,
         "term": status.term,
         "settings": {
@@ -427,7 +505,7 @@ fn member_json(status: &Status, rates: &Rates, name: &str, member: &Member) -> V
             "incarnation": seat.incarnation.map(|incarnation| incarnation.0),
             "standing": standing,
             "heard_ms": seat.heard_ms,
-            "figures": seat.figures.as_ref().map(figures_json),
+            "figures": seat.figures.as_ref().filter(|_| had.is_answering()).map(figures_json),
         })
     });
     let (head, mid, tail) = had.roles();
@@ -469,6 +547,7 @@ fn figures_json(figures: &fawn_kv::status::SeatFigures) -> Value {
         "used_bytes": figures.used_bytes,
         "free_bytes": figures.free_bytes,
         "items": figures.items,
+        "items_are_estimated": true,
         "trouble": figures.trouble,
         "ranges": ranges.collect::<Vec<_>>(),
         "links": links.collect::<Vec<_>>(),
@@ -476,15 +555,4 @@ fn figures_json(figures: &fawn_kv::status::SeatFigures) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_rate_of_a_seats_copies_is_what_came_since() {
-        let (one, other) = (SeatId(1), SeatId(2));
-        let before = BTreeMap::from([((one, 1), 1000), ((one, 2), 5000), ((one, 3), 9000)]);
-        let now = [((one, 1), 3000), ((one, 2), 400), ((other, 1), 600)];
-        let rates = rates(&before, now.into_iter(), 2.0);
-        assert_eq!(rates, Rates::from([(one, 1000 + 200), (other, 300)]), "one that begins anew, and one that is new");
-    }
-}
+mod tests;

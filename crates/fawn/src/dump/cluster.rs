@@ -16,7 +16,7 @@ use crate::Outcome;
 use crate::command::{DumpArguments, Format};
 use crate::load::{Report, Tally};
 use crate::progress::Progress;
-use crate::tell::tell;
+use crate::tell::{SlowNotice, tell};
 
 /// Of what the bar is a part.
 const WHOLE: u64 = 10_000;
@@ -26,7 +26,9 @@ pub fn run(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
     let format = arguments.format.unwrap_or_else(|| Format::of_name(&arguments.file));
     let mut options = Options::new(arguments.managers.clone());
     options.certificates = arguments.certs.operator()?;
+    let slow = SlowNotice::begin(format!("waiting for a manager at {} to answer", arguments.managers.join(", ")));
     let client = Client::connect(options)?;
+    drop(slow);
     let cluster = client.cluster().map(|cluster| cluster.to_string());
     let (progress, leftovers) = (Progress::ranges(WHOLE), Leftovers::default());
     leftovers.heed_signals(&progress)?;
@@ -54,7 +56,8 @@ pub fn run(arguments: &DumpArguments) -> anyhow::Result<Outcome> {
         writeln!(out, "{told}")?;
     } else {
         report.print("dumped", false, &mut out)?;
-        for Done { low, high, range, epoch, seq, records, .. } in &state.done {
+        let done = if arguments.verbose { &state.done[..] } else { &[] };
+        for Done { low, high, range, epoch, seq, records, .. } in done {
             let (low, high) = (&low[..8], &high[..8]);
             writeln!(out, "range {range}, keys {low} to {high}: as of record {epoch}.{seq}, {records} records")?;
         }

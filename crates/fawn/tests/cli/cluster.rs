@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::server::{assert_same_lines, fawn, fawn_command, say, wait_for};
 
 /// A process, killed when dropped.
-struct Process {
-    child: Child,
+pub struct Process {
+    pub child: Child,
     /// The end of the first line that it has said.
-    address: String,
+    pub address: String,
 }
 
 impl Process {
@@ -36,7 +36,7 @@ impl Process {
         Self { child, address: address.expect("it says where it is") }
     }
 
-    fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 }
@@ -49,19 +49,20 @@ impl Drop for Process {
 }
 
 /// A manager and nodes.
-struct Cluster {
+pub struct Cluster {
     dir: tempfile::TempDir,
-    manager: Process,
-    nodes: BTreeMap<String, Process>,
+    pub manager: Process,
+    pub nodes: BTreeMap<String, Process>,
 }
 
 impl Cluster {
-    fn start(nodes: usize, replicas: usize) -> Self {
+    pub fn start(nodes: usize, replicas: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (own, replicas) = (dir.path().join("m"), replicas.to_string());
         let own = own.to_str().unwrap();
         let manager = ["manager", "--dir", own, "--listen", "127.0.0.1:0", "--replicas", &replicas];
-        let manager = Process::start(&manager, " ready on ");
+        let log = dir.path().join("manager.log");
+        let manager = Process::logged(fawn_command(&manager), &log, " ready on ");
         let mut cluster = Self { dir, manager, nodes: BTreeMap::new() };
         for number in 1..=nodes {
             cluster.start_node(&format!("n{number}"));
@@ -76,8 +77,9 @@ impl Cluster {
         cluster
     }
 
-    fn start_node(&mut self, name: &str) {
-        let node = Process::of(self.node_command(name), "serving memcached on ");
+    pub fn start_node(&mut self, name: &str) {
+        let log = self.file(&format!("{name}.log"));
+        let node = Process::logged(self.node_command(name), &log, "serving memcached on ");
         self.nodes.insert(name.to_owned(), node);
     }
 
@@ -89,21 +91,21 @@ impl Cluster {
         fawn_command(&[&fixed[..], &more].concat())
     }
 
-    fn status(&self) -> Value {
+    pub fn status(&self) -> Value {
         let run = fawn(&["status", "--manager", &self.manager.address, "--json"]);
         serde_json::from_str(&run.stdout).unwrap_or_default()
     }
 
     /// Where memcached clients are served.
-    fn clients(&self) -> &str {
+    pub fn clients(&self) -> &str {
         &self.nodes["n1"].address
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    fn load(&self, lines: &str) {
+    pub fn load(&self, lines: &str) {
         let path = self.file("in.jsonl");
         std::fs::write(&path, lines).unwrap();
         let run = fawn(&["load", "--no-resume", "--to", self.clients(), path.to_str().unwrap()]);
@@ -151,7 +153,7 @@ fn check_ranges(told: &Value, records: usize) {
     assert_eq!((sum, told["records"].as_u64().unwrap()), (records as u64, records as u64));
 }
 
-fn numbered(count: usize) -> String {
+pub fn numbered(count: usize) -> String {
     let lines: Vec<String> = (0..count).map(|n| format!("{{\"key\":\"k{n}\",\"value\":\"{n:0>100}\"}}")).collect();
     lines.join("\n")
 }

@@ -34,4 +34,5 @@ mod secure;
 mod server;
 mod shell;
 mod slow;
+mod status;
 mod whole;

@@ -217,6 +217,19 @@ fn stat(address: &str, name: &str) -> String {
     line.unwrap_or_else(|| panic!("{name} is in {stats}")).to_owned()
 }
 
+/// However many stores there are, a device has one sample of each figure, and is as full as `df` says.
+fn check_device(metrics: &Metrics, dir: &Path) {
+    for name in ["fawn_device_bytes", "fawn_device_free_bytes", "fawn_device_used_percent"] {
+        assert_eq!(metrics.samples.keys().filter(|sample| bare(sample) == name).count(), 1, "{name}");
+    }
+    let df = std::process::Command::new("df").args(["--output=pcent"]).arg(dir).output().unwrap();
+    let df = String::from_utf8(df.stdout).unwrap();
+    let used: f64 = df.lines().last().unwrap().trim().trim_end_matches('%').parse().unwrap();
+    // Others may have written meanwhile.
+    let told = metrics.sum("fawn_device_used_percent");
+    assert!((told - used).abs() <= 2.0, "{told} % of a device that df says is {used} % full");
+}
+
 #[test]
 fn a_store_tells_exactly_what_was_asked_of_it_and_that_it_serves() {
     let dir = tempfile::tempdir().unwrap();
@@ -238,6 +251,8 @@ fn a_store_tells_exactly_what_was_asked_of_it_and_that_it_serves() {
     assert_eq!(stat(&server.clients(), "curr_items"), "20");
     assert_eq!(stat(&server.clients(), "fawn_curr_items_of"), "all");
     assert!(!metrics.kinds.contains_key("fawn_seat_info"), "it is in no cluster");
+    check_device(&metrics, dir.path());
+    assert!(metrics.number("process_max_fds") >= metrics.number("process_open_fds"));
     assert!(server.get("/").1.contains("/metrics") && server.get("/nothing").0 == 404);
 }
 
@@ -271,6 +286,13 @@ fn a_cluster_in_one_process_tells_of_seats_ranges_links_and_managers() {
     assert!(metrics.sum("fawn_node_epoch_changes_total") as usize >= 3 * ranges);
     assert!(metrics.number("fawn_manager_epoch_changes_total") as usize >= ranges);
     assert_eq!(metrics.number("fawn_cluster_members_alive") as u64, 3);
+    assert_eq!(metrics.number("fawn_cluster_least_replicas") as u64, 3);
+    check_device(&metrics, dir.path());
+    let (status, brief) = server.get("/metrics?ranges=no");
+    assert!(status == 200 && !brief.contains("fawn_range_") && !brief.contains("fawn_cluster_range_"), "{brief}");
+    let brief = Metrics::parse(&brief);
+    assert_eq!(brief.sum("fawn_node_ranges") as usize, 3 * ranges, "without them, how many there are");
+    assert!(brief.kinds.contains_key("fawn_node_lag_records") && brief.kinds.contains_key("fawn_cluster_lag_records"));
     // What a store tells may be a moment old.
     wait_for("three replicas of 20 keys, of n twice, of one deletion, and of what was there first", || {
         let metrics = server.metrics();
@@ -355,6 +377,68 @@ fn a_node_that_is_not_let_in_yet_says_so_and_its_log_is_json() {
 }
 
 #[test]
+fn the_first_lines_of_a_log_say_what_a_server_runs_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let data = data.to_str().unwrap();
+    let fixed = ["serve", "--dir", data, "--listen", "127.0.0.1:0", "--threads", "1", "--ack", "interval:50"];
+    let mut child = fawn_command(&[&fixed[..], &["--log-format", "json"]].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let told = log.find_map(|line| {
+        let told: serde_json::Value = serde_json::from_str(&line).expect("each line is an object");
+        (told["message"] == "server has started").then_some(told)
+    });
+    let told = told.expect("a line says that it has started");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((&told["dir"], &told["threads"], &told["threads_from"]), (&data.into(), &1.into(), &"--threads".into()));
+    assert!(told["memory_bytes"].as_u64().unwrap() >= 64 << 20, "{told}");
+    assert!(told["memory_from"].as_str().unwrap().starts_with("a quarter of "), "{told}");
+    assert!(told["ack"].as_str().unwrap().contains("interval") && told["version"].is_string(), "{told}");
+    assert!(["io_uring", "pread"].contains(&told["read_path"].as_str().unwrap()), "{told}");
+    assert!(told["addresses"].as_str().unwrap().starts_with("127.0.0.1:"), "{told}");
+    assert!(!["", "none", "unknown"].contains(&told["file_system"].as_str().unwrap()), "{told}");
+}
+
+#[test]
+fn who_was_refused_and_from_where_is_in_the_log_and_the_end_of_certificates_in_the_metrics() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (users, log, certs) = (path("users"), path("log"), path("certs"));
+    std::fs::write(&users, "alice:secret\n").unwrap();
+    let data = path("data");
+    let fixed = ["serve", "--dir", &data, "--listen", "127.0.0.1:0", "--memory", "96M", "--auth-file", &users];
+    let mut child =
+        fawn_command(&fixed).stdout(Stdio::piped()).stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+    let line = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    let address = line.split_once("memcached on ").unwrap().1.to_owned();
+    assert!(say(&address, "set x 0 0 12\r\nmallory oops", "\r\n").starts_with("CLIENT_ERROR"));
+    let told = wait_for("a refusal in the log", || {
+        let log = std::fs::read_to_string(&log).unwrap();
+        log.contains("as user 'mallory'").then_some(log)
+    });
+    assert!(
+        told.contains("tcp:127.0.0.1:") && !told.contains("oops"),
+        "with the address, without the password: {told}"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let run = fawn(&["certs", "init", "--dir", &certs, "--manager", "m1=127.0.0.1"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let dir_of_manager = path("m");
+    let manager = ["manager", "--name", "m1", "--dir", &dir_of_manager, "--listen", "127.0.0.1:0", "--certs", &certs];
+    let manager = Process::start(&manager, 2);
+    let end = manager.metrics().sum("fawn_certificate_end_seconds");
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    assert!(end > now && end < now + 4e9, "{end} is to come");
+}
+
+#[test]
 fn an_admin_port_that_others_could_reach_and_a_level_that_is_none_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
@@ -388,6 +472,9 @@ fn every_metric_stands_in_the_document_with_its_kind_its_labels_and_what_it_mean
         let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
         assert_eq!(row[1..], [kind.name(), &labels.join(", "), help], "{name}");
         assert!(help.ends_with('.'), "{name}: {help}");
+        let alone =
+            !["these", "those", "such", "the others"].iter().any(|word| help.split(' ').any(|other| other == *word));
+        assert!(alone, "{name} is explained without a look at another metric: {help}");
         assert_eq!(name.ends_with("_total"), *kind == Kind::Counter, "{name} is named as what it is");
     }
     assert_eq!(rows.len(), names.len(), "the document has no other metrics");

@@ -1,0 +1,419 @@
+//! What the log of a leader says of its cluster as that changes: members that come, go, drain and are not heard, and with how many
+//! copies writes go on.
+
+use super::Driver;
+use super::operate::node_of;
+use crate::clock::now_us;
+use fawn_kv::ids::FrontId;
+use fawn_kv::manager::{Manager, Standing};
+use fawn_kv::roster;
+use std::collections::BTreeMap;
+
+/// A member that was not heard for so long is told of.
+const SILENT_US: u64 = 1_000_000;
+
+/// After another manager was elected, or a member was let in, members have so long to be heard.
+const FIRST_US: u64 = 3_000_000;
+
+/// What is over sooner is not told of: two ranges change places all the time.
+const BRIEF_US: u64 = 1_000_000;
+
+/// Whether a member is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// It was heard lately.
+    Heard,
+    /// It was not; since when.
+    Silent {
+        /// See above.
+        since_us: u64,
+    },
+    /// It was stopped in good order.
+    Stopped,
+    /// Not since this manager leads.
+    Unheard,
+}
+
+/// How a member is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    /// Whether it is there.
+    pub presence: Presence,
+    /// Another at each start of its first event loop; 0: it has no life yet.
+    pub life: u64,
+    /// It is to leave.
+    pub is_draining: bool,
+    /// The managers have given up waiting for it.
+    pub is_gone: bool,
+    /// It is in a chain, or learns to be.
+    pub has_ranges: bool,
+}
+
+/// How a cluster is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cluster {
+    /// By name.
+    pub members: BTreeMap<String, Member>,
+    /// Ranges.
+    pub ranges: usize,
+    /// Those with fewer replicas than they are to have.
+    pub short: usize,
+    /// Replicas of the range that has the fewest.
+    pub least: usize,
+    /// Those that each range is to have.
+    pub replicas: usize,
+    /// Those without which a range takes no writes.
+    pub min_write: usize,
+    /// All who live are where they should be.
+    pub is_settled: bool,
+}
+
+/// A line of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// For those who want to know.
+    Info(String),
+    /// Somebody should look.
+    Warn(String),
+}
+
+/// What was seen last.
+#[derive(Debug, Default)]
+pub(super) struct ClusterLog {
+    seen: Option<Cluster>,
+    /// Since when members are known that were not heard yet.
+    unheard: BTreeMap<String, u64>,
+    /// Who was said not to be heard, and since when that is so.
+    told_silent: BTreeMap<String, u64>,
+    /// Since when not all ranges are level, and whether that was told.
+    uneven: Option<(u64, bool)>,
+    /// The copies with which writes go on, as it was told last; `None`: all.
+    told_copies: Option<usize>,
+}
+
+impl ClusterLog {
+    /// Looks at the cluster as it is now; what is to be said.
+    pub fn look(&mut self, now_us: u64, now: Cluster) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let before = self.seen.replace(now.clone());
+        for (name, member) in &now.members {
+            let was = before.as_ref().map(|before| before.members.get(name));
+            self.presence(now_us, name, was, member, &mut lines);
+            if let Some(Some(was)) = was {
+                changes(name, was, member, &mut lines);
+            }
+        }
+        for name in
+            before.iter().flat_map(|before| before.members.keys()).filter(|name| !now.members.contains_key(*name))
+        {
+            self.told_silent.remove(name);
+            self.unheard.remove(name);
+            lines.push(Line::Info(format!("{name} was removed from the cluster")));
+        }
+        self.copies(&now, &mut lines);
+        self.level(now_us, &now, &mut lines);
+        lines
+    }
+
+    fn presence(&mut self, now_us: u64, name: &str, was: Option<Option<&Member>>, now: &Member, lines: &mut Vec<Line>) {
+        if was == Some(None) {
+            lines.push(Line::Info(format!("{name} has joined the cluster")));
+        }
+        let was = was.flatten();
+        let has_begun = was.is_some_and(|was| was.life != now.life && was.life != 0);
+        let silent_since_us = match now.presence {
+            Presence::Silent { since_us } => Some(since_us).filter(|since_us| now_us >= since_us + SILENT_US),
+            Presence::Unheard => {
+                let since_us = *self.unheard.entry(name.to_owned()).or_insert(now_us);
+                Some(since_us).filter(|since_us| now_us >= since_us + FIRST_US)
+            }
+            Presence::Heard | Presence::Stopped => None,
+        };
+        match now.presence {
+            Presence::Silent { .. } | Presence::Unheard => {
+                if let Some(since_us) = silent_since_us
+                    && self.told_silent.insert(name.to_owned(), since_us).is_none()
+                {
+                    let seconds = (now_us - since_us) / 1_000_000;
+                    lines.push(Line::Warn(format!("{name} has not been heard for {seconds} s")));
+                }
+            }
+            Presence::Stopped => {
+                self.told_silent.remove(name);
+                if was.is_some_and(|was| was.presence != Presence::Stopped) {
+                    lines.push(Line::Info(format!("{name} has stopped in good order")));
+                }
+            }
+            Presence::Heard => {
+                self.unheard.remove(name);
+                let silent = self.told_silent.remove(name).map(|since_us| now_us.saturating_sub(since_us) / 1_000_000);
+                let was_stopped = was.is_some_and(|was| was.presence == Presence::Stopped);
+                if let Some(seconds) = silent {
+                    lines.push(Line::Info(format!("{name} is heard again: it was not heard for {seconds} s")));
+                }
+                if has_begun || was_stopped {
+                    lines.push(Line::Info(format!("{name} has started again")));
+                }
+            }
+        }
+    }
+
+    /// With how many copies writes go on.
+    fn copies(&mut self, now: &Cluster, lines: &mut Vec<Line>) {
+        let copies = (now.ranges > 0 && now.least > 0 && now.least < now.replicas).then_some(now.least);
+        let before = std::mem::replace(&mut self.told_copies, copies);
+        let Some(copies) = copies.filter(|copies| before.is_none_or(|before| *copies < before)) else { return };
+        let Cluster { short, ranges, replicas, min_write, .. } = *now;
+        lines.push(Line::Warn(if copies < min_write {
+            format!(
+                "ranges with {} of {replicas} take no writes, which need {min_write}: {short} of {ranges} ranges are short",
+                counted(copies)
+            )
+        } else {
+            let more = if copies == 1 { "another failure loses what is written now" } else { "more failures cost data" };
+            format!(
+                "writes go on with {} of {replicas}, as {short} of {ranges} ranges are short: {more} \
+                 (`fawn cluster set --min-write-replicas` says how few are enough)",
+                counted(copies)
+            )
+        }));
+    }
+
+    fn level(&mut self, now_us: u64, now: &Cluster, lines: &mut Vec<Line>) {
+        let is_level = now.ranges > 0 && now.short == 0 && now.is_settled;
+        if !is_level {
+            let (_, told) = self.uneven.get_or_insert((now_us, false));
+            if now.short > 0 && now.least > 0 && !std::mem::replace(told, true) {
+                let Cluster { short, ranges, replicas, .. } = now;
+                lines.push(Line::Warn(format!("{short} of {ranges} ranges have fewer than {replicas} replicas")));
+            }
+            return;
+        }
+        if let Some((since_us, told)) = self.uneven.take()
+            && (told || now_us >= since_us + BRIEF_US)
+        {
+            let seconds = (now_us - since_us) as f64 / 1e6;
+            let again = if told { " again" } else { "" };
+            lines.push(Line::Info(format!("all {} ranges are level{again}, after {seconds:.1} s", now.ranges)));
+        }
+    }
+}
+
+/// What becomes of a member that is to leave, or is given up.
+fn changes(name: &str, was: &Member, now: &Member, lines: &mut Vec<Line>) {
+    match (was.is_draining, now.is_draining) {
+        (false, true) => lines.push(Line::Info(format!("{name} drains: others copy what it has"))),
+        (true, false) if !now.is_gone => lines.push(Line::Info(format!("{name} stays: it drains no longer"))),
+        (true, true) if was.has_ranges && !now.has_ranges => {
+            lines.push(Line::Info(format!("{name} is drained: stop it, and then run `fawn node remove {name}`")));
+        }
+        _ => {}
+    }
+    if now.is_gone && !was.is_gone {
+        lines.push(Line::Warn(format!("{name} is given up for now: others copy what it had")));
+    }
+}
+
+/// `1 copy`, `2 copies`.
+fn counted(copies: usize) -> String {
+    format!("{copies} {}", if copies == 1 { "copy" } else { "copies" })
+}
+
+impl Driver {
+    /// Says in the log what has changed in the cluster.
+    pub(super) fn log_changes(&mut self) {
+        let (now_us, Some(cluster)) = (now_us(), self.cluster_now()) else { return };
+        for line in self.cluster_log.look(now_us, cluster) {
+            match line {
+                Line::Info(line) => tracing::info!("{line}"),
+                Line::Warn(line) => tracing::warn!("{line}"),
+            }
+        }
+    }
+
+    fn cluster_now(&self) -> Option<Cluster> {
+        let state = self.manager.as_ref()?.state();
+        let chains = || state.ranges.values().map(|range| range.chain.members.len());
+        let replicas = state.settings.replicas as usize;
+        Some(Cluster {
+            members: self
+                .facts
+                .roster
+                .members
+                .iter()
+                .map(|(name, member)| (name.clone(), self.member_now(member)))
+                .collect(),
+            ranges: state.ranges.len(),
+            short: chains().filter(|members| *members < replicas).count(),
+            least: chains().min().unwrap_or(0),
+            replicas,
+            min_write: usize::from(state.settings.rules.min_write_replicas),
+            is_settled: self.manager.as_ref()?.is_settled(),
+        })
+    }
+
+    fn member_now(&self, member: &roster::Member) -> Member {
+        let state = self.manager.as_ref().map(Manager::state);
+        let nodes = || member.seats().filter_map(|seat| state?.nodes.get(&node_of(seat)));
+        let stands = |standing| nodes().any(|node| node.standing == standing);
+        let front = || Some(state?.wedges.life_of(FrontId(member.first.0))?.0);
+        let of_node = state.and_then(|state| state.nodes.get(&node_of(member.first))).map(|node| node.incarnation.0);
+        let seats = || member.seats().filter_map(|seat| self.seats.get(&seat));
+        // The seat that was heard least lately.
+        let heard_us =
+            member.seats().map(|seat| self.seats.get(&seat).and_then(|known| known.heard_us)).min().flatten();
+        let presence = match heard_us {
+            _ if seats().any(|seat| seat.is_stopped) => Presence::Stopped,
+            Some(at_us) if now_us().saturating_sub(at_us) < SILENT_US => Presence::Heard,
+            Some(at_us) => Presence::Silent { since_us: at_us },
+            None => Presence::Unheard,
+        };
+        let has_ranges = |seat| {
+            state.is_some_and(|state| state.by_node.get(&node_of(seat)).is_some_and(|ranges| !ranges.is_empty()))
+        };
+        Member {
+            presence,
+            life: of_node.or_else(front).map_or(0, u64::from),
+            is_draining: stands(Standing::Draining),
+            is_gone: stands(Standing::Gone),
+            has_ranges: member.seats().any(has_ranges),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn member() -> Member {
+        Member { presence: Presence::Heard, life: 1, is_draining: false, is_gone: false, has_ranges: true }
+    }
+
+    fn cluster() -> Cluster {
+        let members = ["n1", "n2", "n3"].map(|name| (name.to_owned(), member()));
+        Cluster { members: members.into(), ranges: 8, short: 0, least: 3, replicas: 3, min_write: 1, is_settled: true }
+    }
+
+    fn with(change: impl FnOnce(&mut Cluster)) -> Cluster {
+        let mut cluster = cluster();
+        change(&mut cluster);
+        cluster
+    }
+
+    fn n3(change: impl Fn(&mut Member)) -> Cluster {
+        with(|cluster| change(cluster.members.get_mut("n3").unwrap()))
+    }
+
+    fn texts(lines: Vec<Line>) -> Vec<String> {
+        lines.into_iter().map(|(Line::Info(text) | Line::Warn(text))| text).collect()
+    }
+
+    /// What is said at each of these seconds.
+    fn told(steps: &[(u64, Cluster)]) -> Vec<Vec<String>> {
+        let mut log = ClusterLog::default();
+        steps.iter().map(|(second, cluster)| texts(log.look(second * SECOND, cluster.clone()))).collect()
+    }
+
+    #[test]
+    fn a_member_that_is_killed_is_said_not_to_be_heard_once_and_that_it_is_back() {
+        let silent = || n3(|n3| n3.presence = Presence::Silent { since_us: 10 * SECOND });
+        let back = || n3(|n3| n3.life = 2);
+        let steps = [(9, cluster()), (10, silent()), (11, silent()), (12, silent()), (22, back()), (23, back())];
+        let said = told(&steps);
+        assert_eq!(said[..2], [[""; 0]; 2], "all is well, and then it is too early");
+        assert_eq!(said[2], ["n3 has not been heard for 1 s"]);
+        assert_eq!(said[3], [""; 0]);
+        assert_eq!(said[4], ["n3 is heard again: it was not heard for 12 s", "n3 has started again"]);
+        assert_eq!(said[5], [""; 0]);
+        let said = told(&[steps[0].clone(), steps[2].clone(), (15, cluster())]);
+        assert_eq!(said[2], ["n3 is heard again: it was not heard for 5 s"]);
+    }
+
+    #[test]
+    fn one_that_was_never_heard_has_some_time_before_it_counts_as_silent() {
+        let unheard = || n3(|n3| n3.presence = Presence::Unheard);
+        let said = told(&[(50, unheard()), (52, unheard()), (53, unheard()), (54, unheard()), (55, cluster())]);
+        assert_eq!((&said[0][..], &said[1][..]), (&[][..] as &[String], &[][..] as &[String]));
+        assert_eq!(said[2], ["n3 has not been heard for 3 s"]);
+        assert_eq!(said[3], [""; 0]);
+        assert_eq!(said[4], ["n3 is heard again: it was not heard for 5 s"]);
+    }
+
+    #[test]
+    fn a_member_that_stops_in_good_order_and_starts_again_is_not_silent() {
+        let stopped = || n3(|n3| (n3.presence, n3.life) = (Presence::Stopped, 2));
+        let said = told(&[
+            (1, cluster()),
+            (2, stopped()),
+            (60, stopped()),
+            (61, n3(|n3| n3.life = 3)),
+            (62, n3(|n3| n3.life = 3)),
+        ]);
+        assert_eq!(said[1], ["n3 has stopped in good order"]);
+        assert_eq!(said[2], [""; 0]);
+        assert_eq!(said[3], ["n3 has started again"]);
+        assert_eq!(said[4], [""; 0]);
+        assert_eq!(told(&[(1, stopped())])[0], [""; 0], "the leader before has said it");
+    }
+
+    #[test]
+    fn members_that_come_drain_and_go_are_told_of() {
+        let four = |change: fn(&mut Member)| {
+            with(|cluster| {
+                let mut n4 = member();
+                change(&mut n4);
+                cluster.members.insert("n4".to_owned(), n4);
+            })
+        };
+        let said = told(&[
+            (1, cluster()),
+            (2, four(|_| {})),
+            (3, four(|n4| n4.is_draining = true)),
+            (4, four(|n4| (n4.is_draining, n4.has_ranges) = (true, false))),
+            (5, cluster()),
+        ]);
+        assert_eq!(said[1], ["n4 has joined the cluster"]);
+        assert_eq!(said[2], ["n4 drains: others copy what it has"]);
+        assert_eq!(said[3], ["n4 is drained: stop it, and then run `fawn node remove n4`"]);
+        assert_eq!(said[4], ["n4 was removed from the cluster"]);
+        let said = told(&[(1, n3(|n3| n3.is_draining = true)), (2, cluster()), (3, n3(|n3| n3.is_gone = true))]);
+        assert_eq!(said[1], ["n3 stays: it drains no longer"]);
+        assert_eq!(said[2], ["n3 is given up for now: others copy what it had"]);
+    }
+
+    #[test]
+    fn with_how_few_copies_writes_go_on_and_when_all_is_level_again_is_said() {
+        let short = |least, min_write| {
+            with(|cluster| (cluster.short, cluster.least, cluster.min_write) = (8, least, min_write))
+        };
+        let said = told(&[
+            (1, cluster()),
+            (2, short(2, 1)),
+            (3, short(1, 1)),
+            (4, short(2, 1)),
+            (16, cluster()),
+            (17, cluster()),
+        ]);
+        assert!(said[1][0].starts_with("writes go on with 2 copies of 3, as 8 of 8 ranges are short"), "{said:?}");
+        assert_eq!(said[1][1], "8 of 8 ranges have fewer than 3 replicas");
+        assert!(said[2][0].starts_with("writes go on with 1 copy of 3"), "{said:?}");
+        assert_eq!(said[3], [""; 0]);
+        assert_eq!(said[4], ["all 8 ranges are level again, after 14.0 s"]);
+        assert_eq!(said[5], [""; 0]);
+        let said = told(&[(1, cluster()), (2, short(1, 2))]);
+        assert!(said[1][0].starts_with("ranges with 1 copy of 3 take no writes, which need 2"), "{said:?}");
+    }
+
+    #[test]
+    fn a_range_that_changes_places_for_a_moment_is_not_told_of() {
+        let moving = || with(|cluster| cluster.is_settled = false);
+        let mut log = ClusterLog::default();
+        log.look(SECOND, cluster());
+        log.look(2 * SECOND, moving());
+        assert_eq!(log.look(2 * SECOND + BRIEF_US / 2, cluster()), []);
+        log.look(4 * SECOND, moving());
+        assert_eq!(texts(log.look(9 * SECOND, cluster())), ["all 8 ranges are level, after 5.0 s"]);
+    }
+}

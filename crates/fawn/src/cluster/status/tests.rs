@@ -1,0 +1,172 @@
+//! What a status says of members that are there and of those that are not.
+
+use fawn_kv::ids::{Attempt, Chain, ClusterId, Incarnation, Member as Replica, NodeId, RangeId, Rules};
+use fawn_kv::link::ManagerId;
+use fawn_kv::manager::{Leases, Settings};
+use fawn_kv::roster::{Change, Enrolment, Roster};
+use fawn_kv::status::{LinkFigures, SeatDetails};
+
+use super::*;
+
+/// A level cluster of members n1 and so on, of one seat each, whose ranges all have as many replicas.
+pub fn status(members: u32) -> Status {
+    let mut roster = Roster::default();
+    for number in 1..=members {
+        roster.apply(&Change::Enrol(enrolment(number)));
+    }
+    let figures = |seat| SeatFigures {
+        seat,
+        lease_ms: 1900,
+        items: 25_003,
+        live_bytes: 1 << 20,
+        free_bytes: 1 << 30,
+        links: vec![LinkFigures { to: SeatId(1), is_up: true, waiting_bytes: 0, dropped: 0 }],
+        ..SeatFigures::default()
+    };
+    let seats = (1..=members).map(SeatId).map(|seat| SeatStatus {
+        seat,
+        incarnation: Some(Incarnation(1)),
+        standing: Some(Standing::Member),
+        heard_ms: Some(100),
+        figures: Some(figures(seat)),
+    });
+    let chain: Vec<Replica> =
+        (1..=members).map(|number| Replica { node: NodeId(number.into()), incarnation: Incarnation(1) }).collect();
+    let rules = Rules { min_write_replicas: 1, ..Rules::default() };
+    let manager =
+        |id| ManagerStatus { id: ManagerId(id), address: format!("10.0.0.{id}:7400"), is_voter: true, lag: Some(0) };
+    let mut status = Status {
+        cluster: Some(ClusterId([7; 16])),
+        leader: ManagerId(1),
+        term: 3,
+        managers: vec![manager(1), manager(2)],
+        settings: Settings { replicas: members, first_nodes: 1, rules, leases: Leases::default() },
+        roster,
+        seats: seats.collect(),
+        ranges: Vec::new(),
+        wedges: Vec::new(),
+        is_settled: true,
+        version: None,
+        details: BTreeMap::new(),
+    };
+    status.ranges = vec![range(chain)];
+    status
+}
+
+/// The status of a seat.
+pub fn seat(status: &mut Status, number: u32) -> &mut SeatStatus {
+    status.seats.iter_mut().find(|seat| seat.seat == SeatId(number)).unwrap()
+}
+
+fn enrolment(number: u32) -> Enrolment {
+    Enrolment {
+        name: format!("n{number}"),
+        directory: [number as u8; 16],
+        address: format!("10.0.0.{number}:7401"),
+        clients: None,
+        is_node: true,
+        is_front: true,
+        seats: 1,
+        machine: format!("m{number}"),
+        domain: None,
+        virtual_ids: 4,
+        release: "1".to_owned(),
+    }
+}
+
+fn range(members: Vec<Replica>) -> RangeStatus {
+    let chain = Chain { members, ..Chain::none(Interval::ALL) };
+    RangeStatus { range: RangeId(1), chain, learner: None, attempt: Attempt(1), is_changing: false }
+}
+
+/// The line of a member in the table, cut at blanks.
+fn row(text: &str, name: &str) -> Vec<String> {
+    let line = text.lines().find(|line| line.split_whitespace().next() == Some(name));
+    let line = line.unwrap_or_else(|| panic!("{name} has a line in\n{text}"));
+    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
+}
+
+fn stop(status: &mut Status, number: u32) {
+    status.details.insert(SeatId(number), SeatDetails { is_stopped: true, ..SeatDetails::default() });
+    seat(status, number).heard_ms = Some(60_000);
+}
+
+#[test]
+fn what_a_dead_member_said_last_is_not_shown_as_of_now() {
+    let mut status = status(3);
+    let before = row(&text(&status, &Rates::new(), false), "n3");
+    assert_eq!(
+        before[1..],
+        ["up", "10.0.0.3:7401", "0/0/1", "0", "-", "1900 ms", "0", "1 MiB", "1 GiB", "~25,003", "1/1"]
+    );
+    seat(&mut status, 3).heard_ms = Some(12_400);
+    // Trouble of one that is dead is none any more.
+    seat(&mut status, 3).figures.as_mut().unwrap().trouble = Some("it is ill".to_owned());
+    let told = text(&status, &Rates::new(), false);
+    assert_eq!(
+        row(&told, "n3")[1..],
+        ["silent 12 s", "10.0.0.3:7401", "0/0/1", "-", "-", "-", "-", "-", "-", "-", "-"]
+    );
+    assert!(!told.contains("it is ill"), "{told}");
+    let json = json(&status, &Rates::new());
+    assert_eq!(json["members"][2]["seats"][0]["figures"], Value::Null);
+    assert_eq!(json["members"][1]["seats"][0]["figures"]["items"], 25_003);
+}
+
+#[test]
+fn one_that_was_stopped_in_good_order_is_not_silent() {
+    let mut status = status(3);
+    stop(&mut status, 3);
+    assert_eq!(row(&text(&status, &Rates::new(), false), "n3")[1], "stopped");
+    assert!(lacks(&status).contains(&"n3 is stopped".to_owned()), "{:?}", lacks(&status));
+    seat(&mut status, 3).standing = Some(Standing::Draining);
+    status.ranges[0].chain.members.pop();
+    status.settings.replicas = 2;
+    assert_eq!(row(&text(&status, &Rates::new(), false), "n3")[1], "drained, stopped");
+    assert_eq!(lacks(&status), [""; 0], "it was to leave");
+}
+
+#[test]
+fn with_how_few_copies_writes_go_on_is_said() {
+    let mut status = status(3);
+    assert_eq!(check(&status), ("ok: 3 members, 1 ranges with 3 replicas\n".to_owned(), true));
+    status.ranges[0].chain.members.truncate(1);
+    stop(&mut status, 2);
+    seat(&mut status, 3).heard_ms = Some(9000);
+    let (line, is_well) = check(&status);
+    assert_eq!(
+        line,
+        "not ok: n2 is stopped; n3 is silent 9 s; 1 of 1 ranges have fewer than 3 replicas; writes go on with 1 copy of 3\n"
+    );
+    assert!(!is_well);
+    assert!(text(&status, &Rates::new(), false).contains("writes go on with 1 copy of 3"));
+    status.settings.rules.min_write_replicas = 2;
+    let (line, _) = check(&status);
+    assert!(line.contains("1 of 1 ranges take no writes, which need 2 replicas") && !line.contains("go on"), "{line}");
+}
+
+#[test]
+fn managers_go_by_their_addresses() {
+    let mut status = status(1);
+    status.managers[1].lag = None;
+    assert_eq!(check(&status).0, "not ok: the manager at 10.0.0.2:7400 is not heard\n");
+    let told = text(&status, &Rates::new(), false);
+    assert_eq!(row(&told, "10.0.0.1:7400"), ["10.0.0.1:7400", "leader, term 3", "0 entries", "1"]);
+}
+
+#[test]
+fn the_columns_are_explained() {
+    let told = text(&status(1), &Rates::new(), false);
+    for column in ["LAG", "COPIES", "LEASE", "WEDGES", "LIVE", "FREE", "ITEMS", "LINKS", "HEAD/MID/TAIL"] {
+        assert!(told.contains(&format!("{column}: ")), "{column} is explained in\n{told}");
+    }
+}
+
+#[test]
+fn the_rate_of_a_seats_copies_is_what_came_since() {
+    let (one, other) = (SeatId(1), SeatId(2));
+    let before = BTreeMap::from([((one, 1), 1000), ((one, 2), 5000), ((one, 3), 9000)]);
+    let now = [((one, 1), 3000), ((one, 2), 400), ((other, 1), 600)];
+    let rates = rates(&before, now.into_iter(), 2.0);
+    assert_eq!(rates, Rates::from([(one, 1000 + 200), (other, 300)]), "one that begins anew, and one that is new");
+}

@@ -1,0 +1,131 @@
+//! What an operator learns of a cluster while nodes are killed, stopped and started: by `fawn status`, its exit code and the logs.
+
+use std::time::Instant;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::cluster::{Cluster, numbered};
+use crate::server::{Run, fawn, wait_for};
+
+impl Cluster {
+    /// `fawn status` with more arguments.
+    fn told(&self, more: &[&str]) -> Run {
+        fawn(&[&["status", "--manager", &self.manager.address], more].concat())
+    }
+
+    fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.file(&format!("{name}.log"))).unwrap()
+    }
+
+    fn stop_node(&mut self, name: &str) {
+        let mut node = self.nodes.remove(name).expect("it runs");
+        node.signal(Signal::TERM);
+        assert!(node.child.wait().unwrap().success());
+    }
+
+    /// Waits until the log has this, behind what it had before.
+    fn waits_for_log(&self, name: &str, before: &str, what: &str) {
+        wait_for(what, || self.log(name)[before.len()..].contains(what).then_some(()));
+    }
+
+    fn waits_for_state(&self, member: &str, state: &str) -> Value {
+        wait_for(state, || {
+            let status = self.status();
+            let of = status["members"].as_array()?.iter().find(|one| one["name"] == member)?.clone();
+            of["state"].as_str()?.starts_with(state).then_some(of)
+        })
+    }
+
+    /// What `--check` prints once that has `what` in it.
+    fn waits_for_check(&self, what: &str) -> Run {
+        wait_for(what, || {
+            let run = self.told(&["--check"]);
+            run.stdout.contains(what).then_some(run)
+        })
+    }
+}
+
+#[test]
+fn replicas_of_the_same_keys_count_the_same_and_each_key_counts_once_in_all() {
+    let mut cluster = Cluster::start(2, 2);
+    cluster.load(&numbered(3000));
+    // What it has is sealed then, and what comes afterwards overwrites it.
+    cluster.stop_node("n2");
+    cluster.start_node("n2");
+    cluster.waits_for_check("ok: 2 members, ");
+    cluster.load(&numbered(3000));
+    let is_near = |number: &Value| number.as_u64().is_some_and(|number| number.abs_diff(3000) <= 30);
+    let status = wait_for("the same of all", || {
+        let status = cluster.status();
+        let figures = status["members"].as_array()?.iter().map(|member| &member["seats"][0]["figures"]["items"]);
+        let all: Vec<&Value> = figures.collect();
+        (all.len() == 2 && all.iter().all(|items| is_near(items)) && is_near(&status["totals"]["keys"]))
+            .then_some(status)
+    });
+    assert!(status["totals"]["bytes"].as_u64().unwrap() >= 300_000, "{status}");
+    // All of them are on one file system.
+    let free = |status: &Value| status["members"][0]["seats"][0]["figures"]["free_bytes"].as_u64().unwrap() as f64;
+    let ratio = status["totals"]["free_bytes"].as_u64().unwrap() as f64 / free(&status);
+    assert!((0.8..1.2).contains(&ratio), "what is free counts once: {status}");
+    let text = cluster.told(&[]).stdout;
+    assert!(text.contains(" operations a second\n") && text.contains("about "), "{text}");
+    assert!(text.contains("ITEMS: live keys of its replicas, an estimate"), "{text}");
+}
+
+#[test]
+fn a_node_that_is_killed_one_that_is_stopped_and_what_writes_have_left_are_told() {
+    let mut cluster = Cluster::start(3, 3);
+    let check = cluster.waits_for_check("ok: 3 members, ");
+    assert_eq!((check.code, check.stdout.lines().count()), (0, 1), "{}", check.stdout);
+
+    // On a busy machine members are silent for a moment without being killed.
+    let before = cluster.log("manager");
+    cluster.nodes.remove("n3").expect("it runs").signal(Signal::KILL);
+    cluster.waits_for_log("manager", &before, "n3 has not been heard for ");
+    let dead = cluster.waits_for_state("n3", "silent ");
+    assert_eq!(dead["seats"][0]["figures"], Value::Null, "what it said last is not so any more");
+    let check = cluster.waits_for_check("writes go on with 2 copies of 3");
+    assert_eq!(check.code, 1);
+    assert!(check.stdout.starts_with("not ok: n3 is silent "), "{}", check.stdout);
+
+    let before = cluster.log("manager");
+    cluster.stop_node("n2");
+    cluster.waits_for_state("n2", "stopped");
+    cluster.waits_for_check("writes go on with 1 copy of 3");
+    cluster.waits_for_log("manager", &before, "n2 has stopped in good order");
+    cluster.waits_for_log("manager", &before, "writes go on with 1 copy of 3");
+
+    let set = ["cluster", "set", "--min-write-replicas", "2", "--manager", &cluster.manager.address];
+    assert_eq!(fawn(&set).code, 0);
+    cluster.waits_for_log("manager", &before, "an operator at 127.0.0.1 changes settings: min-write-replicas 1 to 2");
+    cluster.waits_for_check("take no writes, which need 2 replicas");
+
+    let before = cluster.log("manager");
+    cluster.start_node("n2");
+    cluster.start_node("n3");
+    cluster.waits_for_log("manager", &before, "n2 has started again");
+    cluster.waits_for_log("manager", &before, "n3 is heard again: it was not heard for ");
+    cluster.waits_for_log("manager", &before, "n3 has started again");
+    cluster.waits_for_check("ok: 3 members, ");
+    cluster.waits_for_log("manager", &before, "ranges are level again, after ");
+    assert!(cluster.log("manager").contains(" has started version="), "{}", cluster.log("manager"));
+
+    cluster.manager.signal(Signal::TERM);
+    assert!(cluster.manager.child.wait().unwrap().success());
+    assert!(cluster.log("manager").contains(" has stopped\n"), "{}", cluster.log("manager"));
+    cluster.waits_for_log("n1", "", "no manager that leads has been heard for ");
+}
+
+#[test]
+fn whoever_asks_where_nobody_listens_is_told_at_once_and_soon_that_it_is_in_vain() {
+    for command in [&["status"][..], &["status", "--check"], &["node", "drain", "n1"], &["rebalance", "--dry-run"]] {
+        let start = Instant::now();
+        let run = fawn(&[command, &["--manager", "127.0.0.1:1"]].concat());
+        assert_eq!((run.code, &run.stdout[..]), (1, ""), "{command:?}");
+        let (first, last) = run.stderr.trim_end().split_once('\n').expect("two lines");
+        assert_eq!(first, "waiting for a manager at 127.0.0.1:1 to answer");
+        assert!(last.contains("no manager that leads has answered within 3s") && last.contains("refused"), "{last}");
+        assert!(start.elapsed().as_secs() < 9, "it gives up before the 10 s for which a manager may be silent");
+    }
+}
