@@ -80,8 +80,7 @@ fn read_from(ledger: &Ledger, front: SocketAddr, within: Duration) -> Vec<String
     let mut connection = None;
     let deadline = Instant::now() + within;
     for key in ledger.all() {
-        loop {
-            let Err(failure) = ask(ledger, &key, KvOperation::Get, front, &mut connection) else { break };
+        while let Err(failure) = ask(ledger, &key, KvOperation::Get, front, &mut connection) {
             if Instant::now() >= deadline {
                 let name = key.lock().expect("nobody panics with it").name.clone();
                 unread.push(format!("{name} cannot be read from {front}: {failure}"));

@@ -44,7 +44,7 @@ pub enum Promise {
 #[derive(Debug)]
 enum Judge {
     /// The order in which operations can have been carried out.
-    Order(Checker<KvModel>),
+    Order(Box<Checker<KvModel>>),
     /// The values that somebody asked to be written.
     Written(BTreeSet<u64>),
     /// This value alone may be shown: it was put last.
@@ -126,7 +126,7 @@ impl TrialKey {
     /// A key that was never written.
     pub fn new(name: String, kind: Kind, promise: Promise) -> Self {
         let judge = match promise {
-            Promise::Strong | Promise::WeakOrder => Judge::Order(Checker::new()),
+            Promise::Strong | Promise::WeakOrder => Judge::Order(Box::new(Checker::new())),
             Promise::Weak => Judge::Written(BTreeSet::new()),
         };
         let (judge, is_weak) = (Some(judge), promise != Promise::Strong);
