@@ -93,13 +93,16 @@ pub(super) struct ClusterLog {
 
 impl ClusterLog {
     /// Looks at the cluster as it is now; what is to be said.
-    pub fn look(&mut self, now_us: u64, now: Cluster) -> Vec<Line> {
+    pub fn look(&mut self, now_us: u64, now: &Cluster) -> Vec<Line> {
         let mut lines = Vec::new();
         let before = self.seen.replace(now.clone());
         for (name, member) in &now.members {
-            let was = before.as_ref().map(|before| before.members.get(name));
+            let was = before.as_ref().and_then(|before| before.members.get(name));
+            if before.is_some() && was.is_none() {
+                lines.push(Line::Info(format!("{name} has joined the cluster")));
+            }
             self.presence(now_us, name, was, member, &mut lines);
-            if let Some(Some(was)) = was {
+            if let Some(was) = was {
                 changes(name, was, member, &mut lines);
             }
         }
@@ -110,16 +113,12 @@ impl ClusterLog {
             self.unheard.remove(name);
             lines.push(Line::Info(format!("{name} was removed from the cluster")));
         }
-        self.copies(&now, &mut lines);
-        self.level(now_us, &now, &mut lines);
+        self.copies(now, &mut lines);
+        self.level(now_us, now, &mut lines);
         lines
     }
 
-    fn presence(&mut self, now_us: u64, name: &str, was: Option<Option<&Member>>, now: &Member, lines: &mut Vec<Line>) {
-        if was == Some(None) {
-            lines.push(Line::Info(format!("{name} has joined the cluster")));
-        }
-        let was = was.flatten();
+    fn presence(&mut self, now_us: u64, name: &str, was: Option<&Member>, now: &Member, lines: &mut Vec<Line>) {
         let has_begun = was.is_some_and(|was| was.life != now.life && was.life != 0);
         let silent_since_us = match now.presence {
             Presence::Silent { since_us } => Some(since_us).filter(|since_us| now_us >= since_us + SILENT_US),
@@ -223,7 +222,7 @@ impl Driver {
     /// Says in the log what has changed in the cluster.
     pub(super) fn log_changes(&mut self) {
         let (now_us, Some(cluster)) = (now_us(), self.cluster_now()) else { return };
-        for line in self.cluster_log.look(now_us, cluster) {
+        for line in self.cluster_log.look(now_us, &cluster) {
             match line {
                 Line::Info(line) => tracing::info!("{line}"),
                 Line::Warn(line) => tracing::warn!("{line}"),
@@ -313,7 +312,7 @@ mod tests {
     /// What is said at each of these seconds.
     fn told(steps: &[(u64, Cluster)]) -> Vec<Vec<String>> {
         let mut log = ClusterLog::default();
-        steps.iter().map(|(second, cluster)| texts(log.look(second * SECOND, cluster.clone()))).collect()
+        steps.iter().map(|(second, cluster)| texts(log.look(second * SECOND, cluster))).collect()
     }
 
     #[test]
@@ -410,10 +409,10 @@ mod tests {
     fn a_range_that_changes_places_for_a_moment_is_not_told_of() {
         let moving = || with(|cluster| cluster.is_settled = false);
         let mut log = ClusterLog::default();
-        log.look(SECOND, cluster());
-        log.look(2 * SECOND, moving());
-        assert_eq!(log.look(2 * SECOND + BRIEF_US / 2, cluster()), []);
-        log.look(4 * SECOND, moving());
-        assert_eq!(texts(log.look(9 * SECOND, cluster())), ["all 8 ranges are level, after 5.0 s"]);
+        log.look(SECOND, &cluster());
+        log.look(2 * SECOND, &moving());
+        assert_eq!(log.look(2 * SECOND + BRIEF_US / 2, &cluster()), []);
+        log.look(4 * SECOND, &moving());
+        assert_eq!(texts(log.look(9 * SECOND, &cluster())), ["all 8 ranges are level, after 5.0 s"]);
     }
 }

@@ -480,7 +480,6 @@ impl Driver {
         if self.leads() {
             self.with_manager(Manager::tick);
             self.tell_apart();
-            self.log_changes();
             self.align_roster();
             self.look_at_versions();
             self.finish_change(now_us());

@@ -83,12 +83,15 @@ fn is_heard(seat: &Seat, now_us: u64) -> bool {
 }
 
 impl Driver {
-    /// Puts a report together, if the last one is old.
+    /// Puts a report together, and says in the log what has changed, if the last report is old.
     pub(super) fn report(&mut self) {
         let is_due = self.reports.borrow().as_ref().is_none_or(|last| last.at.elapsed() >= EVERY);
         if is_due {
             let report = self.new_report();
             self.reports.send_replace(Some(report));
+            if self.leads() {
+                self.log_changes();
+            }
         }
     }
 

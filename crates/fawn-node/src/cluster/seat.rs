@@ -108,8 +108,8 @@ pub struct Seat {
     pub(super) told_ms: u64,
     /// When it was last connected to a manager that leads.
     pub(super) led_ms: u64,
-    /// The log has said that there is none.
-    told_leaderless: bool,
+    /// When the log has said that there is none.
+    told_leaderless_ms: Option<u64>,
     durable: fawn_kv::store::Gate,
     reads_ready: bool,
     failed: bool,
@@ -297,12 +297,12 @@ impl Seat {
     fn look_for_leader(&mut self, now_ms: u64) {
         let leaderless_ms = now_ms.saturating_sub(self.led_ms);
         if self.links.has_leader() {
-            if std::mem::take(&mut self.told_leaderless) {
+            if self.told_leaderless_ms.take().is_some() {
                 tracing::info!("a manager that leads is heard again, after {} s", leaderless_ms / 1000);
             }
             self.led_ms = now_ms;
-        } else if self.lists && leaderless_ms >= LEADERLESS_MS && !self.told_leaderless {
-            self.told_leaderless = true;
+        } else if self.lists && leaderless_ms >= LEADERLESS_MS && self.told_leaderless_ms.is_none() {
+            self.told_leaderless_ms = Some(now_ms);
             tracing::warn!(
                 "no manager that leads has been heard for {} s: what this process has is served as before, and changes of the \
                  cluster wait",
@@ -431,7 +431,7 @@ impl Backend for Seat {
             ticked_ms: 0,
             told_ms: 0,
             led_ms: 0,
-            told_leaderless: false,
+            told_leaderless_ms: None,
             durable: fawn_kv::store::Gate(0),
             reads_ready: false,
             failed: false,
