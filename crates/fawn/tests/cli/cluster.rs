@@ -245,7 +245,8 @@ fn a_dump_that_was_killed_goes_on_where_it_was() {
     let mut dump = fawn_command(&cluster.dump_command(&path)).stdout(Stdio::null()).spawn().unwrap();
     let state = cluster.file("out.jsonl.fawn-dump");
     let (before, began) = wait_for("the first range in the file", || {
-        let state: Value = serde_json::from_slice(&std::fs::read(&state).ok()?).ok()?;
+        let text = std::fs::read_to_string(&state).ok()?;
+        let state: Value = serde_json::from_str(text.lines().next()?).ok()?;
         let done = state["done"].as_array().filter(|done| !done.is_empty()).cloned();
         done.map(|done| (done, state["began"].clone()))
     });
