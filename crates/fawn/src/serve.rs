@@ -57,6 +57,9 @@ Once connections are accepted, one line `fawn: serving memcached on ADDR:PORT` g
 to standard error. SIGTERM and SIGINT stop the server cleanly: everything acknowledged is on flash, exit code 0. \
 Another one, five seconds or more after the first, stops it at once, as a crash would.
 
+With --nodes the line comes once every key is served, and a second one, `fawn: manager ID ready on ADDR:PORT`, says where \
+`fawn status` and more nodes (`fawn node --manager ADDR:PORT`) reach the cluster.
+
 A full disk refuses new values; nothing is ever evicted. A new store preallocates its commit log: a quarter of \
 --memory in all, 4M to 256M for each thread. An address beyond the loopback needs --auth-file and \
 --tls-cert, or --insecure where the network itself keeps strangers out.")]
@@ -87,6 +90,10 @@ pub struct ServeArguments {
     /// What these copies are to each other, for the cluster's whole life: see `fawn manager --help` [default: strong]
     #[arg(long, value_name = "KIND", requires = "nodes")]
     pub consistency: Option<ConsistencyKind>,
+    /// Address of such a cluster's manager, for `fawn status` and more nodes; port 0 takes a free port [default: where it was
+    /// before, or 127.0.0.1:7400, or a free port if that is taken]
+    #[arg(long, value_name = "ADDR:PORT", requires = "nodes", value_parser = parse_listen)]
+    pub manager_listen: Option<String>,
     #[command(flatten)]
     pub clients: ClientsArguments,
     /// Listen beyond the loopback without authentication or TLS

@@ -1,8 +1,9 @@
-//! `fawn serve --nodes N`: a whole cluster in one process, its manager too. What its parts say to each other needs no socket.
+//! `fawn serve --nodes N`: a whole cluster in one process, its manager too. What its nodes say to each other needs no socket;
+//! the manager has an address, so that the cluster can be looked at and changed like any other.
 
 pub mod replicas;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,15 +11,19 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use fawn_kv::ids::{Consistency, Rules};
 use fawn_kv::manager::{Leases, Settings};
-use fawn_manager::Options;
+use fawn_manager::{ManagerError, Options, Running, start};
 use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_node::{ServeError, ServeOptions};
 
 use crate::Outcome;
+use crate::cluster::arguments::MANAGER;
 use crate::node::COPY_BYTES_PER_S;
 use crate::observe::Admin;
 use crate::serve::{ServeArguments, options};
 use replicas::Given;
+
+/// An address with a free port.
+const ANY_PORT: &str = "127.0.0.1:0";
 
 /// Serves until a signal asks to stop.
 pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyhow::Result<Outcome> {
@@ -32,27 +37,60 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
     let consistency = arguments.consistency.map(Consistency::from);
     let rules = Rules { consistency: consistency.unwrap_or_default(), ..Rules::default() };
     let settings = Settings { replicas, first_nodes, rules, leases: Leases::default() };
-    let manager = fawn_manager::start(Options { settings, board, ..Options::new(&managers) })?;
-    let manager = Arc::new(manager);
+    let insecure = arguments.insecure;
+    let options = Options { settings, board, insecure, ..Options::new(&managers) };
+    let manager = Arc::new(start_manager(&options, arguments.manager_listen.as_deref())?);
+    let address = manager.address().map(|address| address.to_string()).unwrap_or_default();
     if was_there && (arguments.replicas.is_some() || consistency.is_some()) {
         let given = Given { replicas: arguments.replicas.map(u32::from), consistency };
         replicas::warn_if_other(&manager, given, serve.dir.clone());
     }
-    let members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &manager)).collect();
-    serve_members(&members, |clients, _| {
+    let members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &address)).collect();
+    let ready = |clients: &[String], _: &[String]| {
         let mut out = std::io::stdout().lock();
         for address in clients {
             // Nobody may be listening; that is no reason to stop.
             let _ = writeln!(out, "fawn: serving memcached on {address}");
         }
+        let _ = writeln!(out, "fawn: manager {} ready on {address}", manager.id().0);
         if let Some(admin) = admin {
             admin.tell(&mut out);
         }
         let _ = out.flush();
-    })
-    .map_err(|error| refused(error, &serve.dir))?;
+    };
+    loop {
+        match serve_members(&members, ready) {
+            // The others go on without a node that was removed.
+            Err(ServeError::Ousted(why)) if nodes > 1 => tracing::warn!("{why}; the other nodes start again"),
+            Err(error) => return Err(refused(error, &serve.dir)),
+            Ok(()) => break,
+        }
+    }
     manager.stop();
     Ok(Outcome::Done)
+}
+
+/// Starts the manager where others reach it: where it is told to, or where it was before, or on the usual port if that is free.
+fn start_manager(options: &Options, listen: Option<&str>) -> anyhow::Result<Running> {
+    let at = |listen: &str| start(Options { listen: Some(listen.to_owned()), ..options.clone() });
+    if let Some(listen) = listen {
+        return Ok(at(listen)?);
+    }
+    let kept = fawn_manager::kept_address(&options.dir)?.filter(|address| !address.is_empty());
+    let usual = kept.as_deref().unwrap_or(MANAGER);
+    match at(usual) {
+        Err(ManagerError::Listen { error, .. }) if error.kind() == ErrorKind::AddrInUse => {
+            let running = at(ANY_PORT)?;
+            if let (Some(was), Some(is)) = (&kept, running.address()) {
+                tracing::warn!(
+                    "{was} is in use by another process, so the manager listens on {is} from now on: nodes of other processes \
+                     need --manager {is}, or stop that process and use --manager-listen {was}"
+                );
+            }
+            Ok(running)
+        }
+        started => Ok(started?),
+    }
 }
 
 /// Refuses a directory that holds a store itself: the cluster would lie beside it, and begin empty.
@@ -111,21 +149,15 @@ pub fn threads_of_each(threads: NonZeroUsize, nodes: u8) -> NonZeroUsize {
     NonZeroUsize::new(threads.get() / usize::from(nodes)).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// What to do where the manager in `dir` does not let all of the nodes in: one that was removed is not, whatever it has.
+/// What to do where the manager in `dir` does not let the nodes in.
 fn refused(error: ServeError, dir: &Path) -> anyhow::Error {
     let ServeError::Refused(why) = error else { return error.into() };
-    let dir = dir.display();
-    anyhow!(
-        "the manager in {dir} refuses a node: {why}. The nodes that are left serve without it: if it is the last, move its \
-         directory away and give fewer --nodes; or else start `fawn manager --dir {dir}/manager`, and for each \
-         `fawn node --name NAME --dir {dir}/NAME --manager ADDR:PORT`"
-    )
+    anyhow!("the manager in {} refuses a node: {why}", dir.display())
 }
 
 /// One of the nodes: a share of the loops and of the memory.
-fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &Arc<fawn_manager::Running>) -> ClusterOptions {
+fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &str) -> ClusterOptions {
     let name = name_of(number);
-    let manager = Arc::clone(manager);
     ClusterOptions {
         serve: ServeOptions {
             dir: serve.dir.join(&name),
@@ -134,9 +166,9 @@ fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &Arc<fawn_manage
             ..serve.clone()
         },
         name,
-        managers: Vec::new(),
-        manager: Some(Arc::new(move || manager.connect())),
-        cluster_listen: "127.0.0.1:0".to_owned(),
+        managers: vec![manager.to_owned()],
+        manager: None,
+        cluster_listen: ANY_PORT.to_owned(),
         advertise: None,
         machine: None,
         domain: None,
@@ -156,15 +188,13 @@ mod tests {
     #[test]
     fn all_nodes_together_have_the_memory_of_one_process() {
         let dir = tempfile::tempdir().unwrap();
-        let manager = Arc::new(fawn_manager::start(Options::new(dir.path())).unwrap());
         let serve = ServeOptions { memory_bytes: 96 << 20, ..ServeOptions::new(dir.path()) };
         for nodes in [1, 3, 16] {
-            let members = (1..=nodes).map(|number| member(&serve, nodes, number, &manager));
+            let members = (1..=nodes).map(|number| member(&serve, nodes, number, MANAGER));
             let (memory, cache) = members.fold((0, 0), |(memory, cache), member| {
                 (memory + member.serve.memory_bytes, cache + member.cache_bytes)
             });
             assert!(memory <= serve.memory_bytes && cache <= CACHE_BYTES, "{nodes} nodes: {memory} and {cache}");
         }
-        manager.stop();
     }
 }

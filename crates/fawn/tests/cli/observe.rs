@@ -259,7 +259,10 @@ fn a_store_tells_exactly_what_was_asked_of_it_and_that_it_serves() {
 #[test]
 fn a_cluster_in_one_process_tells_of_seats_ranges_links_and_managers() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Process::serve(&dir.path().join("data"), &["--nodes", "3", "--replicas", "3"]);
+    let data = dir.path().join("data");
+    let fixed =
+        ["serve", "--dir", data.to_str().unwrap(), "--listen", "127.0.0.1:0", "--memory", "96M", "--nodes", "3"];
+    let server = Process::start(&[&fixed[..], &["--replicas", "3", "--manager-listen", "127.0.0.1:0"]].concat(), 3);
     let clients = server.clients();
     wait_for("a cluster that takes writes", || {
         (say(&clients, "set warm 0 0 1\r\nx", "\r\n") == "STORED\r\n").then_some(())

@@ -16,6 +16,8 @@ struct Process {
     log: PathBuf,
     /// The end of its first line; empty if it has said none.
     address: String,
+    /// The end of its next line, if it is a cluster in one process: where its manager is.
+    manager: String,
 }
 
 impl Process {
@@ -23,10 +25,15 @@ impl Process {
         let log = dir.with_extension("log");
         let mut command = fawn_command(&[arguments, &["--listen", "127.0.0.1:0"]].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(File::create(&log).unwrap()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().rsplit_once(" on ").map(|(_, address)| address.to_owned()).unwrap_or_default();
-        Self { child, log, address }
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut next = || {
+            let mut line = String::new();
+            lines.read_line(&mut line).unwrap();
+            line.trim().rsplit_once(" on ").map(|(_, address)| address.to_owned()).unwrap_or_default()
+        };
+        let address = next();
+        let manager = if arguments.contains(&"--nodes") { next() } else { String::new() };
+        Self { child, log, address, manager }
     }
 
     fn serve(dir: &Path, more: &[&str]) -> Self {
@@ -151,30 +158,52 @@ fn a_manager_does_not_begin_among_a_stores_data() {
 }
 
 #[test]
-fn a_cluster_in_one_process_that_lost_a_node_says_how_the_others_serve() {
+fn a_cluster_in_one_process_is_looked_at_and_changed_like_any_other() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let cluster = Process::serve(&data, &["--nodes", "2", "--replicas", "2"]);
-    takes_writes(&cluster);
+    let whole = ["--nodes", "2", "--replicas", "2"];
+    let cluster = Process::serve(&data, &[&whole[..], &["--manager-listen", "127.0.0.1:0"]].concat());
+    // The first command is carried out.
+    assert_eq!(say(&cluster.address, "set w 0 0 1\r\nx", "\r\n"), "STORED\r\n");
+    let manager = cluster.manager.clone();
+    let members = || {
+        let status = fawn(&["status", "--manager", &manager, "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap_or_default();
+        let chains = status["ranges"].as_array().map_or(0, |ranges| {
+            ranges.iter().filter(|range| range["chain"].as_array().is_some_and(|chain| chain.len() < 2)).count()
+        });
+        let names = |member: &serde_json::Value| member["name"].as_str().unwrap_or_default().to_owned();
+        let names: Vec<String> = status["members"].as_array().into_iter().flatten().map(names).collect();
+        (names, chains == 0 && status["settled"] == true)
+    };
+    assert_eq!(members().0, ["node-1", "node-2"]);
+    // One more, as a process of its own, which is killed and comes back.
+    let more = dir.path().join("more");
+    let more = ["node", "--name", "n3", "--dir", more.to_str().unwrap(), "--manager", &manager, "--memory", "64M"];
+    let more = [&more[..], &["--threads", "1", "--cluster-listen", "127.0.0.1:0"]].concat();
+    drop(Process::start(&dir.path().join("n3"), &more));
+    let third = Process::start(&dir.path().join("n3"), &more);
+    assert!(say(&third.address, "get w", "END\r\n").starts_with("VALUE w 0 1\r\nx\r\n"));
+    wait_for("three level members", || (members().0.len() == 3 && members().1).then_some(()));
+    // One of the process's own leaves, and the others serve without it.
+    let drained = fawn(&["node", "drain", "node-2", "--manager", &manager]);
+    assert_eq!(drained.code, 0, "{}", drained.stderr);
+    assert_eq!(fawn(&["node", "remove", "node-2", "--manager", &manager, "--force"]).code, 0);
+    wait_for("that it serves without the node", || {
+        cluster.log().contains("node-2 was removed from the cluster: this process serves without it").then_some(())
+    });
+    let get = || {
+        let stream = std::net::TcpStream::connect(&cluster.address).is_ok();
+        (stream && say(&cluster.address, "get w", "END\r\n").starts_with("VALUE w")).then_some(())
+    };
+    wait_for("an answer", get);
+    assert_eq!(members().0, ["n3", "node-1"]);
     cluster.stop();
-    let managers = data.join("manager");
-    let manager = Process::start(&data, &["manager", "--dir", managers.to_str().unwrap()]);
-    let remove = || fawn(&["node", "remove", "node-1", "--manager", &manager.address, "--force"]);
-    wait_for("it is removed", || (remove().code == 0).then_some(()));
-    let status = fawn(&["status", "--manager", &manager.address, "--json"]);
-    assert!(!status.stdout.contains("node-1"), "{}", status.stdout);
-    manager.stop();
-    let mut refused = Process::serve(&data, &["--nodes", "2", "--replicas", "2"]);
-    assert_eq!(refused.child.wait().unwrap().code(), Some(1));
-    let (log, apart) = (refused.log(), format!("`fawn node --name NAME --dir {}/NAME ", data.display()));
-    assert!(log.contains("node-1") && log.contains(&apart), "{log}");
-    // As it says.
-    let manager = Process::start(&data, &["manager", "--dir", managers.to_str().unwrap()]);
-    let node = data.join("node-2");
-    let node =
-        ["node", "--name", "node-2", "--dir", node.to_str().unwrap(), "--manager", &manager.address, "--memory", "64M"];
-    let node = Process::start(&data.join("one"), &[&node[..], &["--cluster-listen", "127.0.0.1:0"]].concat());
-    wait_for("what it has", || say(&node.address, "get w", "\r\n").starts_with("VALUE w 0 1\r\n").then_some(()));
+    // The manager is where it was.
+    let cluster = Process::serve(&data, &whole);
+    assert_eq!(cluster.manager, manager);
+    wait_for("what it has", || say(&cluster.address, "get w", "\r\n").starts_with("VALUE w 0 1\r\n").then_some(()));
+    assert_eq!(members().0, ["n3", "node-1"]);
 }
 
 #[test]
