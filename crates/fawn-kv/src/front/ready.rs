@@ -17,12 +17,15 @@ pub enum Lack {
     Chain,
 }
 
-/// What the key space consists of, as far as a front-end knows.
+/// Keys that are tried for each part, and beside. A part that is so small that none of them lies there is passed over.
+const TRIES: (usize, usize) = (16, 1024);
+
+/// What the key space consists of, as far as a front-end knows: parts of wedges that lie in one range each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// The lowest key of each part of a wedge that lies in one range.
-    pub lows: Vec<Key>,
-    /// Every key is in one of the parts.
+    /// The lowest place of a part, and a key that lies in it.
+    pub keys: Vec<(Key, Vec<u8>)>,
+    /// Every place is in one of the parts.
     pub is_whole: bool,
 }
 
@@ -48,21 +51,39 @@ impl Front {
         if !self.life.has_begun() {
             return Err(Lack::Manager);
         }
-        let (mut parts, mut next) = (Parts::default(), Some(Key::MIN));
+        let (mut all, mut next) = (Vec::new(), Some(Key::MIN));
         for (_, wedge) in self.routes.wedges() {
             for (.., keys) in self.routes.parts(&wedge.keys) {
-                parts.lows.push(keys.low);
+                all.push(keys);
                 if next == Some(keys.low) {
                     next = keys.high.successor();
                 }
             }
         }
-        parts.is_whole = next.is_none() && !parts.lows.is_empty();
-        if !parts.lows.is_empty() {
-            return Ok(parts);
+        if !all.is_empty() {
+            return Ok(Parts { keys: self.keys_in(&all), is_whole: next.is_none() });
         }
         let has_chain = self.routes.parts(&Interval::ALL).next().is_some();
         Err(if has_chain { Lack::Owner } else { Lack::Chain })
+    }
+
+    /// A key in each of some parts, which follow each other.
+    fn keys_in(&self, parts: &[Interval]) -> Vec<(Key, Vec<u8>)> {
+        let mut found = vec![None; parts.len()];
+        let mut left = parts.len();
+        for number in 0..TRIES.0 * parts.len() + TRIES.1 {
+            let key = format!("fawn-ready-{number}").into_bytes();
+            let place = self.position(&key);
+            let at = parts.partition_point(|part| part.high < place);
+            if parts.get(at).is_some_and(|part| part.contains(&place)) && found[at].is_none() {
+                found[at] = Some((parts[at].low, key));
+                left -= 1;
+                if left == 0 {
+                    break;
+                }
+            }
+        }
+        found.into_iter().flatten().collect()
     }
 }
 
@@ -84,7 +105,13 @@ mod tests {
         assert_eq!((front.parts(), front.lack_at(&Key::MIN)), (Err(Lack::Chain), Some(Lack::Chain)));
         let mut bench = Bench::with(Limits::default());
         assert_eq!(bench.front.lack_at(&Key::MIN), Some(Lack::Owner));
-        assert!(bench.front.parts().unwrap().is_whole, "who owns a wedge is found out by asking");
+        let parts = bench.front.parts().unwrap();
+        assert!(parts.is_whole, "who owns a wedge is found out by asking");
+        let halves = Interval::ALL.divide(2);
+        let lies = |(low, key): &(Key, Vec<u8>), half: &Interval| {
+            half.low == *low && half.contains(&bench.front.position(key))
+        };
+        assert!(parts.keys.len() == 2 && parts.keys.iter().zip(&halves).all(|(key, half)| lies(key, half)));
         bench.view(WedgeEpoch(1), Some(ME));
         assert_eq!(bench.front.lack_at(&Key::MIN), None);
     }

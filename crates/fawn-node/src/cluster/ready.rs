@@ -10,20 +10,17 @@ use fawn_kv::front::{Front, Lack};
 use fawn_kv::ids::{Asker, RequestId};
 use fawn_kv::message::{Answer, Message};
 use fawn_ring::Key;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// The seat serves without the parts that do not answer, so long after others have.
-const PARTIAL_MS: u64 = 10_000;
+const PARTIAL_MS: u64 = 15_000;
 
 /// Between two rounds of gets.
 const AGAIN_MS: u64 = 100;
 
 /// Nothing is logged about a wait that is shorter.
 const QUIET_MS: u64 = 3000;
-
-/// The key that is looked for. Where it would lie itself does not matter.
-const KEY: &[u8] = b"fawn-ready";
 
 /// Tags of these gets; clients' requests have none so high before the seat is ready.
 const TAG: u64 = 1 << 63;
@@ -41,8 +38,10 @@ pub struct Around {
 #[derive(Debug, Default)]
 pub struct Readiness {
     is_over: bool,
-    /// Gets under way, by their tags.
+    /// Gets under way: the lowest places of their parts, by their tags.
     asked: BTreeMap<u64, Key>,
+    /// Parts that have answered.
+    answered: BTreeSet<Key>,
     next_tag: u64,
     /// Of the round that is under way.
     parts: usize,
@@ -97,32 +96,33 @@ impl Readiness {
             }
         };
         (self.lack, self.round_ms, self.is_whole) = (None, Some(now_ms), parts.is_whole);
-        (self.parts, self.unanswered) = (parts.lows.len(), parts.lows.len());
-        let get = |place: Key| {
+        self.parts = parts.keys.len();
+        let left: Vec<_> = parts.keys.into_iter().filter(|(low, _)| !self.answered.contains(low)).collect();
+        self.unanswered = left.len();
+        let get = |(low, key): (Key, Vec<u8>)| {
             let tag = TAG | self.next_tag;
             self.next_tag += 1;
-            self.asked.insert(tag, place);
+            self.asked.insert(tag, low);
             Message::Ask {
                 id: RequestId { session: 0, number: tag },
                 answered: None,
                 asker: Asker { address: LOCAL, tag },
                 forwarded: false,
-                key: KEY.to_vec(),
-                place: Some(place),
+                key,
+                place: None,
                 operation: None,
                 continuation: None,
             }
         };
-        parts.lows.into_iter().map(get).collect()
+        left.into_iter().map(get).collect()
     }
 
     /// The front-end has answered; whether that was asked here.
     pub fn answered(&mut self, tag: u64, answer: &Answer, now_ms: u64) -> bool {
-        if self.asked.remove(&tag).is_none() {
-            return false;
-        }
+        let Some(low) = self.asked.remove(&tag) else { return false };
         // A chain that cannot read its flash there answers as it will later.
         if matches!(answer, Answer::Found(_) | Answer::Unreadable) {
+            self.answered.insert(low);
             self.unanswered -= 1;
             self.answered_ms.get_or_insert(now_ms);
         }
@@ -221,7 +221,7 @@ mod tests {
             ready.answered(*tag, &Answer::Found(None), 210);
         }
         assert!(ready.step(Some(&front), IN, 220).is_empty() && ready.is_over());
-        assert_eq!(again.len(), 2);
+        assert_eq!(again.len(), 1, "the other has answered");
     }
 
     #[test]
