@@ -1,5 +1,6 @@
 //! What strangers do wrong, in the log: at a bounded rate, as anybody who can connect may go on with it for ever.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,9 @@ const BURST: u32 = 20;
 
 /// For each line more.
 const EVERY: Duration = Duration::from_secs(6);
+
+/// The same line is not logged again for so long; of so many lines that is remembered.
+const SAME: (Duration, usize) = (Duration::from_mins(1), 16);
 
 /// Logs a line, unless there were too many.
 #[derive(Debug, Default)]
@@ -21,22 +25,29 @@ struct Bucket {
     since: Option<Instant>,
     /// Lines that were left out since one was logged.
     left_out: u64,
+    /// What was logged last, and when.
+    last: VecDeque<(Instant, String)>,
 }
 
 impl Bucket {
     /// The number of lines that were left out before this one, if it is to be logged.
-    fn next(&mut self, now: Instant) -> Option<u64> {
+    fn next(&mut self, what: &str, now: Instant) -> Option<u64> {
         let since = *self.since.get_or_insert(now);
         let gone = (now.saturating_duration_since(since).as_secs() / EVERY.as_secs()) as u32;
         if gone > 0 {
             self.lines = self.lines.saturating_sub(gone);
             self.since = Some(now);
         }
-        if self.lines >= BURST {
+        self.last.retain(|(at, _)| now.saturating_duration_since(*at) < SAME.0);
+        if self.lines >= BURST || self.last.iter().any(|(_, line)| line == what) {
             self.left_out += 1;
             return None;
         }
         self.lines += 1;
+        if self.last.len() == SAME.1 {
+            self.last.pop_front();
+        }
+        self.last.push_back((now, what.to_owned()));
         Some(std::mem::take(&mut self.left_out))
     }
 }
@@ -44,7 +55,7 @@ impl Bucket {
 impl Told {
     /// Logs a warning.
     pub fn warn(&self, what: &str) {
-        let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).next(Instant::now());
+        let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).next(what, Instant::now());
         match next {
             Some(0) => tracing::warn!("{what}"),
             Some(left_out) => tracing::warn!("{what} (and {left_out} more since one was last logged)"),
@@ -60,10 +71,19 @@ mod tests {
     #[test]
     fn a_stranger_cannot_fill_the_log() {
         let (mut bucket, start) = (Bucket::default(), Instant::now());
-        let logged = (0..10_000).filter(|_| bucket.next(start).is_some()).count();
+        let lines = 0..10_000;
+        let logged = lines.filter(|line| bucket.next(&line.to_string(), start).is_some()).count();
         assert_eq!(logged, BURST as usize);
-        assert_eq!(bucket.next(start + EVERY), Some(10_000 - u64::from(BURST)), "what was left out is counted");
-        assert_eq!(bucket.next(start + EVERY), None);
-        assert_eq!(bucket.next(start + EVERY * 2), Some(1));
+        assert_eq!(bucket.next("a", start + EVERY), Some(10_000 - u64::from(BURST)), "what was left out is counted");
+        assert_eq!(bucket.next("b", start + EVERY), None);
+        assert_eq!(bucket.next("c", start + EVERY * 2), Some(1));
+        assert!(bucket.last.len() <= SAME.1);
+    }
+
+    #[test]
+    fn a_line_is_not_logged_again_and_again() {
+        let (mut bucket, start) = (Bucket::default(), Instant::now());
+        assert_eq!(["a", "a", "b", "a"].map(|line| bucket.next(line, start)), [Some(0), None, Some(1), None]);
+        assert_eq!(bucket.next("a", start + SAME.0), Some(1));
     }
 }

@@ -17,7 +17,8 @@ impl Manager {
     fn start(dir: &Path, certs: Option<&str>) -> Self {
         let mut arguments = vec!["manager", "--dir", dir.to_str().unwrap(), "--listen", "127.0.0.1:0"];
         arguments.extend(certs.into_iter().flat_map(|certs| ["--certs", certs]));
-        let mut child = fawn_command(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let log = std::fs::File::create(dir.with_extension("log")).unwrap();
+        let mut child = fawn_command(&arguments).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().rsplit_once(" ready on ").expect("it says where it is").1.to_owned();
@@ -104,6 +105,33 @@ fn who_asks_with_other_certificates_than_the_cluster_has_is_told_so() {
     let dump = dir.path().join("dump.jsonl");
     let run = fawn(&["dump", "--manager", &secure.address, dump.to_str().unwrap()]);
     assert!(run.code == 1 && run.stderr.contains(none), "{run:?}");
+}
+
+#[test]
+fn a_managers_log_says_why_it_refused_a_certificate() {
+    let dir = tempfile::tempdir().unwrap();
+    let [certs, other, fake, member] = ["certs", "other", "fake", "member"].map(|name| dir.path().join(name));
+    init(&certs);
+    init(&other);
+    let manager = Manager::start(&dir.path().join("m"), certs.to_str());
+    // An operator of another authority, and a member in an operator's place.
+    copy(&other, &fake, "operator");
+    let both = ["certs", "other"].map(|name| std::fs::read_to_string(dir.path().join(name).join("ca.pem")).unwrap());
+    std::fs::write(fake.join("ca.pem"), both.concat()).unwrap();
+    copy(&certs, &member, "n1");
+    for file in ["", "-key"] {
+        std::fs::copy(certs.join(format!("n1{file}.pem")), member.join(format!("operator{file}.pem"))).unwrap();
+    }
+    assert_eq!(manager.status(None).code, 1);
+    assert_eq!(manager.status(Some(&fake)).code, 1);
+    assert_eq!(manager.status(Some(&member)).code, 1);
+    for says in [
+        "a connection from 127.0.0.1 is refused: received corrupt message",
+        "a connection from 127.0.0.1 is refused: invalid peer certificate: ",
+        "a caller is refused: the certificate of the other side is not one of an operator, but of member n1",
+    ] {
+        wait_for(says, || std::fs::read_to_string(dir.path().join("m.log")).unwrap().contains(says).then_some(()));
+    }
 }
 
 #[test]
