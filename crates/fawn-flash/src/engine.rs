@@ -28,6 +28,10 @@ const INSTALL_BUDGET: usize = 256;
 /// Milliseconds between looks at the device's space and at scheduled flushes.
 const TICK_MS: u64 = 1000;
 
+/// Ticks after the opening before anything is dropped because it has expired: ten minutes. A machine that has just started may
+/// have its clock set right only then.
+pub(crate) const SETTLING_TICKS: u32 = 600;
+
 /// What [`Engine::poll`] came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state of one machine")]
@@ -46,8 +50,8 @@ pub struct Polled {
 pub trait Tended {
     /// The store itself, for figures.
     fn inner(&self) -> &Store;
-    /// As [`Store::tick`].
-    fn tick(&mut self, now: u32);
+    /// As [`Store::tick`]; not `settled`: as [`Store::tick_without_dropping`].
+    fn tick(&mut self, now: u32, settled: bool);
     /// As [`Store::take_batch`].
     fn take_batch(&mut self, now_ms: u64) -> Option<Batch>;
     /// As [`Store::committed`].
@@ -75,8 +79,8 @@ impl Tended for Store {
         self
     }
 
-    fn tick(&mut self, now: u32) {
-        Store::tick(self, now);
+    fn tick(&mut self, now: u32, settled: bool) {
+        if settled { Store::tick(self, now) } else { self.tick_without_dropping(now) }
     }
 
     fn take_batch(&mut self, now_ms: u64) -> Option<Batch> {
@@ -134,6 +138,8 @@ pub struct Engine<S: Tended = Store> {
     /// An installation is under way.
     installing: bool,
     last_tick_ms: u64,
+    /// Ticks since the opening.
+    ticks: u32,
     /// How fast the maintenance thread goes.
     pace: Arc<Pace>,
     setter: Setter,
@@ -216,6 +222,7 @@ impl<S: Tended> Engine<S> {
             events: VecDeque::new(),
             installing: false,
             last_tick_ms: 0,
+            ticks: 0,
             pace,
             setter: Setter::default(),
         };
@@ -276,7 +283,8 @@ impl<S: Tended> Engine<S> {
         }
         if now_ms >= self.last_tick_ms + TICK_MS {
             self.last_tick_ms = now_ms;
-            self.store.tick(now);
+            self.ticks = self.ticks.saturating_add(1);
+            self.store.tick(now, self.ticks > SETTLING_TICKS);
         }
         if self.installing {
             self.installing = self.store.step(INSTALL_BUDGET);

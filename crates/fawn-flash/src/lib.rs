@@ -8,6 +8,7 @@
 //! * [`BulkLoad`]: much that is new into a directory that nobody has open.
 //! * [`Engine`]: one store and the threads that work for it, for an event loop.
 //! * [`Reader`]: cold reads for event loops, by `io_uring` or a pool of threads.
+//! * [`clock`]: what time it is for the process.
 //! * [`file_system()`]: which file system a directory is on. [`Files`]: the store's [`Flash`](fawn_store::flash::Flash) on real files.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -15,7 +16,7 @@
 mod behind;
 mod bell;
 mod bulk;
-mod clock;
+pub mod clock;
 pub mod db;
 mod descriptors;
 mod directory;

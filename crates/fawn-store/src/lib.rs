@@ -40,6 +40,7 @@ pub mod page;
 pub mod record;
 pub mod segment;
 mod store;
+pub mod timekeeper;
 pub mod work;
 
 pub use api::{Ack, Appended, Batch, Committed, Damage, Finished, Gate, Lookup, Losses, Read, Refusal, Trouble, Write};

@@ -21,6 +21,7 @@ use fawn_store::{Ack, Batch, OpenError, Opening, Options, Store};
 use super::Error;
 use crate::bell::Bell;
 use crate::clock;
+use crate::engine::SETTLING_TICKS;
 use crate::files::Files;
 use crate::helper;
 use crate::pace::{Pace, Setter};
@@ -65,6 +66,8 @@ pub(super) struct Core {
     /// Parts of scans that nobody has fetched yet.
     pub(super) scanned: HashMap<u64, Scanned>,
     closed: bool,
+    /// Seconds since it was opened, about.
+    ticks: u32,
     /// How fast the maintenance thread goes.
     pace: Arc<Pace>,
     setter: Setter,
@@ -90,6 +93,7 @@ impl Shard {
             writes: Box::new([0; STRIPES]),
             scanned: HashMap::new(),
             closed: false,
+            ticks: 0,
             pace: Arc::clone(&pace),
             setter: Setter::default(),
         };
@@ -192,7 +196,12 @@ impl Shard {
     pub fn tick(&self, now_ms: u64, second: bool) -> u64 {
         let mut core = self.lock();
         if second && !core.closed {
-            core.store.tick(clock::unix());
+            core.ticks = core.ticks.saturating_add(1);
+            if core.ticks > SETTLING_TICKS {
+                core.store.tick(clock::unix());
+            } else {
+                core.store.tick_without_dropping(clock::unix());
+            }
         }
         core.set_pace(now_ms);
         core.hand_out();

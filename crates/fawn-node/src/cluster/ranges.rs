@@ -24,7 +24,7 @@ impl Tended for Served {
         self.0.store()
     }
 
-    fn tick(&mut self, _: u32) {
+    fn tick(&mut self, _: u32, _: bool) {
         // What has expired is for the ranges' time to say.
         self.0.tick();
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fawn_ring::Key;
 
-use super::{Frozen, Store};
+use super::{Frozen, NO_FLUSH, Store};
 use crate::api::{Ack, Appended, Batch, Committed, Gate, Refusal, Write};
 use crate::flash::FlashError;
 use crate::log::{ClosedBatch, ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition};
@@ -374,13 +374,13 @@ impl Store {
 
     pub(super) fn note_next_flush(&mut self) {
         let deadlines = self.ranges.iter().map(|range| range.mark.flush_deadline).filter(|deadline| *deadline > 0);
-        self.next_flush = deadlines.min().unwrap_or(u32::MAX);
+        self.next_flush = deadlines.min().map_or(NO_FLUSH, u64::from);
     }
 
     /// Carries out flushes whose time has come.
     #[inline]
     pub(super) fn fire_flushes(&mut self, now: u32) {
-        if now >= self.next_flush {
+        if u64::from(now) >= self.next_flush {
             self.fire_due_flushes();
         }
     }

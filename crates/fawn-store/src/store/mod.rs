@@ -144,8 +144,8 @@ pub struct Store {
     closed: bool,
     /// A clean stop has begun: batches leave at once.
     closing: bool,
-    /// Earliest scheduled flush; `u32::MAX` for none.
-    next_flush: u32,
+    /// Unix second of the earliest scheduled flush. A clock can show any second of 32 bits: [`NO_FLUSH`] is none of them.
+    next_flush: u64,
     /// A flush fired that is not in the log yet.
     unlogged_flush: bool,
     /// Entries of frozen and sealed segments that `flush_all` made void and no merge has dropped yet, about.
@@ -184,6 +184,9 @@ pub(crate) struct Parts {
     pub written: Written,
     pub now: u32,
 }
+
+/// The second of no flush.
+const NO_FLUSH: u64 = u64::MAX;
 
 impl Store {
     pub(crate) fn assemble(parts: Parts) -> Self {
@@ -232,7 +235,7 @@ impl Store {
             stopped: None,
             closed: false,
             closing: false,
-            next_flush: u32::MAX,
+            next_flush: NO_FLUSH,
             unlogged_flush: false,
             flushed_entries: 0,
             no_space: false,
@@ -241,7 +244,7 @@ impl Store {
             flush_logged: 0,
             now: parts.now,
             uptime: 0,
-            times: vec![(Interval::ALL, parts.now)],
+            times: Vec::new(),
             candidates: Vec::new(),
             counters: stats::Counters::beginning_with(parts.written),
         };
@@ -290,6 +293,13 @@ impl Store {
     pub fn tick(&mut self, now: u32) {
         self.now = now;
         self.tick_by(Some(vec![(Interval::ALL, now)]));
+    }
+
+    /// The same, for a store that was opened not long ago: what has expired is judged at each lookup, but nothing is dropped
+    /// for it yet. The clock may have been wrong at the opening, and be set right now.
+    pub fn tick_without_dropping(&mut self, now: u32) {
+        self.now = now;
+        self.tick_by(Some(Vec::new()));
     }
 
     /// The same, where stretches of keys have times of their own, and others none: what expires of them is judged by those;

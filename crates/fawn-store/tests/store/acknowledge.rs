@@ -177,3 +177,30 @@ fn an_answer_that_shows_an_unsynced_flush_waits_for_its_sync() {
         }
     }
 }
+
+#[test]
+fn no_second_that_a_clock_can_show_flushes_a_store_that_is_not_to_be_flushed() {
+    let mut machine = machine(1);
+    machine.put(b"sealed", b"1").unwrap();
+    machine.seal().unwrap();
+    machine.settle();
+    machine.put(b"logged", b"2").unwrap();
+    let (now, secret) = (machine.now(), *machine.store().secret());
+    for second in [0, now, u32::MAX - 1, u32::MAX, now] {
+        for name in [&b"sealed"[..], b"logged"] {
+            let lookup = machine.store().lookup(&secret.position(name), name, second);
+            assert!(!matches!(lookup, Lookup::Absent { .. }), "at {second}: {lookup:?}");
+            if let Lookup::Read(read) = lookup {
+                machine.store().abandon(read);
+            }
+        }
+        machine.store().tick(second);
+    }
+    machine.settle();
+    for _ in 0..2 {
+        for name in [&b"sealed"[..], b"logged"] {
+            assert!(machine.get(name).unwrap().is_some());
+        }
+        machine.crash_and_reopen(PowerCut::Lost, 1).unwrap();
+    }
+}
