@@ -74,6 +74,9 @@ pub enum Error {
     /// Nothing was done: the cluster is a weak one.
     #[error("this cluster was formed with --consistency weak, and takes no operation that depends on what is there")]
     Conditional,
+    /// Nothing was done: what was put would have expired sooner than it should.
+    #[error("the time by which the key's range lets values expire is ahead of the clock: try again in half a minute")]
+    Ahead,
     /// Nothing was done: the other side is of another release, or broken.
     #[error("the cluster's answer makes no sense to this client: run the same release on both sides")]
     Malformed,
@@ -94,6 +97,7 @@ impl Error {
             Answer::Unreadable => Self::Unreadable,
             Answer::Malformed => Self::Malformed,
             Answer::Conditional => Self::Conditional,
+            Answer::Ahead { .. } => Self::Ahead,
             _ => Self::Busy,
         }
     }

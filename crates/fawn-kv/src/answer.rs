@@ -57,4 +57,10 @@ pub enum Answer {
     /// The operation [depends](crate::operation::Operation::is_conditional) on what is there, and each member of a weak chain
     /// has something of its own: front-ends take none. Nothing was done. Since version 6.
     Conditional,
+    /// The range's time is ahead of the head's clock, so that what the operation sets would expire sooner than it should. Nothing
+    /// was done. The head sets the range's time back within seconds.
+    Ahead {
+        /// Unix second of the range's time.
+        time: u32,
+    },
 }

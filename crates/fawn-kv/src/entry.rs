@@ -106,7 +106,8 @@ pub(crate) const FLUSHED_BYTES: usize = 4 * size_of::<fawn_ring::Interval>();
 pub struct Entry {
     /// Its place.
     pub position: Position,
-    /// Unix second by the range's time, which never goes back.
+    /// Unix second by the range's time. It goes back only by a [`Change::Nothing`] that nobody has asked for, where it was ahead
+    /// of the clocks.
     pub time: u32,
     /// The key; empty for a record that is about none.
     #[serde(with = "serde_bytes")]

@@ -45,6 +45,7 @@ mod speaker;
 pub mod status;
 pub mod steps;
 pub mod store;
+pub use fawn_store::timekeeper;
 pub mod version;
 mod versioned;
 mod wire;

@@ -35,7 +35,8 @@ impl Alive {
         if let Change::Fence { keys, epoch, .. } = &entry.change {
             self.fences.raise(keys, *epoch);
         }
-        let (time, seq) = (self.time.max(entry.time), entry.position.seq.0);
+        let time = if self.is_set_back(entry) { entry.time } else { self.time.max(entry.time) };
+        let seq = entry.position.seq.0;
         self.time = time;
         let is_due = |flush: &Flush| flush.due > 0 && flush.due <= time;
         if self.flushes.values().any(is_due) {
@@ -53,6 +54,12 @@ impl Alive {
                 });
             }
         }
+    }
+
+    /// Whether a record that follows sets the time back: one that does nothing, that nobody has asked for, and that is stamped
+    /// with an earlier second. What has expired since and is still there is there again.
+    pub fn is_set_back(&self, entry: &Entry) -> bool {
+        entry.change == Change::Nothing && entry.asked.is_none() && entry.time < self.time
     }
 
     /// Up to which number versions are gone by flushes, stretch by stretch.
@@ -134,6 +141,9 @@ impl Meta {
             if self.begins.len() > BEGINS {
                 self.begins.remove(0);
             }
+        }
+        if self.alive.is_set_back(entry) {
+            self.sessions.set_back(entry.time);
         }
         self.sessions.commit(entry);
         self.alive.apply(entry);

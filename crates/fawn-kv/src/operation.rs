@@ -68,6 +68,20 @@ impl Operation<'_> {
         bytes
     }
 
+    /// The expiries that it may set, those of 0 included.
+    pub fn expiries(&self) -> impl Iterator<Item = u32> + use<> {
+        let (first, second) = match self {
+            Self::GetAndTouch { expiry } | Self::Touch { expiry } => (Some(*expiry), None),
+            Self::Store(Store { mode: Mode::Append { vivify } | Mode::Prepend { vivify }, .. }) => (*vivify, None),
+            Self::Store(store) => (Some(store.expiry), None),
+            Self::MetaGet(get) => (get.vivify, get.touch),
+            Self::Delete(delete) => (delete.expiry, None),
+            Self::Arithmetic(step) => (step.vivify, step.touch),
+            Self::Get => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+
     /// Whether the operation reads and (but for one case) appends nothing, so that a replica may evaluate it. The
     /// case: a meta get of a stale item that nobody has won marks it won; when [`evaluate()`] returns an append for a
     /// read, drop the outcome and run the operation at the head.

@@ -185,6 +185,11 @@ impl Sessions {
         self.by.get(&session).map(|session| session.used)
     }
 
+    /// Whoever begins another session begins it later than this second.
+    pub fn horizon(&self) -> u32 {
+        self.horizon
+    }
+
     /// Whether the session may have been here, and is not remembered.
     fn has_forgotten(&self, session: u64) -> bool {
         self.is_before_horizon(session) && !self.by.contains_key(&session)
@@ -265,6 +270,13 @@ impl Sessions {
         self.count_again();
         if self.by.len() < before {
             took(Path::SessionsForgotten);
+        }
+    }
+
+    /// The range's time is set back to a second: no session was used later.
+    pub fn set_back(&mut self, time: u32) {
+        for session in self.by.values_mut() {
+            session.used = session.used.min(time);
         }
     }
 

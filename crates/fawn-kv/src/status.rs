@@ -94,7 +94,7 @@ pub struct SeatFigures {
     pub free_bytes: u64,
     /// Live keys of the ranges that it has a part in, about.
     pub items: u64,
-    /// Why it takes no part, if it does not: a sentence for its operator.
+    /// Why it takes no part, refuses puts, or goes by another time than its machine's clock: sentences for its operator.
     pub trouble: Option<String>,
 }
 

@@ -39,6 +39,10 @@ pub const BACKUPS: u8 = 6;
 /// Since this version seats tell managers what adds up over a cluster, and managers tell operators.
 pub const TOTALS: u8 = 6;
 
+/// Since this version managers say what time it is, and heads refuse what would expire at once by a range's time that is
+/// ahead.
+pub const TIMES: u8 = 6;
+
 /// Versions that somebody speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {

@@ -20,7 +20,7 @@ fawn_admin::families! {
     MEMBERS_ALIVE = Gauge "fawn_cluster_members_alive" [] "Members that were heard lately.";
     MEMBER_UP = Gauge "fawn_cluster_member_up" ["member"] "Whether a member was heard lately.";
     MEMBER_DRAINING = Gauge "fawn_cluster_member_draining" ["member"] "Whether a member is to leave.";
-    MEMBER_TROUBLE = Gauge "fawn_cluster_member_trouble" ["member"] "Whether a member takes no part; fawn status says why.";
+    MEMBER_TROUBLE = Gauge "fawn_cluster_member_trouble" ["member"] "Whether a member takes no part, refuses puts or has a wrong clock; fawn status says why.";
     RANGES = Gauge "fawn_cluster_ranges" [] "Ranges.";
     RANGES_SHORT = Gauge "fawn_cluster_ranges_short" [] "Ranges with fewer replicas than they should have.";
     LEAST_REPLICAS = Gauge "fawn_cluster_least_replicas" [] "Replicas of the range that has the fewest.";

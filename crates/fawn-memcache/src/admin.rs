@@ -29,9 +29,9 @@ pub fn parse(line: &[u8]) -> Option<Parsed<'_>> {
 
 fn flush_all<'a>(tokens: &Tokens<'a>, quiet: bool) -> Parsed<'a> {
     let words = tokens.len() - usize::from(quiet);
-    let delay = if words == 1 { Some(0) } else { i32_strict(tokens.get(1)) };
+    let delay = if words == 1 { Some(Exptime(0)) } else { Exptime::read(tokens.get(1)) };
     match delay {
-        Some(delay) => Parsed::text(Command::FlushAll(Exptime(delay.into())), quiet),
+        Some(delay) => Parsed::text(Command::FlushAll(delay), quiet),
         None => Parsed::reply(lines::BAD_EXPTIME, quiet),
     }
 }

@@ -69,8 +69,8 @@ pub enum Command<'a> {
     },
 }
 
-/// An expiry as the client wrote it: 0 never; up to 2,592,000 seconds from now; above that Unix seconds; negative in
-/// the past.
+/// An expiry as the client wrote it: 0 never; up to 2,592,000 seconds from now; above that Unix seconds, up to
+/// [`LATEST`](Self::LATEST); negative in the past.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exptime(pub i64);
 
@@ -78,20 +78,43 @@ impl Exptime {
     /// 30 days, the longest relative expiry, in seconds.
     pub const LONGEST_RELATIVE: i64 = 2_592_000;
 
-    /// The Unix second from which the item is absent; 0 for never. A negative expiry gives 1, long past.
+    /// The latest second that a record can hold: 2106-02-07.
+    pub const LATEST: i64 = u32::MAX as i64;
+
+    /// An expiry as commands read it, a minus or none and digits; `None`: it is none, or later than
+    /// [`LATEST`](Self::LATEST).
     #[inline]
-    pub fn absolute(self, now_unix: u32) -> u32 {
+    pub fn read(text: &[u8]) -> Option<Self> {
+        if text.first() == Some(&b'+') { None } else { Self::read_lenient(text) }
+    }
+
+    /// The same as the classic store commands read it: a plus may stand before the digits.
+    #[inline]
+    pub fn read_lenient(text: &[u8]) -> Option<Self> {
+        crate::number::i64_lenient(text).filter(|seconds| *seconds <= Self::LATEST).map(Self)
+    }
+
+    /// The Unix second from which the item is absent; 0 for never. A negative expiry gives 1, long past. `expiry_in` says which
+    /// second it will be in so many.
+    #[inline]
+    pub fn absolute(self, expiry_in: impl FnOnce(u32) -> u32) -> u32 {
         match self.0 {
             0 => 0,
             ..0 => 1,
-            1..=Self::LONGEST_RELATIVE => now_unix.saturating_add(self.0 as u32),
+            1..=Self::LONGEST_RELATIVE => expiry_in(self.0 as u32),
             _ => u32::try_from(self.0).unwrap_or(u32::MAX),
         }
     }
 
+    /// Whether it is a time to come, which only a clock can say.
+    #[inline]
+    pub fn needs_clock(self) -> bool {
+        self.0 > 0
+    }
+
     /// For `flush_all`: the Unix second from which older items are gone, 0 for at once.
-    pub fn flush_at(self, now_unix: u32) -> u32 {
-        if self.0 <= 0 { 0 } else { self.absolute(now_unix) }
+    pub fn flush_at(self, expiry_in: impl FnOnce(u32) -> u32) -> u32 {
+        if self.0 <= 0 { 0 } else { self.absolute(expiry_in) }
     }
 }
 
@@ -276,9 +299,19 @@ mod tests {
             (i64::MIN, 1),
             (i64::MAX, u32::MAX),
         ] {
-            assert_eq!(Exptime(written).absolute(now), absolute, "{written}");
+            assert_eq!(Exptime(written).absolute(|seconds| now + seconds), absolute, "{written}");
         }
-        assert_eq!(Exptime(5).absolute(u32::MAX), u32::MAX);
-        assert_eq!([-1, 0, 5].map(|written| Exptime(written).flush_at(now)), [0, 0, now + 5]);
+        let flush_at = |written| Exptime(written).flush_at(|seconds| now + seconds);
+        assert_eq!([-1, 0, 5].map(flush_at), [0, 0, now + 5]);
+    }
+
+    #[test]
+    fn an_expiry_is_read_up_to_the_latest_that_a_record_holds() {
+        for seconds in [0, 1, 2_147_483_648, 4_102_444_800, 4_294_967_295, -1, -2_147_483_649, i64::MIN] {
+            assert_eq!(Exptime::read(seconds.to_string().as_bytes()), Some(Exptime(seconds)));
+        }
+        for text in [&b"4294967296"[..], b"9223372036854775807", b"99999999999999999999", b"", b"-", b"1x", b"+1"] {
+            assert_eq!(Exptime::read(text), None, "{text:?}");
+        }
     }
 }

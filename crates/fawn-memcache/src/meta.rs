@@ -1,6 +1,6 @@
 //! Meta commands: `mg ms md ma me`, and their flags.
 
-use crate::number::{i32_strict, u32_strict, u64_strict};
+use crate::number::{u32_strict, u64_strict};
 use crate::parse::{Key, KeyBuffer, Parsed, block_len};
 use crate::reply::{Echo, Form};
 use crate::tokens::Tokens;
@@ -158,7 +158,7 @@ impl Flags {
 }
 
 fn exptime(argument: &[u8], error: &mut Option<&'static str>) -> Option<Exptime> {
-    let exptime = i32_strict(argument).map(|seconds| Exptime(seconds.into()));
+    let exptime = Exptime::read(argument);
     if exptime.is_none() {
         *error = Some(lines::BAD_TOKEN);
     }

@@ -126,7 +126,10 @@ fn store(line: &[u8], mode: Mode, limits: Limits) -> Parsed<'_> {
     if key.len() > MAX_KEY_BYTES {
         return bad();
     }
-    let (Some(flags), Some(exptime)) = (u32_lenient(tokens.get(2)), i64_lenient(tokens.get(3))) else { return bad() };
+    let (Some(flags), Some(_)) = (u32_lenient(tokens.get(2)), i64_lenient(tokens.get(3))) else { return bad() };
+    let Some(exptime) = Exptime::read_lenient(tokens.get(3)) else {
+        return Parsed::refuse(lines::BAD_EXPTIME, quiet, len + 2);
+    };
     let mut compare = None;
     if mode == Mode::Cas {
         compare = u64_strict(tokens.get(5));
@@ -139,7 +142,6 @@ fn store(line: &[u8], mode: Mode, limits: Limits) -> Parsed<'_> {
         let command = Command::ValueTooLarge(ValueTooLarge { delete: mode == Mode::Set });
         return Parsed::TooLarge { key, command, responder, skip: len + 2 };
     }
-    let exptime = Exptime(exptime);
     let store = Store { mode, value: b"", flags, exptime, compare, new_cas: None, invalidate: false };
     Parsed::Block { key, store, responder, len }
 }
@@ -175,8 +177,8 @@ fn touch(line: &[u8]) -> Parsed<'_> {
         Ok(words) => words,
         Err(line) => return Parsed::Refused { line, skip: 0 },
     };
-    match i32_strict(tokens.get(2)) {
-        Some(exptime) => Parsed::item(tokens.get(1), Command::Touch(Exptime(exptime.into())), quiet),
+    match Exptime::read(tokens.get(2)) {
+        Some(exptime) => Parsed::item(tokens.get(1), Command::Touch(exptime), quiet),
         None => Parsed::reply(lines::BAD_EXPTIME, quiet),
     }
 }

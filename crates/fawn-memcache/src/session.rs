@@ -317,9 +317,9 @@ impl Session {
         if key > MAX_LINE_BYTES {
             return self.close();
         }
-        match number::i32_strict(&input[start..end]) {
+        match Exptime::read(&input[start..end]) {
             Some(exptime) => {
-                let keys = Keys { touch: Some(Exptime(exptime.into())), ..keys };
+                let keys = Keys { touch: Some(exptime), ..keys };
                 self.enter(State::Keys(keys), key, Found::Silence)
             }
             None => self.enter(State::SkipLine, key, Found::Reply(lines::BAD_EXPTIME)),

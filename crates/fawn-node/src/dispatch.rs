@@ -18,7 +18,7 @@ use crate::owner::{Client, Listed, Ran};
 use crate::report;
 use crate::route::Route;
 use crate::shared::Shared;
-use fawn_memcache::{Answer, Command, Detail, Dump, Event, Request, Session, Stats, lines};
+use fawn_memcache::{Answer, Command, Detail, Dump, Event, Exptime, Request, Session, Stats, lines};
 use fawn_ring::Key;
 use fawn_store::Gate;
 use std::sync::Arc;
@@ -240,7 +240,7 @@ impl<B: Backend> Core<B> {
             Command::Noop => self.answer(flow, request, &Answer::Noop),
             Command::Version => self.answer(flow, request, &Answer::Version(fawn_memcache::VERSION)),
             Command::Verbosity { .. } => self.answer(flow, request, &Answer::Ok),
-            Command::FlushAll(exptime) => return self.flush_all(flow, request, exptime.flush_at(self.now.unix)),
+            Command::FlushAll(exptime) => return self.flush_all(flow, request, exptime),
             Command::Stats(stats) => self.stats(flow, request, &stats)?,
             Command::Dump(form) => {
                 flow.listing = Some(Listing { form, store: 0, from: Key::MIN, first: true, asked: false, lost: 0 });
@@ -300,7 +300,11 @@ impl<B: Backend> Core<B> {
         let keyed = Keyed { key, name: request.key, command: request.command, responder: request.responder };
         let what = if keyed.only_looks() { What::Get } else { What::Write };
         let stamp = Stamp::new(self.at_us, what);
-        if home == self.number {
+        if keyed.sets_expiry() && !self.now.time.is_set() {
+            let start = self.out.len();
+            keyed.write(&mut self.out, &Answer::Error(operate::CLOCK_NOT_SET));
+            self.finish(flow, start, Put { failed: true, ..Put::DONE });
+        } else if home == self.number {
             let start = self.out.len();
             match self.owner.run(store, &keyed, flow.token, self.now, usize::MAX, &mut self.out) {
                 Ran::Done { gate, failed } => self.finish(flow, start, Put { store, gate, failed, stamp }),
@@ -439,9 +443,14 @@ impl<B: Backend> Core<B> {
     /// Flushes all stores, after everything that the connection asked before and before everything that it asks after:
     /// a request that waits (for flash, for a buffer, for its value's file) would else be carried out after the flush, or
     /// shown what is newer than it.
-    fn flush_all(&mut self, flow: &mut Flow, request: &Request<'_>, at_unix: u32) -> Result<(), Pause> {
+    fn flush_all(&mut self, flow: &mut Flow, request: &Request<'_>, delay: Exptime) -> Result<(), Pause> {
+        let at_unix = delay.flush_at(|seconds| self.now.time.expiry_in(seconds));
         if !self.shared.flush_enabled {
             self.answer(flow, request, &Answer::Error(lines::FLUSH_NOT_ALLOWED.trim_end()));
+            return Ok(());
+        }
+        if at_unix > 0 && !self.now.time.is_set() {
+            self.answer(flow, request, &Answer::Error(operate::CLOCK_NOT_SET));
             return Ok(());
         }
         if !flow.answers.are_filled() {

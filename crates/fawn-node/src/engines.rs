@@ -434,7 +434,7 @@ mod tests {
     use fawn_flash::{Caching, Directory};
 
     fn now() -> Now {
-        Now { unix: 1_700_000_000, ms: 1 }
+        Now::at(1_700_000_000, 1)
     }
 
     /// Two stores, neither of which has had a turn.

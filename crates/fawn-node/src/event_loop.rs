@@ -124,7 +124,7 @@ impl<B: Backend> EventLoop<B> {
         for (at, listener) in parts.listeners.iter().enumerate() {
             epoll::add(&*epoll, &listener.socket, EventData::new_u64(LISTENERS + at as u64), EventFlags::IN)?;
         }
-        let (shared, clock) = (parts.shared, Clock::start());
+        let (shared, mut clock) = (parts.shared, Clock::start());
         let counters: Arc<Counters> = Arc::clone(&shared.counters[parts.number]);
         let latencies = Arc::clone(&shared.latencies[parts.number]);
         let loops = parts.exchange.loops();

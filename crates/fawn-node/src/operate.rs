@@ -8,7 +8,9 @@ mod large;
 mod tell;
 
 pub use large::{Held, Planned, finish_large, resume_large};
-pub use tell::{FLUSH_FAILED, count, hit_of, item_size, stopped_line, tell, ttl, unreadable, unwritable};
+pub use tell::{
+    CLOCK_NOT_SET, FLUSH_FAILED, count, hit_of, item_size, stopped_line, tell, ttl, unreadable, unwritable,
+};
 #[cfg(test)]
 pub use tell::{NO_SPACE, STOPPED, UNREADABLE};
 
@@ -20,10 +22,11 @@ use crate::counters::Counters;
 use crate::recency::Recency;
 use crate::stores::{Lookup, Stores};
 use fawn_kv::operation::{self as kv, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
-use fawn_memcache::{Answer, Command, Delete, Hit, Mode, Responder, Stats, Store};
+use fawn_memcache::{Answer, Command, Delete, Exptime, Hit, Mode, Responder, Stats, Store};
 use fawn_ring::Key;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
+use fawn_store::timekeeper::Time;
 use fawn_store::{Gate, Refusal, Write};
 
 /// A command on one key.
@@ -117,8 +120,8 @@ pub struct Bench<'a> {
 }
 
 /// The command as an operation; `None` for `me`, which only looks.
-pub fn operation<'a>(command: &Command<'a>, now: u32) -> Option<Operation<'a>> {
-    let expiry = |exptime: fawn_memcache::Exptime| exptime.absolute(now);
+pub fn operation<'a>(command: &Command<'a>, time: Time) -> Option<Operation<'a>> {
+    let expiry = |exptime: Exptime| exptime.absolute(|seconds| time.expiry_in(seconds));
     Some(match command {
         Command::Get => Operation::Get,
         Command::GetAndTouch(exptime) => Operation::GetAndTouch { expiry: expiry(*exptime) },
@@ -132,7 +135,7 @@ pub fn operation<'a>(command: &Command<'a>, now: u32) -> Option<Operation<'a>> {
             new_cas: get.new_cas,
         }),
         Command::Store(store) => Operation::Store(kv::Store {
-            mode: mode(store.mode, now),
+            mode: mode(store.mode, expiry),
             value: store.value,
             flags: store.flags,
             expiry: expiry(store.exptime),
@@ -164,14 +167,14 @@ pub fn operation<'a>(command: &Command<'a>, now: u32) -> Option<Operation<'a>> {
     })
 }
 
-fn mode(mode: Mode, now: u32) -> kv::Mode {
+fn mode(mode: Mode, expiry: impl Fn(Exptime) -> u32) -> kv::Mode {
     match mode {
         Mode::Set => kv::Mode::Set,
         Mode::Add => kv::Mode::Add,
         Mode::Replace => kv::Mode::Replace,
         Mode::Cas => kv::Mode::Cas,
-        Mode::Append { vivify } => kv::Mode::Append { vivify: vivify.map(|exptime| exptime.absolute(now)) },
-        Mode::Prepend { vivify } => kv::Mode::Prepend { vivify: vivify.map(|exptime| exptime.absolute(now)) },
+        Mode::Append { vivify } => kv::Mode::Append { vivify: vivify.map(expiry) },
+        Mode::Prepend { vivify } => kv::Mode::Prepend { vivify: vivify.map(expiry) },
     }
 }
 
@@ -196,6 +199,24 @@ impl<'a> Keyed<'a> {
         match self.command {
             Command::Get | Command::GetAndTouch(_) => true,
             Command::MetaGet(get) => get.wants_value,
+            _ => false,
+        }
+    }
+
+    /// Whether it gives something a time to live, or a delay to what it does: a clock has to say when that is over.
+    #[inline]
+    pub fn sets_expiry(&self) -> bool {
+        let is_to_come = |exptime: Option<Exptime>| exptime.is_some_and(Exptime::needs_clock);
+        match &self.command {
+            Command::GetAndTouch(exptime) | Command::Touch(exptime) => exptime.needs_clock(),
+            Command::Store(store) => {
+                let vivify =
+                    if let Mode::Append { vivify } | Mode::Prepend { vivify } = store.mode { vivify } else { None };
+                store.exptime.needs_clock() || is_to_come(vivify)
+            }
+            Command::MetaGet(get) => is_to_come(get.vivify) || is_to_come(get.touch),
+            Command::Delete(delete) => is_to_come(delete.exptime),
+            Command::Arithmetic(step) => is_to_come(step.vivify) || is_to_come(step.touch),
             _ => false,
         }
     }
@@ -263,7 +284,7 @@ pub fn begin<S: Stores>(
         return apply(stores, store, keyed, plan, bench, out);
     }
     let plan = match stores.lookup(store, &keyed.key, keyed.name, bench.now) {
-        Lookup::Found(record, gate) if wants_file(keyed, &record, bench.now.unix) => {
+        Lookup::Found(record, gate) if wants_file(keyed, &record) => {
             return read_value(keyed, &record, gate, bench.counters, out);
         }
         Lookup::Found(record, _) if record.value.len() > bench.unasked_bytes && keyed.shows_value() => {
@@ -326,7 +347,7 @@ pub fn resume<S: Stores>(
     out: &mut Vec<u8>,
 ) -> Step<S::Read> {
     if let Some(record) = &found
-        && wants_file(keyed, record, bench.now.unix)
+        && wants_file(keyed, record)
     {
         return read_value(keyed, record, gate, bench.counters, out);
     }
@@ -374,7 +395,7 @@ fn plan<'a>(
         let outcome = Some(Outcome::NotFound);
         return Plan { append: Append::Nothing, outcome, counts: None, gate, start, kind };
     }
-    let Some(operation) = operation(&keyed.command, now) else {
+    let Some(operation) = operation(&keyed.command, bench.now.time) else {
         show(keyed, current.map(|current| current.record).as_ref(), bench, out);
         return Plan { append: Append::Nothing, outcome: None, counts: None, gate, start, kind };
     };

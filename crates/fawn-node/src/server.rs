@@ -1,7 +1,6 @@
 //! Starting and stopping a node: listeners, threads, signals.
 
 use crate::backend::Backend;
-use crate::clock::Clock;
 use crate::engines::{Engines, Readers};
 use crate::error::ServeError;
 use crate::event_loop::{EventLoop, Parts};
@@ -321,7 +320,7 @@ fn open_store(directory: &Directory, index: usize, options: &ServeOptions) -> Re
         miss_filter: options.miss_filter,
         ..Options::new(directory.secret(), options.memory_bytes / stores as u64)
     };
-    let (engine, opening) = Engine::open(Arc::clone(&files), store, Clock::start().now().unix).map_err(refused)?;
+    let (engine, opening) = Engine::open(Arc::clone(&files), store, fawn_flash::clock::unix()).map_err(refused)?;
     if opening.created {
         tracing::info!("store {index} is made");
     } else if opening.clean {

@@ -7,7 +7,7 @@ use fawn_store::record::MAX_VALUE_BYTES;
 
 use crate::Outcome;
 use crate::client::{
-    Address, Binary, ClientError, Connection, Reply, check_key, flag, push_delete, push_get, push_set, unix_now,
+    Address, Binary, ClientError, Connection, Reply, check_key, flag, push_delete, push_get, push_set_for, unix_now,
 };
 use crate::command::{DeleteArguments, Format, GetArguments, SetArguments};
 use crate::records::Record;
@@ -56,14 +56,13 @@ pub fn set(arguments: &SetArguments) -> anyhow::Result<Outcome> {
         }
         text => text.as_bytes().to_vec(),
     };
-    let exptime = match arguments.expire {
-        Some(span) => unix_now().saturating_add(span.0.as_secs_f64().ceil() as u32).max(1),
-        None => 0,
-    };
+    let seconds = arguments.expire.map(|span| span.0.as_secs_f64().ceil() as u32);
+    let exptime = seconds.map_or(0, |seconds| unix_now().saturating_add(seconds).max(1));
     let record = Record { key: arguments.key.as_bytes().to_vec(), value, flags: arguments.flags, exptime, cas: 0 };
     let mut connection = Connection::open(&arguments.server.endpoint())?;
     let mut request = Vec::new();
-    push_set(&mut request, &record);
+    // This machine's clock and the server's may differ.
+    push_set_for(&mut request, &record, seconds);
     match connection.call(&request)? {
         Reply::Done => Ok(Outcome::Done),
         other => Err(unexpected(other, &arguments.server.to)),

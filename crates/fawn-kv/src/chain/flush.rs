@@ -5,6 +5,7 @@
 //! there since; so what a range remembers of a flush is not only that it was carried out, but of which keys
 //! ([`Sessions::flushed`](crate::sessions::Sessions::flushed)).
 
+use super::head::is_too_soon;
 use super::replica::{Context, Phase, Replica};
 use super::stretch::{Logged, NO_KEY};
 use crate::entry::{Asked, Change};
@@ -59,6 +60,9 @@ impl Replica {
             None if active.queue.holds(id) => return,
             None if planted(Bug::NoDedupe) => reached = Steps::default(),
             None => {}
+        }
+        if is_too_soon(due, self.stamp(context), context.unix) {
+            return self.reply(asker, id, Answer::Ahead { time: self.ahead.time }, context);
         }
         let behind = active.is_behind(self.range, context);
         self.under_way(id, &mut reached);

@@ -1,6 +1,6 @@
 //! Requests at the head: never carried out twice, conditions judged against the newest state.
 
-use super::replica::{Active, Context, Phase, Replica, Timing};
+use super::replica::{Active, Context, Now, Phase, Replica, Timing};
 use super::stretch::{Logged, NO_KEY};
 use crate::entry::{Asked, Change, Entry, Kept, Shown, Version};
 use crate::ids::{Asker, Epoch, Position, RangeId, RequestId, Seq, WedgeEpoch};
@@ -19,6 +19,12 @@ pub(super) const MAX_KEY_BYTES: usize = 65_535;
 
 /// Largest value, in bytes.
 pub(super) const MAX_VALUE_BYTES: usize = 128 << 20;
+
+/// By how many seconds a range's time may be ahead of its head's clock: by so much clocks may differ, about.
+const AHEAD_S: u32 = 5;
+
+/// How long a range's time is ahead of its head's clock before it is set back, in microseconds.
+const HEAL_US: u64 = 10_000_000;
 
 /// A client's operation.
 #[derive(Debug)]
@@ -54,6 +60,8 @@ pub(super) struct Queue {
     expiry: Seq,
     /// The range's time, and since when by the member's own clock it is that.
     stands: (u32, u64),
+    /// Since when the range's time is ahead, by the member's own clock.
+    ahead_since_us: Option<u64>,
 }
 
 impl Queue {
@@ -190,7 +198,8 @@ impl Replica {
             }
             known @ (Known::Answered | Known::Expired) => {
                 took(if known == Known::Expired { Path::SessionExpired } else { Path::RetryRefused });
-                return Some(Answer::Unknown { time: self.ahead.time });
+                // Its time may have been set back since it forgot them.
+                return Some(Answer::Unknown { time: self.ahead.time.max(self.meta.sessions.horizon()) });
             }
             Known::New | Known::NoRoom | Known::TooMany if self.forgets(id.session, active) => {
                 return Some(Answer::Busy);
@@ -344,6 +353,9 @@ impl Replica {
         }
         let most_bytes = context.store.longest_record().saturating_sub(key.len()).min(MAX_VALUE_BYTES);
         let now = self.stamp(context);
+        if operation.expiries().any(|expiry| is_too_soon(expiry, now, context.unix)) {
+            return self.reply(asker, id, Answer::Ahead { time: now }, context);
+        }
         let newest = self.newest.get(&lies).filter(|_| !planted(Bug::HeadReadsCommitted));
         let current = match newest.and_then(|seq| self.pending(*seq)) {
             Some(Entry { change: Change::Value(version), position, .. }) => Some((version, *position)),
@@ -394,15 +406,52 @@ impl Replica {
         asked: Option<Asked>,
         context: &mut Context<'_, S>,
     ) -> Seq {
-        let (epoch, seq): (Epoch, Seq) = (self.epoch(), self.last().seq.next());
         let time = self.stamp(context);
+        self.append_at(time, (key, lies), change, asked, context)
+    }
+
+    /// The same with a stamp.
+    fn append_at<S: RangeStore>(
+        &mut self,
+        time: u32,
+        (key, lies): (Vec<u8>, Key),
+        change: Change,
+        asked: Option<Asked>,
+        context: &mut Context<'_, S>,
+    ) -> Seq {
+        let (epoch, seq): (Epoch, Seq) = (self.epoch(), self.last().seq.next());
         let entry = Entry { position: Position { epoch, seq }, time, key, change, asked };
         self.append_logged(Logged::at(Arc::new(entry), lies), context);
         seq
     }
 
+    /// By how many seconds the range's time is ahead of the member's clock, if by so much that what is set would expire too
+    /// soon; of a head that knows what time it is.
+    pub fn ahead_s(&self, unix: u32) -> u32 {
+        let is_head = matches!(&self.phase, Phase::Active(active) if active.is_head());
+        let ahead_s = self.ahead.time.saturating_sub(unix);
+        if is_head && unix > Now::UNKNOWN && ahead_s > AHEAD_S { ahead_s } else { 0 }
+    }
+
+    /// Sets the range's time back once it has been ahead of the head's clock for a while.
+    pub(super) fn heal_time<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
+        let (is_ahead, unix) = (self.ahead_s(context.unix) > 0, context.unix);
+        let behind = matches!(&self.phase, Phase::Active(active) if active.is_behind(self.range, context));
+        let Phase::Active(active) = &mut self.phase else { return };
+        if !is_ahead {
+            active.queue.ahead_since_us = None;
+            return;
+        }
+        let since_us = *active.queue.ahead_since_us.get_or_insert(context.now_us);
+        if context.now_us < since_us + HEAL_US || behind {
+            return;
+        }
+        active.queue.ahead_since_us = None;
+        self.append_at(unix, NO_KEY, Change::Nothing, None, context);
+    }
+
     /// What the next record is stamped with: the head's clock, but never less than the range's time.
-    fn stamp<S: RangeStore>(&self, context: &Context<'_, S>) -> u32 {
+    pub(super) fn stamp<S: RangeStore>(&self, context: &Context<'_, S>) -> u32 {
         if planted(Bug::TimeGoesBack) { context.unix } else { self.ahead.time.max(context.unix) }
     }
 }
@@ -410,6 +459,11 @@ impl Replica {
 /// Whether a change makes a value longer than any may be.
 pub(super) fn is_too_long(change: &Change) -> bool {
     matches!(change, Change::Value(version) if version.value.len() > MAX_VALUE_BYTES)
+}
+
+/// Whether an expiry is to come by a head's clock, and over already by a range's time that is ahead of it.
+pub(super) fn is_too_soon(expiry: u32, time: u32, unix: u32) -> bool {
+    unix > Now::UNKNOWN && expiry > unix && expiry <= time && time - unix > AHEAD_S
 }
 
 /// Whether the operation is carried out without a look at what is there.

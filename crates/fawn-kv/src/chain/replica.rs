@@ -106,8 +106,13 @@ pub struct Lease {
 pub struct Now {
     /// Microseconds by a clock that is never set and counts while the machine is suspended.
     pub us: u64,
-    /// Unix second, as far as the node knows.
+    /// Unix second, as far as the node knows; [`UNKNOWN`](Self::UNKNOWN): it does not.
     pub unix: u32,
+}
+
+impl Now {
+    /// The second of a node whose clock was never set. It is later than none, so that what was used then is not forgotten.
+    pub const UNKNOWN: u32 = 1;
 }
 
 /// What a step of a replica works with.
@@ -654,6 +659,7 @@ impl Replica {
     pub fn tick<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         self.ask_again(context);
         self.feed_again(context);
+        self.heal_time(context);
         self.expire_sessions(context);
         self.progress(context);
     }

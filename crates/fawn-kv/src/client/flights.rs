@@ -15,6 +15,8 @@ pub(super) struct Flight {
     pub(super) key: Vec<u8>,
     pub(super) want: Want,
     pub(super) tries: Tries,
+    /// How often it was given another name.
+    pub(super) renamed: u8,
     /// Tries so far.
     pub(super) tried: u32,
     /// Those of them that were sent, or may yet be.
@@ -33,7 +35,7 @@ impl Flight {
     pub(super) fn new(id: RequestId, place: Key, key: Vec<u8>, want: Want, times: (u64, u64, u64)) -> Self {
         let (due_us, deadline_us, wait_us) = times;
         let (tries, tried, sent, to) = (Tries::default(), 0, 0, None);
-        Self { id, place, key, want, tries, tried, sent, to, due_us, deadline_us, wait_us }
+        Self { id, place, key, want, tries, renamed: 0, tried, sent, to, due_us, deadline_us, wait_us }
     }
 
     /// A try was not sent, and will not be. The next waits no longer for it; `least_us` is how long the first did.

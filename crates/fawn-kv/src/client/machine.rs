@@ -57,6 +57,9 @@ const ASK_VIEW_US: u64 = 50_000;
 /// While nobody is known who could be asked.
 const NOBODY_US: u64 = 20_000;
 
+/// Names that a request is given beside its first, where ranges have forgotten its session.
+const MOST_NAMES: u8 = 3;
+
 /// What a program wants of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want {
@@ -349,12 +352,17 @@ impl Client {
             }
             Answer::Flushed if is_flush => self.end(ticket, Ended::Flushed),
             Answer::Unknown { time } if !is_get => {
+                let may_go_on = is_refused && !is_flush && flight.renamed < MOST_NAMES;
                 self.sessions.forgotten(id.session, time);
-                self.end(ticket, Ended::Unknown);
+                if !may_go_on {
+                    return self.end(ticket, Ended::Unknown);
+                }
+                self.rename(ticket, now);
+                self.send(ticket, now.us, out);
             }
             Answer::Malformed | Answer::TooLarge | Answer::Conditional => self.end(ticket, Ended::Refused(answer)),
             // The front-end has tried again and again before it said so.
-            Answer::TooFew | Answer::Full | Answer::Unreadable if is_refused => {
+            Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } if is_refused => {
                 self.end(ticket, Ended::Refused(answer));
             }
             Answer::NotMine | Answer::AskAgain | Answer::Fenced | Answer::Busy => {
@@ -369,6 +377,15 @@ impl Client {
                 self.flights.set_due(ticket, now.us + self.limits.refused_us.0);
             }
         }
+    }
+
+    /// Ranges have forgotten the session of a request that was not carried out: it goes on in another.
+    fn rename(&mut self, ticket: u64, now: Now) {
+        let flight = self.flights.get_mut(ticket).expect("what is given another name is in flight");
+        self.sessions.ended(flight.id);
+        let range = self.routes.range_at(&flight.place).map(|(range, _)| range);
+        flight.id = self.sessions.number(range, now.unix, self.limits.session_idle_s);
+        (flight.tries, flight.renamed) = (Tries::default(), flight.renamed + 1);
     }
 
     /// The deadline of a request has come.

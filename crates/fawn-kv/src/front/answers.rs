@@ -1,6 +1,6 @@
 //! What comes back, and what it says of the newest version of its key.
 
-use super::flights::{Age, Tag, Work, age};
+use super::flights::{Age, Tag, Tries, Work, age};
 use super::machine::Front;
 use crate::chain::Now;
 use crate::entry::{Kept, Version};
@@ -10,6 +10,9 @@ use crate::operation::{Append, Decision, Mode, NewValue, Operation, Outcome, Sto
 use crate::planted::{Bug, planted};
 use fawn_ring::Key;
 use std::sync::Arc;
+
+/// Names that a request is given beside its first: ranges that have forgotten its session may be several.
+const MOST_NAMES: u8 = 3;
 
 impl Front {
     /// A chain, or another front-end, has answered.
@@ -45,11 +48,12 @@ impl Front {
                 self.done(tag, (outcome, position, again), until, now);
                 self.end(tag, &answer, out);
             }
-            Answer::Unknown { time } if !flight.is_get() => {
-                self.sessions.forgotten(id.session, time);
-                self.end_unknown(tag, &Answer::Unknown { time }, out);
-            }
+            Answer::Unknown { time } if !flight.is_get() => self.forgotten(tag, time, now, out),
             Answer::Malformed | Answer::TooLarge | Answer::Conditional if !flight.is_get() => {
+                self.end(tag, &answer, out);
+            }
+            // What is known at once is told at once: to try again until the deadline would only keep the client waiting.
+            Answer::Ahead { .. } | Answer::Full if !flight.is_get() && flight.tries.is_refused() => {
                 self.end(tag, &answer, out);
             }
             _ if !flight.tries.is_last(number) => self.ask_view(now_us, out),
@@ -63,6 +67,30 @@ impl Front {
             }
             _ => self.refused(tag, now_us, out),
         }
+    }
+
+    /// A range whose time is `time` does not remember the session of a request. Where no try of it may have been carried out,
+    /// it goes on under another name; else nobody knows.
+    fn forgotten(&mut self, tag: u64, time: u32, now: Now, out: &mut Vec<(Address, Message)>) {
+        let flight = self.flights.get(tag).expect("what is answered is in flight");
+        let (id, place) = (flight.id, flight.place);
+        let (is_refused, renamed) = (flight.tries.is_refused(), flight.renamed);
+        let is_own = matches!(flight.work, Work::Write { answered: None, .. });
+        self.sessions.forgotten(id.session, time);
+        if !is_own {
+            // Whoever has named it may give it another name only if nothing was done under this one.
+            let answer = if is_refused { Answer::Unknown { time } } else { Answer::TimedOut };
+            return self.end_unknown(tag, &answer, out);
+        }
+        if !is_refused || renamed >= MOST_NAMES {
+            return self.end_unknown(tag, &Answer::Unknown { time }, out);
+        }
+        self.sessions.ended(id);
+        let range = self.routes.range_at(&place).map(|(range, _)| range);
+        let id = self.sessions.number(range, now.unix, self.timing.session_idle_s);
+        let flight = self.flights.get_mut(tag).expect("it was just seen");
+        (flight.id, flight.tries, flight.renamed) = (id, Tries::default(), renamed + 1);
+        self.send(tag, now.us, out);
     }
 
     /// Ends a request of which nobody knows what became, or will become, of it.

@@ -98,8 +98,8 @@ impl Tries {
     /// A try was answered. If that is a refusal, nothing was done by it, nor will be.
     pub(crate) fn answered(&mut self, number: u32, answer: &Answer) {
         self.refusal = match answer {
-            Answer::NotMine | Answer::Busy | Answer::Fenced | Answer::AskAgain => None,
-            Answer::TooFew | Answer::Full | Answer::Unreadable => Some(answer.clone()),
+            Answer::NotMine | Answer::Busy | Answer::Fenced | Answer::AskAgain | Answer::Unknown { .. } => None,
+            Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } => Some(answer.clone()),
             _ => return,
         };
         if number < MOST_TRIES - 1 {
@@ -161,6 +161,8 @@ pub(super) struct Flight {
     pub(super) began_us: u64,
     pub(super) sent: Option<Sent>,
     pub(super) tries: Tries,
+    /// How often it was given another name, as ranges had forgotten its session.
+    pub(super) renamed: u8,
     /// The newest version of the key that was seen when its chain was asked first.
     newest: Age,
     /// Nothing has happened that makes its answer unfit for the cache.
@@ -180,6 +182,7 @@ impl Flight {
             began_us,
             sent: None,
             tries: Tries::default(),
+            renamed: 0,
             newest: Age::default(),
             fills: true,
         }

@@ -368,7 +368,7 @@ impl Front {
     }
 
     /// Sends a request to whoever can answer it, if that is known.
-    fn send(&mut self, tag: u64, now_us: u64, out: &mut Vec<(Address, Message)>) {
+    pub(super) fn send(&mut self, tag: u64, now_us: u64, out: &mut Vec<(Address, Message)>) {
         let flight = self.flights.get(tag).expect("what is sent is in flight");
         let Some((_, wedge)) = self.routes.wedge_at(&flight.place) else { return };
         if self.routes.is_weak() && flight.is_conditional() {

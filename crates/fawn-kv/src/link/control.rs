@@ -245,4 +245,14 @@ pub enum Control {
     },
     /// To an operator, before the answer that is a status: what is known of seats besides. Since version 6.
     Details(BTreeMap<SeatId, SeatDetails>),
+    /// From a seat to the leader, with its figures: what its machine's clock shows. Since version 6.
+    Clock {
+        /// Unix milliseconds.
+        unix_ms: u64,
+    },
+    /// The answer: what time it is in the cluster. Since version 6.
+    Time {
+        /// Unix milliseconds.
+        unix_ms: u64,
+    },
 }

@@ -135,16 +135,21 @@ impl Stored {
 
 /// A command as an operation; `None` when it is none of the item's.
 fn operation(command: Command<'_>, now: u32) -> Option<Operation<'_>> {
-    let absolute = |exptime: Option<fawn_memcache::Exptime>| exptime.map(|exptime| exptime.absolute(now));
+    let absolute = |exptime: Option<fawn_memcache::Exptime>| {
+        exptime.map(|exptime| exptime.absolute(|seconds| now.saturating_add(seconds)))
+    };
     Some(match command {
         Command::Get => Operation::Get,
-        Command::GetAndTouch(exptime) => Operation::GetAndTouch { expiry: exptime.absolute(now) },
-        Command::Touch(exptime) => Operation::Touch { expiry: exptime.absolute(now) },
+        Command::GetAndTouch(exptime) => {
+            Operation::GetAndTouch { expiry: exptime.absolute(|seconds| now.saturating_add(seconds)) }
+        }
+        Command::Touch(exptime) => Operation::Touch { expiry: exptime.absolute(|seconds| now.saturating_add(seconds)) },
         Command::MetaGet(get) => Operation::MetaGet(operation::MetaGet {
             vivify: absolute(get.vivify),
-            recache: get
-                .recache
-                .map(|recache| Recache { before: recache.threshold.absolute(now), after_touch: recache.after_touch }),
+            recache: get.recache.map(|recache| Recache {
+                before: recache.threshold.absolute(|seconds| now.saturating_add(seconds)),
+                after_touch: recache.after_touch,
+            }),
             touch: absolute(get.touch),
             compare: get.compare,
             new_cas: get.new_cas,
@@ -160,7 +165,7 @@ fn operation(command: Command<'_>, now: u32) -> Option<Operation<'_>> {
             },
             value: store.value,
             flags: store.flags,
-            expiry: store.exptime.absolute(now),
+            expiry: store.exptime.absolute(|seconds| now.saturating_add(seconds)),
             compare: store.compare,
             new_cas: store.new_cas,
             invalidate: store.invalidate,

@@ -22,6 +22,7 @@ mod operate;
 mod peers;
 mod propose;
 pub mod report;
+mod time;
 mod versions;
 
 use crate::clock::now_us;
@@ -89,6 +90,8 @@ struct Seat {
     operations_per_s: Option<u64>,
     /// It was stopped in good order, and has not started since.
     is_stopped: bool,
+    /// What its machine's clock shows.
+    clock: Option<time::Reading>,
 }
 
 impl Seat {

@@ -112,6 +112,7 @@ impl Driver {
             (Control::Totals { seat: of, totals }, Party::Seat(seat)) if of == seat => {
                 self.seats.entry(seat).or_default().take_totals(totals, now_us());
             }
+            (Control::Clock { unix_ms }, Party::Seat(seat)) => self.clock(link, seat, unix_ms),
             (Control::Ask { number, question }, Party::Operator | Party::Manager(_)) => {
                 self.ask(link, number, question);
             }

@@ -2,6 +2,7 @@
 
 use super::ranges::Ranges;
 use super::seat::{Seat, time};
+use super::troubles::Troubles;
 use crate::clock::Now;
 use crate::engines;
 use crate::report;
@@ -12,7 +13,7 @@ use fawn_kv::inbox::Lane;
 use fawn_kv::link::Control;
 use fawn_kv::node::Node;
 use fawn_kv::status::{LinkFigures, RangeFigures, Role, SeatFigures, SeatTotals};
-use fawn_kv::version::TOTALS;
+use fawn_kv::version::{TIMES, TOTALS};
 use fawn_store::{Held, Stretch};
 use std::sync::LazyLock;
 
@@ -26,10 +27,12 @@ impl Seat {
             return;
         }
         self.told_ms = now.ms;
-        let figures = self.seat_figures(at);
+        let figures = self.seat_figures(at, Troubles::sentences);
         self.links.tell_leader(&Control::Figures(figures));
         let totals = Control::Totals { seat: self.id, totals: self.totals() };
         self.links.tell_leader_since(TOTALS, &totals);
+        let (unix_ms, _) = fawn_flash::clock::wall();
+        self.links.tell_leader_since(TIMES, &Control::Clock { unix_ms });
     }
 
     /// What adds up over the cluster.
@@ -46,7 +49,8 @@ impl Seat {
     /// Its figures for the admin port.
     pub(super) fn take_sample(&mut self, now: Now) -> Sample {
         let at = time(now);
-        let figures = self.seat_figures(at);
+        // A node whose machine's clock is wrong serves all the same.
+        let figures = self.seat_figures(at, Troubles::of_health);
         let node = self.node.as_ref().map(|node| NodeSample {
             is_member: node.member().is_some(),
             tally: node.tally(),
@@ -72,7 +76,7 @@ impl Seat {
         Sample { stores: store.into_iter().collect(), seat: Some(seat) }
     }
 
-    fn seat_figures(&mut self, at: chain::Now) -> SeatFigures {
+    fn seat_figures(&mut self, at: chain::Now, tell: impl Fn(&Troubles) -> Vec<String>) -> SeatFigures {
         let links = self.links.figures().into_iter();
         let links = links.map(|(to, is_up, waiting, traffic)| LinkFigures {
             to,
@@ -84,7 +88,13 @@ impl Seat {
         if let Some(front) = &self.front {
             figures.wedges = front.served(at.us).count() as u32;
         }
-        let Some(node) = &self.node else { return figures };
+        let wrong = Troubles::of(self.node.as_ref(), at, fawn_flash::clock::wall().1);
+        let troubles = tell(&wrong).into_iter().reduce(|all, next| all + "; " + &next);
+        wrong.log_changes(&std::mem::replace(&mut self.troubles, wrong), self.id.0);
+        let Some(node) = &self.node else {
+            figures.trouble = troubles;
+            return figures;
+        };
         let held = held(node, |role| role != Role::Idle);
         figures.ranges = node.replicas().map(|(_, replica)| replica.figures()).collect();
         figures.lease_ms = node.lease().until_us.saturating_sub(at.us) / 1000;
@@ -95,7 +105,8 @@ impl Seat {
             .other_cluster()
             .map(|other| other.to_string())
             .or_else(|| node.occupied().map(|occupied| occupied.to_string()))
-            .or_else(|| node.store().stopped());
+            .or_else(|| node.store().stopped())
+            .or(troubles);
         figures
     }
 }

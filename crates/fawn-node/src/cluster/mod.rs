@@ -28,5 +28,6 @@ mod siblings;
 mod tell;
 #[cfg(test)]
 mod tests;
+mod troubles;
 
 pub use member::{ClusterOptions, Connect, Process, serve_members, start};

@@ -26,6 +26,7 @@ use fawn_kv::message::{Answer, Message};
 use fawn_kv::operation::Operation;
 use fawn_memcache::{Command, Responder};
 use fawn_ring::{Key, KeyHasher};
+use fawn_store::timekeeper::Time;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
@@ -39,6 +40,7 @@ macro_rules! tools {
     ($requests:ident, $now:expr) => {
         tell::Tools {
             now: $now.unix,
+            time: $now.time,
             counters: &$requests.counters,
             recency: &mut $requests.recency,
             max_value_bytes: $requests.max_value_bytes,
@@ -227,7 +229,7 @@ impl Requests {
             return Begun::Done;
         }
         let (command, value) = keyed.split();
-        let writes = is_write(&keyed.command, now);
+        let writes = is_write(&keyed.command);
         let hold = self.held.entry((from.to_u64(), keyed.key)).or_default();
         let waits = !hold.queue.is_empty() || hold.writes > 0 || (writes && hold.reads > 0);
         let part = match (waits, writes) {
@@ -291,7 +293,7 @@ impl Requests {
 
     /// What the front-end is asked for a request.
     fn ask(&self, ticket: Ticket, keyed: &Keyed<'_>, now: Now) -> Message {
-        let write = is_write(&keyed.command, now).then(|| operate::operation(&keyed.command, now.unix)).flatten();
+        let write = is_write(&keyed.command).then(|| operate::operation(&keyed.command, now.time)).flatten();
         self.message(ticket, (keyed.name, keyed.key), write.as_ref())
     }
 
@@ -403,7 +405,7 @@ impl Requests {
             return Vec::new();
         }
         let shown = if request.keyed(&self.blank).shows_value() { value_bytes(&answer) } else { 0 };
-        let looked = is_found && is_write(&request.command, now);
+        let looked = is_found && is_write(&request.command);
         if shown > UNASKED_BYTES && matches!(request.room, Room::Unasked) {
             // What a write was told nobody tells again.
             let keeps = !is_found || (!looked && self.parked_bytes + shown <= MOST_PARKED_BYTES);
@@ -501,7 +503,7 @@ impl Requests {
             if let Some(answer) = answer {
                 return self.answered(tag, answer, now, pool);
             }
-        } else if answer.is_some() || !is_write(&request.command, now) {
+        } else if answer.is_some() || !is_write(&request.command) {
             return self.forget(ticket, now, pool);
         }
         // What changes something is done, though nobody may hear of it.
@@ -537,8 +539,8 @@ impl Requests {
         let mut next = Vec::new();
         while let Some(first) = hold.queue.front().copied() {
             let waiting = self.slots[first as usize].1.as_mut().expect("what waits is under way");
-            // What it is does not change while it waits, but for what expires meanwhile.
-            let writes = is_write(&waiting.command, Now { unix: 0, ms: 0 });
+            // What it is does not change while it waits.
+            let writes = is_write(&waiting.command);
             if hold.writes > 0 || (writes && hold.reads > 0) {
                 break;
             }
@@ -583,6 +585,6 @@ fn value_bytes(answer: &Answer) -> usize {
 }
 
 /// Whether a command has to go to the head of its chain.
-fn is_write(command: &Command<'_>, now: Now) -> bool {
-    operate::operation(command, now.unix).is_some_and(|operation| !operation.is_read())
+fn is_write(command: &Command<'_>) -> bool {
+    operate::operation(command, Time::UNSET).is_some_and(|operation| !operation.is_read())
 }

@@ -14,6 +14,7 @@ use super::ranges::Ranges;
 use super::ready::{Around, Readiness};
 use super::requests::{Begun, LOCAL, Requests};
 use super::siblings::{Mail, Mailbox, Siblings};
+use super::troubles::Troubles;
 use crate::advice::Seldom;
 use crate::answers::Pool;
 use crate::backend::{Backend, Gates, Given, WATCHED};
@@ -28,7 +29,7 @@ use fawn_kv::chain;
 use fawn_kv::front::{Front, Lack};
 use fawn_kv::ids::{Address, ClusterId};
 use fawn_kv::inbox::{Inbox, Lane};
-use fawn_kv::link::SeatId;
+use fawn_kv::link::{Control, Party, SeatId};
 use fawn_kv::message::{Answer, Found, Message};
 use fawn_kv::node::Node;
 use fawn_kv::roster::Roster;
@@ -113,6 +114,8 @@ pub struct Seat {
     durable: fawn_kv::store::Gate,
     reads_ready: bool,
     failed: bool,
+    /// What was wrong when it was looked at last.
+    pub(super) troubles: Troubles,
     none: Never,
 }
 
@@ -130,7 +133,20 @@ impl Gates for Never {
 pub fn time(now: Now) -> chain::Now {
     let time = clock_gettime(ClockId::Boottime);
     let us = time.tv_sec.cast_unsigned() * 1_000_000 + time.tv_nsec.cast_unsigned() / 1000;
-    chain::Now { us, unix: now.unix }
+    // Ranges go by the steady time: what is stamped by a clock that jumps back for a moment would have to be set back.
+    chain::Now { us, unix: now.time.steady().max(chain::Now::UNKNOWN) }
+}
+
+/// The managers say what time it is in the cluster.
+fn told_time(unix_ms: u64) {
+    match fawn_flash::clock::tell(unix_ms) {
+        Some(ahead_s) if ahead_s.abs() > 5 => tracing::warn!(
+            "the system clock is {} s {} the cluster's time, which counts from now on: set the clock",
+            ahead_s.unsigned_abs(),
+            if ahead_s > 0 { "behind" } else { "ahead of" }
+        ),
+        _ => {}
+    }
 }
 
 impl Seat {
@@ -221,6 +237,7 @@ impl Seat {
                 Came::Message(to, from, message, bytes) => {
                     self.deliver_one_message(to, from, message, Some(bytes), (now, at));
                 }
+                Came::Control(Party::Manager(_), Control::Time { unix_ms }) => told_time(unix_ms),
                 Came::Control(party, control) => {
                     tracing::debug!("{party} says what this release does not know: {control:?}");
                 }
@@ -435,6 +452,7 @@ impl Backend for Seat {
             durable: fawn_kv::store::Gate(0),
             reads_ready: false,
             failed: false,
+            troubles: Troubles::default(),
             none: Never,
         })
     }

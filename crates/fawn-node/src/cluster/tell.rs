@@ -8,11 +8,14 @@ use fawn_kv::front::Lack;
 use fawn_kv::message::Answer;
 use fawn_kv::operation::{Append, Decision, Hit, Item, Operation, Outcome, evaluate};
 use fawn_memcache::{self as memcache, Command, Limits};
+use fawn_store::timekeeper::Time;
 
 /// What an answer is made with.
 pub struct Tools<'a> {
     /// Unix second.
     pub now: u32,
+    /// What expiries are counted from.
+    pub time: Time,
     /// The loop's counters.
     pub counters: &'a Counters,
     /// When keys were last used, through this loop.
@@ -103,6 +106,10 @@ fn fail(keyed: &Keyed<'_>, line: &'static str, out: &mut Vec<u8>) -> Told {
     Told::Answered { failed: true }
 }
 
+/// A command that gives something a time to live where the range's time is ahead.
+const AHEAD: &str = "SERVER_ERROR the time by which items of this key's range expire is ahead of the clock: try again in \
+    half a minute, see fawn status";
+
 /// What a client is told that gets no answer.
 fn reason(answer: &Answer, lack: Option<Lack>) -> &'static str {
     match (answer, lack) {
@@ -120,6 +127,7 @@ fn reason(answer: &Answer, lack: Option<Lack>) -> &'static str {
         Answer::Busy => "SERVER_ERROR too much is under way, try again",
         Answer::Full => "SERVER_ERROR no space left on the device, delete something or enlarge it",
         Answer::Unreadable => "SERVER_ERROR the item cannot be read from flash, try again",
+        Answer::Ahead { .. } => AHEAD,
         Answer::Unknown { .. } => "SERVER_ERROR nobody knows whether the command was carried out: look, and try again",
         Answer::Conditional => {
             "CLIENT_ERROR this cluster is weak and takes no cas, add, replace, append, prepend, incr or decr: use set and delete"
@@ -133,7 +141,7 @@ fn reason(answer: &Answer, lack: Option<Lack>) -> &'static str {
 fn found(keyed: &Keyed<'_>, kept: Option<&Kept>, tools: &mut Tools<'_>, out: &mut Vec<u8>) -> Told {
     let item = kept.and_then(|kept| Some((kept.version.as_ref()?, kept.position.seq.0)));
     let item = item.map(|(version, seq)| (version, item_of(version, seq)));
-    let Some(operation) = operate::operation(&keyed.command, tools.now) else {
+    let Some(operation) = operate::operation(&keyed.command, tools.time) else {
         debug(keyed, item.map(|(version, item)| (version, item.cas)), tools, out);
         return ANSWERED;
     };

@@ -8,6 +8,7 @@ use fawn_kv::operation::Outcome;
 use fawn_memcache::Command;
 use fawn_store::large::Stub;
 use fawn_store::record::{Kind, Marks, Record};
+use fawn_store::timekeeper::Time;
 use fawn_store::{Gate, Refusal, Write};
 
 /// The record of a large value that is to be read.
@@ -103,10 +104,10 @@ pub fn finish_large<S: Stores>(
 
 /// Whether the command needs the value that `record` only names. A meta get that does not show it needs its length
 /// alone (see [`blank`]).
-pub(super) fn wants_file(keyed: &Keyed<'_>, record: &Record<'_>, now: u32) -> bool {
+pub(super) fn wants_file(keyed: &Keyed<'_>, record: &Record<'_>) -> bool {
     record.kind == Kind::Stub
         && !matches!(keyed.command, Command::MetaGet(get) if !get.wants_value)
-        && operation(&keyed.command, now).is_some_and(|operation| operation.needs_value())
+        && operation(&keyed.command, Time::UNSET).is_some_and(|operation| operation.needs_value())
 }
 
 /// A large item that is looked at but not shown.

@@ -98,6 +98,10 @@ pub const CANNOT_MERGE: &str = "SERVER_ERROR out of memory since merges fail, se
 /// A put to a store that has stopped.
 pub const STOPPED: &str = "SERVER_ERROR the store has stopped after a failed write, see the server's log";
 
+/// A command that gives something a time to live, on a machine whose clock was never set.
+pub const CLOCK_NOT_SET: &str =
+    "SERVER_ERROR the server's clock is not set, so that no item can have a time to live: set the clock";
+
 /// A flush that some stores did not take.
 pub const FLUSH_FAILED: &str = "SERVER_ERROR flush_all failed, see the server's log\r\n";
 

@@ -165,3 +165,24 @@ fn statistics_move() {
     client.ask("stats sizes\r\n", "STAT sizes_status disabled\r\nEND\r\n");
     client.ask("stats rubbish\r\n", "ERROR\r\n");
 }
+
+#[test]
+fn every_command_takes_an_expiry_up_to_the_year_2106_and_refuses_a_later_one() {
+    let node = Node::simple();
+    let mut client = node.client();
+    client.ask(
+        "set k 0 4102444800 1\r\nx\r\ntouch k 4102444800\r\ngat 4294967295 k\r\n",
+        format!("STORED\r\nTOUCHED\r\n{}END\r\n", hit("k", "x")),
+    );
+    client.ask("ms b 1 T4102444800\r\nx\r\nmg b T4294967295\r\nmg b R2147483648 v\r\n", "HD\r\nHD\r\nVA 1\r\nx\r\n");
+    client.ask("ma n N4102444800 T4102444800\r\nmd b I T4102444800\r\n", "HD\r\nHD\r\n");
+    let refused = "CLIENT_ERROR invalid exptime argument\r\n";
+    client.ask(
+        "set k 0 4294967296 1\r\ny\r\ntouch k 4294967296\r\ngat 4294967296 k\r\nflush_all 4294967296\r\n",
+        refused.repeat(4),
+    );
+    client.ask(
+        "mg k T4294967296\r\nget k\r\n",
+        format!("CLIENT_ERROR bad token in command line format\r\n{}END\r\n", hit("k", "x")),
+    );
+}

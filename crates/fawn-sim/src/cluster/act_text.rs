@@ -11,15 +11,19 @@ use super::words::Words;
 use super::world::{Party, WRONG_US};
 use crate::history::KvOperation;
 
+/// No clock jumps further: a thousand years, in seconds.
+pub(super) const MOST_JUMP_S: u64 = 31_536_000_000;
+
 /// Where a word may stand for nobody.
 const NONE: &str = "none";
 
 /// Every act with its arguments. There are no others: what is not here is not read.
-pub const ACTS: [(&str, &str); 31] = [
+pub const ACTS: [(&str, &str); 32] = [
     ("crash", "NODE US DICE"),
     ("crash-at", "NODE KIND US DICE"),
     ("power-failure", "DICE"),
     ("lose-disk", "NODE US DICE"),
+    ("clock-jump", "NODE WAY SECONDS US"),
     ("full", "NODE US"),
     ("bad-read", "NODE"),
     ("fail-disk", "NODE US DICE"),
@@ -78,6 +82,10 @@ impl fmt::Display for Act {
             Self::PauseAtRead { node, for_us } => write!(f, "pause-at-read {node} {for_us}"),
             Self::Network { lost, doubled, slow } => write!(f, "network {lost} {doubled} {slow}"),
             Self::Clock { node, ahead_us } => write!(f, "clock {node} {ahead_us}"),
+            Self::ClockJump { node, off_s, for_us } => {
+                let way = if *off_s < 0 { "back" } else { "forward" };
+                write!(f, "clock-jump {node} {way} {} {for_us}", off_s.unsigned_abs())
+            }
             Self::Drain { node } => write!(f, "drain {node}"),
             Self::Stay { node } => write!(f, "stay {node}"),
             Self::Replicas { count } => write!(f, "replicas {count}"),
@@ -145,6 +153,18 @@ impl FromStr for Act {
     }
 }
 
+/// A clock that shows another time for a while.
+fn clock_jump(words: &mut Words<'_>) -> Result<Act, String> {
+    let node = node(words)?;
+    let is_back = match words.word("a way")? {
+        "forward" => false,
+        "back" => true,
+        other => return Err(format!("`{other}` is no way: it is forward or back")),
+    };
+    let seconds = words.number("number of seconds", 0..=MOST_JUMP_S)?.cast_signed();
+    Ok(Act::ClockJump { node, off_s: if is_back { -seconds } else { seconds }, for_us: us(words)? })
+}
+
 /// The act of this name, with its arguments.
 fn read(name: &str, words: &mut Words<'_>) -> Result<Act, String> {
     Ok(match name {
@@ -168,6 +188,7 @@ fn read(name: &str, words: &mut Words<'_>) -> Result<Act, String> {
             let node = node(words)?;
             Act::Clock { node, ahead_us: words.number("time in microseconds", 0..=2 * WRONG_US - 1)? }
         }
+        "clock-jump" => clock_jump(words)?,
         "full" => Act::Full { node: node(words)?, for_us: us(words)? },
         "bad-read" => Act::BadRead { node: node(words)? },
         "fail-disk" => Act::FailDisk { node: node(words)?, for_us: us(words)?, dice: dice(words)? },
@@ -287,6 +308,7 @@ impl Act {
             | Self::BadRead { node }
             | Self::FailDisk { node, .. }
             | Self::Clock { node, .. }
+            | Self::ClockJump { node, .. }
             | Self::Drain { node }
             | Self::Stay { node }
             | Self::HoldBack { node, .. }

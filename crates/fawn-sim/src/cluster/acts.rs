@@ -71,6 +71,8 @@ pub enum Act {
     Network { lost: u64, doubled: u64, slow: u64 },
     /// A node's clock of the day jumps.
     Clock { node: usize, ahead_us: u64 },
+    /// A node's clock of the day shows another time for a while: so many seconds later, or earlier.
+    ClockJump { node: usize, off_s: i64, for_us: u64 },
     /// The operator has a node leave.
     Drain { node: usize },
     /// The operator has a node stay.
@@ -119,7 +121,7 @@ impl Act {
             }
             Self::Pause { .. } | Self::PauseAtRead { .. } => 7,
             Self::Network { .. } => 8,
-            Self::Clock { .. } => 9,
+            Self::Clock { .. } | Self::ClockJump { .. } => 9,
             Self::Drain { .. } => 10,
             Self::Stay { .. } => 11,
             Self::Replicas { .. } | Self::Rules { .. } => 12,
@@ -188,6 +190,9 @@ impl World {
                 let place = &mut self.places[*node];
                 place.ahead_us = place.ahead_us.map(|_| (*ahead_us).min(2 * WRONG_US - 1));
             }
+            Act::ClockJump { node, off_s, for_us } => {
+                self.places[*node].jump = Some((*off_s, self.now_us + for_us));
+            }
             Act::Drain { node } => self.stand(*node, Standing::Draining),
             Act::Stay { node } => self.stand(*node, Standing::Member),
             Act::Replicas { count } => self.set(*count, self.settings.rules),
@@ -242,7 +247,9 @@ impl World {
             }
             Act::CrashFront { front, .. } if self.fronts[*front].front.is_none() => format!("f{front} is down"),
             Act::Join { node } if !is_down(*node) => format!("n{node} is there"),
-            Act::Clock { node, .. } if self.places[*node].ahead_us.is_none() => format!("n{node} has lost its clock"),
+            Act::Clock { node, .. } | Act::ClockJump { node, .. } if self.places[*node].ahead_us.is_none() => {
+                format!("n{node} has lost its clock")
+            }
             Act::Drain { node } => self.may_stand(*node, Standing::Draining).err().unwrap_or_default(),
             Act::Stay { node } => self.may_stand(*node, Standing::Member).err().unwrap_or_default(),
             Act::LoseDisk { node, for_us, dice } if !self.may_lose_disk(*node) => {

@@ -498,7 +498,9 @@ impl Client {
                 return Some(Ended::GivenUp(asking));
             }
             Answer::TimedOut if once => return Some(Ended::GivenUp(asking)),
-            Answer::Busy | Answer::TooFew | Answer::Full | Answer::Unreadable if self.fronts > 0 => {
+            Answer::Busy | Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. }
+                if self.fronts > 0 =>
+            {
                 // Nothing was done: even what is sent once may be sent again.
                 if tag == asking.tries {
                     asking.tried_us = 0;
@@ -518,6 +520,7 @@ impl Client {
             | Answer::TooLarge
             | Answer::Fenced
             | Answer::AskAgain
+            | Answer::Ahead { .. }
             | Answer::TimedOut => {
                 assert!(
                     !matches!(answer, Answer::Malformed | Answer::TooLarge),

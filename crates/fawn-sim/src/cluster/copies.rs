@@ -20,6 +20,7 @@ impl Act {
             | Self::Lag { .. }
             | Self::RestartManager { .. }
             | Self::Clock { .. }
+            | Self::ClockJump { .. }
             | Self::Drain { .. }
             | Self::Stay { .. }
             | Self::Replicas { .. }

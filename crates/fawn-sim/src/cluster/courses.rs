@@ -4,6 +4,7 @@
 use fawn_kv::ids::Ack;
 
 use super::acts::{Act, Links};
+use super::faults::clock_jump;
 use super::lines::ORDERS;
 use super::plan::Plan;
 use super::world::{Party, WRONG_US};
@@ -186,6 +187,7 @@ fn clocks(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
         2..4 => Act::Stay { node },
         4 => Act::Crash { node, for_us: random.within(1000, 600_000), dice: random.word() },
         5..7 => Act::Pause { node, for_us: random.within(300_000, 1_000_000) },
+        7 if random.chance(1, 2) => clock_jump(random, node),
         _ => Act::Clock { node, ahead_us: random.below(2 * WRONG_US) },
     };
     (vec![(0, act)], random.within(100_000, 900_000))

@@ -2,6 +2,7 @@
 
 use fawn_kv::ids::Ack;
 
+use super::act_text::MOST_JUMP_S;
 use super::acts::{Act, Links};
 use super::courses::Course;
 use super::lines::{MESSAGES, ORDERS};
@@ -109,7 +110,8 @@ fn draw(random: &mut Random, weights: &[u64], plan: &Plan) -> Vec<(u64, Act)> {
                 return at_once(vec![Act::PauseAtRead { node, for_us }, mislead(random, plan, for_us)]);
             }
         }
-        9 => Act::Clock { node, ahead_us: random.below(2 * WRONG_US) },
+        9 if random.chance(1, 2) => Act::Clock { node, ahead_us: random.below(2 * WRONG_US) },
+        9 => clock_jump(random, node),
         10 => Act::Drain { node },
         11 => Act::Stay { node },
         12 if random.chance(1, 2) => {
@@ -131,6 +133,14 @@ fn draw(random: &mut Random, weights: &[u64], plan: &Plan) -> Vec<(u64, Act)> {
         }
     };
     at_once(vec![act])
+}
+
+/// A node's clock shows another time for less than a minute: any time at all, or one not far off.
+pub(super) fn clock_jump(random: &mut Random, node: usize) -> Act {
+    let most = [60, 86_400, 31_536_000, 4_000_000_000, MOST_JUMP_S][random.below(5) as usize];
+    let seconds = random.within(6, most).cast_signed();
+    let off_s = if random.chance(1, 2) { -seconds } else { seconds };
+    Act::ClockJump { node, off_s, for_us: random.within(10_000, 50_000_000) }
 }
 
 fn at_once(acts: Vec<Act>) -> Vec<(u64, Act)> {

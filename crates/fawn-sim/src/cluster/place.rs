@@ -7,6 +7,7 @@ use fawn_kv::ids::{Attempt, ClusterId, NodeId, RangeId};
 use fawn_kv::inbox::Inbox;
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{RangeStore, Recovered};
+use fawn_kv::timekeeper::Timekeeper;
 use fawn_ring::{DomainId, Interval, MachineId};
 
 use super::arriving::inbox;
@@ -34,6 +35,8 @@ pub(super) struct Place {
     pub(super) fast_ppm: u64,
     /// By how much the clock of the day is ahead of one that is [`WRONG_US`] slow; `None`: it began in 1970.
     pub(super) ahead_us: Option<u64>,
+    /// It shows so many seconds more until then.
+    pub(super) jump: Option<(i64, u64)>,
     pub(super) paused_until_us: u64,
     /// What came while it paused.
     pub(super) inbox: Inbox,
@@ -55,6 +58,7 @@ impl Place {
     pub(super) fn new(random: &mut Random, lost_clock: bool, plan: &Plan) -> Self {
         Self {
             ahead_us: (!lost_clock).then(|| if plan.fixed { WRONG_US } else { random.below(2 * WRONG_US) }),
+            jump: None,
             node: None,
             left: Some((NodeStore::new(random.fork(), plan.on_flash), BTreeMap::new())),
             own_disk: None,
@@ -75,13 +79,28 @@ impl Place {
 
 impl World {
     pub(super) fn clock(&self, node: usize) -> Now {
-        let Place { offset_us, fast_ppm, ahead_us, .. } = self.places[node];
+        let Place { offset_us, fast_ppm, ahead_us, jump, .. } = self.places[node];
         let us = offset_us + self.now_us - self.now_us * 4500 / 1_000_000 + self.now_us * fast_ppm / 1_000_000;
         let unix = match ahead_us {
-            Some(ahead_us) => self.unix_of(ahead_us),
-            None => 1000,
+            Some(ahead_us) => self.kept_unix(self.unix_of(ahead_us), jump),
+            None => Now::UNKNOWN,
         };
         Now { us, unix }
+    }
+
+    /// The second that a process goes by whose clock shows another one for a while. It lasts for less than a minute: a jump
+    /// that lasts is followed, and what expires by it does.
+    fn kept_unix(&self, right: u32, jump: Option<(i64, u64)>) -> u32 {
+        let boot_ms = self.now_us / 1000 + 1;
+        let mut keeper = Timekeeper::default();
+        keeper.step(u64::from(right) * 1000, boot_ms);
+        if let Some((off_s, until_us)) = jump
+            && self.now_us < until_us
+        {
+            let shown = i64::from(right).saturating_add(off_s).max(0).cast_unsigned();
+            keeper.step(shown.saturating_mul(1000), boot_ms);
+        }
+        keeper.time(boot_ms).steady()
     }
 
     /// A node's disk has room, or has none.

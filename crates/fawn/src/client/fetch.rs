@@ -198,7 +198,7 @@ const CLOCK_SLACK: u32 = 2;
 
 /// Seconds since 1970.
 pub fn unix_now() -> u32 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_secs() as u32)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| u32::try_from(age.as_secs()).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

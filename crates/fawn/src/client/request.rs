@@ -96,6 +96,11 @@ pub enum Binary {
 
 /// Appends `ms`: store this record whatever is there.
 pub fn push_set(out: &mut Vec<u8>, record: &Record) {
+    push_set_for(out, record, None);
+}
+
+/// The same, to live for so many seconds by the server's clock; `None`: until the record's own expiry.
+pub fn push_set_for(out: &mut Vec<u8>, record: &Record, seconds: Option<u32>) {
     out.extend_from_slice(b"ms ");
     let base64 = push_key(out, &record.key);
     // Writing to a vector does not fail.
@@ -105,6 +110,9 @@ pub fn push_set(out: &mut Vec<u8>, record: &Record) {
         let _ = write!(out, " F{}", record.flags);
     }
     match record.exptime {
+        _ if seconds.is_some_and(|seconds| (1..=LONGEST_RELATIVE_EXPIRY).contains(&seconds)) => {
+            let _ = write!(out, " T{}", seconds.unwrap_or(1));
+        }
         0 => {}
         // So long ago that it would be read as seconds from now. -1 stores what has already expired.
         1..=LONGEST_RELATIVE_EXPIRY => out.extend_from_slice(b" T-1"),

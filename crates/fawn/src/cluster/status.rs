@@ -343,7 +343,8 @@ fn text(status: &Status, rates: &Rates, with_ranges: bool) -> String {
     ));
     for (name, member) in &status.roster.members {
         let had = Had::of(status, member);
-        for why in had.troubles() {
+        // What is wrong with a machine, each of its seats says.
+        for why in had.troubles().collect::<BTreeSet<_>>() {
             told.push(format!("{name}: {why}\n"));
         }
     }

@@ -54,6 +54,21 @@ fn jsonl_is_loaded_with_flags_expiry_and_binary_keys(kind: Kind) {
     assert_eq!(dumped, expected);
 }
 
+#[test]
+fn a_dump_with_expiries_up_to_the_year_2106_is_loaded_as_it_was_dumped() {
+    let Some(server) = Server::start(Kind::Fawn) else { return };
+    let say = |command: &str| server.say(command, "\r\n");
+    assert_eq!(say("set a 0 4102444800 1\r\nx"), "STORED\r\n");
+    assert_eq!(say("set b 0 4294967295 1\r\nx"), "STORED\r\n");
+    let dumped = server.dump_lines("jsonl");
+    let expected = |key, exptime| format!(r#"{{"key":"{key}","value":"x","exptime":{exptime}}}"#);
+    assert_eq!(dumped, [expected("a", "4102444800"), expected("b", "4294967295")]);
+    assert_eq!(say("flush_all"), "OK\r\n");
+    let run = server.load(&server.file("in.jsonl", dumped.join("\n")), &[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(server.dump_lines("jsonl"), dumped);
+}
+
 fn a_record_that_has_expired_replaces_the_old_value_by_nothing(kind: Kind) {
     let Some(server) = Server::start(kind) else { return };
     let path = server

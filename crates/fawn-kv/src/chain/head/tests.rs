@@ -7,6 +7,7 @@ use crate::message::Message;
 use crate::meta::Meta;
 use crate::operation::{MetaGet, Mode, Store};
 use crate::sessions::Bounds;
+use fawn_ring::Interval;
 
 const RANGE: RangeId = RangeId(0);
 
@@ -221,4 +222,57 @@ fn of_two_ranges_that_were_merged_no_more_sessions_are_remembered_than_of_one() 
     let known =
         [1, 2 * most as u64].map(|at| replica.meta().sessions.known(RequestId { session: at << 32, number: 1 }));
     assert!(matches!(known, [Known::Expired, Known::Done(..)]), "{known:?}");
+}
+
+/// What a put of the key `k` with an expiry is answered.
+fn put_until(bench: &mut Bench, number: u64, expiry: u32) -> Option<Answer> {
+    bench.ask((1 << 32, number), &Operation::Store(Store { expiry, ..Store::set(b"v") }))
+}
+
+#[test]
+fn what_would_expire_at_once_as_the_ranges_time_is_ahead_is_refused_until_that_is_set_back() {
+    const RIGHT: u32 = 1_800_000_000;
+    const WRONG: u32 = RIGHT + 31_536_000;
+    let mut bench = Bench::new();
+    bench.store.us = 1;
+    // The head's clock was a year ahead once.
+    bench.store.unix = WRONG;
+    assert!(matches!(put_until(&mut bench, 1, 0), Some(Answer::Done { .. })));
+    bench.store.unix = RIGHT;
+    assert_eq!(put_until(&mut bench, 2, RIGHT + 100), Some(Answer::Ahead { time: WRONG }));
+    // What does not expire is taken, and so is what is to be gone at once, and what lives for longer.
+    for (number, expiry) in [(3, 0), (4, 1), (5, RIGHT), (6, WRONG + 100)] {
+        assert!(matches!(put_until(&mut bench, number, expiry), Some(Answer::Done { .. })), "{expiry}");
+    }
+    let tick = |bench: &mut Bench| {
+        step_with(&mut bench.store, &mut bench.replica, |replica, context| {
+            replica.tick(context);
+            (replica.ahead_s(context.unix), replica.meta().alive.time)
+        })
+        .0
+    };
+    assert_eq!(tick(&mut bench), (WRONG - RIGHT, WRONG));
+    bench.store.us += HEAL_US;
+    assert_eq!(tick(&mut bench), (0, RIGHT));
+    assert!(matches!(put_until(&mut bench, 7, RIGHT + 100), Some(Answer::Done { .. })));
+    bench.store.unix = RIGHT + 99;
+    assert!(matches!(bench.get(), Some(Answer::Found(Some(kept))) if kept.version.is_some()));
+    // Sessions were used no later than now, so that they are forgotten in time.
+    assert!(bench.replica.meta().sessions.used(1 << 32).is_some_and(|used| used <= RIGHT + 99));
+}
+
+#[test]
+fn a_delayed_flush_is_refused_where_the_ranges_time_is_ahead() {
+    let mut bench = Bench::new();
+    (bench.store.unix, bench.store.us) = (5000, 1);
+    assert!(matches!(put_until(&mut bench, 1, 0), Some(Answer::Done { .. })));
+    bench.store.unix = 1000;
+    let flush = |bench: &mut Bench, number, due| {
+        let (id, asker) = (RequestId { session: 1 << 32, number }, Asker { address: FRONT, tag: 7 });
+        let (wedge, keys) = (WedgeEpoch(0), Interval::ALL);
+        bench.say(Message::Flush { range: RANGE, id, answered: 0, asker, wedge, keys, due })
+    };
+    assert_eq!(flush(&mut bench, 2, 1100), Some(Answer::Ahead { time: 5000 }));
+    assert!(matches!(flush(&mut bench, 3, 6000), Some(Answer::Done { .. })));
+    assert!(matches!(bench.get(), Some(Answer::Found(Some(kept))) if kept.version.is_some()));
 }

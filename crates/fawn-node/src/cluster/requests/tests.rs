@@ -8,7 +8,7 @@ use fawn_kv::ids::{Epoch, Position, Seq};
 use fawn_kv::operation::{Cas, Hit, Outcome};
 use fawn_memcache::{Event, Limits, Session};
 
-const NOW: Now = Now { unix: 1000, ms: 1 };
+const NOW: Now = Now::at(1000, 1);
 const MAX_VALUE_BYTES: usize = 1 << 20;
 const LARGE: usize = MAX_VALUE_BYTES - 1000;
 

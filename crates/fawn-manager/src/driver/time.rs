@@ -1,0 +1,93 @@
+//! What time it is in the cluster: what most machines' clocks show, so that one that is wrong changes nothing.
+//!
+//! Seats say what their machines' clocks show once a second, and are answered. Each then keeps time by itself; a jump of
+//! what it is told it follows as late as one of its own clock ([`fawn_kv::timekeeper`]).
+
+use super::Driver;
+use crate::clock::now_us;
+use crate::links::table::LinkId;
+use fawn_kv::link::{Control, SeatId};
+use fawn_kv::timekeeper::{EARLIEST, LATEST};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A reading of a clock counts for so long, in microseconds.
+const FRESH_US: u64 = 5_000_000;
+
+/// So long after it has begun to lead a manager says what time it is, even if it has not heard every member's clock.
+const PATIENCE_US: u64 = 3_000_000;
+
+/// What a clock showed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    /// Unix microseconds at the zero of the manager's own clock.
+    zero_us: i64,
+    at_us: u64,
+}
+
+impl Reading {
+    fn new(unix_ms: u64, at_us: u64) -> Option<Self> {
+        let is_set = (u64::from(EARLIEST)..=u64::from(LATEST)).contains(&(unix_ms / 1000));
+        is_set.then(|| Self { zero_us: (unix_ms * 1000).cast_signed() - at_us.cast_signed(), at_us })
+    }
+}
+
+/// Of what several clocks show what the most of them agree on: the one in the middle, and of two the earlier, by which
+/// nothing expires too soon.
+fn middle(mut zeros_us: Vec<i64>) -> Option<i64> {
+    zeros_us.sort_unstable();
+    zeros_us.get(zeros_us.len().checked_sub(1)? / 2).copied()
+}
+
+impl Driver {
+    /// A seat says what its machine's clock shows.
+    pub(super) fn clock(&mut self, link: LinkId, seat: SeatId, unix_ms: u64) {
+        let now_us = now_us();
+        self.seats.entry(seat).or_default().clock = Reading::new(unix_ms, now_us);
+        if let Some(unix_ms) = self.common_time(now_us) {
+            self.table.say(link, &Control::Time { unix_ms });
+        }
+    }
+
+    /// What time it is, if enough is known of that.
+    fn common_time(&self, now_us: u64) -> Option<u64> {
+        if !self.leads() {
+            return None;
+        }
+        let own_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_millis() as u64);
+        let is_fresh = |reading: &Reading| now_us.saturating_sub(reading.at_us) < FRESH_US;
+        let heard = |seat| self.seats.get(&seat).and_then(|known| known.clock).filter(is_fresh);
+        // One a member: its seats are of one machine.
+        let members: Vec<Option<Reading>> =
+            self.facts.roster.members.values().map(|member| member.seats().find_map(heard)).collect();
+        let is_early = now_us.saturating_sub(self.led_us) < PATIENCE_US;
+        if is_early && members.iter().any(Option::is_none) {
+            return None;
+        }
+        let all = members.into_iter().flatten().chain(Reading::new(own_ms, now_us));
+        let zero_us = middle(all.map(|reading| reading.zero_us).collect())?;
+        Some((now_us.cast_signed() + zero_us).max(0).cast_unsigned() / 1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_clock_of_three_that_is_wrong_changes_nothing_and_of_two_the_earlier_counts() {
+        for wrong in [i64::MIN, -1, 500, i64::MAX] {
+            let middle = middle(vec![10, wrong, 12]).unwrap();
+            assert!((10..=12).contains(&middle), "{wrong}: {middle}");
+        }
+        assert_eq!(middle(vec![i64::MAX, 10]), Some(10));
+        assert_eq!(middle(vec![7]), Some(7));
+        assert_eq!(middle(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_clock_that_was_never_set_is_no_witness() {
+        assert!(Reading::new(1000, 5).is_none() && Reading::new(u64::from(u32::MAX) * 1000, 5).is_none());
+        let reading = Reading::new(1_800_000_000_000, 7_000_000).unwrap();
+        assert_eq!(reading.zero_us, 1_799_999_993_000_000);
+    }
+}

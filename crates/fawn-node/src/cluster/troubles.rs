@@ -1,0 +1,110 @@
+//! What is wrong with a seat, in sentences for its operator; and the log, where something begins to be wrong or is over.
+
+use super::ranges::Ranges;
+use fawn_kv::chain;
+use fawn_kv::ids::RangeId;
+use fawn_kv::node::Node;
+use fawn_kv::store::RangeStore as _;
+
+/// By how many seconds a machine's clock may differ from the cluster's time before its operator is told.
+const CLOCK_OFF_S: i64 = 5;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Troubles {
+    /// The node's store has no room for values.
+    is_full: bool,
+    /// A range whose time is ahead, by how many seconds, and how many such ranges there are.
+    ahead: Option<(RangeId, u32, usize)>,
+    /// By how many seconds the system's clock is ahead of the process's time, if by too many.
+    clock_off_s: Option<i64>,
+    /// The system's clock was never set.
+    is_unset: bool,
+}
+
+impl Troubles {
+    /// What is wrong with a seat's node, if it has one, and with its clock, which is ahead by `off_s` seconds.
+    pub fn of(node: Option<&Node<Ranges>>, at: chain::Now, off_s: i64) -> Self {
+        let replicas = node.into_iter().flat_map(Node::replicas);
+        let ahead =
+            replicas.map(|(range, replica)| (replica.ahead_s(at.unix), range)).filter(|(ahead_s, _)| *ahead_s > 0);
+        let (furthest, count) =
+            ahead.fold((None, 0), |(furthest, count), ahead| (furthest.max(Some(ahead)), count + 1));
+        Self {
+            is_full: node.is_some_and(|node| node.store().is_full()),
+            ahead: furthest.map(|(ahead_s, range)| (range, ahead_s, count)),
+            clock_off_s: Some(off_s).filter(|off_s| off_s.abs() > CLOCK_OFF_S),
+            is_unset: at.unix <= chain::Now::UNKNOWN,
+        }
+    }
+
+    /// A sentence for each that keeps the seat from serving as it should.
+    pub fn of_health(&self) -> Vec<String> {
+        Self { clock_off_s: None, ..*self }.sentences()
+    }
+
+    /// A sentence for each.
+    pub fn sentences(&self) -> Vec<String> {
+        let full = self.is_full.then(|| {
+            "its disk is full, so that puts of its ranges are refused: delete something, or make room on the disk"
+                .to_owned()
+        });
+        let ahead = self.ahead.map(|(range, ahead_s, count)| {
+            format!(
+                "the time of {count} of its ranges is ahead of the clock, that of range {} by {ahead_s} s: puts that would \
+                 expire too soon are refused until it is set back, half a minute from now",
+                range.0
+            )
+        });
+        let off = self.clock_off_s.map(|off_s| {
+            let way = if off_s > 0 { "ahead of" } else { "behind" };
+            let off_s = off_s.unsigned_abs();
+            format!("its system clock is {off_s} s {way} the time that it goes by: set the clock")
+        });
+        let unset = self.is_unset.then(|| {
+            "its system clock is not set, so that puts with a time to live are refused: set the clock".to_owned()
+        });
+        [full, ahead, off, unset].into_iter().flatten().collect()
+    }
+
+    /// Logs what has changed since it was looked at last; `seat` names it.
+    pub fn log_changes(&self, before: &Self, seat: u32) {
+        match (before.is_full, self.is_full) {
+            (false, true) => tracing::warn!("seat {seat}: the disk is full: puts are refused until there is room"),
+            (true, false) => tracing::info!("seat {seat}: the disk has room again: puts are taken"),
+            _ => {}
+        }
+        match (before.ahead, self.ahead) {
+            (None, Some((range, ahead_s, count))) => tracing::warn!(
+                "seat {seat}: the time of {count} ranges is ahead of the clock, that of range {} by {ahead_s} s: puts that \
+                 would expire too soon are refused until it is set back",
+                range.0
+            ),
+            (Some(_), None) => tracing::warn!("seat {seat}: the time of its ranges is no longer ahead of the clock"),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_told_in_sentences_that_say_what_to_do() {
+        let well = Troubles::of(None, chain::Now { us: 1, unix: 1_800_000_000 }, 3);
+        assert_eq!(well, Troubles::default());
+        assert_eq!(well.sentences(), [""; 0]);
+        let off = Troubles::of(None, chain::Now { us: 1, unix: 1_800_000_000 }, -31_536_000);
+        assert_eq!(off.of_health(), [""; 0], "it serves all the same");
+        assert_eq!(off.sentences(), ["its system clock is 31536000 s behind the time that it goes by: set the clock"]);
+        let ill = Troubles { is_full: true, ahead: Some((RangeId(7), 100, 2)), ..off };
+        let sentences = ill.sentences().join("; ");
+        assert!(
+            sentences.contains("its disk is full") && sentences.contains("that of range 7 by 100 s"),
+            "{sentences}"
+        );
+        let unset = Troubles::of(None, chain::Now { us: 1, unix: chain::Now::UNKNOWN }, 0);
+        assert!(unset.sentences().join("; ").contains("is not set"));
+    }
+}
