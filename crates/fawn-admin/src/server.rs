@@ -10,15 +10,18 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
-/// Connections at a time; others wait to be accepted.
+/// Connections at a time; for another one, the one goes that has asked nothing for longest.
 const CONNECTIONS: usize = 16;
 
 /// Bytes and number of a request's headers, at most.
@@ -66,7 +69,7 @@ pub enum AdminError {
 pub struct Server {
     address: SocketAddr,
     stop: watch::Sender<bool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Server {
@@ -85,7 +88,7 @@ impl Server {
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = watch::channel(false);
-        let thread = std::thread::Builder::new().name("fawn-admin".to_owned()).spawn(move || {
+        let thread = thread::Builder::new().name("fawn-admin".to_owned()).spawn(move || {
             if let Err(error) = runtime.block_on(serve(listener, board, stopped)) {
                 tracing::error!("the admin port is gone: {error}");
             }
@@ -111,16 +114,11 @@ impl Drop for Server {
 
 async fn serve(listener: TcpListener, board: Board, mut stopped: watch::Receiver<bool>) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut open: VecDeque<Open> = VecDeque::new();
     loop {
-        let next = async {
-            // Nobody closes the semaphore.
-            let permit = room.clone().acquire_owned().await.map_err(io::Error::other)?;
-            listener.accept().await.map(|(stream, _)| (permit, stream))
-        };
-        let (permit, stream) = tokio::select! {
-            accepted = next => match accepted {
-                Ok(accepted) => accepted,
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::debug!("the admin port cannot accept: {error}");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -129,9 +127,12 @@ async fn serve(listener: TcpListener, board: Board, mut stopped: watch::Receiver
             },
             _ = stopped.changed() => return Ok(()),
         };
-        let board = board.clone();
-        tokio::spawn(async move {
+        make_room(&mut open);
+        let (board, asked) = (board.clone(), Arc::new(AtomicBool::new(false)));
+        let its_asked = Arc::clone(&asked);
+        let task = tokio::spawn(async move {
             let service = service_fn(move |request| {
+                its_asked.store(true, Ordering::Relaxed);
                 let answer = answer(&request, &board);
                 async move { Ok::<_, Infallible>(answer) }
             });
@@ -144,8 +145,27 @@ async fn serve(listener: TcpListener, board: Board, mut stopped: watch::Receiver
             if let Ok(Err(error)) = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await {
                 tracing::debug!("a connection of the admin port is closed: {error}");
             }
-            drop(permit);
         });
+        open.push_back(Open { task, asked });
+    }
+}
+
+/// A connection.
+struct Open {
+    task: JoinHandle<()>,
+    /// Whether a whole request has come.
+    asked: Arc<AtomicBool>,
+}
+
+/// Closes a connection if all are taken: the oldest of those that have asked nothing, so that who sends half a request keeps
+/// nobody out, or else the oldest.
+fn make_room(open: &mut VecDeque<Open>) {
+    open.retain(|one| !one.task.is_finished());
+    if open.len() >= CONNECTIONS {
+        let silent = open.iter().position(|one| !one.asked.load(Ordering::Relaxed));
+        if let Some(one) = open.remove(silent.unwrap_or(0)) {
+            one.task.abort();
+        }
     }
 }
 
@@ -243,11 +263,18 @@ mod tests {
     }
 
     #[test]
-    fn whoever_says_nothing_takes_no_more_than_there_is_room_for() {
+    fn half_sent_requests_keep_nobody_out() {
         let (server, _) = server();
-        let silent: Vec<_> = (0..CONNECTIONS - 1).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
+        let half = || {
+            let mut stream = TcpStream::connect(server.address()).unwrap();
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: he").unwrap();
+            stream
+        };
+        let held: Vec<_> = (0..2 * CONNECTIONS).map(|_| half()).collect();
+        let began = std::time::Instant::now();
         assert!(get(&server, "/").starts_with("HTTP/1.1 200 "));
-        drop(silent);
+        assert!(began.elapsed() < HEADER_TIMEOUT / 2, "nobody waits until the others are timed out");
+        drop(held);
     }
 
     #[test]
