@@ -15,6 +15,7 @@ use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 
 use crate::files::OpenFile;
+use crate::patience::{passes, passes_in_ring};
 use crate::{together, transfer};
 
 /// Writes that are under way at most: the device has one more to do as it finishes one.
@@ -192,7 +193,8 @@ impl Drop for Behind {
 fn complete(job: &Job, written: Result<usize, Errno>) -> Result<(), Errno> {
     let whole = match written {
         Ok(bytes) => bytes / PAGE_BYTES,
-        Err(Errno::INTR | Errno::AGAIN) => 0,
+        // What is left is written at once, which waits until it is possible.
+        Err(errno) if passes(errno) => 0,
         Err(errno) => return Err(errno),
     };
     if whole == job.count {
@@ -205,11 +207,8 @@ fn submit(ring: &IoUring) -> io::Result<()> {
     loop {
         match ring.submit() {
             Ok(_) => return Ok(()),
-            Err(error) => match Errno::from_io_error(&error) {
-                Some(Errno::INTR) => {}
-                Some(Errno::AGAIN | Errno::BUSY) => std::thread::sleep(LOOK),
-                _ => return Err(error),
-            },
+            Err(error) if passes_in_ring(&error) => std::thread::sleep(LOOK),
+            Err(error) => return Err(error),
         }
     }
 }

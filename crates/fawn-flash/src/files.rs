@@ -30,6 +30,7 @@ use rustix::io::Errno;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use crate::behind::Behind;
+use crate::patience::{insist, passes};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use crate::together::Together;
 use crate::{descriptors, names, transfer};
@@ -200,11 +201,21 @@ impl Files {
         &self.path
     }
 
-    /// The open file, for whoever reads by descriptor.
+    /// The open file, for whoever reads by descriptor and must not wait until the system has another one.
     ///
     /// # Errors
     /// [`FlashError::NotFound`], [`FlashError::Io`].
     pub fn descriptor(&self, file: FileId) -> Result<Arc<OpenFile>, FlashError> {
+        self.try_descriptor(file).map_err(|errno| self.error(file, "opening", errno))
+    }
+
+    /// The open file, for the store's own threads: waits until the system has a descriptor for it.
+    pub(crate) fn own_descriptor(&self, file: FileId) -> Result<Arc<OpenFile>, FlashError> {
+        insist(|| self.doing(file, "opening"), || self.try_descriptor(file))
+            .map_err(|errno| self.error(file, "opening", errno))
+    }
+
+    fn try_descriptor(&self, file: FileId) -> Result<Arc<OpenFile>, Errno> {
         if let Some(open) = self.open.read().unwrap_or_else(PoisonError::into_inner).get(&file) {
             return Ok(Arc::clone(open));
         }
@@ -213,14 +224,13 @@ impl Files {
             self.close_idle();
         }
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        let opened = self.open_at(file, flags).or_else(|errno| {
-            if !matches!(errno, Errno::MFILE | Errno::NFILE) {
+        let open = self.open_at(file, flags).or_else(|errno| {
+            if !passes(errno) {
                 return Err(errno);
             }
             self.close_idle();
             self.open_at(file, flags)
-        });
-        let open = opened.map_err(|errno| self.error(file, "opening", errno))?;
+        })?;
         Ok(self.keep(file, open, removals))
     }
 
@@ -257,9 +267,21 @@ impl Files {
     /// Creates `file` with `pages` pages reserved and keeps it open. What cannot be finished is removed again.
     pub(crate) fn create_reserved(&self, file: FileId, pages: u64) -> Result<(), FlashError> {
         let removals = self.removals();
-        let open = self
-            .open_at(file, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC)
-            .map_err(|errno| self.error(file, "creating", errno))?;
+        if !descriptors::has_room() {
+            self.close_idle();
+        }
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let open = insist(
+            || self.doing(file, "creating"),
+            || {
+                self.open_at(file, flags).inspect_err(|errno| {
+                    if passes(*errno) {
+                        self.close_idle()
+                    }
+                })
+            },
+        )
+        .map_err(|errno| self.error(file, "creating", errno))?;
         if let Err(error) = self.reserve(file, &open, pages) {
             if let Err(errno) = fs::unlinkat(&self.directory, names::name_of(file), fs::AtFlags::empty()) {
                 tracing::warn!(file = names::name_of(file), %errno, "an unfinished file could not be removed");
@@ -272,8 +294,8 @@ impl Files {
 
     /// Removes `file`. Its descriptor is closed by [`close_removed`](Self::close_removed).
     pub(crate) fn unlink(&self, file: FileId) -> Result<(), FlashError> {
-        fs::unlinkat(&self.directory, names::name_of(file), fs::AtFlags::empty())
-            .map_err(|errno| self.error(file, "removing", errno))?;
+        let unlink = || fs::unlinkat(&self.directory, names::name_of(file), fs::AtFlags::empty());
+        insist(|| self.doing(file, "removing"), unlink).map_err(|errno| self.error(file, "removing", errno))?;
         let mut table = self.open.write().unwrap_or_else(PoisonError::into_inner);
         let open = table.remove(&file);
         // Kept before anybody is told to let go of it.
@@ -352,8 +374,13 @@ impl Files {
         match errno {
             Errno::NOSPC | Errno::DQUOT => FlashError::NoSpace,
             Errno::NOENT => FlashError::NotFound(file),
-            _ => FlashError::Io(format!("{}: {doing}: {errno}", self.path.join(names::name_of(file)).display())),
+            _ => FlashError::Io(format!("{}: {errno}", self.doing(file, doing))),
         }
+    }
+
+    /// What is done with a file, for people.
+    pub(crate) fn doing(&self, file: FileId, doing: &str) -> String {
+        format!("{}: {doing}", self.path.join(names::name_of(file)).display())
     }
 
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -361,7 +388,7 @@ impl Files {
     pub(crate) fn read_together(&self, fills: &mut [Fill<'_>], read: &mut [usize]) -> Result<(), (usize, FlashError)> {
         let mut open = Vec::with_capacity(fills.len());
         for (place, fill) in fills.iter().enumerate() {
-            open.push(self.descriptor(fill.file).map_err(|error| (place, error))?);
+            open.push(self.own_descriptor(fill.file).map_err(|error| (place, error))?);
         }
         let mut done = vec![Ok(0); fills.len()];
         if !self.together.lock().unwrap_or_else(PoisonError::into_inner).read(fills, &open, &mut done) {
@@ -370,7 +397,8 @@ impl Files {
         for (place, result) in done.into_iter().enumerate() {
             read[place] = match result {
                 Ok(bytes) => bytes,
-                Err(Errno::INTR | Errno::AGAIN) => 0,
+                // What is left is read by itself, which waits until it is possible.
+                Err(errno) if passes(errno) => 0,
                 Err(errno) => return Err((place, self.error(fills[place].file, "reading", errno))),
             };
             self.counts.read(read[place]);
@@ -393,7 +421,8 @@ impl Files {
         if pages == 0 {
             return Ok(());
         }
-        let written = match fs::fallocate(open, FallocateFlags::empty(), 0, pages * PAGE_BYTES as u64) {
+        let allocate = || fs::fallocate(open, FallocateFlags::empty(), 0, pages * PAGE_BYTES as u64);
+        let written = match insist(|| self.doing(file, "allocating"), allocate) {
             Ok(()) => file == FileId::CommitLog,
             // No reservations here: zeros are one, and tell whether there is space.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => true,

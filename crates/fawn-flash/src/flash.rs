@@ -12,6 +12,7 @@ use rustix::fs::{self, FallocateFlags};
 use rustix::io::Errno;
 
 use crate::files::Files;
+use crate::patience::insist;
 use crate::{names, transfer};
 
 impl Flash for Files {
@@ -20,7 +21,7 @@ impl Flash for Files {
     }
 
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
-        let open = self.descriptor(file)?;
+        let open = self.own_descriptor(file)?;
         let wanted = size_of_val(pages);
         self.counts.read(wanted);
         match transfer::read(&*open, first, pages) {
@@ -48,14 +49,14 @@ impl Flash for Files {
     }
 
     fn write(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
-        let open = self.descriptor(file)?;
+        let open = self.own_descriptor(file)?;
         self.counts.wrote(size_of_val(pages));
         transfer::write(&*open, first, pages).map_err(|errno| self.error(file, "writing", errno))
     }
 
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn write_behind(&self, file: FileId, first: u64, pages: &mut PageBuf, count: usize) -> Result<(), FlashError> {
-        let open = self.descriptor(file)?;
+        let open = self.own_descriptor(file)?;
         self.counts.wrote(count * PAGE_BYTES);
         let mut behind = self.behind.lock().unwrap_or_else(PoisonError::into_inner);
         behind.write(file, &open, first, pages, count).map_err(|errno| self.error(file, "writing", errno))
@@ -63,7 +64,7 @@ impl Flash for Files {
 
     fn write_durably(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
         if self.synced_writes.load(Ordering::Relaxed) {
-            let open = self.descriptor(file)?;
+            let open = self.own_descriptor(file)?;
             match transfer::write_synced(&*open, first, pages) {
                 Ok(()) => {
                     self.counts.wrote(size_of_val(pages));
@@ -82,14 +83,14 @@ impl Flash for Files {
 
     fn sync(&self, file: FileId) -> Result<(), FlashError> {
         self.finish_behind(file)?;
-        let open = self.descriptor(file)?;
+        let open = self.own_descriptor(file)?;
         self.counts.synced();
-        fs::fdatasync(&*open).map_err(|errno| self.error(file, "syncing", errno))
+        until_uninterrupted(|| fs::fdatasync(&*open)).map_err(|errno| self.error(file, "syncing", errno))
     }
 
     fn sync_names(&self) -> Result<(), FlashError> {
         self.counts.synced();
-        fs::fsync(self.directory())
+        until_uninterrupted(|| fs::fsync(self.directory()))
             .map_err(|errno| FlashError::Io(format!("{}: syncing: {errno}", self.path().display())))
     }
 
@@ -97,9 +98,10 @@ impl Flash for Files {
         if count == 0 {
             return Ok(());
         }
-        let open = self.descriptor(file)?;
+        let open = self.own_descriptor(file)?;
         let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match fs::fallocate(&*open, mode, first * PAGE_BYTES as u64, count * PAGE_BYTES as u64) {
+        let punch = || fs::fallocate(&*open, mode, first * PAGE_BYTES as u64, count * PAGE_BYTES as u64);
+        match insist(|| self.doing(file, "punching a hole"), punch) {
             // A file system without holes keeps the space until the file goes.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             Err(errno) => Err(self.error(file, "punching a hole", errno)),
@@ -108,8 +110,9 @@ impl Flash for Files {
 
     fn truncate(&self, file: FileId, pages: u64) -> Result<(), FlashError> {
         self.finish_behind(file)?;
-        let open = self.descriptor(file)?;
-        fs::ftruncate(&*open, pages * PAGE_BYTES as u64).map_err(|errno| self.error(file, "cutting", errno))
+        let open = self.own_descriptor(file)?;
+        let cut = || fs::ftruncate(&*open, pages * PAGE_BYTES as u64);
+        insist(|| self.doing(file, "cutting"), cut).map_err(|errno| self.error(file, "cutting", errno))
     }
 
     fn remove(&self, file: FileId) -> Result<(), FlashError> {
@@ -121,7 +124,8 @@ impl Flash for Files {
     fn list(&self) -> Result<Vec<(FileId, u64)>, FlashError> {
         let error = |errno: Errno| FlashError::Io(format!("{}: listing: {errno}", self.path().display()));
         let mut files = Vec::new();
-        for entry in fs::Dir::read_from(self.directory()).map_err(error)? {
+        let listing = || format!("{}: listing", self.path().display());
+        for entry in insist(listing, || fs::Dir::read_from(self.directory())).map_err(error)? {
             let entry = entry.map_err(error)?;
             let Some(file) = entry.file_name().to_str().ok().and_then(names::parse) else { continue };
             match fs::statat(self.directory(), entry.file_name(), fs::AtFlags::SYMLINK_NOFOLLOW) {
@@ -135,11 +139,22 @@ impl Flash for Files {
     }
 
     fn space(&self) -> Result<Space, FlashError> {
-        let stat = fs::fstatvfs(self.directory())
+        let asking = || format!("{}: asking for free space", self.path().display());
+        let stat = insist(asking, || fs::fstatvfs(self.directory()))
             .map_err(|errno| FlashError::Io(format!("{}: asking for free space: {errno}", self.path().display())))?;
         // As `df` has it: what is reserved for the system is neither used nor free.
         let used = stat.f_blocks.saturating_sub(stat.f_bfree);
         Ok(Space { total: (used + stat.f_bavail) * stat.f_frsize, free: stat.f_bavail * stat.f_frsize })
+    }
+}
+
+/// Syncs until no signal comes between. No other error is tried again: the system may have forgotten by then what it did not write.
+fn until_uninterrupted(sync: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
+    loop {
+        match sync() {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
     }
 }
 

@@ -18,15 +18,17 @@ mod bell;
 mod bulk;
 pub mod clock;
 pub mod db;
-mod descriptors;
+pub mod descriptors;
 mod directory;
 mod engine;
 mod file_system;
 mod files;
 mod flash;
 mod helper;
+pub mod machine;
 mod names;
 mod pace;
+mod patience;
 pub mod reader;
 mod signal;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
 use crate::files::OpenFile;
+use crate::patience::passes_in_ring;
 
 /// Reads that are under way at most.
 const DEPTH: usize = 64;
@@ -99,7 +100,8 @@ fn wave(
     while left > if failed.is_some() { ring.submission().len() } else { 0 } {
         match if failed.is_some() { Ok(0) } else { ring.submit_and_wait(left) } {
             Ok(_) => {}
-            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::INTR | Errno::AGAIN | Errno::BUSY)) => {}
+            // What is under way frees some of what the kernel is short of.
+            Err(error) if passes_in_ring(&error) => std::thread::sleep(LOOK),
             Err(error) => failed = Some(error),
         }
         for entry in ring.completion() {

@@ -7,16 +7,17 @@ use fawn_store::page::{PAGE_BYTES, Page};
 use rustix::io::{Errno, ReadWriteFlags};
 use zerocopy::IntoBytes;
 
+use crate::patience::Patience;
+
 /// Fills `pages` from page number `first`; returns the bytes read, fewer than asked for only at the end of the file.
 pub fn read<Fd: AsFd>(fd: Fd, first: u64, pages: &mut [Page]) -> Result<usize, Errno> {
     let bytes = pages.as_mut_bytes();
-    let mut done = 0;
+    let (mut done, mut patience) = (0, Patience::default());
     while done < bytes.len() {
         match rustix::io::pread(&fd, &mut bytes[done..], first * PAGE_BYTES as u64 + done as u64) {
             Ok(0) => break,
             Ok(read) => done += read,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
+            Err(errno) => patience.wait(|| "reading pages".to_owned(), errno)?,
         }
     }
     Ok(done)
@@ -40,14 +41,14 @@ fn write_all(
     mut write: impl FnMut(&[u8], u64) -> Result<usize, Errno>,
 ) -> Result<(), Errno> {
     let bytes = pages.as_bytes();
-    let mut done = 0;
+    let (mut done, mut patience) = (0, Patience::default());
     while done < bytes.len() {
         match write(&bytes[done..], first * PAGE_BYTES as u64 + done as u64) {
             // A device that takes nothing and names no reason would be asked for ever.
             Ok(0) => return Err(Errno::IO),
             Ok(written) => done += written,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
+            // What is left is written as a whole again, so an interrupted write that was to be durable is, too.
+            Err(errno) => patience.wait(|| "writing pages".to_owned(), errno)?,
         }
     }
     Ok(())

@@ -16,6 +16,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
 
 use fawn_store::flash::{FileId, FlashError};
 use fawn_store::page::{PAGE_BYTES, Page};
@@ -24,7 +25,9 @@ use rustix::io::Errno;
 use zerocopy::FromZeros as _;
 
 use super::{Issuer, Request, SMALL_PAGES};
+use crate::descriptors;
 use crate::files::{Files, OpenFile};
+use crate::patience::{insist, passes, passes_in_ring};
 use crate::signal::Signal;
 
 /// So many entries are handed to the kernel without waiting for the caller's [`submit`](Ring::submit), or an eighth of what it
@@ -34,6 +37,10 @@ const TOGETHER_SHARE: usize = 8;
 /// Files that can be registered, 8 bytes each; the second where `RLIMIT_NOFILE` forbids the first. Further files are
 /// read by descriptor.
 const TABLE_FILES: [u32; 2] = [16_384, 1024];
+/// How long nothing is handed over when the kernel is short of memory.
+const SHORT_OF_MEMORY: Duration = Duration::from_millis(1);
+/// How often a read that the kernel had no memory for is tried before it is refused.
+const TRIES: u32 = 8;
 
 pub struct Ring {
     files: Arc<Files>,
@@ -52,6 +59,8 @@ pub struct Ring {
     failed: Vec<(u64, FlashError)>,
     /// Entries pushed to the ring since the last submission.
     unsubmitted: usize,
+    /// The kernel was short of memory at the last submission.
+    short: bool,
 }
 
 /// A read in flight, or room for one.
@@ -60,6 +69,8 @@ struct Slot {
     request: Option<Request>,
     /// Bytes read so far; the device may stop short.
     done: usize,
+    /// How often the kernel had no memory for it.
+    tries: u32,
     /// Where the pages go when they do not fit the slot's own.
     large: Option<Buffer>,
     /// The file, unless it is registered.
@@ -143,6 +154,7 @@ impl Ring {
             waiting: VecDeque::new(),
             failed: Vec::new(),
             unsubmitted: 0,
+            short: false,
         })
     }
 
@@ -187,7 +199,7 @@ impl Ring {
             if !self.uring.completion().is_empty() || self.uring.submission().taskrun() {
                 self.drain(&mut done)?;
             }
-            if self.unsubmitted == 0 {
+            if self.unsubmitted == 0 || self.short {
                 break;
             }
         }
@@ -269,7 +281,7 @@ impl Ring {
             }
         }
         state.request = Some(request);
-        state.done = 0;
+        (state.done, state.tries) = (0, 0);
         self.enqueue(slot, target);
     }
 
@@ -333,6 +345,10 @@ impl Ring {
             }
             Err(_) => match Errno::from_raw_os_error(-result) {
                 Errno::INTR | Errno::AGAIN => None,
+                errno if passes(errno) && state.tries < TRIES => {
+                    state.tries += 1;
+                    None
+                }
                 errno => Some(self.files.error(request.file, "reading", errno)),
             },
         };
@@ -380,16 +396,33 @@ impl Ring {
     fn enter(&mut self, want: usize) -> Result<(), FlashError> {
         let failed = |error: &io::Error| FlashError::Io(format!("io_uring takes no more reads: {error}"));
         if self.disabled && self.unsubmitted > 0 {
-            self.uring.submitter().register_enable_rings().map_err(|error| failed(&error))?;
+            let enabled = insist(
+                || "enabling io_uring".to_owned(),
+                || {
+                    self.uring
+                        .submitter()
+                        .register_enable_rings()
+                        .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+                },
+            );
+            enabled.map_err(|errno| failed(&errno.into()))?;
             self.disabled = false;
         }
+        self.short = false;
         let idle = want == 0 && self.unsubmitted == 0 && !self.uring.submission().taskrun();
         while !(idle || self.disabled) {
             match self.uring.submit_and_wait(want) {
                 Ok(count) => self.unsubmitted -= count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // The kernel is short of memory: what is in flight frees some.
-                Err(error) if matches!(error.raw_os_error(), Some(EAGAIN | EBUSY)) => std::thread::yield_now(),
+                // The kernel is short of memory: what is in flight frees some. Who must not wait is called again.
+                Err(error) if passes_in_ring(&error) => {
+                    std::thread::sleep(SHORT_OF_MEMORY);
+                    if want == 0 {
+                        self.short = true;
+                        self.signal.raise();
+                        break;
+                    }
+                }
                 Err(error) => return Err(failed(&error)),
             }
             if self.unsubmitted == 0 {
@@ -401,9 +434,6 @@ impl Ring {
         Ok(())
     }
 }
-
-const EAGAIN: i32 = Errno::AGAIN.raw_os_error();
-const EBUSY: i32 = Errno::BUSY.raw_os_error();
 
 impl Drop for Ring {
     fn drop(&mut self) {
@@ -436,7 +466,10 @@ impl FileTable {
         let Some(place) = self.free.last().copied().or_else(|| (self.next < self.capacity).then_some(self.next)) else {
             return Ok(Target::Open(open));
         };
-        if ring.submitter().register_files_update(place, &[open.as_fd().as_raw_fd()]).is_err() {
+        // A registered file stays open: others need descriptors, too.
+        if !descriptors::has_room_for_good()
+            || ring.submitter().register_files_update(place, &[open.as_fd().as_raw_fd()]).is_err()
+        {
             return Ok(Target::Open(open));
         }
         if self.free.pop().is_none() {

@@ -1,0 +1,91 @@
+//! Errors of the system that pass: it is short of something that somebody will give back.
+//!
+//! Threads that work for a store try again until it has passed, because the store could not go on without what they do. Who
+//! must not block refuses the request instead. An error of a sync is never tried again: what it was to make durable may be lost.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+/// The longest pause between two tries.
+const LONGEST: Duration = Duration::from_millis(100);
+/// How often the log repeats that something is still tried.
+const REPEAT: Duration = Duration::from_secs(10);
+
+/// Whether this error passes by itself.
+pub fn passes(errno: Errno) -> bool {
+    matches!(errno, Errno::INTR | Errno::AGAIN | Errno::NOMEM | Errno::NOBUFS | Errno::MFILE | Errno::NFILE)
+}
+
+/// Whether this error of `io_uring_enter` passes: it has one of its own.
+pub fn passes_in_ring(error: &std::io::Error) -> bool {
+    Errno::from_io_error(error).is_some_and(|errno| passes(errno) || errno == Errno::BUSY)
+}
+
+/// Pauses between tries.
+#[derive(Debug, Default)]
+pub struct Patience {
+    pause: Duration,
+    told: Option<Instant>,
+}
+
+impl Patience {
+    /// Waits a little before the next try, if `errno` passes; says in the log what is being tried.
+    ///
+    /// # Errors
+    /// `errno`, if it does not pass.
+    pub fn wait(&mut self, doing: impl FnOnce() -> String, errno: Errno) -> Result<(), Errno> {
+        if !passes(errno) {
+            return Err(errno);
+        }
+        if errno == Errno::INTR {
+            return Ok(());
+        }
+        let now = Instant::now();
+        if self.told.is_none_or(|told| now.duration_since(told) >= REPEAT) {
+            self.told = Some(now);
+            tracing::warn!("{}: {errno}: the store tries again until it succeeds", doing());
+        }
+        self.pause = (self.pause * 2).clamp(Duration::from_millis(1), LONGEST);
+        thread::sleep(self.pause);
+        Ok(())
+    }
+}
+
+/// Makes `attempt` until it succeeds, or fails for good.
+///
+/// # Errors
+/// The first one that does not pass.
+pub fn insist<T>(doing: impl Fn() -> String, mut attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    let mut patience = Patience::default();
+    loop {
+        match attempt() {
+            Ok(done) => return Ok(done),
+            Err(errno) => patience.wait(&doing, errno)?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_is_tried_until_it_has_passed_and_the_rest_is_told_at_once() {
+        let passing = [Errno::INTR, Errno::AGAIN, Errno::NOMEM, Errno::NOBUFS, Errno::MFILE, Errno::NFILE];
+        let mut errors = passing.into_iter();
+        assert_eq!(insist(|| "testing".into(), || errors.next().map_or(Ok(7), Err)), Ok(7));
+        for errno in [Errno::IO, Errno::BUSY, Errno::NOSPC, Errno::ROFS, Errno::BADF] {
+            let mut tries = 0;
+            let result: Result<(), _> = insist(
+                || "testing".into(),
+                || {
+                    tries += 1;
+                    Err(errno)
+                },
+            );
+            assert_eq!((result, tries), (Err(errno), 1));
+        }
+    }
+}
