@@ -29,6 +29,13 @@ pub fn machine_memory(what: &str) -> Option<u64> {
     number_after(&format!("\n{text}"), &format!("\n{what}:"))?.checked_mul(1024)
 }
 
+/// Memory that this process may still take, bytes: what is available on the machine, as far as limits of containers and of the
+/// process let it; `None`: nothing says.
+pub fn available_memory() -> Option<u64> {
+    let limit = fawn_flash::machine::memory().amount;
+    machine_memory("MemAvailable").map(|available| if limit == 0 { available } else { available.min(limit) })
+}
+
 /// CPU time of this thread so far, in microseconds.
 pub fn thread_cpu_us() -> f64 {
     us(ClockId::ThreadCPUTime)

@@ -49,10 +49,13 @@ fn lru_crawler<'a>(tokens: &Tokens<'a>, quiet: bool) -> Parsed<'a> {
     let argument = tokens.get(2);
     let answer = match (tokens.get(1), tokens.len()) {
         (b"metadump" | b"mgdump", 3) => {
-            if !matches!(argument, b"all" | b"hash") {
-                return Parsed::reply(lines::BAD_CLASS, quiet);
-            }
             let form = if tokens.get(1) == b"mgdump" { Dump::Mgdump } else { Dump::Metadump };
+            match (classes(argument), form) {
+                (Classes::All, _) => {}
+                (Classes::Empty, Dump::Metadump) => return Parsed::reply(lines::END, quiet),
+                (Classes::Empty, Dump::Mgdump) => return Parsed::reply(lines::EN, quiet),
+                (Classes::Bad, _) => return Parsed::reply(lines::BAD_CLASS, quiet),
+            }
             return Parsed::text(Command::Dump(form), quiet);
         }
         (b"crawl", 3) if argument == b"all" => lines::OK,
@@ -67,6 +70,28 @@ fn lru_crawler<'a>(tokens: &Tokens<'a>, quiet: bool) -> Parsed<'a> {
         _ => lines::ERROR,
     };
     Parsed::reply(answer, quiet)
+}
+
+/// Which items a list of slab classes names. All are in class 1, as `stats slabs` has it.
+enum Classes {
+    All,
+    Empty,
+    Bad,
+}
+
+fn classes(list: &[u8]) -> Classes {
+    if matches!(list, b"all" | b"hash") {
+        return Classes::All;
+    }
+    let mut found = Classes::Empty;
+    for class in list.split(|byte| *byte == b',') {
+        match u32_strict(class) {
+            Some(1) => found = Classes::All,
+            Some(2..64) => {}
+            _ => return Classes::Bad,
+        }
+    }
+    found
 }
 
 fn slabs(tokens: &Tokens<'_>) -> &'static str {
@@ -117,6 +142,8 @@ pub fn stats(line: &[u8]) -> Parsed<'_> {
         b"sizes" => Stats::Sizes,
         b"conns" => Stats::Connections,
         b"reset" => Stats::Reset,
+        // No value lies in memcached's own store on flash.
+        b"extstore" => return Parsed::reply(lines::END, false),
         b"detail" => match tokens.get(2) {
             b"on" => Stats::Detail(Detail::On),
             b"off" => Stats::Detail(Detail::Off),

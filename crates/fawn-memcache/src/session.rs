@@ -152,6 +152,11 @@ impl Session {
         self.locked = false;
     }
 
+    /// Whether the client has yet to authenticate.
+    pub fn is_locked(&self) -> bool {
+        self.locked
+    }
+
     /// Parses the next command of `input`, the connection's bytes that no earlier step consumed (always from the same
     /// byte on: the session remembers what it has seen of them).
     ///

@@ -44,6 +44,8 @@ pub enum Pause {
     Order,
     /// Another loop has as many requests of this one as it may.
     Credit(usize),
+    /// Wrong passwords were given, until this millisecond.
+    Penalty(u64),
     /// The client, or the protocol, ends the connection.
     Close,
 }
@@ -125,6 +127,10 @@ pub struct Flow {
     pub broken: bool,
     /// Whose password was refused just now: the log says so, with the address.
     pub refused_user: Option<Box<str>>,
+    /// Wrong passwords so far.
+    pub wrong_passwords: u32,
+    /// Until this millisecond nothing is worked on because of them.
+    pub penalty_until_ms: u64,
 }
 
 impl Flow {
@@ -181,6 +187,8 @@ pub struct Connection {
     pub queued: bool,
     /// The connection is in the list of those whose large answers do.
     pub wants_room: bool,
+    /// When it was made (milliseconds).
+    pub began_ms: u64,
     /// When bytes last came, and when bytes last left or there were none to leave (milliseconds).
     pub received_ms: u64,
     /// See `received_ms`; bytes that leave count once they are a part of what waited that is worth the while.
@@ -211,6 +219,8 @@ impl Connection {
                 unsent_bytes: 0,
                 broken: false,
                 refused_user: None,
+                wrong_passwords: 0,
+                penalty_until_ms: 0,
             },
             input: Vec::new(),
             pause: Pause::NeedMore(1),
@@ -222,12 +232,18 @@ impl Connection {
             gated: false,
             queued: false,
             wants_room: false,
+            began_ms: now_ms,
             received_ms: now_ms,
             moved_ms: now_ms,
             to_move: 0,
             charged: (0, 0),
             charged_unsent: 0,
         }
+    }
+
+    /// Whether the client has yet to say who it is: to finish a handshake, or to give a password.
+    pub fn is_stranger(&self) -> bool {
+        self.session.is_locked() || self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
     /// Receives once into `buffer`.

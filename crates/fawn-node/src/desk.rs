@@ -343,8 +343,7 @@ impl<B: Backend> Desk<B> {
             }
         }
         self.grant_next(conn);
-        self.watch(conn);
-        false
+        !self.watch(conn)
     }
 
     /// Brings the loop's account up to date with what a connection holds.
@@ -372,13 +371,18 @@ impl<B: Backend> Desk<B> {
         *self.favoured.get_or_insert(token) == token
     }
 
-    fn watch(&mut self, conn: &mut Connection) {
+    /// Has epoll watch for what the connection waits for; whether the system does.
+    fn watch(&mut self, conn: &mut Connection) -> bool {
         let wanted = conn.wanted();
         if wanted != conn.interest {
-            conn.interest = wanted;
             let data = EventData::new_u64(conn.flow.token.to_u64());
-            epoll::modify(&*self.epoll, &conn.socket, data, wanted).expect("a watched socket can be watched otherwise");
+            if let Err(error) = epoll::modify(&*self.epoll, &conn.socket, data, wanted) {
+                tracing::error!("a connection is closed that cannot be watched: {error}");
+                return false;
+            }
+            conn.interest = wanted;
         }
+        true
     }
 
     /// Takes a connection off the books.

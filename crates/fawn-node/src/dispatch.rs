@@ -95,6 +95,9 @@ impl Put {
     const DONE: Self = Self { store: 0, gate: Gate::NONE, failed: false, stamp: Stamp::NONE };
 }
 
+/// How long a connection is not listened to after a wrong password that is not its first.
+const PENALTY_MS: u64 = 1000;
+
 /// The part of a place that is a listing's.
 pub const LISTING: u32 = u32::MAX;
 
@@ -145,6 +148,8 @@ impl<B: Backend> Core<B> {
                     if let Command::Authenticate { user, password } = request.command {
                         if self.authenticate(flow, &request, user, password) {
                             session.authenticated();
+                        } else if let Some(pause) = self.punish(flow) {
+                            return (used, pause);
                         }
                     } else if let Err(pause) = self.request(flow, &request) {
                         flow.deferred = Some(Box::new(Deferred::of(&request)));
@@ -169,7 +174,9 @@ impl<B: Backend> Core<B> {
         let waiting = self.out.len() + flow.answers.bytes() + flow.unsent_bytes;
         let limits = &self.shared.limits;
         let most = if flow.line.is_some() { self.whole_answer_bytes } else { limits.output_bytes };
-        if flow.listing.is_some() {
+        if flow.penalty_until_ms > self.now.ms {
+            Some(Pause::Penalty(flow.penalty_until_ms))
+        } else if flow.listing.is_some() {
             Some(Pause::Listing)
         } else if flow.flushing && !flow.answers.are_filled() {
             Some(Pause::Order)
@@ -213,6 +220,16 @@ impl<B: Backend> Core<B> {
         self.output_bytes + self.owner.held_bytes() < self.bytes_limit
     }
 
+    /// What a connection waits for after a wrong password: nothing after the first one, which may be a mistake.
+    fn punish(&self, flow: &mut Flow) -> Option<Pause> {
+        flow.wrong_passwords += 1;
+        if flow.wrong_passwords < 2 {
+            return None;
+        }
+        flow.penalty_until_ms = self.now.ms + PENALTY_MS;
+        Some(Pause::Penalty(flow.penalty_until_ms))
+    }
+
     fn authenticate(&mut self, flow: &mut Flow, request: &Request<'_>, user: &[u8], password: &[u8]) -> bool {
         let admitted = self.shared.users.as_ref().is_none_or(|users| users.admit(user, password));
         self.counters.auth_cmds.add(1);
@@ -245,10 +262,8 @@ impl<B: Backend> Core<B> {
             Command::Dump(form) => {
                 flow.listing = Some(Listing { form, store: 0, from: Key::MIN, first: true, asked: false, lost: 0 });
             }
-            Command::MemoryLimit { .. } => {
-                let line = lines::MEMLIMIT_ADJUST_FAILED.trim_end();
-                self.answer(flow, request, &Answer::Error(line));
-            }
+            // Tools ask for it and take a refusal for a failure. Nothing is evicted here, so no limit has to be adjusted.
+            Command::MemoryLimit { .. } => self.answer(flow, request, &Answer::Ok),
             Command::RefreshCertificates => match self.shared.refresh_certificates() {
                 Ok(()) => self.answer(flow, request, &Answer::Ok),
                 Err(why) => {
@@ -481,7 +496,8 @@ impl<B: Backend> Core<B> {
                     self.shared.reset_counters();
                     self.answer(flow, request, &Answer::Reset);
                 }
-                // Nothing is counted by prefix, and nothing lies in slabs: both reports are empty.
+                // Nothing is counted by prefix, because that would cost every get; and nothing lies in slabs: both reports are
+                // empty.
                 Stats::Detail(Detail::Dump) | Stats::Cachedump { .. } => {
                     let start = self.out.len();
                     self.out.extend_from_slice(lines::END.as_bytes());

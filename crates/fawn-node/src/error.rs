@@ -79,6 +79,15 @@ pub enum ServeError {
     /// It was told to stop before it had begun.
     #[error("told to stop before anything was served")]
     Interrupted,
+    /// The process may not open what it needs.
+    #[error(
+        "the system allows this process {limit} open files, too few to serve anybody; raise the hard limit (ulimit -Hn, \
+         LimitNOFILE=) to 1024 or more"
+    )]
+    Descriptors {
+        /// Its limit.
+        limit: usize,
+    },
     /// The system refused something that every node needs.
     #[error("cannot {doing}: {source}")]
     System {

@@ -14,7 +14,7 @@ use crate::advice::Advice;
 use crate::ahead::Ahead;
 use crate::backend::{Backend, Given, Sizes, WATCHED};
 use crate::clock::Clock;
-use crate::connection::Connection;
+use crate::connection::{Connection, Pause};
 use crate::counters::Counters;
 use crate::desk::{Desk, Queue};
 use crate::dispatch::Core;
@@ -30,6 +30,7 @@ use group::Group;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -74,6 +75,8 @@ pub struct EventLoop<B: Backend> {
     /// Accepting stopped for want of descriptors until this millisecond.
     deaf_until_ms: Option<u64>,
     next_home: usize,
+    /// Connections that had not said who they are when they came, in that order.
+    strangers: VecDeque<Token>,
     clock: Clock,
     /// Connections to be serviced in this turn.
     dirty: Vec<Token>,
@@ -172,6 +175,7 @@ impl<B: Backend> EventLoop<B> {
             is_ready: false,
             deaf_until_ms: None,
             next_home: 0,
+            strangers: VecDeque::new(),
             clock,
             dirty: Vec::new(),
             durable: vec![Gate::NONE; count],
@@ -239,6 +243,11 @@ impl<B: Backend> EventLoop<B> {
         }
         match result {
             Ok(_) | Err(Errno::INTR) => Ok(()),
+            // They pass.
+            Err(Errno::NOMEM | Errno::AGAIN) => {
+                std::thread::sleep(Duration::from_millis(1));
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }
@@ -490,6 +499,9 @@ impl<B: Backend> EventLoop<B> {
             let Some(token) = self.connections.at(at) else { continue };
             let Some(conn) = self.connections.get_mut(token) else { continue };
             self.desk.grant_next(conn);
+            if matches!(conn.pause, Pause::Penalty(until) if until <= now) {
+                mark(&mut self.dirty, conn);
+            }
             let core = &self.desk.core;
             if let Some(verdict) = crate::sweep::judge(conn, &core.shared.limits, now) {
                 match verdict {

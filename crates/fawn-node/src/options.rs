@@ -107,6 +107,8 @@ pub struct Limits {
     /// A connection that takes less than a quarter of the answers that wait for it within this time, or leaves a TLS
     /// handshake or a command unfinished for this long, is closed.
     pub stall_timeout: Duration,
+    /// A connection that has not finished its TLS handshake or authenticated, where it must, within this time is closed.
+    pub stranger_timeout: Duration,
     /// Bytes of answers that one connection may have waiting before its requests are no longer read.
     pub output_bytes: usize,
     /// Bytes up to which the answer to a get of several keys is decided before its first byte leaves; at most an eighth
@@ -128,6 +130,7 @@ impl Default for Limits {
             connections: 4096,
             idle_timeout: None,
             stall_timeout: Duration::from_mins(1),
+            stranger_timeout: Duration::from_secs(10),
             output_bytes: 1 << 20,
             whole_answer_bytes: 64 << 20,
             buffered_bytes: 512 << 20,

@@ -161,6 +161,7 @@ fn general(out: &mut Vec<u8>, figures: &Merged, shared: &Shared, now: Now) {
         ("listen_disabled_num", totals.accept_pauses),
         ("time_in_listen_disabled_us", totals.accept_paused_us),
         ("threads", shared.counters.len() as u64),
+        ("conn_yields", 0),
         ("hash_bytes", figures.number("fawn_index_bytes")),
         ("bytes", figures.bytes()),
         ("curr_items", figures.items()),
@@ -264,6 +265,8 @@ fn settings(out: &mut Vec<u8>, shared: &Shared) {
     report::stat(out, "umask", &options.unix.as_ref().map_or("700".into(), |unix| format!("{:o}", unix.mode)));
     report::stat_number(out, "num_threads", shared.counters.len() as u64);
     report::stat(out, "cas_enabled", "yes");
+    report::stat(out, "shutdown_command", "no");
+    report::stat(out, "auth_enabled_sasl", "no");
     report::stat(out, "auth_enabled_ascii", if shared.users.is_some() { "yes" } else { "no" });
     report::stat_number(out, "item_size_max", options.max_item_bytes as u64);
     report::stat(out, "flush_enabled", if shared.flush_enabled { "yes" } else { "no" });
@@ -284,22 +287,81 @@ fn tcp_port(listen: &[String]) -> u64 {
     listen.first().and_then(|address| address.rsplit(':').next()?.parse().ok()).unwrap_or(0)
 }
 
+/// Fields of a class of items that count what cannot happen here: nothing is evicted, and nothing lies in an LRU.
+const NEVER_OF_ITEMS: &[&str] = &[
+    "number_hot",
+    "number_warm",
+    "age_hot",
+    "age_warm",
+    "age",
+    "evicted",
+    "evicted_nonzero",
+    "evicted_time",
+    "outofmemory",
+    "tailrepairs",
+    "reclaimed",
+    "expired_unfetched",
+    "evicted_unfetched",
+    "evicted_active",
+    "crawler_reclaimed",
+    "crawler_items_checked",
+    "lrutail_reflocked",
+    "moves_to_cold",
+    "moves_to_warm",
+    "moves_within_lru",
+    "direct_reclaims",
+    "hits_to_hot",
+    "hits_to_warm",
+    "hits_to_cold",
+    "hits_to_temp",
+];
+
+/// All items as one class, with every field that memcached gives a class: monitoring takes one that lacks any for an error.
 fn items(out: &mut Vec<u8>, figures: &Merged) {
     let entries = figures.items();
-    if entries > 0 {
-        report::stat_number(out, "items:1:number", entries);
-        report::stat_number(out, "items:1:evicted", 0);
-        report::stat_number(out, "items:1:outofmemory", 0);
+    if entries == 0 {
+        return;
+    }
+    for (name, number) in [("number", entries), ("number_cold", entries), ("mem_requested", figures.bytes())] {
+        report::stat_number(out, &format!("items:1:{name}"), number);
+    }
+    for name in NEVER_OF_ITEMS {
+        report::stat_number(out, &format!("items:1:{name}"), 0);
     }
 }
 
+/// Bytes of a page of memcached's.
+const SLAB_PAGE_BYTES: u64 = 1 << 20;
+
+/// All items as one class whose chunks are as large as the mean item; see [`items`].
 fn slabs(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
-    let totals = shared.totals();
-    report::stat_number(out, "1:chunk_size", 0);
-    report::stat_number(out, "1:used_chunks", figures.items());
-    report::stat_number(out, "1:get_hits", totals.get_hits);
-    report::stat_number(out, "1:cmd_set", totals.cmd_set);
-    report::stat_number(out, "active_slabs", 1);
+    let (totals, entries) = (shared.totals(), figures.items());
+    if entries > 0 {
+        let chunk = figures.bytes().div_ceil(entries).max(1);
+        let per_page = (SLAB_PAGE_BYTES / chunk).max(1);
+        for (name, number) in [
+            ("chunk_size", chunk),
+            ("chunks_per_page", per_page),
+            ("total_pages", entries.div_ceil(per_page)),
+            ("total_chunks", entries),
+            ("used_chunks", entries),
+            ("free_chunks", 0),
+            ("free_chunks_end", 0),
+            // Where older versions of memcached have it.
+            ("mem_requested", figures.bytes()),
+            ("get_hits", totals.get_hits),
+            ("cmd_set", totals.cmd_set),
+            ("delete_hits", totals.delete_hits),
+            ("incr_hits", totals.incr_hits),
+            ("decr_hits", totals.decr_hits),
+            ("cas_hits", totals.cas_hits),
+            ("cas_badval", totals.cas_badval),
+            ("touch_hits", totals.touch_hits),
+        ] {
+            report::stat_number(out, &format!("1:{name}"), number);
+        }
+    }
+    report::stat_number(out, "active_slabs", u64::from(entries > 0));
     report::stat_number(
         out,
         "total_malloced",

@@ -11,24 +11,32 @@ use crate::options::ServeOptions;
 use crate::owner::Owner;
 use crate::route::Route;
 use crate::shared::{Access, Failure, Shared};
+use crate::signals;
 use crate::started::Started;
-use fawn_flash::{Caching, Directory, Engine, Reader, ReaderOptions};
+use fawn_flash::{Caching, Directory, Engine, Reader, ReaderOptions, descriptors};
 use fawn_ring::Secret;
 use fawn_store::Options;
-use rustix::process::{Resource, getrlimit, setrlimit};
-use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Descriptors for everything but connections.
-pub const FILES: u64 = 4096;
+/// Descriptors of a process that are neither files of stores nor connections: its log, listeners, admin port.
+const OWN: usize = 64;
+
+/// Descriptors of an event loop that are neither: epoll sets, events, rings.
+const OWN_OF_LOOP: usize = 16;
+
+/// With fewer connections than this nobody is served.
+const LEAST_CONNECTIONS: usize = 16;
 
 /// How long after the first signal to stop others are taken for the same wish: `timeout` signals a process and then its
 /// group, an impatient terminal sends several. Stopping at once would lose what `--ack memory` has answered.
 const SAME_WISH: Duration = Duration::from_secs(5);
+
+/// How long the last line of the log has to be written.
+const LAST_LINE: Duration = Duration::from_millis(20);
 
 /// Requests that one loop may have on their way to another: the rings of all pairs together stay within a few MiB.
 fn in_flight(loops: usize) -> usize {
@@ -163,21 +171,22 @@ impl Running {
     }
 }
 
-/// Serves `options.dir` until SIGTERM or SIGINT; then finishes what was received, puts everything acknowledged on
+/// Serves `options.dir` until a signal asks to stop ([`signals`]); then finishes what was received, puts everything acknowledged on
 /// flash and returns. Another signal, five seconds or more after the first, ends the process at once. `ready` is told
 /// the addresses once connections are accepted.
 ///
 /// # Errors
 /// [`ServeError`]: why the node did not start, or why it stopped by itself.
 pub fn serve(options: &ServeOptions, ready: impl FnOnce(&[String])) -> Result<(), ServeError> {
-    raise_descriptor_limit(options.limits.connections as u64 + FILES);
-    until_signal(|_| start(options), ready)
+    let mut options = options.clone();
+    options.limits.connections = connections_that_fit(options.limits.connections, options.threads.get(), 0)?;
+    until_signal(|_| start(&options), ready)
 }
 
 /// Stops what runs, once something does.
 type Stopper = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
-/// Runs what `start` starts until SIGTERM or SIGINT, as [`serve`] does. What `start` gives beside it is held until that has
+/// Runs what `start` starts until a signal asks to stop, as [`serve`] does. What `start` gives beside it is held until that has
 /// stopped; it may look whether a signal has come already.
 ///
 /// # Errors
@@ -187,7 +196,8 @@ pub fn until_signal<T>(
     ready: impl FnOnce(&[String]),
 ) -> Result<(), ServeError> {
     // Before anything else, so that a signal while stores are opened is not fatal to them.
-    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(ServeError::system("watch for signals"))?;
+    let heard = signals::that_stop().into_iter().chain(signals::MEANINGLESS.iter().copied());
+    let mut signals = Signals::new(heard).map_err(ServeError::system("watch for signals"))?;
     let (asked, handle) = (Arc::new(AtomicBool::new(false)), signals.handle());
     let stop: Stopper = Arc::default();
     let (its_asked, its_stop) = (Arc::clone(&asked), Arc::clone(&stop));
@@ -196,9 +206,14 @@ pub fn until_signal<T>(
         .spawn(move || {
             let mut stopping: Option<Instant> = None;
             for signal in signals.forever() {
+                let name = signals::name(signal);
+                if signals::MEANINGLESS.contains(&signal) {
+                    tracing::info!("signal {signal} ({name}) has no meaning here and is ignored");
+                    continue;
+                }
                 match stopping {
                     None => {
-                        tracing::info!("signal {signal}: stopping");
+                        tracing::info!("signal {signal} ({name}): stopping");
                         stopping = Some(Instant::now());
                         its_asked.store(true, Ordering::SeqCst);
                         if let Some(stop) = &*its_stop.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -208,6 +223,8 @@ pub fn until_signal<T>(
                     Some(since) if since.elapsed() < SAME_WISH => {}
                     Some(_) => {
                         tracing::warn!("a second signal: stopping at once; the log is replayed at the next start");
+                        // Who writes the log may be another thread.
+                        std::thread::sleep(LAST_LINE);
                         std::process::exit(128 + signal);
                     }
                 }
@@ -233,20 +250,32 @@ pub fn until_signal<T>(
     result
 }
 
-/// Lets the process open as many descriptors as it may need, as far as the system allows.
-pub fn raise_descriptor_limit(wanted: u64) {
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= wanted) {
-        return;
+/// Raises the process's limit on descriptors as far as it may, and says how many connections of clients it has room for beside
+/// its `loops` event loops with their stores and up to `links` connections of other kinds: `wanted`, or fewer.
+///
+/// # Errors
+/// [`ServeError::Descriptors`]: so few that nobody could be served.
+pub fn connections_that_fit(wanted: usize, loops: usize, links: usize) -> Result<usize, ServeError> {
+    let limit = descriptors::raise_limit();
+    let fit = fit(limit, loops, links);
+    if fit < LEAST_CONNECTIONS.min(wanted) {
+        return Err(ServeError::Descriptors { limit });
     }
-    let allowed = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
-    limit.current = Some(allowed);
-    if setrlimit(Resource::Nofile, limit).is_err() || allowed < wanted {
+    if fit < wanted {
         tracing::warn!(
-            "the system allows {allowed} open files, which is less than the connections asked for may need ({wanted}): \
-             raise the hard limit (ulimit -Hn), or lower --max-connections"
+            "at most {fit} connections at a time, not {wanted}: the system allows this process {limit} open files, and its \
+             stores come first; raise the hard limit (ulimit -Hn, LimitNOFILE=) or lower --max-connections"
         );
+    } else {
+        tracing::info!("at most {wanted} connections at a time: the system allows this process {limit} open files");
     }
+    Ok(fit.min(wanted))
+}
+
+/// Connections of clients for which `limit` descriptors have room. Links have a quarter at most of what is for sockets.
+fn fit(limit: usize, loops: usize, links: usize) -> usize {
+    let sockets = descriptors::for_sockets(limit);
+    sockets.saturating_sub(OWN + OWN_OF_LOOP * loops).saturating_sub(links.min(sockets / 4))
 }
 
 /// Starts a node on the stores of `options.dir`. The directory is to be held until the node has stopped.
@@ -335,4 +364,21 @@ fn open_store(directory: &Directory, index: usize, options: &ServeOptions) -> Re
 
 fn refused(error: impl std::fmt::Display) -> ServeError {
     ServeError::Open(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_and_links_have_their_descriptors_before_clients_do() {
+        // The usual limit, the one of systemd, and what many containers have.
+        assert_eq!(fit(1024, 2, 0), 1024 - 512 - 64 - 32);
+        assert_eq!(fit(1024, 2, 10_000), 512 - 64 - 32 - 128);
+        assert_eq!(fit(4096, 4, 0), 4096 - 2048 - 64 - 64);
+        assert_eq!(fit(524_288, 2, 10_304), 524_288 - 4096 - 64 - 32 - 10_304);
+        assert_eq!(fit(64, 2, 0), 0);
+        // Nothing underflows.
+        assert_eq!((fit(0, 1, 1), fit(1, 1000, usize::MAX)), (0, 0));
+    }
 }

@@ -131,6 +131,11 @@ impl Shared {
         self.tls.as_ref().filter(|_| family == Family::Tcp).map(Reloading::current)
     }
 
+    /// Whether a connection may be there that has not said who it is yet, by a handshake or a password.
+    pub fn has_strangers(&self) -> bool {
+        self.users.is_some() || self.tls.is_some()
+    }
+
     /// Reads certificate and key again, for connections to come. They are looked at now and then without that, too.
     ///
     /// # Errors

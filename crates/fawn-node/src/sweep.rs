@@ -42,12 +42,16 @@ impl Sweep {
 pub enum Verdict {
     /// It has asked nothing for the idle time-out.
     Idle,
-    /// It takes no answers, or leaves a handshake or command unfinished.
+    /// It takes no answers, leaves a handshake or command unfinished, or does not say who it is.
     Stalled,
 }
 
 /// Whether `conn` is to be closed.
 pub fn judge(conn: &Connection, limits: &Limits, now_ms: u64) -> Option<Verdict> {
+    let known_by_ms = conn.began_ms + limits.stranger_timeout.as_millis() as u64;
+    if now_ms >= known_by_ms && conn.is_stranger() {
+        return Some(Verdict::Stalled);
+    }
     let stall_ms = limits.stall_timeout.as_millis() as u64;
     let unfinished = conn.tls.as_ref().is_some_and(|tls| tls.is_handshaking()) || !conn.input.is_empty();
     let waits_for_us = conn.queued || !matches!(conn.pause, Pause::NeedMore(_));

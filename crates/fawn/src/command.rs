@@ -16,7 +16,8 @@ use crate::cluster::arguments::{
 use crate::config::{ConfigArguments, Problem};
 use crate::node::FrontendArguments;
 use crate::plan::PlanArguments;
-use crate::serve::{ServeArguments, check_memory, cores, default_memory, least_memory, parse_listen, parse_threads};
+use crate::resources::{cores, default_memory};
+use crate::serve::{ServeArguments, check_memory, least_memory, parse_listen, parse_threads};
 use crate::store_command::StoreArguments;
 use crate::tell::tell;
 use crate::values::{Size, Span, number, parse_wait};

@@ -1,19 +1,12 @@
 //! A signal where much was done by then: whoever sends it is told what becomes of that, and how to go on.
 
 use anyhow::Context;
+use fawn_node::signals;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::progress::Progress;
 use crate::tell::tell;
-
-/// The signals that whoever started this program had it ignore, such as `nohup`: a bit each, from the lowest. None where the
-/// system does not tell.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
-}
 
 /// From now on Ctrl-C, or another signal to end, does what is to be done `first`, takes the bar away, prints one line, `fawn:
 /// interrupted; ` and `what` to do, and ends the program at once: what is under way has to be safe from a crash.
@@ -37,11 +30,11 @@ pub fn tell_how_to_go_on(
 /// # Errors
 /// The system gives no signals.
 pub fn on_interrupt(progress: &Progress, first: impl FnOnce() -> String + Send + 'static) -> anyhow::Result<()> {
-    let ignored = ignored();
+    let ignored = signals::ignored();
     let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
     let mut signals = Signals::new(heard).context("cannot wait for signals")?;
     let progress = progress.clone();
-    std::thread::spawn(move || {
+    let wait = move || {
         if let Some(signal) = signals.forever().next() {
             let what = first();
             progress.finish();
@@ -49,6 +42,7 @@ pub fn on_interrupt(progress: &Progress, first: impl FnOnce() -> String + Send +
             // As a shell tells what a signal has ended.
             std::process::exit(128 + signal);
         }
-    });
+    };
+    std::thread::Builder::new().name("fawn-signals".to_owned()).spawn(wait).context("cannot wait for signals")?;
     Ok(())
 }

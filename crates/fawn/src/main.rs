@@ -20,6 +20,7 @@
 //! | `records` | the file formats of `load` and `dump` |
 //! | `load`, `dump`, `keys` | the commands that are clients |
 //! | `checksum` | whether a file is as an interrupted load or dump left it |
+//! | `resources` | what is taken of the machine where nobody says how much |
 //! | `interrupt` | Ctrl-C where much was done |
 //! | `tell` | standard error and output without a reader |
 //!
@@ -47,6 +48,7 @@ mod observe;
 mod plan;
 mod progress;
 mod records;
+mod resources;
 mod serve;
 mod shell;
 mod store_command;
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
     for line in observe::unsaid() {
         tell::tell(format_args!("fawn: {line}"));
     }
+    tell::finish();
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Missing) => ExitCode::FAILURE,

@@ -10,10 +10,8 @@ use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_tls::Material;
 
 use crate::observe::ObserveArguments;
-use crate::serve::{
-    ClientsArguments, check_memory, chosen, cores, default_memory, least_memory, machine_memory, parse_listen,
-    parse_threads, refuse_file,
-};
+use crate::resources::{self, chosen, cores, default_memory};
+use crate::serve::{ClientsArguments, check_memory, least_memory, parse_listen, parse_threads, refuse_file};
 use crate::values::{Size, ValueError, number};
 use crate::{Misused, Outcome};
 
@@ -47,7 +45,7 @@ pub struct MemberArguments {
     /// DRAM for cached values of this process's front-end; 0 for none
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     pub cache: Size,
-    /// Event loops, each with its own core [default: one a core]
+    /// Event loops, each with its own core [default: one a core that it may use]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
     /// Directory of certificates that `fawn certs` made: ca.pem, NAME.pem and NAME-key.pem; everything that processes of
@@ -69,7 +67,8 @@ pub struct RunArguments {
     /// Directory of the data; made when it does not exist
     #[arg(long, value_name = "DIR", default_value = "./fawn-data")]
     pub dir: PathBuf,
-    /// DRAM for index, buffers and record cache, at least 8M for each thread [default: a quarter of the machine's]
+    /// DRAM for index, buffers and record cache, at least 8M for each thread [default: a quarter of what the
+    /// machine, its container and its limits leave]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
     /// Keep a filter of the keys on flash where DRAM cannot index every record, 1.2 bytes a record more: absent keys then
@@ -110,6 +109,7 @@ pub struct FrontendArguments {
 /// Runs a node until a signal asks to stop.
 pub fn run(arguments: &RunArguments) -> anyhow::Result<Outcome> {
     let member = &arguments.member;
+    member.observe.log();
     let threads = member.threads.unwrap_or_else(cores);
     refuse_file(&arguments.dir)?;
     let mut options = options(member, &arguments.dir)?;
@@ -128,14 +128,17 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<Outcome> {
 
 /// Runs a front-end until a signal asks to stop.
 pub fn run_frontend(arguments: &FrontendArguments) -> anyhow::Result<Outcome> {
-    serve("frontend", options(&arguments.member, Path::new("."))?, &arguments.member.observe)
+    arguments.member.observe.log();
+    let mut options = options(&arguments.member, Path::new("."))?;
+    options.serve.chosen = chosen(None, arguments.member.threads);
+    serve("frontend", options, &arguments.member.observe)
 }
 
 fn serve(what: &str, mut options: ClusterOptions, observe: &ObserveArguments) -> anyhow::Result<Outcome> {
-    observe.log();
     let admin = observe.open(options.serve.insecure)?;
     options.serve.board = admin.as_ref().map(|admin| admin.board.clone());
     serve_members(std::slice::from_ref(&options), |clients, cluster| {
+        crate::tell::finish();
         let mut out = std::io::stdout().lock();
         for address in clients {
             // Nobody may be listening; that is no reason to stop.
@@ -191,6 +194,6 @@ fn host_name() -> String {
 
 /// Of each event loop: two for every 2 GiB of its share of the machine's DRAM, from 2 to 8.
 fn default_virtual_ids(threads: NonZeroUsize) -> u32 {
-    let share = machine_memory() / threads.get() as u64;
+    let share = resources::memory().amount / threads.get() as u64;
     (2 * (share >> 31) as u32).clamp(2, 8)
 }

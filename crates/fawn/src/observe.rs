@@ -48,10 +48,12 @@ fn parse_level(text: &str) -> Result<String, String> {
 }
 
 /// The whole filter. Consensus tells each of its steps, and that a member is away as often as it tries; managers tell once
-/// what comes of them, and what stops them. So it is heard only when it is asked for.
+/// what comes of them, and what stops them. TLS logs what strangers send as often as they send it. So both are heard only when
+/// they are asked for.
 fn filter(level: &str) -> String {
     let level = if level.is_empty() { "info" } else { level };
-    if level.contains("openraft") { level.to_owned() } else { format!("{level},openraft=off") }
+    let quiet = ["openraft", "rustls"].into_iter().filter(|part| !level.contains(part));
+    quiet.fold(level.to_owned(), |filter, part| format!("{filter},{part}=off"))
 }
 
 /// What is to be said as soon as there is a log.
@@ -124,10 +126,10 @@ mod tests {
     }
 
     #[test]
-    fn consensus_is_quiet_unless_it_is_asked_for() {
-        assert_eq!(filter("info"), "info,openraft=off");
-        assert_eq!(filter(""), "info,openraft=off");
-        assert_eq!(filter("error"), "error,openraft=off");
-        assert_eq!(filter("debug,openraft=info"), "debug,openraft=info");
+    fn consensus_and_tls_are_quiet_unless_they_are_asked_for() {
+        assert_eq!(filter("info"), "info,openraft=off,rustls=off");
+        assert_eq!(filter(""), "info,openraft=off,rustls=off");
+        assert_eq!(filter("error"), "error,openraft=off,rustls=off");
+        assert_eq!(filter("debug,openraft=info,rustls=warn"), "debug,openraft=info,rustls=warn");
     }
 }

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use fawn_node::{Chosen, Limits, ServeOptions, TlsFiles, UnixOptions};
+use fawn_node::{Limits, ServeOptions, TlsFiles, UnixOptions};
 use fawn_store::Ack;
 
 use crate::Outcome;
 use crate::cluster::arguments::ConsistencyKind;
 use crate::observe::ObserveArguments;
+use crate::resources::{self, chosen, cores, default_memory};
 use crate::values::{AckMode, FileMode, Size, Span, number};
 use crate::whole;
 
@@ -54,8 +55,8 @@ pub struct ClientsArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Once connections are accepted, one line `fawn: serving memcached on ADDR:PORT` goes to standard output; the log goes \
-to standard error. SIGTERM and SIGINT stop the server cleanly: everything acknowledged is on flash, exit code 0. \
-Another one, five seconds or more after the first, stops it at once, as a crash would.
+to standard error. SIGTERM, SIGINT, SIGQUIT and SIGHUP stop the server cleanly: everything acknowledged is on flash, exit \
+code 0. Another one, five seconds or more after the first, stops it at once, as a crash would. Under nohup SIGHUP is ignored.
 
 With --nodes the line comes once every key is served, and a second one, `fawn: manager ID ready on ADDR:PORT`, says where \
 `fawn status` and more nodes (`fawn node --manager ADDR:PORT`) reach the cluster.
@@ -67,7 +68,8 @@ pub struct ServeArguments {
     /// Directory of the data; made when it does not exist
     #[arg(long, value_name = "DIR", default_value = "./fawn-data")]
     pub dir: PathBuf,
-    /// DRAM for index, buffers and record cache, at least 8M for each thread [default: a quarter of the machine's]
+    /// DRAM for index, buffers and record cache, at least 8M for each thread [default: a quarter of what the
+    /// machine, its container and its limits leave]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
     /// Keep a filter of the keys on flash where DRAM cannot index every record, 1.2 bytes a record more: absent keys then
@@ -78,7 +80,7 @@ pub struct ServeArguments {
     /// milliseconds later) or memory (at once, durable when its segment is sealed)
     #[arg(long, value_name = "MODE", default_value = "durable")]
     pub ack: AckMode,
-    /// Event loops, each with its own core and share of the keys, up to four a core [default: one a core]
+    /// Event loops, each with its own core and share of the keys, up to four a core [default: one a core that it may use]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
     /// Run a cluster of so many nodes in this process, each in a directory of its own: for trying things out
@@ -223,12 +225,6 @@ pub fn parse_store_memory(text: &str) -> Result<Size, String> {
 pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
     refuse_file(&arguments.dir)?;
     arguments.observe.log();
-    if let Some(memory) = arguments.memory.filter(|memory| memory.bytes > machine_memory()) {
-        let machine = Size { bytes: machine_memory() };
-        tracing::warn!(
-            "--memory {memory} is more than the machine's {machine}: it will swap, or be killed, when it fills"
-        );
-    }
     let admin = arguments.observe.open(arguments.insecure)?;
     if let Some(nodes) = arguments.nodes {
         return whole::run(arguments, nodes, admin.as_ref());
@@ -236,6 +232,7 @@ pub fn run(arguments: &ServeArguments) -> anyhow::Result<Outcome> {
     whole::refuse_cluster(&arguments.dir)?;
     let board = admin.as_ref().map(|admin| admin.board.clone());
     fawn_node::serve(&ServeOptions { board, ..options(arguments) }, |addresses| {
+        crate::tell::finish();
         let mut out = std::io::stdout().lock();
         for address in addresses {
             // Nobody may be listening; that is no reason to stop.
@@ -264,6 +261,7 @@ impl ClientsArguments {
             limits: Limits {
                 connections: self.max_connections as usize,
                 idle_timeout: self.idle_timeout.map(|span| span.0).filter(|span| !span.is_zero()),
+                buffered_bytes: resources::buffers(Limits::default().buffered_bytes),
                 ..Limits::default()
             },
             ..ServeOptions::new(dir)
@@ -285,35 +283,6 @@ pub fn options(arguments: &ServeArguments) -> ServeOptions {
         chosen: chosen(arguments.memory, arguments.threads),
         ..arguments.clients.options(&arguments.dir, arguments.insecure)
     }
-}
-
-/// Where memory and threads come from, for the log.
-pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> Chosen {
-    let memory = match memory {
-        Some(_) => "--memory".to_owned(),
-        None => format!("a quarter of the machine's {}", Size { bytes: machine_memory() }),
-    };
-    let threads = match threads {
-        Some(_) => "--threads".to_owned(),
-        None => "one a core".to_owned(),
-    };
-    Chosen { memory, threads }
-}
-
-/// Cores that this process may use.
-pub fn cores() -> NonZeroUsize {
-    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
-}
-
-/// Bytes of DRAM of the machine.
-pub fn machine_memory() -> u64 {
-    let system = rustix::system::sysinfo();
-    (system.totalram as u64).saturating_mul(u64::from(system.mem_unit.max(1)))
-}
-
-/// A quarter of the machine's DRAM, at least 64 MiB and `least`.
-pub fn default_memory(least: Size) -> Size {
-    Size { bytes: (machine_memory() / 4).max(64 << 20).max(least.bytes) }
 }
 
 /// Refuses a data directory that is a file, or lies below one.

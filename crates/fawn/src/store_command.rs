@@ -19,7 +19,8 @@ use crate::command::Format;
 use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
 use crate::records::Record;
-use crate::serve::{default_memory, parse_store_memory};
+use crate::resources::default_memory;
+use crate::serve::parse_store_memory;
 use crate::tell::{tell, unless_closed};
 use crate::values::Size;
 

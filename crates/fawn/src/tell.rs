@@ -1,26 +1,86 @@
 //! Standard error and standard output when nobody may be there to read them: a log piped into `head`, a dump into
-//! `less`. Rust ignores SIGPIPE, and `eprintln!` and `println!` panic instead; so neither is used in this program.
+//! `less`, a terminal that is gone or stopped. Rust ignores SIGPIPE, and `eprintln!` and `println!` panic instead; so neither is
+//! used in this program.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+/// Lines of the log that wait for a slow reader; more are left out, and counted.
+const MOST_WAITING: usize = 1024;
+
+/// How long the end of the program waits until its log is written.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Prints a line on standard error, if anybody listens.
 pub fn tell(line: impl Display) {
     // One write a line: lines of several threads do not mix.
-    Log.write_all(format!("{line}\n").as_bytes()).expect("the log takes everything");
+    write(format!("{line}\n").as_bytes());
 }
 
-/// Standard error as a place that takes everything: a server does not stop because its log has no reader.
+/// Nobody is left to tell about a failure.
+fn write(bytes: &[u8]) {
+    let _ = io::stderr().lock().write_all(bytes);
+}
+
+/// Standard error as a place that takes everything at once: a server neither stops nor waits because nobody reads its log. A
+/// thread of its own writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Log;
 
+/// What the log's thread is given.
+struct Queue {
+    lines: SyncSender<Vec<u8>>,
+    /// Lines that are not written yet.
+    waiting: Mutex<usize>,
+    written: Condvar,
+    /// Lines that found no room since one did.
+    left_out: AtomicU64,
+}
+
+static QUEUE: OnceLock<Option<Queue>> = OnceLock::new();
+
+fn queue() -> Option<&'static Queue> {
+    let start = || {
+        let (lines, given) = sync_channel(MOST_WAITING);
+        let thread = std::thread::Builder::new().name("fawn-log-lines".to_owned());
+        thread.spawn(move || write_all(&given)).ok()?;
+        Some(Queue { lines, waiting: Mutex::new(0), written: Condvar::new(), left_out: AtomicU64::new(0) })
+    };
+    QUEUE.get_or_init(start).as_ref()
+}
+
+fn write_all(given: &Receiver<Vec<u8>>) {
+    while let Ok(line) = given.recv() {
+        write(&line);
+        // It was there when the line was given.
+        let Some(queue) = queue() else { return };
+        let left_out = queue.left_out.swap(0, Ordering::Relaxed);
+        if left_out > 0 {
+            write(format!("({left_out} lines of the log are left out: nobody read it)\n").as_bytes());
+        }
+        *queue.waiting.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        queue.written.notify_all();
+    }
+}
+
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Nobody is left to tell about the failure.
-        let _ = io::stderr().lock().write_all(bytes);
+        match queue() {
+            Some(queue) => {
+                *queue.waiting.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+                if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = queue.lines.try_send(bytes.to_vec())
+                {
+                    *queue.waiting.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+                    queue.left_out.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            None => write(bytes),
+        }
         Ok(bytes.len())
     }
 
@@ -63,6 +123,15 @@ impl Drop for SlowNotice {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// Waits, not for long, until the log is written. To be called before the program ends, or says why it failed, or that it is
+/// ready.
+pub fn finish() {
+    if let Some(queue) = QUEUE.get().and_then(Option::as_ref) {
+        let waiting = queue.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = queue.written.wait_timeout_while(waiting, LAST_LINES, |waiting| *waiting > 0);
     }
 }
 

@@ -47,6 +47,7 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
     }
     let members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &address)).collect();
     let ready = |clients: &[String], _: &[String]| {
+        crate::tell::finish();
         let mut out = std::io::stdout().lock();
         for address in clients {
             // Nobody may be listening; that is no reason to stop.

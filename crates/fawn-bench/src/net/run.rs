@@ -23,7 +23,7 @@ use super::worker::{Load, Shared, Source, Worker};
 use crate::energy::{self, Energy, Metering};
 use crate::report::Report;
 use crate::session::Watch;
-use crate::usage::machine_memory;
+use crate::usage::available_memory;
 
 /// How often it is told how far a phase is.
 const TELL: Duration = Duration::from_millis(200);
@@ -85,7 +85,7 @@ pub fn run(plan: &Plan, watch: &dyn Watch) -> Result<Findings, NetError> {
     let has_target = !plan.targets.is_empty();
     let is_measured = has_target && (plan.operations.is_some() || !plan.time.is_zero());
     if is_measured || plan.calibrate {
-        refuse_too_many_keys(plan, machine_memory("MemAvailable"))?;
+        refuse_too_many_keys(plan, available_memory())?;
     }
     if let Some(meter) = &plan.meter {
         if !meter.owed_rest().is_zero() {

@@ -49,7 +49,7 @@ impl Machine {
         let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
         Self {
             cpu: fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| cpu(&text)).or_else(board),
-            cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            cores: fawn_flash::machine::cores().0.get(),
             dram_bytes: machine_memory("MemTotal"),
             device: device(dir),
             file_system_bytes: rustix::fs::statvfs(dir).ok().map(|found| found.f_blocks * found.f_frsize),

@@ -8,10 +8,12 @@ use crate::consensus::{Group, calls};
 use fawn_kv::ids::Address;
 use fawn_kv::link::control::MAGIC;
 use fawn_kv::link::frame::MOST_BYTES;
+use fawn_kv::link::strangers::STRANGERS;
 use fawn_kv::link::{Control, Frame, Frames, Greeting, Party};
 use fawn_kv::message::Message;
 use fawn_kv::version::Spoken;
 use fawn_tls::Identity;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -79,6 +81,23 @@ pub enum LinkEvent {
     Closed(LinkId),
 }
 
+/// Raises the process's limit on descriptors as far as it may; how many connections that leaves room for. A quarter is kept for
+/// the log, calls of other managers and those who have not said who they are.
+fn connections_that_fit() -> usize {
+    let old = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: old.maximum, maximum: old.maximum };
+    let current = if setrlimit(Resource::Nofile, raised).is_ok() { old.maximum } else { old.current };
+    let limit = current.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let fit = (limit - limit / 4).saturating_sub(STRANGERS).clamp(1, MOST_CONNECTIONS);
+    if fit < MOST_CONNECTIONS {
+        tracing::warn!(
+            "at most {fit} connections at a time: the system allows this manager {limit} open files; raise the hard limit \
+             (ulimit -Hn, LimitNOFILE=) for a larger cluster"
+        );
+    }
+    fit
+}
+
 /// Takes calls. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct Listener {
@@ -104,7 +123,7 @@ impl std::fmt::Debug for Group_ {
 impl Listener {
     /// One that hands on to `events` what comes.
     pub fn new(events: mpsc::Sender<LinkEvent>, tls: Option<Tls>, group: Group) -> Self {
-        let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let room = Arc::new(Semaphore::new(connections_that_fit()));
         Self {
             events,
             tls,
@@ -185,7 +204,10 @@ impl Listener {
             let host = stranger.as_ref().map(|stranger| stranger.host);
             drop(stranger);
             let Ok(_room) = room else {
-                refuse(&outbox, format!("{MOST_CONNECTIONS} connections are taken: use fewer"));
+                refuse(
+                    &outbox,
+                    "all connections are taken: use fewer, or raise the manager's limit of open files".to_owned(),
+                );
                 return Ok(());
             };
             match self.greet(link, greeting, (secured.identity, host), &outbox).await {

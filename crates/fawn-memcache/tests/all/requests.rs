@@ -184,6 +184,9 @@ fn reports_and_dumps_are_told_apart() {
         ("stats detail dump", "Stats(Detail(Dump))"),
         ("lru_crawler metadump all", "Dump(Metadump)"),
         ("lru_crawler metadump hash", "Dump(Metadump)"),
+        ("lru_crawler metadump 1", "Dump(Metadump)"),
+        ("lru_crawler metadump 3,1", "Dump(Metadump)"),
+        ("lru_crawler mgdump 1", "Dump(Mgdump)"),
         ("lru_crawler mgdump all", "Dump(Mgdump)"),
         ("flush_all 10 noreply", "FlushAll(Exptime(10))"),
         ("cache_memlimit 64", "MemoryLimit { megabytes: 64 }"),
@@ -194,6 +197,14 @@ fn reports_and_dumps_are_told_apart() {
         let key = if input.starts_with("me") { "k" } else { "" };
         assert_eq!(told(format!("{input}\r\n").as_bytes()), [format!("{key} {told_as}")]);
     }
+    // Other classes have no items; beyond memcached's there are none.
+    assert_eq!(told(b"lru_crawler metadump 2,63\r\n"), ["END"]);
+    assert_eq!(told(b"lru_crawler mgdump 2\r\n"), ["EN"]);
+    for none in ["0", "64", "1,9999", "", "1,", "x"] {
+        let answer = if none.is_empty() { "ERROR" } else { "BADCLASS invalid class id" };
+        assert_eq!(told(format!("lru_crawler metadump {none}\r\n").as_bytes()), [answer], "{none}");
+    }
+    assert_eq!(told(b"stats extstore\r\n"), ["END"]);
     assert_eq!(told(b"watch fetchers\r\n"), ["CLIENT_ERROR watch commands not allowed"]);
 }
 

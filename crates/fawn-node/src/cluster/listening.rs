@@ -3,12 +3,15 @@
 //! A call that cannot be taken stays where it is, and the port stays ready: while there is no descriptor for it, nobody looks at
 //! the port for a moment, as otherwise the loop would do nothing else.
 
+use crate::advice::Seldom;
+use fawn_flash::descriptors;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Calls taken in one turn.
 const ACCEPTS_A_TURN: usize = 16;
@@ -41,6 +44,7 @@ impl Listening {
     pub fn accept(&mut self, now_ms: u64, mut take: impl FnMut(OwnedFd, Option<IpAddr>)) {
         for _ in 0..ACCEPTS_A_TURN {
             match acceptfrom_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok((socket, _)) if !descriptors::leaves_room(&socket) => refused(),
                 Ok((socket, from)) => {
                     let from = from.and_then(|from| SocketAddr::try_from(from).ok());
                     take(socket, from.map(|from| from.ip().to_canonical()));
@@ -71,6 +75,17 @@ impl Listening {
             }
         };
         self.deaf_until_ms
+    }
+}
+
+/// Logs, now and then, that somebody who called was hung up on for want of descriptors.
+fn refused() {
+    static TOLD: Seldom = Seldom::new();
+    if let Some(more) = TOLD.happened(Instant::now()) {
+        tracing::warn!(
+            "a connection of the cluster's port was refused, because the stores need the open files that are left{more}; raise the \
+             hard limit (ulimit -Hn, LimitNOFILE=)"
+        );
     }
 }
 

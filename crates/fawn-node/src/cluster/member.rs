@@ -9,7 +9,7 @@ use super::siblings::{Mailbox, Siblings};
 use crate::error::ServeError;
 use crate::listen;
 use crate::options::ServeOptions;
-use crate::server::{FILES, Opened, Running, raise_descriptor_limit, until_signal};
+use crate::server::{Opened, Running, connections_that_fit, until_signal};
 use crate::started::Started;
 use fawn_flash::{Caching, MemberDirectory};
 use fawn_kv::chain::Timing;
@@ -65,18 +65,23 @@ pub struct ClusterOptions {
     pub certificates: Option<Material>,
 }
 
-/// Runs a process of a cluster, with one member or several, until SIGTERM or SIGINT. Clients are served as the first one's
+/// Runs a process of a cluster, with one member or several, until a signal asks to stop. Clients are served as the first one's
 /// options say, once the cluster carries out what they ask. `ready` is told then where memcached clients reach it, and where
 /// other processes reach each member.
 ///
 /// # Errors
 /// [`ServeError`].
 pub fn serve_members(members: &[ClusterOptions], ready: impl FnOnce(&[String], &[String])) -> Result<(), ServeError> {
-    raise_descriptor_limit(descriptors(members));
+    let mut members = members.to_vec();
+    let (seats, links) = descriptors(&members);
+    if let Some(first) = members.first_mut() {
+        let limits = &mut first.serve.limits;
+        limits.connections = connections_that_fit(limits.connections, seats, links)?;
+    }
     let (sender, receiver) = std::sync::mpsc::channel();
     until_signal(
         |stop| {
-            let process = start(members, stop)?;
+            let process = start(&members, stop)?;
             let _ = sender.send(process.addresses.clone());
             Ok((process.running, process.directories))
         },
@@ -85,12 +90,11 @@ pub fn serve_members(members: &[ClusterOptions], ready: impl FnOnce(&[String], &
     .or_else(|error| if matches!(error, ServeError::Interrupted) { Ok(()) } else { Err(error) })
 }
 
-/// Descriptors that a process may need: memcached clients, other processes of the cluster, programs that ask a seat themselves, and
-/// all else.
-pub(super) fn descriptors(members: &[ClusterOptions]) -> u64 {
-    let clients = members.first().map_or(0, |first| first.serve.limits.connections);
+/// Seats of a process, and descriptors for connections that are no memcached clients': of other processes of the cluster, and of
+/// programs that ask a seat themselves.
+pub(super) fn descriptors(members: &[ClusterOptions]) -> (usize, usize) {
     let seats: usize = members.iter().map(|member| member.serve.threads.get()).sum();
-    (clients + seats * DESCRIPTORS) as u64 + FILES
+    (seats, seats * DESCRIPTORS)
 }
 
 /// A process of a cluster that runs.

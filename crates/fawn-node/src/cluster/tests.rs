@@ -6,7 +6,6 @@ mod room;
 
 use super::member::{ClusterOptions, Process, start};
 use crate::options::ServeOptions;
-use crate::server::FILES;
 use crate::tests::harness::{Client, PATIENCE, client_of, eventually};
 use fawn_kv::ids::{Incarnation, NodeId, Rules};
 use fawn_kv::link::SeatId;
@@ -324,7 +323,7 @@ fn a_process_ends_when_another_with_another_directory_has_its_name() {
 #[test]
 fn there_are_descriptors_for_every_client_of_every_seat() {
     let cluster = Cluster::start(1, 1);
-    let mut members = ["a", "b"].map(|name| cluster.options(name, 2));
-    members[0].serve.limits.connections = 100;
-    assert!(super::member::descriptors(&members) >= 100 + 4 * super::clients::MOST_CLIENTS as u64 + FILES);
+    let members = ["a", "b"].map(|name| cluster.options(name, 2));
+    let (seats, links) = super::member::descriptors(&members);
+    assert!(seats == 4 && links >= 4 * super::clients::MOST_CLIENTS);
 }

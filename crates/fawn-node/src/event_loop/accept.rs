@@ -5,13 +5,18 @@ use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::listen::Family;
 use crate::shared::Accepted;
+use crate::slab::Token;
 use crate::tls::Secure;
+use fawn_flash::descriptors;
 use fawn_memcache::{Limits as SessionLimits, Session, lines};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags, accept_with, send, sockopt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// Connections of a loop that have not said who they are yet, whatever their share is.
+const LEAST_STRANGERS: usize = 8;
 
 impl<B: Backend> EventLoop<B> {
     /// A step of starting: once all loops are ready, the first one listens.
@@ -89,14 +94,11 @@ impl<B: Backend> EventLoop<B> {
     pub(super) fn place(&mut self, accepted: Accepted) {
         let shared = Arc::clone(&self.desk.core.shared);
         let counters = &self.desk.core.counters;
-        if shared.connections.fetch_add(1, Ordering::Relaxed) >= shared.limits.connections {
+        let is_full = shared.connections.fetch_add(1, Ordering::Relaxed) >= shared.limits.connections;
+        // The loop that is to have it may know of one that never said who it is.
+        if (is_full && !shared.has_strangers()) || !descriptors::leaves_room(&accepted.socket) {
             shared.connections.fetch_sub(1, Ordering::Relaxed);
-            counters.rejected_connections.add(1);
-            let line = lines::TOO_MANY_CONNECTIONS.as_bytes();
-            if shared.tls_for(accepted.family).is_none() {
-                let _ = send(&accepted.socket, line, SendFlags::NOSIGNAL);
-            }
-            return;
+            return self.refuse(&accepted);
         }
         counters.total_connections.add(1);
         let home = self.next_home;
@@ -106,6 +108,38 @@ impl<B: Backend> EventLoop<B> {
         } else {
             shared.hand_over(home, accepted);
         }
+    }
+
+    /// Tells a client that there is no room for its connection, where that can be said without a handshake.
+    fn refuse(&self, accepted: &Accepted) {
+        let core = &self.desk.core;
+        core.counters.rejected_connections.add(1);
+        if core.shared.tls_for(accepted.family).is_none() {
+            let _ = send(&accepted.socket, lines::TOO_MANY_CONNECTIONS.as_bytes(), SendFlags::NOSIGNAL);
+        }
+    }
+
+    /// Makes room for another stranger: of those that have not said who they are the longest silent goes if they are more than
+    /// their share, or if all connections are taken. Whether one went.
+    fn make_room(&mut self, is_full: bool) -> bool {
+        let share = self.desk.core.shared.limits.connections / 2 / self.desk.core.exchange.loops();
+        if !is_full && self.strangers.len() < share.max(LEAST_STRANGERS) {
+            return false;
+        }
+        // Most of them have become clients since, or have gone.
+        let Self { strangers, connections, .. } = self;
+        strangers.retain(|token| connections.at_token(*token).is_some_and(Connection::is_stranger));
+        if !is_full && self.strangers.len() < share.max(LEAST_STRANGERS) {
+            return false;
+        }
+        let silent_since = |token: &Token| self.connections.at_token(*token).map_or(0, |conn| conn.received_ms);
+        let Some(at) = (0..self.strangers.len()).min_by_key(|at| silent_since(&self.strangers[*at])) else {
+            return false;
+        };
+        let Some(token) = self.strangers.remove(at) else { return false };
+        self.desk.core.counters.stall_kicks.add(1);
+        self.close(token);
+        true
     }
 
     pub(super) fn take_accepted(&mut self) {
@@ -119,8 +153,15 @@ impl<B: Backend> EventLoop<B> {
     }
 
     pub(super) fn adopt(&mut self, accepted: Accepted) {
+        let shared = Arc::clone(&self.desk.core.shared);
+        if shared.has_strangers() {
+            let is_full = shared.connections.load(Ordering::Relaxed) > shared.limits.connections;
+            if !self.make_room(is_full) && is_full {
+                shared.connections.fetch_sub(1, Ordering::Relaxed);
+                return self.refuse(&accepted);
+            }
+        }
         let core = &self.desk.core;
-        let shared = &core.shared;
         let tls = match shared.tls_for(accepted.family).map(|config| Secure::new(&config)).transpose() {
             Ok(tls) => tls.map(Box::new),
             Err(error) => {
@@ -141,6 +182,9 @@ impl<B: Backend> EventLoop<B> {
         self.desk.core.counters.curr_connections.add(1);
         let conn = self.connections.get_mut(token).expect("the connection was just added");
         conn.flow.token = token;
+        if conn.is_stranger() {
+            self.strangers.push_back(token);
+        }
         let data = EventData::new_u64(token.to_u64());
         if let Err(error) = epoll::add(&*self.desk.epoll, &conn.socket, data, EventFlags::IN) {
             tracing::error!("a connection cannot be watched: {error}");

@@ -4,7 +4,7 @@ use super::{EventLoop, mark};
 use crate::ahead::AHEAD;
 use crate::answers::Filled;
 use crate::backend::Backend;
-use crate::connection::{Pause, end_name, peer_name};
+use crate::connection::{Connection, Pause, end_name, peer_name};
 use crate::dispatch::LISTING;
 use crate::exchange::{Ask, Head, Place};
 use crate::operate::Keyed;
@@ -108,8 +108,7 @@ impl<B: Backend> EventLoop<B> {
         for conn in self.connections.iter() {
             lines::stat(&mut out, &name(&conn.socket, "addr"), &peer_name(&conn.socket));
             lines::stat(&mut out, &name(&conn.socket, "listen_addr"), &end_name(getsockname(&conn.socket)));
-            let state = if matches!(conn.pause, Pause::NeedMore(_)) { "conn_read" } else { "conn_waiting" };
-            lines::stat(&mut out, &name(&conn.socket, "state"), state);
+            lines::stat(&mut out, &name(&conn.socket, "state"), state(conn));
             let silent_ms = now - conn.received_ms.min(now);
             lines::stat_number(&mut out, &name(&conn.socket, "secs_since_last_cmd"), silent_ms / 1000);
         }
@@ -167,5 +166,18 @@ impl<B: Backend> EventLoop<B> {
             }
         }
         mark(&mut self.dirty, conn);
+    }
+}
+
+/// What a connection does, in memcached's words.
+fn state(conn: &Connection) -> &'static str {
+    match conn.pause {
+        Pause::Close => "conn_closing",
+        _ if conn.flow.unsent_bytes > 0 => "conn_mwrite",
+        // It is worked on now, or waits for its turn.
+        Pause::NeedMore(_) if !conn.flow.is_settled() => "conn_parse_cmd",
+        Pause::NeedMore(_) if !conn.input.is_empty() => "conn_nread",
+        Pause::NeedMore(_) => "conn_read",
+        _ => "conn_waiting",
     }
 }

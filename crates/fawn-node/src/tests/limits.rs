@@ -301,3 +301,77 @@ fn all_that_waited_for_room_go_on_at_once() {
     }
     assert!(began.elapsed() < Duration::from_secs(2), "five turns and no tick: {:?}", began.elapsed());
 }
+
+/// A file of users for a node.
+fn users(dir: &tempfile::TempDir) -> std::path::PathBuf {
+    let path = dir.path().join("users");
+    std::fs::write(&path, "alice:secret\n").unwrap();
+    path
+}
+
+const LOGIN: &str = "set auth 0 0 12\r\nalice secret\r\n";
+
+#[test]
+fn who_does_not_authenticate_is_closed_and_who_has_may_be_silent() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(1, 1, |options| {
+        options.auth_file = Some(users(&dir));
+        options.limits.stranger_timeout = Duration::from_millis(300);
+    });
+    let (mut known, mut silent, mut chatty) = (node.client(), node.client(), node.client());
+    known.ask(LOGIN, "STORED\r\n");
+    chatty.ask("get a\r\n", "CLIENT_ERROR unauthenticated\r\n");
+    assert_eq!((silent.rest(), chatty.rest()), (String::new(), String::new()));
+    known.ask("mn\r\n", "MN\r\n");
+}
+
+#[test]
+fn a_handshake_that_never_begins_is_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let tls = super::harness::certificate(dir.path());
+    let node = Node::start(1, 1, |options| {
+        options.tls = Some(tls);
+        options.limits.stranger_timeout = Duration::from_millis(300);
+    });
+    assert_eq!(node.client().rest(), "");
+}
+
+#[test]
+fn connections_that_never_authenticate_keep_nobody_out() {
+    let dir = tempfile::tempdir().unwrap();
+    for (most, loops) in [(12, 1), (40, 2)] {
+        let node = Node::start(loops, 1, |options| {
+            options.auth_file = Some(users(&dir));
+            options.limits.connections = most;
+            options.limits.stranger_timeout = Duration::from_secs(600);
+        });
+        let _silent: Vec<_> = (0..3 * most).map(|_| node.client()).collect();
+        let mut known: Vec<_> = Vec::new();
+        while known.len() < most / 2 {
+            let mut client = node.client();
+            client.ask(LOGIN, "STORED\r\n");
+            known.push(client);
+        }
+        // Those who have authenticated stay.
+        for client in &mut known {
+            client.ask("mn\r\n", "MN\r\n");
+        }
+    }
+}
+
+#[test]
+fn wrong_passwords_slow_a_connection_down() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = Node::start(1, 1, |options| options.auth_file = Some(users(&dir)));
+    let (wrong, refused) = ("set auth 0 0 12\r\nalice secreT\r\n", "CLIENT_ERROR authentication failure\r\n");
+    let (mut client, began) = (node.client(), Instant::now());
+    // A mistake costs nothing.
+    client.ask([wrong, LOGIN].concat(), [refused, "STORED\r\n"].concat());
+    let (mut guesser, mut other) = (node.client(), node.client());
+    guesser.say(wrong.repeat(4));
+    guesser.expect(refused.repeat(2));
+    other.ask(LOGIN, "STORED\r\n");
+    guesser.expect(refused.repeat(2));
+    assert!(began.elapsed() >= Duration::from_secs(2), "{:?}", began.elapsed());
+    other.ask("mn\r\n", "MN\r\n");
+}

@@ -1,6 +1,6 @@
 //! What clients are told.
 
-use super::harness::{Node, hit, set};
+use super::harness::{Node, eventually, hit, set};
 
 #[test]
 fn every_classic_command_is_answered() {
@@ -184,5 +184,93 @@ fn every_command_takes_an_expiry_up_to_the_year_2106_and_refuses_a_later_one() {
     client.ask(
         "mg k T4294967296\r\nget k\r\n",
         format!("CLIENT_ERROR bad token in command line format\r\n{}END\r\n", hit("k", "x")),
+    );
+}
+
+/// The fields that the Prometheus exporter for memcached asks of a class: it says that the server is down if one is missing.
+const OF_SLABS: &[&str] = &[
+    "chunk_size",
+    "chunks_per_page",
+    "total_pages",
+    "total_chunks",
+    "used_chunks",
+    "free_chunks",
+    "free_chunks_end",
+    "get_hits",
+    "cmd_set",
+    "delete_hits",
+    "incr_hits",
+    "decr_hits",
+    "cas_hits",
+    "cas_badval",
+    "touch_hits",
+];
+const OF_ITEMS: &[&str] = &[
+    "number",
+    "age",
+    "mem_requested",
+    "evicted",
+    "evicted_nonzero",
+    "evicted_time",
+    "outofmemory",
+    "tailrepairs",
+    "reclaimed",
+    "expired_unfetched",
+    "evicted_unfetched",
+    "crawler_reclaimed",
+    "crawler_items_checked",
+    "lrutail_reflocked",
+    "moves_to_cold",
+    "moves_to_warm",
+    "moves_within_lru",
+    "hits_to_hot",
+    "hits_to_warm",
+    "hits_to_cold",
+    "hits_to_temp",
+    "number_hot",
+    "number_warm",
+    "number_cold",
+    "age_hot",
+    "age_warm",
+];
+
+#[test]
+fn a_class_has_all_fields_that_monitoring_asks_for_or_none() {
+    let node = Node::simple();
+    let mut client = node.client();
+    assert!(!client.ask_until("stats slabs\r\n", "END\r\n").contains("STAT 1:"));
+    client.ask("stats items\r\n", "END\r\n");
+    client.ask(set("k", "value"), "STORED\r\n");
+    for (report, prefix, fields) in [("slabs", "", OF_SLABS), ("items", "items:", OF_ITEMS)] {
+        let text = client.ask_until(&format!("stats {report}\r\n"), "END\r\n");
+        for field in fields {
+            let number = text.lines().find_map(|line| line.strip_prefix(&format!("STAT {prefix}1:{field} ")));
+            assert!(number.is_some_and(|number| number.parse::<u64>().is_ok()), "{field} in {text}");
+        }
+    }
+    let general = client.ask_until("stats\r\n", "END\r\n");
+    for name in ["conn_yields", "listen_disabled_num", "rejected_connections", "threads", "malloc_fails"] {
+        assert!(general.contains(&format!("STAT {name} ")), "{name} in {general}");
+    }
+    let settings = client.ask_until("stats settings\r\n", "END\r\n");
+    assert!(settings.contains("STAT auth_enabled_sasl no\r\n") && settings.contains("STAT shutdown_command no\r\n"));
+}
+
+#[test]
+fn what_tools_ask_a_memcached_is_no_error() {
+    let node = Node::simple();
+    let mut client = node.client();
+    client.ask("cache_memlimit 64\r\n", "OK\r\n");
+    client.ask("cache_memlimit 4\r\n", "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n");
+    client.ask("stats extstore\r\n", "END\r\n");
+    client.ask(set("k", "v"), "STORED\r\n");
+    assert!(client.ask_until("lru_crawler metadump 1\r\n", "END\r\n").starts_with("key=k "));
+    client.ask("lru_crawler metadump 2\r\n", "END\r\n");
+    // Half a value is awaited by one of the connections.
+    let mut other = node.client();
+    other.say("set half 0 0 10\r\nhalf");
+    eventually(
+        || node.client().ask_until("stats conns\r\n", "END\r\n").contains(":state conn_nread\r\n"),
+        "a connection that reads a value",
     );
 }

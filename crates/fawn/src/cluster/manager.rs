@@ -10,6 +10,7 @@ use fawn_kv::link::ManagerId;
 use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, Question, Status};
 use fawn_manager::{Operator, Options, Recovered, Tls, start};
+use fawn_node::signals;
 
 use super::arguments::{
     AddManagerArguments, MANAGER, ManagerArguments, ManagerCommand, ManagersArguments, RecoverArguments,
@@ -119,8 +120,11 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
     let admin = arguments.observe.open(arguments.insecure)?;
     let board = admin.as_ref().map(|admin| admin.board.clone());
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+    for signal in signals::that_stop() {
         signal_hook::flag::register(signal, stop.clone()).context("cannot wait for signals")?;
+    }
+    for signal in signals::MEANINGLESS {
+        signal_hook::flag::register(*signal, Arc::default()).context("cannot wait for signals")?;
     }
     let mut running = Arc::new(start(Options { board, ..options(arguments) })?);
     let id = running.id().0;
@@ -140,6 +144,7 @@ fn serve(arguments: &RunManagerArguments) -> anyhow::Result<Outcome> {
         warn_if_other(&running, given, arguments.dir.clone());
     }
     if let Some(address) = running.address() {
+        crate::tell::finish();
         let mut out = std::io::stdout().lock();
         // Nobody may be listening; that is no reason to stop.
         let _ = writeln!(out, "fawn: manager {} ready on {address}", running.id().0);

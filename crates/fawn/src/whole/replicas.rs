@@ -37,14 +37,16 @@ pub struct Given {
 /// Says in the log, once the manager leads, what the cluster in `dir` has otherwise than flags say, if it has.
 pub fn warn_if_other(manager: &Arc<Running>, given: Given, dir: PathBuf) {
     let (manager, until) = (Arc::downgrade(manager), Instant::now() + TIME);
-    std::thread::spawn(move || {
+    let watch = move || {
         while Instant::now() < until {
             match kept(&manager) {
                 Ok(Some(kept)) => return given.warn(&kept, &dir),
                 Ok(None) | Err(_) => std::thread::sleep(PAUSE),
             }
         }
-    });
+    };
+    // Without a thread there is no warning.
+    let _ = std::thread::Builder::new().spawn(watch);
 }
 
 impl Given {

@@ -29,6 +29,7 @@ mod packages;
 mod pipes;
 mod plan;
 mod readme;
+mod resources;
 mod saved;
 mod secure;
 mod server;

@@ -1,0 +1,86 @@
+//! What a process takes of the machine where nobody says how much, and from what that follows.
+
+use std::num::NonZeroUsize;
+
+use fawn_flash::machine::{self, Limit};
+use fawn_node::Chosen;
+
+use crate::values::Size;
+
+/// The least for a store that nobody gave a size, if half of the memory has it.
+const LEAST_DEFAULT: u64 = 64 << 20;
+
+/// Of the memory, the part for what clients send and have not been answered, at most the default of the server.
+const BUFFERS_SHARE: u64 = 8;
+
+/// And the least of that: some large values at a time.
+const LEAST_BUFFERS: u64 = 32 << 20;
+
+/// Cores that this process may use.
+pub fn cores() -> NonZeroUsize {
+    machine::cores().0
+}
+
+/// Bytes of memory that this process may use; a machine that says nothing has 1 GiB.
+pub fn memory() -> Limit {
+    match machine::memory() {
+        Limit { amount: 0, from } => Limit { amount: 1 << 30, from },
+        known => known,
+    }
+}
+
+/// A quarter of the memory, at least 64 MiB or half of it, whichever is less, and `least`.
+pub fn default_memory(least: Size) -> Size {
+    Size { bytes: quarter(memory().amount).max(least.bytes) }
+}
+
+fn quarter(memory: u64) -> u64 {
+    (memory / 4).max(LEAST_DEFAULT.min(memory / 2))
+}
+
+/// Bytes that requests and answers of clients may hold.
+pub fn buffers(most: usize) -> usize {
+    buffers_of(memory().amount, most)
+}
+
+fn buffers_of(memory: u64, most: usize) -> usize {
+    usize::try_from((memory / BUFFERS_SHARE).max(LEAST_BUFFERS)).unwrap_or(most).min(most)
+}
+
+/// Where the memory and the threads of a server come from, for its log. The log warns where more memory was asked for than there
+/// is.
+pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> Chosen {
+    let Limit { amount, from } = self::memory();
+    let limit = Size { bytes: amount };
+    let memory = match memory {
+        Some(asked) => {
+            if asked.bytes > amount {
+                tracing::warn!(
+                    "--memory {asked} is more than the {limit} that this process may use ({from}): it will swap, or be killed, \
+                     when it fills"
+                );
+            }
+            format!("--memory, of {limit} ({from})")
+        }
+        None => format!("a quarter of {limit} ({from})"),
+    };
+    let (cores, from) = machine::cores();
+    let threads = if threads.is_some() { "--threads".to_owned() } else { format!("one a core, {cores} cores ({from})") };
+    Chosen { memory, threads }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_container_is_not_filled_by_default() {
+        const MIB: u64 = 1 << 20;
+        for (memory, default) in [(64, 32), (100, 50), (160, 64), (256, 64), (1024, 256), (25_600, 6400)] {
+            assert_eq!(quarter(memory * MIB), default * MIB, "{memory}");
+        }
+        for (memory, buffers) in [(64, 32), (160, 32), (1024, 128), (4096, 512), (25_600, 512)] {
+            assert_eq!(buffers_of(memory * MIB, 512 << 20), buffers << 20, "{memory}");
+        }
+    }
+}

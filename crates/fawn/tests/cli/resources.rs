@@ -1,0 +1,250 @@
+//! Signals, descriptors and memory that run out, and limits that a process is started with.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
+
+use crate::server::{Kind, Server, fawn, say, wait_for};
+
+/// A server that a shell line starts; `$FAWN` is the program, `$DIR` its directory. Its log is `DIR/log`.
+struct Shell {
+    child: Child,
+    address: String,
+    dir: tempfile::TempDir,
+}
+
+const SERVE: &str = "$FAWN serve --dir $DIR/data --listen 127.0.0.1:0 --memory 64M --threads 1";
+
+impl Shell {
+    fn start(line: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (out, log) = (dir.path().join("out"), dir.path().join("log"));
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(line).env("FAWN", env!("CARGO_BIN_EXE_fawn")).env("DIR", dir.path());
+        command.stdout(std::fs::File::create(&out).unwrap()).stderr(std::fs::File::create(log).unwrap());
+        let child = command.stdin(Stdio::null()).spawn().unwrap();
+        let address = wait_for("the server's address", || {
+            let text = std::fs::read_to_string(&out).ok()?;
+            Some(text.lines().next()?.strip_prefix("fawn: serving memcached on ")?.to_owned())
+        });
+        Self { child, address, dir }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap()
+    }
+
+    fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn get(address: &str, key: &str) -> String {
+    say(address, &format!("get {key}\r\n"), "END\r\n")
+}
+
+#[test]
+fn a_hangup_or_quit_stops_cleanly_with_all_that_was_acknowledged() {
+    for signal in [Signal::HUP, Signal::QUIT, Signal::TERM] {
+        let mut server = Shell::start(&format!("exec {SERVE} --ack memory"));
+        for n in 0..100 {
+            assert_eq!(say(&server.address, &format!("set k{n} 0 0 1\r\nv\r\n"), "\r\n"), "STORED\r\n");
+        }
+        server.send(signal);
+        assert_eq!(server.child.wait().unwrap().code(), Some(0), "{signal:?}: {}", server.log());
+        let data = server.dir.path().join("data");
+        let kept = fawn(&["store", "dump", data.to_str().unwrap()]).stdout.lines().count();
+        assert_eq!(kept, 100, "{signal:?}");
+    }
+}
+
+#[test]
+fn under_nohup_a_hangup_means_nothing_and_other_signals_never_end_a_server() {
+    let mut server = Shell::start(&format!("trap '' HUP; exec {SERVE}"));
+    for signal in [Signal::HUP, Signal::USR1, Signal::USR2, Signal::ALARM, Signal::PIPE, Signal::IO] {
+        server.send(signal);
+    }
+    wait_for("the log of a signal that means nothing", || server.log().contains("(USR2) has no meaning").then_some(()));
+    assert!(get(&server.address, "a").ends_with("END\r\n") && server.is_running(), "{}", server.log());
+    server.send(Signal::STOP);
+    server.send(Signal::CONT);
+    assert!(get(&server.address, "a").ends_with("END\r\n"));
+    server.send(Signal::INT);
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_log_that_nobody_reads_blocks_no_server() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let arguments = ["serve", "--dir", data.to_str().unwrap(), "--listen", "127.0.0.1:0", "--memory", "64M"];
+    let mut child = crate::server::fawn_command(&arguments);
+    // Every line of debugging, into a pipe that is never read.
+    let mut child = child.args(["--log-level", "trace"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+    let address = line.trim().rsplit(' ').next().unwrap().to_owned();
+    // More lines than a pipe takes: each signal is one.
+    for _ in 0..2000 {
+        kill_process(Pid::from_child(&child), Signal::USR1).unwrap();
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    assert_eq!(say(&address, "set k 0 0 1\r\nv\r\n", "\r\n"), "STORED\r\n");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn connections_that_take_all_descriptors_do_not_stop_the_store() {
+    let server = Shell::start(&format!("ulimit -n 256; exec {SERVE}"));
+    assert!(server.log().contains("not 4096: the system allows this process 256 open files"), "{}", server.log());
+    let mut held = Vec::new();
+    for _ in 0..300 {
+        held.push(TcpStream::connect(&server.address).unwrap());
+    }
+    // One of those that were let in writes until segments are sealed, which need files.
+    let writer = held.iter_mut().find(|stream| {
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut answer = [0; 4];
+        stream.write_all(b"mn\r\n").is_ok() && stream.read_exact(&mut answer).is_ok() && &answer == b"MN\r\n"
+    });
+    let writer = writer.expect("somebody is served");
+    let value = "x".repeat(100_000);
+    for n in 0..300 {
+        writer.write_all(format!("set key{n} 0 0 {}\r\n{value}\r\n", value.len()).as_bytes()).unwrap();
+        let mut answer = [0; 8];
+        writer.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"STORED\r\n", "{}", server.log());
+    }
+}
+
+#[test]
+fn a_store_that_gets_no_descriptor_for_a_while_goes_on_afterwards() {
+    let server = Shell::start(&format!("exec {SERVE}"));
+    let mut writer = TcpStream::connect(&server.address).unwrap();
+    writer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    writer.write_all(b"mn\r\n").unwrap();
+    writer.read_exact(&mut [0; 4]).unwrap();
+    let process = Pid::from_child(&server.child);
+    let open = std::fs::read_dir(format!("/proc/{}/fd", server.child.id())).unwrap().count() as u64;
+    let old = prlimit(Some(process), Resource::Nofile, getrlimit(Resource::Nofile)).unwrap();
+    prlimit(Some(process), Resource::Nofile, Rlimit { current: Some(open), maximum: old.maximum }).unwrap();
+    let mut reader = writer.try_clone().unwrap();
+    let sender = std::thread::spawn(move || {
+        let value = "x".repeat(100_000);
+        for n in 0..300 {
+            writer.write_all(format!("set key{n} 0 0 {}\r\n{value}\r\n", value.len()).as_bytes()).unwrap();
+        }
+    });
+    wait_for("the log of a file that cannot be made", || {
+        server.log().contains("the store tries again until it succeeds").then_some(())
+    });
+    prlimit(Some(process), Resource::Nofile, old).unwrap();
+    for _ in 0..300 {
+        let mut answer = [0; 8];
+        reader.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"STORED\r\n", "{}", server.log());
+    }
+    sender.join().unwrap();
+}
+
+#[test]
+fn too_few_descriptors_are_refused_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = format!("ulimit -n 100; exec {SERVE}");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script).env("FAWN", env!("CARGO_BIN_EXE_fawn")).env("DIR", dir.path());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.code() == Some(1) && said.contains("100 open files") && said.contains("ulimit -Hn"),
+        "{said}"
+    );
+}
+
+/// Whether system calls can be made to fail here.
+fn can_inject() -> bool {
+    let tried = Command::new("strace").args(["-e", "inject=getpid:error=EPERM", "-o", "/dev/null", "true"]).output();
+    tried.is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn errors_that_pass_end_nothing() {
+    if !can_inject() {
+        println!("skipped: strace is not installed, or may not trace");
+        return;
+    }
+    let faults = [
+        "io_uring_enter:error=ENOMEM:when=3..40+3",
+        "pwritev2:error=EAGAIN:when=5+7",
+        "pwrite64:error=ENOMEM:when=20+9",
+        "fdatasync:error=EINTR:when=2+3",
+        "fallocate:error=EINTR:when=2+3",
+        "epoll_ctl:error=ENOMEM:when=30+5",
+        "accept4:error=ENFILE:when=4+9",
+        "epoll_wait:error=EINTR:when=9+5",
+    ];
+    for fault in faults {
+        let line = format!("exec strace -f -o /dev/null -e signal=none -e inject={fault} {SERVE}");
+        let mut server = Shell::start(&line);
+        let path = server.dir.path().join("in.tsv");
+        std::fs::write(&path, records(3000)).unwrap();
+        // A connection may be refused, a server may not end: what was refused is loaded again.
+        wait_for(&format!("a load in spite of {fault}"), || {
+            let run = fawn(&["load", "--to", &server.address, "--restart", path_of(&path)]);
+            (run.code == 0).then_some(())
+        });
+        let log = server.log();
+        assert!(!log.contains("has stopped") && server.is_running(), "{fault}: {log}");
+        // The tracer passes it on to the server, and ends with it.
+        let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", server.child.id())).unwrap();
+        let traced = Pid::from_raw(children.trim().parse().unwrap()).unwrap();
+        kill_process(traced, Signal::TERM).unwrap();
+        assert_eq!(server.child.wait().unwrap().code(), Some(0), "{fault}: {}", server.log());
+    }
+}
+
+fn path_of(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn records(count: usize) -> String {
+    (0..count).map(|n| format!("key-{n}\t{}\n", "x".repeat(3000))).collect()
+}
+
+#[test]
+fn the_log_says_what_is_taken_of_the_machine_and_why() {
+    let server = Server::start(Kind::Fawn).expect("fawn is built");
+    let log = server.log();
+    assert!(log.contains("--memory, of ") && log.contains("threads_from"), "{log}");
+    assert!(log.contains("connections at a time"), "{log}");
+}
+
+#[test]
+fn a_limit_of_address_space_bounds_the_default_memory() {
+    let line = "ulimit -v 4000000; exec $FAWN serve --dir $DIR/data --listen 127.0.0.1:0 --threads 1";
+    let server = Shell::start(line);
+    assert!(server.log().contains("of 3.8 GiB (RLIMIT_AS (ulimit))") || !is_larger(4_000_000), "{}", server.log());
+}
+
+/// Whether the machine has more memory than so many KiB, and no other limit below it.
+fn is_larger(kib: u64) -> bool {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok());
+    total.is_some_and(|total: u64| total > kib) && fawn_flash::machine::memory().amount > kib << 10
+}
