@@ -269,16 +269,20 @@ impl Client {
         }
     }
 
-    /// Whom to ask for a key: the owner of its wedge, or another who passes it on; each try goes to another of those. `Err`:
-    /// nobody before then.
-    fn whom(&self, place: &Key, tried: u32, now_us: u64) -> Result<FrontId, u64> {
+    /// Whom to ask for a key: the owner of its wedge, or another who passes it on; each try goes to another of those. After an
+    /// owner that said nothing, every other try does: it may be there, and the link to it broken. `Err`: nobody before then.
+    fn whom(&self, place: &Key, (tried, is_silent): (u32, bool), now_us: u64) -> Result<FrontId, u64> {
         let owner = self.routes.wedge_at(place).and_then(|(_, wedge)| wedge.owner).map(|owner| owner.front);
         let owner = owner.filter(|owner| self.fronts.contains(owner));
         let is_good = |front: &FrontId| self.reach.is_good(*front, now_us);
-        if let Some(owner) = owner.filter(is_good) {
+        let goes_round = is_silent && tried % 2 == 1;
+        if let Some(owner) = owner.filter(|owner| is_good(owner) && !goes_round) {
             return Ok(owner);
         }
         let mut others: Vec<FrontId> = self.fronts.iter().copied().filter(is_good).collect();
+        if goes_round && others.len() > 1 {
+            others.retain(|other| Some(*other) != owner);
+        }
         if others.is_empty() {
             // If nobody can be reached, the owner is as good as anybody.
             let may_be_called = |front: &FrontId| self.reach.may_be_called(*front, now_us);
@@ -295,7 +299,8 @@ impl Client {
     fn send(&mut self, ticket: u64, now_us: u64, out: &mut Vec<(Address, Message)>) {
         let flight = self.flights.get(ticket).expect("what is sent is in flight");
         let (place, tried) = (flight.place, flight.tried);
-        let front = match self.whom(&place, tried, now_us) {
+        let is_silent = tried > 0 && !flight.tries.is_refused();
+        let front = match self.whom(&place, (tried, is_silent), now_us) {
             Ok(front) => front,
             Err(due_us) => return self.flights.set_due(ticket, due_us),
         };

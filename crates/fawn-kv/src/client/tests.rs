@@ -337,3 +337,25 @@ fn a_continuation_comes_back_with_the_answer_and_no_other_clients_is_taken_for_i
     let Some((ended, Ended::FoundWith(Some(_), continuation))) = reply(blob, b"k") else { panic!("it is its own") };
     assert_eq!((ended, &continuation[..]), (ticket, &b"go on"[..]));
 }
+
+#[test]
+fn an_owner_that_says_nothing_is_asked_by_way_of_another_every_other_time() {
+    let mut bench = Bench::new();
+    bench.owned_by(2, 1);
+    let ticket = bench.put("k");
+    let first = bench.asked().remove(0);
+    bench.pass(200_000);
+    let second = bench.asked().remove(0);
+    assert!(first.of == 2 && second.of != 2, "the link to it may be broken");
+    assert_eq!((second.id, second.tag == first.tag), (first.id, false));
+    bench.pass(400_000);
+    assert_eq!(bench.asked().remove(0).of, 2, "it may have been slow");
+    bench.answer(&second, done());
+    assert_eq!(bench.ended()[0].0, ticket);
+    // One that refuses is there.
+    bench.put("l");
+    let refused = bench.asked().remove(0);
+    bench.answer(&refused, Answer::Busy);
+    bench.pass(500_000);
+    assert_eq!((refused.of, bench.asked().remove(0).of), (2, 2));
+}
