@@ -14,6 +14,7 @@
 //! * [`scan`]: a program that reads all that is in ranges, each as of one record.
 //! * [`link`]: frames and greetings between processes. [`roster`]: who is in a cluster, by name. [`status`]: what operators
 //!   ask.
+//! * [`relay`]: ways around broken links.
 //! * [`store`]: what the protocol needs of the datastore. [`planted`]: bugs for the simulator to find.
 //!   [`paths`]: what it counts.
 
@@ -38,6 +39,7 @@ mod numbered;
 pub mod operation;
 pub mod paths;
 pub mod planted;
+pub mod relay;
 pub mod roster;
 pub mod scan;
 pub mod sessions;

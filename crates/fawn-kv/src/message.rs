@@ -585,6 +585,26 @@ pub enum Message {
         /// What it has.
         found: Found,
     },
+    /// To a seat that both reach: pass this on. To the one that it is for: this was passed on.
+    Relayed {
+        /// Whom it is for.
+        to: Address,
+        /// Who says it.
+        from: Address,
+        /// The message's bytes, with its version.
+        #[serde(with = "serde_bytes")]
+        message: Vec<u8>,
+    },
+    /// To another seat: does the link work both ways?
+    Probe {
+        /// Comes back with the answer.
+        number: u64,
+    },
+    /// The answer.
+    Echo {
+        /// The probe's.
+        number: u64,
+    },
 }
 
 /// Bytes of what a client gives along with a get, at most.

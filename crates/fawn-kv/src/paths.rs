@@ -89,6 +89,7 @@ paths! {
     LeaseWaited: "a chain is changed without the seal of a member whose lease ran out",
     Mended: "a chain goes on without members that are gone",
     Revived: "a range is revived by those that were its members",
+    Relayed: "a message goes by way of another seat, since the link is broken",
     LinkAvoided: "a member is left out because it does not reach another",
     LearnerGone: "another learner takes the place of one that is gone",
     Full: "a value is refused since a member has no room",

@@ -28,7 +28,9 @@ impl Message {
             }
             Self::AskView { asker, .. } => asks(*asker),
             Self::Scan { asker, .. } => asks(asker.address),
-            Self::Reply { .. } => matches!(from, Address::Node(_) | Address::Front(_)),
+            Self::Reply { .. } | Self::Relayed { .. } | Self::Probe { .. } | Self::Echo { .. } => {
+                matches!(from, Address::Node(_) | Address::Front(_))
+            }
 
             Self::Feed { .. }
             | Self::Have { .. }

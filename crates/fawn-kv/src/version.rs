@@ -43,6 +43,9 @@ pub const TOTALS: u8 = 6;
 /// ahead.
 pub const TIMES: u8 = 6;
 
+/// Since this version seats pass on what others cannot say to each other.
+pub const RELAYS: u8 = 6;
+
 /// Versions that somebody speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {

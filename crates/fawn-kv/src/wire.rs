@@ -3,7 +3,7 @@
 //! So whoever speaks an older version reads all that is as old, from whomever it comes.
 
 use crate::message::{Answer, Message};
-use crate::version::{CONTINUATIONS, FAREWELLS, NEWEST, OLDEST, SCANS, TIMES, WEAK_CLUSTERS};
+use crate::version::{CONTINUATIONS, FAREWELLS, NEWEST, OLDEST, RELAYS, SCANS, TIMES, WEAK_CLUSTERS};
 use crate::versioned::{self, Refused};
 
 /// Bytes that are no message.
@@ -28,6 +28,7 @@ impl Message {
             Self::Reply { answer: Answer::Conditional, .. } => WEAK_CLUSTERS,
             Self::Ask { continuation: Some(_), .. } => CONTINUATIONS,
             Self::Reply { answer: Answer::Ahead { .. }, .. } => TIMES,
+            Self::Relayed { .. } | Self::Probe { .. } | Self::Echo { .. } => RELAYS,
             _ => OLDEST,
         }
     }

@@ -37,6 +37,7 @@ pub const ACTS: [(&str, &str); 32] = [
     ("pause-at-read", "NODE US"),
     ("clock", "NODE AHEAD"),
     ("cut", "US LINK..."),
+    ("sever", "LINK..."),
     ("network", "LOST DOUBLED SLOW"),
     ("hold-back", "NODE KIND US"),
     ("hold-back-at", "NODE SAID KIND US"),
@@ -70,6 +71,10 @@ impl fmt::Display for Act {
             Self::RestartManager { manager } => write!(f, "restart-manager {manager}"),
             Self::Cut { links, for_us } => {
                 write!(f, "cut {for_us}")?;
+                write_links(links, f)
+            }
+            Self::Sever { links } => {
+                write!(f, "sever")?;
                 write_links(links, f)
             }
             Self::CrashFront { front, for_us } => write!(f, "crash-front {front} {for_us}"),
@@ -193,6 +198,7 @@ fn read(name: &str, words: &mut Words<'_>) -> Result<Act, String> {
         "bad-read" => Act::BadRead { node: node(words)? },
         "fail-disk" => Act::FailDisk { node: node(words)?, for_us: us(words)?, dice: dice(words)? },
         "cut" => Act::Cut { for_us: us(words)?, links: links(words)? },
+        "sever" => Act::Sever { links: links(words)? },
         "network" => Act::Network { lost: share(words)?, doubled: share(words)?, slow: share(words)? },
         "hold-back" => Act::HoldBack { node: node(words)?, kind: kind(words)?, for_us: us(words)? },
         "hold-back-at" => {
@@ -318,7 +324,7 @@ impl Act {
                 is_there(Party::Manager(*manager), plan)
             }
             Self::CrashFront { front, .. } | Self::PauseFront { front, .. } => is_there(Party::Front(*front), plan),
-            Self::Cut { links, .. } | Self::CutFront { links, .. } => {
+            Self::Cut { links, .. } | Self::CutFront { links, .. } | Self::Sever { links } => {
                 links.iter().try_for_each(|(from, to)| is_there(*from, plan).and_then(|()| is_there(*to, plan)))
             }
             Self::Ask { client, key, .. } => {
@@ -343,7 +349,7 @@ impl Act {
     /// What is left of it in a smaller plan: of cuts the links between those who are there.
     pub(super) fn fitted(&self, plan: &Plan) -> Option<Self> {
         let mut act = self.clone();
-        if let Self::Cut { links, .. } | Self::CutFront { links, .. } = &mut act {
+        if let Self::Cut { links, .. } | Self::CutFront { links, .. } | Self::Sever { links } = &mut act {
             links.retain(|(from, to)| is_there(*from, plan).and_then(|()| is_there(*to, plan)).is_ok());
         }
         act.check(plan).is_ok().then_some(act)

@@ -16,7 +16,7 @@ use crate::history::KvOperation;
 use crate::random::Random;
 
 /// The kinds of faults, as they are counted.
-pub const KINDS: [&str; 20] = [
+pub const KINDS: [&str; 21] = [
     "crash",
     "power failure",
     "lost or other disk",
@@ -37,6 +37,7 @@ pub const KINDS: [&str; 20] = [
     "full disk",
     "bad read",
     "failed disk",
+    "severed",
 ];
 
 /// Who does not reach whom.
@@ -63,6 +64,8 @@ pub enum Act {
     RestartManager { manager: usize },
     /// Some do not reach some others for a while.
     Cut { links: Links, for_us: u64 },
+    /// Some do not reach some others until all is mended.
+    Sever { links: Links },
     /// A node pauses.
     Pause { node: usize, for_us: u64 },
     /// A node pauses when it reads from flash next.
@@ -132,6 +135,7 @@ impl Act {
             Self::Full { .. } => 17,
             Self::BadRead { .. } => 18,
             Self::FailDisk { .. } => 19,
+            Self::Sever { .. } => 20,
             Self::Join { .. } | Self::Ask { .. } | Self::Nothing => return None,
         })
     }
@@ -174,6 +178,7 @@ impl World {
                 self.elect(Some((manager + 1) % self.managers.members.len()));
             }
             Act::Cut { links, for_us } => self.cut(links, *for_us),
+            Act::Sever { links } => self.sever(links),
             Act::CrashFront { front, for_us } => self.crash_front(*front, *for_us),
             Act::PauseFront { front, for_us } => self.fronts[*front].paused_until_us = self.now_us + for_us,
             Act::CutFront { slow, for_us, links } => {

@@ -66,6 +66,7 @@ impl World {
         }
         let unix = self.unix();
         self.show(from, to, &message);
+        let Some((from, message)) = self.arrive(to, from, message) else { return Ok(()) };
         match to {
             Party::Manager(number) => {
                 let mut effects = Effects::default();

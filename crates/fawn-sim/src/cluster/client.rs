@@ -322,6 +322,11 @@ impl Client {
         self.ask_chain(now_us, out)
     }
 
+    /// Whether it asks another front-end what one does not answer.
+    pub fn may_ask_others(&self) -> bool {
+        self.keeps_session && !self.stays
+    }
+
     fn tell_unix(&mut self, unix: u32) {
         if let Some(smart) = &mut self.smart {
             smart.tell_unix(unix);

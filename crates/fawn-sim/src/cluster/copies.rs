@@ -36,6 +36,7 @@ impl Act {
             | Self::LoseDisk { .. }
             | Self::OtherDisk { .. }
             | Self::Cut { .. }
+            | Self::Sever { .. }
             | Self::Pause { .. }
             | Self::PauseAtRead { .. }
             | Self::Network { .. }

@@ -7,6 +7,7 @@ use super::acts::{Act, Links};
 use super::faults::clock_jump;
 use super::lines::ORDERS;
 use super::plan::Plan;
+use super::severed;
 use super::world::{Party, WRONG_US};
 use crate::random::Random;
 
@@ -31,6 +32,8 @@ pub(super) enum Course {
     Clocks,
     /// All members of chains that acknowledge in memory stop, while somebody who follows them keeps what they lose.
     Lost,
+    /// A link is broken for good, and nothing else goes wrong.
+    Severed,
     /// The cluster begins with what a plain directory holds, while nodes and managers fail from the start.
     Adopted,
 }
@@ -48,6 +51,7 @@ impl Course {
             3 => Self::Clocks,
             4 => Self::Lost,
             5 => Self::Adopted,
+            6 => Self::Severed,
             _ => Self::Mixed,
         }
     }
@@ -82,6 +86,7 @@ impl Course {
                 let (nodes, clients) = (plan.replicas + 2, plan.clients.min(4));
                 Plan { nodes, fronts: 0, lost_clock: false, virtual_ids: 1, rules, clients, keys: 30, ..small }
             }
+            Self::Severed => severed::shape(plan),
             Self::Adopted => {
                 let adopts = 1 + plan.keys as u32 % 2;
                 let (shared, machines) = (adopts > 1, plan.replicas + 1);
@@ -98,6 +103,7 @@ impl Course {
             Self::Deaf => deaf,
             Self::Clocks => clocks,
             Self::Lost => lost,
+            Self::Severed => return severed::acts(random, plan, FIRST_US),
             Self::Mixed | Self::TakeOver | Self::Adopted => return None,
         };
         let (mut all, mut at_us) = (Vec::new(), FIRST_US);

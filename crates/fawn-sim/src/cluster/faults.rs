@@ -7,11 +7,12 @@ use super::acts::{Act, Links};
 use super::courses::Course;
 use super::lines::{MESSAGES, ORDERS};
 use super::plan::Plan;
+use super::severed;
 use super::world::{Party, WRONG_US};
 use crate::random::Random;
 
 /// How often what goes wrong, by kind as in [`super::acts::KINDS`].
-const WEIGHTS: [u64; 20] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3, 16, 10, 10, 24, 6, 6, 4];
+const WEIGHTS: [u64; 21] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3, 16, 10, 10, 24, 6, 6, 4, 3];
 
 /// What nodes say when they crash: most of it in the middle of a change.
 const CRASHES_AT: [&str; 8] = ["copy-part", "copy-part", "copy", "fetched", "sealed", "level", "have", "reply"];
@@ -126,6 +127,7 @@ fn draw(random: &mut Random, weights: &[u64], plan: &Plan) -> Vec<(u64, Act)> {
         17 => Act::Full { node, for_us: random.within(50_000, 4_000_000) },
         18 => Act::BadRead { node },
         19 => Act::FailDisk { node, for_us: random.within(50_000, 4_000_000), dice: random.word() },
+        20 => severed::draw(random, plan),
         _ => {
             let most = if random.chance(2, 3) { 101 } else { 1 };
             let (lost, doubled, slow) = (random.below(most), random.below(most), random.below(most));

@@ -39,8 +39,8 @@ pub(super) struct FrontPlace {
 }
 
 impl FrontPlace {
-    /// A place for front-end `number`.
-    pub(super) fn new(number: u32, random: &mut Random) -> Self {
+    /// A place for front-end `number`, which may give up soon unless it `is_patient`.
+    pub(super) fn new(number: u32, is_patient: bool, random: &mut Random) -> Self {
         // Small, so that what is bounded meets its bounds, and what is evicted is asked for again.
         let limits = Limits {
             flights: 64,
@@ -48,7 +48,7 @@ impl FrontPlace {
             flushes: 12,
             cache_factor: 1,
             retry_us: 100_000,
-            deadline_us: if number == 0 { 900_000 } else { 2_500_000 },
+            deadline_us: if number == 0 && !is_patient { 900_000 } else { 2_500_000 },
             ..Limits::default()
         };
         let (offset_us, fast_ppm, ahead_us) = (random.below(1_000_000), random.below(9000), random.below(2 * WRONG_US));
@@ -90,6 +90,7 @@ impl World {
             place.run += 1;
             let nonce = OWN_SESSIONS | (number as u64) << 24 | u64::from(place.run) << 8;
             place.front = Some(Front::new(FrontId(number as u32), nonce, timing, place.limits, SECRET));
+            self.begin_relay(Party::Front(number));
         }
     }
 

@@ -73,6 +73,9 @@ names! {
     FrontFarewell: "front-farewell",
     Scan: "scan",
     Scanned: "scanned",
+    Relayed: "relayed",
+    Probe: "probe",
+    Echo: "echo",
 }
 
 /// The kind of messages that a word names: one of [`MESSAGES`], or [`ORDERS`].
@@ -158,6 +161,8 @@ pub fn line(message: &Message) -> String {
         Message::Hello { .. }
         | Message::Ping
         | Message::Pong
+        | Message::Probe { .. }
+        | Message::Echo { .. }
         | Message::AskView { .. }
         | Message::FrontHello { .. }
         | Message::OtherCluster { .. }
@@ -208,6 +213,10 @@ pub fn line(message: &Message) -> String {
         Message::FrontLease { wedges, .. } => format!("{} wedges", wedges.len()),
         Message::Scan { least, sought, .. } => sought_line(*least, sought),
         Message::Scanned { found, .. } => found_line(found),
+        Message::Relayed { to, from, message } => {
+            let message = Message::decode(message).map_or_else(|error| error.to_string(), |message| line(&message));
+            format!("{from:?} to {to:?}: {message}")
+        }
         Message::View { number, chains, .. } => format!("{number}: {} chains", chains.len()),
     };
     format!("{name}{about} {rest}").trim_end().to_owned()

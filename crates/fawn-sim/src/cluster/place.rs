@@ -15,7 +15,7 @@ use super::events::Event;
 use super::node_store::NodeStore;
 use super::plan::Plan;
 use super::store::SECRET;
-use super::world::{BEGIN_UNIX, WRONG_US, World};
+use super::world::{BEGIN_UNIX, Party, WRONG_US, World};
 use crate::random::Random;
 
 /// Ranges on a disk of another cluster.
@@ -168,5 +168,6 @@ impl World {
         if place.run == 1 {
             self.after(0, Event::Tick(number));
         }
+        self.begin_relay(Party::Node(number));
     }
 }

@@ -79,6 +79,11 @@ impl Script {
         Self { seed, plan: *plan, acts, show: Show::default() }
     }
 
+    /// Whether it has such an act.
+    pub(super) fn has(&self, is_such: impl Fn(&Act) -> bool) -> bool {
+        self.acts.iter().any(|(_, act)| is_such(act))
+    }
+
     /// Number of acts.
     pub fn acts(&self) -> usize {
         self.acts.len()

@@ -26,6 +26,7 @@ impl World {
             self.send(Party::Client(number), to, &message);
         }
         self.tick_dump(number)?;
+        self.look_at_wait(number)?;
         let delay = self.delay(500, 15_000);
         self.after(delay, Event::ClientTick(number));
         match ended {
@@ -100,6 +101,7 @@ impl World {
     pub(super) fn ended(&mut self, number: usize, ended: Ended) -> Result<(), String> {
         let id = self.open[number].take().expect("what ends was begun");
         self.look_at_last(number, &ended)?;
+        self.look_at_given_up(number, &ended)?;
         let (asking, outcomes) = match ended {
             Ended::Answered(asking, outcomes) => (asking, outcomes),
             Ended::GivenUp(asking) => (asking, Vec::new()),

@@ -8,6 +8,7 @@ use fawn_kv::ids::{Ack, Address, Consistency, FrontId, NodeId};
 use fawn_kv::manager::{Command, Effects, Leases, Settings, State, Wedges};
 use fawn_kv::message::{Answer, Message};
 use fawn_kv::node::Node;
+use fawn_kv::relay::Relay;
 use fawn_kv::sessions::Bounds;
 use fawn_kv::store::{Gate, Ticket};
 use fawn_ring::Key;
@@ -53,6 +54,17 @@ pub enum Party {
     Client(usize),
 }
 
+impl Party {
+    pub(super) fn address(self) -> Address {
+        match self {
+            Self::Manager(_) => Address::Manager,
+            Self::Node(node) => Address::Node(NodeId(node as u64)),
+            Self::Front(front) => Address::Front(FrontId(front as u32)),
+            Self::Client(client) => Address::Client(client as u32),
+        }
+    }
+}
+
 #[allow(clippy::struct_excessive_bools)] // independent of each other
 pub(super) struct World {
     pub(super) plan: Plan,
@@ -96,6 +108,12 @@ pub(super) struct World {
     /// Who does not reach whom, by the partition's number.
     pub(super) cuts: BTreeMap<u64, BTreeSet<(Party, Party)>>,
     pub(super) next_cut: u64,
+    /// By node and front-end: ways around links that are broken.
+    pub(super) relays: BTreeMap<Party, Relay>,
+    /// Nothing goes wrong but that links are severed: then every request is answered all the same.
+    pub(super) severs_alone: bool,
+    /// Since when they are.
+    pub(super) severed_us: Option<u64>,
     /// What is said to, or by, whom of which kind comes only then.
     pub(super) held_back: Option<(Party, &'static str, u64)>,
     /// Until then only the leader hears what is agreed.
@@ -135,8 +153,9 @@ impl World {
             ..Timing::default()
         };
         // Where the clock of the day is lost, all sessions are named after a time to come; at rest a weak cluster is asked for
-        // each key in a session of its own; and where nothing goes wrong, nothing is forgotten.
-        if !script.acts.is_empty() && !plan.lost_clock && plan.rules.consistency == Consistency::Chain {
+        // each key in a session of its own; and where nothing goes wrong, or every request is to be answered, nothing is forgotten.
+        let forgets = !script.acts.is_empty() && !script.severs_alone();
+        if forgets && !plan.lost_clock && plan.rules.consistency == Consistency::Chain {
             timing.sessions = Bounds { sessions: 12, unanswered: 2, requests: 24, least_s: 1, early_s: 4 };
         }
         if plan.hasty {
@@ -158,7 +177,8 @@ impl World {
         let places = (0..u64::from(plan.nodes + plan.late))
             .map(|number| Place::new(&mut random, number == lost_clock, &plan))
             .collect();
-        let fronts = (0..plan.fronts).map(|number| FrontPlace::new(number, &mut random)).collect();
+        let severs = script.severs_alone();
+        let fronts = (0..plan.fronts).map(|number| FrontPlace::new(number, severs, &mut random)).collect();
         let read_only = (plan.fronts > 1 && random.chance(1, 3)).then_some(0);
         let idle_s = timing.session_idle_s;
         let clients = (0..plan.clients).map(|number| Client::new(number, script, (read_only, idle_s), random.fork()));
@@ -172,6 +192,9 @@ impl World {
             next_event: 0,
             places,
             fronts,
+            relays: BTreeMap::new(),
+            severed_us: None,
+            severs_alone: severs,
             managers,
             agreed,
             fewest_wanted: plan.replicas as usize,
@@ -291,7 +314,10 @@ impl World {
     /// Whether such a message will still be delivered.
     pub(super) fn is_under_way(&self, is_such: impl Fn(&Message) -> bool) -> bool {
         let mut messages = self.events.iter().filter_map(|timed| match &timed.event {
-            Event::Deliver { bytes, .. } => Message::decode(bytes).ok(),
+            Event::Deliver { bytes, .. } => match Message::decode(bytes).ok() {
+                Some(Message::Relayed { message, .. }) => Message::decode(&message).ok(),
+                message => message,
+            },
             _ => None,
         });
         messages.any(|message| is_such(&message)) || self.places.iter().any(|place| !place.inbox.is_empty())
@@ -319,6 +345,7 @@ impl World {
             Event::Tick(node) => {
                 self.after(self.tick_us, Event::Tick(node));
                 self.look_at_room(node);
+                self.tick_relay(Party::Node(node));
                 self.step(node, Node::tick)
             }
             Event::Synced { node, run, gate } => {
@@ -378,6 +405,7 @@ impl World {
             Event::ClientTick(number) => self.client_tick(number),
             Event::FrontTick(number) => {
                 self.after(self.tick_us, Event::FrontTick(number));
+                self.tick_relay(Party::Front(number));
                 self.front_step(number, Front::tick);
                 Ok(())
             }
@@ -593,14 +621,17 @@ impl World {
         Ok(())
     }
 
+    /// Sends a message, over the link or around it.
     pub(super) fn send(&mut self, from: Party, to: Address, message: &Message) {
+        match self.relays.get_mut(&from).and_then(|relay| relay.detour(self.now_us, (to, from.address()), message)) {
+            Some((by, relayed)) => self.send_by_link(from, by, &relayed),
+            None => self.send_by_link(from, to, message),
+        }
+    }
+
+    pub(super) fn send_by_link(&mut self, from: Party, to: Address, message: &Message) {
         let bytes = message.encode();
-        let sender = match from {
-            Party::Manager(_) => Address::Manager,
-            Party::Node(node) => Address::Node(NodeId(node as u64)),
-            Party::Front(front) => Address::Front(FrontId(front as u32)),
-            Party::Client(client) => Address::Client(client as u32),
-        };
+        let sender = from.address();
         let receivers = match to {
             Address::Manager => (0..self.managers.members.len())
                 .filter(|at| self.managers.members[*at].leads())
@@ -613,7 +644,9 @@ impl World {
         self.summary.fenced += u64::from(matches!(message, Message::Reply { answer: Answer::Fenced, .. }));
         // Whoever keeps no session asks over a connection, which loses, but does not double; and so do front-ends for them.
         let once = match message {
-            Message::Ask { answered: None, .. } | Message::AskFlush { answered: None, .. } => true,
+            Message::Ask { answered: None, .. }
+            | Message::AskFlush { answered: None, .. }
+            | Message::Relayed { .. } => true,
             Message::Ask { id, .. }
             | Message::Request { id, .. }
             | Message::AskFlush { id, .. }

@@ -11,6 +11,7 @@ mod scale;
 mod schema;
 mod scripts;
 mod scripts_doc;
+mod severed;
 mod shapes;
 mod silence;
 mod weak;
