@@ -5,6 +5,7 @@ use crate::shared::Shared;
 use fawn_flash::Traffic;
 use fawn_kv::chain::Tally;
 use fawn_kv::front::Counts;
+use fawn_kv::relay;
 use fawn_kv::status::SeatFigures;
 use fawn_store::Stats;
 use fawn_tls::certificate::Expiry;
@@ -53,6 +54,8 @@ pub struct SeatSample {
     pub waits_for: Option<String>,
     /// When the certificate ends that it shows on links.
     pub certificate: Option<Expiry>,
+    /// Messages that took a way around a broken link, and links that are broken now.
+    pub relay: (relay::Counts, usize),
 }
 
 /// A node's figures.

@@ -70,6 +70,7 @@ impl Seat {
             node,
             managers: self.links.managers(),
             certificate: self.links.certificate_expiry(),
+            relay: (self.relay.counts(), self.relay.broken(at.us)),
             leaderless_ms: if self.links.has_leader() { 0 } else { now.ms.saturating_sub(self.led_ms) },
             waits_for: (!self.ready.is_over()).then(|| self.ready.waits_for(self.around())),
         };

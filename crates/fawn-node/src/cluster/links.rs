@@ -27,8 +27,8 @@ use fawn_kv::inbox::Lane;
 use fawn_kv::link::strangers::STRANGERS;
 use fawn_kv::link::{Control, Frame, Greeted, Greeting, ManagerId, NO_MEMBER, Party, SeatId, control, frame};
 use fawn_kv::message::Message;
-use fawn_kv::roster::Roster;
-use fawn_kv::version::Spoken;
+use fawn_kv::roster::{Member, Roster};
+use fawn_kv::version::{OLDEST, Spoken};
 use fawn_tls::Reloading;
 use fawn_tls::certificate::Expiry;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -117,6 +117,10 @@ pub struct Links {
     leads: (u64, Option<ManagerId>),
     managers: BTreeMap<ManagerId, Token>,
     roster: Roster,
+    /// The cluster's version, as far as managers have said.
+    version: u8,
+    /// The roster or the version is another than when that was looked at last.
+    changed: bool,
     /// Where managers are until the roster is known.
     seeds: Seeds,
     /// Where those are whose addresses are names.
@@ -165,6 +169,8 @@ impl Links {
             leads: (0, None),
             managers: BTreeMap::new(),
             roster,
+            version: OLDEST,
+            changed: true,
             seeds,
             names,
             secure,
@@ -205,6 +211,28 @@ impl Links {
     /// The member that this seat is of.
     pub fn member(&self) -> &str {
         self.roster.member_of(self.me).map_or("", |(name, _)| name)
+    }
+
+    /// The name of the member that a seat is of.
+    pub fn name_of(&self, seat: SeatId) -> &str {
+        self.roster.member_of(seat).map_or("a seat of no member", |(name, _)| name)
+    }
+
+    /// The cluster's version, as far as is known.
+    pub fn cluster_version(&self) -> u8 {
+        self.version
+    }
+
+    /// Whether members or the cluster's version have changed since this was asked last.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// One seat of each other member.
+    pub fn helpers(&self) -> Vec<Address> {
+        let others = self.roster.members.iter().filter(|(name, _)| *name != self.member());
+        let helper = |member: &Member| if member.said.is_front { member.first.front() } else { member.first.node() };
+        others.map(|(_, member)| helper(member)).collect()
     }
 
     fn leader(&self) -> Option<Token> {
@@ -453,10 +481,16 @@ impl Links {
                     target.again_ms = 0;
                 }
                 self.roster = roster;
+                self.changed = true;
                 self.show_out();
                 self.ousted = self.is_ousted();
             }
-            (Party::Manager(_), Control::Roster(_) | Control::Speaks { .. }) | (_, Control::Alive) => {}
+            (Party::Manager(_), Control::Speaks { version }) => {
+                // It never goes back, whatever a manager knows that lags.
+                self.changed |= version > self.version;
+                self.version = self.version.max(version);
+            }
+            (Party::Manager(_), Control::Roster(_)) | (_, Control::Alive) => {}
             (party, Control::AskRoster { known }) => {
                 if self.roster.number > known && matches!(party, Party::Client(_) | Party::Seat(_)) {
                     let roster = Control::Roster(self.roster.clone());

@@ -6,6 +6,7 @@
 //! * `member`: starting a process: its directory, its enrolment, its seats. `enrol`: asking a manager to be let in.
 //! * `seat`: one event loop's part. `requests`, `tell`: commands of memcached clients, and what they are answered.
 //!   `listings`: all keys. `ready`: when clients may come.
+//! * `relays`: ways around links that are broken.
 //! * `ranges`: the store of a seat's node. `figures`: what is told of it.
 //! * `links`, `link`, `dial`: connections to other processes; `listening`: the port that those call; `names`: where hosts are;
 //!   `clients`: what those may do that are no memcached's. `siblings`: between seats of this one.
@@ -22,6 +23,7 @@ mod member;
 mod names;
 mod ranges;
 mod ready;
+mod relays;
 mod requests;
 mod seat;
 mod siblings;

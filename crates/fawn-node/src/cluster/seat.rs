@@ -32,6 +32,7 @@ use fawn_kv::inbox::{Inbox, Lane};
 use fawn_kv::link::{Control, Party, SeatId};
 use fawn_kv::message::{Answer, Found, Message};
 use fawn_kv::node::Node;
+use fawn_kv::relay::Relay;
 use fawn_kv::roster::Roster;
 use fawn_kv::store::Answer as Read;
 use fawn_memcache::Dump;
@@ -42,7 +43,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// `epoll_data` of what is no connection.
@@ -95,6 +96,10 @@ pub struct Seat {
     pub(super) inbox: Inbox,
     pub(super) front: Option<Front>,
     pub(super) links: Links,
+    /// Ways around links that are broken.
+    pub(super) relay: Relay,
+    /// Whose link is told in the log to be broken.
+    pub(super) broken: BTreeSet<SeatId>,
     pub(super) requests: Requests,
     pub(super) ready: Readiness,
     pool: Pool,
@@ -103,7 +108,7 @@ pub struct Seat {
     lists: bool,
     listings: Listings,
     /// What was said and is not delivered, with who said it.
-    said: VecDeque<(Address, Address, Message)>,
+    pub(super) said: VecDeque<(Address, Address, Message)>,
     out: Vec<(Address, Message)>,
     ticked_ms: u64,
     pub(super) told_ms: u64,
@@ -181,7 +186,7 @@ impl Seat {
     }
 
     /// Delivers a message; `bytes` are those that it had on the wire.
-    fn deliver_one_message(
+    pub(super) fn deliver_one_message(
         &mut self,
         to: Address,
         from: Address,
@@ -189,7 +194,9 @@ impl Seat {
         bytes: Option<usize>,
         (now, at): (Now, chain::Now),
     ) {
-        if to == self.id.node() && self.node.is_some() {
+        if Relay::takes(&message) && (to == self.id.node() || to == self.id.front()) {
+            self.relayed((to, from, message), bytes, (now, at));
+        } else if to == self.id.node() && self.node.is_some() {
             let bytes = bytes.unwrap_or_else(|| weight(&message));
             self.inbox.push(from, message, bytes);
         } else if to == self.id.front()
@@ -213,7 +220,7 @@ impl Seat {
                 }
             }
         } else if bytes.is_none() {
-            self.links.send(to, from, message, now.ms);
+            self.send(to, from, message, (now, at));
         }
     }
 
@@ -270,6 +277,7 @@ impl Seat {
                 self.said.extend(self.out.drain(..).map(|(to, message)| (to, me, message)));
             }
             self.links.tick(now.ms);
+            self.tick_relay(at);
             self.look_for_leader(now.ms);
             self.start_step(now);
             self.report(now, at);
@@ -399,6 +407,7 @@ fn weight(message: &Message) -> usize {
         + match message {
             Message::Request { key, operation, .. } => key.len() + operation.len(),
             Message::Ask { key, operation, .. } => key.len() + operation.as_ref().map_or(0, Vec::len),
+            Message::Relayed { message, .. } => message.len(),
             Message::Feed { entries, .. } => entries.iter().map(|entry| entry.bytes()).sum(),
             Message::Scanned { found: Found::Part { kept, .. } | Found::Records { kept, .. }, .. }
             | Message::CopyPart { kept, .. } => kept.iter().map(fawn_kv::entry::Kept::bytes).sum(),
@@ -428,6 +437,7 @@ impl Backend for Seat {
         }
         let listening = |socket| Listening::new(socket, Arc::clone(&given.epoll), LISTENER);
         let listener = listener.map(listening).transpose()?;
+        let relay = Relay::new(if front.is_some() { seat.front() } else { seat.node() }, &chain::Timing::default());
         let (me, managers) = ((seat, cluster, given.sizes.value), (managers, names));
         let links = Links::new(me, roster, managers, siblings, secure, given.epoll);
         Ok(Self {
@@ -436,6 +446,8 @@ impl Backend for Seat {
             inbox: Inbox::default(),
             front,
             links,
+            relay,
+            broken: BTreeSet::new(),
             requests: Requests::new(given.counters, given.sizes.value),
             ready: Readiness::default(),
             pool: Pool::default(),

@@ -108,4 +108,7 @@ fawn_admin::families! {
     LINK_UP = Gauge "fawn_link_up" ["seat", "peer"] "Whether there is a connection to another seat.";
     LINK_QUEUE = Gauge "fawn_link_queue_bytes" ["seat", "peer"] "Bytes that wait to be sent to another seat.";
     LINK_DROPPED = Counter "fawn_link_dropped_messages_total" ["seat", "peer"] "Messages to another seat that were dropped, as too much waited or there was no connection.";
+    RELAYED = Counter "fawn_relayed_messages_total" ["seat"] "Messages of this seat that went by way of another, as the link to the receiver is broken.";
+    RELAYED_FOR_OTHERS = Counter "fawn_relayed_for_others_total" ["seat"] "Messages that this seat passed on between two others.";
+    LINKS_BROKEN = Gauge "fawn_links_broken" ["seat"] "Nodes and front-ends that this seat sends to and that do not answer over the link.";
 }

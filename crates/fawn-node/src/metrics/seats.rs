@@ -13,6 +13,10 @@ pub fn measure(sample: &SeatSample, page: &mut Page) {
     page.put(&all::MANAGERS, &[&seat], sample.managers);
     page.put(&all::LEADERLESS, &[&seat], sample.leaderless_ms as f64 / 1e3);
     front(sample, &seat, page);
+    let (counts, broken) = sample.relay;
+    page.put(&all::RELAYED, &[&seat], counts.relayed);
+    page.put(&all::RELAYED_FOR_OTHERS, &[&seat], counts.passed_on);
+    page.put(&all::LINKS_BROKEN, &[&seat], broken);
     if let Some(NodeSample { tally, chain, clients, .. }) = &sample.node {
         page.put(&all::NODE_LEASE, &[&seat], sample.figures.lease_ms as f64 / 1e3);
         page.put(&all::NODE_EPOCHS, &[&seat], tally.activations);
@@ -125,6 +129,7 @@ mod tests {
     use fawn_kv::chain::Tally;
     use fawn_kv::ids::{Epoch, Position, RangeId, Seq};
     use fawn_kv::link::SeatId;
+    use fawn_kv::relay::Counts;
     use fawn_kv::status::{CopyFigures, SeatFigures};
     use fawn_ring::Interval;
 
@@ -144,6 +149,7 @@ mod tests {
         let pauses = Pauses { count: 3, within: [0, 1, 1, 0, 0, 0, 0, 0, 0, 0], total_us: 20_006_000 };
         let tally = Tally { pauses, ..Tally::default() };
         let node = NodeSample { is_member: true, tally, chain: (1, 300), clients: (0, 0) };
+        let relay = (Counts { relayed: 4, passed_on: 2 }, 1);
         SeatSample {
             figures,
             member: "n1".into(),
@@ -153,6 +159,7 @@ mod tests {
             leaderless_ms: 0,
             waits_for: None,
             certificate: None,
+            relay,
         }
     }
 
@@ -177,6 +184,8 @@ mod tests {
             "fawn_node_pause_seconds_bucket{seat=\"5\",le=\"+Inf\"} 3",
             "fawn_node_pause_seconds_sum{seat=\"5\"} 20.006",
             "fawn_node_inbox_bytes{seat=\"5\",lane=\"chain\"} 300",
+            "fawn_relayed_messages_total{seat=\"5\"} 4",
+            "fawn_links_broken{seat=\"5\"} 1",
         ] {
             assert!(text.lines().any(|told| told == line), "{line} is in\n{text}");
         }
