@@ -134,10 +134,14 @@ pub fn inject(cluster: &mut Cluster, fault: &Planned, in_force: &[&Broken]) -> a
         Kind::LeaderJoin => return join(cluster, Some(fault.hold)),
         Kind::Join => return join(cluster, None),
         Kind::Leave => return leave(cluster, fault.draw),
-        Kind::Partial | Kind::OneWay => {
+        Kind::Partial | Kind::OneWay | Kind::Severed => {
             let is_member = |at: usize| fault.kind == Kind::OneWay || role(at) != Role::Manager;
+            let is_one_way = match fault.kind {
+                Kind::Severed => fault.draw & 1 == 0,
+                kind => kind == Kind::OneWay,
+            };
             return match targets.pair(is_member) {
-                Some(pair) => cut(cluster, pair, fault.kind),
+                Some(pair) => cut(cluster, pair, is_one_way),
                 None => Ok(Came::Skipped("no two are whole".to_owned())),
             };
         }
@@ -191,10 +195,10 @@ fn kill(cluster: &mut Cluster, at: usize, what: &str) -> Came {
     Came::Broken(format!("{what}{name} is killed"), Broken::Down(vec![name]))
 }
 
-fn cut(cluster: &Cluster, (first, second): (usize, usize), kind: Kind) -> anyhow::Result<Came> {
+fn cut(cluster: &Cluster, (first, second): (usize, usize), is_one_way: bool) -> anyhow::Result<Came> {
     let [first, second] = [first, second].map(|at| cluster.members[at].host.clone());
     let (from, to) = (&first.name, &second.name);
-    let (words, pairs) = if kind == Kind::OneWay {
+    let (words, pairs) = if is_one_way {
         (format!("{to} does not hear {from}"), vec![(first.clone(), second)])
     } else {
         let words = format!("{from} and {to} do not hear each other");

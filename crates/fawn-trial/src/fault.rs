@@ -18,6 +18,8 @@ pub enum Kind {
     Partial,
     /// What one host says to another is lost; the other way it is not.
     OneWay,
+    /// Two members do not reach each other for long, one way or both; every request is answered all the same.
+    Severed,
     /// What a host says and hears takes long.
     Slow,
     /// Some of what a host says and hears is lost, doubled, or overtaken.
@@ -42,12 +44,13 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Kill,
         Self::Pause,
         Self::Partition,
         Self::Partial,
         Self::OneWay,
+        Self::Severed,
         Self::Slow,
         Self::Lossy,
         Self::DiskFull,
@@ -68,6 +71,7 @@ impl Kind {
             Self::Partition => "partition",
             Self::Partial => "partial",
             Self::OneWay => "one-way",
+            Self::Severed => "severed",
             Self::Slow => "slow",
             Self::Lossy => "lossy",
             Self::DiskFull => "disk-full",
@@ -96,9 +100,10 @@ impl Kind {
         )
     }
 
-    /// Whether it needs a cluster in which nothing is missing, or it could destroy the last copy of something.
+    /// Whether it needs a cluster in which nothing is missing: it could destroy the last copy of something, or what it does is
+    /// judged by itself.
     pub fn needs_level(self) -> bool {
-        matches!(self, Self::Leave | Self::Wipe)
+        matches!(self, Self::Leave | Self::Wipe | Self::Severed)
     }
 
     /// Whether it makes sense of one process alone.
@@ -115,7 +120,7 @@ impl Kind {
             Self::Kill => 8,
             Self::Pause | Self::Partition | Self::Partial | Self::OneWay => 5,
             Self::Slow | Self::Lossy | Self::Leader | Self::DiskFull => 3,
-            Self::Join | Self::Leave | Self::LeaderJoin => 2,
+            Self::Join | Self::Leave | Self::LeaderJoin | Self::Severed => 2,
             Self::RestartAll | Self::Rolling | Self::Wipe => 1,
         }
     }

@@ -23,6 +23,7 @@ use crate::net::Network;
 use crate::outage::{Happened, by_kind};
 use crate::plan::{Planned, plan};
 use crate::report::{Operations, Report, Violation};
+use crate::severed::ask_everyone;
 use crate::status::Pace;
 use crate::verify::{put_everything, read_everything};
 
@@ -34,6 +35,12 @@ const LEVEL: Duration = Duration::from_mins(3);
 
 /// A front-end answers for every key within this time, when nothing is broken.
 const READ: Duration = Duration::from_mins(1);
+
+/// Within this time after a link broke others have found the way around it, and chains have changed that went over it.
+const AROUND: Duration = Duration::from_secs(6);
+
+/// Then a front-end answers for some keys within this time.
+const ANSWERED: Duration = Duration::from_secs(10);
 
 /// Faults after which it is waited until every range is whole.
 const FAULTS: usize = 10;
@@ -175,6 +182,9 @@ impl Trial<'_> {
                 break;
             }
             self.inject(&fault)?;
+            if fault.kind == Kind::Severed {
+                self.expect_answers()?;
+            }
             since_level += 1;
         }
         while !self.is_over(begin) {
@@ -299,6 +309,18 @@ impl Trial<'_> {
             }
             Err(error) => self.fail(format!("{error:#}")),
         }
+    }
+
+    /// While a link is broken, everybody answers for every key.
+    fn expect_answers(&mut self) -> anyhow::Result<()> {
+        if self.in_force.is_empty() {
+            return Ok(());
+        }
+        self.wait(Instant::now() + AROUND)?;
+        for what in ask_everyone(&self.cluster, ANSWERED) {
+            self.fail(what);
+        }
+        Ok(())
     }
 
     fn fail(&mut self, what: String) {

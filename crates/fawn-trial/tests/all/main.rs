@@ -4,6 +4,7 @@
 
 mod proxy;
 mod seen;
+mod severed;
 mod trials;
 
 use std::path::PathBuf;

@@ -1,0 +1,42 @@
+//! Two nodes that do not hear each other, while the manager hears both.
+
+use std::time::{Duration, Instant};
+
+use fawn_trial::arguments::{Shape, Sizes};
+use fawn_trial::cluster::Cluster;
+use fawn_trial::net::{Network, State};
+use fawn_trial::severed::ask_everyone;
+
+use crate::fawn;
+
+/// On a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn every_node_answers_for_every_key_while_two_of_them_do_not_hear_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let sizes = Sizes { nodes: 3, managers: 1, fronts: 1, replicas: 3, clients: 1, rate: 1, keys: 1 };
+    let mut cluster =
+        Cluster::new(Network::loopback(), Shape::Cluster, sizes, (&fawn(), dir.path(), "durable")).unwrap();
+    cluster.start_all(PATIENCE).unwrap();
+    let begun = Instant::now();
+    while !cluster
+        .status()
+        .is_ok_and(|status| status.settled && status.ranges.iter().all(|range| range.chain.len() == 3))
+    {
+        assert!(begun.elapsed() < PATIENCE, "the cluster does not become whole");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0]);
+    let host = |name: &str| cluster.members.iter().find(|member| member.name == name).unwrap().host.clone();
+    // Both ways; and one way, between a node and a front-end that keeps nothing.
+    for (one, other, is_one_way) in [("n2", "n3", false), ("n1", "f1", true)] {
+        let pairs = [(host(one), host(other)), (host(other), host(one))];
+        let pairs = &pairs[..if is_one_way { 1 } else { 2 }];
+        pairs.iter().for_each(|(from, to)| cluster.network.cut(from, to, State::Broken).unwrap());
+        assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0], "{one} and {other}");
+        // It is broken still.
+        assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0], "{one} and {other}");
+        pairs.iter().for_each(|(from, to)| cluster.network.cut(from, to, State::Mended).unwrap());
+    }
+}
