@@ -12,7 +12,7 @@ use super::world::{Party, WRONG_US};
 use crate::random::Random;
 
 /// How often what goes wrong, by kind as in [`super::acts::KINDS`].
-const WEIGHTS: [u64; 21] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3, 16, 10, 10, 24, 6, 6, 4, 3];
+const WEIGHTS: [u64; 21] = [30, 4, 6, 12, 6, 14, 8, 12, 8, 4, 3, 3, 3, 16, 10, 10, 24, 6, 6, 4, 5];
 
 /// What nodes say when they crash: most of it in the middle of a change.
 const CRASHES_AT: [&str; 8] = ["copy-part", "copy-part", "copy", "fetched", "sealed", "level", "have", "reply"];

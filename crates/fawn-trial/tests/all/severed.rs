@@ -10,7 +10,7 @@ use fawn_trial::severed::ask_everyone;
 use crate::fawn;
 
 /// On a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 #[test]
 fn every_node_answers_for_every_key_while_two_of_them_do_not_hear_each_other() {
@@ -33,10 +33,11 @@ fn every_node_answers_for_every_key_while_two_of_them_do_not_hear_each_other() {
     for (one, other, is_one_way) in [("n2", "n3", false), ("n1", "f1", true)] {
         let pairs = [(host(one), host(other)), (host(other), host(one))];
         let pairs = &pairs[..if is_one_way { 1 } else { 2 }];
-        pairs.iter().for_each(|(from, to)| cluster.network.cut(from, to, State::Broken).unwrap());
+        let set = |state| pairs.iter().try_for_each(|(from, to)| cluster.network.cut(from, to, state));
+        set(State::Broken).unwrap();
         assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0], "{one} and {other}");
         // It is broken still.
         assert_eq!(ask_everyone(&cluster, PATIENCE), [""; 0], "{one} and {other}");
-        pairs.iter().for_each(|(from, to)| cluster.network.cut(from, to, State::Mended).unwrap());
+        set(State::Mended).unwrap();
     }
 }
