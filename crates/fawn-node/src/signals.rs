@@ -2,7 +2,7 @@
 //!
 //! | signal | meaning |
 //! |---|---|
-//! | TERM, INT, QUIT, HUP, XCPU | stop cleanly; HUP and QUIT only if whoever started the program does not have it ignore them, as `nohup` does |
+//! | TERM, INT, QUIT, HUP, XCPU | stop cleanly; the last three unless they were ignored from the start, as by `nohup` |
 //! | USR1, USR2, ALRM, VTALRM, PROF, IO, XFSZ, PWR | nothing: the log says so |
 //! | PIPE | ignored by the Rust runtime |
 //! | TSTP, STOP, CONT | the system's: the process pauses and goes on |

