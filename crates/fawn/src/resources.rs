@@ -65,7 +65,8 @@ pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> Chosen {
         None => format!("a quarter of {limit} ({from})"),
     };
     let (cores, from) = machine::cores();
-    let threads = if threads.is_some() { "--threads".to_owned() } else { format!("one a core, {cores} cores ({from})") };
+    let threads =
+        if threads.is_some() { "--threads".to_owned() } else { format!("one a core, {cores} cores ({from})") };
     Chosen { memory, threads }
 }
 

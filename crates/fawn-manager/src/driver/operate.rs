@@ -97,9 +97,11 @@ impl Driver {
                 let changes = before.map(|before| changed(&before, new)).unwrap_or_default();
                 format!("changes settings: {changes}")
             }
-            Question::Status | Question::Plan { .. } | Question::AddManager { .. } | Question::RemoveManager { .. } => {
-                String::new()
-            }
+            Question::Status
+            | Question::Plan { .. }
+            | Question::Backup
+            | Question::AddManager { .. }
+            | Question::RemoveManager { .. } => String::new(),
         }
     }
 

@@ -40,7 +40,7 @@ impl Source for Serving {
         // Stores of a device all have the same of it, and seats of a process the same certificate.
         stores::devices(samples.iter().flat_map(|sample| &sample.stores), page);
         let of_seats = samples.iter().filter_map(|sample| sample.seat.as_ref()?.certificate.clone());
-        let expiries = self.0.certificate_expiry().into_iter().chain(of_seats);
+        let expiries = shared.certificate_expiry().into_iter().chain(of_seats);
         let ends: BTreeMap<String, i64> =
             expiries.map(|expiry| (expiry.path.display().to_string(), expiry.validity.until)).collect();
         for (file, end) in ends {

@@ -18,7 +18,7 @@ pub(super) const MOST_JUMP_S: u64 = 31_536_000_000;
 const NONE: &str = "none";
 
 /// Every act with its arguments. There are no others: what is not here is not read.
-pub const ACTS: [(&str, &str); 32] = [
+pub const ACTS: [(&str, &str); 33] = [
     ("crash", "NODE US DICE"),
     ("crash-at", "NODE KIND US DICE"),
     ("power-failure", "DICE"),

@@ -18,7 +18,7 @@ use crate::tell::tell;
 /// Asks the managers for a backup, looks whether it can be used, and keeps it.
 pub fn make(arguments: &BackupArguments) -> anyhow::Result<Outcome> {
     let BackupArguments { managers, file } = arguments;
-    let bytes = match managers.operator()?.ask(&Question::Backup)? {
+    let bytes = match managers.ask(&Question::Backup)? {
         Answer::Backup(bytes) => bytes,
         other => return unexpected(other),
     };
