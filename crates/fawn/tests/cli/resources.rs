@@ -55,7 +55,7 @@ impl Drop for Shell {
 }
 
 fn get(address: &str, key: &str) -> String {
-    say(address, &format!("get {key}\r\n"), "END\r\n")
+    say(address, &format!("get {key}"), "END\r\n")
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_hangup_or_quit_stops_cleanly_with_all_that_was_acknowledged() {
     for signal in [Signal::HUP, Signal::QUIT, Signal::TERM] {
         let mut server = Shell::start(&format!("exec {SERVE} --ack memory"));
         for n in 0..100 {
-            assert_eq!(say(&server.address, &format!("set k{n} 0 0 1\r\nv\r\n"), "\r\n"), "STORED\r\n");
+            assert_eq!(say(&server.address, &format!("set k{n} 0 0 1\r\nv"), "\r\n"), "STORED\r\n");
         }
         server.send(signal);
         assert_eq!(server.child.wait().unwrap().code(), Some(0), "{signal:?}: {}", server.log());
@@ -104,7 +104,7 @@ fn a_log_that_nobody_reads_blocks_no_server() {
         kill_process(Pid::from_child(&child), Signal::USR1).unwrap();
         std::thread::sleep(Duration::from_micros(200));
     }
-    assert_eq!(say(&address, "set k 0 0 1\r\nv\r\n", "\r\n"), "STORED\r\n");
+    assert_eq!(say(&address, "set k 0 0 1\r\nv", "\r\n"), "STORED\r\n");
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
