@@ -276,7 +276,7 @@ impl Files {
             || {
                 self.open_at(file, flags).inspect_err(|errno| {
                     if passes(*errno) {
-                        self.close_idle()
+                        self.close_idle();
                     }
                 })
             },

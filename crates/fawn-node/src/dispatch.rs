@@ -256,14 +256,13 @@ impl<B: Backend> Core<B> {
             | Command::MetaDebug => self.keyed(flow, request)?,
             Command::Noop => self.answer(flow, request, &Answer::Noop),
             Command::Version => self.answer(flow, request, &Answer::Version(fawn_memcache::VERSION)),
-            Command::Verbosity { .. } => self.answer(flow, request, &Answer::Ok),
+            // Tools ask for a limit of memory and take a refusal for a failure. Nothing is evicted here, so none has to be adjusted.
+            Command::Verbosity { .. } | Command::MemoryLimit { .. } => self.answer(flow, request, &Answer::Ok),
             Command::FlushAll(exptime) => return self.flush_all(flow, request, exptime),
             Command::Stats(stats) => self.stats(flow, request, &stats)?,
             Command::Dump(form) => {
                 flow.listing = Some(Listing { form, store: 0, from: Key::MIN, first: true, asked: false, lost: 0 });
             }
-            // Tools ask for it and take a refusal for a failure. Nothing is evicted here, so no limit has to be adjusted.
-            Command::MemoryLimit { .. } => self.answer(flow, request, &Answer::Ok),
             Command::RefreshCertificates => match self.shared.refresh_certificates() {
                 Ok(()) => self.answer(flow, request, &Answer::Ok),
                 Err(why) => {

@@ -132,7 +132,7 @@ fn groups(read: Read<'_>, controller: &str) -> Vec<Group> {
         if !is_v2 && !controllers.split(',').any(|one| one == controller) {
             continue;
         }
-        for mount in mounts.lines().filter_map(|line| Mount::parse(line)) {
+        for mount in mounts.lines().filter_map(Mount::parse) {
             let is_its = if is_v2 { mount.is_v2 } else { !mount.is_v2 && mount.controls(controller) };
             if is_its {
                 groups.push(Group { dir: mount.dir_of(path), mount: PathBuf::from(mount.point), is_v2 });

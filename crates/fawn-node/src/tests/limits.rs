@@ -344,7 +344,7 @@ fn connections_that_never_authenticate_keep_nobody_out() {
         let node = Node::start(loops, 1, |options| {
             options.auth_file = Some(users(&dir));
             options.limits.connections = most;
-            options.limits.stranger_timeout = Duration::from_secs(600);
+            options.limits.stranger_timeout = Duration::from_mins(10);
         });
         let _silent: Vec<_> = (0..3 * most).map(|_| node.client()).collect();
         let mut known: Vec<_> = Vec::new();
