@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_wrong_for_seconds_changes_nothing_however_far_it_is_off() {
-        for off_s in [YEAR, 3600, 10, -10, -YEAR, -(START as i64), i64::from(u32::MAX), 100 * YEAR, 1000 * YEAR] {
+        for off_s in [YEAR, 3600, 10, -10, -YEAR, -START.cast_signed(), i64::from(u32::MAX), 100 * YEAR, 1000 * YEAR] {
             let mut process = Process::started(0);
             let steps = process.off_for(off_s, 2);
             assert!(matches!(steps[..], [Step::Jumped(_) | Step::Lost]), "{off_s}: {steps:?}");
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_starts_in_1970_has_no_time_until_its_clock_is_set() {
-        for off_s in [-(START as i64), i64::from(u32::MAX)] {
+        for off_s in [-START.cast_signed(), i64::from(u32::MAX)] {
             let mut process = Process::started(off_s);
             assert_eq!(process.time(), Time::UNSET);
             assert!(!process.time().is_set());

@@ -42,12 +42,12 @@ fn what_was_sent_once_to_a_range_that_has_forgotten_the_session_is_carried_out_u
 #[test]
 fn who_has_named_a_request_hears_that_its_session_is_forgotten_only_if_nothing_was_done() {
     let mut bench = Bench::serving();
-    let unknown = Answer::Unknown { time: 9 };
+    let unknown = || Answer::Unknown { time: 9 };
     let only = bench.set("k", "v");
-    assert_eq!(answers(&bench.reply(&only, unknown.clone())), [unknown.clone()]);
+    assert_eq!(answers(&bench.reply(&only, unknown())), [unknown()]);
     bench.set("k", "w");
     let again = asked(&bench.tick(Limits::default().retry_us));
-    assert_eq!(answers(&bench.reply(&again, unknown)), [Answer::TimedOut], "the first may have been carried out");
+    assert_eq!(answers(&bench.reply(&again, unknown())), [Answer::TimedOut], "the first may have been carried out");
 }
 
 #[test]
