@@ -3,7 +3,9 @@
 
 pub mod replicas;
 
+use std::cell::RefCell;
 use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
@@ -45,8 +47,13 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
         let given = Given { replicas: arguments.replicas.map(u32::from), consistency };
         replicas::warn_if_other(&manager, given, serve.dir.clone());
     }
-    let members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &address)).collect();
+    let mut members: Vec<_> = (1..=nodes).map(|number| member(&serve, nodes, number, &address)).collect();
+    let served = RefCell::new(Vec::new());
     let ready = |clients: &[String], _: &[String]| {
+        if !served.borrow().is_empty() {
+            return;
+        }
+        served.borrow_mut().extend(clients.iter().filter(|address| address.parse::<SocketAddr>().is_ok()).cloned());
         crate::tell::finish();
         let mut out = std::io::stdout().lock();
         for address in clients {
@@ -66,6 +73,8 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
             Err(error) => return Err(refused(error, &serve.dir)),
             Ok(()) => break,
         }
+        // Where clients know them, also where any port would have done.
+        members.iter_mut().for_each(|member| member.serve.listen.clone_from(&served.borrow()));
     }
     manager.stop();
     Ok(Outcome::Done)
