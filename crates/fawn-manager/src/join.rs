@@ -96,7 +96,6 @@ pub async fn move_in(group: &Group, options: &Options, member: &KeptMember, dial
             let question = Question::AddManager { address: member.address.clone() };
             let asked = tokio::time::timeout(TAKEN, ask_at(dialler, &address, &question)).await;
             match asked.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
-                Ok(Answer::Done) => {}
                 Ok(Answer::NotLeader { leader }) => hint = leader.filter(|leader| *leader != address),
                 Ok(Answer::Refused(said)) => why = said,
                 Ok(_) => {}

@@ -59,6 +59,17 @@ const LISTENERS: u64 = 16;
 
 const SOCKETS: u64 = 1 << 32;
 
+/// How far a loop is before the node serves clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// Its backend cannot carry out yet what clients ask.
+    Waits,
+    /// It can; the others may not.
+    Ready,
+    /// It has no more to do.
+    Over,
+}
+
 /// One event loop.
 pub struct EventLoop<B: Backend> {
     desk: Desk<B>,
@@ -68,10 +79,7 @@ pub struct EventLoop<B: Backend> {
     listeners: Vec<Listener>,
     /// Where it is to listen once the node can serve clients.
     reserved: Vec<Reserved>,
-    /// Something is to be done yet before the node serves clients.
-    starts: bool,
-    /// What its clients ask is carried out.
-    is_ready: bool,
+    start: Start,
     /// Accepting stopped for want of descriptors until this millisecond.
     deaf_until_ms: Option<u64>,
     next_home: usize,
@@ -171,8 +179,7 @@ impl<B: Backend> EventLoop<B> {
             group: Group::default(),
             listeners: parts.listeners,
             reserved: parts.reserved,
-            starts: B::WAITS,
-            is_ready: false,
+            start: if B::WAITS { Start::Waits } else { Start::Over },
             deaf_until_ms: None,
             next_home: 0,
             strangers: VecDeque::new(),
@@ -295,7 +302,7 @@ impl<B: Backend> EventLoop<B> {
         self.resume();
         self.sweep();
         self.stop_step();
-        if self.starts {
+        if self.start != Start::Over {
             self.start_step();
         }
         // What was begun or granted room since.

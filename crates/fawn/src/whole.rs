@@ -74,7 +74,9 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
             Ok(()) => break,
         }
         // Where clients know them, also where any port would have done.
-        members.iter_mut().for_each(|member| member.serve.listen.clone_from(&served.borrow()));
+        for member in &mut members {
+            member.serve.listen.clone_from(&served.borrow());
+        }
     }
     manager.stop();
     Ok(Outcome::Done)

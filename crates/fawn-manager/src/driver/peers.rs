@@ -71,13 +71,13 @@ impl Driver {
             });
         }
         if !may_be(identity, from, &self.facts) {
-            return Err(match identity.filter(|_| from == Party::Newcomer).and_then(|it| self.struck_of(it)) {
-                Some(name) => was_removed(name),
-                None => {
-                    let shown = identity.map(Identity::to_string).unwrap_or_default();
-                    format!("the certificate of the other side is not one of {from}, but of {shown}: see fawn certs")
-                }
-            });
+            if let Some(name) = identity.filter(|_| from == Party::Newcomer).and_then(|it| self.struck_of(it)) {
+                return Err(was_removed(name));
+            }
+            let shown = identity.map(Identity::to_string).unwrap_or_default();
+            return Err(format!(
+                "the certificate of the other side is not one of {from}, but of {shown}: see fawn certs"
+            ));
         }
         match from {
             Party::Client(_) => Ok(Party::Client(self.table.next_client())),

@@ -62,9 +62,8 @@ pub fn enrol(
             let deadline = Instant::now() + ANSWER + ANSWER;
             return match ask(&mut stream, cluster, &say(), deadline) {
                 Ok(Said::Enrolled(enrolled)) => Ok(*enrolled),
-                Ok(Said::Refused(why)) => Err(ServeError::Refused(why)),
+                Ok(Said::Refused(why) | Said::NotYet(why)) => Err(ServeError::Refused(why)),
                 Ok(Said::Elsewhere(_)) => Err(ServeError::Refused("the manager of this process does not lead".into())),
-                Ok(Said::NotYet(why)) => Err(ServeError::Refused(why)),
                 Err(error) => Err(ServeError::System { doing: "ask the manager", source: error }),
             };
         }

@@ -1,6 +1,6 @@
 //! Accepting connections: the first loop takes them all and deals them out in turn.
 
-use super::{ACCEPTS_A_TURN, EventLoop, LISTENERS};
+use super::{ACCEPTS_A_TURN, EventLoop, LISTENERS, Start};
 use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::listen::Family;
@@ -22,14 +22,12 @@ impl<B: Backend> EventLoop<B> {
     /// A step of starting: once all loops are ready, the first one listens.
     pub(super) fn start_step(&mut self) {
         let core = &self.desk.core;
-        if !self.is_ready && core.owner.is_ready() {
-            self.is_ready = true;
+        if self.start == Start::Waits && core.owner.is_ready() {
+            self.start = if core.number == 0 { Start::Ready } else { Start::Over };
             core.shared.note_ready();
         }
-        if core.number > 0 {
-            self.starts = !self.is_ready;
-        } else if core.shared.is_ready() && !core.shared.is_stopping() {
-            self.starts = false;
+        if self.start == Start::Ready && core.shared.is_ready() && !core.shared.is_stopping() {
+            self.start = Start::Over;
             self.listen();
         }
     }
