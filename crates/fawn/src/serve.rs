@@ -95,7 +95,7 @@ pub struct ServeArguments {
     /// Address of such a cluster's manager, for `fawn status` and more nodes; port 0 takes a free port [default: where it was
     /// before, or 127.0.0.1:7400, or a free port if that is taken]
     #[arg(long, value_name = "ADDR:PORT", requires = "nodes", value_parser = parse_listen)]
-    pub manager_listen: Option<String>,
+    pub manager_address: Option<String>,
     #[command(flatten)]
     pub clients: ClientsArguments,
     /// Listen beyond the loopback without authentication or TLS

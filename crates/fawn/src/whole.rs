@@ -41,7 +41,7 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
     let settings = Settings { replicas, first_nodes, rules, leases: Leases::default() };
     let insecure = arguments.insecure;
     let options = Options { settings, board, insecure, ..Options::new(&managers) };
-    let manager = Arc::new(start_manager(&options, arguments.manager_listen.as_deref())?);
+    let manager = Arc::new(start_manager(&options, arguments.manager_address.as_deref())?);
     let address = manager.address().map(|address| address.to_string()).unwrap_or_default();
     if was_there && (arguments.replicas.is_some() || consistency.is_some()) {
         let given = Given { replicas: arguments.replicas.map(u32::from), consistency };
@@ -96,7 +96,7 @@ fn start_manager(options: &Options, listen: Option<&str>) -> anyhow::Result<Runn
             if let (Some(was), Some(is)) = (&kept, running.address()) {
                 tracing::warn!(
                     "{was} is in use by another process, so the manager listens on {is} from now on: nodes of other processes \
-                     need --manager {is}, or stop that process and use --manager-listen {was}"
+                     need --manager {is}, or stop that process and use --manager-address {was}"
                 );
             }
             Ok(running)

@@ -262,7 +262,7 @@ fn a_cluster_in_one_process_tells_of_seats_ranges_links_and_managers() {
     let data = dir.path().join("data");
     let fixed =
         ["serve", "--dir", data.to_str().unwrap(), "--listen", "127.0.0.1:0", "--memory", "96M", "--nodes", "3"];
-    let server = Process::start(&[&fixed[..], &["--replicas", "3", "--manager-listen", "127.0.0.1:0"]].concat(), 3);
+    let server = Process::start(&[&fixed[..], &["--replicas", "3", "--manager-address", "127.0.0.1:0"]].concat(), 3);
     let clients = server.clients();
     wait_for("a cluster that takes writes", || {
         (say(&clients, "set warm 0 0 1\r\nx", "\r\n") == "STORED\r\n").then_some(())

@@ -162,7 +162,7 @@ fn a_cluster_in_one_process_is_looked_at_and_changed_like_any_other() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let whole = ["--nodes", "2", "--replicas", "2"];
-    let cluster = Process::serve(&data, &[&whole[..], &["--manager-listen", "127.0.0.1:0"]].concat());
+    let cluster = Process::serve(&data, &[&whole[..], &["--manager-address", "127.0.0.1:0"]].concat());
     // The first command is carried out.
     assert_eq!(say(&cluster.address, "set w 0 0 1\r\nx", "\r\n"), "STORED\r\n");
     let manager = cluster.manager.clone();
