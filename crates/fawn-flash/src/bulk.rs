@@ -84,6 +84,7 @@ impl BulkLoad {
         let directory = Directory::open(path, options.stores)?;
         let count = directory.stores();
         let (secret, now) = (directory.secret(), clock::unix());
+        directory.make_room(&Options::new(secret, options.memory / count as u64))?;
         let (mut stores, mut bulks) = (Vec::new(), Vec::new());
         for index in 0..count {
             let files = Arc::new(directory.files(index, Caching::Auto)?);

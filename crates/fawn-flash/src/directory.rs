@@ -12,30 +12,39 @@
 //! rename, sync. A crash in between leaves something without `FORMAT` that holds nothing of worth, and making it is begun
 //! anew.
 //!
-//! There are two *kinds*: a plain one (format 1), whose stores `fawn serve` and [`Db`](crate::Db) keep, and a member's
-//! (format 2), whose stores hold ranges of a cluster.
+//! `FORMAT`, `SECRET` and `MEMBER` end with their checksum (`text`). Formats 1 and 2 had none: what they say is proved by the
+//! stores' manifests, as far as those know it, and written again as format 3.
+//!
+//! There are two *kinds*: a plain one, whose stores `fawn serve` and [`Db`](crate::Db) keep, and a member's, whose stores hold
+//! ranges of a cluster.
 
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use fawn_ring::{Interval, Key, Secret};
+use fawn_store::Options;
 use fawn_store::flash::FlashError;
-use rustix::fs::FlockOperation;
 use rustix::rand::GetRandomFlags;
 
 use crate::files::{Caching, Files};
 
 pub use self::member::MemberDirectory;
 
+mod format;
+mod lock;
 mod member;
+mod room;
+pub mod text;
+
+use format::Format;
+use lock::{lock, lock_to_look};
+use text::{NEW, replace, sync_directory};
 
 /// The newest version of the directory's layout that this program reads and writes.
-pub const FORMAT_VERSION: u32 = 2;
-/// The version that a plain directory has: older programs read it.
-const PLAIN_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 3;
 /// Most stores that a directory may have.
 pub const MAX_STORES: usize = 1024;
 
@@ -43,7 +52,8 @@ const FORMAT: &str = "FORMAT";
 const SECRET: &str = "SECRET";
 const MEMBER: &str = "MEMBER";
 const LOCK: &str = "LOCK";
-const TITLE: &str = "FAWN data directory";
+/// What file systems and their tools keep at the root of a volume.
+const OF_VOLUMES: [&str; 5] = ["lost+found", ".snapshot", ".snapshots", ".zfs", "System Volume Information"];
 
 /// Why a directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +98,28 @@ pub enum DirectoryError {
     Permission {
         /// The directory, or the part of it that was refused.
         path: PathBuf,
+    },
+    /// The file system takes no writes.
+    #[error(
+        "{path} is on a file system that is mounted read-only: mount it for writing, or choose another directory; `fawn \
+         store` reads what is there as it is"
+    )]
+    ReadOnly {
+        /// The directory, or the part of it that was refused.
+        path: PathBuf,
+    },
+    /// The device has no room for the stores that are to be made.
+    #[error(
+        "{path} has no room for a new store: its commit logs and first segments take {} MiB, and {} MiB are free; give a \
+         smaller --memory, fewer --threads, or another device", .wanted.div_ceil(1 << 20), .free >> 20
+    )]
+    NoRoom {
+        /// The directory.
+        path: PathBuf,
+        /// Bytes that the stores take that are to be made.
+        wanted: u64,
+        /// Bytes that are free.
+        free: u64,
     },
     /// The device is full.
     #[error("no space left for {path}: free some or choose another device")]
@@ -139,13 +171,33 @@ impl Directory {
     /// # Errors
     /// Each [`DirectoryError`] says what to do; a member's directory is refused with [`DirectoryError::Member`].
     pub fn open(path: &Path, stores: usize) -> Result<Self, DirectoryError> {
-        let opened = Opened::open(path, stores, || Ok((SECRET, secret_text(&Secret(random()?)))), Kind::Plain)?;
+        let own = || Ok((SECRET, secret_text(&Secret(random()?))));
+        Self::of(path, Opened::open(path, stores, own, Kind::Plain)?)
+    }
+
+    /// Opens the plain data directory `path` to look at it: nothing is made or changed there, and it may be read-only.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn look(path: &Path) -> Result<Self, DirectoryError> {
+        Self::of(path, Opened::look(path)?)
+    }
+
+    fn of(path: &Path, opened: Opened) -> Result<Self, DirectoryError> {
         if opened.format.kind == Kind::Member {
             return Err(DirectoryError::Member { path: path.to_owned() });
         }
-        let Opened { format: Format { stores, .. }, created, lock } = opened;
-        let secret = read_secret(path)?;
+        let Opened { format: Format { stores, .. }, created, secret, lock } = opened;
+        let secret = secret.ok_or_else(|| missing(path, SECRET))?;
         Ok(Self { path: path.to_owned(), stores, secret, created, _lock: lock })
+    }
+
+    /// Makes sure that the device has room for those stores that are yet to be made, with these options.
+    ///
+    /// # Errors
+    /// [`DirectoryError::NoRoom`]: what was made in a directory in which nothing was ever written is gone.
+    pub fn make_room(&self, options: &Options) -> Result<(), DirectoryError> {
+        room::ensure(&self.path, self.stores, options, true)
     }
 
     /// The directory.
@@ -203,27 +255,12 @@ enum Kind {
     Member,
 }
 
-/// What `FORMAT` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Format {
-    stores: usize,
-    kind: Kind,
-}
-
-impl Format {
-    fn text(self) -> String {
-        let Self { stores, kind } = self;
-        match kind {
-            Kind::Plain => format!("{TITLE}\nformat {PLAIN_VERSION}\nstores {stores}\n"),
-            Kind::Member => format!("{TITLE}\nformat {FORMAT_VERSION}\nstores {stores}\nkind member\n"),
-        }
-    }
-}
-
 /// A directory of either kind whose lock is held.
 struct Opened {
     format: Format,
     created: bool,
+    /// If it has one.
+    secret: Option<Secret>,
     lock: File,
 }
 
@@ -240,20 +277,60 @@ impl Opened {
         // Looked at before the lock file is made: nothing is left in a directory that is not ours.
         refuse_foreign(path)?;
         let lock = lock(path)?;
-        let (text, created) = match read_text(&path.join(FORMAT))? {
-            Some(text) => (text, false),
-            None => (create(path, Format { stores, kind }, own).map_err(|source| error(path, source))?, true),
-        };
-        let format = parse_format(path, &text)?;
+        let created = !path.join(FORMAT).exists();
+        if created {
+            let format = Format { stores, kind, is_sealed: true };
+            create(path, format, own).map_err(|source| error(path, source))?;
+        }
+        let opened = Self::found(path, created, lock)?;
+        if !opened.format.is_sealed {
+            opened.upgrade(path)?;
+        }
+        Ok(opened)
+    }
+
+    /// Opens what is at `path`, and changes nothing.
+    fn look(path: &Path) -> Result<Self, DirectoryError> {
+        Self::found(path, false, lock_to_look(path)?)
+    }
+
+    fn found(path: &Path, created: bool, lock: File) -> Result<Self, DirectoryError> {
+        let format = Format::read(path)?.ok_or_else(|| missing(path, FORMAT))?;
         for index in 0..format.stores {
             let store = store_path(path, index);
             if !store.is_dir() {
-                let what = format!("{} is missing", store.display());
+                let what = format!("{} is missing, or {FORMAT} is not right", store.display());
                 return Err(DirectoryError::Damaged { path: path.to_owned(), what });
             }
         }
-        Ok(Self { format, created, lock })
+        let secret = format.secret(path)?;
+        if !format.is_sealed {
+            format.prove(path, secret)?;
+        }
+        Ok(Self { format, created, secret, lock })
     }
+
+    /// Gives the files of an older format their checksums. A device without room for that is no reason to stop.
+    fn upgrade(&self, path: &Path) -> Result<(), DirectoryError> {
+        let write = || {
+            if let Some(secret) = &self.secret {
+                replace(path, SECRET, &secret_text(secret))?;
+            }
+            member::seal(path)?;
+            replace(path, FORMAT, &self.format.text())
+        };
+        match write() {
+            Err(full) if matches!(full.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+                tracing::warn!("{} keeps its older format: the device is full", path.display());
+                Ok(())
+            }
+            written => written.map_err(|source| error(path, source)),
+        }
+    }
+}
+
+fn missing(path: &Path, name: &str) -> DirectoryError {
+    DirectoryError::Damaged { path: path.join(name), what: "missing".to_owned() }
 }
 
 fn store_path(path: &Path, index: usize) -> PathBuf {
@@ -278,7 +355,8 @@ pub fn interval_of(index: usize, stores: usize) -> Interval {
 fn error(path: &Path, source: io::Error) -> DirectoryError {
     let path = path.to_owned();
     match source.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => DirectoryError::Permission { path },
+        io::ErrorKind::PermissionDenied => DirectoryError::Permission { path },
+        io::ErrorKind::ReadOnlyFilesystem => DirectoryError::ReadOnly { path },
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DirectoryError::NoSpace { path },
         _ => DirectoryError::Io { path, source },
     }
@@ -296,35 +374,6 @@ fn make_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-/// Takes the lock and writes the process's number into it.
-fn lock(path: &Path) -> Result<File, DirectoryError> {
-    let name = path.join(LOCK);
-    let fail = |source: io::Error| error(&name, source);
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let mut file = options.open(&name).map_err(fail)?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            let mut text = String::new();
-            let owner = match file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse::<u32>().ok()) {
-                Some(number) if number == std::process::id() => "this process already".to_owned(),
-                Some(number) => format!("process {number}"),
-                None => "another process".to_owned(),
-            };
-            return Err(DirectoryError::InUse { path: path.to_owned(), owner });
-        }
-        Err(errno) => return Err(fail(errno.into())),
-    }
-    file.set_len(0).and_then(|()| file.rewind()).map_err(fail)?;
-    file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(fail)?;
-    Ok(file)
-}
-
 /// Refuses a directory without `FORMAT` that holds anything but what an interrupted [`create`] leaves.
 fn refuse_foreign(path: &Path) -> Result<(), DirectoryError> {
     if path.join(FORMAT).exists() {
@@ -335,7 +384,11 @@ fn refuse_foreign(path: &Path) -> Result<(), DirectoryError> {
         let name = name.to_string_lossy();
         let ours = match name.strip_prefix("store-") {
             Some(number) => number.parse::<usize>().is_ok() && is_empty(&path.join(&*name)),
-            None => name == LOCK || [SECRET, MEMBER, FORMAT].contains(&name.trim_end_matches(NEW)),
+            None => {
+                name == LOCK
+                    || OF_VOLUMES.contains(&&*name)
+                    || [SECRET, MEMBER, FORMAT].contains(&name.trim_end_matches(NEW))
+            }
         };
         if !ours {
             return Err(DirectoryError::Foreign { path: path.to_owned(), found: name.into_owned() });
@@ -348,8 +401,8 @@ fn is_empty(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Makes the parts of a new directory; returns what its `FORMAT` says.
-fn create(path: &Path, format: Format, own: impl FnOnce() -> io::Result<(&'static str, String)>) -> io::Result<String> {
+/// Makes the parts of a new directory.
+fn create(path: &Path, format: Format, own: impl FnOnce() -> io::Result<(&'static str, String)>) -> io::Result<()> {
     // Whoever may enter could otherwise read what clients store.
     fs::set_permissions(path, Permissions::from_mode(0o700))?;
     for index in 0..format.stores {
@@ -360,36 +413,7 @@ fn create(path: &Path, format: Format, own: impl FnOnce() -> io::Result<(&'stati
     }
     let (name, text) = own()?;
     replace(path, name, &text)?;
-    let text = format.text();
-    replace(path, FORMAT, &text)?;
-    Ok(text)
-}
-
-/// Ends the name of a file that has yet to take another's place.
-const NEW: &str = ".new";
-
-/// Puts a file into `path`, in the place of any of its name: once this is done, it is whole and durable; before, the one
-/// that was there is.
-fn replace(path: &Path, name: &str, text: &str) -> io::Result<()> {
-    let new = path.join(format!("{name}{NEW}"));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    sync_directory(path)?;
-    fs::rename(&new, path.join(name))?;
-    sync_directory(path)
-}
-
-/// The text of a file; `None` when there is none.
-fn read_text(path: &Path) -> Result<Option<String>, DirectoryError> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) if source.kind() == io::ErrorKind::InvalidData => {
-            Err(DirectoryError::Damaged { path: path.to_owned(), what: "not text".to_owned() })
-        }
-        Err(source) => Err(error(path, source)),
-    }
+    replace(path, FORMAT, &format.text())
 }
 
 fn secret_text(secret: &Secret) -> String {
@@ -416,7 +440,7 @@ fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 }
 
 /// Bytes that nobody can guess.
-fn random<const N: usize>() -> io::Result<[u8; N]> {
+pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut filled = 0;
     while filled < bytes.len() {
@@ -427,37 +451,6 @@ fn random<const N: usize>() -> io::Result<[u8; N]> {
         }
     }
     Ok(bytes)
-}
-
-/// What a `FORMAT` says.
-fn parse_format(path: &Path, text: &str) -> Result<Format, DirectoryError> {
-    let damaged = |what: &str| DirectoryError::Damaged { path: path.join(FORMAT), what: what.to_owned() };
-    let mut lines = text.lines();
-    if lines.next() != Some(TITLE) {
-        return Err(damaged("its first line is not ours"));
-    }
-    let mut value = |name: &str| lines.next().and_then(|line| line.strip_prefix(name)).map(str::trim);
-    let found: u32 = value("format ").and_then(|text| text.parse().ok()).ok_or_else(|| damaged("no format number"))?;
-    if found > FORMAT_VERSION {
-        return Err(DirectoryError::NewerFormat { path: path.to_owned(), found });
-    }
-    let stores = value("stores ")
-        .and_then(|text| text.parse().ok())
-        .filter(|stores| (1..=MAX_STORES).contains(stores))
-        .ok_or_else(|| damaged("no number of stores"))?;
-    let kind = match value("kind ") {
-        _ if found == PLAIN_VERSION => Kind::Plain,
-        Some("member") => Kind::Member,
-        _ => return Err(damaged("no kind")),
-    };
-    Ok(Format { stores, kind })
-}
-
-fn read_secret(path: &Path) -> Result<Secret, DirectoryError> {
-    let name = path.join(SECRET);
-    let damaged = |what: &str| DirectoryError::Damaged { path: name.clone(), what: what.to_owned() };
-    let text = read_text(&name)?.ok_or_else(|| damaged("missing"))?;
-    parse_hex(text.trim_end()).map(Secret).ok_or_else(|| damaged("not 64 hexadecimal digits"))
 }
 
 #[cfg(test)]

@@ -80,6 +80,8 @@ pub struct Files {
     path: PathBuf,
     directory: OwnedFd,
     direct: bool,
+    /// Nothing may be written.
+    is_read_only: bool,
     /// Descriptors kept open, because opening costs more than a read does.
     open: RwLock<HashMap<FileId, Arc<OpenFile>>>,
     /// Number of removals so far: who keeps descriptors by other means looks for removed files when it changes.
@@ -154,6 +156,7 @@ impl Files {
             path: path.to_owned(),
             directory,
             direct: false,
+            is_read_only: false,
             open: RwLock::default(),
             removals: AtomicU64::new(0),
             removed: Mutex::default(),
@@ -164,7 +167,23 @@ impl Files {
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             behind: Mutex::default(),
         };
-        files.direct = caching == Caching::Auto && files.takes_direct()?;
+        if caching == Caching::Auto {
+            files.direct = match files.takes_direct_reads() {
+                Some(takes) => takes,
+                None => files.takes_direct()?,
+            };
+        }
+        Ok(files)
+    }
+
+    /// Opens the existing directory `path` to read alone: it may be on a file system that takes no writes.
+    ///
+    /// # Errors
+    /// [`FlashError::Io`].
+    pub fn look(path: &Path) -> Result<Self, FlashError> {
+        let mut files = Self::open(path, Caching::Buffered)?;
+        files.is_read_only = true;
+        files.direct = files.takes_direct_reads() == Some(true);
         Ok(files)
     }
 
@@ -223,7 +242,7 @@ impl Files {
         if !descriptors::has_room() {
             self.close_idle();
         }
-        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let flags = if self.is_read_only { OFlags::RDONLY } else { OFlags::RDWR } | OFlags::CLOEXEC;
         let open = self.open_at(file, flags).or_else(|errno| {
             if !passes(errno) {
                 return Err(errno);
@@ -346,6 +365,18 @@ impl Files {
             left -= usize::from(close);
             !close
         });
+    }
+
+    /// Whether a page of the commit log can be read around the page cache, which takes no space; `None`: there is no log.
+    fn takes_direct_reads(&self) -> Option<bool> {
+        let open = |flags| {
+            let name = names::name_of(FileId::CommitLog);
+            fs::openat(&self.directory, name, OFlags::RDONLY | OFlags::CLOEXEC | flags, Mode::empty())
+        };
+        let is_there = open(OFlags::empty()).is_ok_and(|fd| fs::fstat(&fd).is_ok_and(|stat| stat.st_size > 0));
+        let mut page = PageBuf::zeroed(1);
+        let read = || open(OFlags::DIRECT).and_then(|fd| rustix::io::pread(&fd, page.bytes_mut(), 0));
+        is_there.then(read).map(|read| read == Ok(PAGE_BYTES))
     }
 
     /// Whether a page can be written and read around the page cache: some file systems refuse at open, others at the

@@ -303,6 +303,7 @@ pub fn start(options: &ServeOptions) -> Result<(Running, Directory), ServeError>
 fn open(options: &ServeOptions) -> Result<(Directory, Opened<Owner<Engines>>), ServeError> {
     let directory = Directory::open(&options.dir, options.threads.get()).map_err(refused)?;
     let stores = directory.stores();
+    directory.make_room(&store_options(&directory, 0, options)).map_err(refused)?;
     let loops = options.threads.get().min(stores);
     if loops < options.threads.get() {
         tracing::warn!("{} was made with {stores} stores: {loops} threads serve them", options.dir.display());
@@ -338,17 +339,21 @@ fn open(options: &ServeOptions) -> Result<(Directory, Opened<Owner<Engines>>), S
     Ok((directory, opened))
 }
 
-fn open_store(directory: &Directory, index: usize, options: &ServeOptions) -> Result<(Engine, Reader), ServeError> {
+fn store_options(directory: &Directory, index: usize, options: &ServeOptions) -> Options {
     let stores = directory.stores();
-    let files = Arc::new(directory.files(index, Caching::Auto).map_err(refused)?);
-    let store = Options {
+    Options {
         index: index as u32,
         count: stores as u32,
         interval: directory.interval(index),
         ack: options.ack,
         miss_filter: options.miss_filter,
         ..Options::new(directory.secret(), options.memory_bytes / stores as u64)
-    };
+    }
+}
+
+fn open_store(directory: &Directory, index: usize, options: &ServeOptions) -> Result<(Engine, Reader), ServeError> {
+    let files = Arc::new(directory.files(index, Caching::Auto).map_err(refused)?);
+    let store = store_options(directory, index, options);
     let (engine, opening) = Engine::open(Arc::clone(&files), store, fawn_flash::clock::unix()).map_err(refused)?;
     if opening.created {
         tracing::info!("store {index} is made");

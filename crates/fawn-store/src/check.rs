@@ -13,7 +13,7 @@ use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::large::Stub;
 use crate::log::{Entry, Expected, LogError, recover};
-use crate::manifest::{Manifest, ManifestError, State};
+use crate::manifest::{Manifest, ManifestError, Range, State};
 use crate::merge::value_file;
 use crate::page::{PAGE_BYTES, PageBuf};
 use crate::record::{Kind, Record};
@@ -72,6 +72,37 @@ pub fn check(flash: &dyn Flash, mut progress: impl FnMut(u64, u64)) -> Result<Fi
         check_value(flash, stub, &mut findings);
     }
     Ok(findings)
+}
+
+/// Whether the store on `flash` was never opened, or there is none. What cannot be told is no.
+pub fn is_unopened(flash: &dyn Flash) -> bool {
+    match Manifest::open(flash) {
+        Ok((_, state)) => state.generation == 0,
+        Err(error) => error == ManifestError::NotFound,
+    }
+}
+
+/// Whether nothing was ever written to the store on `flash`, or there is none: it may be made anew. What cannot be told is no.
+pub fn is_blank(flash: &dyn Flash) -> bool {
+    let state = match Manifest::open(flash) {
+        Ok((_, state)) => state,
+        Err(error) => return error == ManifestError::NotFound,
+    };
+    if state.generation == 0 {
+        return true;
+    }
+    let untouched = |range: &Range| range.last_seq == 0 && range.flush_watermark == 0 && range.flush_deadline == 0;
+    if !state.segments.is_empty()
+        || !state.values.is_empty()
+        || state.log.start.page > 0
+        || !state.ranges.iter().all(untouched)
+    {
+        return false;
+    }
+    let expected = Expected { start: state.log.start, generation: state.generation, clean_end: state.log.clean_end };
+    let mut entries = 0_u64;
+    recover(flash, state.log_shape(), expected, |_| entries += 1)
+        .is_ok_and(|found| entries == 0 && found.torn.is_none())
 }
 
 /// Both copies of everything in the manifest are intact. After a clean stop nothing is torn.

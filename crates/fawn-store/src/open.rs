@@ -33,8 +33,17 @@ pub enum OpenError {
     /// A segment.
     #[error("{0}; restore this store from a replica or a copy")]
     Damage(#[from] Damage),
+    /// The keys lie elsewhere than the options say.
+    #[error(
+        "SECRET is not the key that this store was made with: put back the SECRET that belongs to this directory, or restore \
+         the directory from a copy"
+    )]
+    OtherSecret,
     /// The directory holds another store than the options say.
-    #[error("this store was made as number {found} of {of}: open the directory with the settings it was made with")]
+    #[error(
+        "this store was made as number {found} of {of}, and FORMAT says otherwise: open the directory with the settings it \
+         was made with, or restore it from a copy"
+    )]
     Mismatch {
         /// Its number.
         found: u32,
@@ -103,6 +112,13 @@ impl Store {
     ) -> Result<(Self, Maintenance, Opening), OpenError> {
         let mut opening = Opening::default();
         let (manifest, state) = match Manifest::open(flash) {
+            // Made, and cut short before anything could be written to it: made anew, as the options may be others.
+            Ok((manifest, state)) if state.generation == 0 => {
+                remove_log(flash)?;
+                flash.remove(manifest.file())?;
+                opening.created = true;
+                create(&options, flash)?
+            }
             Ok(found) => found,
             Err(ManifestError::NotFound) => {
                 opening.created = true;
@@ -112,6 +128,9 @@ impl Store {
         };
         if state.store != options.index || state.stores != options.count {
             return Err(OpenError::Mismatch { found: state.store, of: state.stores });
+        }
+        if state.secret != options.secret {
+            return Err(OpenError::OtherSecret);
         }
         opening.clean = state.log.clean_end.is_some() || opening.created;
         let files = flash.list()?;
@@ -126,6 +145,13 @@ impl Store {
         let store = assemble(options, &state, views, next_file, now);
         Recovery { store, maintenance, flash, opening, owner, widened, stubs: BTreeSet::new(), failed: None }
             .run(&state)
+    }
+}
+
+fn remove_log(flash: &dyn Flash) -> Result<(), FlashError> {
+    match flash.remove(FileId::CommitLog) {
+        Err(FlashError::NotFound(_)) => Ok(()),
+        removed => removed,
     }
 }
 
@@ -170,6 +196,11 @@ fn read_views(flash: &dyn Flash, state: &State) -> Result<BTreeMap<u16, View>, O
         let read = Footer::read(flash, segment.file, segment.pages.total)
             .and_then(|footer| Ok((footer, footer.read_directory(flash)?)));
         let (footer, directory) = read.map_err(|error| match error {
+            SegmentError::Flash(FlashError::NotFound(file) | FlashError::Short(file)) => {
+                let what = "the manifest names it, and it is not there, or not all of it: a directory that is copied while \
+                            a server runs looks so";
+                OpenError::Damage(Damage { file, offset: 0, what: what.to_owned() })
+            }
             SegmentError::Flash(error) => OpenError::Flash(error),
             SegmentError::Damage(damage) => OpenError::Damage(damage),
         })?;
@@ -241,10 +272,7 @@ impl Recovery<'_> {
         let flash = self.flash;
         if state.generation == 0 {
             // The log is made after the manifest, and nothing is written to it before the first generation is.
-            match flash.remove(FileId::CommitLog) {
-                Ok(()) | Err(FlashError::NotFound(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
+            remove_log(flash)?;
             flash.create(FileId::CommitLog, state.log.ring_pages)?;
             flash.sync(FileId::CommitLog)?;
             flash.sync_names()?;

@@ -47,6 +47,8 @@ const DEVICE_BYTES_A_SLICE: u64 = 1 << 30;
 /// Bytes of a process that no store counts: 20 MiB of `fawn serve` before the first request, and some that the allocator
 /// has not given back.
 const PROCESS_BYTES: u64 = 32 << 20;
+/// Bytes of a first manifest, about, and of the next, which takes its place.
+const MANIFEST_BYTES: u64 = 3 << 20;
 /// Frozen segments that may wait for their seal.
 pub const MAX_FROZEN: usize = 2;
 
@@ -101,6 +103,11 @@ impl Options {
             return self.log_pages;
         }
         4 * self.segment_bytes() as u64 / crate::page::PAGE_BYTES as u64
+    }
+
+    /// Bytes of the device that a new store takes before it serves: its log, its manifest and a first segment.
+    pub fn bytes_to_make(&self) -> u64 {
+        self.log_pages() * crate::page::PAGE_BYTES as u64 + MANIFEST_BYTES + self.segment_bytes() as u64
     }
 
     /// Slices to begin with, for a device of `device_bytes`: one for each GiB that this store may come to hold,

@@ -391,17 +391,19 @@ impl Drop for Inner {
 /// Opens all stores of `directory`, at once.
 fn open_shards(directory: &Directory, options: DbOptions) -> Result<Vec<(Arc<Shard>, Opening)>, Error> {
     let count = directory.stores();
+    let of_store = |index: usize| Options {
+        index: index as u32,
+        count: count as u32,
+        interval: directory.interval(index),
+        ack: options.ack,
+        segment_bytes: options.segment_bytes,
+        miss_filter: options.miss_filter,
+        ..Options::new(directory.secret(), options.memory / count as u64)
+    };
+    directory.make_room(&of_store(0))?;
     let open = |index: usize| {
         let files = Arc::new(directory.files(index, options.caching)?);
-        let of_store = Options {
-            index: index as u32,
-            count: count as u32,
-            interval: directory.interval(index),
-            ack: options.ack,
-            segment_bytes: options.segment_bytes,
-            miss_filter: options.miss_filter,
-            ..Options::new(directory.secret(), options.memory / count as u64)
-        };
+        let of_store = of_store(index);
         Shard::open(files, of_store).map_err(|source| Error::Open { store: index, source })
     };
     let results: Vec<Result<_, Error>> = std::thread::scope(|scope| {

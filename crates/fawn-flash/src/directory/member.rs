@@ -12,7 +12,7 @@
 //! | `seat F` | the number of the first of its seats |
 //! | `end` | |
 //!
-//! Lines whose content is not known yet are left out, and so is `SECRET`, until the cluster has told it.
+//! The file's checksum follows. Lines whose content is not known yet are left out, and so is `SECRET`, until the cluster has told it.
 //!
 //! A plain directory becomes a member's when the cluster has taken its node in: only then does `FORMAT` say so. Until then
 //! `fawn serve` goes on with it as if nothing had happened.
@@ -23,11 +23,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fawn_ring::{Interval, Secret};
+use fawn_store::Options;
 use fawn_store::flash::FlashError;
 
 use super::{
-    DirectoryError, FORMAT, Format, Kind, MEMBER, Opened, SECRET, error, hex, interval_of, parse_format, parse_hex,
-    random, read_secret, read_text, replace, secret_text, store_path,
+    DirectoryError, FORMAT, Format, Kind, MEMBER, Opened, SECRET, error, hex, interval_of, missing, parse_hex, random,
+    replace, room, secret_text, store_path, text,
 };
 use crate::files::{Caching, Files};
 
@@ -67,6 +68,17 @@ impl Card {
         }
         line(END.to_owned());
         text
+    }
+
+    /// That of the directory `path`, if it has one.
+    fn read(path: &Path, must_be_sealed: bool) -> Result<Option<Self>, DirectoryError> {
+        let name = path.join(MEMBER);
+        let damaged = |what: &str| DirectoryError::Damaged { path: name.clone(), what: what.to_owned() };
+        let Some((text, is_sealed)) = text::read(&name)? else { return Ok(None) };
+        if must_be_sealed && !is_sealed {
+            return Err(damaged("its checksum is missing"));
+        }
+        Self::parse(&text).map(Some).ok_or_else(|| damaged("not what a node writes there"))
     }
 
     /// `None`: the text is not one that [`text`](Self::text) makes.
@@ -113,27 +125,48 @@ impl MemberDirectory {
     /// # Errors
     /// Each [`DirectoryError`] says what to do.
     pub fn open(path: &Path, stores: usize) -> Result<Self, DirectoryError> {
-        let Opened { mut format, created, lock } =
-            Opened::open(path, stores, || Ok((MEMBER, Card::new(false)?.text())), Kind::Member)?;
-        let member = path.join(MEMBER);
-        let damaged =
-            |path: &Path, what: &str| DirectoryError::Damaged { path: path.to_owned(), what: what.to_owned() };
-        let card = match read_text(&member)? {
-            Some(text) => Card::parse(&text).ok_or_else(|| damaged(&member, "not what a node writes there"))?,
+        let opened = Opened::open(path, stores, || Ok((MEMBER, Card::new(false)?.text())), Kind::Member)?;
+        let mut directory = Self::of(path, opened, |card| replace(path, MEMBER, &card.text()))?;
+        if directory.format.kind == Kind::Plain && directory.card.cluster.is_some() {
+            // It was on its way to become a member's.
+            directory.format = become_member(path, directory.format).map_err(|source| error(path, source))?;
+        }
+        Ok(directory)
+    }
+
+    /// Opens the directory `path` to look at it: nothing is made or changed there, and it may be read-only.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn look(path: &Path) -> Result<Self, DirectoryError> {
+        Self::of(path, Opened::look(path)?, |_| Ok(()))
+    }
+
+    /// `keep` is given what a plain directory is to say of its node.
+    fn of(path: &Path, opened: Opened, keep: impl FnOnce(&Card) -> io::Result<()>) -> Result<Self, DirectoryError> {
+        let Opened { format, created, secret, lock } = opened;
+        let card = match Card::read(path, format.is_sealed)? {
+            Some(card) => card,
             None if format.kind == Kind::Plain => {
                 let card = Card::new(true).map_err(|source| error(path, source))?;
-                replace(path, MEMBER, &card.text()).map_err(|source| error(path, source))?;
+                keep(&card).map_err(|source| error(path, source))?;
                 card
             }
-            None => return Err(damaged(&member, "missing")),
+            None => return Err(missing(path, MEMBER)),
         };
         let knows = format.kind == Kind::Plain || card.cluster.is_some();
-        let secret = knows.then(|| read_secret(path)).transpose()?;
-        if format.kind == Kind::Plain && card.cluster.is_some() {
-            // It was on its way to become a member's.
-            format = become_member(path, format).map_err(|source| error(path, source))?;
+        if knows && secret.is_none() {
+            return Err(missing(path, SECRET));
         }
-        Ok(Self { path: path.to_owned(), format, card, secret, created, _lock: lock })
+        Ok(Self { path: path.to_owned(), format, card, secret: secret.filter(|_| knows), created, _lock: lock })
+    }
+
+    /// Makes sure that the device has room for those stores that are yet to be made, with these options.
+    ///
+    /// # Errors
+    /// [`DirectoryError::NoRoom`]: what was made of them is gone, and who the node is stays.
+    pub fn make_room(&self, options: &Options) -> Result<(), DirectoryError> {
+        room::ensure(&self.path, self.stores(), options, false)
     }
 
     /// Whether there is a member's directory at `path`.
@@ -141,8 +174,7 @@ impl MemberDirectory {
     /// # Errors
     /// [`DirectoryError`], where what is there cannot be read.
     pub fn is_member(path: &Path) -> Result<bool, DirectoryError> {
-        let text = read_text(&path.join(FORMAT))?;
-        let format = text.map(|text| parse_format(path, &text)).transpose()?;
+        let format = Format::read(path)?;
         Ok(format.is_some_and(|format| format.kind == Kind::Member))
     }
 
@@ -266,6 +298,15 @@ impl MemberDirectory {
     pub fn files(&self, index: usize, caching: Caching) -> Result<Files, FlashError> {
         assert!(index < self.stores(), "store {index} of {}", self.stores());
         Files::open(&self.store_path(index), caching)
+    }
+}
+
+/// Gives the file of an older format its checksum.
+pub(super) fn seal(path: &Path) -> io::Result<()> {
+    match Card::read(path, false) {
+        Ok(Some(card)) => replace(path, MEMBER, &card.text()),
+        // Whoever needs it tells what is wrong with it.
+        _ => Ok(()),
     }
 }
 

@@ -121,7 +121,7 @@ fn a_newer_format_is_refused_with_both_numbers() {
     drop(Directory::open(&path, 1).unwrap());
     fs::write(path.join(FORMAT), "FAWN data directory\nformat 7\nsomething new\n").unwrap();
     let message = Directory::open(&path, 1).unwrap_err().to_string();
-    assert!(message.contains("has format 7") && message.contains("up to 2"), "{message}");
+    assert!(message.contains("has format 7") && message.contains("up to 3"), "{message}");
 }
 
 #[test]
@@ -173,4 +173,137 @@ fn stores_cut_the_key_space_without_gap_or_overlap() {
             }
         }
     }
+}
+
+/// The small files of a directory that was closed, with the bytes of each.
+fn small_files(path: &Path) -> Vec<(&'static str, Vec<u8>)> {
+    let read = |name: &'static str| fs::read(path.join(name)).ok().map(|bytes| (name, bytes));
+    [FORMAT, SECRET, MEMBER, LOCK].into_iter().filter_map(read).collect()
+}
+
+/// Flips every bit of every small file: what is opened is as it was, or refused by the name of the file.
+fn flips_are_told(path: &Path, open: impl Fn() -> Result<String, DirectoryError>) {
+    let whole = open().unwrap();
+    for (name, bytes) in small_files(path) {
+        for bit in 0..8 * bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            fs::write(path.join(name), &flipped).unwrap();
+            match open() {
+                Ok(opened) => assert_eq!(opened, whole, "bit {bit} of {name}"),
+                Err(error) => {
+                    let text = error.to_string();
+                    let is_newer = matches!(error, DirectoryError::NewerFormat { .. });
+                    assert!(text.contains(name) || is_newer, "bit {bit} of {name}: {text}");
+                }
+            }
+            // Nothing that was opened may have been mended, or made worse.
+            for (name, bytes) in small_files(path).iter().filter(|(name, _)| *name != LOCK) {
+                assert_eq!(fs::read(path.join(name)).unwrap(), *bytes);
+            }
+            fs::write(path.join(name), &bytes).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_small_file_is_told_by_the_files_name() {
+    let (_parent, path) = new_path();
+    drop(Directory::open(&path, 2).unwrap());
+    flips_are_told(&path, || {
+        Directory::open(&path, 2).map(|opened| format!("{} {:02x?}", opened.stores(), opened.secret().0))
+    });
+    let (_parent, path) = new_path();
+    let mut member = MemberDirectory::open(&path, 2).unwrap();
+    let told = |opened: &MemberDirectory| {
+        let (name, cluster, secret) = (opened.name(), opened.cluster(), opened.secret().map(|secret| secret.0));
+        format!("{} {:02x?} {name:?} {cluster:?} {secret:?}", opened.stores(), opened.directory_id())
+    };
+    member.set_enrolled([7; 16], Secret([9; 32]), "n1", 4).unwrap();
+    drop(member);
+    flips_are_told(&path, || MemberDirectory::open(&path, 2).as_ref().map_err(clone).map(told));
+}
+
+/// An error like this one.
+fn clone(error: &DirectoryError) -> DirectoryError {
+    match error {
+        DirectoryError::NewerFormat { path, found } => {
+            DirectoryError::NewerFormat { path: path.clone(), found: *found }
+        }
+        other => DirectoryError::Damaged { path: PathBuf::new(), what: other.to_string() },
+    }
+}
+
+/// Writes a directory's files as format 1 had them.
+fn downgrade(path: &Path, stores: usize, secret: &Secret) {
+    fs::write(path.join(FORMAT), format!("FAWN data directory\nformat 1\nstores {stores}\n")).unwrap();
+    fs::write(path.join(SECRET), secret_text(secret)).unwrap();
+}
+
+#[test]
+fn a_directory_of_an_older_format_is_proved_by_its_stores_and_gets_checksums() {
+    let (_parent, path) = new_path();
+    let options = || crate::DbOptions { stores: 2, ..crate::DbOptions::default() };
+    let db = crate::Db::open(&path, options()).unwrap();
+    db.put(b"key", b"value").unwrap();
+    db.close().unwrap();
+    drop(db);
+    let secret = Directory::open(&path, 1).unwrap().secret();
+    let old = |secret: &Secret, stores: usize| downgrade(&path, stores, secret);
+    for bit in [0, 77, 255] {
+        let mut flipped = secret;
+        flipped.0[bit / 8] ^= 1 << (bit % 8);
+        old(&flipped, 2);
+        let refused = Directory::open(&path, 1).unwrap_err().to_string();
+        assert!(refused.contains("SECRET") && refused.contains("not the key"), "{refused}");
+        assert!(Directory::look(&path).is_err());
+    }
+    for stores in [1, 3] {
+        old(&secret, stores);
+        assert!(Directory::open(&path, 1).unwrap_err().to_string().contains("FORMAT"));
+    }
+    old(&secret, 2);
+    drop(Directory::look(&path).unwrap());
+    assert!(!fs::read_to_string(path.join(SECRET)).unwrap().contains("checksum"), "looking changes nothing");
+    let db = crate::Db::open(&path, options()).unwrap();
+    assert_eq!(db.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
+    for name in [FORMAT, SECRET] {
+        assert!(fs::read_to_string(path.join(name)).unwrap().contains("checksum"), "{name}");
+    }
+}
+
+#[test]
+fn what_a_file_system_keeps_at_its_root_is_no_stranger() {
+    let (_parent, path) = new_path();
+    fs::create_dir_all(path.join("lost+found")).unwrap();
+    assert!(Directory::open(&path, 1).unwrap().is_new());
+    assert!(path.join("lost+found").exists());
+}
+
+#[test]
+fn a_store_that_does_not_fit_leaves_nothing_and_says_what_it_wants() {
+    let (_parent, path) = new_path();
+    let directory = Directory::open(&path, 2).unwrap();
+    let huge = Options { log_pages: 1 << 50, ..Options::new(directory.secret(), 64 << 20) };
+    let refused = directory.make_room(&huge).unwrap_err();
+    assert!(matches!(refused, DirectoryError::NoRoom { .. }), "{refused}");
+    assert!(refused.to_string().contains("smaller --memory"), "{refused}");
+    drop(directory);
+    assert_eq!(fs::read_dir(&path).unwrap().count(), 0, "nothing is left");
+    // What an earlier start has left half-made is made anew.
+    let directory = Directory::open(&path, 2).unwrap();
+    let files = directory.files(0, Caching::Buffered).unwrap();
+    fs::write(path.join("store-0/manifest-0000000000000001"), "").unwrap();
+    let fits = Options::new(directory.secret(), 64 << 20);
+    directory.make_room(&fits).unwrap();
+    assert!(fawn_store::flash::Flash::list(&files).unwrap().is_empty());
+    // What was written to stays.
+    drop(directory);
+    let db = crate::Db::open(&path, crate::DbOptions::default()).unwrap();
+    db.put(b"key", b"value").unwrap();
+    db.close().unwrap();
+    drop(db);
+    Directory::open(&path, 2).unwrap().make_room(&huge).unwrap();
+    let db = crate::Db::open(&path, crate::DbOptions::default()).unwrap();
+    assert!(db.get(b"key").unwrap().is_some());
 }

@@ -20,6 +20,7 @@ use fawn_kv::link::{SeatId, was_removed};
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::roster::Enrolment;
 use fawn_kv::store::{RangeStore as _, may_adopt};
+use fawn_ring::Secret;
 use fawn_store::{Ack, Options};
 use fawn_tls::{Material, Reloading};
 use rustix::fd::OwnedFd;
@@ -239,6 +240,9 @@ fn open_directory(options: &ClusterOptions) -> Result<MemberDirectory, ServeErro
         let (dir, stores) = (options.serve.dir.display(), directory.stores());
         tracing::warn!("{dir} was made with {stores} stores: {stores} threads serve them");
     }
+    // Where keys lie is known later; how much room a store takes does not depend on it.
+    let of_store = Options::new(Secret([0; 32]), options.serve.memory_bytes / directory.stores() as u64);
+    directory.make_room(&of_store).map_err(refused)?;
     if directory.is_plain() && directory.cluster().is_none() {
         // Before the cluster hears of it, and anything is changed.
         for number in 0..directory.stores() {
