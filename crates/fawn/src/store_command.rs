@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use fawn_flash::{Caching, Db, DbOptions, Directory, Files, MemberDirectory, Stats};
+use fawn_flash::{Directory, Files, MemberDirectory, Overlay, Stats};
 use fawn_store::check;
 use fawn_store::flash::FlashError;
-use fawn_store::manifest::ManifestError;
+use fawn_store::manifest::{Manifest, ManifestError};
 use fawn_store::page::PAGE_BYTES;
-use fawn_store::{Losses, Written};
+use fawn_store::{Damage, Written};
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -126,11 +126,23 @@ impl Held {
         }
     }
 
-    fn files(&self, index: usize) -> Result<Files, FlashError> {
-        match self {
-            Self::Plain(directory) => directory.files(index, Caching::Auto),
-            Self::Member(directory) => directory.files(index, Caching::Auto),
+    /// The files of a store, of which nothing is changed.
+    fn files(&self, index: usize) -> Result<Overlay<Files>, FlashError> {
+        Files::look(&self.store_path(index)).map(Overlay::new)
+    }
+
+    /// What a store is not that `FORMAT` and `SECRET` say it is.
+    fn contradicted(&self, index: usize, files: &Overlay<Files>) -> Option<&'static str> {
+        let secret = match self {
+            Self::Plain(directory) => Some(directory.secret()),
+            Self::Member(directory) => directory.secret(),
+        };
+        let (_, state) = Manifest::open(files).ok()?;
+        if (state.store as usize, state.stores as usize) != (index, self.stores()) {
+            return Some("FORMAT: it says another number of stores than this one was made with");
         }
+        let is_other = secret.is_some_and(|secret| secret != state.secret);
+        is_other.then_some("SECRET: it is not the key that this store was made with")
     }
 }
 
@@ -143,9 +155,9 @@ fn existing(path: &Path) -> anyhow::Result<Held> {
         );
     }
     Ok(if MemberDirectory::is_member(path)? {
-        Held::Member(MemberDirectory::open(path, 1)?)
+        Held::Member(MemberDirectory::look(path)?)
     } else {
-        Held::Plain(Directory::open(path, 1)?)
+        Held::Plain(Directory::look(path)?)
     })
 }
 
@@ -169,6 +181,9 @@ fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
                     .with_context(|| format!("{} cannot be checked", directory.store_path(index).display()));
             }
         };
+        if let Some(what) = directory.contradicted(index, &files) {
+            bail!("{}: {what}; restore it from a copy", directory.store_path(index).display());
+        }
         damaged |= !found.damage.is_empty();
         if arguments.json {
             reports.push(findings_json(index, &found));
@@ -202,11 +217,35 @@ fn findings_json(index: usize, found: &check::Findings) -> Value {
     })
 }
 
+/// Damage with the pages that it goes on for: neighbours of which the same is said are one.
+fn runs(damage: &[Damage]) -> Vec<(&Damage, u64)> {
+    let mut runs: Vec<(&Damage, u64)> = Vec::new();
+    for next in damage {
+        match runs.last_mut() {
+            Some((first, pages))
+                if (first.file, &first.what) == (next.file, &next.what)
+                    && first.offset + *pages * PAGE_BYTES as u64 == next.offset =>
+            {
+                *pages += 1;
+            }
+            _ => runs.push((next, 1)),
+        }
+    }
+    runs
+}
+
 fn print_findings(directory: &Held, index: usize, found: &check::Findings) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    for damage in &found.damage {
+    for (damage, pages) in runs(&found.damage) {
         let path = directory.store_path(index).join(damage.file.to_string());
-        writeln!(out, "{}: damaged at byte {}: {}", path.display(), damage.offset, damage.what)?;
+        let (path, from, what) = (path.display(), damage.offset, &damage.what);
+        match pages {
+            1 => writeln!(out, "{path}: damaged at byte {from}: {what}")?,
+            pages => {
+                let to = from + pages * PAGE_BYTES as u64;
+                writeln!(out, "{path}: damaged from byte {from} to {to}, {pages} pages: {what}")?;
+            }
+        }
     }
     writeln!(
         out,
@@ -233,12 +272,6 @@ fn print_findings(directory: &Held, index: usize, found: &check::Findings) -> st
             lost => format!(", {lost} records lost"),
         },
     )
-}
-
-/// Opens the stores of a plain directory as `fawn serve` does.
-fn open(path: &Path) -> anyhow::Result<Db> {
-    let options = DbOptions { memory: u64::MAX / 4, segment_bytes: 16 << 20, ..DbOptions::default() };
-    Ok(Db::open(path, options)?)
 }
 
 /// Bytes of the device that the segments in a store's directory take.
@@ -348,44 +381,36 @@ fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
         }
         Ok(())
     };
-    let (mut lost, mut missing) = (None, 0);
-    match &arguments.dirs[..] {
+    let found = match &arguments.dirs[..] {
         [dir] => match existing(dir)? {
-            Held::Member(directory) => lost = member::dump(&directory, |record| print(&record))?,
-            Held::Plain(directory) => {
-                drop(directory);
-                let db = open(dir)?;
-                for pair in db.scan_items() {
-                    let (key, item) = match pair {
-                        Ok(pair) => pair,
-                        Err(fawn_flash::Error::Lost(more)) => {
-                            Losses::add(&mut lost, more.records, &more.damage);
-                            continue;
-                        }
-                        Err(error) => return Err(error.into()),
-                    };
-                    let (flags, exptime) = (item.extras.flags, item.extras.expiry);
-                    print(&Record { key, value: item.value, flags, exptime, cas: 0 })?;
-                }
-                db.close()?;
-            }
+            Held::Member(directory) => member::dump(&directory, |record| print(&record))?,
+            Held::Plain(directory) => member::plain_dump(&directory, |record| print(&record))?,
         },
-        dirs => {
-            let printed = member::cluster::dump(&members(dirs)?, |record| print(&record))?;
-            (lost, missing) = (printed.lost, printed.missing);
-        }
-    }
+        dirs => member::cluster::dump(&members(dirs)?, |record| print(&record))?,
+    };
     out.flush()?;
     progress.finish();
-    if missing > 0 {
+    if found.unsettled > 0 {
         tell(format_args!(
-            "fawn: the dump is not complete: {missing} parts of the keys are in none of these directories; give those of all nodes"
+            "fawn: {} of the writes are in the log alone: this node had not heard that all replicas have them",
+            found.unsettled
         ));
     }
-    if let Some(lost) = &lost {
+    for range in &found.left_out {
+        tell(format_args!(
+            "fawn: the dump is not complete: this node was still copying range {range}, and another replica has all of it"
+        ));
+    }
+    if found.missing > 0 {
+        tell(format_args!(
+            "fawn: the dump is not complete: {} parts of the keys are in none of these directories; give those of all nodes",
+            found.missing
+        ));
+    }
+    if let Some(lost) = &found.lost {
         tell(format_args!("fawn: the dump is not complete: {lost}"));
     }
-    Ok(if missing > 0 || lost.is_some() { Outcome::Missing } else { Outcome::Done })
+    Ok(if found.is_complete() { Outcome::Done } else { Outcome::Missing })
 }
 
 /// The directories of a cluster's nodes.
@@ -400,6 +425,20 @@ fn members(dirs: &[PathBuf]) -> anyhow::Result<Vec<MemberDirectory>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fawn_store::flash::FileId;
+
+    #[test]
+    fn damaged_pages_that_follow_each_other_are_one_line() {
+        let damage = |file: u64, page: u64, what: &str| {
+            let (file, offset) = (FileId::Segment(file), page * PAGE_BYTES as u64);
+            Damage { file, offset, what: what.to_owned() }
+        };
+        let all = [(2, 0, "a"), (2, 1, "a"), (2, 2, "a"), (2, 3, "b"), (2, 5, "b"), (4, 6, "b")];
+        let all = all.map(|(file, page, what)| damage(file, page, what));
+        let joined: Vec<(u64, u64)> =
+            runs(&all).iter().map(|(first, pages)| (first.offset / PAGE_BYTES as u64, *pages)).collect();
+        assert_eq!(joined, [(0, 3), (3, 1), (5, 1), (6, 1)]);
+    }
     use std::os::unix::fs::FileExt as _;
 
     #[test]

@@ -2,17 +2,21 @@
 //! there, as far as the node knows them to be committed.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Display;
+use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
-use fawn_flash::{Caching, Directory, Files, MemberDirectory, Stats};
-use fawn_kv::entry::Version;
+use fawn_flash::{Directory, Files, MemberDirectory, Overlay, Stats};
+use fawn_kv::entry::{Change, Version};
 use fawn_kv::ids::{RangeId, Seq};
 use fawn_kv::store::{Answer, FlashStore, Opened, Part, RangeStore as _, Recovered, Scan};
 use fawn_ring::{Interval, Key, Secret};
-use fawn_store::flash::{FileId, Flash as _};
+use fawn_store::flash::{FileId, Flash};
+use fawn_store::large::Stub;
+use fawn_store::page::PageBuf;
 use fawn_store::record::{Kind, Record as Stored};
 use fawn_store::work::{Event, Work};
-use fawn_store::{Batch, Committed, Losses, Maintenance, OpenError, Options, Step, Store};
+use fawn_store::{Batch, Committed, Damage, Losses, Maintenance, OpenError, Options, Step, Store};
 
 use crate::client::unix_now;
 use crate::records::Record;
@@ -22,34 +26,80 @@ pub mod cluster;
 /// Bytes of records that are read at a time.
 const PART_BYTES: usize = 1 << 20;
 
-/// Hands every live record of the stores to `each`; what of them damage has taken.
+/// What a dump found beside the records.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What damage has taken.
+    pub lost: Option<Losses>,
+    /// Writes that are in the log, though the node had not heard that they are committed: they may have been acknowledged.
+    pub unsettled: usize,
+    /// Ranges of which the node has a part only.
+    pub left_out: Vec<u32>,
+    /// Parts of the keys that none of several directories has.
+    pub missing: usize,
+}
+
+impl Found {
+    /// Whether everything was printed.
+    pub fn is_complete(&self) -> bool {
+        self.lost.is_none() && self.left_out.is_empty() && self.missing == 0
+    }
+}
+
+/// Hands every live record of a node's stores to `each`.
 ///
 /// # Errors
-/// What else cannot be read, and those of `each`.
-pub fn dump(
-    directory: &MemberDirectory,
-    mut each: impl FnMut(Record) -> anyhow::Result<()>,
-) -> anyhow::Result<Option<Losses>> {
-    let mut lost = None;
+/// What cannot be read, and those of `each`.
+pub fn dump(directory: &MemberDirectory, mut each: impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<Found> {
+    let mut found = Found::default();
     for index in 0..directory.stores() {
         match Held::open(directory, index)? {
-            Held::Plain(mut open) => {
-                open.dump(&mut each, &mut lost)?;
-                open.close()?;
-            }
+            Held::Plain(mut open) => open.dump(&mut each, &mut found.lost)?,
             Held::Ranges(mut open, ranges) => {
                 open.store.pass_over_lost();
-                for (range, recovered) in ranges {
+                for (range, mut recovered) in ranges {
+                    if recovered.held.is_none() {
+                        found.left_out.push(range.0);
+                        continue;
+                    }
+                    found.unsettled += open.settle(range, &mut recovered)?;
                     open.dump(range, &recovered, &mut each)?;
                 }
                 if let Some(more) = open.store.passed_over() {
-                    Losses::add(&mut lost, more.records, &more.damage);
+                    Losses::add(&mut found.lost, more.records, &more.damage);
                 }
-                open.close()?;
             }
         }
     }
-    Ok(lost)
+    Ok(found)
+}
+
+/// The same of a plain directory.
+///
+/// # Errors
+/// As [`dump`].
+pub fn plain_dump(directory: &Directory, mut each: impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<Found> {
+    let mut found = Found::default();
+    for index in 0..directory.stores() {
+        let options = unbounded(index, directory.stores(), directory.secret());
+        open_plain(directory, index, options)?.dump(&mut each, &mut found.lost)?;
+    }
+    Ok(found)
+}
+
+/// Options that leave everything as it is.
+fn unbounded(index: usize, count: usize, secret: Secret) -> Options {
+    let (index, count) = (index as u32, count as u32);
+    Options { index, count, segment_bytes: 16 << 20, ..Options::new(secret, u64::MAX / 4) }
+}
+
+fn open_plain(directory: &Directory, index: usize, options: Options) -> anyhow::Result<Open<Store>> {
+    let path = directory.store_path(index);
+    let files = Overlay::new(Files::look(&path)?);
+    let options = Options { interval: directory.interval(index), ..options };
+    let opened = Store::open(options, &files, unix_now());
+    let (store, maintenance, _) = opened.with_context(|| format!("{} cannot be opened", path.display()))?;
+    Ok(Open { store, maintenance, files, path })
 }
 
 /// The budget that a server would have.
@@ -87,15 +137,8 @@ pub fn stats(directory: &MemberDirectory, budget: Budget) -> anyhow::Result<Vec<
 /// # Errors
 /// What cannot be read.
 pub fn plain_stats(directory: &Directory, budget: Budget) -> anyhow::Result<Vec<Stats>> {
-    let of = |index| {
-        let path = directory.store_path(index);
-        let files = directory.files(index, Caching::Auto)?;
-        let options = budget.options(index, directory.stores(), directory.secret());
-        let options = Options { interval: directory.interval(index), ..options };
-        let opened = Store::open(options, &files, unix_now());
-        let (store, maintenance, _) = opened.with_context(|| format!("{} cannot be opened", path.display()))?;
-        Open { store, maintenance, files }.stats()
-    };
+    let of =
+        |index| open_plain(directory, index, budget.options(index, directory.stores(), directory.secret()))?.stats();
     (0..directory.stores()).map(of).collect()
 }
 
@@ -109,10 +152,7 @@ enum Held {
 
 impl Held {
     fn open(directory: &MemberDirectory, index: usize) -> anyhow::Result<Self> {
-        let (number, count) = (index as u32, directory.stores() as u32);
-        let unbounded =
-            |secret| Options { index: number, count, segment_bytes: 16 << 20, ..Options::new(secret, u64::MAX / 4) };
-        Self::open_with(directory, index, unbounded)
+        Self::open_with(directory, index, |secret| unbounded(index, directory.stores(), secret))
     }
 
     fn open_with(
@@ -122,15 +162,15 @@ impl Held {
     ) -> anyhow::Result<Self> {
         let path = directory.store_path(index);
         let secret = directory.secret().with_context(|| format!("{} holds nothing yet", directory.path().display()))?;
-        let files = directory.files(index, Caching::Auto)?;
+        let files = Overlay::new(Files::look(&path)?);
         let options = options(secret);
-        let fails = || format!("{} cannot be opened", path.display());
+        let fails = || format!("{} cannot be opened", directory.store_path(index).display());
         match Store::open(Options { interval: directory.interval(index), ..options.clone() }, &files, unix_now()) {
-            Ok((store, maintenance, _)) => Ok(Self::Plain(Box::new(Open { store, maintenance, files }))),
+            Ok((store, maintenance, _)) => Ok(Self::Plain(Box::new(Open { store, maintenance, files, path }))),
             Err(OpenError::Replicated) => {
                 let opened = FlashStore::open_plain(options, &files, directory.interval(index)).with_context(fails)?;
                 let Opened { store, maintenance, ranges, .. } = opened;
-                Ok(Self::Ranges(Box::new(Open { store, maintenance, files }), ranges))
+                Ok(Self::Ranges(Box::new(Open { store, maintenance, files, path }), ranges))
             }
             Err(error) => Err(error).with_context(fails),
         }
@@ -145,8 +185,6 @@ trait Halves {
     fn take_work(&mut self) -> Option<Work>;
     fn handle(&mut self, event: Event);
     fn step(&mut self) -> bool;
-    fn hurry(&mut self);
-    fn close(&mut self);
 }
 
 macro_rules! halves {
@@ -175,14 +213,6 @@ macro_rules! halves {
             fn step(&mut self) -> bool {
                 self.step(usize::MAX)
             }
-
-            fn hurry(&mut self) {
-                self.hurry();
-            }
-
-            fn close(&mut self) {
-                self.close();
-            }
         }
     };
 }
@@ -191,27 +221,23 @@ halves!(Store, self => self);
 halves!(FlashStore, self => self.store());
 
 /// A store and what works for it, one piece after the other.
-struct Open<S> {
+struct Open<S, F: Flash = Overlay<Files>> {
     store: S,
     maintenance: Maintenance,
-    files: Files,
+    files: F,
+    path: PathBuf,
 }
 
-impl<S: Halves> Open<S> {
-    /// Goes on until there is nothing to do.
+impl<S: Halves, F: Flash> Open<S, F> {
+    /// Goes on until there is nothing to do. Nothing is merged: what a merge writes would stay in memory.
     fn rest(&mut self) -> anyhow::Result<()> {
-        self.rest_but_for(|_| false)
-    }
-
-    /// The same without the work that is to be left.
-    fn rest_but_for(&mut self, is_left: impl Fn(&Work) -> bool) -> anyhow::Result<()> {
         loop {
             if let Some(batch) = self.store.take_batch() {
                 let result = self.files.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
                 self.store.committed(Committed { batch, result });
             }
             while let Some(work) = self.store.take_work() {
-                if !is_left(&work) {
+                if !matches!(work, Work::Merge(_)) {
                     self.maintenance.submit(work);
                 }
             }
@@ -225,43 +251,49 @@ impl<S: Halves> Open<S> {
             }
         }
         match self.store.store().stopped() {
-            Some(why) => bail!("{}: {why}", self.files.path().display()),
+            Some(why) => bail!("{}: {why}", self.path()),
             None => Ok(()),
         }
     }
 
     fn stats(mut self) -> anyhow::Result<Stats> {
         // A budget that is tried out calls for merges; a store that waits for one begins no other.
-        self.rest_but_for(|work| matches!(work, Work::Merge(_)))?;
+        self.rest()?;
         let stats = self.store.store().stats();
         let unread = stats.slices - stats.slices_loaded;
         if unread > 0 {
-            let path = self.files.path().display();
+            let path = self.path();
             bail!(
                 "{path}: the index of {unread} of {} slices cannot be read: `fawn store check` says why",
                 stats.slices
             );
         }
-        // Whoever stopped it cleanly finds it so afterwards.
-        self.close()?;
         Ok(stats)
     }
 
-    fn close(mut self) -> anyhow::Result<()> {
-        self.store.hurry();
-        self.rest()?;
-        self.store.close();
-        self.rest()
+    fn path(&self) -> impl Display {
+        self.path.display()
     }
 }
 
 impl Open<Store> {
+    /// A value that has a file of its own.
+    fn large_value(&self, stub: &[u8]) -> Result<Vec<u8>, Damage> {
+        let damage = |file, what: &str| Damage { file, offset: 0, what: what.to_owned() };
+        let stub = Stub::decode(stub).ok_or_else(|| damage(FileId::CommitLog, "a stub that makes no sense"))?;
+        let mut pages = PageBuf::zeroed(stub.pages() as usize);
+        let read = self.files.read(stub.id(), 0, pages.pages_mut());
+        read.map_err(|error| damage(stub.id(), &error.to_string()))?;
+        let value = stub.value(&pages).map(<[u8]>::to_vec);
+        value.ok_or_else(|| damage(stub.id(), "the value's checksum does not match"))
+    }
+
     fn dump(
         &mut self,
         each: &mut impl FnMut(Record) -> anyhow::Result<()>,
         lost: &mut Option<Losses>,
     ) -> anyhow::Result<()> {
-        self.store.seal().map_err(|refusal| anyhow!("{}: {refusal}", self.files.path().display()))?;
+        self.store.seal().map_err(|refusal| anyhow!("{}: {refusal}", self.path()))?;
         self.rest()?;
         let mut parts = VecDeque::from([self.store.interval()]);
         while let Some(keys) = parts.pop_front() {
@@ -269,7 +301,7 @@ impl Open<Store> {
             self.rest()?;
             let part = self.store.take_scanned().context("a scan ends with a part")?;
             if let Some(why) = part.error {
-                bail!("{}: {why}", self.files.path().display());
+                bail!("{}: {why}", self.path());
             }
             if let Some(more) = &part.lost {
                 Losses::add(lost, more.records, &more.damage);
@@ -278,10 +310,19 @@ impl Open<Store> {
             while !records.is_empty() {
                 let (record, used) = Stored::decode(records).map_err(|error| anyhow!("{error}"))?;
                 records = &records[used..];
-                if record.kind == Kind::Value {
-                    let (key, value) = (record.key.to_vec(), record.value.to_vec());
-                    each(Record { key, value, flags: record.client_flags, exptime: record.expiry, cas: 0 })?;
-                }
+                let value = match record.kind {
+                    Kind::Value => record.value.to_vec(),
+                    Kind::Stub => match self.large_value(record.value) {
+                        Ok(value) => value,
+                        Err(damage) => {
+                            Losses::add(lost, 1, &damage);
+                            continue;
+                        }
+                    },
+                    Kind::Delete | Kind::Lost => continue,
+                };
+                let (flags, exptime) = (record.client_flags, record.expiry);
+                each(Record { key: record.key.to_vec(), value, flags, exptime, cas: 0 })?;
             }
             parts.extend(part.next.map(|low| Interval::new(low, keys.high)));
         }
@@ -290,16 +331,26 @@ impl Open<Store> {
 }
 
 impl Open<FlashStore> {
+    /// Takes for committed what is in the log: after a stop of all replicas nobody else knows better, and what was acknowledged
+    /// is in it. How many writes those are.
+    fn settle(&mut self, range: RangeId, recovered: &mut Recovered) -> anyhow::Result<usize> {
+        let entries = std::mem::take(&mut recovered.entries);
+        for entry in &entries {
+            let lies = self.store.store().secret().position(&entry.key);
+            self.store.commit(range, entry, &lies);
+            recovered.meta.commit(entry);
+            self.rest()?;
+        }
+        Ok(entries.iter().filter(|entry| matches!(entry.change, Change::Value(_) | Change::Delete)).count())
+    }
+
     fn dump(
         &mut self,
         range: RangeId,
         recovered: &Recovered,
         each: &mut impl FnMut(Record) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let Recovered { meta, held: Some(_), .. } = recovered else {
-            tracing::warn!("range {} is not all here: it is left out", range.0);
-            return Ok(());
-        };
+        let meta = &recovered.meta;
         let time = meta.alive.time.max(unix_now());
         let mut from = None;
         loop {
@@ -331,7 +382,7 @@ impl Open<FlashStore> {
                 self.rest()?;
                 match self.store.take_answer() {
                     Some((_, Answer::Part(part))) => Ok(part),
-                    Some((_, Answer::Failed(why))) => bail!("{}: {why}", self.files.path().display()),
+                    Some((_, Answer::Failed(why))) => bail!("{}: {why}", self.path()),
                     Some((_, Answer::Version(_))) | None => bail!("a scan of range {} came to nothing", range.0),
                 }
             }
@@ -342,8 +393,10 @@ impl Open<FlashStore> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fawn_flash::{Db, DbOptions, Extras};
-    use fawn_kv::ids::ClusterId;
+    use fawn_flash::{Caching, Db, DbOptions, Extras};
+    use fawn_kv::entry::Entry;
+    use fawn_kv::ids::{Attempt, ClusterId, Epoch, Position};
+    use std::sync::Arc;
 
     fn dumped(directory: &MemberDirectory) -> Vec<Record> {
         let mut records = Vec::new();
@@ -382,10 +435,13 @@ mod tests {
             let options = Options { index: number, count, segment_bytes: 16 << 20, ..Options::new(secret, 1 << 30) };
             let opened = FlashStore::open_plain(options, &files, directory.interval(index)).unwrap();
             let Opened { store, maintenance, .. } = opened;
-            let mut open = Open { store, maintenance, files };
+            let mut open = Open { store, maintenance, files, path: path.clone() };
             open.rest().unwrap();
             open.store.adopt(ClusterId([7; 16]), RangeId(2 + number)).unwrap();
-            open.close().unwrap();
+            open.store.hurry();
+            open.rest().unwrap();
+            open.store.close();
+            open.rest().unwrap();
         }
         assert_eq!(dumped(&directory), expected);
         let stores = stats(&directory, Budget { memory: 16 << 20, miss_filter: false }).unwrap();
@@ -398,5 +454,47 @@ mod tests {
             );
         }
         assert_eq!(dumped(&directory), expected, "looking changes nothing");
+    }
+
+    #[test]
+    fn a_write_that_is_in_the_log_alone_is_printed() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut directory = MemberDirectory::open(&parent.path().join("n1"), 1).unwrap();
+        let secret = Secret([5; 32]);
+        directory.set_enrolled([7; 16], secret, "n1", 1).unwrap();
+        let files = directory.files(0, Caching::Auto).unwrap();
+        let opened = FlashStore::open(unbounded(0, 1, secret), &files).unwrap();
+        let path = directory.store_path(0);
+        let mut open = Open { store: opened.store, maintenance: opened.maintenance, files, path };
+        let (all, part) = (RangeId(1), RangeId(2));
+        let [low, high] = Interval::ALL.divide(2)[..] else { panic!("two halves") };
+        open.store.join(ClusterId([7; 16]));
+        open.store.create(all, low);
+        open.store.create(part, high);
+        open.store.hold(all, Attempt(0));
+        let is_low = |key: &Vec<u8>| low.contains(&secret.position(key));
+        let keys: Vec<Vec<u8>> = (0..40).map(|n| format!("key-{n}").into_bytes()).filter(is_low).collect();
+        for (number, key) in keys.iter().enumerate() {
+            let version = Version { value: vec![7], flags: 0, expiry: 0, stale: false, won: false, client_cas: None };
+            let position = Position { epoch: Epoch(1), seq: Seq(number as u64 + 1) };
+            let entry = Entry { position, time: 1, key: key.clone(), change: Change::Value(version), asked: None };
+            open.store.append(all, &Arc::new(entry));
+        }
+        open.store.hurry();
+        open.rest().unwrap();
+        open.store.close();
+        open.rest().unwrap();
+        drop(open);
+        let mut printed = Vec::new();
+        let found = dump(&directory, |record| {
+            printed.push(record.key);
+            Ok(())
+        });
+        let found = found.unwrap();
+        printed.sort();
+        let mut expected = keys;
+        expected.sort();
+        assert_eq!(printed, expected);
+        assert_eq!((found.unsettled, found.left_out), (expected.len(), vec![part.0]));
     }
 }

@@ -105,3 +105,63 @@ fn dumps_leave_out_what_cannot_be_read_and_say_so_and_overwriting_it_heals_the_s
     assert_eq!(dump.code, 0, "{}", dump.stderr);
     assert!(dump.stdout.starts_with("dumped 60,000 records"), "{}", dump.stdout);
 }
+
+/// What a command that must refuse the directory says.
+fn refused(arguments: &[&str]) -> String {
+    let run = fawn(arguments);
+    assert_eq!(run.code, 1, "{arguments:?}: {} {}", run.stdout, run.stderr);
+    run.stderr
+}
+
+#[test]
+fn a_flipped_bit_of_a_small_file_is_refused_by_its_name() {
+    let Some(mut server) = Server::fawn(&["--threads", "1", "--memory", "8M"]) else { return };
+    assert_eq!(server.load(&server.file("in.tsv", numbered(100)), &[]).code, 0);
+    server.stop();
+    let data = server.data();
+    for (name, at) in [("SECRET", 5), ("FORMAT", 40)] {
+        let path = Path::new(&data).join(name);
+        let whole = std::fs::read(&path).unwrap();
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1;
+        std::fs::write(&path, flipped).unwrap();
+        for arguments in [
+            &["store", "check", &data][..],
+            &["store", "dump", &data],
+            &["store", "stats", &data],
+            &["serve", "--dir", &data, "--listen", "127.0.0.1:0"],
+        ] {
+            let told = refused(arguments);
+            assert!(told.contains(name), "{arguments:?}: {told}");
+        }
+        std::fs::write(&path, whole).unwrap();
+    }
+    assert_eq!(fawn(&["store", "dump", &data]).stdout.lines().count(), 100);
+}
+
+#[test]
+fn looking_at_a_store_changes_nothing() {
+    let Some(mut server) = Server::fawn(&["--threads", "1", "--memory", "8M"]) else { return };
+    assert_eq!(server.load(&server.file("in.tsv", numbered(100)), &[]).code, 0);
+    server.kill();
+    let data = server.data();
+    let contents = || {
+        let files = [Path::new(&data).to_owned(), Path::new(&data).join("store-0")].map(|dir| {
+            let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+            entries
+                .filter(|path| path.is_file() && !path.ends_with("LOCK"))
+                .map(|path| {
+                    let bytes = std::fs::read(&path).unwrap();
+                    (path, bytes)
+                })
+                .collect::<std::collections::BTreeMap<_, _>>()
+        });
+        files
+    };
+    let before = contents();
+    assert_eq!(fawn(&["store", "dump", &data]).stdout.lines().count(), 100);
+    for command in ["check", "stats"] {
+        assert_eq!(fawn(&["store", command, &data]).code, 0);
+    }
+    assert!(contents() == before, "a file has changed");
+}

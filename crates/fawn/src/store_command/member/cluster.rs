@@ -14,7 +14,7 @@ use fawn_kv::store::Recovered;
 use fawn_ring::{Interval, Key};
 use fawn_store::Losses;
 
-use super::Held;
+use super::{Found, Held};
 use crate::records::Record;
 
 /// A range as one store has it.
@@ -28,15 +28,6 @@ struct Part {
     end: (Position, Position),
 }
 
-/// What was printed, and what was not.
-#[derive(Debug, Default)]
-pub struct Printed {
-    /// What damage has taken.
-    pub lost: Option<Losses>,
-    /// Keys that no directory has.
-    pub missing: usize,
-}
-
 /// Hands every live record of a cluster to `each`, once.
 ///
 /// # Errors
@@ -44,27 +35,27 @@ pub struct Printed {
 pub fn dump(
     directories: &[MemberDirectory],
     mut each: impl FnMut(Record) -> anyhow::Result<()>,
-) -> anyhow::Result<Printed> {
+) -> anyhow::Result<Found> {
     let secret = check(directories)?;
     let mut parts = Vec::new();
     for (number, directory) in directories.iter().enumerate() {
         for index in 0..directory.stores() {
-            let Held::Ranges(open, ranges) = Held::open(directory, index)? else {
+            let Held::Ranges(_, ranges) = Held::open(directory, index)? else {
                 let path = directory.path().display();
                 bail!("{path} has data that are of no cluster yet: print them by a command of their own");
             };
-            open.close()?;
             let whole = ranges.iter().filter(|(_, recovered)| recovered.held.is_some());
             parts.extend(whole.map(|(range, recovered)| part((number, index), *range, recovered)));
         }
     }
     let chosen = choose(&parts);
-    let mut printed = Printed { missing: chosen.iter().filter(|(_, part)| part.is_none()).count(), lost: None };
+    let missing = chosen.iter().filter(|(_, part)| part.is_none()).count();
+    let mut found = Found { missing, ..Found::default() };
     let stores: BTreeSet<(usize, usize)> = parts.iter().map(|part| part.store).collect();
     for store in stores {
         let Held::Ranges(mut open, ranges) = Held::open(&directories[store.0], store.1)? else { continue };
         open.store.pass_over_lost();
-        for (range, recovered) in ranges {
+        for (range, mut recovered) in ranges {
             let is_of = |part: &Part| part.store == store && part.range == range;
             let keys: Vec<Interval> = chosen
                 .iter()
@@ -74,17 +65,17 @@ pub fn dump(
             if keys.is_empty() {
                 continue;
             }
+            found.unsettled += open.settle(range, &mut recovered)?;
             open.dump(range, &recovered, &mut |record: Record| {
                 let place = secret.position(&record.key);
                 if keys.iter().any(|keys| keys.contains(&place)) { each(record) } else { Ok(()) }
             })?;
         }
         if let Some(more) = open.store.passed_over() {
-            Losses::add(&mut printed.lost, more.records, &more.damage);
+            Losses::add(&mut found.lost, more.records, &more.damage);
         }
-        open.close()?;
     }
-    Ok(printed)
+    Ok(found)
 }
 
 /// Refuses directories of several clusters; where their keys lie.
