@@ -266,8 +266,6 @@ pub fn connections_that_fit(wanted: usize, loops: usize, links: usize) -> Result
             "at most {fit} connections at a time, not {wanted}: the system allows this process {limit} open files, and its \
              stores come first; raise the hard limit (ulimit -Hn, LimitNOFILE=) or lower --max-connections"
         );
-    } else {
-        tracing::info!("at most {wanted} connections at a time: the system allows this process {limit} open files");
     }
     Ok(fit.min(wanted))
 }

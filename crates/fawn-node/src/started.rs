@@ -39,6 +39,7 @@ impl Started<'_> {
             memory_from,
             threads = running.loops(),
             threads_from = first.chosen.threads,
+            connections = first.limits.connections,
             ack,
             read_path,
             addresses = running.addresses().join(","),

@@ -214,7 +214,7 @@ fn a_command_does_not_start_with_a_file_that_is_wrong() {
 
 #[test]
 fn what_is_misspelt_in_the_environment_is_warned_of_by_every_command() {
-    let said = "fawn: FAWN_MANAGR: there is no flag for this variable; did you mean FAWN_MANAGER?\n";
+    let said = "FAWN_MANAGR: there is no flag for this variable; did you mean FAWN_MANAGER?\n";
     for line in ["node", "config show", "get --to 127.0.0.1:1 k", "store check nowhere", "plan --data 1TB --rate 1k"] {
         let run = run("", &[("FAWN_MANAGR", "10.0.0.1:7400")], line);
         assert!(run.stderr.contains(said), "{line}: {}", run.stderr);
