@@ -93,10 +93,10 @@ fn unbounded(index: usize, count: usize, secret: Secret) -> Options {
     Options { index, count, segment_bytes: 16 << 20, ..Options::new(secret, u64::MAX / 4) }
 }
 
-fn open_plain(directory: &Directory, index: usize, options: Options) -> anyhow::Result<Open<Store>> {
+fn open_plain(directory: &Directory, index: usize, mut options: Options) -> anyhow::Result<Open<Store>> {
     let path = directory.store_path(index);
     let files = Overlay::new(Files::look(&path)?);
-    let options = Options { interval: directory.interval(index), ..options };
+    options.interval = directory.interval(index);
     let opened = Store::open(options, &files, unix_now());
     let (store, maintenance, _) = opened.with_context(|| format!("{} cannot be opened", path.display()))?;
     Ok(Open { store, maintenance, files, path })

@@ -129,6 +129,9 @@ fn a_load_that_is_killed_harms_nothing_and_is_completed_by_the_same_command() {
             let rest = format!("{n}-{}", "v".repeat(n % 400));
             assert!(value == format!("old-{rest}") || value == format!("new-{rest}"), "{key}: {value}");
         }
+        // Looking has changed nothing.
+        server.start_again();
+        server.stop();
         assert_eq!(data_files(&data).len(), segments(&data), "an opening removes what a kill has left");
     }
     assert_eq!(bulk(&data, &new, &["--memory", "8M"]).code, 0);

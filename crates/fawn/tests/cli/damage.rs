@@ -146,7 +146,7 @@ fn looking_at_a_store_changes_nothing() {
     server.kill();
     let data = server.data();
     let contents = || {
-        let files = [Path::new(&data).to_owned(), Path::new(&data).join("store-0")].map(|dir| {
+        [Path::new(&data).to_owned(), Path::new(&data).join("store-0")].map(|dir| {
             let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
             entries
                 .filter(|path| path.is_file() && !path.ends_with("LOCK"))
@@ -155,8 +155,7 @@ fn looking_at_a_store_changes_nothing() {
                     (path, bytes)
                 })
                 .collect::<std::collections::BTreeMap<_, _>>()
-        });
-        files
+        })
     };
     let before = contents();
     assert_eq!(fawn(&["store", "dump", &data]).stdout.lines().count(), 100);

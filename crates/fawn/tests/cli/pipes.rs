@@ -65,6 +65,10 @@ fn a_look_into_a_store_needs_no_reader() {
         assert_eq!(run_without_reader(&["store", what, data]), (Some(0), String::new()), "{what}");
     }
     assert_eq!(run_without_reader(&["store", "check", "--json", data]), (Some(0), String::new()));
+    // Looking changes nothing; this stops cleanly and leaves segments.
+    let records = server.file("in.tsv", numbered(20_000));
+    let load = fawn(&["load", "--bulk", "--dir", data, "--memory", "64M", records.to_str().unwrap()]);
+    assert_eq!(load.code, 0, "{}", load.stderr);
     let store = server.dir().join("data").join("store-0");
     let named = |start: &str| {
         let names = std::fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().path());
