@@ -13,8 +13,8 @@ pub type Environment = BTreeMap<String, String>;
 /// What they begin with.
 const PREFIX: &str = "FAWN_";
 
-/// Variables that are no flags: the file of `--config`.
-const OTHERS: &[&str] = &["FAWN_CONFIG"];
+/// Variables that are no flags: the file of `--config`, and what cargo hands on to a program that it has built.
+const OTHERS: &[&str] = &["FAWN_CONFIG", "FAWN_COMMIT"];
 
 /// The variables of this process. One that is empty counts as one that is not set.
 pub fn environment() -> Environment {

@@ -81,16 +81,22 @@ fn the_cluster_on_three_machines_does_what_the_readme_says() {
         "grep ' to 10\\.0\\.0\\.[23]$' $HERE/made | while read -r line; do n=${line##*.}; mkdir -p $HERE/home$n/certs; \
          for file in ${line% to *}; do cp $HERE/home1/$file $HERE/home$n/certs; done; done\n",
     );
+    // As the README says, on each machine with its own names and address in place of the first one's.
+    let (managers, processes) = processes.split_first().expect("the managers' addresses come first");
+    let managers = managers.strip_prefix("M=").expect("they are a variable");
     for command in processes {
         if command.starts_with("fawn status") {
-            writeln!(script, "STATUS='{command}'").unwrap();
+            writeln!(script, "STATUS='{}'", command.replace("$M", managers)).unwrap();
             continue;
         }
-        let listens = command.split("listen 10.0.0.").nth(1).expect("a process listens on a machine");
-        let number = &listens[..1];
-        let name = command.split(" --name ").nth(1).and_then(|rest| rest.split(' ').next()).expect("it has a name");
-        writeln!(script, "on {number} '{command}' > $HERE/{name}.log 2>&1 &").unwrap();
-        writeln!(script, "for try in $(seq 100); do grep -q . $HERE/{name}.log && break; sleep 0.1; done").unwrap();
+        for number in 1..=3 {
+            let own = command.replace("10.0.0.1", &format!("10.0.0.{number}"));
+            let own = own.replace("m1", &format!("m{number}")).replace("n1", &format!("n{number}"));
+            let own = own.replace("$M", managers);
+            let name = own.split(" --name ").nth(1).and_then(|rest| rest.split(' ').next()).expect("it has a name");
+            writeln!(script, "on {number} '{own}' > $HERE/{name}.log 2>&1 &").unwrap();
+            writeln!(script, "for try in $(seq 100); do grep -q . $HERE/{name}.log && break; sleep 0.1; done").unwrap();
+        }
     }
     script.push_str(TRIED);
     let path = here.path().join("script");
@@ -111,6 +117,6 @@ fn the_cluster_on_three_machines_does_what_the_readme_says() {
     let run = alone.args(["timeout", "100", "bash"]).arg(&path).env("PATH", search).output().unwrap();
     let (said, failed) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     let logs: Vec<_> =
-        ["m1", "n1", "n2", "n3"].map(|name| std::fs::read_to_string(here.path().join(format!("{name}.log")))).into();
+        ["m1", "m2", "m3", "n1", "n2", "n3"].map(|name| std::fs::read_to_string(here.path().join(format!("{name}.log")))).into();
     assert_eq!(said, SEEN, "{failed}\n{logs:?}");
 }

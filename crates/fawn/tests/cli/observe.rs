@@ -284,7 +284,7 @@ fn a_cluster_in_one_process_tells_of_seats_ranges_links_and_managers() {
     let seats = count("fawn_seat_info{");
     assert!(seats >= 3 && count("fawn_front_wedges{") == seats && count("fawn_node_lease_seconds{") == seats);
     let ranges = metrics.number("fawn_cluster_ranges") as usize;
-    let tails = |sample: &&String| sample.contains("role=\"tail\"");
+    let tails = |sample: &&String| sample.starts_with("fawn_range_role{") && sample.contains("role=\"tail\"");
     assert_eq!(metrics.samples.keys().filter(tails).count(), ranges, "each range has one tail");
     assert!(metrics.sum("fawn_node_epoch_changes_total") as usize >= 3 * ranges);
     assert!(metrics.number("fawn_manager_epoch_changes_total") as usize >= ranges);

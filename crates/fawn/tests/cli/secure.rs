@@ -102,7 +102,7 @@ fn who_gives_no_user_is_asked_for_one() {
     let wrong = server.file("wrong", "hunter2\n");
     let run = set(&server.address, &["--user", "deer", "--password-file", wrong.to_str().unwrap()]);
     assert!(run.stderr.contains("check --user and --password-file"), "{}", run.stderr);
-    assert_eq!(server.log().matches("a client gave a user or password that is not").count(), 1, "{}", server.log());
+    assert_eq!(server.log().matches("gave a user or password that is not").count(), 1, "{}", server.log());
     assert!(!server.log().contains("hunter2"), "{}", server.log());
     let password = server.file("password", "secret-word\n");
     let with_mode = |mode| {
