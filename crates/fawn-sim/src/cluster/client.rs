@@ -87,8 +87,9 @@ pub struct Client {
     reads: bool,
     /// It only gets, and always asks the same front-end.
     stays: bool,
-    /// It asks for flushes with a delay as well.
-    delays: bool,
+    /// In a weak cluster nobody can tell by when all members have carried out a flush with a delay, so that it asks for none; nor
+    /// what became of a request of a session that is forgotten.
+    is_weak: bool,
     /// It waits for whatever it gets: nothing goes wrong.
     patient: bool,
     /// It flushes often.
@@ -140,8 +141,7 @@ impl Client {
             keeps_session,
             reads: random.chance(1, if fronts > 0 { 2 } else { 4 }),
             stays,
-            // In a weak cluster nobody can tell by when all members have carried such a flush out.
-            delays: rules.consistency == Consistency::Chain,
+            is_weak: rules.consistency == Consistency::Weak,
             patient: script.acts.is_empty(),
             flushes: fronts > 0 && random.chance(1, 4),
             removes: true,
@@ -207,7 +207,7 @@ impl Client {
             14 if flushes || (self.removes && self.random.chance(1, 8)) => {
                 if self.fronts > 0 {
                     about = About::All;
-                    due = if self.delays && self.random.chance(1, 2) {
+                    due = if !self.is_weak && self.random.chance(1, 2) {
                         unix + 1 + self.random.below(3) as u32
                     } else {
                         0
@@ -503,6 +503,10 @@ impl Client {
                 return Some(Ended::GivenUp(asking));
             }
             Answer::TimedOut if once => return Some(Ended::GivenUp(asking)),
+            Answer::TimedOut if self.is_weak => {
+                self.begin_session(unix);
+                return Some(Ended::GivenUp(asking));
+            }
             Answer::Busy | Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. }
                 if self.fronts > 0 =>
             {

@@ -128,6 +128,8 @@ impl Smart {
                         Became::Answered(Answer::Done { outcome, position, again: false, shown })
                     }
                     Ended::Flushed => Became::Answered(Answer::Flushed),
+                    // A weak cluster takes none, however often it is asked.
+                    Ended::Refused(refusal @ Answer::Conditional) => Became::Answered(refusal),
                     Ended::Refused(_) | Ended::Unreached => Became::Nothing,
                     Ended::Unknown => Became::Unknown,
                 });
