@@ -99,7 +99,9 @@ mod tests {
         };
         let stores = [store(0, 0x0801, 300), store(1, 0x0801, 299), store(2, 0x0802, 900)];
         let mut page = Page::default();
-        stores.iter().for_each(|store| measure(store, &mut page));
+        for store in &stores {
+            measure(store, &mut page);
+        }
         devices(stores.iter(), &mut page);
         let text = page.text();
         let told = |start: &str| text.lines().filter(|line| line.starts_with(start)).collect::<Vec<_>>();

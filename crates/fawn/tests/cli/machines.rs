@@ -59,11 +59,11 @@ const SEEN: &str = "1: STORED
 1: VALUE greeting 7 11 hello, deer VALUE after 0 4 well END
 ";
 
-/// The commands of the README's shell block that holds a text.
-fn commands(text: &str) -> Vec<&'static str> {
+/// The commands of the README's shell block that holds a text, each on one line.
+fn commands(text: &str) -> Vec<String> {
     let blocks = README.split("```sh\n").skip(1).map(|rest| rest.split("\n```").next().expect("a part"));
     let block = blocks.into_iter().find(|block| block.contains(text)).expect("the README has it");
-    block.lines().collect()
+    block.replace("\\\n", " ").lines().map(str::to_owned).collect()
 }
 
 #[test]
@@ -116,7 +116,8 @@ fn the_cluster_on_three_machines_does_what_the_readme_says() {
     }
     let run = alone.args(["timeout", "100", "bash"]).arg(&path).env("PATH", search).output().unwrap();
     let (said, failed) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    let logs: Vec<_> =
-        ["m1", "m2", "m3", "n1", "n2", "n3"].map(|name| std::fs::read_to_string(here.path().join(format!("{name}.log")))).into();
+    let logs: Vec<_> = ["m1", "m2", "m3", "n1", "n2", "n3"]
+        .map(|name| std::fs::read_to_string(here.path().join(format!("{name}.log"))))
+        .into();
     assert_eq!(said, SEEN, "{failed}\n{logs:?}");
 }
