@@ -6,7 +6,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `FAWNMBK1` |
-//! | … | [sealed](crate::sealed): where in the log it was made and when, and a snapshot, as managers keep it |
+//! | … | [`crate::sealed`]: where in the log it was made and when, and a snapshot, as managers keep it |
 
 use crate::consensus::kept::KeptMeta;
 use crate::consensus::log::{KeepError, KeptMember, KeptSnapshot, LogStore};

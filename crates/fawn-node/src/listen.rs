@@ -135,7 +135,7 @@ fn refuse_exposed(address: &SocketAddr, options: &ServeOptions) -> Result<(), Se
 /// Opens the port that other processes of a cluster call; and its address, with its real port.
 ///
 /// # Errors
-/// As [`open_all`].
+/// As [`reserve_all`].
 pub fn open_cluster(name: &str, insecure: bool) -> Result<(OwnedFd, String), ServeError> {
     let address = *resolve(name)?.first().expect("a name that is resolved has an address");
     if !address.ip().is_loopback() && !insecure {
