@@ -45,14 +45,19 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Puts a file with these bytes in the place of the one before, through to the device: whenever the machine stops, one of them
-/// is there. `mode`: who may use it, if it is new, but for what the umask takes away.
+/// is there. `mode`: who may use it, but for what the umask takes away.
 ///
 /// # Errors
 /// It cannot be written.
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let path = target(path)?;
     let new = with_suffix(&path, ".new");
-    let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(mode).open(&new)?;
+    // One that a crash has left may be anybody's to read.
+    match std::fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(mode).open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     std::fs::rename(&new, &path)?;
@@ -86,5 +91,18 @@ mod tests {
         symlink("a", dir.path().join("b")).unwrap();
         assert!(target(&dir.path().join("a")).unwrap_err().to_string().contains("circle"));
         assert_eq!(target(Path::new("none")).unwrap(), Path::new("none"));
+    }
+
+    #[test]
+    fn what_a_crash_has_left_for_all_to_read_does_not_make_the_next_file_so() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secret");
+        let left = with_suffix(&path, ".new");
+        std::fs::write(&left, "old").unwrap();
+        std::fs::set_permissions(&left, std::fs::Permissions::from_mode(0o644)).unwrap();
+        replace(&path, b"new", 0o600).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
     }
 }

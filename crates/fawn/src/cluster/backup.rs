@@ -1,11 +1,7 @@
 //! `fawn manager backup` and `restore`.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
-
 use anyhow::{Context as _, anyhow};
+use fawn_files::links;
 use fawn_kv::manager::Waits;
 use fawn_kv::status::{Answer, Question};
 use fawn_manager::Backup;
@@ -24,7 +20,7 @@ pub fn make(arguments: &BackupArguments) -> anyhow::Result<Outcome> {
     };
     let Backup { cluster, place, members, .. } =
         Backup::decode(&bytes).map_err(|error| anyhow!("the managers' backup cannot be used: {error}"))?;
-    write(file, &bytes).with_context(|| format!("cannot write {}", file.display()))?;
+    links::replace(file, &bytes, 0o600).with_context(|| format!("cannot write {}", file.display()))?;
     tell(format_args!(
         "{} has cluster {cluster} as of entry {} of its managers' log, with the members {}: keep it on another machine, where \
          nobody else reads it",
@@ -33,22 +29,6 @@ pub fn make(arguments: &BackupArguments) -> anyhow::Result<Outcome> {
         if members.is_empty() { "(none yet)".to_owned() } else { members.join(", ") }
     ));
     Ok(Outcome::Done)
-}
-
-/// Writes a file that its owner alone may read, whole or not at all.
-fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    // What a symbolic link names is replaced, and not the link.
-    let file = &std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let mut part = file.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
-    out.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-    out.write_all(bytes)?;
-    out.sync_all()?;
-    std::fs::rename(&part, file)?;
-    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(parent)?.sync_all()
 }
 
 /// Makes a manager's directory from a backup.
