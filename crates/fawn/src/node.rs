@@ -167,7 +167,6 @@ fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOpt
         },
         name,
         managers: arguments.manager.clone(),
-        manager: None,
         cluster_listen: arguments.cluster_listen.clone(),
         advertise: arguments.advertise.clone(),
         machine: arguments.machine.clone(),

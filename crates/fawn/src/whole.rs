@@ -179,7 +179,6 @@ fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &str) -> Cluster
         },
         name,
         managers: vec![manager.to_owned()],
-        manager: None,
         cluster_listen: ANY_PORT.to_owned(),
         advertise: None,
         machine: None,

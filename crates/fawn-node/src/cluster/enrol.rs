@@ -13,7 +13,6 @@ use fawn_tls::{Reloading, Role, advice, server_name_for};
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -26,15 +25,6 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Between two lines in the log while nobody answers.
 const TELL: Duration = Duration::from_secs(5);
 
-/// How managers are reached.
-#[derive(Debug)]
-pub enum Managers<'a> {
-    /// At these addresses, one or more of all, protected if that is on.
-    At(&'a [String], Option<&'a Reloading<fawn_tls::Links>>),
-    /// Over this connection, to the one of this process.
-    Here(UnixStream),
-}
-
 /// What one manager said.
 enum Said {
     Enrolled(Box<Enrolled>),
@@ -46,29 +36,17 @@ enum Said {
     NotYet(String),
 }
 
-/// Asks until a manager lets the process in.
+/// Asks until a manager lets the process in. Managers are at these addresses, one or more of all, protected if that is on.
 ///
 /// # Errors
 /// [`ServeError::Refused`] when they will not; [`ServeError::Interrupted`] when `stop` was set meanwhile.
 pub fn enrol(
-    managers: Managers<'_>,
+    (addresses, secure): (&[String], Option<&Reloading<fawn_tls::Links>>),
     who: &Enrolment,
     (cluster, secret): (Option<ClusterId>, Option<Secret>),
     stop: &AtomicBool,
 ) -> Result<Enrolled, ServeError> {
     let say = || Control::Enrol { who: who.clone(), cluster, secret };
-    let (addresses, secure) = match managers {
-        Managers::Here(mut stream) => {
-            let deadline = Instant::now() + ANSWER + ANSWER;
-            return match ask(&mut stream, cluster, &say(), deadline) {
-                Ok(Said::Enrolled(enrolled)) => Ok(*enrolled),
-                Ok(Said::Refused(why) | Said::NotYet(why)) => Err(ServeError::Refused(why)),
-                Ok(Said::Elsewhere(_)) => Err(ServeError::Refused("the manager of this process does not lead".into())),
-                Err(error) => Err(ServeError::System { doing: "ask the manager", source: error }),
-            };
-        }
-        Managers::At(addresses, secure) => (addresses, secure),
-    };
     let (mut told, mut hint): (Option<Instant>, Option<String>) = (None, None);
     while !stop.load(Ordering::SeqCst) {
         let mut last = String::new();

@@ -16,7 +16,6 @@ mod tests;
 
 use super::clients::{self, MOST_UNTAKEN_BYTES};
 use super::link::{Link, Received, State};
-use super::member::Connect;
 use super::names::Names;
 use super::siblings::{Handed, Mail, Siblings};
 use crate::backend::WATCHED;
@@ -70,24 +69,6 @@ pub enum Came {
     Control(Party, Control),
 }
 
-/// Where managers are, before anything else is known.
-#[derive(Clone)]
-pub enum Seeds {
-    /// At these addresses.
-    At(Vec<String>),
-    /// In this process.
-    Here(Connect),
-}
-
-impl std::fmt::Debug for Seeds {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::At(addresses) => f.debug_tuple("At").field(addresses).finish(),
-            Self::Here(_) => f.write_str("Here"),
-        }
-    }
-}
-
 /// What a seat counts of its connections to another.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
@@ -122,7 +103,7 @@ pub struct Links {
     /// The roster or the version is another than when that was looked at last.
     changed: bool,
     /// Where managers are until the roster is known.
-    seeds: Seeds,
+    seeds: Vec<String>,
     /// Where those are whose addresses are names.
     names: Arc<Names>,
     /// How connections are protected; `None`: not at all.
@@ -149,7 +130,7 @@ impl Links {
     pub fn new(
         (me, cluster, most_value_bytes): (SeatId, ClusterId, usize),
         roster: Roster,
-        (seeds, names): (Seeds, Arc<Names>),
+        (seeds, names): (Vec<String>, Arc<Names>),
         siblings: Siblings,
         secure: Option<Arc<Reloading<fawn_tls::Links>>>,
         epoll: Arc<OwnedFd>,
@@ -643,16 +624,12 @@ impl Links {
         if !self.managers.is_empty() {
             self.managed_ms = now_ms;
         }
-        let seeds = match self.seeds.clone() {
-            Seeds::Here(connect) => return self.call_here(&connect),
-            Seeds::At(seeds) => seeds,
-        };
         // Where the roster says that managers are, none may be any more.
         let is_lost = self.managers.is_empty() && now_ms >= self.managed_ms + LOST_MS;
         let known = self.roster.managers.values().cloned();
         let mut addresses: Vec<String> = known.collect();
         if addresses.is_empty() || is_lost {
-            addresses.extend(seeds);
+            addresses.extend(self.seeds.iter().cloned());
         }
         for address in addresses {
             let called = Called::Manager(address.clone());

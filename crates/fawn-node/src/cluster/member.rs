@@ -1,7 +1,7 @@
 //! Starting a process of a cluster.
 
-use super::enrol::{Managers, enrol};
-use super::links::{DESCRIPTORS, Seeds};
+use super::enrol::enrol;
+use super::links::DESCRIPTORS;
 use super::names::Names;
 use super::ranges::Ranges;
 use super::seat::{Seat, Seed};
@@ -26,12 +26,8 @@ use fawn_tls::{Material, Reloading};
 use rustix::fd::OwnedFd;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::net::SocketAddr;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// Makes connections to a manager of this process.
-pub type Connect = Arc<dyn Fn() -> std::io::Result<UnixStream> + Send + Sync>;
 
 /// What a process of a cluster is started with.
 #[derive(Clone)]
@@ -42,8 +38,6 @@ pub struct ClusterOptions {
     pub name: String,
     /// Addresses of managers, `HOST:PORT` each: one that answers is enough.
     pub managers: Vec<String>,
-    /// Instead of addresses: a manager of this process.
-    pub manager: Option<Connect>,
     /// Where other processes of the cluster call.
     pub cluster_listen: String,
     /// What they are told to call, if it is not `cluster_listen`.
@@ -274,12 +268,8 @@ fn ask(
         virtual_ids: options.virtual_ids,
         release: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let managers = match &options.manager {
-        Some(connect) => Managers::Here(connect().map_err(ServeError::system("connect to the manager"))?),
-        None => Managers::At(&options.managers, secure),
-    };
     let cluster = directory.and_then(MemberDirectory::cluster).map(|(cluster, _)| ClusterId(cluster));
-    enrol(managers, &who, (cluster, directory.and_then(MemberDirectory::secret)), stop)
+    enrol((&options.managers, secure), &who, (cluster, directory.and_then(MemberDirectory::secret)), stop)
 }
 
 /// What each seat of a member is made of.
@@ -291,10 +281,7 @@ fn seeds(
 ) -> Result<(), ServeError> {
     let mut listener = member.listener.take();
     let (options, enrolled, directory) = (member.options, &member.enrolled, member.directory.as_ref());
-    let managers = match &options.manager {
-        Some(connect) => Seeds::Here(Arc::clone(connect)),
-        None => Seeds::At(options.managers.clone()),
-    };
+    let managers = options.managers.clone();
     let first = enrolled.first.0;
     let own = mailboxes.iter().filter(|(seat, _)| (first..first + member.seats as u32).contains(&seat.0));
     for (number, (seat, mailbox)) in own.enumerate() {

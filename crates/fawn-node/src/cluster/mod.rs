@@ -32,4 +32,4 @@ mod tell;
 mod tests;
 mod troubles;
 
-pub use member::{ClusterOptions, Connect, Process, serve_members, start};
+pub use member::{ClusterOptions, Process, serve_members, start};

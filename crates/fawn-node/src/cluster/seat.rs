@@ -6,7 +6,7 @@
 
 use super::dial::prepare;
 use super::link::{Link, State};
-use super::links::{Came, Links, Seeds};
+use super::links::{Came, Links};
 use super::listening::Listening;
 use super::listings::Listings;
 use super::names::Names;
@@ -70,7 +70,7 @@ pub struct Seed {
     /// Who is in it.
     pub roster: Roster,
     /// Where managers are.
-    pub managers: Seeds,
+    pub managers: Vec<String>,
     /// Where hosts are.
     pub names: Arc<Names>,
     /// How connections are protected.

@@ -62,7 +62,6 @@ impl Cluster {
             },
             name: name.to_owned(),
             managers: vec![self.managers.address.clone()],
-            manager: None,
             cluster_listen: "127.0.0.1:0".into(),
             advertise: None,
             machine: None,

@@ -3,7 +3,6 @@
 use super::Links;
 use crate::cluster::dial::dial;
 use crate::cluster::link::{Link, State};
-use crate::cluster::member::Connect;
 use crate::cluster::names::Place;
 use crate::slab::Token;
 use crate::tls::Secure;
@@ -22,8 +21,6 @@ pub(super) enum Called {
     Seat(SeatId, Lane),
     /// By its address.
     Manager(String),
-    /// The manager of this process.
-    Here,
 }
 
 /// One whom a seat calls, and how it went.
@@ -90,26 +87,6 @@ impl Links {
         };
         let name = server_name_for(&role).ok()?;
         Some(link.secured(Secure::calling(&secure.current().client, name).ok()?))
-    }
-
-    /// Connects to the manager of this process.
-    pub(super) fn call_here(&mut self, connect: &Connect) {
-        let now_ms = self.now_ms;
-        let target = self.targets.entry(Called::Here).or_default();
-        if now_ms < target.again_ms || target.link.is_some() {
-            return;
-        }
-        target.again_ms = now_ms + REDIAL_MS.1;
-        let Ok(stream) = connect() else { return };
-        if stream.set_nonblocking(true).is_err() {
-            return;
-        }
-        let mut link = Link::new(stream.into(), State::Calling, None, Lane::Client, now_ms);
-        self.greet(&mut link);
-        let token = self.all.insert(link);
-        self.targets.entry(Called::Here).or_default().link = Some(token);
-        self.watch(token);
-        self.mark(token);
     }
 
     fn greet(&self, link: &mut Link) {

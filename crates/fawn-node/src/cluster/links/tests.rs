@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Connections of seat 1, of which managers are there.
 fn links(managers: &[&str], names: Names) -> Links {
     let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap());
-    let seeds = Seeds::At(managers.iter().map(ToString::to_string).collect());
+    let seeds = managers.iter().map(ToString::to_string).collect();
     let me = (SeatId(1), ClusterId([7; 16]), 1 << 20);
     Links::new(me, Roster::default(), (seeds, Arc::new(names)), Siblings::default(), None, epoll)
 }
