@@ -79,7 +79,6 @@ impl Cluster {
             },
             name: name.to_owned(),
             managers: vec![self.address.clone()],
-            manager: None,
             cluster_listen: "127.0.0.1:0".into(),
             advertise: None,
             machine: None,
