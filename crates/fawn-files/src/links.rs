@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// Links after each other, as the system follows them.
 const MOST_LINKS: usize = 40;
 
+/// Files of earlier processes with this one's number that were killed while they wrote.
+const MOST_BESIDE: u32 = 100;
+
 /// The file that a name leads to through symbolic links; it need not exist.
 ///
 /// # Errors
@@ -51,17 +54,25 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
 /// It cannot be written.
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let path = target(path)?;
-    let new = with_suffix(&path, ".new");
-    // One that a crash has left may be anybody's to read.
-    match std::fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    let (new, mut file) = create_beside(&path, mode)?;
+    let put = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| std::fs::rename(&new, &path));
+    if put.is_err() {
+        let _ = std::fs::remove_file(&new);
     }
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(mode).open(&new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    std::fs::rename(&new, &path)?;
+    put?;
     sync_directory(&path)
+}
+
+/// A new file beside `path`, under a name that nobody else uses: two that replace the same file do not meet.
+fn create_beside(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
+    for number in 0.. {
+        let new = with_suffix(path, &format!(".{}-{number}.new", std::process::id()));
+        match OpenOptions::new().create_new(true).write(true).mode(mode).open(&new) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_BESIDE => {}
+            opened => return opened.map(|file| (new, file)),
+        }
+    }
+    unreachable!("the last one is returned");
 }
 
 #[cfg(test)]
@@ -94,15 +105,42 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crash_has_left_for_all_to_read_does_not_make_the_next_file_so() {
+    fn files_of_others_beside_it_stay_and_nothing_is_left_behind() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("secret");
-        let left = with_suffix(&path, ".new");
-        std::fs::write(&left, "old").unwrap();
-        std::fs::set_permissions(&left, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let (own, left) = (with_suffix(&path, ".new"), with_suffix(&path, &format!(".{}-0.new", std::process::id())));
+        for file in [&own, &left] {
+            std::fs::write(file, "old").unwrap();
+            std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        }
         replace(&path, b"new", 0o600).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert_eq!(std::fs::read(&own).unwrap(), b"old");
+        // A directory cannot be replaced.
+        let taken = dir.path().join("taken");
+        std::fs::create_dir_all(taken.join("inside")).unwrap();
+        assert!(replace(&taken, b"new", 0o600).is_err());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4, "secret, the two that were there, taken");
+    }
+
+    #[test]
+    fn files_that_are_replaced_by_several_at_once_are_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::thread::scope(|scope| {
+            for byte in 0..4_u8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        replace(path, &[byte; 10_000], 0o600).unwrap();
+                        let read = std::fs::read(path).unwrap();
+                        assert!(read.len() == 10_000 && read.iter().all(|other| *other == read[0]));
+                    }
+                });
+            }
+        });
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

@@ -211,7 +211,7 @@ pub enum ManagerCommand {
 /// Arguments of `fawn manager backup`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file is written as FILE.part and renamed when it is complete, so that the same command can run again and again. It has the \
+The file is written under another name beside FILE and renamed when it is complete, so that the same command can run again. It has the \
 secret that says where keys lie, and only its owner may read it. It has no values: nodes have those.
 
 Make a backup after each change of the cluster (a node or manager that joins, leaves or is replaced), and now and then, and keep \
