@@ -23,6 +23,8 @@ struct Changes {
     lengths: BTreeMap<FileId, u64>,
     /// Files of which nothing shows any more that lies below: they are new, or gone.
     hidden: BTreeSet<FileId>,
+    /// How many pages still show of what lies below, of files that were cut.
+    cut: BTreeMap<FileId, u64>,
 }
 
 impl<F: Flash> Overlay<F> {
@@ -74,6 +76,7 @@ impl<F: Flash> Flash for Overlay<F> {
                 page.0.fill(0);
             }
             let below = if changes.hidden.contains(&file) { 0 } else { self.below_length(file)? };
+            let below = changes.cut.get(&file).map_or(below, |cut| below.min(*cut));
             if first < below {
                 let count = pages.len().min((below - first) as usize);
                 self.below.read(file, first, &mut pages[..count])?;
@@ -114,6 +117,8 @@ impl<F: Flash> Flash for Overlay<F> {
         let mut changes = self.changes();
         self.length(&changes, file)?;
         changes.lengths.insert(file, pages);
+        let shown = changes.cut.entry(file).or_insert(pages);
+        *shown = pages.min(*shown);
         changes.pages.retain(|(other, at), _| *other != file || *at < pages);
         Ok(())
     }
@@ -178,6 +183,11 @@ mod tests {
         assert_eq!(read.pages().iter().map(|page| page.0[7]).collect::<Vec<_>>(), [1, 2, 1, 0, 3]);
         assert!(matches!(overlay.read(old, 1, read.pages_mut()), Err(FlashError::Short(_))));
         assert_eq!(overlay.list().unwrap(), [(old, 5), (new, 2)]);
+        overlay.truncate(old, 2).unwrap();
+        overlay.write(old, 3, filled(4, 1).pages()).unwrap();
+        overlay.read(old, 0, &mut read.pages_mut()[..4]).unwrap();
+        let shown: Vec<u8> = read.pages()[..4].iter().map(|page| page.0[7]).collect();
+        assert_eq!(shown, [1, 2, 0, 4], "what was cut off does not come back");
         overlay.truncate(old, 2).unwrap();
         overlay.remove(new).unwrap();
         assert_eq!(overlay.list().unwrap(), [(old, 2)]);
