@@ -111,7 +111,7 @@ pub enum ManagerError {
     Unprotected(String),
     /// No address of its own.
     #[error(
-        "a manager with --peers or --join needs an address that others reach: use --listen, and --advertise behind 0.0.0.0"
+        "a manager that is one of several needs an address that others reach: use --listen, and --advertise behind 0.0.0.0"
     )]
     Address,
     /// It is not one of its peers.

@@ -173,6 +173,10 @@ fn reached_at(options: &Options, bound: Option<SocketAddr>) -> Result<String, Ma
 fn identify(options: &Options, store: &LogStore, address: &str) -> Result<KeptMember, ManagerError> {
     let mut member = directory::member(&options.dir, store, address)?;
     if member.address != address {
+        let group = crate::recover::members(store).map_err(|error| ManagerError::kept(&options.dir, error))?;
+        if address.is_empty() && group.keys().any(|id| *id != member.id) {
+            return Err(ManagerError::Address);
+        }
         address.clone_into(&mut member.address);
         store.keep_member(&member).map_err(|error| ManagerError::kept(&options.dir, error))?;
     }

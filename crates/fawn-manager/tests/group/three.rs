@@ -247,6 +247,27 @@ fn managers_that_are_reached_elsewhere_tell_the_others_one_after_the_other() {
 }
 
 #[test]
+fn a_manager_of_several_does_not_start_where_none_can_reach_it() {
+    let mut group = Group::start(3, 3, 1000);
+    let place = group.leader();
+    let at = group.addresses[place].clone();
+    group.stop(place);
+    let port = at.rsplit_once(':').unwrap().1;
+    let nowhere = Options {
+        listen: Some(format!("0.0.0.0:{port}")),
+        insecure: true,
+        ..Options::new(&group.dir.path().join(place.to_string()))
+    };
+    let refused = start(nowhere).err().expect("it has no address").to_string();
+    assert!(refused.contains("--advertise"), "{refused}");
+    group.run(place, &[], &[]);
+    until("it is in the group as before", || {
+        let managers = group.status().managers;
+        managers.len() == 3 && managers.iter().any(|one| one.address == at) && managers.iter().all(|one| one.is_voter)
+    });
+}
+
+#[test]
 fn a_replacement_whose_second_step_did_not_happen_is_brought_to_its_end() {
     let mut group = Group::start(3, 3, 1000);
     let voters: BTreeMap<u64, BasicNode> =
