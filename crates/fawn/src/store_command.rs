@@ -15,6 +15,7 @@ use fawn_store::{Damage, Written};
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::client::unix_now;
 use crate::command::Format;
 use crate::interrupt::tell_how_to_go_on;
 use crate::progress::Progress;
@@ -394,6 +395,13 @@ fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
         tell(format_args!(
             "fawn: {} of the writes are in the log alone: this node had not heard that all replicas have them",
             found.unsettled
+        ));
+    }
+    if found.expired > 0 {
+        tell(format_args!(
+            "fawn: records left out as expired by this machine's clock ({}): {}; set the clock if it is wrong",
+            fawn_tls::certificate::date(i64::from(unix_now())),
+            found.expired
         ));
     }
     for range in &found.left_out {

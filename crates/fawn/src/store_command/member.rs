@@ -37,6 +37,8 @@ pub struct Found {
     pub left_out: Vec<u32>,
     /// Parts of the keys that none of several directories has.
     pub missing: usize,
+    /// Records whose time to live is over by nothing but this machine's clock, which may be wrong.
+    pub expired: u64,
 }
 
 impl Found {
@@ -54,7 +56,7 @@ pub fn dump(directory: &MemberDirectory, mut each: impl FnMut(Record) -> anyhow:
     let mut found = Found::default();
     for index in 0..directory.stores() {
         match Held::open(directory, index)? {
-            Held::Plain(mut open) => open.dump(&mut each, &mut found.lost)?,
+            Held::Plain(mut open) => open.dump(&mut each, &mut found)?,
             Held::Ranges(mut open, ranges) => {
                 open.store.pass_over_lost();
                 for (range, mut recovered) in ranges {
@@ -63,7 +65,7 @@ pub fn dump(directory: &MemberDirectory, mut each: impl FnMut(Record) -> anyhow:
                         continue;
                     }
                     found.unsettled += open.settle(range, &mut recovered)?;
-                    open.dump(range, &recovered, &mut each)?;
+                    open.dump(range, &recovered, &mut each, &mut found.expired)?;
                 }
                 if let Some(more) = open.store.passed_over() {
                     Losses::add(&mut found.lost, more.records, &more.damage);
@@ -82,7 +84,7 @@ pub fn plain_dump(directory: &Directory, mut each: impl FnMut(Record) -> anyhow:
     let mut found = Found::default();
     for index in 0..directory.stores() {
         let options = unbounded(index, directory.stores(), directory.secret());
-        open_plain(directory, index, options)?.dump(&mut each, &mut found.lost)?;
+        open_plain(directory, index, options)?.dump(&mut each, &mut found)?;
     }
     Ok(found)
 }
@@ -291,13 +293,15 @@ impl Open<Store> {
     fn dump(
         &mut self,
         each: &mut impl FnMut(Record) -> anyhow::Result<()>,
-        lost: &mut Option<Losses>,
+        Found { lost, expired, .. }: &mut Found,
     ) -> anyhow::Result<()> {
+        let now = unix_now();
         self.store.seal().map_err(|refusal| anyhow!("{}: {refusal}", self.path()))?;
         self.rest()?;
         let mut parts = VecDeque::from([self.store.interval()]);
         while let Some(keys) = parts.pop_front() {
-            self.store.scan(keys, PART_BYTES, unix_now());
+            // Those that have expired are counted.
+            self.store.scan(keys, PART_BYTES, 0);
             self.rest()?;
             let part = self.store.take_scanned().context("a scan ends with a part")?;
             if let Some(why) = part.error {
@@ -310,6 +314,10 @@ impl Open<Store> {
             while !records.is_empty() {
                 let (record, used) = Stored::decode(records).map_err(|error| anyhow!("{error}"))?;
                 records = &records[used..];
+                if record.expiry != 0 && record.expiry <= now {
+                    *expired += u64::from(matches!(record.kind, Kind::Value | Kind::Stub));
+                    continue;
+                }
                 let value = match record.kind {
                     Kind::Value => record.value.to_vec(),
                     Kind::Stub => match self.large_value(record.value) {
@@ -349,6 +357,7 @@ impl Open<FlashStore> {
         range: RangeId,
         recovered: &Recovered,
         each: &mut impl FnMut(Record) -> anyhow::Result<()>,
+        expired: &mut u64,
     ) -> anyhow::Result<()> {
         let meta = &recovered.meta;
         let time = meta.alive.time.max(unix_now());
@@ -357,8 +366,9 @@ impl Open<FlashStore> {
             let part = self.part(range, from, recovered)?;
             for kept in part.kept {
                 let place = self.store.store().secret().position(&kept.key);
-                let shows = |version: &Version| meta.alive.shows_at(&place, version, kept.position.seq, time);
-                if let Some(version) = kept.version.filter(shows) {
+                let shows = |version: &Version, time| meta.alive.shows_at(&place, version, kept.position.seq, time);
+                let Some(version) = kept.version else { continue };
+                if shows(&version, time) {
                     each(Record {
                         key: kept.key,
                         value: version.value,
@@ -366,6 +376,8 @@ impl Open<FlashStore> {
                         exptime: version.expiry,
                         cas: 0,
                     })?;
+                } else {
+                    *expired += u64::from(shows(&version, meta.alive.time));
                 }
             }
             match part.next {

@@ -59,6 +59,23 @@ fn keys_of_every_length_with_control_characters_are_dumped_and_loaded(kind: Kind
 }
 
 #[test]
+fn a_dump_of_a_directory_says_what_the_clock_has_it_leave_out() {
+    let mut server = Server::start(Kind::Fawn).unwrap();
+    server.say("set short 0 1 1\r\nx", "\r\n");
+    server.say("set long 0 9999 1\r\nx", "\r\n");
+    server.say("set ever 0 0 1\r\nx", "\r\n");
+    server.stop();
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    let dump = fawn(&["store", "dump", &server.data()]);
+    assert_eq!((dump.code, dump.stdout.lines().count()), (0, 2), "{}", dump.stderr);
+    assert!(
+        dump.stderr.contains("as expired by this machine's clock (20") && dump.stderr.contains(": 1;"),
+        "{}",
+        dump.stderr
+    );
+}
+
+#[test]
 fn keys_that_no_server_takes_are_loaded_into_a_directory_and_told_by_the_dump_of_a_server() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");

@@ -66,10 +66,11 @@ pub fn dump(
                 continue;
             }
             found.unsettled += open.settle(range, &mut recovered)?;
-            open.dump(range, &recovered, &mut |record: Record| {
+            let mut of_keys = |record: Record| {
                 let place = secret.position(&record.key);
                 if keys.iter().any(|keys| keys.contains(&place)) { each(record) } else { Ok(()) }
-            })?;
+            };
+            open.dump(range, &recovered, &mut of_keys, &mut found.expired)?;
         }
         if let Some(more) = open.store.passed_over() {
             Losses::add(&mut found.lost, more.records, &more.damage);
