@@ -67,6 +67,9 @@ pub enum ServeError {
     /// It ran well, and its cluster has no place for it any more. The sentence says what to do.
     #[error("{0}")]
     Ousted(String),
+    /// Another process listens where this one was to, since its stores were opened. The sentence says what to do.
+    #[error("{0}")]
+    Unheard(String),
     /// The managers of the cluster will not have it.
     #[error("the managers refuse this process: {0}")]
     Refused(String),

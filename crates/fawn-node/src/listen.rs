@@ -32,7 +32,8 @@ pub enum Family {
     Unix,
 }
 
-/// Where a node is to listen: nobody else can listen there, and whoever connects is refused until it [listens](Self::listen).
+/// Where a node is to listen. Whoever connects is refused until it [listens](Self::listen). Another process may listen there
+/// first, which is an error then.
 #[derive(Debug)]
 pub struct Reserved {
     /// For people: the address with its real port, or the path.

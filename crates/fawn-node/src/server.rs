@@ -156,7 +156,7 @@ impl Running {
     ///
     /// # Errors
     /// [`ServeError::Stopped`] when it stopped because something failed, [`ServeError::Ousted`] when its cluster has no place
-    /// for it any more.
+    /// for it any more, [`ServeError::Unheard`] when it could not listen.
     pub fn wait(self) -> Result<(), ServeError> {
         for thread in self.threads {
             if thread.join().is_err() {
@@ -164,8 +164,9 @@ impl Running {
             }
         }
         match self.shared.failure() {
-            Some(Failure { why, is_ousted: true }) => Err(ServeError::Ousted(why)),
-            Some(Failure { why, .. }) => Err(ServeError::Stopped(why)),
+            Some(Failure::Ousted(why)) => Err(ServeError::Ousted(why)),
+            Some(Failure::Unheard(why)) => Err(ServeError::Unheard(why)),
+            Some(Failure::Stopped(why)) => Err(ServeError::Stopped(why)),
             None => Ok(()),
         }
     }
@@ -196,11 +197,12 @@ pub fn until_signal<T>(
     ready: impl FnOnce(&[String]),
 ) -> Result<(), ServeError> {
     // Before anything else, so that a signal while stores are opened is not fatal to them.
+    let asked = signals::asked_to_stop().map_err(ServeError::system("watch for signals"))?;
     let heard = signals::that_stop().into_iter().chain(signals::MEANINGLESS.iter().copied());
     let mut signals = Signals::new(heard).map_err(ServeError::system("watch for signals"))?;
-    let (asked, handle) = (Arc::new(AtomicBool::new(false)), signals.handle());
+    let handle = signals.handle();
     let stop: Stopper = Arc::default();
-    let (its_asked, its_stop) = (Arc::clone(&asked), Arc::clone(&stop));
+    let its_stop = Arc::clone(&stop);
     let watcher = std::thread::Builder::new()
         .name("fawn-signals".into())
         .spawn(move || {
@@ -215,7 +217,6 @@ pub fn until_signal<T>(
                     None => {
                         tracing::info!("signal {signal} ({name}): stopping");
                         stopping = Some(Instant::now());
-                        its_asked.store(true, Ordering::SeqCst);
                         if let Some(stop) = &*its_stop.lock().unwrap_or_else(PoisonError::into_inner) {
                             stop();
                         }

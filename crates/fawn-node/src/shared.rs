@@ -45,13 +45,24 @@ impl Access {
     }
 }
 
-/// Why a node stops that nobody has told to.
+/// Why a node stops that nobody has told to: a sentence for its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// A sentence for its operator.
-    pub why: String,
+pub enum Failure {
+    /// Something of its own failed.
+    Stopped(String),
     /// Its cluster has no place for it; it is sound itself.
-    pub is_ousted: bool,
+    Ousted(String),
+    /// It cannot listen where it is told to; it is sound itself.
+    Unheard(String),
+}
+
+impl Failure {
+    /// The sentence.
+    pub fn why(self) -> String {
+        match self {
+            Self::Stopped(why) | Self::Ousted(why) | Self::Unheard(why) => why,
+        }
+    }
 }
 
 /// What the loops of a node share.
@@ -212,15 +223,16 @@ impl Shared {
 
     /// Asks all loops to stop because of a failure; the first one's text counts.
     pub fn fail(&self, why: String) {
-        self.end(Failure { why, is_ousted: false });
+        self.end(Failure::Stopped(why));
     }
 
     /// Asks all loops to stop because the cluster has no place for the process any more, which is sound.
     pub fn oust(&self, why: String) {
-        self.end(Failure { why, is_ousted: true });
+        self.end(Failure::Ousted(why));
     }
 
-    fn end(&self, failure: Failure) {
+    /// Asks all loops to stop.
+    pub fn end(&self, failure: Failure) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
         self.stop();
     }

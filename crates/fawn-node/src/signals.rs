@@ -10,6 +10,9 @@
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
 };
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Sent when a power supply fails; many systems still send it, and its default would end the process.
 #[cfg(target_os = "linux")]
@@ -42,6 +45,25 @@ fn stopping(ignored: u64) -> Vec<i32> {
     let heeded = |signal: &i32| ignored >> (signal - 1) & 1 == 0;
     let unless_ignored = [SIGHUP, SIGQUIT, SIGXCPU].into_iter().filter(heeded);
     [SIGTERM, SIGINT].into_iter().chain(unless_ignored).collect()
+}
+
+/// Whether a signal has asked this process to stop since the first call: also while no server watches for signals, as between
+/// the end of one and the start of the next.
+///
+/// # Errors
+/// The system gives no signals.
+pub fn asked_to_stop() -> io::Result<Arc<AtomicBool>> {
+    static ASKED: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(asked) = &*asked {
+        return Ok(Arc::clone(asked));
+    }
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in that_stop() {
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    *asked = Some(Arc::clone(&flag));
+    Ok(flag)
 }
 
 /// Its name, for people.

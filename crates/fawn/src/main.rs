@@ -78,6 +78,7 @@ struct Misused(String);
 
 fn main() -> ExitCode {
     allocator::give_back_soon();
+    tell::finish_before_abort();
     let fawn = match config::parse(std::env::args_os().collect(), &config::environment()) {
         Ok(fawn) => fawn,
         Err(refused) => return refuse(&refused),

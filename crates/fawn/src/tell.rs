@@ -135,6 +135,15 @@ pub fn finish() {
     }
 }
 
+/// From now on the lines of the log that come before a panic are written before it ends the program: they may say why.
+pub fn finish_before_abort() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        before(panic);
+        finish();
+    }));
+}
+
 /// Takes "the reader has gone" for success: it has what it wanted, and the exit code is to tell what was found.
 ///
 /// # Errors

@@ -73,9 +73,11 @@ pub fn run(arguments: &ServeArguments, nodes: u8, admin: Option<&Admin>) -> anyh
             Err(error) => return Err(refused(error, &serve.dir)),
             Ok(()) => break,
         }
-        // Where clients know them, also where any port would have done.
-        for member in &mut members {
-            member.serve.listen.clone_from(&served.borrow());
+        // Where clients know them, also where any port would have done. Nobody knows one yet where none was printed.
+        if !served.borrow().is_empty() {
+            for member in &mut members {
+                member.serve.listen.clone_from(&served.borrow());
+            }
         }
     }
     manager.stop();

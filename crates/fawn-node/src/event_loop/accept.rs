@@ -4,7 +4,7 @@ use super::{ACCEPTS_A_TURN, EventLoop, LISTENERS, Start};
 use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::listen::Family;
-use crate::shared::Accepted;
+use crate::shared::{Accepted, Failure};
 use crate::slab::Token;
 use crate::tls::Secure;
 use fawn_flash::descriptors;
@@ -37,8 +37,7 @@ impl<B: Backend> EventLoop<B> {
         for reserved in std::mem::take(&mut self.reserved) {
             match reserved.listen() {
                 Ok(listener) => self.listeners.push(listener),
-                // Nothing is wrong with the node itself.
-                Err(error) => return shared.oust(error.to_string()),
+                Err(error) => return shared.end(Failure::Unheard(error.to_string())),
             }
         }
         self.look_at_listeners();

@@ -11,7 +11,7 @@ mod stores;
 pub use families::FAMILIES;
 
 use crate::latency::{Summary, What};
-use crate::shared::Shared;
+use crate::shared::{Failure, Shared};
 use families as all;
 use fawn_admin::process::CERTIFICATE_END;
 use fawn_admin::{Page, Source};
@@ -50,7 +50,7 @@ impl Source for Serving {
 
     fn troubles(&self) -> Vec<String> {
         let Some(shared) = self.0.upgrade() else { return Vec::new() };
-        let mut troubles: Vec<String> = shared.failure().map(|failure| failure.why).into_iter().collect();
+        let mut troubles: Vec<String> = shared.failure().map(Failure::why).into_iter().collect();
         if shared.is_stopping() {
             troubles.push("it stops".to_owned());
             return troubles;
