@@ -12,6 +12,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::server::{Run, fawn, fawn_command, wait_for};
 
+/// Changes a file's bytes.
+type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 #[test]
 fn a_damaged_log_of_a_manager_is_refused_in_one_sentence() {
     let here = tempfile::tempdir().unwrap();
@@ -24,7 +27,6 @@ fn a_damaged_log_of_a_manager_is_refused_in_one_sentence() {
     let path = dir.join("manager.log");
     let whole = std::fs::read(&path).unwrap();
     let last = whole.len() - 1;
-    type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
     let changes: [Change; 4] =
         [&|log| log[3] ^= 1, &|log| log[last] ^= 128, &|log| log.truncate(last), &|log| log.clear()];
     let is_refused = |run: &Run, path: &Path| {
