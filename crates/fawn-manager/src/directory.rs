@@ -1,16 +1,35 @@
-//! A manager's directory: one file, which nobody else may read, since where keys lie is a secret.
+//! A manager's directory, which nobody else may read, since where keys lie is a secret.
+//!
+//! | file | what |
+//! |---|---|
+//! | `manager.log` | log, vote and snapshots: a [journal](crate::journal) |
+//! | `manager.lock` | nothing; the manager that runs has it locked |
+//! | `manager.redb` | what older releases have in the place of `manager.log`; a line of text now, so that they refuse the directory |
 
 use crate::clock::random;
 use crate::consensus::LogStore;
-use crate::consensus::log::{KeepError, KeptMember};
+use crate::consensus::log::{Damage, KeepError, KeptMember};
+use crate::journal::Image;
+use crate::journal::disk::{Disk, System, is_passing};
+use crate::journal::file::Writer;
+use crate::journal::redb;
 use crate::options::ManagerError;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 /// The file of log, vote and snapshots.
-const FILE: &str = "manager.redb";
+const LOG: &str = "manager.log";
+
+/// Whoever has it locked is the directory's manager.
+const LOCK: &str = "manager.lock";
+
+/// That of older releases.
+const OLD: &str = "manager.redb";
+
+/// What is in [`OLD`] since: older releases say that it is no file of theirs.
+const MARKER: &[u8] = b"This manager keeps its log in manager.log, by a newer release of FAWN. Leave this file here.\n";
 
 /// What lies in the directory of a node's data, or of one `fawn serve`'s: what is made first, and what is made last.
 const OF_A_STORE: [&str; 3] = ["FORMAT", "MEMBER", "store-0"];
@@ -23,17 +42,76 @@ const OF_A_CLUSTER: &str = "manager";
 /// # Errors
 /// It cannot be used, or what is in it cannot.
 pub fn open(dir: &Path) -> Result<LogStore, ManagerError> {
+    open_on(dir, Box::new(System))
+}
+
+/// The same, with calls of the system that may be refused.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_on(dir: &Path, disk: Box<dyn Disk>) -> Result<LogStore, ManagerError> {
     refuse_data(dir)?;
     let unusable = |error| ManagerError::Directory { path: dir.to_owned(), error };
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unusable)?;
-    let path = dir.join(FILE);
-    // The file is there once it is whole: `redb` makes it so by itself, from any file that is empty.
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
-    let file = redb::backends::FileBackend::new(file.map_err(unusable)?).map_err(KeepError::from);
-    let file = file.and_then(|file| Ok(redb::Builder::new().create_with_backend(file)?));
-    let store = file.and_then(LogStore::open).map_err(|error| ManagerError::kept(&path, error))?;
-    std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(unusable)?;
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(dir.join(LOCK));
+    let lock = lock.map_err(unusable)?;
+    take(&lock, dir)?;
+    let path = dir.join(LOG);
+    let (writer, image) = match path.try_exists() {
+        Ok(true) => Writer::open(disk, &path).map_err(|error| ManagerError::kept(&path, error))?,
+        Ok(false) => begin(dir, &path, disk)?,
+        Err(error) => return Err(unusable(error)),
+    };
+    mark(&dir.join(OLD)).map_err(unusable)?;
+    let store = LogStore::open(writer, image, lock).map_err(|error| ManagerError::kept(&path, error))?;
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(unusable)?;
     Ok(store)
+}
+
+/// Locks a file for as long as it is open.
+fn take(file: &File, dir: &Path) -> Result<(), ManagerError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(ManagerError::InUse(dir.to_owned())),
+        Err(TryLockError::Error(error)) => Err(ManagerError::Directory { path: dir.to_owned(), error }),
+    }
+}
+
+/// Begins a log: a new one, or with what an older release has kept.
+fn begin(dir: &Path, path: &Path, disk: Box<dyn Disk>) -> Result<(Writer, Image), ManagerError> {
+    let old = dir.join(OLD);
+    let image = match OpenOptions::new().read(true).write(true).open(&old) {
+        Ok(file) => {
+            take(&file, dir)?;
+            let bytes = std::fs::read(&old).map_err(|error| ManagerError::kept(&old, KeepError::Io(error)))?;
+            let damaged = |path: &Path, damage| Err(ManagerError::kept(path, KeepError::Damage(damage)));
+            if bytes == MARKER {
+                return damaged(path, Damage::Missing);
+            }
+            match redb::read(&bytes) {
+                Ok(image) => image,
+                Err(error) => return damaged(&old, error.into()),
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Image::default(),
+        Err(error) => return Err(ManagerError::kept(&old, KeepError::Io(error))),
+    };
+    let writer = Writer::create(disk, path, &image);
+    Ok((writer.map_err(|error| ManagerError::kept(path, KeepError::Io(error)))?, image))
+}
+
+/// Sees to it that older releases refuse the directory, and that a log which goes away is missed.
+fn mark(old: &Path) -> io::Result<()> {
+    let is_marked = std::fs::read(old).is_ok_and(|bytes| bytes == MARKER);
+    if is_marked {
+        return Ok(());
+    }
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(old);
+    match file.and_then(|mut file| file.write_all(MARKER).and_then(|()| file.sync_all())) {
+        // The next start does it.
+        Err(error) if is_passing(&error) => Ok(()),
+        done => done,
+    }
 }
 
 /// Refuses a directory of data: a manager's log would lie among it, unseen, and the directory be neither's. Where one lies
@@ -67,7 +145,7 @@ pub fn kept_address(dir: &Path) -> Result<Option<String>, ManagerError> {
 
 /// Whether a manager has begun there.
 pub fn has_manager(dir: &Path) -> bool {
-    dir.join(FILE).is_file()
+    [LOG, OLD].iter().any(|name| dir.join(name).is_file())
 }
 
 /// Who the member is whose directory this is; drawn if it has none yet.

@@ -7,6 +7,7 @@
 //!   it keeps, and where.
 //! * [`decided`]: what the entries of the log lead to. [`sealed`]: bytes with a version and a checksum.
 //! * [`consensus`]: the log that all agree on. [`join`]: how a group comes together.
+//! * [`journal`]: the file in which a manager keeps all of it. [`stall`]: what it does while that cannot be written.
 //! * [`driver`]: the protocol's manager on that log, and what it answers over links. [`links`]: connections.
 //! * [`operator`]: asking managers, for programs that wait for the answer.
 //! * [`metrics`]: what the admin port tells.
@@ -22,6 +23,7 @@ pub mod decided;
 pub mod directory;
 pub mod driver;
 pub mod join;
+pub mod journal;
 pub mod links;
 pub mod metrics;
 pub mod operator;
@@ -29,6 +31,7 @@ pub mod options;
 pub mod recover;
 pub mod running;
 pub mod sealed;
+pub mod stall;
 
 pub use backup::{Backup, BackupError};
 pub use directory::kept_address;

@@ -13,6 +13,7 @@ fawn_admin::families! {
     TERM = Gauge "fawn_manager_term" [] "Term of the managers' consensus.";
     LOG = Gauge "fawn_manager_log_index" [] "Number of the last entry of the manager's log.";
     APPLIED = Gauge "fawn_manager_applied_index" [] "Number of the last entry that the manager has applied.";
+    STALLED = Gauge "fawn_manager_log_stalled" [] "Whether this manager waits to write its log, as its device is full or memory is short.";
     GROUP = Gauge "fawn_manager_group_members" ["role"] "Managers of the group, by whether they vote.";
     EPOCHS = Counter "fawn_manager_epoch_changes_total" [] "Chains that the managers have activated since this one started.";
     MANAGERS_ALIVE = Gauge "fawn_cluster_managers_alive" [] "Managers that the leader has heard lately.";
@@ -55,7 +56,7 @@ impl Source for Managing {
 
     fn troubles(&self) -> Vec<String> {
         let report = self.report.borrow();
-        let trouble = report.as_ref().map_or(Some("it has yet to begin"), trouble);
+        let trouble = report.as_ref().map_or_else(|| Some("it has yet to begin".to_owned()), trouble);
         trouble.map(|why| format!("manager: {why}")).into_iter().collect()
     }
 }
@@ -63,6 +64,7 @@ impl Source for Managing {
 fn measure(report: &Report, page: &mut Page) {
     page.put(&LEADS, &[], report.leads);
     page.put(&KNOWS, &[], report.knows_leader);
+    page.put(&STALLED, &[], report.stalled.is_some());
     for (family, value) in [
         (&TERM, report.term),
         (&LOG, report.log_index),
@@ -108,16 +110,19 @@ fn measure_cluster(cluster: &ClusterReport, page: &mut Page) {
 }
 
 /// Why a manager does not serve as it should.
-fn trouble(report: &Report) -> Option<&'static str> {
-    if report.at.elapsed() > OLD {
-        Some("it does not get on")
+fn trouble(report: &Report) -> Option<String> {
+    let why = if report.at.elapsed() > OLD {
+        "it does not get on"
+    } else if let Some(why) = &report.stalled {
+        return Some(format!("it waits to write its log: {why}"));
     } else if !report.knows_leader {
-        Some("it knows of no manager that leads")
+        "it knows of no manager that leads"
     } else if !report.has_majority {
-        Some("it led, and has lost contact with most of the others")
+        "it led, and has lost contact with most of the others"
     } else {
-        None
-    }
+        return None;
+    };
+    Some(why.to_owned())
 }
 
 #[cfg(test)]
@@ -131,6 +136,7 @@ mod tests {
             leads: false,
             knows_leader: true,
             has_majority: true,
+            stalled: None,
             term: 3,
             log_index: 20,
             applied_index: 19,
@@ -155,6 +161,7 @@ mod tests {
         assert_eq!(of(|_| {}), "");
         assert!(of(|report| report.knows_leader = false).starts_with("manager: it knows of no manager"));
         assert!(of(|report| report.has_majority = false).contains("lost contact"));
+        assert!(of(|report| report.stalled = Some("no space".into())).contains("to write its log: no space"));
         assert!(of(|report| report.at -= 2 * OLD).contains("does not get on"));
         assert!(managing(None).troubles()[0].contains("yet to begin"));
     }

@@ -1,6 +1,5 @@
 //! What a manager is started with, and why it cannot be.
 
-use crate::consensus::log::KeepError;
 use crate::consensus::machine::OpenError;
 use fawn_admin::Board;
 use fawn_kv::ids::Rules;
@@ -139,9 +138,6 @@ pub enum ManagerError {
 impl ManagerError {
     /// What is kept in a directory cannot be used.
     pub(crate) fn kept(path: &Path, error: impl Into<OpenError>) -> Self {
-        match error.into() {
-            OpenError::Keep(KeepError::File(redb::Error::DatabaseAlreadyOpen)) => Self::InUse(path.to_owned()),
-            error => Self::Kept { path: path.to_owned(), error },
-        }
+        Self::Kept { path: path.to_owned(), error: error.into() }
     }
 }

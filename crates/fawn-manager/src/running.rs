@@ -202,7 +202,7 @@ async fn run(
     let network = Network::new(dialler.clone());
     let heard = network.heard();
     let config = config(options.snapshot_entries).validate().map_err(|error| ManagerError::Group(error.to_string()))?;
-    let group = Group::new(member.id, Arc::new(config), network, store, machine).await;
+    let group = Group::new(member.id, Arc::new(config), network, store.clone(), machine).await;
     let group = group.map_err(|error| ManagerError::Group(error.to_string()))?;
     let (events, links) = mpsc::channel(MOST_EVENTS);
     let listener = Listener::new(events, tls.clone(), group.clone());
@@ -222,10 +222,11 @@ async fn run(
     if let Some(board) = &options.board {
         board.add(Arc::new(Managing { report: told, tls: tls.clone() }));
     }
-    let driver = Driver::new(identity, group.clone(), dialler.clone(), cluster, heard, reports);
+    let driver = Driver::new(identity, (group.clone(), store.clone()), dialler.clone(), cluster, heard, reports);
     let _ = ready.send(Ok((bound_to, id)));
     tokio::spawn(begin(group.clone(), options, member, dialler));
     driver.run(hears, links, stopped).await;
+    store.stall().stop();
     group.shutdown().await.map_err(|error| ManagerError::Group(error.to_string()))
 }
 

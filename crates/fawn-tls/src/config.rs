@@ -188,6 +188,35 @@ mod tests {
     }
 
     #[test]
+    fn a_flipped_bit_of_a_certificate_or_key_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let roles = [crate::identity::Role::Operator].into();
+        let wanted = crate::directory::Wanted { name: "operator".into(), roles, hosts: [].into() };
+        crate::directory::init(dir.path(), &[wanted], 90, now()).unwrap();
+        let files = Material::in_dir(dir.path(), "operator");
+        assert!(links(&files).is_ok());
+        for path in [&files.cert, &files.key] {
+            let whole = std::fs::read(path).unwrap();
+            let mut refused = 0;
+            for at in (0..whole.len()).step_by(3) {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << (at % 7);
+                std::fs::write(path, bytes).unwrap();
+                match links(&files) {
+                    Err(error) => {
+                        let said = error.to_string();
+                        assert!(said.contains(dir.path().to_str().unwrap()), "byte {at}: {said}");
+                        refused += 1;
+                    }
+                    Ok(_) => assert!(whole[at].is_ascii_whitespace() || at > whole.len() - 40, "byte {at}"),
+                }
+            }
+            assert!(refused > whole.len() / 4, "{refused} of {}", whole.len());
+            std::fs::write(path, whole).unwrap();
+        }
+    }
+
+    #[test]
     fn nothing_of_a_key_is_shown() {
         let dir = tempfile::tempdir().unwrap();
         crate::directory::init(dir.path(), &[], 1, now()).unwrap();

@@ -5,7 +5,7 @@ use crate::authority::{Authority, KeyPem, Pair, Request};
 use crate::certificate::{Facts, Host, Validity};
 use crate::config::{Material, links};
 use crate::error::TlsError;
-use crate::files::{Readers, make_dir, read_chain, replace, sync_dir, write_new};
+use crate::files::{Readers, make_dir, read_chain, replace, stage, sync_dir, write_new};
 use crate::identity::{DOMAIN, Role, check_name};
 use rustls::pki_types::DnsName;
 use std::collections::BTreeSet;
@@ -325,8 +325,12 @@ pub fn renew(dir: &Path, which: &Which, keys: Keys, days: u32, now: i64) -> Resu
         let has_new_key = keys == Keys::New || !has_key;
         if has_new_key {
             let Pair { cert, key: KeyPem(key) } = authority.issue(&request)?;
-            replace(&files.key, &key, Readers::Owner)?;
-            replace(&files.cert, &cert, Readers::All)?;
+            let key = stage(&files.key, &key, Readers::Owner)?;
+            let cert = stage(&files.cert, &cert, Readers::All);
+            // Without its certificate the key would be one that fits none.
+            let cert = cert.inspect_err(|_| key.discard())?;
+            key.put()?;
+            cert.put()?;
         } else {
             replace(&files.cert, &authority.issue_for(&request, &files.key)?, Readers::All)?;
         }

@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, chown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What somebody other than the owner may do.
 const OTHERS: u32 = 0o077;
@@ -102,14 +102,42 @@ pub(crate) fn write_new(path: &Path, text: &str, readers: Readers) -> Result<(),
         ErrorKind::AlreadyExists => TlsError::Exists { path: path.to_owned(), what: "nothing is written over" },
         _ => TlsError::write(path)(error),
     })?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(TlsError::write(path))
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    // A part of it is of no use, and would be in the way of the next try.
+    written.inspect_err(|_| drop(std::fs::remove_file(path))).map_err(TlsError::write(path))
 }
 
 /// Puts a new file in the place of another at once, for the same owner: a reader sees the one or the other. A symbolic link
 /// stays, and leads to the new one.
 pub(crate) fn replace(path: &Path, text: &str, readers: Readers) -> Result<(), TlsError> {
-    let path = &links::target(path).map_err(TlsError::write(path))?;
-    let new = links::with_suffix(path, ".new");
+    stage(path, text, readers)?.put()
+}
+
+/// A new file that is whole, and has yet to take the place of another.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    new: PathBuf,
+    path: PathBuf,
+}
+
+impl Staged {
+    /// Drops it: the other stays.
+    pub(crate) fn discard(&self) {
+        let _ = std::fs::remove_file(&self.new);
+    }
+
+    /// Puts it there.
+    pub(crate) fn put(self) -> Result<(), TlsError> {
+        std::fs::rename(&self.new, &self.path).map_err(TlsError::write(&self.path))?;
+        sync_dir(&self.path)
+    }
+}
+
+/// Writes a new file beside the one whose place it is to take. Files that belong together are all staged first: if the device has no room
+/// for one of them, all stay as they are.
+pub(crate) fn stage(path: &Path, text: &str, readers: Readers) -> Result<Staged, TlsError> {
+    let path = links::target(path).map_err(TlsError::write(path))?;
+    let new = links::with_suffix(&path, ".new");
     // One that an earlier attempt left behind.
     match std::fs::remove_file(&new) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(TlsError::write(&new)(error)),
@@ -117,11 +145,10 @@ pub(crate) fn replace(path: &Path, text: &str, readers: Readers) -> Result<(), T
     }
     write_new(&new, text, readers)?;
     // Whoever renews need not be the user that the server runs as.
-    if let Ok(old) = std::fs::metadata(path) {
+    if let Ok(old) = std::fs::metadata(&path) {
         chown(&new, Some(old.uid()), Some(old.gid())).map_err(TlsError::write(&new))?;
     }
-    std::fs::rename(&new, path).map_err(TlsError::write(path))?;
-    sync_dir(path)
+    Ok(Staged { new, path })
 }
 
 /// Sees to it that the names of a directory survive a crash.

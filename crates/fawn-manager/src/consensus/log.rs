@@ -1,23 +1,26 @@
-//! Log, vote and snapshots on flash, in one file of `redb`.
+//! Log, vote and snapshots, in a [journal](crate::journal).
 //!
-//! Whatever goes wrong with that file ends the process: a member that has promised or acknowledged something, and cannot
-//! keep it, must not go on. Everything that is kept has a checksum of its own ([`sealed`]).
+//! An error that passes is waited for: nothing is acknowledged meanwhile, so others lead. A sync that failed ends the process: a member
+//! that has promised or acknowledged something, and cannot keep it, must not go on. Everything that is kept has a checksum and a
+//! version of its own, too ([`sealed`]).
 
 use super::kept::{KeptEntry, KeptId, KeptMeta, KeptVote};
 use super::types::{Entry, LogId, SnapshotMeta, StorageError, Types, Vote};
 use crate::decided::Decision;
+use crate::journal::disk::is_passing;
+use crate::journal::file::Writer;
+use crate::journal::{Change, Image};
 use crate::sealed;
+use crate::stall::Stall;
 use openraft::storage::{LogFlushed, RaftLogStorage};
-use openraft::{EntryPayload, LogState, OptionalSend, RaftLogReader};
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use openraft::{EntryPayload, LogState, OptionalSend, RaftLogReader, StorageIOError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::{Debug, Display};
+use std::fs::File;
+use std::io;
 use std::ops::RangeBounds;
-use std::sync::Arc;
-
-const ENTRIES: TableDefinition<u64, &[u8]> = TableDefinition::new("entries");
-const FACTS: TableDefinition<&str, &[u8]> = TableDefinition::new("facts");
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Facts that are kept, by name.
 const VOTE: &str = "vote";
@@ -29,9 +32,14 @@ const MEMBER: &str = "member";
 /// Why what a manager has kept cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeepError {
-    /// The file.
+    /// The system.
     #[error(transparent)]
-    File(#[from] redb::Error),
+    Io(#[from] io::Error),
+    /// The file, or what is left of it.
+    #[error(
+        "{0}; empty this directory, then restore a backup (fawn manager restore), or let this manager join the others of its group again"
+    )]
+    Damage(Damage),
     /// What is in it.
     #[error("{what}: {error}")]
     Sealed {
@@ -42,16 +50,28 @@ pub enum KeepError {
     },
 }
 
-macro_rules! from_redb {
-    ($($kind:ident),*) => {
-        $(impl From<redb::$kind> for KeepError {
-            fn from(error: redb::$kind) -> Self {
-                Self::File(error.into())
-            }
-        })*
-    };
+/// What is wrong with a file.
+#[derive(Debug, thiserror::Error)]
+pub enum Damage {
+    /// This one's.
+    #[error("the file is damaged: {0}")]
+    Journal(#[from] crate::journal::format::Damage),
+    /// That of an older release.
+    #[error("the file is damaged: {0}")]
+    Redb(#[from] crate::journal::redb::RedbError),
+    /// It has been there.
+    #[error("the file is missing")]
+    Missing,
 }
-from_redb!(DatabaseError, TransactionError, TableError, StorageError, CommitError, SetDurabilityError);
+
+/// When a write is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durability {
+    /// Once it outlives a power cut.
+    Synced,
+    /// At once: it outlives a power cut as soon as the next one does that is synced.
+    Lazy,
+}
 
 /// Ends the process: what it has to keep cannot be kept.
 pub fn give_up(error: &dyn Display) -> ! {
@@ -81,24 +101,32 @@ pub struct KeptMember {
     pub address: String,
 }
 
-/// The file. Clones are the same.
+/// What is written with, and what is kept. Clones are the same.
 #[derive(Clone, Debug)]
 pub struct LogStore {
-    file: Arc<Database>,
+    writer: Arc<Mutex<Writer>>,
+    image: Arc<Mutex<Image>>,
+    stall: Arc<Stall>,
+    /// Who has it has the directory.
+    _lock: Arc<File>,
+}
+
+fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl LogStore {
-    /// Opens the file, which may be new, and looks at all that is in it.
+    /// Goes on with what was read, and looks at all of it. `lock`: is held for as long.
     ///
     /// # Errors
     /// [`KeepError`].
-    pub fn open(file: Database) -> Result<Self, KeepError> {
-        let mut begin = file.begin_write()?;
-        begin.set_durability(Durability::Immediate)?;
-        begin.open_table(ENTRIES)?;
-        begin.open_table(FACTS)?;
-        begin.commit()?;
-        let store = Self { file: Arc::new(file) };
+    pub fn open(writer: Writer, image: Image, lock: File) -> Result<Self, KeepError> {
+        let store = Self {
+            writer: Arc::new(Mutex::new(writer)),
+            image: Arc::new(Mutex::new(image)),
+            stall: Arc::default(),
+            _lock: Arc::new(lock),
+        };
         store.fact::<KeptVote>(VOTE)?;
         store.fact::<KeptId>(COMMITTED)?;
         store.fact::<KeptId>(PURGED)?;
@@ -107,20 +135,24 @@ impl LogStore {
         Ok(store)
     }
 
+    /// Whether it waits for the device.
+    pub fn stall(&self) -> &Arc<Stall> {
+        &self.stall
+    }
+
     fn fact<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, KeepError> {
-        let facts = self.file.begin_read()?.open_table(FACTS)?;
-        let Some(bytes) = facts.get(name)? else { return Ok(None) };
+        let image = locked(&self.image);
+        let Some(bytes) = image.facts.get(name) else { return Ok(None) };
         let sealed = |error| KeepError::Sealed { what: name.to_owned(), error };
-        sealed::open(bytes.value()).map(Some).map_err(sealed)
+        sealed::open(bytes).map(Some).map_err(sealed)
     }
 
     fn entries(&self, range: impl RangeBounds<u64>) -> Result<Vec<Entry>, KeepError> {
-        let entries = self.file.begin_read()?.open_table(ENTRIES)?;
+        let image = locked(&self.image);
         let mut found = Vec::new();
-        for entry in entries.range(range)? {
-            let (index, bytes) = entry?;
-            let sealed = |error| KeepError::Sealed { what: format!("entry {}", index.value()), error };
-            found.push(sealed::open::<KeptEntry>(bytes.value()).map_err(sealed)?.into());
+        for (index, bytes) in image.entries.range(range) {
+            let sealed = |error| KeepError::Sealed { what: format!("entry {index}"), error };
+            found.push(sealed::open::<KeptEntry>(bytes).map_err(sealed)?.into());
         }
         Ok(found)
     }
@@ -133,30 +165,52 @@ impl LogStore {
         self.entries(..)
     }
 
-    /// Writes durably, or not before the next that does.
-    fn write_now(
-        &self,
-        durability: Durability,
-        write: impl FnOnce(&WriteTransaction) -> Result<(), KeepError>,
-    ) -> Result<(), KeepError> {
-        let mut begun = self.file.begin_write()?;
-        begun.set_durability(durability)?;
-        write(&begun)?;
-        begun.commit()?;
+    /// One try.
+    fn try_write(&self, writer: &mut Writer, changes: &[Change], durability: Durability) -> io::Result<()> {
+        let image = || {
+            let mut image = locked(&self.image).clone();
+            image.apply(changes);
+            image
+        };
+        writer.append(changes, durability == Durability::Synced, image)?;
+        locked(&self.image).apply(changes);
         Ok(())
     }
 
-    /// The same on another thread: the runtime's only one goes on meanwhile. Ends the process if it fails.
-    async fn write(
-        &self,
-        durability: Durability,
-        write: impl FnOnce(&WriteTransaction) -> Result<(), KeepError> + Send + 'static,
-    ) {
+    /// Writes durably, or says why that cannot be just now.
+    fn write_now(&self, changes: &[Change]) -> Result<(), KeepError> {
+        Ok(self.try_write(&mut locked(&self.writer), changes, Durability::Synced)?)
+    }
+
+    /// Writes on another thread: the runtime's only one goes on meanwhile. Waits for as long as errors pass. Ends the process if it
+    /// fails otherwise.
+    ///
+    /// # Errors
+    /// The manager stops, and has waited.
+    async fn write(&self, durability: Durability, changes: Vec<Change>) -> Result<(), StorageError> {
         let store = self.clone();
-        let written = tokio::task::spawn_blocking(move || or_give_up(store.write_now(durability, write)));
-        if let Err(error) = written.await {
-            give_up(&error);
+        let write = move || {
+            let mut writer = locked(&store.writer);
+            store.stall.wait_out(|| match store.try_write(&mut writer, &changes, durability) {
+                // It is heard again, and what was not synced may be lost anyway.
+                Err(error) if durability == Durability::Lazy && is_passing(&error) => Ok(()),
+                done => done,
+            })
+        };
+        match tokio::task::spawn_blocking(write).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) if is_passing(&error) => Err(StorageIOError::write(&error).into()),
+            Ok(Err(error)) => give_up(&error),
+            Err(error) => give_up(&error),
         }
+    }
+
+    /// Waits until the device has room for so many bytes, which are written then while it is full.
+    pub async fn wait_for_room(&self, bytes: u64) {
+        let store = self.clone();
+        let wait = move || store.stall.wait_out(|| locked(&store.writer).reserve(bytes));
+        // Whoever writes next says what is wrong.
+        let _ = tokio::task::spawn_blocking(wait).await;
     }
 
     /// Who this member is, if it has begun.
@@ -172,7 +226,7 @@ impl LogStore {
     /// # Errors
     /// [`KeepError`].
     pub fn keep_member(&self, member: &KeptMember) -> Result<(), KeepError> {
-        self.write_now(Durability::Immediate, put_fact(MEMBER, member))
+        self.write_now(&[put_fact(MEMBER, member)])
     }
 
     /// The snapshot, if there is one.
@@ -184,12 +238,13 @@ impl LogStore {
     }
 
     /// Keeps a snapshot in place of the one before, unless that is of more.
-    pub async fn keep_snapshot(&self, snapshot: &KeptSnapshot) {
+    ///
+    /// # Errors
+    /// The manager stops, and has waited for the device.
+    pub async fn keep_snapshot(&self, snapshot: &KeptSnapshot) -> Result<(), StorageError> {
         let newer = SnapshotMeta::from(snapshot.meta.clone()).last_log_id;
         let kept = or_give_up(self.snapshot()).and_then(|kept| SnapshotMeta::from(kept.meta).last_log_id);
-        if kept <= newer {
-            self.write(Durability::Immediate, put_fact(SNAPSHOT, snapshot)).await;
-        }
+        if kept <= newer { self.write(Durability::Synced, vec![put_fact(SNAPSHOT, snapshot)]).await } else { Ok(()) }
     }
 
     /// The log's end.
@@ -197,8 +252,7 @@ impl LogStore {
     /// # Errors
     /// [`KeepError`].
     pub fn last(&self) -> Result<Option<LogId>, KeepError> {
-        let entries = self.file.begin_read()?.open_table(ENTRIES)?;
-        let last = entries.last()?.map(|(index, _)| index.value());
+        let last = locked(&self.image).entries.keys().next_back().copied();
         match last {
             Some(index) => Ok(self.entries(index..=index)?.pop().map(|entry| entry.log_id)),
             None => Ok(self.fact::<KeptId>(PURGED)?.map(LogId::from)),
@@ -218,10 +272,8 @@ impl LogStore {
     /// # Errors
     /// [`KeepError`].
     pub fn rewrite(&self, vote: KeptVote, entries: Vec<Entry>) -> Result<(), KeepError> {
-        self.write_now(Durability::Immediate, move |begun| {
-            put_fact(VOTE, &vote)(begun)?;
-            put_entries(entries)(begun)
-        })
+        let vote = put_fact(VOTE, &vote);
+        self.write_now(&[vec![vote], put_entries(entries)].concat())
     }
 }
 
@@ -238,37 +290,23 @@ impl LogStore {
         vote: KeptVote,
         entries: Vec<Entry>,
     ) -> Result<(), KeepError> {
-        self.write_now(Durability::Immediate, move |begun| {
-            put_fact(MEMBER, member)(begun)?;
-            put_fact(SNAPSHOT, snapshot)(begun)?;
-            put_fact(PURGED, &KeptId::from(last))(begun)?;
-            put_fact(VOTE, &vote)(begun)?;
-            put_entries(entries)(begun)
-        })
+        let facts = vec![
+            put_fact(MEMBER, member),
+            put_fact(SNAPSHOT, snapshot),
+            put_fact(PURGED, &KeptId::from(last)),
+            put_fact(VOTE, &vote),
+        ];
+        self.write_now(&[facts, put_entries(entries)].concat())
     }
 }
 
-fn put_fact<T: Serialize>(
-    name: &'static str,
-    value: &T,
-) -> impl FnOnce(&WriteTransaction) -> Result<(), KeepError> + use<T> {
-    let bytes = sealed::seal(value);
-    move |begun| {
-        begun.open_table(FACTS)?.insert(name, bytes.as_slice())?;
-        Ok(())
-    }
+fn put_fact<T: Serialize>(name: &str, value: &T) -> Change {
+    Change::Fact { name: name.to_owned(), bytes: sealed::seal(value) }
 }
 
-fn put_entries(entries: Vec<Entry>) -> impl FnOnce(&WriteTransaction) -> Result<(), KeepError> {
-    let sealed: Vec<(u64, Vec<u8>)> =
-        entries.into_iter().map(|entry| (entry.log_id.index, seal_entry(entry))).collect();
-    move |begun| {
-        let mut table = begun.open_table(ENTRIES)?;
-        for (index, bytes) in sealed {
-            table.insert(index, bytes.as_slice())?;
-        }
-        Ok(())
-    }
+fn put_entries(entries: impl IntoIterator<Item = Entry>) -> Vec<Change> {
+    let put = |entry: Entry| Change::Entry { index: entry.log_id.index, bytes: seal_entry(entry) };
+    entries.into_iter().map(put).collect()
 }
 
 impl RaftLogReader<Types> for LogStore {
@@ -293,8 +331,7 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn save_vote(&mut self, vote: &Vote) -> Result<(), StorageError> {
-        self.write(Durability::Immediate, put_fact(VOTE, &KeptVote::from(*vote))).await;
-        Ok(())
+        self.write(Durability::Synced, vec![put_fact(VOTE, &KeptVote::from(*vote))]).await
     }
 
     async fn read_vote(&mut self) -> Result<Option<Vote>, StorageError> {
@@ -302,11 +339,9 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), StorageError> {
-        if let Some(committed) = committed {
-            // It only says from where on a start need not ask the others; what it forgets it hears again.
-            self.write(Durability::None, put_fact(COMMITTED, &KeptId::from(committed))).await;
-        }
-        Ok(())
+        let Some(committed) = committed else { return Ok(()) };
+        // It only says from where on a start need not ask the others; what it forgets it hears again.
+        self.write(Durability::Lazy, vec![put_fact(COMMITTED, &KeptId::from(committed))]).await
     }
 
     async fn read_committed(&mut self) -> Result<Option<LogId>, StorageError> {
@@ -318,29 +353,18 @@ impl RaftLogStorage<Types> for LogStore {
         I: IntoIterator<Item = Entry> + OptionalSend,
         I::IntoIter: OptionalSend,
     {
-        let entries: Vec<Entry> = entries.into_iter().collect();
-        self.write(Durability::Immediate, put_entries(entries)).await;
+        self.write(Durability::Synced, put_entries(entries)).await?;
         callback.log_io_completed(Ok(()));
         Ok(())
     }
 
     async fn truncate(&mut self, id: LogId) -> Result<(), StorageError> {
-        let cut = move |begun: &WriteTransaction| {
-            begun.open_table(ENTRIES)?.retain_in(id.index.., |_, _| false)?;
-            Ok(())
-        };
-        self.write(Durability::Immediate, cut).await;
-        Ok(())
+        self.write(Durability::Synced, vec![Change::CutFrom(id.index)]).await
     }
 
     async fn purge(&mut self, id: LogId) -> Result<(), StorageError> {
         let purged = put_fact(PURGED, &KeptId::from(id));
-        let cut = move |begun: &WriteTransaction| {
-            begun.open_table(ENTRIES)?.retain_in(..=id.index, |_, _| false)?;
-            purged(begun)
-        };
-        self.write(Durability::Immediate, cut).await;
-        Ok(())
+        self.write(Durability::Synced, vec![Change::CutTo(id.index), purged]).await
     }
 }
 

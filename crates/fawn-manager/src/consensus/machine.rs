@@ -5,6 +5,7 @@ use super::kept::KeptMeta;
 use super::log::{KeepError, KeptSnapshot, LogStore, give_up};
 use super::types::{Entry, LogId, Outcome, SnapshotMeta, StorageError, StoredMembership, Types};
 use crate::decided::{Decided, Decision};
+use crate::journal::file;
 use crate::sealed;
 use fawn_kv::version::OLDEST;
 use openraft::storage::{RaftStateMachine, Snapshot};
@@ -117,6 +118,15 @@ pub enum OpenError {
     Snapshot(#[from] SnapshotError),
 }
 
+impl From<file::OpenError> for OpenError {
+    fn from(error: file::OpenError) -> Self {
+        Self::Keep(match error {
+            file::OpenError::Io(error) => KeepError::Io(error),
+            file::OpenError::Damage(damage) => KeepError::Damage(damage.into()),
+        })
+    }
+}
+
 /// Makes a snapshot of what was decided when it began.
 #[derive(Debug)]
 pub struct Builder {
@@ -129,7 +139,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
     async fn build_snapshot(&mut self) -> Result<Snapshot<Types>, StorageError> {
         let data = encode(&self.decided);
         let kept = KeptSnapshot { meta: KeptMeta::from(self.meta.clone()), data };
-        self.store.keep_snapshot(&kept).await;
+        self.store.keep_snapshot(&kept).await?;
         Ok(Snapshot { meta: self.meta.clone(), snapshot: Box::new(Cursor::new(kept.data)) })
     }
 }
@@ -169,7 +179,7 @@ impl RaftStateMachine<Types> for Machine {
             tracing::error!("the leader's snapshot cannot be used: {error}");
             StorageIOError::read_snapshot(Some(meta.signature()), &error)
         })?;
-        self.store.keep_snapshot(&KeptSnapshot { meta: KeptMeta::from(meta.clone()), data }).await;
+        self.store.keep_snapshot(&KeptSnapshot { meta: KeptMeta::from(meta.clone()), data }).await?;
         self.install(meta.clone(), decided);
         Ok(())
     }

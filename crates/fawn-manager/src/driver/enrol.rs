@@ -144,9 +144,9 @@ impl Driver {
             return self.enrolled(link, &name);
         }
         decisions.push(Decision::Roster(Change::Enrol(who)));
-        let (group, tasks) = (self.group.clone(), self.tasks.clone());
+        let (proposer, tasks) = (self.proposer.clone(), self.tasks.clone());
         tokio::spawn(async move {
-            let undecided = group.client_write(Proposal { term, decisions }).await.err();
+            let undecided = proposer.propose(Proposal { term, decisions }).await.err();
             let event = match undecided {
                 None => Event::Enrolled { link, name },
                 Some(error) => Event::NotEnrolled {

@@ -27,7 +27,7 @@ mod versions;
 
 use crate::clock::now_us;
 use crate::consensus::network::Heard;
-use crate::consensus::{Group, News, Proposal};
+use crate::consensus::{Group, LogStore, News, Proposal};
 use crate::decided::{Begun, Decision, Facts};
 use crate::links::dial::Dialler;
 use crate::links::listen::LinkEvent;
@@ -42,7 +42,7 @@ use fawn_kv::message::Message;
 use fawn_kv::status::{SeatDetails, SeatFigures, SeatTotals};
 use fawn_kv::version::OLDEST;
 use openraft::{ServerState, StoredMembership};
-use propose::{Proposals, Questions};
+use propose::{Proposals, Proposer, Questions};
 use report::Report;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -163,6 +163,7 @@ pub struct Driver {
     seats: BTreeMap<SeatId, Seat>,
     newcomers: Vec<enrol::Newcomer>,
     heard: Heard,
+    proposer: Proposer,
     proposals: Proposals,
     questions: Questions,
     /// Since when a change of the group has been half done, as far as this leader has seen.
@@ -184,12 +185,13 @@ impl Driver {
     /// A member of a group.
     pub fn new(
         me: Identity,
-        group: Group,
+        (group, store): (Group, LogStore),
         dialler: Arc<Dialler>,
         cluster: watch::Sender<Option<ClusterId>>,
         heard: Heard,
         reports: watch::Sender<Option<Report>>,
     ) -> Self {
+        let proposer = Proposer::new(group.clone(), store);
         let (tasks, events) = mpsc::unbounded_channel();
         Self {
             me,
@@ -211,6 +213,7 @@ impl Driver {
             seats: BTreeMap::new(),
             newcomers: Vec::new(),
             heard,
+            proposer,
             proposals: Proposals::default(),
             questions: Questions::default(),
             changes_since_us: None,
@@ -544,9 +547,9 @@ impl Driver {
         self.look_at_newcomers();
         let Some(term) = self.led else { return };
         if let Some(decisions) = self.proposals.next() {
-            let (group, tasks) = (self.group.clone(), self.tasks.clone());
+            let (proposer, tasks) = (self.proposer.clone(), self.tasks.clone());
             tokio::spawn(async move {
-                if let Err(error) = group.client_write(Proposal { term, decisions }).await {
+                if let Err(error) = proposer.propose(Proposal { term, decisions }).await {
                     tracing::debug!("what was proposed in term {term} is not decided: {error}");
                 }
                 let _ = tasks.send(Event::Wrote { term });

@@ -111,9 +111,13 @@ impl Driver {
 
     /// Answers once it is decided.
     fn decide(&self, link: LinkId, number: u64, term: u64, decisions: Vec<Decision>) {
-        let (group, tasks) = (self.group.clone(), self.tasks.clone());
+        if let Some(why) = self.proposer.stalled() {
+            let why = format!("the manager's log cannot be written: {why}; free space on its device, and ask again");
+            return self.answer(link, number, Answer::Refused(why));
+        }
+        let (proposer, tasks) = (self.proposer.clone(), self.tasks.clone());
         tokio::spawn(async move {
-            let answer = match group.client_write(Proposal { term, decisions }).await {
+            let answer = match proposer.propose(Proposal { term, decisions }).await {
                 Ok(done) if done.data.iter().all(|did| *did) => Answer::Done,
                 Ok(_) => {
                     Answer::Refused("something else was decided meanwhile: look at the status, and ask again".into())

@@ -1,15 +1,63 @@
-//! What waits to be decided, and questions whether this member leads still.
+//! What waits to be decided, how it is proposed, and questions whether this member leads still.
 //!
 //! One entry of the log is under way at a time; what is proposed meanwhile goes into the next one together. So a leader that
 //! reaches no majority has one entry that nobody takes, however often its manager proposes the same again.
 
+use crate::consensus::types::Types;
+use crate::consensus::{Group, LogStore, Proposal};
 use crate::decided::Decision;
+use crate::sealed;
+use openraft::BasicNode;
+use openraft::error::{ClientWriteError, RaftError};
+use openraft::raft::ClientWriteResponse;
 
 /// Decisions that wait, at most: what comes after them is proposed again.
 const MOST_WAITING: usize = 4096;
 
 /// Bytes of commands in one entry, about.
 const MOST_BYTES: usize = 1 << 20;
+
+/// What an entry takes beside the proposal, and what else consensus writes meanwhile.
+const ROOM: u64 = 4096;
+
+/// What comes of a proposal.
+pub type Proposed = Result<ClientWriteResponse<Types>, RaftError<u64, ClientWriteError<u64, BasicNode>>>;
+
+/// Has the group decide.
+#[derive(Clone)]
+pub struct Proposer {
+    group: Group,
+    store: LogStore,
+}
+
+impl Proposer {
+    /// Of a member that keeps its log there.
+    pub fn new(group: Group, store: LogStore) -> Self {
+        Self { group, store }
+    }
+
+    /// Proposes, and waits until it is decided. Consensus says nothing while it waits for a full device, so that another member leads;
+    /// one that is alone has nobody to do so, and waits before it asks: nodes keep their leases.
+    ///
+    /// # Errors
+    /// This member does not lead, or stops.
+    pub async fn propose(&self, proposal: Proposal) -> Proposed {
+        let is_alone = {
+            let metrics = self.group.metrics();
+            let metrics = metrics.borrow();
+            metrics.membership_config.nodes().count() == 1
+        };
+        if is_alone {
+            self.store.wait_for_room(sealed::seal(&proposal).len() as u64 + ROOM).await;
+        }
+        self.group.client_write(proposal).await
+    }
+
+    /// Why this member cannot write its log just now, if it cannot.
+    pub fn stalled(&self) -> Option<String> {
+        self.store.stall().why()
+    }
+}
 
 /// What waits to be decided.
 #[derive(Debug, Default)]

@@ -24,6 +24,8 @@ pub struct Report {
     pub knows_leader: bool,
     /// It has heard a majority lately, or need not, as it does not lead.
     pub has_majority: bool,
+    /// Why it waits to write its log, if it does.
+    pub stalled: Option<String>,
     /// The term.
     pub term: u64,
     /// Number of the last entry of its log.
@@ -103,6 +105,7 @@ impl Driver {
             leads: self.leads(),
             knows_leader: metrics.current_leader.is_some(),
             has_majority: !self.leads() || self.has_majority(),
+            stalled: self.proposer.stalled(),
             term: metrics.current_term,
             log_index: metrics.last_log_index.unwrap_or(0),
             applied_index: metrics.last_applied.map_or(0, |applied| applied.index),

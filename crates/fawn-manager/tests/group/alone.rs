@@ -89,7 +89,7 @@ fn a_directory_has_one_manager_at_a_time_and_no_one_else_may_read_it() {
     let second = start(Options::new(&path)).unwrap_err();
     assert!(matches!(second, ManagerError::InUse(_)), "{second}");
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&path), mode(&path.join("manager.redb"))), (0o700, 0o600));
+    assert_eq!((mode(&path), mode(&path.join("manager.log"))), (0o700, 0o600));
 }
 
 /// Who is refused, and what the sentence says.

@@ -4,6 +4,7 @@
 
 mod alone;
 mod caller;
+mod kept;
 mod secure;
 mod storage;
 mod three;

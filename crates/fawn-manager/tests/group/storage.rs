@@ -1,8 +1,8 @@
-//! What a member keeps: the consensus library's own tests, and damage.
+//! What a member keeps: the consensus library's own tests, and snapshots.
 
 use crate::caller::{Caller, enrolment, greeting};
 use fawn_kv::ids::{ClusterId, Rules};
-use fawn_kv::link::{Control, Party};
+use fawn_kv::link::Party;
 use fawn_kv::manager::{Command, Leases, Settings, Waits};
 use fawn_kv::roster::Change;
 use fawn_kv::version::{SKIPPED_SEATS, STRUCK_NAMES};
@@ -10,7 +10,7 @@ use fawn_manager::consensus::machine::{self, SnapshotError};
 use fawn_manager::consensus::types::{Entry, LogId, StorageError, Types};
 use fawn_manager::consensus::{LogStore, Machine};
 use fawn_manager::decided::{Begun, Decided, Decision};
-use fawn_manager::{ManagerError, Options, Running, directory, sealed, start};
+use fawn_manager::{Options, Running, directory, sealed, start};
 use fawn_ring::{MachineId, NodeId, Secret};
 use openraft::testing::{StoreBuilder, Suite};
 use openraft::{BasicNode, EntryPayload, Membership};
@@ -128,27 +128,4 @@ fn a_change_of_the_group_that_was_left_half_done_is_brought_to_its_end() {
         ask(&manager);
     }
     assert_eq!(change(&directory::open(dir.path()).unwrap()), 1);
-}
-
-#[test]
-fn a_manager_does_not_start_from_a_log_that_was_changed() {
-    let dir = tempfile::tempdir().unwrap();
-    let secret = [0xA7; 32];
-    {
-        let manager = start(Options::new(dir.path())).unwrap();
-        let newcomer = Caller::call(manager.connect().unwrap(), greeting(Party::Newcomer)).unwrap();
-        let said = newcomer.enrol(&enrolment("a", 1), None, Some(Secret(secret)));
-        assert!(matches!(said, Control::Enrolled(_)), "{said:?}");
-    }
-    directory::open(dir.path()).unwrap();
-    let path = dir.path().join("manager.redb");
-    let mut bytes = std::fs::read(&path).unwrap();
-    let places: Vec<usize> = (0..bytes.len() - 32).filter(|at| bytes[*at..*at + 32] == secret).collect();
-    assert!(!places.is_empty(), "it is kept as it is");
-    for at in places {
-        bytes[at + 5] ^= 16;
-    }
-    std::fs::write(&path, bytes).unwrap();
-    let refused = directory::open(dir.path()).unwrap_err();
-    assert!(matches!(refused, ManagerError::Kept { .. }), "{refused}");
 }

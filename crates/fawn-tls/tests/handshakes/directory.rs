@@ -194,3 +194,21 @@ fn a_certificate_says_what_it_was_made_with() {
     assert!(facts(dir.path(), "ca").is_authority);
     assert_eq!(date(Validity::days(0, 1).until), "1970-01-02");
 }
+
+#[test]
+fn a_key_is_not_replaced_where_its_certificate_cannot_be() {
+    let dir = cluster();
+    let files = Material::in_dir(dir.path(), "a");
+    let key = std::fs::read(&files.key).unwrap();
+    let new = |path: &Path| path.with_extension("pem.new");
+    // In the way of the certificate, as a full device is.
+    std::fs::create_dir(new(&files.cert)).unwrap();
+    let renewed = || renew(dir.path(), &Which::Named(vec!["a".into()]), Keys::New, 90, now());
+    renewed().unwrap_err();
+    assert!(std::fs::read(&files.key).unwrap() == key && !new(&files.key).exists());
+    links(&files).unwrap();
+    std::fs::remove_dir(new(&files.cert)).unwrap();
+    renewed().unwrap();
+    assert!(std::fs::read(&files.key).unwrap() != key);
+    links(&files).unwrap();
+}

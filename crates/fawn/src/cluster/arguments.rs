@@ -97,6 +97,9 @@ A group of one begins by itself. To begin with several, start each with the same
 add one later, start it with an empty --dir and --join. A manager whose directory is lost comes back the same way: it \
 takes the place of the one that had its address. One whose address changes, and keeps its directory, tells the others.
 
+A manager that finds damage in its files does not start: empty its --dir, and it joins the others again. Never put an older copy \
+of a --dir back, as such a manager could vote twice in one term. While its device is full it waits; others lead meanwhile.
+
 If more than half of the managers are lost for good, `fawn manager recover` goes on with one that is left; if all are, `fawn manager \
 restore` makes one from what `fawn manager backup` has written.
 

@@ -24,6 +24,7 @@ mod links;
 mod load;
 mod machines;
 mod manager;
+mod manager_files;
 mod observe;
 mod packages;
 mod pipes;

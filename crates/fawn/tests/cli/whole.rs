@@ -152,7 +152,7 @@ fn a_manager_does_not_begin_among_a_stores_data() {
         for run in [begin, recover] {
             assert!(run.code == 1 && run.stderr.contains(says), "{says}: {run:?}");
         }
-        assert!(!data.join("manager.redb").exists());
+        assert!(!data.join("manager.log").exists() && !data.join("manager.redb").exists());
     }
     plain.stop();
 }
