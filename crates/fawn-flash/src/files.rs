@@ -24,13 +24,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use fawn_store::flash::{FileId, Fill, FlashError};
-use fawn_store::page::{PAGE_BYTES, PageBuf};
+use fawn_store::page::{PAGE_BYTES, Page, PageBuf};
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use crate::behind::Behind;
-use crate::patience::{insist, passes};
+use crate::patience::{Patience, insist, passes, persist};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use crate::together::Together;
 use crate::{descriptors, names, transfer};
@@ -92,6 +92,9 @@ pub struct Files {
     /// Cleared when the kernel or the file system refuses `RWF_DSYNC`.
     pub(crate) synced_writes: AtomicBool,
     pub(crate) counts: Counts,
+    /// So many times the system has no descriptor for a file.
+    #[cfg(test)]
+    pub(crate) refusals: std::sync::atomic::AtomicU32,
     /// For reads of many files at once.
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     together: Mutex<Together>,
@@ -162,6 +165,8 @@ impl Files {
             removed: Mutex::default(),
             synced_writes: AtomicBool::new(true),
             counts: Counts::default(),
+            #[cfg(test)]
+            refusals: std::sync::atomic::AtomicU32::new(0),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             together: Mutex::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -223,7 +228,7 @@ impl Files {
     /// The open file, for whoever reads by descriptor and must not wait until the system has another one.
     ///
     /// # Errors
-    /// [`FlashError::NotFound`], [`FlashError::Io`].
+    /// [`FlashError::NotFound`], [`FlashError::Transient`], [`FlashError::Io`].
     pub fn descriptor(&self, file: FileId) -> Result<Arc<OpenFile>, FlashError> {
         self.try_descriptor(file).map_err(|errno| self.error(file, "opening", errno))
     }
@@ -232,6 +237,28 @@ impl Files {
     pub(crate) fn own_descriptor(&self, file: FileId) -> Result<Arc<OpenFile>, FlashError> {
         insist(|| self.doing(file, "opening"), || self.try_descriptor(file))
             .map_err(|errno| self.error(file, "opening", errno))
+    }
+
+    /// Reads `pages.len()` pages from page number `first`, and waits as long as `patience` does for what the system is short of.
+    ///
+    /// # Errors
+    /// As [`Flash::read`](fawn_store::flash::Flash::read); [`FlashError::Transient`] when no patience is left.
+    pub(crate) fn read_patiently(
+        &self,
+        file: FileId,
+        first: u64,
+        pages: &mut [Page],
+        patience: &mut Patience,
+    ) -> Result<(), FlashError> {
+        let open = persist(patience, || self.doing(file, "opening"), || self.try_descriptor(file))
+            .map_err(|errno| self.error(file, "opening", errno))?;
+        let wanted = size_of_val(pages);
+        self.counts.read(wanted);
+        match transfer::read(&*open, first, pages, patience) {
+            Ok(read) if read == wanted => Ok(()),
+            Ok(_) => Err(FlashError::Short(file)),
+            Err(errno) => Err(self.error(file, "reading", errno)),
+        }
     }
 
     fn try_descriptor(&self, file: FileId) -> Result<Arc<OpenFile>, Errno> {
@@ -263,10 +290,15 @@ impl Files {
     /// Whether `file` has not been removed. A file that was never opened here is looked for in the directory.
     pub fn exists(&self, file: FileId) -> bool {
         self.open.read().unwrap_or_else(PoisonError::into_inner).contains_key(&file)
-            || fs::accessat(&self.directory, names::name_of(file), fs::Access::EXISTS, fs::AtFlags::empty()).is_ok()
+            || fs::accessat(&self.directory, names::name_of(file), fs::Access::EXISTS, fs::AtFlags::empty())
+                != Err(Errno::NOENT)
     }
 
     fn open_at(&self, file: FileId, flags: OFlags) -> Result<OpenFile, Errno> {
+        #[cfg(test)]
+        if self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+            return Err(Errno::NFILE);
+        }
         let direct = if self.direct { OFlags::DIRECT } else { OFlags::empty() };
         let open = |flags| fs::openat(&self.directory, names::name_of(file), flags | direct, Mode::RUSR | Mode::WUSR);
         // The time of a first read is written to the journal, and the read waits for a commit that is under way. Only
@@ -373,10 +405,12 @@ impl Files {
             let name = names::name_of(FileId::CommitLog);
             fs::openat(&self.directory, name, OFlags::RDONLY | OFlags::CLOEXEC | flags, Mode::empty())
         };
-        let is_there = open(OFlags::empty()).is_ok_and(|fd| fs::fstat(&fd).is_ok_and(|stat| stat.st_size > 0));
+        let doing = || self.doing(FileId::CommitLog, "opening");
+        let size = || open(OFlags::empty()).and_then(|fd| fs::fstat(&fd));
+        let is_there = insist(doing, size).is_ok_and(|stat| stat.st_size > 0);
         let mut page = PageBuf::zeroed(1);
-        let read = || open(OFlags::DIRECT).and_then(|fd| rustix::io::pread(&fd, page.bytes_mut(), 0));
-        is_there.then(read).map(|read| read == Ok(PAGE_BYTES))
+        let mut read = || open(OFlags::DIRECT).and_then(|fd| rustix::io::pread(&fd, page.bytes_mut(), 0));
+        is_there.then(|| insist(doing, &mut read)).map(|read| read == Ok(PAGE_BYTES))
     }
 
     /// Whether a page can be written and read around the page cache: some file systems refuse at open, others at the
@@ -390,9 +424,11 @@ impl Files {
             _ => FlashError::Io(format!("{}: creating: {errno}", self.path.join(PROBE).display())),
         };
         // Without O_DIRECT first: an open that refuses it may leave the file behind all the same.
-        drop(fs::openat(&self.directory, PROBE, flags, Mode::RUSR | Mode::WUSR).map_err(io)?);
-        let result = fs::openat(&self.directory, PROBE, flags | OFlags::DIRECT, Mode::RUSR | Mode::WUSR)
-            .and_then(|fd| rustix::io::pwrite(&fd, page.bytes(), 0));
+        let doing = || format!("{}: creating", self.path.join(PROBE).display());
+        let open = |more| fs::openat(&self.directory, PROBE, flags | more, Mode::RUSR | Mode::WUSR);
+        drop(insist(doing, || open(OFlags::empty())).map_err(io)?);
+        let result =
+            insist(doing, || open(OFlags::DIRECT).and_then(|fd| rustix::io::pwrite(&fd, page.bytes(), 0)));
         fs::unlinkat(&self.directory, PROBE, fs::AtFlags::empty()).map_err(io)?;
         match result {
             Ok(written) => Ok(written == PAGE_BYTES),
@@ -405,7 +441,16 @@ impl Files {
         match errno {
             Errno::NOSPC | Errno::DQUOT => FlashError::NoSpace,
             Errno::NOENT => FlashError::NotFound(file),
+            _ if passes(errno) => FlashError::Transient(format!("{}: {errno}", self.doing(file, doing))),
             _ => FlashError::Io(format!("{}: {errno}", self.doing(file, doing))),
+        }
+    }
+
+    /// What a failed sync came to. It is final whatever the system says.
+    pub(crate) fn unsynced(&self, file: FileId, errno: Errno) -> FlashError {
+        match self.error(file, "syncing", errno) {
+            FlashError::Transient(why) => FlashError::Io(why),
+            error => error,
         }
     }
 
@@ -469,6 +514,16 @@ impl Files {
                 .map_err(|errno| self.error(file, "writing", errno))?;
         }
         // Now, not in the first batch: the extents' state is part of the metadata that a durable write waits for.
-        fs::fsync(open).map_err(|errno| self.error(file, "syncing", errno))
+        until_uninterrupted(|| fs::fsync(open)).map_err(|errno| self.unsynced(file, errno))
+    }
+}
+
+/// Syncs until no signal comes between. No other error is tried again: the system may have forgotten by then what it did not write.
+pub(crate) fn until_uninterrupted(sync: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
+    loop {
+        match sync() {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
     }
 }

@@ -11,8 +11,8 @@ use fawn_store::page::{PAGE_BYTES, Page};
 use rustix::fs::{self, FallocateFlags};
 use rustix::io::Errno;
 
-use crate::files::Files;
-use crate::patience::insist;
+use crate::files::{Files, until_uninterrupted};
+use crate::patience::{Patience, insist};
 use crate::{names, transfer};
 
 impl Flash for Files {
@@ -21,14 +21,7 @@ impl Flash for Files {
     }
 
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
-        let open = self.own_descriptor(file)?;
-        let wanted = size_of_val(pages);
-        self.counts.read(wanted);
-        match transfer::read(&*open, first, pages) {
-            Ok(read) if read == wanted => Ok(()),
-            Ok(_) => Err(FlashError::Short(file)),
-            Err(errno) => Err(self.error(file, "reading", errno)),
-        }
+        self.read_patiently(file, first, pages, &mut Patience::default())
     }
 
     fn read_many(&self, fills: &mut [Fill<'_>]) -> Result<(), (usize, FlashError)> {
@@ -85,7 +78,7 @@ impl Flash for Files {
         self.finish_behind(file)?;
         let open = self.own_descriptor(file)?;
         self.counts.synced();
-        until_uninterrupted(|| fs::fdatasync(&*open)).map_err(|errno| self.error(file, "syncing", errno))
+        until_uninterrupted(|| fs::fdatasync(&*open)).map_err(|errno| self.unsynced(file, errno))
     }
 
     fn sync_names(&self) -> Result<(), FlashError> {
@@ -125,10 +118,11 @@ impl Flash for Files {
         let error = |errno: Errno| FlashError::Io(format!("{}: listing: {errno}", self.path().display()));
         let mut files = Vec::new();
         let listing = || format!("{}: listing", self.path().display());
-        for entry in insist(listing, || fs::Dir::read_from(self.directory())).map_err(error)? {
-            let entry = entry.map_err(error)?;
+        let list = || fs::Dir::read_from(self.directory())?.collect::<Result<Vec<_>, _>>();
+        for entry in insist(listing, list).map_err(error)? {
             let Some(file) = entry.file_name().to_str().ok().and_then(names::parse) else { continue };
-            match fs::statat(self.directory(), entry.file_name(), fs::AtFlags::SYMLINK_NOFOLLOW) {
+            let look = || fs::statat(self.directory(), entry.file_name(), fs::AtFlags::SYMLINK_NOFOLLOW);
+            match insist(|| self.doing(file, "looking at"), look) {
                 Ok(stat) => files.push((file, stat.st_size.cast_unsigned() / PAGE_BYTES as u64)),
                 // Removed since the directory was read.
                 Err(Errno::NOENT) => {}
@@ -145,16 +139,6 @@ impl Flash for Files {
         // As `df` has it: what is reserved for the system is neither used nor free.
         let used = stat.f_blocks.saturating_sub(stat.f_bfree);
         Ok(Space { total: (used + stat.f_bavail) * stat.f_frsize, free: stat.f_bavail * stat.f_frsize })
-    }
-}
-
-/// Syncs until no signal comes between. No other error is tried again: the system may have forgotten by then what it did not write.
-fn until_uninterrupted(sync: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
-    loop {
-        match sync() {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
     }
 }
 

@@ -10,6 +10,10 @@ use rustix::io::Errno;
 
 /// The longest pause between two tries.
 const LONGEST: Duration = Duration::from_millis(100);
+/// Tries of whoever must not wait for long, and the pause between two of them: a tenth of a second in all.
+pub const TRIES: u32 = 25;
+/// See [`TRIES`].
+pub const PAUSE: Duration = Duration::from_millis(4);
 /// How often the log repeats that something is still tried.
 const REPEAT: Duration = Duration::from_secs(10);
 
@@ -28,18 +32,30 @@ pub fn passes_in_ring(error: &std::io::Error) -> bool {
 pub struct Patience {
     pause: Duration,
     told: Option<Instant>,
+    /// Tries that are left; `None`: there is no end of them.
+    left: Option<u32>,
 }
 
 impl Patience {
+    /// Patience that ends after [`TRIES`] tries, and says nothing in the log.
+    pub fn brief() -> Self {
+        Self { left: Some(TRIES), ..Self::default() }
+    }
+
     /// Waits a little before the next try, if `errno` passes; says in the log what is being tried.
     ///
     /// # Errors
-    /// `errno`, if it does not pass.
+    /// `errno`, if it does not pass, or no try is left.
     pub fn wait(&mut self, doing: impl FnOnce() -> String, errno: Errno) -> Result<(), Errno> {
         if !passes(errno) {
             return Err(errno);
         }
         if errno == Errno::INTR {
+            return Ok(());
+        }
+        if let Some(left) = &mut self.left {
+            *left = left.checked_sub(1).ok_or(errno)?;
+            thread::sleep(PAUSE);
             return Ok(());
         }
         let now = Instant::now();
@@ -57,8 +73,19 @@ impl Patience {
 ///
 /// # Errors
 /// The first one that does not pass.
-pub fn insist<T>(doing: impl Fn() -> String, mut attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    let mut patience = Patience::default();
+pub fn insist<T>(doing: impl Fn() -> String, attempt: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    persist(&mut Patience::default(), doing, attempt)
+}
+
+/// As [`insist`], with the patience of whoever asks.
+///
+/// # Errors
+/// The first one that does not pass, or for which no patience is left.
+pub fn persist<T>(
+    patience: &mut Patience,
+    doing: impl Fn() -> String,
+    mut attempt: impl FnMut() -> Result<T, Errno>,
+) -> Result<T, Errno> {
     loop {
         match attempt() {
             Ok(done) => return Ok(done),
@@ -87,5 +114,19 @@ mod tests {
             );
             assert_eq!((result, tries), (Err(errno), 1));
         }
+    }
+
+    #[test]
+    fn brief_patience_ends() {
+        let (mut patience, mut tries) = (Patience::brief(), 0);
+        let result: Result<(), _> = persist(
+            &mut patience,
+            || "testing".into(),
+            || {
+                tries += 1;
+                Err(Errno::NFILE)
+            },
+        );
+        assert_eq!((result, tries), (Err(Errno::NFILE), TRIES + 1));
     }
 }

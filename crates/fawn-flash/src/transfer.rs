@@ -10,9 +10,9 @@ use zerocopy::IntoBytes;
 use crate::patience::Patience;
 
 /// Fills `pages` from page number `first`; returns the bytes read, fewer than asked for only at the end of the file.
-pub fn read<Fd: AsFd>(fd: Fd, first: u64, pages: &mut [Page]) -> Result<usize, Errno> {
+pub fn read<Fd: AsFd>(fd: Fd, first: u64, pages: &mut [Page], patience: &mut Patience) -> Result<usize, Errno> {
     let bytes = pages.as_mut_bytes();
-    let (mut done, mut patience) = (0, Patience::default());
+    let mut done = 0;
     while done < bytes.len() {
         match rustix::io::pread(&fd, &mut bytes[done..], first * PAGE_BYTES as u64 + done as u64) {
             Ok(0) => break,

@@ -9,6 +9,7 @@ use crate::message::{Answer, Continuation, Found, Message};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use crate::store::{Part, RangeStore, Recovered, Ticket};
+use crate::version::TIMES;
 use fawn_ring::{DomainId, Interval, MachineId, Secret};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -222,6 +223,11 @@ impl<S: RangeStore> Node<S> {
         }
     }
 
+    /// The cluster's version; it is the newest as long as nobody says so.
+    pub fn speak(&mut self, version: u8) {
+        self.timing.sets_time_back = version >= TIMES;
+    }
+
     /// Says that this life is over. From here on the node must answer nothing: all that is left to do is to take its
     /// [store](Self::into_store).
     pub fn farewell(&mut self, out: &mut Vec<(Address, Message)>) {
@@ -254,6 +260,13 @@ impl<S: RangeStore> Node<S> {
     pub fn unreadable(&mut self, now: Now, ticket: Ticket, out: &mut Vec<(Address, Message)>) {
         if let Some(range) = self.tickets.0.remove(&ticket) {
             self.with_more(range, now, out, |replica, context| replica.unreadable(ticket, context));
+        }
+    }
+
+    /// A lookup or a scan that waited for flash was refused, and may succeed later.
+    pub fn not_read(&mut self, now: Now, ticket: Ticket, out: &mut Vec<(Address, Message)>) {
+        if let Some(range) = self.tickets.0.remove(&ticket) {
+            self.with_more(range, now, out, |replica, context| replica.not_read(ticket, context));
         }
     }
 

@@ -5,6 +5,7 @@
 use crate::message::{Answer, Message};
 use crate::version::{CONTINUATIONS, FAREWELLS, NEWEST, OLDEST, RELAYS, SCANS, TIMES, WEAK_CLUSTERS};
 use crate::versioned::{self, Refused};
+use std::borrow::Cow;
 
 /// Bytes that are no message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +34,24 @@ impl Message {
         }
     }
 
+    /// The message for whoever speaks `version`: what it cannot read, and cannot do without, is said in older words. `None`: there
+    /// are none.
+    pub fn spoken_in(&self, version: u8) -> Option<Cow<'_, Self>> {
+        if self.since() <= version {
+            return Some(Cow::Borrowed(self));
+        }
+        let Self::Reply { id, tag, continuation, until, answer } = self else { return None };
+        let answer = match answer {
+            // Nothing was done, and it may be tried again.
+            Answer::Ahead { .. } => Answer::Busy,
+            // Nothing was done, and nothing will be.
+            Answer::Conditional => Answer::Malformed,
+            _ => return None,
+        };
+        let (continuation, until) = (continuation.clone(), *until);
+        Some(Cow::Owned(Self::Reply { id: *id, tag: *tag, continuation, until, answer }))
+    }
+
     /// The message's bytes.
     pub fn encode(&self) -> Vec<u8> {
         versioned::encode(self.since(), self)
@@ -57,5 +76,28 @@ impl From<Refused> for WireError {
             Refused::Version(version) => Self::Version(version),
             Refused::Malformed(why) => Self::Malformed(why),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::RequestId;
+
+    #[test]
+    fn a_refusal_is_said_to_older_releases_in_their_own_words() {
+        let reply = |answer| {
+            let id = RequestId { session: 9, number: 70 };
+            Message::Reply { id, tag: 3, continuation: None, until: 0, answer }
+        };
+        for (answer, older) in [(Answer::Ahead { time: 5 }, Answer::Busy), (Answer::Conditional, Answer::Malformed)] {
+            let message = reply(answer);
+            for version in OLDEST..message.since() {
+                assert_eq!(message.spoken_in(version).as_deref(), Some(&reply(older.clone())), "version {version}");
+            }
+            assert_eq!(message.spoken_in(message.since()).as_deref(), Some(&message));
+        }
+        assert_eq!(reply(Answer::Busy).spoken_in(OLDEST).as_deref(), Some(&reply(Answer::Busy)));
+        assert_eq!(Message::Probe { number: 1 }.spoken_in(RELAYS - 1), None);
     }
 }

@@ -43,6 +43,10 @@ pub enum FlashError {
     /// The device is full (ENOSPC, EDQUOT).
     #[error("no space left on the device")]
     NoSpace,
+    /// The system was short of descriptors or memory: the same may succeed a moment later. It says nothing of the device, and
+    /// comes of reads by plan alone: whoever blocks waits until it has passed.
+    #[error("{0}")]
+    Transient(String),
     /// Anything else the device or the file system reports, as text for people.
     #[error("{0}")]
     Io(String),

@@ -5,11 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use fawn_store::flash::{FileId, Flash as _, FlashError};
+use fawn_store::flash::{FileId, FlashError};
 use fawn_store::page::{Page, PageBuf};
 
 use super::{Request, SMALL_PAGES};
 use crate::files::Files;
+use crate::patience::Patience;
 use crate::signal::Signal;
 
 /// Stack of a thread, bytes: it calls `pread` and little else.
@@ -221,7 +222,8 @@ impl Shared {
         } else {
             PageBuf::zeroed(count)
         };
-        self.files.read(file, first, &mut pages.pages_mut()[..count])?;
+        // Somebody waits for it: what the system is short of for long refuses the read.
+        self.files.read_patiently(file, first, &mut pages.pages_mut()[..count], &mut Patience::brief())?;
         Ok(pages)
     }
 }

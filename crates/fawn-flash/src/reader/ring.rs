@@ -8,6 +8,8 @@
 //!   Where either is refused (`RLIMIT_MEMLOCK`), reads go by descriptor or into plain memory.
 //! - The ring signals an eventfd. It is kept quiet while completions are being taken, so that they are announced once.
 //!   (The ring's own descriptor in `epoll` hangs with `DEFER_TASKRUN`.)
+//! - A read for which the system is short of descriptors or memory is tried again after a pause, which the ring itself tells the
+//!   end of, and is refused in the end: the thread never waits for it.
 #![allow(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};
@@ -27,7 +29,7 @@ use zerocopy::FromZeros as _;
 use super::{Issuer, Request, SMALL_PAGES};
 use crate::descriptors;
 use crate::files::{Files, OpenFile};
-use crate::patience::{insist, passes, passes_in_ring};
+use crate::patience::{PAUSE, TRIES, insist, passes, passes_in_ring};
 use crate::signal::Signal;
 
 /// So many entries are handed to the kernel without waiting for the caller's [`submit`](Ring::submit), or an eighth of what it
@@ -39,8 +41,10 @@ const TOGETHER_SHARE: usize = 8;
 const TABLE_FILES: [u32; 2] = [16_384, 1024];
 /// How long nothing is handed over when the kernel is short of memory.
 const SHORT_OF_MEMORY: Duration = Duration::from_millis(1);
-/// How often a read that the kernel had no memory for is tried before it is refused.
-const TRIES: u32 = 8;
+/// The pause before a read is tried again, as the kernel takes it: at submission, from this very memory.
+static PAUSE_SPEC: types::Timespec = types::Timespec::new().nsec(PAUSE.subsec_nanos());
+/// Set in what an entry is called by that ends the pause of a slot.
+const ENDS_PAUSE: u64 = 1 << 32;
 
 pub struct Ring {
     files: Arc<Files>,
@@ -59,6 +63,8 @@ pub struct Ring {
     failed: Vec<(u64, FlashError)>,
     /// Entries pushed to the ring since the last submission.
     unsubmitted: usize,
+    /// Slots whose reads wait until they are tried again.
+    pausing: usize,
     /// The kernel was short of memory at the last submission.
     short: bool,
 }
@@ -69,7 +75,7 @@ struct Slot {
     request: Option<Request>,
     /// Bytes read so far; the device may stop short.
     done: usize,
-    /// How often the kernel had no memory for it.
+    /// How often the system was short of something for it.
     tries: u32,
     /// Where the pages go when they do not fit the slot's own.
     large: Option<Buffer>,
@@ -154,6 +160,7 @@ impl Ring {
             waiting: VecDeque::new(),
             failed: Vec::new(),
             unsubmitted: 0,
+            pausing: 0,
             short: false,
         })
     }
@@ -218,7 +225,7 @@ impl Ring {
         }
         for _ in 0..most {
             let Some(entry) = self.uring.completion().next() else { break };
-            self.returned(entry.user_data() as u32, entry.result(), &mut done);
+            self.completed((entry.user_data(), entry.result()), &mut done);
         }
         if self.in_flight() == 0 {
             // As `complete` leaves it.
@@ -237,7 +244,7 @@ impl Ring {
     fn drain(&mut self, done: &mut impl FnMut(u64, Result<&mut [Page], FlashError>)) -> Result<(), FlashError> {
         self.enter(0)?;
         while let Some(entry) = { self.uring.completion().next() } {
-            self.returned(entry.user_data() as u32, entry.result(), done);
+            self.completed((entry.user_data(), entry.result()), done);
         }
         Ok(())
     }
@@ -268,21 +275,47 @@ impl Ring {
 
     /// Gives the read of `request` to the ring, in `slot`, which is not in the free list.
     fn start(&mut self, slot: u32, request: Request) {
-        let target = match self.table.target(&self.uring, &self.files, request.file) {
-            Ok(target) => target,
-            Err(error) => return self.fail(slot, request.token, error),
-        };
         let state = &mut self.slots[slot as usize];
         if request.count as usize > SMALL_PAGES {
             state.large = Buffer::zeroed(request.count as usize);
             if state.large.is_none() {
-                let error = FlashError::Io(format!("{:?}: no memory to read {} pages", request.file, request.count));
-                return self.fail(slot, request.token, error);
+                let why = format!("{:?}: no memory to read {} pages", request.file, request.count);
+                return self.fail(slot, request.token, FlashError::Transient(why));
             }
         }
         state.request = Some(request);
         (state.done, state.tries) = (0, 0);
-        self.enqueue(slot, target);
+        if let Err(error) = self.read_on(slot, request) {
+            self.slots[slot as usize] = Slot::default();
+            self.fail(slot, request.token, error);
+        }
+    }
+
+    /// Gives what `slot` still lacks to the ring, now, or after a pause if the system is short of descriptors.
+    fn read_on(&mut self, slot: u32, request: Request) -> Result<(), FlashError> {
+        let target = match self.slots[slot as usize].open.take() {
+            Some(open) => Ok(Target::Open(open)),
+            None => self.table.target(&self.uring, &self.files, request.file),
+        };
+        match target {
+            Ok(target) => self.enqueue(slot, target),
+            Err(FlashError::Transient(_)) if self.may_pause(slot) => self.pause(slot),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Whether the read of `slot` is tried again after a pause. Those that pause leave half of the slots to others.
+    fn may_pause(&self, slot: u32) -> bool {
+        self.slots[slot as usize].tries < TRIES && self.pausing * 2 < self.slots.len()
+    }
+
+    /// Pushes the entry that ends the pause of `slot`.
+    fn pause(&mut self, slot: u32) {
+        self.slots[slot as usize].tries += 1;
+        self.pausing += 1;
+        let entry = opcode::Timeout::new(&raw const PAUSE_SPEC).build();
+        self.push_entry(&entry.user_data(ENDS_PAUSE | u64::from(slot)));
     }
 
     fn fail(&mut self, slot: u32, token: u64, error: FlashError) {
@@ -320,10 +353,15 @@ impl Ring {
                 }
             }
         };
-        // SAFETY: the buffer lives in this reader or its slot, is not looked at before the completion, and outlives it
-        // (`drop` waits). The descriptor stays open: the slot holds it, or the ring's table does.
-        unsafe { self.uring.submission().push(&entry.user_data(u64::from(slot))) }
-            .expect("the ring has an entry for each slot");
+        self.push_entry(&entry.user_data(u64::from(slot)));
+    }
+
+    /// Pushes the only entry of a slot that is on its way.
+    fn push_entry(&mut self, entry: &squeue::Entry) {
+        // SAFETY: of a read, the buffer lives in this reader or its slot, is not looked at before the completion, and outlives
+        // it (`drop` waits). The descriptor stays open: the slot holds it, or the ring's table does. What ends a pause names
+        // memory that is never freed.
+        unsafe { self.uring.submission().push(entry) }.expect("the ring has an entry for each slot");
         self.unsubmitted += 1;
         let under_way = self.slots.len() - self.free.len() - self.unsubmitted;
         if self.unsubmitted >= TOGETHER.max(under_way / TOGETHER_SHARE) {
@@ -332,64 +370,76 @@ impl Ring {
         }
     }
 
+    /// Deals with a completion.
+    #[inline]
+    fn completed(
+        &mut self,
+        (name, result): (u64, i32),
+        done: &mut impl FnMut(u64, Result<&mut [Page], FlashError>),
+    ) {
+        let slot = name as u32;
+        if name & ENDS_PAUSE == 0 {
+            return self.returned(slot, result, done);
+        }
+        self.pausing -= 1;
+        let request = self.slots[slot as usize].request.expect("what pauses is in flight");
+        if let Err(error) = self.read_on(slot, request) {
+            self.end(slot, request.token, error, done);
+        }
+    }
+
+    /// The read of `slot` has failed.
+    fn end(
+        &mut self,
+        slot: u32,
+        token: u64,
+        error: FlashError,
+        done: &mut impl FnMut(u64, Result<&mut [Page], FlashError>),
+    ) {
+        self.slots[slot as usize] = Slot::default();
+        self.free.push(slot);
+        done(token, Err(error));
+        self.refill();
+    }
+
     /// Deals with the completion of what `slot` read.
     fn returned(&mut self, slot: u32, result: i32, done: &mut impl FnMut(u64, Result<&mut [Page], FlashError>)) {
         let state = &mut self.slots[slot as usize];
         let request = state.request.expect("what completes was in flight");
         let wanted = request.count as usize * PAGE_BYTES;
-        let error = match usize::try_from(result) {
-            Ok(0) => Some(FlashError::Short(request.file)),
-            Ok(read) => {
-                state.done += read;
-                None
-            }
+        match usize::try_from(result) {
+            Ok(0) => return self.end(slot, request.token, FlashError::Short(request.file), done),
+            Ok(read) => state.done += read,
             Err(_) => match Errno::from_raw_os_error(-result) {
-                Errno::INTR | Errno::AGAIN => None,
-                errno if passes(errno) && state.tries < TRIES => {
-                    state.tries += 1;
-                    None
+                Errno::INTR => {}
+                errno if passes(errno) && self.may_pause(slot) => return self.pause(slot),
+                errno => {
+                    let error = self.files.error(request.file, "reading", errno);
+                    return self.end(slot, request.token, error, done);
                 }
-                errno => Some(self.files.error(request.file, "reading", errno)),
             },
-        };
-        if error.is_none() && state.done < wanted {
-            return self.go_on(slot, request, done);
+        }
+        let state = &mut self.slots[slot as usize];
+        if state.done < wanted {
+            if let Err(error) = self.read_on(slot, request) {
+                self.end(slot, request.token, error, done);
+            }
+            return;
         }
         let large = state.large.take();
         state.request = None;
         state.open = None;
-        if let Some(error) = error {
-            done(request.token, Err(error));
-        } else {
-            let start = match &large {
-                Some(large) => large.start,
-                // SAFETY: as in `enqueue`.
-                None => unsafe { self.small.start.add(slot as usize * SMALL_PAGES) },
-            };
-            // SAFETY: the buffer has `count` pages, all initialised (zeroed when made), and the kernel is done with
-            // them. Nobody else has a reference: it ends with the call.
-            let pages = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), request.count as usize) };
-            done(request.token, Ok(pages));
-        }
+        let start = match &large {
+            Some(large) => large.start,
+            // SAFETY: as in `enqueue`.
+            None => unsafe { self.small.start.add(slot as usize * SMALL_PAGES) },
+        };
+        // SAFETY: the buffer has `count` pages, all initialised (zeroed when made), and the kernel is done with them. Nobody
+        // else has a reference: it ends with the call.
+        let pages = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), request.count as usize) };
+        done(request.token, Ok(pages));
         self.free.push(slot);
         self.refill();
-    }
-
-    /// Reads on after a partial or interrupted read.
-    fn go_on(&mut self, slot: u32, request: Request, done: &mut impl FnMut(u64, Result<&mut [Page], FlashError>)) {
-        let target = match self.slots[slot as usize].open.take() {
-            Some(open) => Ok(Target::Open(open)),
-            None => self.table.target(&self.uring, &self.files, request.file),
-        };
-        match target {
-            Ok(target) => self.enqueue(slot, target),
-            Err(error) => {
-                self.slots[slot as usize] = Slot::default();
-                self.free.push(slot);
-                done(request.token, Err(error));
-                self.refill();
-            }
-        }
     }
 
     /// Submits what was pushed, runs what the kernel deferred, and waits for `want` completions.

@@ -132,6 +132,35 @@ fn reads_that_cannot_be_done_come_back_as_errors() {
 }
 
 #[test]
+fn reads_for_which_there_is_no_descriptor_are_tried_again_and_refused_in_the_end() {
+    let (directory, _) = filled(2, Caching::Auto);
+    for path in [ReadPath::Auto, ReadPath::Pread] {
+        // None of its files is open yet.
+        let files = Arc::new(Files::open(directory.path(), Caching::Auto).unwrap());
+        let options = ReaderOptions { path, depth: 16, threads: 2, ..ReaderOptions::default() };
+        let mut reader = Reader::new(Arc::clone(&files), options).unwrap();
+        let mut read = |file| {
+            for token in 0..6 {
+                reader.push(token, FileId::Segment(file), token, 1);
+            }
+            reader.submit().unwrap();
+            let mut results = Vec::new();
+            finish(&mut reader, |token, pages| results.push(pages.map(|pages| pages[0].0[..16] == mark(file, token))));
+            results
+        };
+        files.refusals.store(u32::MAX, Ordering::Relaxed);
+        let refused = read(0);
+        assert_eq!(refused.len(), 6);
+        assert!(refused.iter().all(|result| matches!(result, Err(FlashError::Transient(_)))), "{refused:?}");
+        // Each try asks twice.
+        files.refusals.store(7, Ordering::Relaxed);
+        assert_eq!(read(0), vec![Ok(true); 6], "a shortage that passes");
+        files.refusals.store(u32::MAX, Ordering::Relaxed);
+        assert_eq!(read(0), vec![Ok(true); 6], "a file that is open");
+    }
+}
+
+#[test]
 fn a_waiting_epoll_is_told_of_every_batch() {
     let (_directory, files) = filled(1, Caching::Auto);
     every_path(ReaderOptions::default(), &files, |reader| {

@@ -6,11 +6,15 @@
 //! **Cannot be read.** Whoever waits for the read is told so. The manager is told that the copy is damaged: the chain goes on
 //! without it if there is another member, and the node copies the whole range anew. A sole member serves what it can.
 //!
+//! **Short of something.** A read that the system had no descriptor or memory for says nothing of the copy: it is refused, and
+//! whoever waits for it tries again.
+//!
 //! Once *writing* has failed the node says nothing any more ([`RangeStore::has_failed`]): for the others it has crashed.
 
 use super::replica::{Active, Context, Phase, Replica};
+use super::scan::LATER_US;
 use super::tail::answer;
-use crate::message::{Answer, Health};
+use crate::message::{Answer, Found, Health};
 use crate::paths::{Path, took};
 use crate::store::{RangeStore, Ticket};
 
@@ -54,11 +58,26 @@ impl Replica {
     pub fn unreadable<S: RangeStore>(&mut self, ticket: Ticket, context: &mut Context<'_, S>) {
         took(Path::Unreadable);
         self.damage();
+        self.give_up_read(ticket, (&Answer::Unreadable, Found::Unreadable), context);
+    }
+
+    /// A lookup or a scan was refused, since the system is short of something. Whoever waits for it tries again.
+    pub fn not_read<S: RangeStore>(&mut self, ticket: Ticket, context: &mut Context<'_, S>) {
+        self.give_up_read(ticket, (&Answer::Busy, Found::Later { wait_us: LATER_US }), context);
+    }
+
+    /// Whoever waits for this lookup or scan is told so; a learner asks again by itself.
+    fn give_up_read<S: RangeStore>(
+        &mut self,
+        ticket: Ticket,
+        (refusal, found): (&Answer, Found),
+        context: &mut Context<'_, S>,
+    ) {
         self.copies.remove(&ticket);
-        self.cannot_scan(ticket, context);
+        self.give_up_scan(ticket, found, context);
         let Phase::Active(active) = &mut self.phase else { return };
         if let Some(get) = active.gets.take_read(ticket) {
-            answer(get, Answer::Unreadable, context);
+            answer(get, refusal.clone(), context);
         }
         let Phase::Active(active) = &mut self.phase else { return };
         for request in active.queue.pop(ticket) {
@@ -68,7 +87,7 @@ impl Replica {
             } else {
                 self.answered(request.id, request.answered, context)
             };
-            self.reply(request.asker, request.id, known.unwrap_or(Answer::Unreadable), context);
+            self.reply(request.asker, request.id, known.unwrap_or_else(|| refusal.clone()), context);
         }
     }
 }

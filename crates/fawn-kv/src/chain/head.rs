@@ -443,7 +443,8 @@ impl Replica {
             return;
         }
         let since_us = *active.queue.ahead_since_us.get_or_insert(context.now_us);
-        if context.now_us < since_us + HEAL_US || behind {
+        // Members of an older release would not set theirs back, and judge what expires by another time than this one.
+        if context.now_us < since_us + HEAL_US || behind || !context.timing.sets_time_back {
             return;
         }
         active.queue.ahead_since_us = None;

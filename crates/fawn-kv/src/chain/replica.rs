@@ -66,6 +66,8 @@ pub struct Timing {
     pub broken_us: u64,
     /// A neighbour that has not answered for so long is said to be silent.
     pub silent_us: u64,
+    /// All members set a range's time back where a record says so: the cluster speaks the version that brought that.
+    pub sets_time_back: bool,
 }
 
 impl Default for Timing {
@@ -87,6 +89,7 @@ impl Default for Timing {
             gone_us: 30_000_000,
             broken_us: 60_000_000,
             silent_us: 700_000,
+            sets_time_back: true,
         }
     }
 }

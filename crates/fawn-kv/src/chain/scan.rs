@@ -19,7 +19,7 @@ use fawn_ring::Interval;
 const MOST_SCANS: usize = 4;
 
 /// Whoever cannot be answered just now may ask again after this.
-const LATER_US: u64 = 20_000;
+pub(super) const LATER_US: u64 = 20_000;
 
 /// Who asks, about what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,10 +179,10 @@ impl Replica {
         Found::Records { kept, upto, ended }
     }
 
-    /// A part cannot be read.
-    pub(super) fn cannot_scan<S: RangeStore>(&mut self, ticket: Ticket, context: &mut Context<'_, S>) {
+    /// A part is not read, which whoever asked is told by `found`.
+    pub(super) fn give_up_scan<S: RangeStore>(&mut self, ticket: Ticket, found: Found, context: &mut Context<'_, S>) {
         if let Some(scanning) = self.scans.remove(&ticket) {
-            self.show(&scanning.question, Found::Unreadable, context);
+            self.show(&scanning.question, found, context);
         }
     }
 

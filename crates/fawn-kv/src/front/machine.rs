@@ -17,6 +17,7 @@ use crate::message::{Answer, Continuation, Message};
 use crate::operation::is_past;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
+use crate::version::{CONTINUATIONS, NEWEST};
 use fawn_ring::{Interval, Key, Secret};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -153,6 +154,8 @@ pub struct Front {
     /// Of parts of answers.
     pub(super) held_bytes: usize,
     pub(super) counts: Counts,
+    /// The cluster's version, which all other front-ends speak.
+    version: u8,
     /// Messages that cannot be true, and were dropped.
     pub(super) invalid: InvalidMessages,
 }
@@ -177,8 +180,14 @@ impl Front {
             manys: BTreeMap::new(),
             held_bytes: 0,
             counts: Counts::default(),
+            version: NEWEST,
             invalid: InvalidMessages::default(),
         }
+    }
+
+    /// The cluster's version; it is the newest as long as nobody says so.
+    pub fn speak(&mut self, version: u8) {
+        self.version = version;
     }
 
     /// Messages that cannot be true, and were dropped.
@@ -516,9 +525,14 @@ impl Front {
 
     /// A get that nothing is remembered of: all that is needed to answer it travels with it.
     fn get_stateless(&mut self, ask: Ask, asker: Asker, blob: Vec<u8>, now: Now, out: &mut Vec<(Address, Message)>) {
-        let Ask { id, key, forwarded, .. } = ask;
+        let id = ask.id;
+        let place = self.secret.position(&ask.key);
+        if self.version < CONTINUATIONS && !ask.forwarded && self.own_at(&place).is_none() {
+            // The owner may not read what the client gives along. The client has it, too: the answer comes without.
+            return self.ask(Ask { place: Some(place), ..ask }, Waiter::Asker(asker, id), now, out);
+        }
+        let Ask { key, forwarded, .. } = ask;
         self.counts.stateless += 1;
-        let place = self.secret.position(&key);
         if let Some(kept) = self.hit(&place, &key, now) {
             let continuation = Some(Continuation { asker, blob });
             let answer = Answer::Found(Some(kept));

@@ -38,6 +38,8 @@ pub enum Answer {
     Part(Part),
     /// Flash is damaged, or cannot be read: there is no answer, here.
     Failed(String),
+    /// The system was short of something: the same may be answered a moment later, and nothing is known to be damaged.
+    Refused(String),
 }
 
 impl FlashStore {
@@ -65,7 +67,10 @@ impl FlashStore {
         let answer = match pages {
             Err(error) => {
                 self.store.abandon(read);
-                Answer::Failed(error.to_string())
+                match error {
+                FlashError::Transient(why) => Answer::Refused(why),
+                error => Answer::Failed(error.to_string()),
+            }
             }
             Ok(pages) => match self.store.finish_version(read, pages, &asked.key, &asked.name) {
                 Finished::Found(record) => Answer::Version(Some(kept(&record, self.cas))),

@@ -179,8 +179,10 @@ impl Table {
             _ => SeatId::of(to).and_then(|seat| self.seats.get(&seat)),
         };
         let peer = link.and_then(|link| self.peers.get(link));
-        if let Some(peer) = peer.filter(|peer| message.since() <= peer.version) {
-            peer.outbox.send(to, message);
+        if let Some(peer) = peer
+            && let Some(message) = message.spoken_in(peer.version)
+        {
+            peer.outbox.send(to, &message);
         }
     }
 

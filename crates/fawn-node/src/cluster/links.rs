@@ -241,9 +241,12 @@ impl Links {
         };
         let Some(token) = token else { return };
         let Some(link) = self.all.get_mut(token) else { return };
-        if message.since() > link.version {
+        let Some(message) = message.spoken_in(link.version) else {
+            if let Some(seat) = SeatId::of(to) {
+                self.traffic.entry(seat).or_default().dropped += 1;
+            }
             return;
-        }
+        };
         let most = if matches!(to, Address::Client(_)) { clients::MOST_WAITING_BYTES } else { MOST_WAITING_BYTES };
         if link.waiting_bytes() >= most {
             if let Some(seat) = SeatId::of(to) {
@@ -251,7 +254,7 @@ impl Links {
             }
             return;
         }
-        frame::put_message(link.output(), to, from, message);
+        frame::put_message(link.output(), to, from, &message);
         self.mark(token);
     }
 

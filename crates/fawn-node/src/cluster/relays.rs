@@ -38,7 +38,10 @@ impl Seat {
     /// Probes whom this seat has something to say to, and tells in the log whose link is broken, or works again.
     pub(super) fn tick_relay(&mut self, at: chain::Now) {
         if self.links.take_changed() {
-            self.relay.switch(self.links.cluster_version() >= RELAYS);
+            let version = self.links.cluster_version();
+            self.relay.switch(version >= RELAYS);
+            self.front.iter_mut().for_each(|front| front.speak(version));
+            self.node.iter_mut().for_each(|node| node.speak(version));
             self.relay.set_helpers(self.links.helpers());
         }
         let mut out = Vec::new();

@@ -20,7 +20,7 @@ use crate::answers::Pool;
 use crate::backend::{Backend, Gates, Given, WATCHED};
 use crate::clock::Now;
 use crate::metrics::LEADERLESS_MS;
-use crate::operate::Keyed;
+use crate::operate::{Keyed, tell_short};
 use crate::owner::{Client, Done, Listed, Ran};
 use crate::samples::Sample;
 use crate::slab::Token;
@@ -357,6 +357,10 @@ impl Seat {
                     tracing::error!("flash cannot be read: {why}");
                     node.unreadable(at, ticket, &mut self.out);
                 }
+                Read::Refused(why) => {
+                    tell_short(&why);
+                    node.not_read(at, ticket, &mut self.out);
+                }
             }
         }
         let me = self.id.node();
@@ -426,7 +430,7 @@ impl Backend for Seat {
     }
 
     fn make(seed: Seed, given: Given<'_>) -> Result<Self, Errno> {
-        let Seed { seat, cluster, roster, managers, names, secure, node, front, listener, lists, mailbox, siblings } =
+        let Seed { seat, cluster, roster, managers, names, secure, mut node, mut front, listener, lists, mailbox, siblings } =
             seed;
         let edge = EventFlags::IN | EventFlags::ET;
         epoll::add(&*given.epoll, mailbox.event(), EventData::new_u64(MAILBOX), edge)?;
@@ -440,6 +444,10 @@ impl Backend for Seat {
         let relay = Relay::new(if front.is_some() { seat.front() } else { seat.node() }, &chain::Timing::default());
         let (me, managers) = ((seat, cluster, given.sizes.value), (managers, names));
         let links = Links::new(me, roster, managers, siblings, secure, given.epoll);
+        // Until managers have said which it is.
+        let version = links.cluster_version();
+        front.iter_mut().for_each(|front| front.speak(version));
+        node.iter_mut().for_each(|node| node.speak(version));
         Ok(Self {
             id: seat,
             node,

@@ -1,6 +1,7 @@
 //! What a command came to, as an answer and in the counters.
 
 use super::{Bench, Keyed, Step, Wait};
+use crate::advice::Seldom;
 use crate::counters::Counters;
 use crate::recency::Use;
 use fawn_kv::operation::{self as kv, Item, Outcome};
@@ -125,6 +126,25 @@ pub fn unreadable<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mu
     counters.unreadable.add(1);
     keyed.write(out, &Answer::Error(UNREADABLE));
     Step::Done { gate: Gate::NONE, failed: true }
+}
+
+/// A command whose item is not read, as the system is short of something.
+pub const SHORT: &str = "SERVER_ERROR the server is short of file descriptors or memory, try again";
+
+/// Refuses a command whose item cannot be read just now, and logs why.
+pub fn short<R>(keyed: &Keyed<'_>, why: &str, counters: &Counters, out: &mut Vec<u8>) -> Step<R> {
+    tell_short(why);
+    counters.refused_busy.add(1);
+    keyed.write(out, &Answer::Error(SHORT));
+    Step::Done { gate: Gate::NONE, failed: true }
+}
+
+/// Logs, now and then, that a read was refused.
+pub fn tell_short(why: &str) {
+    static TOLD: Seldom = Seldom::new();
+    if let Some(more) = TOLD.happened(Instant::now()) {
+        tracing::warn!("{why}: the read is refused, and may succeed later{more}");
+    }
 }
 
 /// Counts an item that cannot be read, and logs why, about once a second at most: a client may ask for it time and again.

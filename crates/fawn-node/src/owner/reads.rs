@@ -203,6 +203,9 @@ fn went_on<S: Stores>(
         Ok(pages) => stores.finish(store, read, pages, &keyed.key, keyed.name, bench.now),
         Err(error) => {
             stores.abandon(store, read);
+            if let FlashError::Transient(why) = &error {
+                return (operate::short(keyed, why, bench.counters, out), None);
+            }
             Finished::Failed(error.to_string())
         }
     };
@@ -265,6 +268,7 @@ fn value_came<S: Stores>(
             let why = format!("{file} was replaced before it could be read");
             operate::unreadable(keyed, &why, bench.counters, out)
         }
+        Err(FlashError::Transient(why)) => operate::short(keyed, &why, bench.counters, out),
         Err(error) => operate::unreadable(keyed, &error.to_string(), bench.counters, out),
     }
 }

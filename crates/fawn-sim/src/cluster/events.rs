@@ -16,6 +16,8 @@ pub enum Read {
     Part(Part),
     /// Nothing: flash cannot be read there.
     Failed,
+    /// Nothing, this time.
+    Refused,
 }
 
 /// What happens.

@@ -197,6 +197,7 @@ impl FlashNode {
                 Answer::Version(kept) => Read::Key(kept),
                 Answer::Part(part) => Read::Part(part),
                 Answer::Failed(_) => Read::Failed,
+                Answer::Refused(_) => Read::Refused,
             };
             self.found.push((ticket, read));
         }

@@ -457,6 +457,7 @@ impl World {
                 Read::Key(kept) => node.read(now, ticket, kept, out),
                 Read::Part(part) => node.scanned(now, ticket, part, out),
                 Read::Failed => node.unreadable(now, ticket, out),
+                Read::Refused => node.not_read(now, ticket, out),
             }
             node.settle(now, out);
         })

@@ -486,6 +486,7 @@ impl ReadAhead {
                 self.singly = wanting.iter().map(|(pages, _)| pages).sum();
                 return Ok(());
             }
+            Err((_, error @ FlashError::Transient(_))) => return Err(error.into()),
             Err((place, error)) => return Err(unreadable(fills[place].file, fills[place].first, &error).into()),
         }
         for ((_, cursor), fill) in wanting.iter_mut().zip(fills) {
@@ -503,6 +504,7 @@ impl ReadAhead {
                 self.has_failed = true;
                 cursor.pass_over(&error)
             }
+            Err(error @ FlashError::Transient(_)) => Err(error.into()),
             Err(error) => Err(unreadable(cursor.file(), cursor.next_page, &error).into()),
         }
     }

@@ -394,7 +394,7 @@ impl Open<FlashStore> {
                 self.rest()?;
                 match self.store.take_answer() {
                     Some((_, Answer::Part(part))) => Ok(part),
-                    Some((_, Answer::Failed(why))) => bail!("{}: {why}", self.path()),
+                    Some((_, Answer::Failed(why) | Answer::Refused(why))) => bail!("{}: {why}", self.path()),
                     Some((_, Answer::Version(_))) | None => bail!("a scan of range {} came to nothing", range.0),
                 }
             }

@@ -130,6 +130,21 @@ fn whoever_waits_for_what_cannot_be_read_is_told_so() {
     assert!(matches!(answers(&say(&mut member, &mut store, FRONT, request(1, &set())))[..], [Answer::Done { .. }]));
 }
 
+#[test]
+fn whoever_waits_for_a_read_that_is_refused_for_now_tries_again_and_the_copy_is_sound() {
+    let (mut member, mut store) = (alone(Meta::default()), Plain { waits: true, ..Plain::default() });
+    let add = Operation::Store(Store { mode: Mode::Add, ..Store::set(b"v") });
+    assert!(answers(&say(&mut member, &mut store, FRONT, request(1, &add))).is_empty());
+    assert!(answers(&say(&mut member, &mut store, FRONT, get())).is_empty());
+    for ticket in store.tickets.0.keys().copied().collect::<Vec<_>>() {
+        let sent = step_with(&mut store, &mut member, |replica, context| replica.not_read(ticket, context)).1;
+        assert_eq!(answers(&sent), [&Answer::Busy]);
+    }
+    assert_eq!(member.report(false).health, Health::Sound);
+    store.waits = false;
+    assert!(matches!(answers(&say(&mut member, &mut store, FRONT, request(1, &add)))[..], [Answer::Done { .. }]));
+}
+
 fn learn() -> Message {
     let (incarnation, range, keys, over) = (ME.incarnation, RANGE, Interval::ALL, Attempt(3));
     let consistency = crate::ids::Consistency::Chain;

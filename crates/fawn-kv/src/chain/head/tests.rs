@@ -253,6 +253,13 @@ fn what_would_expire_at_once_as_the_ranges_time_is_ahead_is_refused_until_that_i
     };
     assert_eq!(tick(&mut bench), (WRONG - RIGHT, WRONG));
     bench.store.us += HEAL_US;
+    // Not while a member may be of a release that would not set its own back.
+    let in_older_cluster = step_with(&mut bench.store, &mut bench.replica, |replica, context| {
+        context.timing.sets_time_back = false;
+        replica.tick(context);
+        replica.meta().alive.time
+    });
+    assert_eq!(in_older_cluster.0, WRONG);
     assert_eq!(tick(&mut bench), (0, RIGHT));
     assert!(matches!(put_until(&mut bench, 7, RIGHT + 100), Some(Answer::Done { .. })));
     bench.store.unix = RIGHT + 99;
