@@ -8,6 +8,10 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long the directory may be in use by a process that is about to end, or by a child that this process has just forked.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The file of log, vote and snapshots.
 const FILE: &str = "manager.redb";
@@ -28,9 +32,17 @@ pub fn open(dir: &Path) -> Result<LogStore, ManagerError> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unusable)?;
     let path = dir.join(FILE);
     // The file is there once it is whole: `redb` makes it so by itself, from any file that is empty.
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
-    let file = redb::backends::FileBackend::new(file.map_err(unusable)?).map_err(KeepError::from);
-    let file = file.and_then(|file| Ok(redb::Builder::new().create_with_backend(file)?));
+    let began = Instant::now();
+    let file = loop {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = redb::backends::FileBackend::new(file.map_err(unusable)?);
+        match file.and_then(|file| redb::Builder::new().create_with_backend(file)) {
+            Err(redb::DatabaseError::DatabaseAlreadyOpen) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            file => break file.map_err(KeepError::from),
+        }
+    };
     let store = file.and_then(LogStore::open).map_err(|error| ManagerError::kept(&path, error))?;
     std::fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(unusable)?;
     Ok(store)
