@@ -31,6 +31,7 @@ use rustix::io::Errno;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use crate::behind::Behind;
 use crate::patience::{insist, passes};
+use crate::spare::Spare;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use crate::together::Together;
 use crate::{descriptors, names, transfer};
@@ -92,6 +93,8 @@ pub struct Files {
     /// Cleared when the kernel or the file system refuses `RWF_DSYNC`.
     pub(crate) synced_writes: AtomicBool,
     pub(crate) counts: Counts,
+    /// What is held of the device for deletes and merges.
+    pub(crate) spare: Mutex<Spare>,
     /// For reads of many files at once.
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     together: Mutex<Together>,
@@ -162,11 +165,13 @@ impl Files {
             removed: Mutex::default(),
             synced_writes: AtomicBool::new(true),
             counts: Counts::default(),
+            spare: Mutex::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             together: Mutex::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             behind: Mutex::default(),
         };
+        files.spare = Mutex::new(files.find_spare());
         if caching == Caching::Auto {
             files.direct = match files.takes_direct_reads() {
                 Some(takes) => takes,
@@ -185,6 +190,11 @@ impl Files {
         files.is_read_only = true;
         files.direct = files.takes_direct_reads() == Some(true);
         Ok(files)
+    }
+
+    /// Whether nothing may be written.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     /// Number of the file system's device, as `stat` has it; 0 when the system does not say.
