@@ -113,8 +113,11 @@ pub fn space(store: &Path) -> std::io::Result<(u64, u64)> {
     let (mut log, mut rest) = (0, 0);
     for entry in fs::read_dir(store)? {
         let entry = entry?;
-        // What was removed since takes nothing.
+        // What was removed since takes nothing, and what is kept for a full device holds nothing.
         let Ok(found) = entry.metadata() else { continue };
+        if entry.file_name() == "spare" {
+            continue;
+        }
         let bytes = found.blocks() * 512;
         if entry.file_name() == "commit-log" { log += bytes } else { rest += bytes }
     }

@@ -31,6 +31,7 @@ use rustix::io::Errno;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use crate::behind::Behind;
 use crate::patience::{Patience, insist, passes, persist};
+use crate::spare::Spare;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use crate::together::Together;
 use crate::{descriptors, names, transfer};
@@ -95,6 +96,8 @@ pub struct Files {
     /// So many times the system has no descriptor for a file.
     #[cfg(test)]
     pub(crate) refusals: std::sync::atomic::AtomicU32,
+    /// What is held of the device for deletes and merges.
+    pub(crate) spare: Mutex<Spare>,
     /// For reads of many files at once.
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     together: Mutex<Together>,
@@ -167,11 +170,13 @@ impl Files {
             counts: Counts::default(),
             #[cfg(test)]
             refusals: std::sync::atomic::AtomicU32::new(0),
+            spare: Mutex::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             together: Mutex::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             behind: Mutex::default(),
         };
+        files.spare = Mutex::new(files.find_spare());
         if caching == Caching::Auto {
             files.direct = match files.takes_direct_reads() {
                 Some(takes) => takes,
@@ -190,6 +195,11 @@ impl Files {
         files.is_read_only = true;
         files.direct = files.takes_direct_reads() == Some(true);
         Ok(files)
+    }
+
+    /// Whether nothing may be written.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     /// Number of the file system's device, as `stat` has it; 0 when the system does not say.

@@ -17,7 +17,10 @@ use crate::{names, transfer};
 
 impl Flash for Files {
     fn create(&self, file: FileId, pages: u64) -> Result<(), FlashError> {
-        self.create_reserved(file, pages)
+        self.create_reserved(file, pages).or_else(|error| match error {
+            FlashError::NoSpace if self.gives_way(file) => self.create_reserved(file, pages),
+            error => Err(error),
+        })
     }
 
     fn read(&self, file: FileId, first: u64, pages: &mut [Page]) -> Result<(), FlashError> {
@@ -44,7 +47,11 @@ impl Flash for Files {
     fn write(&self, file: FileId, first: u64, pages: &[Page]) -> Result<(), FlashError> {
         let open = self.own_descriptor(file)?;
         self.counts.wrote(size_of_val(pages));
-        transfer::write(&*open, first, pages).map_err(|errno| self.error(file, "writing", errno))
+        let write = || transfer::write(&*open, first, pages).map_err(|errno| self.error(file, "writing", errno));
+        write().or_else(|error| match error {
+            FlashError::NoSpace if self.gives_way(file) => write(),
+            error => Err(error),
+        })
     }
 
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -132,6 +139,10 @@ impl Flash for Files {
         Ok(files)
     }
 
+    fn keep_spare(&self, bytes: u64) -> u64 {
+        self.hold_spare(bytes)
+    }
+
     fn space(&self) -> Result<Space, FlashError> {
         let asking = || format!("{}: asking for free space", self.path().display());
         let stat = insist(asking, || fs::fstatvfs(self.directory()))
@@ -139,6 +150,13 @@ impl Flash for Files {
         // As `df` has it: what is reserved for the system is neither used nor free.
         let used = stat.f_blocks.saturating_sub(stat.f_bfree);
         Ok(Space { total: (used + stat.f_bavail) * stat.f_frsize, free: stat.f_bavail * stat.f_frsize })
+    }
+}
+
+impl Files {
+    /// Gives back the space that is kept for deletes and merges, if it is for a file of this kind; whether there was any.
+    fn gives_way(&self, file: FileId) -> bool {
+        matches!(file, FileId::Segment(_) | FileId::Manifest(_)) && self.release_spare()
     }
 }
 

@@ -32,6 +32,7 @@ mod pace;
 mod patience;
 pub mod reader;
 mod signal;
+mod spare;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod together;
 mod transfer;

@@ -18,6 +18,10 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long the directory may be in use by a process that is about to end, or by a child that this process has just forked.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The file of log, vote and snapshots.
 const LOG: &str = "manager.log";
@@ -70,10 +74,16 @@ pub fn open_on(dir: &Path, disk: Box<dyn Disk>) -> Result<LogStore, ManagerError
 
 /// Locks a file for as long as it is open.
 fn take(file: &File, dir: &Path) -> Result<(), ManagerError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(ManagerError::InUse(dir.to_owned())),
-        Err(TryLockError::Error(error)) => Err(ManagerError::Directory { path: dir.to_owned(), error }),
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(TryLockError::WouldBlock) => return Err(ManagerError::InUse(dir.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(ManagerError::Directory { path: dir.to_owned(), error }),
+        }
     }
 }
 

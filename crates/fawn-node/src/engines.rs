@@ -342,6 +342,8 @@ pub fn add(figures: &mut Figures, stats: &Stats) {
         ("fawn_reads", stats.reads),
         ("fawn_pages_read", stats.pages_read),
         ("fawn_false_reads", stats.false_reads),
+        ("fawn_read_hits", stats.read_hits),
+        ("fawn_hit_reads", stats.hit_reads),
         ("fawn_filter_refused", stats.filter_refused),
         ("fawn_filter_passed", stats.filter_passed),
         ("fawn_appends", stats.appends),

@@ -5,7 +5,7 @@ use crate::clock::Now;
 use crate::shared::Shared;
 use crate::stores::Figures;
 use fawn_memcache::{Stats, lines, report};
-use fawn_store::Written;
+use fawn_store::{Ack, Written};
 use std::collections::BTreeMap;
 
 /// Figures of what lies at the tails of a cluster's process, where that is counted.
@@ -240,8 +240,8 @@ fn own(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
     report::stat(out, "fawn_index_mode", mode);
     let indexed = ratio("fawn_index_slots", figures.number("fawn_sealed_records"), 1.0);
     report::stat(out, "fawn_indexed_ratio", &format!("{indexed:.4}"));
-    let found = figures.number("fawn_reads").saturating_sub(figures.number("fawn_false_reads"));
-    report::stat(out, "fawn_reads_per_hit", &format!("{:.4}", ratio("fawn_reads", found, 0.0)));
+    let hits = figures.number("fawn_read_hits");
+    report::stat(out, "fawn_reads_per_hit", &format!("{:.4}", ratio("fawn_hit_reads", hits, 0.0)));
     let cached = figures.number("fawn_cache_hits") + figures.number("fawn_cache_misses");
     report::stat(out, "fawn_cache_hit_ratio", &format!("{:.4}", ratio("fawn_cache_hits", cached, 0.0)));
     let written = |before: &str| Written {
@@ -256,18 +256,34 @@ fn own(out: &mut Vec<u8>, figures: &Merged, shared: &Shared) {
     report::stat(out, "fawn_write_amplification_since_start", &format!("{since:.3}"));
 }
 
+/// When writes are acknowledged, as the flag takes it.
+pub fn ack_word(ack: Ack) -> String {
+    match ack {
+        Ack::Durable => "durable".to_owned(),
+        Ack::Interval { ms } => format!("interval:{ms}"),
+        Ack::Memory => "memory".to_owned(),
+    }
+}
+
+/// A setting as one word: the Prometheus exporter for memcached takes a line of more words for an error, and the server for down.
+fn setting(out: &mut Vec<u8>, name: &str, value: &str) {
+    let word: String =
+        value.chars().map(|c| if c.is_whitespace() { "%20".to_owned() } else { c.to_string() }).collect();
+    report::stat(out, name, &word);
+}
+
 fn settings(out: &mut Vec<u8>, shared: &Shared) {
     let options = &shared.options;
     report::stat_number(out, "maxbytes", options.memory_bytes);
     report::stat_number(out, "maxconns", shared.limits.connections as u64);
     report::stat_number(out, "tcpport", tcp_port(&options.listen));
     report::stat_number(out, "udpport", 0);
-    report::stat(out, "inter", &options.listen.join(","));
+    setting(out, "inter", &options.listen.join(","));
     report::stat(out, "verbosity", "0");
     report::stat(out, "oldest", "0");
     report::stat(out, "evictions", "off");
     let socket = options.unix.as_ref().map_or("NULL".into(), |unix| unix.path.display().to_string());
-    report::stat(out, "domain_socket", &socket);
+    setting(out, "domain_socket", &socket);
     report::stat(out, "umask", &options.unix.as_ref().map_or("700".into(), |unix| format!("{:o}", unix.mode)));
     report::stat_number(out, "num_threads", shared.counters.len() as u64);
     report::stat(out, "cas_enabled", "yes");
@@ -284,8 +300,8 @@ fn settings(out: &mut Vec<u8>, shared: &Shared) {
     report::stat(out, "binding_protocol", "ascii");
     report::stat_number(out, "idle_timeout", shared.limits.idle_timeout.map_or(0, |timeout| timeout.as_secs()));
     report::stat(out, "ssl_enabled", if options.tls.is_some() { "yes" } else { "no" });
-    report::stat(out, "fawn_dir", &options.dir.display().to_string());
-    report::stat(out, "fawn_ack", &format!("{:?}", options.ack).to_lowercase());
+    setting(out, "fawn_dir", &options.dir.display().to_string());
+    report::stat(out, "fawn_ack", &ack_word(options.ack));
 }
 
 /// The port of the first address; 0 when it is not told in digits.

@@ -291,7 +291,7 @@ pub fn start(options: &ServeOptions) -> Result<(Running, Directory), ServeError>
         held = Some(directory);
         Ok(opened)
     })?;
-    let ack = format!("{:?}", options.ack).to_lowercase();
+    let ack = crate::report::ack_word(options.ack);
     let started =
         Started { what: "server".to_owned(), members: vec![options], has_stores: true, ack, cluster_addresses: &[] };
     started.tell(&running);
@@ -331,7 +331,7 @@ fn open(options: &ServeOptions) -> Result<(Directory, Opened<Owner<Engines>>), S
     }
     let facts = vec![
         ("fawn_read_path", read_path.to_owned()),
-        ("fawn_ack", format!("{:?}", options.ack).to_lowercase()),
+        ("fawn_ack", crate::report::ack_word(options.ack)),
         ("fawn_dir", options.dir.display().to_string()),
     ];
     let opened = Opened { secret: directory.secret(), stores: Some(stores), loops: parts, facts };

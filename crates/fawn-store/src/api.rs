@@ -97,6 +97,8 @@ pub(crate) struct Rest {
     pub view: u64,
     /// The read is of a base alone, whose filter has let the key through.
     pub filtered: bool,
+    /// Reads of the lookup so far, this one included.
+    pub reads: u32,
 }
 
 /// A segment that may hold the key of a lookup.

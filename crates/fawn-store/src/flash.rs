@@ -165,6 +165,13 @@ pub trait Flash {
     /// [`FlashError::Io`].
     fn list(&self) -> Result<Vec<(FileId, u64)>, FlashError>;
 
+    /// Keeps so many bytes of the device from other programs, if it can and there is ample room, for segments and manifests
+    /// that find no other space; 0: as many as before. Returns how many are kept, which count as used in [`space`](Self::space).
+    fn keep_spare(&self, bytes: u64) -> u64 {
+        let _ = bytes;
+        0
+    }
+
     /// Space on the device.
     ///
     /// # Errors

@@ -75,8 +75,11 @@ pub enum Work {
         /// Which records.
         wanted: Wanted,
     },
-    /// Report the space on the device.
-    Space,
+    /// Report the space on the device, and keep so many bytes of it for deletes and merges.
+    Space {
+        /// 0: as many as before.
+        spare: u64,
+    },
     /// Cut the range that holds the key after it.
     SplitRange(Key),
     /// Join the range that ends at this position to the next.
@@ -304,6 +307,8 @@ pub enum Event {
 pub struct Room {
     /// What there is.
     pub device: Space,
+    /// Bytes that are kept for deletes and merges.
+    pub spare: u64,
     /// What the next file of the manifest takes.
     pub manifest_bytes: u64,
 }

@@ -4,10 +4,16 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 
 use super::{DirectoryError, LOCK, error};
+
+/// How long the lock may be held by a process that is about to end, or by a child that this process has just forked: a child has
+/// all descriptors of its parent until it begins its own program.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Takes the lock and writes the process's number into it, for those who find it taken.
 pub(super) fn lock(path: &Path) -> Result<File, DirectoryError> {
@@ -37,7 +43,13 @@ pub(super) fn lock_to_look(path: &Path) -> Result<File, DirectoryError> {
 }
 
 fn take(path: &Path, file: &mut File) -> Result<(), DirectoryError> {
-    match rustix::fs::flock(&*file, FlockOperation::NonBlockingLockExclusive) {
+    let began = Instant::now();
+    let mut taken = rustix::fs::flock(&*file, FlockOperation::NonBlockingLockExclusive);
+    while taken == Err(rustix::io::Errno::WOULDBLOCK) && began.elapsed() < PATIENCE {
+        thread::sleep(Duration::from_millis(10));
+        taken = rustix::fs::flock(&*file, FlockOperation::NonBlockingLockExclusive);
+    }
+    match taken {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let mut text = String::new();

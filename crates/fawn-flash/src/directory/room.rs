@@ -51,6 +51,7 @@ fn remove_files(files: &Files) -> Result<(), FlashError> {
     for (file, _) in &all {
         files.remove(*file)?;
     }
+    files.remove_spare();
     if all.is_empty() { Ok(()) } else { files.sync_names() }
 }
 

@@ -70,6 +70,25 @@ fn a_second_process_is_told_which_process_owns_the_directory() {
 }
 
 #[test]
+fn a_lock_that_a_forked_child_or_an_ending_process_still_has_is_waited_for() {
+    let (_parent, path) = new_path();
+    drop(Directory::open(&path, 1).unwrap());
+    for look in [false, true] {
+        // As a child between fork and exec: it has the lock's descriptor, and lets go of it soon.
+        let lock = fs::File::open(path.join(LOCK)).unwrap();
+        lock.lock().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                lock.unlock().unwrap();
+            });
+            let opened = if look { Directory::look(&path) } else { Directory::open(&path, 1) };
+            assert!(opened.is_ok(), "{opened:?}");
+        });
+    }
+}
+
+#[test]
 fn an_interrupted_creation_is_begun_anew() {
     // Every state that a crash while making a directory may leave.
     let (_parent, path) = new_path();

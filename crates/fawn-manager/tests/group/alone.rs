@@ -92,6 +92,19 @@ fn a_directory_has_one_manager_at_a_time_and_no_one_else_may_read_it() {
     assert_eq!((mode(&path), mode(&path.join("manager.log"))), (0o700, 0o600));
 }
 
+#[test]
+fn a_directory_whose_manager_is_about_to_end_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = start(Options::new(dir.path())).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            drop(before);
+        });
+        assert!(start(Options::new(dir.path())).is_ok());
+    });
+}
+
 /// Who is refused, and what the sentence says.
 #[test]
 fn who_cannot_be_a_member_is_told_why() {

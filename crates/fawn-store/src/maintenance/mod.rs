@@ -84,6 +84,8 @@ pub struct Maintenance {
     drained: record::Drained,
     /// Slices' oldest parts are left out of their indexes.
     draining: bool,
+    /// Bytes of the device that are to be kept for deletes and merges; 0: as many as before.
+    spare: u64,
 }
 
 impl Maintenance {
@@ -115,6 +117,7 @@ impl Maintenance {
             failed: false,
             drained: record::Drained::default(),
             draining: false,
+            spare: 0,
         }
     }
 
@@ -218,7 +221,7 @@ impl Maintenance {
         // A clean stop does not wait for space: what is not sealed is in the log.
         let may_pass = |work: &Work| match work {
             Work::Close { .. } => self.told_stalled,
-            work => matches!(work, Work::Reclaim(_) | Work::Space),
+            work => matches!(work, Work::Reclaim(_) | Work::Space { .. }),
         };
         self.urgent.iter().position(may_pass)
     }
@@ -235,7 +238,10 @@ impl Maintenance {
             Work::SplitRange(at) => self.split_range(flash, &at),
             Work::MergeRanges(at) => self.merge_ranges(flash, &at),
             Work::Close { log_end } => self.close(flash, log_end),
-            Work::Space => Ok(Step::Event(Event::Space(self.room(flash)?))),
+            Work::Space { spare } => {
+                self.spare = spare;
+                Ok(Step::Event(Event::Space(self.room(flash)?)))
+            }
             Work::Load { .. } | Work::Merge(_) | Work::Scan { .. } => unreachable!("queued elsewhere"),
         }
     }
@@ -255,7 +261,8 @@ impl Maintenance {
 
     /// The space on the device as it is now.
     pub(crate) fn room(&mut self, flash: &dyn Flash) -> Result<Room, FlashError> {
-        Ok(Room { device: flash.space()?, manifest_bytes: self.manifest.next_file_bytes() })
+        let spare = flash.keep_spare(self.spare);
+        Ok(Room { device: flash.space()?, spare, manifest_bytes: self.manifest.next_file_bytes() })
     }
 
     /// A segment number that no slot can name.

@@ -54,6 +54,7 @@ impl Store {
         self.number_from(record.seq);
         self.note_value_file(&record);
         self.counters.appended(len, superseded);
+        self.cleaning.deleted |= write.kind == Kind::Delete;
         self.use_credit(len);
         Ok(Appended { seq: record.seq, gate })
     }
@@ -193,6 +194,7 @@ impl Store {
         let empty = self.spare.pop().unwrap_or_else(|| OpenSegment::new(self.segment_bytes));
         let segment = Arc::new(std::mem::replace(&mut self.open, empty));
         let values = std::mem::take(&mut self.open_values);
+        self.cleaning.deleted = false;
         let ranges = self.ranges.iter().map(|range| range.mark).collect();
         let age = self.next_age;
         self.next_age += 1;

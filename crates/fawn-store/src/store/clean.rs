@@ -15,6 +15,9 @@ const GARBAGE_NUMERATOR: u64 = 3;
 const GARBAGE_DENOMINATOR: u64 = 8;
 /// The same when the device is full: anything worth a merge may let puts go on.
 const FULL_GARBAGE_DENOMINATOR: u64 = 16;
+
+/// Seconds from one early seal of deletes to the next.
+const EARLY_SEAL_SECONDS: u64 = 10;
 /// Shares of garbage from which puts are slowed to what merges free, and at which they wait for them.
 const SLOWED_GARBAGE: f64 = 0.42;
 const MOST_GARBAGE: f64 = 0.47;
@@ -60,6 +63,10 @@ pub(super) struct Cleaning {
     pub merged_garbage: u64,
     /// Bytes that may be put although merges have fallen behind.
     credit: u64,
+    /// Something was deleted since the open segment froze last.
+    pub deleted: bool,
+    /// Second of the store's uptime from which deletes may be sealed early again.
+    next_early_seal: u64,
     /// DRAM of all slices' indexes, page directories and filters included.
     pub index_bytes: u64,
     /// Of these, page directories.
@@ -391,11 +398,26 @@ impl Store {
         self.cleaning.merged_garbage * FULL_GARBAGE_DENOMINATOR > self.cleaning.merged_bytes
     }
 
+    /// Whether the device is full and deletes wait to be sealed: merges free what sealed records supersede, and the open segment may
+    /// take many deletes. At most every ten seconds.
+    pub fn wants_early_seal(&mut self) -> bool {
+        let wants = self.no_space
+            && self.cleaning.deleted
+            && self.frozen.is_empty()
+            && !self.is_freeing_space()
+            && self.stopped.is_none()
+            && self.uptime >= self.cleaning.next_early_seal;
+        if wants {
+            self.cleaning.next_early_seal = self.uptime + EARLY_SEAL_SECONDS;
+        }
+        wants
+    }
+
     /// Judges the device's space anew.
     pub(super) fn note_room(&mut self, room: Room) {
         self.cleaning.manifest_bytes = room.manifest_bytes;
-        // Each of the stores on the device counts on its part of what is free.
-        let free = room.device.free / u64::from(self.options.count.max(1));
+        // Each of the stores on the device counts on its part of what is free, and on what it keeps.
+        let free = room.device.free / u64::from(self.options.count.max(1)) + room.spare;
         self.no_space = free < self.reserve_bytes() + self.unsealed_bytes();
         self.space = Some(room.device);
     }

@@ -142,7 +142,7 @@ impl Store {
     fn read_first(&mut self, key: &Key, rest: Vec<Candidate>, filtered: bool) -> Read {
         let view = live(&self.segments, self.candidates[0]);
         let (file, pages) = (view.footer.file, view.directory.locate(key.prefix()));
-        let rest = Rest { candidates: rest, view: self.views.pin(), filtered };
+        let rest = Rest { candidates: rest, view: self.views.pin(), filtered, reads: 1 };
         self.read(file, pages, rest)
     }
 
@@ -186,6 +186,8 @@ impl Store {
                 if is_absent(self, &record) {
                     return Finished::Absent { gate: self.flush_gate };
                 }
+                self.counters.read_hits += 1;
+                self.counters.hit_reads += u64::from(rest.reads);
                 if planned_now && record.kind == Kind::Value && self.buffered(key, name).is_none() {
                     self.cache.insert(*key, bytes);
                 }
@@ -206,6 +208,7 @@ impl Store {
                     self.release(rest.view);
                     return Finished::Absent { gate: Gate::NONE };
                 };
+                rest.reads += 1;
                 Finished::Read(self.read(next.file, next.directory.locate(key.prefix()), rest))
             }
         }

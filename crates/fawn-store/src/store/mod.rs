@@ -293,6 +293,7 @@ impl Store {
     pub fn tick(&mut self, now: u32) {
         self.now = now;
         self.tick_by(Some(vec![(Interval::ALL, now)]));
+        self.seal_deletes();
     }
 
     /// The same, for a store that was opened not long ago: what has expired is judged at each lookup, but nothing is dropped
@@ -300,6 +301,14 @@ impl Store {
     pub fn tick_without_dropping(&mut self, now: u32) {
         self.now = now;
         self.tick_by(Some(Vec::new()));
+        self.seal_deletes();
+    }
+
+    /// Seals deletes early where space is wanted. What a refusal leaves is sealed later.
+    fn seal_deletes(&mut self) {
+        if self.wants_early_seal() {
+            let _ = self.seal();
+        }
     }
 
     /// The same, where stretches of keys have times of their own, and others none: what expires of them is judged by those;
@@ -309,7 +318,7 @@ impl Store {
             self.times = times;
         }
         self.fire_flushes(self.now);
-        self.work.push_back(Work::Space);
+        self.work.push_back(Work::Space { spare: self.reserve_bytes() });
         self.uptime += 1;
         self.cleaning.failures = 0;
         self.load_again();

@@ -21,7 +21,7 @@ use crate::api::{Finished, Gate, Lookup, Read, Refusal};
 use crate::log::{ENTRY_HEADER_BYTES, Entry, LogFull, LogPosition};
 use crate::manifest::Emptied;
 use crate::page::Page;
-use crate::record::Record;
+use crate::record::{Kind, Record};
 use crate::work::{Versions, View, Wanted, Work};
 
 /// The gate of what waits for writes that are not in the log.
@@ -128,6 +128,7 @@ impl Store {
         let (_, superseded) = self.open.append(key, Gate::NONE, record);
         self.cache.remove(key);
         self.note_value_file(record);
+        self.cleaning.deleted |= record.kind == Kind::Delete;
         self.counters.appended(record.encoded_len(), superseded);
         self.use_credit(record.encoded_len());
         Ok(())

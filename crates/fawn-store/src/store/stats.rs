@@ -83,6 +83,8 @@ pub(super) struct Counters {
     pub reads: u64,
     pub pages_read: u64,
     pub false_reads: u64,
+    pub read_hits: u64,
+    pub hit_reads: u64,
     pub filter_refused: u64,
     pub filter_passed: u64,
     pub appends: u64,
@@ -180,6 +182,10 @@ pub struct Stats {
     pub pages_read: u64,
     /// Reads that did not hold the key sought.
     pub false_reads: u64,
+    /// Lookups that found their item by reading.
+    pub read_hits: u64,
+    /// The reads of those lookups, false ones included.
+    pub hit_reads: u64,
     /// Lookups that no read was needed for because a filter said that the base does not hold the key.
     pub filter_refused: u64,
     /// Reads of a base alone that does not hold the key, although its filter has let it through. Of all that filters have
@@ -327,6 +333,8 @@ impl Store {
             reads: counters.reads,
             pages_read: counters.pages_read,
             false_reads: counters.false_reads,
+            read_hits: counters.read_hits,
+            hit_reads: counters.hit_reads,
             filter_refused: counters.filter_refused,
             filter_passed: counters.filter_passed,
             appends: counters.appends,

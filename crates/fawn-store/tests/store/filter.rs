@@ -96,6 +96,25 @@ fn an_absent_key_costs_next_to_no_read_and_a_present_one_the_one_that_it_did() {
 }
 
 #[test]
+fn reads_of_absent_keys_count_for_no_hit() {
+    let mut bare = Bare::new(Options { miss_filter: false, ..options(ROOM) });
+    for n in 0..RECORDS {
+        bare.put(&name(n), &n.to_le_bytes());
+    }
+    bare.seal();
+    bare.store.compact();
+    bare.settle();
+    let before = bare.store.stats();
+    assert!(reads_an_absent_key(&mut bare) > 0.99);
+    let after = bare.store.stats();
+    assert_eq!((after.read_hits, after.hit_reads), (before.read_hits, before.hit_reads));
+    check_present(&mut bare, 0);
+    let after = bare.store.stats();
+    let (hits, reads) = (after.read_hits - before.read_hits, after.hit_reads - before.hit_reads);
+    assert!(hits > RECORDS / 8 && reads >= hits && reads <= hits + hits / 100, "{reads} reads of {hits} hits");
+}
+
+#[test]
 fn a_restart_builds_the_filters_again_without_writing() {
     let bare = loaded(ROOM);
     let mut bare = Bare::on(bare.flash, options(ROOM));
