@@ -446,8 +446,12 @@ impl Backend for Seat {
         let links = Links::new(me, roster, managers, siblings, secure, given.epoll);
         // Until managers have said which it is.
         let version = links.cluster_version();
-        front.iter_mut().for_each(|front| front.speak(version));
-        node.iter_mut().for_each(|node| node.speak(version));
+        if let Some(front) = &mut front {
+            front.speak(version);
+        }
+        if let Some(node) = &mut node {
+            node.speak(version);
+        }
         Ok(Self {
             id: seat,
             node,
