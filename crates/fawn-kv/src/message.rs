@@ -605,6 +605,11 @@ pub enum Message {
         /// The probe's.
         number: u64,
     },
+    /// To the manager, along with a heartbeat: no other member answers this front-end, so that it should own nothing.
+    FrontCutOff {
+        /// Who says so.
+        member: FrontMember,
+    },
 }
 
 /// Bytes of what a client gives along with a get, at most.

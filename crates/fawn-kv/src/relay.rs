@@ -12,6 +12,9 @@
 //! * What only the members of a chain say to each other is not relayed, but for barriers: managers keep members that do not hear
 //!   each other out of one chain.
 //!
+//! A seat that no echo reaches, by no way, is *cut off*. Its front-end tells managers, which give its wedges to others. So that this is
+//! found out without traffic, one other member is probed now and then if nothing else is.
+//!
 //! Releases before version 6 do not know of this, so it begins once the cluster's version is 6.
 
 #[cfg(test)]
@@ -71,6 +74,10 @@ pub struct Relay {
     helpers: Vec<Address>,
     /// The helper whose turn it is.
     turn: usize,
+    /// When the newest probe was sent of which an echo has come, by whatever way; or since when there is somebody to probe.
+    echoed_us: Option<u64>,
+    /// When helpers were last probed without anything to say to them.
+    looked_us: u64,
     peers: BTreeMap<Address, Peer>,
     counts: Counts,
     /// Not more than peers, each once.
@@ -88,6 +95,8 @@ impl Relay {
             is_on: false,
             helpers: Vec::new(),
             turn: 0,
+            echoed_us: None,
+            looked_us: 0,
             peers: BTreeMap::new(),
             counts: Counts::default(),
             news: BTreeMap::new(),
@@ -125,6 +134,12 @@ impl Relay {
         self.peers.values().filter(|peer| now_us >= peer.direct_us + self.silent_us).count()
     }
 
+    /// Whether no other member has echoed a probe lately, by whatever way.
+    pub fn is_cut_off(&self, now_us: u64) -> bool {
+        let is_late = |at_us: u64| now_us >= at_us + 2 * self.silent_us;
+        self.is_on && !self.helpers.is_empty() && self.echoed_us.is_some_and(is_late)
+    }
+
     /// Something is to be sent. `None`: over the link to the receiver; otherwise to whom instead, and what.
     pub fn detour(
         &mut self,
@@ -153,8 +168,10 @@ impl Relay {
     /// Time has passed: probes what is due.
     pub fn tick(&mut self, now_us: u64, out: &mut Vec<Sent>) {
         if !self.is_on {
+            self.echoed_us = None;
             return self.peers.clear();
         }
+        self.look_around(now_us, out);
         let Self { me, every_us, silent_us, broken_us, .. } = *self;
         self.peers.retain(|_, peer| {
             let is_broken = now_us >= peer.direct_us + silent_us;
@@ -189,11 +206,31 @@ impl Relay {
         }
     }
 
+    /// Probes helpers if nobody has echoed for a while: one of them, or more if it has been long.
+    fn look_around(&mut self, now_us: u64, out: &mut Vec<Sent>) {
+        let echoed_us = *self.echoed_us.get_or_insert(now_us);
+        let is_due = now_us >= echoed_us + 2 * self.every_us && now_us >= self.looked_us + self.every_us;
+        if self.helpers.is_empty() || !is_due {
+            return;
+        }
+        let count = if now_us < echoed_us + self.silent_us { 1 } else { MOST_PROBED };
+        for _ in 0..count.min(self.helpers.len()) {
+            self.turn = (self.turn + 1) % self.helpers.len();
+            out.push((self.helpers[self.turn], self.me, Message::Probe { number: now_us }));
+        }
+        self.looked_us = now_us;
+    }
+
+    fn echoed(&mut self, number: u64, now_us: u64) {
+        self.echoed_us = self.echoed_us.max(Some(number.min(now_us)));
+    }
+
     /// A message has come: it is passed on or answered, or returned for whom it is meant, as whoever said it sent it.
     pub fn receive(&mut self, now_us: u64, (to, from, message): Sent, out: &mut Vec<Sent>) -> Option<Sent> {
         match message {
             Message::Probe { number } => out.push((from, to, Message::Echo { number })),
             Message::Echo { number } => {
+                self.echoed(number, now_us);
                 if let Some(peer) = self.peers.get_mut(&from) {
                     peer.direct_us = peer.direct_us.max(number.min(now_us));
                 }
@@ -228,6 +265,7 @@ impl Relay {
                 None
             }
             Message::Echo { number } => {
+                self.echoed(number, now_us);
                 let peer = self.peers.get_mut(&source)?;
                 let at_us = number.min(now_us);
                 if peer.by.is_none_or(|(_, before_us)| before_us <= at_us) {

@@ -53,7 +53,9 @@ impl Message {
 
             Self::Fence { front, .. } => *front == from && matches!(from, Address::Front(_)),
             Self::FrontHello { front, .. } => is_front(*front),
-            Self::FrontHeartbeat { member, .. } | Self::FrontFarewell { member } => is_front(member.front),
+            Self::FrontHeartbeat { member, .. } | Self::FrontFarewell { member } | Self::FrontCutOff { member } => {
+                is_front(member.front)
+            }
 
             Self::Welcome { .. }
             | Self::Superseded { .. }

@@ -33,6 +33,8 @@ pub(super) struct Life {
     view_gap_us: u64,
     /// It asks as soon as it may.
     wants_view: bool,
+    /// No other member answers.
+    is_cut_off: bool,
 }
 
 impl Life {
@@ -46,6 +48,7 @@ impl Life {
             view_after_us: 0,
             view_gap_us: VIEW_US,
             wants_view: false,
+            is_cut_off: false,
         }
     }
 
@@ -79,6 +82,10 @@ impl Front {
                 }
             };
             out.push((Address::Manager, message));
+            if let Some(incarnation) = self.life.incarnation.filter(|_| self.life.is_cut_off) {
+                let member = FrontMember { front: self.id, incarnation };
+                out.push((Address::Manager, Message::FrontCutOff { member }));
+            }
         }
         let is_due = self.life.asked_view_us.is_none_or(due);
         if is_due {
@@ -88,6 +95,11 @@ impl Front {
             self.ask_view(now_us, out);
         }
         self.send_fences(now_us, out);
+    }
+
+    /// Whether any other member answers: managers leave wedges with those that some do.
+    pub fn note_cut_off(&mut self, is_cut_off: bool) {
+        self.life.is_cut_off = is_cut_off;
     }
 
     /// Ends this life, and says so: the front-end asks and answers nothing from here on.

@@ -10,6 +10,7 @@ use super::lease::note;
 use super::state::Command;
 use crate::ids::{Address, FrontId, FrontMember, Incarnation, WedgeEpoch, WedgeId};
 use crate::message::Message;
+use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
 use fawn_ring::{Interval, Key};
 use serde::{Deserialize, Serialize};
@@ -108,6 +109,8 @@ impl Wedges {
 pub(super) struct Fronts {
     /// Who was heard of last, and when.
     heard: BTreeMap<FrontId, (FrontMember, u64)>,
+    /// Who said last that no other member answers it, and when.
+    cut_off: BTreeMap<FrontId, (FrontMember, u64)>,
     /// Heartbeats that ask for a lease, by the question whether this manager leads.
     asked: BTreeMap<u64, (FrontMember, u64)>,
     /// Until when a front-end may have a lease on a wedge.
@@ -144,6 +147,10 @@ impl Manager {
                     return self.confirmed_for_front(now_us, question, effects);
                 }
                 effects.confirm.push(question);
+            }
+            Message::FrontCutOff { member } if self.state.wedges.lives(member) => {
+                took(Path::FrontCutOff);
+                self.fronts.cut_off.insert(member.front, (member, now_us));
             }
             // It owns nothing any more: its wedges are released, and its leases are no longer waited for.
             Message::FrontFarewell { member } if self.state.wedges.lives(member) => {
@@ -197,11 +204,18 @@ impl Manager {
         self.show_view(Address::Front(front), self.state.changes, effects);
     }
 
-    /// The front-ends that live, with the number of wedges that each owns.
+    /// The front-ends that live, with the number of wedges that each owns. Those that no other member answers are left out, unless
+    /// that is so of all: then they may be the only ones that are left.
     pub(super) fn loads(&self, now_us: u64) -> BTreeMap<FrontMember, usize> {
-        let heard = self.fronts.heard.values();
-        let alive =
-            heard.filter(|(member, at_us)| self.state.wedges.lives(*member) && now_us < at_us + self.timing.dead_us);
+        let is_now = |at_us: u64| now_us < at_us + self.timing.dead_us;
+        let alive = |member: FrontMember, at_us: u64| self.state.wedges.lives(member) && is_now(at_us);
+        let heard = self.fronts.heard.values().filter(|(member, at_us)| alive(*member, *at_us));
+        let is_cut_off = |member: &FrontMember| {
+            let said = self.fronts.cut_off.get(&member.front);
+            said.is_some_and(|(who, at_us)| who == member && is_now(*at_us)) && !planted(Bug::CutOffKeepsWedges)
+        };
+        let all_are = heard.clone().all(|(member, _)| is_cut_off(member));
+        let alive = heard.filter(|(member, _)| all_are || !is_cut_off(member));
         let owners =
             || self.state.wedges.wedges().iter().filter(|wedge| !wedge.released).filter_map(|wedge| wedge.owner);
         alive.map(|(member, _)| (*member, owners().filter(|owner| owner == member).count())).collect()
@@ -446,6 +460,29 @@ pub(super) mod tests {
         bench.run(SECOND, 5 * SECOND, &[0, 1]);
         assert_eq!(views(&bench, 0)[4..], [(1, 0, 2)], "one of them is another's now");
         assert_eq!(views(&bench, 1), [(1, 0, 2); 2]);
+    }
+
+    #[test]
+    fn wedges_of_one_that_nobody_answers_pass_on_unless_that_is_so_of_all() {
+        let mut bench = Bench::new(12);
+        (0..3).for_each(|front| bench.start(0, front, u64::from(front)));
+        let mut now_us = 0;
+        let mut run = |bench: &mut Bench, cut_off: &[u32]| {
+            for _ in 0..20 {
+                for front in cut_off {
+                    let member = bench.member(*front);
+                    bench.hear(now_us, Message::FrontCutOff { member });
+                }
+                bench.run(now_us, now_us + SECOND / 2, &[0, 1, 2]);
+                now_us += SECOND / 2;
+            }
+            [0, 1, 2].map(|front| bench.owners().iter().filter(|owner| **owner == Some(front)).count())
+        };
+        assert_eq!(run(&mut bench, &[]), [4, 4, 4]);
+        assert_eq!(run(&mut bench, &[1]), [6, 0, 6]);
+        assert_eq!(run(&mut bench, &[0, 1, 2]), [4, 4, 4], "nobody is better");
+        assert_eq!(run(&mut bench, &[0, 2]), [0, 12, 0]);
+        assert_eq!(run(&mut bench, &[]), [4, 4, 4]);
     }
 
     #[test]

@@ -173,3 +173,22 @@ fn nothing_is_probed_or_relayed_before_everybody_knows_of_it() {
         assert_eq!(bench.messages, 0);
     }
 }
+
+#[test]
+fn a_seat_without_traffic_finds_out_that_nobody_answers_and_that_somebody_does_again() {
+    for cut in [vec![(1, 0), (1, 2)], vec![(0, 1), (2, 1)], vec![(1, 0), (2, 1)]] {
+        let mut bench = Bench::new();
+        bench.pass(5_000_000);
+        let cut_off = |bench: &Bench| [0, 1, 2].map(|seat: usize| bench.relays[seat].is_cut_off(bench.now_us));
+        assert_eq!(cut_off(&bench), [false; 3]);
+        bench.messages = 0;
+        bench.pass(10_000_000);
+        assert!(bench.messages < 200, "{} messages of seats with nothing to say, in 10 s", bench.messages);
+        bench.cut = cut.clone();
+        bench.pass(2_000_000);
+        assert_eq!(cut_off(&bench), [false, true, false], "{cut:?}");
+        bench.cut.clear();
+        bench.pass(1_000_000);
+        assert_eq!(cut_off(&bench), [false; 3]);
+    }
+}

@@ -322,6 +322,11 @@ impl Client {
         self.ask_chain(now_us, out)
     }
 
+    /// The front-end that it asks.
+    pub fn asks_front(&self) -> usize {
+        self.front as usize
+    }
+
     /// Whether it asks another front-end what one does not answer.
     pub fn may_ask_others(&self) -> bool {
         self.keeps_session && !self.stays

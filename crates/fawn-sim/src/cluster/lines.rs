@@ -76,6 +76,7 @@ names! {
     Relayed: "relayed",
     Probe: "probe",
     Echo: "echo",
+    FrontCutOff: "front-cut-off",
 }
 
 /// The kind of messages that a word names: one of [`MESSAGES`], or [`ORDERS`].
@@ -178,7 +179,7 @@ pub fn line(message: &Message) -> String {
             format!("life {}", incarnation.0)
         }
         Message::Farewell { member: who, .. } => member(*who),
-        Message::FrontFarewell { member } => format!("life {}", member.incarnation.0),
+        Message::FrontFarewell { member } | Message::FrontCutOff { member } => format!("life {}", member.incarnation.0),
         Message::Heartbeat { member: who, silent, .. } => {
             let silent: Vec<String> = silent.iter().map(|node| format!(" no n{}", node.0)).collect();
             format!("{}{}", member(*who), silent.concat())

@@ -38,7 +38,7 @@ pub(super) fn acts(random: &mut Random, plan: &Plan, at_us: u64) -> Option<Vec<(
     (plan.fronts > 1 && plan.nodes > 2).then(|| vec![(at_us, draw(random, plan))])
 }
 
-/// Two seats, or two parties, are severed, one way or both.
+/// Two seats, or two parties, are severed, one way or both; or a seat from all others.
 pub(super) fn draw(random: &mut Random, plan: &Plan) -> Act {
     let (nodes, fronts) = ((plan.nodes + plan.late) as usize, plan.fronts as usize);
     let pick = |random: &mut Random, kind: fn(usize) -> Party, count: usize| {
@@ -51,6 +51,12 @@ pub(super) fn draw(random: &mut Random, plan: &Plan) -> Act {
         1 => (front(random), front(random)),
         2 => (front(random), node(random)),
         3 => (front(random), pick(random, Party::Client, plan.clients as usize)),
+        4 => {
+            let one = random.below(nodes as u64) as usize;
+            let others = (0..nodes.max(fronts)).filter(|other| *other != one);
+            let links = others.flat_map(|other| seats((one, other), plan)).collect();
+            return Act::Sever { links: directed(links, random) };
+        }
         _ => {
             let (one, other) = (random.below(nodes as u64) as usize, random.below(nodes as u64) as usize);
             return Act::Sever { links: directed(seats((one, other), plan), random) };
@@ -102,7 +108,11 @@ impl World {
         let mut relay = Relay::new(party.address(), &self.timing);
         relay.switch(true);
         let nodes = (0..self.places.len()).map(Party::Node);
-        let others = (0..self.fronts.len()).map(Party::Front).chain(nodes).filter(|other| *other != party);
+        let seat = |party: &Party| match party {
+            Party::Node(number) | Party::Front(number) => *number,
+            Party::Manager(_) | Party::Client(_) => usize::MAX,
+        };
+        let others = (0..self.fronts.len()).map(Party::Front).chain(nodes).filter(|other| seat(other) != seat(&party));
         relay.set_helpers(others.map(Party::address).collect());
         self.relays.insert(party, relay);
     }
@@ -130,6 +140,17 @@ impl World {
         for (to, _, message) in out {
             self.send_by_link(party, to, &message);
         }
+        if let Party::Front(number) = party {
+            let is_cut_off = self.is_cut_off(number);
+            if let Some(front) = &mut self.fronts[number].front {
+                front.note_cut_off(is_cut_off);
+            }
+        }
+    }
+
+    /// Whether no other seat answers a front-end.
+    fn is_cut_off(&self, front: usize) -> bool {
+        self.relays.get(&Party::Front(front)).is_some_and(|relay| relay.is_cut_off(self.now_us))
     }
 
     /// A message arrives at a party: what is for itself, as whoever said it sent it.
@@ -144,11 +165,11 @@ impl World {
         taken.map(|(_, from, message)| (from, message))
     }
 
-    /// Whether a client does not reach the only front-end that it asks.
+    /// Whether a client does not reach the only front-end that it asks, or that one reaches nobody.
     fn is_severed(&self, number: usize) -> bool {
-        let party = Party::Client(number);
+        let (party, client) = (Party::Client(number), &self.clients[number]);
         let severed = self.cuts.values().flatten().any(|(from, to)| *from == party || *to == party);
-        severed && !self.clients[number].may_ask_others()
+        (severed || self.is_cut_off(client.asks_front())) && !client.may_ask_others()
     }
 
     /// No request waits for too long.
