@@ -79,6 +79,8 @@ struct Misused(String);
 fn main() -> ExitCode {
     allocator::give_back_soon();
     tell::finish_before_abort();
+    // The first reading looks for the kernel's clock: while there is one thread, so that all read the same one.
+    let _ = fawn_flash::clock::boot_ms();
     let fawn = match config::parse(std::env::args_os().collect(), &config::environment()) {
         Ok(fawn) => fawn,
         Err(refused) => return refuse(&refused),

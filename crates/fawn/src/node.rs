@@ -10,7 +10,7 @@ use fawn_node::cluster::{ClusterOptions, serve_members};
 use fawn_tls::Material;
 
 use crate::observe::ObserveArguments;
-use crate::resources::{self, chosen, cores, default_memory};
+use crate::resources::{self, chosen, cores, default_cache, default_memory};
 use crate::serve::{ClientsArguments, check_memory, least_memory, parse_listen, parse_threads, refuse_file};
 use crate::values::{Size, ValueError, number};
 use crate::{Misused, Outcome};
@@ -42,9 +42,10 @@ pub struct MemberArguments {
     /// What fails together with the machine, such as a rack: replicas are in different ones where there are enough
     #[arg(long, value_name = "NAME")]
     pub domain: Option<String>,
-    /// DRAM for cached values of this process's front-end; 0 for none
-    #[arg(long, value_name = "SIZE", default_value = "64M")]
-    pub cache: Size,
+    /// DRAM for cached values of this process's front-end; 0 for none [default: 64M, or an eighth of what the machine or container
+    /// has if that is less]
+    #[arg(long, value_name = "SIZE")]
+    pub cache: Option<Size>,
     /// Event loops, each with its own core [default: one a core that it may use]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
@@ -174,7 +175,7 @@ fn options(arguments: &MemberArguments, dir: &Path) -> anyhow::Result<ClusterOpt
         virtual_ids: 1,
         is_node: false,
         is_front: true,
-        cache_bytes: arguments.cache.bytes,
+        cache_bytes: arguments.cache.map_or_else(default_cache, |cache| cache.bytes),
         copy_bytes_per_s: COPY_BYTES_PER_S,
     })
 }

@@ -38,6 +38,21 @@ fn quarter(memory: u64) -> u64 {
     (memory / 4).max(LEAST_DEFAULT.min(memory / 2))
 }
 
+/// Of the memory, the part for cached values of a front-end, at most the default.
+const CACHE_SHARE: u64 = 8;
+
+/// DRAM for cached values of the front-ends of a process.
+pub const CACHE_BYTES: u64 = 64 << 20;
+
+/// That, or an eighth of the memory if that is less.
+pub fn default_cache() -> u64 {
+    cache_of(memory().amount)
+}
+
+fn cache_of(memory: u64) -> u64 {
+    (memory / CACHE_SHARE).min(CACHE_BYTES)
+}
+
 /// Bytes that requests and answers of clients may hold.
 pub fn buffers(most: usize) -> usize {
     buffers_of(memory().amount, most)
@@ -82,6 +97,9 @@ mod tests {
         }
         for (memory, buffers) in [(64, 32), (160, 32), (1024, 128), (4096, 512), (25_600, 512)] {
             assert_eq!(buffers_of(memory * MIB, 512 << 20), buffers << 20, "{memory}");
+        }
+        for (memory, cache) in [(64, 8), (160, 20), (512, 64), (25_600, 64)] {
+            assert_eq!(cache_of(memory * MIB), cache * MIB, "{memory}");
         }
     }
 }

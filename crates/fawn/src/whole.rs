@@ -21,6 +21,7 @@ use crate::Outcome;
 use crate::cluster::arguments::MANAGER;
 use crate::node::COPY_BYTES_PER_S;
 use crate::observe::Admin;
+use crate::resources::default_cache;
 use crate::serve::{ServeArguments, options};
 use replicas::Given;
 
@@ -155,9 +156,6 @@ fn name_of(number: u8) -> String {
     format!("node-{number}")
 }
 
-/// DRAM for cached values of all front-ends together: as much as that of one process of a cluster has.
-const CACHE_BYTES: u64 = 64 << 20;
-
 /// Event loops of each of so many nodes.
 pub fn threads_of_each(threads: NonZeroUsize, nodes: u8) -> NonZeroUsize {
     NonZeroUsize::new(threads.get() / usize::from(nodes)).unwrap_or(NonZeroUsize::MIN)
@@ -188,7 +186,8 @@ fn member(serve: &ServeOptions, nodes: u8, number: u8, manager: &str) -> Cluster
         virtual_ids: 4,
         is_node: true,
         is_front: true,
-        cache_bytes: CACHE_BYTES / u64::from(nodes),
+        // All front-ends together have as much as that of one process of a cluster.
+        cache_bytes: default_cache() / u64::from(nodes),
         copy_bytes_per_s: COPY_BYTES_PER_S,
         certificates: None,
     }
@@ -207,7 +206,7 @@ mod tests {
             let (memory, cache) = members.fold((0, 0), |(memory, cache), member| {
                 (memory + member.serve.memory_bytes, cache + member.cache_bytes)
             });
-            assert!(memory <= serve.memory_bytes && cache <= CACHE_BYTES, "{nodes} nodes: {memory} and {cache}");
+            assert!(memory <= serve.memory_bytes && cache <= default_cache(), "{nodes} nodes: {memory} and {cache}");
         }
     }
 }

@@ -289,7 +289,12 @@ fn manager_name(manager: &ManagerStatus) -> String {
 
 /// All in a line, for scripts, and whether all is well.
 fn check(status: &Status) -> (String, bool) {
-    let lacks = lacks(status);
+    let mut lacks = lacks(status);
+    for (name, member) in &status.roster.members {
+        lacks.extend(
+            Had::of(status, member).troubles().collect::<BTreeSet<_>>().iter().map(|why| format!("{name}: {why}")),
+        );
+    }
     let line = if lacks.is_empty() {
         let (members, ranges, replicas) = (status.roster.members.len(), status.ranges.len(), status.settings.replicas);
         let moves = if status.is_settled { "" } else { "; something moves" };

@@ -28,7 +28,8 @@ impl Process {
         Self::logged(command, Path::new("/dev/null"), before)
     }
 
-    fn logged(mut command: Command, log: &Path, before: &str) -> Self {
+    /// Starts it, with a log, and waits for a line on its standard output that has this before the address.
+    pub fn logged(mut command: Command, log: &Path, before: &str) -> Self {
         let log = std::fs::File::options().append(true).create(true).open(log).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -53,17 +54,25 @@ pub struct Cluster {
     dir: tempfile::TempDir,
     pub manager: Process,
     pub nodes: BTreeMap<String, Process>,
+    /// What a process is given before it starts, by its name.
+    prepare: Box<dyn Fn(&str, &mut Command)>,
 }
 
 impl Cluster {
     pub fn start(nodes: usize, replicas: usize) -> Self {
+        Self::start_as(nodes, replicas, |_, _| {})
+    }
+
+    /// One whose processes, `manager` and `n1` to the last node, are started otherwise.
+    pub fn start_as(nodes: usize, replicas: usize, prepare: impl Fn(&str, &mut Command) + 'static) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (own, replicas) = (dir.path().join("m"), replicas.to_string());
         let own = own.to_str().unwrap();
-        let manager = ["manager", "--dir", own, "--listen", "127.0.0.1:0", "--replicas", &replicas];
+        let mut manager = fawn_command(&["manager", "--dir", own, "--listen", "127.0.0.1:0", "--replicas", &replicas]);
+        prepare("manager", &mut manager);
         let log = dir.path().join("manager.log");
-        let manager = Process::logged(fawn_command(&manager), &log, " ready on ");
-        let mut cluster = Self { dir, manager, nodes: BTreeMap::new() };
+        let manager = Process::logged(manager, &log, " ready on ");
+        let mut cluster = Self { dir, manager, nodes: BTreeMap::new(), prepare: Box::new(prepare) };
         for number in 1..=nodes {
             cluster.start_node(&format!("n{number}"));
         }
@@ -88,7 +97,9 @@ impl Cluster {
         let fixed = ["node", "--name", name, "--dir", dir.to_str().unwrap(), "--memory", "64M", "--threads", "1"];
         let (any, managers) = ("127.0.0.1:0", &self.manager.address);
         let more = ["--virtual-ids", "2", "--listen", any, "--cluster-listen", any, "--manager", managers];
-        fawn_command(&[&fixed[..], &more].concat())
+        let mut command = fawn_command(&[&fixed[..], &more].concat());
+        (self.prepare)(name, &mut command);
+        command
     }
 
     pub fn status(&self) -> Value {

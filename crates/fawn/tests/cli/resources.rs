@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -241,6 +241,60 @@ fn a_limit_of_address_space_bounds_the_default_memory() {
     let line = "ulimit -v 4000000; exec $FAWN serve --dir $DIR/data --listen 127.0.0.1:0 --threads 1";
     let server = Shell::start(line);
     assert!(server.log().contains("of 3.8 GiB (RLIMIT_AS (ulimit))") || !is_larger(4_000_000), "{}", server.log());
+}
+
+/// A control group of a test below the one that the test is in, for its memory.
+struct Group(PathBuf);
+
+impl Group {
+    /// One that may have so many bytes; `None`, with a message, where none can be made.
+    fn of_memory(bytes: u64) -> Option<Self> {
+        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let path_of = |controllers: &str| {
+            own.lines().find_map(|line| line.split_once(controllers).map(|parts| parts.1.to_owned()))
+        };
+        let first = path_of(":memory:").map(|path| ("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes"));
+        let found = first.or_else(|| Some(("/sys/fs/cgroup", path_of("0::")?, "memory.max")));
+        let made = found.and_then(|(mount, path, limit)| {
+            let group = Self(Path::new(&format!("{mount}{path}")).join(format!("fawn-test-{}", std::process::id())));
+            std::fs::create_dir(&group.0).ok()?;
+            std::fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+            Some(group)
+        });
+        if made.is_none() {
+            eprintln!("skipped: no control group can be made here");
+        }
+        made
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Its process may take a moment to go.
+        for _ in 0..500 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn in_a_container_the_default_memory_fits_and_the_log_names_the_limit() {
+    let Some(group) = Group::of_memory(200 << 20) else { return };
+    let serve = "exec $FAWN serve --dir $DIR/data --listen 127.0.0.1:0 --threads 1";
+    let line = format!("echo $$ > {}/cgroup.procs && {serve}", group.0.display());
+    let mut server = Shell::start(&line);
+    let log = server.log();
+    let named = group.0.file_name().unwrap().to_str().unwrap();
+    assert!(log.contains("a quarter of 200") && log.contains(named), "{log}");
+    assert!(log.contains("memory_bytes=67108864 "), "{log}");
+    let path = server.dir.path().join("in.tsv");
+    std::fs::write(&path, records(40_000)).unwrap();
+    let run = fawn(&["load", "--to", &server.address, path_of(&path)]);
+    assert!(run.code == 0 && server.is_running(), "{}{}", run.stderr, server.log());
+    drop(server);
 }
 
 /// Whether the machine has more memory than so many KiB, and no other limit below it.

@@ -1,0 +1,176 @@
+//! Disks that other programs fill to the last page.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::cluster::{Cluster, Process};
+use crate::server::{fawn, fawn_command, say, wait_for};
+
+const NO_SPACE: &str = "SERVER_ERROR no space left on the device";
+
+/// A file system in memory of a given size. A process in a mount namespace of its own holds it; everybody else reaches it
+/// through that process's root.
+struct Disk {
+    holder: Child,
+    path: PathBuf,
+    _mounted_on: tempfile::TempDir,
+}
+
+impl Disk {
+    /// `None`, with a message, where nothing may be mounted.
+    fn new(mib: u32) -> Option<Self> {
+        let mounted_on = tempfile::tempdir().unwrap();
+        let script =
+            format!("mount -t tmpfs -o size={mib}M tmpfs '{}' && echo ready && exec cat", mounted_on.path().display());
+        let mut unshare = Command::new("unshare");
+        if !rustix::process::geteuid().is_root() {
+            unshare.args(["--user", "--map-root-user"]);
+        }
+        let holder =
+            unshare.args(["--mount", "sh", "-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let Ok(mut holder) = holder else {
+            eprintln!("skipped: unshare is not installed (apt-get install util-linux)");
+            return None;
+        };
+        let mut line = String::new();
+        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let path = PathBuf::from(format!("/proc/{}/root{}", holder.id(), mounted_on.path().display()));
+        let disk = Self { holder, path, _mounted_on: mounted_on };
+        if line == "ready\n" && std::fs::write(disk.path.join("probe"), "x").is_ok() {
+            std::fs::remove_file(disk.path.join("probe")).unwrap();
+            return Some(disk);
+        }
+        eprintln!("skipped: no file system may be mounted here");
+        None
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Another program writes until nothing is left.
+    fn fill(&self) {
+        let mut file = std::fs::File::create(self.file("other")).unwrap();
+        for bytes in [1 << 20, 4096, 1] {
+            let zeros = vec![0; bytes];
+            while file.write_all(&zeros).is_ok() {}
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+fn serve(dir: &Path, log: &Path) -> Process {
+    let fixed =
+        ["serve", "--dir", dir.to_str().unwrap(), "--listen", "127.0.0.1:0", "--memory", "64M", "--threads", "1"];
+    Process::logged(fawn_command(&fixed), log, "serving memcached on ")
+}
+
+fn set(address: &str, key: &str) -> String {
+    say(address, &format!("set {key} 0 0 20000\r\n{}", "x".repeat(20_000)), "\r\n")
+}
+
+fn is_there(address: &str, key: &str) -> bool {
+    say(address, &format!("mg {key} s"), "\r\n").starts_with("HD s20000")
+}
+
+/// Sets a new key until that is refused, and checks that it is refused at once.
+fn set_until_refused(address: &str, name: &str, refused_by: &str) -> usize {
+    for n in 0..5000 {
+        let start = Instant::now();
+        let answer = set(address, &format!("{name}{n}"));
+        if answer == "STORED\r\n" {
+            continue;
+        }
+        assert!(answer.starts_with(refused_by), "{answer}");
+        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+        return n;
+    }
+    panic!("nothing is ever refused");
+}
+
+#[test]
+fn on_a_disk_that_is_full_to_the_last_page_gets_and_deletes_go_on_and_make_room_also_after_a_crash() {
+    let Some(disk) = Disk::new(128) else { return };
+    let logs = tempfile::tempdir().unwrap();
+    let (dir, log) = (disk.file("data"), logs.path().join("log"));
+    let mut server = serve(&dir, &log);
+    for n in 0..1200 {
+        assert_eq!(set(&server.address, &format!("k{n}")), "STORED\r\n");
+    }
+    wait_for("space that is kept", || {
+        std::fs::metadata(dir.join("store-0/spare")).is_ok_and(|file| file.len() > 0).then_some(())
+    });
+    disk.fill();
+    // What fits the buffers in memory and the log may be taken; the rest is refused.
+    let more = set_until_refused(&server.address, "more", NO_SPACE);
+    assert!(is_there(&server.address, "k0"));
+    assert_eq!(say(&server.address, "delete k0", "\r\n"), "DELETED\r\n");
+
+    server.signal(Signal::KILL);
+    server.child.wait().unwrap();
+    let kept = 1200 - 1 + more;
+    let dumped = fawn(&["store", "dump", dir.to_str().unwrap()]);
+    assert_eq!((dumped.code, dumped.stdout.lines().count()), (0, kept), "{}", dumped.stderr);
+    let server = serve(&dir, &log);
+    assert!(is_there(&server.address, "k1") && !is_there(&server.address, "k0"));
+    assert!(set(&server.address, "refused").starts_with(NO_SPACE));
+    let all = (1..1200).map(|n| format!("k{n}")).chain((0..more).map(|n| format!("more{n}")));
+    for key in all {
+        assert!(is_there(&server.address, &key), "{key}");
+        // Where the buffers are full, a delete waits until a segment is written.
+        wait_for("a delete", || match &say(&server.address, &format!("delete {key}"), "\r\n")[..] {
+            "DELETED\r\n" => Some(()),
+            refused if refused.starts_with("SERVER_ERROR") => None,
+            other => panic!("{key}: {other}"),
+        });
+    }
+    wait_for("room again", || (set(&server.address, "new") == "STORED\r\n").then_some(()));
+    assert!(is_there(&server.address, "new"));
+}
+
+#[test]
+fn a_replica_whose_disk_is_full_refuses_sets_at_once_and_the_status_names_it() {
+    let Some(disk) = Disk::new(128) else { return };
+    let dir = disk.file("n2");
+    std::fs::create_dir(&dir).unwrap();
+    let cluster = Cluster::start_as(3, 3, move |name, command| {
+        if name == "n2" {
+            let own = command.get_args().skip_while(|argument| *argument != "--dir").nth(1).unwrap();
+            std::os::unix::fs::symlink(&dir, own).unwrap();
+        }
+    });
+    assert_eq!(set(cluster.clients(), "before"), "STORED\r\n");
+    disk.fill();
+    let refused = || {
+        let start = Instant::now();
+        let answer = set(cluster.clients(), "k");
+        (answer, start.elapsed())
+    };
+    wait_for("a set that is refused", || refused().0.starts_with("SERVER_ERROR").then_some(()));
+    let (answer, took) = refused();
+    assert!(answer.starts_with("SERVER_ERROR") && took < Duration::from_secs(2), "{took:?}: {answer}");
+    let check = wait_for("the status", || {
+        let check = fawn(&["status", "--check", "--manager", &cluster.manager.address]);
+        check.stdout.contains("its disk is full").then_some(check)
+    });
+    assert!(check.code == 1 && check.stdout.contains("n2"), "{check:?}");
+    for node in cluster.nodes.values() {
+        assert!(is_there(&node.address, "before"));
+    }
+    assert_eq!(say(cluster.clients(), "delete before", "\r\n"), "DELETED\r\n");
+    std::fs::remove_file(disk.file("other")).unwrap();
+    wait_for("sets again", || (set(cluster.clients(), "k") == "STORED\r\n").then_some(()));
+    wait_for("the status", || {
+        (fawn(&["status", "--check", "--manager", &cluster.manager.address]).code == 0).then_some(())
+    });
+}
