@@ -398,12 +398,14 @@ impl Files {
         Arc::clone(table.entry(file).or_insert_with(|| Arc::new(open)))
     }
 
-    /// Closes up to half of the descriptors that nobody is using.
+    /// Closes up to half of the descriptors that nobody is using. Those of the log and the manifest stay: without them nothing
+    /// could be written before there is another descriptor.
     pub(crate) fn close_idle(&self) {
         let mut table = self.open.write().unwrap_or_else(PoisonError::into_inner);
         let mut left = table.len().div_ceil(2);
-        table.retain(|_, open| {
-            let close = left > 0 && Arc::strong_count(open) == 1;
+        table.retain(|file, open| {
+            let is_needed = matches!(file, FileId::CommitLog | FileId::Manifest(_));
+            let close = left > 0 && !is_needed && Arc::strong_count(open) == 1;
             left -= usize::from(close);
             !close
         });

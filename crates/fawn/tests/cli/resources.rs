@@ -1,6 +1,6 @@
 //! Signals, descriptors and memory that run out, and limits that a process is started with.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -163,6 +163,97 @@ fn a_store_that_gets_no_descriptor_for_a_while_goes_on_afterwards() {
     sender.join().unwrap();
 }
 
+/// Connects, and waits until the server serves the connection.
+fn connected(address: &str) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    stream.write_all(b"mn\r\n").unwrap();
+    stream.read_exact(&mut [0; 4]).unwrap();
+    BufReader::new(stream)
+}
+
+fn line(stream: &mut BufReader<TcpStream>) -> String {
+    let mut line = String::new();
+    stream.read_line(&mut line).unwrap();
+    line
+}
+
+/// What a process may open is set; what it might before.
+fn allow(process: Pid, descriptors: Option<u64>) -> Option<u64> {
+    let old = prlimit(Some(process), Resource::Nofile, getrlimit(Resource::Nofile)).unwrap();
+    let new = Rlimit { current: descriptors, maximum: old.maximum };
+    prlimit(Some(process), Resource::Nofile, new).unwrap().current
+}
+
+/// Bytes that the nodes of a cluster have copied from each other.
+fn copied(admin: &str) -> f64 {
+    let mut stream = TcpStream::connect(admin).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let samples = text.lines().filter(|line| line.starts_with("fawn_node_copied_bytes_total{"));
+    samples.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+}
+
+#[test]
+fn a_cluster_that_gets_no_descriptor_to_read_by_takes_that_for_no_damage() {
+    const KEYS: usize = 400;
+    let mut server = Shell::start(
+        "exec $FAWN serve --dir $DIR/data --listen 127.0.0.1:0 --memory 96M --threads 1 --nodes 3 --replicas 3 \
+         --manager-address 127.0.0.1:0 --admin 127.0.0.1:0",
+    );
+    let admin = wait_for("the admin port", || {
+        let text = std::fs::read_to_string(server.dir.path().join("out")).unwrap();
+        Some(text.split_once("on http://")?.1.lines().next()?.trim_end_matches('/').to_owned())
+    });
+    let value = "x".repeat(30_000);
+    let put = |stream: &mut BufReader<TcpStream>, key: &str| {
+        write!(stream.get_mut(), "set {key} 0 0 {}\r\n{value}\r\n", value.len()).unwrap();
+        line(stream)
+    };
+    let (mut writer, mut reader) = (connected(&server.address), connected(&server.address));
+    for n in 0..KEYS {
+        let key = format!("key-{n}");
+        wait_for("a set", || (put(&mut writer, &key) == "STORED\r\n").then_some(()));
+    }
+    let copied_before = copied(&admin);
+    // What is sealed is open still, until somebody needs a descriptor: who writes a segment gets none.
+    let process = Pid::from_child(&server.child);
+    let allowed = allow(process, Some(3));
+    let log = server.dir.path().join("log");
+    let has_logged = |what: &str| std::fs::read_to_string(&log).unwrap().contains(what);
+    wait_for("a segment that cannot be made", || {
+        put(&mut writer, "more");
+        has_logged("the store tries again until it succeeds").then_some(())
+    });
+    for n in 0..40 {
+        write!(reader.get_mut(), "get key-{n}\r\n").unwrap();
+    }
+    wait_for("a read that gets no descriptor", || {
+        (has_logged("the read is refused, and may succeed later") || has_logged("flash cannot be read")).then_some(())
+    });
+    allow(process, allowed);
+    for n in 0..40 {
+        let answer = line(&mut reader);
+        if answer.starts_with("VALUE ") {
+            assert_eq!((line(&mut reader).len(), line(&mut reader)), (value.len() + 2, "END\r\n".into()), "key-{n}");
+        } else {
+            assert!(answer.starts_with("SERVER_ERROR") && !answer.contains("cannot be read"), "key-{n}: {answer}");
+        }
+    }
+    // Nothing is lost, and nobody has copied a range.
+    for n in 0..KEYS {
+        wait_for("each key", || {
+            let answer = say(&server.address, &format!("mg key-{n} s"), "\r\n");
+            assert_ne!(answer, "EN\r\n", "key-{n}");
+            answer.starts_with("HD ").then_some(())
+        });
+    }
+    let log = server.log();
+    assert!(!log.contains("flash cannot be read") && !log.contains("has stopped") && server.is_running(), "{log}");
+    assert!(copied(&admin) - copied_before < (KEYS * value.len() / 4) as f64, "{log}");
+}
+
 #[test]
 fn too_few_descriptors_are_refused_with_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
@@ -183,40 +274,64 @@ fn can_inject() -> bool {
     tried.is_ok_and(|output| output.status.success())
 }
 
+const PASSING: [&str; 8] = [
+    "io_uring_enter:error=ENOMEM:when=3..40+3",
+    "pwritev2:error=EAGAIN:when=5+7",
+    "pwrite64:error=ENOMEM:when=20+9",
+    "fdatasync:error=EINTR:when=2+3",
+    "fallocate:error=EINTR:when=2+3",
+    "epoll_ctl:error=ENOMEM:when=30+5",
+    "accept4:error=ENFILE:when=4+9",
+    "epoll_wait:error=EINTR:when=9+5",
+];
+
+/// A server under these faults takes so many records, and stops cleanly.
+fn survives(serve: &str, faults: &[&str], count: usize) {
+    let inject: Vec<String> = faults.iter().map(|fault| format!("-e inject={fault}")).collect();
+    let line = format!("exec strace -f -o /dev/null -e signal=none {} {serve}", inject.join(" "));
+    let mut server = Shell::start(&line);
+    let path = server.dir.path().join("in.tsv");
+    std::fs::write(&path, records(count)).unwrap();
+    // A connection may be refused, a server may not end: what was refused is loaded again.
+    wait_for(&format!("a load in spite of {faults:?}"), || {
+        let run = fawn(&["load", "--to", &server.address, "--restart", path_of(&path)]);
+        (run.code == 0).then_some(())
+    });
+    let log = server.log();
+    let is_well = !log.contains("has stopped") && !log.contains("cannot be read") && server.is_running();
+    assert!(is_well, "{faults:?}: {log}");
+    // The tracer passes it on to the server, and ends with it.
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", server.child.id())).unwrap();
+    let traced = Pid::from_raw(children.trim().parse().unwrap()).unwrap();
+    kill_process(traced, Signal::TERM).unwrap();
+    assert_eq!(server.child.wait().unwrap().code(), Some(0), "{faults:?}: {}", server.log());
+}
+
+/// Says that a test is skipped where those hear it who see no output of tests that pass.
+fn skipped() {
+    let _ = writeln!(std::io::stderr(), "skipped: strace is not installed, or may not trace");
+}
+
 #[test]
 fn errors_that_pass_end_nothing() {
     if !can_inject() {
-        println!("skipped: strace is not installed, or may not trace");
-        return;
+        return skipped();
     }
-    let faults = [
-        "io_uring_enter:error=ENOMEM:when=3..40+3",
-        "pwritev2:error=EAGAIN:when=5+7",
-        "pwrite64:error=ENOMEM:when=20+9",
-        "fdatasync:error=EINTR:when=2+3",
-        "fallocate:error=EINTR:when=2+3",
-        "epoll_ctl:error=ENOMEM:when=30+5",
-        "accept4:error=ENFILE:when=4+9",
-        "epoll_wait:error=EINTR:when=9+5",
-    ];
-    for fault in faults {
-        let line = format!("exec strace -f -o /dev/null -e signal=none -e inject={fault} {SERVE}");
-        let mut server = Shell::start(&line);
-        let path = server.dir.path().join("in.tsv");
-        std::fs::write(&path, records(3000)).unwrap();
-        // A connection may be refused, a server may not end: what was refused is loaded again.
-        wait_for(&format!("a load in spite of {fault}"), || {
-            let run = fawn(&["load", "--to", &server.address, "--restart", path_of(&path)]);
-            (run.code == 0).then_some(())
-        });
-        let log = server.log();
-        assert!(!log.contains("has stopped") && server.is_running(), "{fault}: {log}");
-        // The tracer passes it on to the server, and ends with it.
-        let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", server.child.id())).unwrap();
-        let traced = Pid::from_raw(children.trim().parse().unwrap()).unwrap();
-        kill_process(traced, Signal::TERM).unwrap();
-        assert_eq!(server.child.wait().unwrap().code(), Some(0), "{fault}: {}", server.log());
+    for fault in PASSING {
+        survives(SERVE, &[fault], 3000);
     }
+}
+
+#[test]
+fn errors_that_pass_end_no_node_of_a_cluster() {
+    if !can_inject() {
+        return skipped();
+    }
+    // All but the writes of the manager's database, which this process has as well.
+    let faults: Vec<&str> = PASSING.into_iter().filter(|fault| !fault.starts_with("pwrite64:")).collect();
+    let serve = "$FAWN serve --dir $DIR/data --listen 127.0.0.1:0 --memory 96M --threads 1 --nodes 3 --replicas 3 \
+        --manager-address 127.0.0.1:0";
+    survives(serve, &faults, 2000);
 }
 
 fn path_of(path: &Path) -> &str {
