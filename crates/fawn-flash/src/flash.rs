@@ -11,11 +11,17 @@ use fawn_store::page::{PAGE_BYTES, Page};
 use rustix::fs::{self, FallocateFlags};
 use rustix::io::Errno;
 
+use crate::directory::random;
 use crate::files::{Files, until_uninterrupted};
 use crate::patience::{Patience, insist};
 use crate::{names, transfer};
 
 impl Flash for Files {
+    fn nonce(&self) -> Result<u64, FlashError> {
+        let bytes = random().map_err(|error| FlashError::Io(format!("no random number: {error}")))?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
     fn create(&self, file: FileId, pages: u64) -> Result<(), FlashError> {
         self.create_reserved(file, pages).or_else(|error| match error {
             FlashError::NoSpace if self.gives_way(file) => self.create_reserved(file, pages),

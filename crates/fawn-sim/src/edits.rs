@@ -140,7 +140,7 @@ fn joined(state: &State, random: &mut Random) -> Option<Edit> {
 /// An edit that fits `state`.
 pub fn edit(state: &State, random: &mut Random) -> Edit {
     let range = *random.pick(&state.ranges);
-    let choice = match random.below(16) {
+    let choice = match random.below(18) {
         0..=3 => Some(sealed(state, random)),
         4..=6 => Some(merged(state, random)),
         7 => Some(key(random)).filter(|at| state.interval.contains(at)).map(|at| Edit::SliceCut { at }),
@@ -151,6 +151,10 @@ pub fn edit(state: &State, random: &mut Random) -> Edit {
         12 => Some(Edit::CleanStop { log_end: state.log.start.page + random.below(50) }),
         13 => Some(emptied(state, random)),
         14 => widened(state, random),
+        15 => {
+            Some(Edit::LogReached { at: LogPosition { page: random.below(1 << 20), previous: random.word() as u32 } })
+        }
+        16 => content(state, random),
         _ => None,
     };
     let reserved = vec![(range.instance, range.seq_reserved + 1)];
@@ -166,6 +170,13 @@ fn widened(state: &State, random: &mut Random) -> Option<Edit> {
         |keys: Option<Interval>| keys.map_or_else(Vec::new, |keys| keys.divide(random.within(1, 4) as u32));
     let (below, above) = (slices(below), slices(above));
     (!below.is_empty() || !above.is_empty()).then_some(Edit::Widened { below, above })
+}
+
+/// What a segment holds of which that is not known.
+fn content(state: &State, random: &mut Random) -> Option<Edit> {
+    let mut files = state.segments.values().map(|segment| segment.file);
+    let file = files.rfind(|file| !state.bonds.contents.contains_key(file))?;
+    Some(Edit::SegmentContent { file, content: random.word() as u32 })
 }
 
 fn emptied(state: &State, random: &mut Random) -> Edit {

@@ -12,7 +12,7 @@ use crate::api::Damage;
 use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::large::Stub;
-use crate::log::{Entry, Expected, LogError, recover};
+use crate::log::{Entry, Expected, LogError, recover, survey};
 use crate::manifest::{Manifest, ManifestError, Range, State};
 use crate::merge::value_file;
 use crate::page::{PAGE_BYTES, PageBuf};
@@ -65,7 +65,7 @@ pub fn check(flash: &dyn Flash, mut progress: impl FnMut(u64, u64)) -> Result<Fi
         done += state.segments[number].pages.total;
         progress(done, total);
     }
-    let unsealed = check_log(flash, &state, &mut findings, &mut stubs);
+    let unsealed = check_log(flash, &manifest, &mut findings, &mut stubs);
     progress(total, total);
     check_presence(flash, &state, &unsealed, &mut findings)?;
     for stub in stubs.values() {
@@ -77,19 +77,23 @@ pub fn check(flash: &dyn Flash, mut progress: impl FnMut(u64, u64)) -> Result<Fi
 /// Whether the store on `flash` was never opened, or there is none. What cannot be told is no.
 pub fn is_unopened(flash: &dyn Flash) -> bool {
     match Manifest::open(flash) {
-        Ok((_, state)) => state.generation == 0,
+        Ok((manifest, state)) => {
+            let expected = Expected::of(manifest.number(), &state);
+            let surveyed = survey(flash, state.log_shape(), expected);
+            state.generation == 0 && !matches!(surveyed, Err(LogError::OlderManifest { .. }))
+        }
         Err(error) => error == ManifestError::NotFound,
     }
 }
 
 /// Whether nothing was ever written to the store on `flash`, or there is none: it may be made anew. What cannot be told is no.
 pub fn is_blank(flash: &dyn Flash) -> bool {
-    let state = match Manifest::open(flash) {
-        Ok((_, state)) => state,
+    let (manifest, state) = match Manifest::open(flash) {
+        Ok(found) => found,
         Err(error) => return error == ManifestError::NotFound,
     };
     if state.generation == 0 {
-        return true;
+        return is_unopened(flash);
     }
     let untouched = |range: &Range| range.last_seq == 0 && range.flush_watermark == 0 && range.flush_deadline == 0;
     if !state.segments.is_empty()
@@ -99,7 +103,7 @@ pub fn is_blank(flash: &dyn Flash) -> bool {
     {
         return false;
     }
-    let expected = Expected { start: state.log.start, generation: state.generation, clean_end: state.log.clean_end };
+    let expected = Expected::of(manifest.number(), &state);
     let mut entries = 0_u64;
     recover(flash, state.log_shape(), expected, |_| entries += 1)
         .is_ok_and(|found| entries == 0 && found.torn.is_none())
@@ -135,6 +139,9 @@ fn check_segment(
         Ok(read) => read,
         Err(error) => return note(findings, segment.file, error),
     };
+    if let Err(damage) = state.verify(segment, &footer) {
+        findings.damage.push(damage);
+    }
     let directory = PageDirectory::new(&directory);
     for slice in state.slices.iter().filter(|slice| slice.parts.contains(&number)) {
         let records = check_part(flash, state, &footer, &directory, slice.interval, findings, stubs);
@@ -239,16 +246,16 @@ fn page_behind(error: &SegmentError) -> Option<u64> {
 /// Returns the value files of records that only the log has.
 fn check_log(
     flash: &dyn Flash,
-    state: &State,
+    manifest: &Manifest,
     findings: &mut Findings,
     stubs: &mut BTreeMap<u64, Stub>,
 ) -> BTreeSet<u64> {
-    let mut unsealed = BTreeSet::new();
+    let (mut unsealed, state) = (BTreeSet::new(), manifest.state());
     if state.generation == 0 {
         return unsealed;
     }
     let sealed = state.ranges.iter().map(|range| range.last_seq).max().unwrap_or(0);
-    let expected = Expected { start: state.log.start, generation: state.generation, clean_end: state.log.clean_end };
+    let expected = Expected::of(manifest.number(), state);
     let mut bad = Vec::new();
     let found = recover(flash, state.log_shape(), expected, |replayed| {
         findings.log_entries += 1;
@@ -272,7 +279,12 @@ fn check_log(
             findings.damage.push(Damage { file: FileId::CommitLog, offset, what: what.to_owned() });
         }
         Err(error) => {
-            findings.damage.push(Damage { file: FileId::CommitLog, offset: 0, what: error.to_string() });
+            let (file, offset) = match error {
+                LogError::OlderLog { offset, .. } => (FileId::CommitLog, offset),
+                LogError::OlderManifest { .. } => (manifest.file(), 0),
+                _ => (FileId::CommitLog, 0),
+            };
+            findings.damage.push(Damage { file, offset, what: error.to_string() });
         }
     }
     unsealed

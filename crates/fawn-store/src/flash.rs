@@ -172,6 +172,15 @@ pub trait Flash {
         0
     }
 
+    /// A number that no other opening of any store gets, as good as certainly: its commit log is known by it. 0 where
+    /// nobody copies files.
+    ///
+    /// # Errors
+    /// [`FlashError::Io`].
+    fn nonce(&self) -> Result<u64, FlashError> {
+        Ok(0)
+    }
+
     /// Space on the device.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::api::Damage;
 use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::log::{Entry, Expected, LogError, LogWriter, Recovered, Replayed, recover};
+use crate::log::{Entry, Expected, LogError, LogWriter, Recovered, Replayed, recover, survey};
 use crate::maintenance::{Maintenance, SEQUENCE_STRIDE, Step};
 use crate::manifest::{Edit, Manifest, ManifestError, State};
 use crate::merge::value_file;
@@ -35,16 +35,21 @@ pub enum OpenError {
     Damage(#[from] Damage),
     /// The keys lie elsewhere than the options say.
     #[error(
-        "SECRET is not the key that this store was made with: put back the SECRET that belongs to this directory, or restore \
-         the directory from a copy"
+        "SECRET is not the key that this store was made with, by {manifest}: put back the one of the two that does not belong \
+         to this directory, or restore the directory from a copy"
     )]
-    OtherSecret,
+    OtherSecret {
+        /// The manifest.
+        manifest: FileId,
+    },
     /// The directory holds another store than the options say.
     #[error(
-        "this store was made as number {found} of {of}, and FORMAT says otherwise: open the directory with the settings it \
-         was made with, or restore it from a copy"
+        "this store was made as number {found} of {of}, by {manifest}, and FORMAT or the name of its directory says \
+         otherwise: open the directory with the settings it was made with, or restore it from a copy"
     )]
     Mismatch {
+        /// The manifest.
+        manifest: FileId,
         /// Its number.
         found: u32,
         /// Number of stores of its directory.
@@ -114,6 +119,7 @@ impl Store {
         let (manifest, state) = match Manifest::open(flash) {
             // Made, and cut short before anything could be written to it: made anew, as the options may be others.
             Ok((manifest, state)) if state.generation == 0 => {
+                knows_log(flash, &manifest)?;
                 remove_log(flash)?;
                 flash.remove(manifest.file())?;
                 opening.created = true;
@@ -127,15 +133,19 @@ impl Store {
             Err(error) => return Err(error.into()),
         };
         if state.store != options.index || state.stores != options.count {
-            return Err(OpenError::Mismatch { found: state.store, of: state.stores });
+            return Err(OpenError::Mismatch { manifest: manifest.file(), found: state.store, of: state.stores });
         }
         if state.secret != options.secret {
-            return Err(OpenError::OtherSecret);
+            return Err(OpenError::OtherSecret { manifest: manifest.file() });
         }
         opening.clean = state.log.clean_end.is_some() || opening.created;
         let files = flash.list()?;
         let next_file = files.iter().map(|(file, _)| number_of(*file) + 1).max().unwrap_or(0).max(state.next_file);
-        let views = read_views(flash, &state)?;
+        let views = read_views(flash, &state).or_else(|error| {
+            // An older manifest names what is gone.
+            knows_log(flash, &manifest)?;
+            Err(error)
+        })?;
         let mut state = state;
         let widened = owner.as_ref().and_then(|_| widening(&options, flash.space().ok()?.total, &state));
         if let Some(edit) = &widened {
@@ -145,6 +155,15 @@ impl Store {
         let store = assemble(options, &state, views, next_file, now);
         Recovery { store, maintenance, flash, opening, owner, widened, stubs: BTreeSet::new(), failed: None }
             .run(&state)
+    }
+}
+
+/// Refuses a manifest that is older than the log beside it. Whatever else is wrong with the log is told later.
+fn knows_log(flash: &dyn Flash, manifest: &Manifest) -> Result<(), LogError> {
+    let state = manifest.state();
+    match survey(flash, state.log_shape(), Expected::of(manifest.number(), state)) {
+        Err(older @ LogError::OlderManifest { .. }) => Err(older),
+        _ => Ok(()),
     }
 }
 
@@ -198,12 +217,13 @@ fn read_views(flash: &dyn Flash, state: &State) -> Result<BTreeMap<u16, View>, O
         let (footer, directory) = read.map_err(|error| match error {
             SegmentError::Flash(FlashError::NotFound(file) | FlashError::Short(file)) => {
                 let what = "the manifest names it, and it is not there, or not all of it: a directory that is copied while \
-                            a server runs looks so";
+                            a server runs looks so, and one with an older manifest";
                 OpenError::Damage(Damage { file, offset: 0, what: what.to_owned() })
             }
             SegmentError::Flash(error) => OpenError::Flash(error),
             SegmentError::Damage(damage) => OpenError::Damage(damage),
         })?;
+        state.verify(segment, &footer)?;
         let directory = Arc::new(PageDirectory::new(&directory));
         views.insert(*number, View { age: segment.age, footer, directory });
     }
@@ -277,14 +297,14 @@ impl Recovery<'_> {
             flash.sync(FileId::CommitLog)?;
             flash.sync_names()?;
         }
-        let expected =
-            Expected { start: state.log.start, generation: state.generation, clean_end: state.log.clean_end };
+        let expected = Expected::of(self.maintenance.manifest().number(), state);
         let found = recover(flash, state.log_shape(), expected, |entry| self.replay(&entry, state))?;
         if let Some(error) = self.failed {
             return Err(error);
         }
         self.opening.replayed = found.entries;
         self.opening.torn_bytes = found.torn.map_or(0, |torn| torn.bytes);
+        self.make_room_for_page(&found)?;
         self.begin_generation(&found)?;
         self.remove_orphans()?;
         Ok((self.store, self.maintenance, self.opening))
@@ -362,6 +382,17 @@ impl Recovery<'_> {
         }
     }
 
+    /// A log that is full to the last page is sealed, so that the page of this opening has room. The log of replicated ranges
+    /// is left as it is: what they have written keeps room for it.
+    fn make_room_for_page(&mut self, found: &Recovered) -> Result<(), OpenError> {
+        let log = self.maintenance.state().log;
+        if self.owner.is_none() && found.end.page >= log.start.page + log.ring_pages {
+            self.store.freeze_at(found.end);
+            self.drive();
+        }
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
     /// Makes this opening durable before anything is written in its name.
     fn begin_generation(&mut self, found: &Recovered) -> Result<(), OpenError> {
         let state = self.maintenance.state();
@@ -372,10 +403,17 @@ impl Recovery<'_> {
             reserved.push((range.instance, range.seq_reserved.max(last + SEQUENCE_STRIDE)));
         }
         let (shape, tail) = (state.log_shape(), state.log.start.page);
-        let opened = Edit::Opened { generation, reserved };
-        let edits: Vec<Edit> = self.widened.take().into_iter().chain([opened]).collect();
+        let mut log = LogWriter::new(shape, generation, tail, found.end, batch_limit(&self.store));
+        // Before the manifest names it: an opening that is cut short here leaves a page that the next one writes over.
+        // Replicated ranges keep their room for a checkpoint, however often their node starts.
+        let has_room = self.owner.is_none() || log.fits_apart(0, log.longest_batch_bytes()).is_ok();
+        if has_room && let Some(page) = log.take_opening(self.flash.nonce()?) {
+            self.flash.write_durably(FileId::CommitLog, page.first, page.pages.pages())?;
+            log.written(page.gate, page.pages);
+        }
+        let opened = [Edit::Opened { generation, reserved }, Edit::LogReached { at: log.durable_at() }];
+        let edits: Vec<Edit> = self.widened.take().into_iter().chain(opened).collect();
         self.maintenance.commit(self.flash, &edits)?;
-        let log = LogWriter::new(shape, generation, tail, found.end, batch_limit(&self.store));
         self.store.begin_log(log, self.maintenance.room(self.flash)?);
         Ok(())
     }

@@ -42,6 +42,8 @@ pub enum Work {
         age: u64,
         /// Where recovery begins once the segment is durable.
         log_start: LogPosition,
+        /// The log is durable up to here, which is not before that place.
+        reached: LogPosition,
         /// The ranges' state at that place.
         ranges: Vec<RangeMark>,
         /// Stretches of keys that were emptied before the segment was begun.
@@ -86,8 +88,8 @@ pub enum Work {
     MergeRanges(Key),
     /// Record the clean end of the log; the last work there is.
     Close {
-        /// First page after the last batch.
-        log_end: u64,
+        /// Where the last batch ends.
+        log_end: LogPosition,
     },
 }
 
@@ -107,6 +109,8 @@ pub struct MergeWork {
     pub filtered: bool,
     /// Seconds since the store was opened.
     pub uptime: u64,
+    /// The log is durable up to here.
+    pub reached: LogPosition,
 }
 
 /// Which records a scan reads.

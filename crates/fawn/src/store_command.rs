@@ -132,18 +132,22 @@ impl Held {
         Files::look(&self.store_path(index)).map(Overlay::new)
     }
 
-    /// What a store is not that `FORMAT` and `SECRET` say it is.
-    fn contradicted(&self, index: usize, files: &Overlay<Files>) -> Option<&'static str> {
+    /// What a store is not that `FORMAT` and `SECRET` say it is, by its manifest.
+    fn contradicted(&self, index: usize, files: &Overlay<Files>) -> Option<String> {
         let secret = match self {
             Self::Plain(directory) => Some(directory.secret()),
             Self::Member(directory) => directory.secret(),
         };
-        let (_, state) = Manifest::open(files).ok()?;
+        let (manifest, state) = Manifest::open(files).ok()?;
+        let manifest = manifest.file();
         if (state.store as usize, state.stores as usize) != (index, self.stores()) {
-            return Some("FORMAT: it says another number of stores than this one was made with");
+            let (found, of) = (state.store, state.stores);
+            return Some(format!(
+                "{manifest} is of store {found} of {of}, and FORMAT or the name of its directory says otherwise"
+            ));
         }
         let is_other = secret.is_some_and(|secret| secret != state.secret);
-        is_other.then_some("SECRET: it is not the key that this store was made with")
+        is_other.then(|| format!("SECRET is not the key that this store was made with, by {manifest}"))
     }
 }
 
@@ -183,7 +187,10 @@ fn check(arguments: &StoreDirectory) -> anyhow::Result<Outcome> {
             }
         };
         if let Some(what) = directory.contradicted(index, &files) {
-            bail!("{}: {what}; restore it from a copy", directory.store_path(index).display());
+            bail!(
+                "{}: {what}; put back the file that belongs there, or restore the directory from a copy",
+                directory.store_path(index).display()
+            );
         }
         damaged |= !found.damage.is_empty();
         if arguments.json {

@@ -40,8 +40,9 @@ impl Target for CommitLog {
         start.page += random.below(ring_pages);
         generation += random.below(2);
         let end = write(random, &flash, ring_pages, generation, start);
-        let clean_end = random.chance(1, 3).then_some(end);
-        let known = Expected { start, generation, clean_end };
+        let clean_end = random.chance(1, 3).then_some(end.page);
+        let reached = if random.chance(1, 2) { end } else { LogPosition::default() };
+        let known = Expected { manifest: 1, start, generation, clean_end, reached };
         [vec![encode(&known)], flash.parts()].concat()
     }
 
@@ -108,7 +109,7 @@ fn replay(flash: &OneFile, ring_pages: u64, known: Expected) -> Option<Recovered
 }
 
 /// Writes a few batches from `start` on; returns their end.
-fn write(random: &mut Random, flash: &OneFile, ring_pages: u64, generation: u64, start: LogPosition) -> u64 {
+fn write(random: &mut Random, flash: &OneFile, ring_pages: u64, generation: u64, start: LogPosition) -> LogPosition {
     let shape = LogShape { ring_pages, salt: SALT };
     let mut writer = LogWriter::new(shape, generation, start.page, start, 1 << 20);
     for seq in 0..random.below(6) {
@@ -128,12 +129,13 @@ fn write(random: &mut Random, flash: &OneFile, ring_pages: u64, generation: u64,
             writer.written(batch.gate, batch.pages);
         }
     }
-    writer.position().page
+    writer.position()
 }
 
 fn encode(known: &Expected) -> Vec<u8> {
-    let Expected { start, generation, clean_end } = known;
-    let words = [start.page, u64::from(start.previous), *generation, clean_end.map_or(0, |end| 1 + end - start.page)];
+    let Expected { manifest: _, start, generation, clean_end, reached } = known;
+    let end = clean_end.map_or(0, |end| 1 + end - start.page);
+    let words = [start.page, u64::from(start.previous), *generation, end, reached.page, u64::from(reached.previous)];
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
@@ -144,5 +146,6 @@ fn decode(part: &[u8], ring_pages: u64) -> Expected {
     };
     let start = LogPosition { page: word(0) % MAX_PAGE, previous: word(1) as u32 };
     let clean_end = word(3).checked_sub(1).map(|pages| start.page + pages % (ring_pages + 1));
-    Expected { start, generation: word(2), clean_end }
+    let reached = LogPosition { page: word(4) % MAX_PAGE, previous: word(5) as u32 };
+    Expected { manifest: 1, start, generation: word(2), clean_end, reached }
 }

@@ -27,7 +27,8 @@ struct Log {
     flash: SimFlash,
     options: Options,
     entries: Vec<Entry>,
-    /// First byte of each batch, and how many records are in the log before it; the log's end comes last.
+    /// First byte of each batch, the opening's page first, and how many records are in the log before it; the log's end
+    /// comes last.
     batches: Vec<(u64, usize)>,
 }
 
@@ -44,7 +45,7 @@ impl Log {
         let flash = SimFlash::new(1);
         let Opened { mut store, .. } = FlashStore::open(options.clone(), &flash).unwrap();
         let random = &mut Random::new(pages);
-        let (mut entries, mut batches): (Vec<Entry>, _) = (Vec::new(), vec![(0, 0)]);
+        let (mut entries, mut batches): (Vec<Entry>, _) = (Vec::new(), vec![(0, 0), (PAGE_BYTES as u64, 0)]);
         store.create(RANGE, Interval::ALL);
         while batches.last().is_some_and(|(end, _)| *end < pages * PAGE_BYTES as u64) {
             let committed = entries.len();
@@ -148,6 +149,10 @@ fn a_range_log_that_is_cut_anywhere_keeps_every_whole_batch_before_the_cut() {
             // What is padded with zeros loses nothing where zeros were.
             let (batch, recovered) = (log.batch_of(cut), log.open(&flash.clone()));
             let whole = [log.batches[batch].1, log.batches[(batch + 1).min(log.batches.len() - 1)].1];
+            if batch == 0 && matches!(recovered, Err(OpenError::Log(LogError::OlderLog { .. }))) {
+                // Without the page of the opening it is another log.
+                continue;
+            }
             let recovered = recovered.unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
             assert!(whole.contains(&recovered), "cut at {cut}: {recovered} records, of {whole:?}");
         }

@@ -101,6 +101,11 @@ impl Bulk {
         let chunk_pages = (options.memory / CHUNK_SHARE / PAGE_BYTES as u64).clamp(CHUNK_PAGES.0, CHUNK_PAGES.1);
         let (mut store, mut maintenance, opening) = Store::open(options, flash, now)?;
         store.tick(now);
+        // What is loaded goes by the log: a page that comes after the opening's tells it from an opening that was cut short.
+        if let Some(batch) = store.take_first_mark() {
+            let result = flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
+            store.committed(Committed { batch, result });
+        }
         store.hurry();
         bring_to_rest(&mut store, &mut maintenance, flash)?;
         let first_value = store.new_value_file();

@@ -5,7 +5,7 @@
 //! | 0..4 | `fwnL` |
 //! | 4..8 | CRC-32C, begun with the log's salt, of bytes 48 to the end of the batch's last page, then of bytes 8..48 |
 //! | 8..10 | version |
-//! | 10..12 | zero |
+//! | 10..12 | 1 in the page that an opening writes first, else 0 |
 //! | 12..16 | checksum of the batch before |
 //! | 16..24 | logical position of this page |
 //! | 24..32 | generation |
@@ -31,6 +31,8 @@ pub(super) const MAGIC: [u8; 4] = *b"fwnL";
 pub(super) struct Header {
     pub checksum: u32,
     pub version: u16,
+    /// It is the page that an opening writes before the manifest knows of its generation.
+    pub is_opening: bool,
     pub previous: u32,
     pub position: u64,
     pub generation: u64,
@@ -44,7 +46,7 @@ impl Header {
     fn encode(&self, out: &mut [u8; BATCH_HEADER_BYTES]) {
         out[0..4].copy_from_slice(&MAGIC);
         out[8..10].copy_from_slice(&self.version.to_le_bytes());
-        out[10..12].fill(0);
+        out[10..12].copy_from_slice(&u16::from(self.is_opening).to_le_bytes());
         out[12..16].copy_from_slice(&self.previous.to_le_bytes());
         out[16..24].copy_from_slice(&self.position.to_le_bytes());
         out[24..32].copy_from_slice(&self.generation.to_le_bytes());
@@ -73,6 +75,7 @@ impl Header {
         let header = Self {
             checksum: u32_at(bytes, 4),
             version: u16::from_le_bytes([bytes[8], bytes[9]]),
+            is_opening: bytes[10] & 1 == 1,
             previous: u32_at(bytes, 12),
             position: u64_at(bytes, 16),
             generation: u64_at(bytes, 24),

@@ -4,7 +4,8 @@
 //! lives at file page L mod R. A batch is one write of whole pages and never wraps around the end of the file: a batch
 //! too long for what is left there starts at the next multiple of R. Batches form a chain (position, generation,
 //! checksum of the batch before), so that what an earlier lap or an earlier life left in the ring never parses as
-//! current. Every batch says how far the log was durable when it was closed, which is how recovery tells damage (an
+//! current. An opening begins with a page of its own, which the manifest names: log and manifest know each other by it.
+//! Every batch says how far the log was durable when it was closed, which is how recovery tells damage (an
 //! error) from a torn tail (cut off). `docs/data-log.md` gives every byte.
 //!
 //! # Layout
@@ -20,7 +21,7 @@ mod writer;
 
 pub use batch::{BATCH_HEADER_BYTES, MAX_BATCH_PAGES, VERSION};
 pub use entry::{ENTRY_HEADER_BYTES, Entry};
-pub use recover::{Expected, Recovered, Replayed, Torn, recover};
+pub use recover::{Expected, Recovered, Replayed, Torn, recover, survey};
 pub use writer::{ClosedBatch, LogFull, LogWriter};
 
 use crate::flash::FlashError;
@@ -70,6 +71,32 @@ pub enum LogError {
         /// Byte offset in the file.
         offset: u64,
         /// What is wrong.
+        what: &'static str,
+    },
+    /// The log is not the one that the manifest speaks of.
+    #[error(
+        "commit-log is older than manifest-{manifest:016x} beside it, or of another store: {what} (byte {offset}); put back \
+         the commit-log that was last in this directory, or restore this store from a replica or a copy"
+    )]
+    OlderLog {
+        /// The manifest's number.
+        manifest: u64,
+        /// Byte offset in the log at which it is missed.
+        offset: u64,
+        /// What is missed.
+        what: &'static str,
+    },
+    /// The manifest does not know what the log has.
+    #[error(
+        "manifest-{manifest:016x} is older than the commit-log beside it, or of another store: {what} (byte {offset}); put \
+         back the manifest that was last in this directory, or restore this store from a replica or a copy"
+    )]
+    OlderManifest {
+        /// The manifest's number.
+        manifest: u64,
+        /// Byte offset in the log at which that is seen.
+        offset: u64,
+        /// What is seen.
         what: &'static str,
     },
 }

@@ -3,11 +3,15 @@
 //! Batches are followed from the recorded start for as long as they chain. Where the chain ends, the rest of the ring
 //! is looked over: a later batch that says that the log was durable beyond this place proves that acknowledged bytes
 //! are damaged; otherwise what follows is the torn end of a write that nobody was told of, and is cut off.
+//!
+//! Before anything is replayed, the log is [surveyed](survey): whether it is the one that the manifest speaks of, or
+//! one of the two is an older copy.
 
 use crate::flash::{FileId, Flash, FlashError};
+use crate::manifest::State;
 use crate::page::{PAGE_BYTES, Page, PageBuf};
 
-use super::batch::{BATCH_HEADER_BYTES, Header, VERSION};
+use super::batch::{BATCH_HEADER_BYTES, Header, MAX_BATCH_PAGES, VERSION};
 use super::entry::EntryError;
 use super::{Entry, LogError, LogPosition, LogShape};
 
@@ -17,12 +21,25 @@ const READ_PAGES: u64 = 256;
 /// What the manifest says about the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
+    /// The manifest's number.
+    pub manifest: u64,
     /// Where to begin.
     pub start: LogPosition,
-    /// Generation of the last opening: no batch has a larger one.
+    /// Generation of the last opening: no batch has a larger one, but for the page of an opening that was cut short.
     pub generation: u64,
     /// The logical page at which a clean stop ended the log.
     pub clean_end: Option<u64>,
+    /// The log was durable up to here, and goes through it unless it starts behind it. At page 0 nothing is known.
+    pub reached: LogPosition,
+}
+
+impl Expected {
+    /// What `state` says, which is that of the manifest with this number.
+    pub fn of(manifest: u64, state: &State) -> Self {
+        let log = state.log;
+        let (generation, reached) = (state.generation, state.bonds.reached);
+        Self { manifest, start: log.start, generation, clean_end: log.clean_end, reached }
+    }
 }
 
 /// An entry on replay.
@@ -58,10 +75,11 @@ pub struct Recovered {
     pub torn: Option<Torn>,
 }
 
-/// Replays the log into `sink`, in the order of appends. What it read is durable when it returns.
+/// Replays the log into `sink`, in the order of appends, once it is known to be the right one. What it read is durable
+/// when it returns.
 ///
 /// # Errors
-/// [`LogError`]; `sink` may have seen entries before.
+/// [`LogError`]; `sink` has seen nothing before, but for damage to an entry in an intact batch.
 pub fn recover(
     flash: &dyn Flash,
     shape: LogShape,
@@ -69,38 +87,35 @@ pub fn recover(
     mut sink: impl FnMut(Replayed<'_>),
 ) -> Result<Recovered, LogError> {
     let mut ring = Ring::open(flash, shape)?;
-    let mut found = Recovered { end: expected.start, batches: 0, entries: 0, torn: None };
-    let mut generation = 0;
-    let mut last = None;
-    while expected.clean_end != Some(found.end.page) {
-        let limit = expected.start.page + shape.ring_pages;
-        let Some(header) = ring.successor(found.end, generation..=expected.generation, limit)? else {
-            break;
-        };
+    let Survey { mut found, last } = ring.survey(expected)?;
+    let end = ring.follow(expected, |ring, header, position| {
         let offset = ring.offset(header.position);
-        if header.version > VERSION {
-            return Err(LogError::Newer { offset, what: "a batch format" });
-        }
-        found.entries += replay(ring.batch(&header)?, &header, found.end, offset, &mut sink)?;
-        found.batches += 1;
-        generation = header.generation;
-        last = Some(header);
-        found.end = LogPosition { page: header.position + header.pages(), previous: header.checksum };
+        found.entries += replay(ring.batch(header)?, header, position, offset, &mut sink)?;
+        Ok(())
+    })?;
+    if end != found.end {
+        let what = "a batch that was intact a moment ago does not parse";
+        return Err(LogError::Damage { offset: ring.offset(end.page), what });
     }
-    match expected.clean_end {
-        Some(end) if end == found.end.page => {}
-        Some(_) => {
-            let what = "the log ends before the end that a clean stop recorded";
-            return Err(LogError::Damage { offset: ring.offset(found.end.page), what });
-        }
-        None => {
-            found.torn = ring.look_ahead(found.end, generation, expected)?;
-            if let Some(last) = last {
-                ring.write_again(&last)?;
-            }
-        }
+    if let Some(last) = last.filter(|_| expected.clean_end.is_none()) {
+        ring.write_again(&last)?;
     }
     Ok(found)
+}
+
+/// Whether the log is the one that the manifest speaks of, and nothing of it is missing. Nothing is written.
+///
+/// # Errors
+/// [`LogError`].
+pub fn survey(flash: &dyn Flash, shape: LogShape, expected: Expected) -> Result<(), LogError> {
+    Ring::open(flash, shape)?.survey(expected).map(|_| ())
+}
+
+/// What [`survey`] found: no entries are counted yet.
+struct Survey {
+    found: Recovered,
+    /// The last batch.
+    last: Option<Header>,
 }
 
 /// Hands the entries of one batch to `sink`. Returns their number.
@@ -225,11 +240,69 @@ impl<'f> Ring<'f> {
         Ok(None)
     }
 
+    /// Follows the chain from its start to its end, which it returns; each batch comes with the place that it chains to.
+    fn follow(
+        &mut self,
+        expected: Expected,
+        mut each: impl FnMut(&mut Self, &Header, LogPosition) -> Result<(), LogError>,
+    ) -> Result<LogPosition, LogError> {
+        let limit = expected.start.page + self.shape.ring_pages;
+        let (mut end, mut generation) = (expected.start, 0);
+        while expected.clean_end != Some(end.page) {
+            let Some(header) = self.successor(end, generation..=expected.generation, limit)? else {
+                break;
+            };
+            if header.version > VERSION {
+                return Err(LogError::Newer { offset: self.offset(header.position), what: "a batch format" });
+            }
+            each(self, &header, end)?;
+            generation = header.generation;
+            end = LogPosition { page: header.position + header.pages(), previous: header.checksum };
+        }
+        Ok(end)
+    }
+
+    fn survey(&mut self, expected: Expected) -> Result<Survey, LogError> {
+        let Expected { manifest, start, reached, .. } = expected;
+        let (mut batches, mut last, mut is_bound) = (0, None, reached.page <= start.page);
+        let end = self.follow(expected, |_, header, position| {
+            batches += 1;
+            last = Some(*header);
+            is_bound |= position == reached;
+            Ok(())
+        })?;
+        is_bound |= end == reached;
+        let mut torn = None;
+        match expected.clean_end {
+            Some(page) if page == end.page => self.refuse_older_manifest_after_stop(end, expected)?,
+            Some(_) => {
+                for place in 0..self.shape.ring_pages {
+                    self.refuse_older_manifest(place, expected)?;
+                }
+                let what = "the log ends before the end that a clean stop recorded";
+                return Err(LogError::Damage { offset: self.offset(end.page), what });
+            }
+            None => torn = self.look_ahead(end, last.map_or(0, |last| last.generation), expected)?,
+        }
+        let missed = if !is_bound {
+            Some("it was durable beyond this place when the manifest was written")
+        } else if batches == 0 && reached.page > 0 && !self.has_predecessor(start)? {
+            Some("what was logged before the last seal is not in it")
+        } else {
+            None
+        };
+        if let Some(what) = missed {
+            return Err(LogError::OlderLog { manifest, offset: self.offset(end.page), what });
+        }
+        Ok(Survey { found: Recovered { end, batches, entries: 0, torn }, last })
+    }
+
     /// Looks over the rest of the ring after the chain ended at `end`.
     fn look_ahead(&mut self, end: LogPosition, generation: u64, expected: Expected) -> Result<Option<Torn>, LogError> {
         let limit = expected.start.page + self.shape.ring_pages;
         let mut torn_to = None;
         for position in end.page..limit {
+            self.refuse_older_manifest(position % self.shape.ring_pages, expected)?;
             let Some(header) = self.header(position, limit)? else {
                 continue;
             };
@@ -247,5 +320,61 @@ impl<'f> Ring<'f> {
             }
         }
         Ok(torn_to.map(|to| Torn { pages: to - end.page, bytes: (to - end.page) * PAGE_BYTES as u64 }))
+    }
+
+    /// Refuses a manifest that knows nothing of the batch at page `place` of the file: one of a later opening, or so far
+    /// ahead that the log's start has moved since. The page of the next opening proves nothing: an opening may have been
+    /// cut short before it came to the manifest.
+    fn refuse_older_manifest(&mut self, place: u64, expected: Expected) -> Result<(), LogError> {
+        let ring_pages = self.shape.ring_pages;
+        let Some(header) = Header::parse(&self.read(place, 1)?[0].0) else {
+            return Ok(());
+        };
+        let next = expected.generation.saturating_add(1);
+        let is_later = header.generation > next || (header.generation == next && !header.is_opening);
+        let is_ahead = header.position >= expected.start.page + ring_pages;
+        let is_here = header.position % ring_pages == place && place + header.pages() <= ring_pages;
+        if is_here && (is_later || is_ahead) && self.is_intact(&header)? {
+            let what = "this batch was logged when another manifest had taken its place";
+            let offset = place * PAGE_BYTES as u64;
+            return Err(LogError::OlderManifest { manifest: expected.manifest, offset, what });
+        }
+        Ok(())
+    }
+
+    /// The same after a clean stop, without a look at the whole ring: the next opening has begun where the log ended, and
+    /// each lap begins at the first page of the file.
+    fn refuse_older_manifest_after_stop(&mut self, end: LogPosition, expected: Expected) -> Result<(), LogError> {
+        let ring_pages = self.shape.ring_pages;
+        for place in [0, end.page % ring_pages, (end.page + 1) % ring_pages] {
+            self.refuse_older_manifest(place, expected)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the batch is there that ends at the log's start. Only what is logged behind the start overwrites it.
+    fn has_predecessor(&mut self, start: LogPosition) -> Result<bool, FlashError> {
+        if start.page == 0 {
+            return Ok(true);
+        }
+        let ring_pages = self.shape.ring_pages;
+        let lap = (start.page - 1) / ring_pages * ring_pages;
+        let lowest = lap.max(start.page.saturating_sub(MAX_BATCH_PAGES as u64));
+        let mut high = start.page;
+        while high > lowest {
+            let low = lowest.max(high.saturating_sub(READ_PAGES));
+            // All of them at once: one by one, backwards, each would be a read.
+            self.read(low % ring_pages, high - low)?;
+            for position in (low..high).rev() {
+                if let Some(header) = self.header(position, start.page)?
+                    && position + header.pages() == start.page
+                    && header.checksum == start.previous
+                {
+                    return self.is_intact(&header);
+                }
+            }
+            high = low;
+        }
+        Ok(false)
     }
 }

@@ -49,8 +49,8 @@ pub struct LogWriter {
     tail: u64,
     /// Where the batch under construction will chain to.
     next: LogPosition,
-    /// Everything below this logical page is durable.
-    durable_page: u64,
+    /// Everything below this place is durable.
+    durable_at: LogPosition,
     /// Whether some batch became durable that no later batch's mark covers yet.
     unmarked: bool,
     /// Gate of the batch under construction; batches count from 1.
@@ -58,7 +58,7 @@ pub struct LogWriter {
     /// Gate of the newest durable batch.
     durable: u64,
     /// Gate and end of the batch in flight.
-    in_flight: Option<(u64, u64)>,
+    in_flight: Option<(u64, LogPosition)>,
     /// The batch under construction; its pages are zero beyond `used`.
     batch: PageBuf,
     /// Bytes of the batch in use, header included.
@@ -85,7 +85,7 @@ impl LogWriter {
             batch_limit_bytes,
             tail,
             next: end,
-            durable_page: end.page,
+            durable_at: end,
             unmarked: tail < end.page,
             gate: 1,
             durable: 0,
@@ -153,10 +153,10 @@ impl LogWriter {
         if reserved > self.longest_batch_pages() {
             return Err(LogFull::TooLarge);
         }
-        // When the batch is closed first, an empty one that carries a mark may come in between.
+        // When the batch is closed first, the page of an opening and an empty one that carries a mark may come in between.
         let pages = pages_for_entries(self.pending_bytes() + len) as u64;
-        let mark = place(self.next.page, pages, self.shape.ring_pages) + pages;
-        let end = place(mark + 1, reserved as u64, self.shape.ring_pages) + reserved as u64;
+        let marks = place(self.next.page, pages, self.shape.ring_pages) + pages;
+        let end = place(marks + 2, reserved as u64, self.shape.ring_pages) + reserved as u64;
         if end <= self.tail + self.shape.ring_pages { Ok(()) } else { Err(LogFull::Ring) }
     }
 
@@ -217,8 +217,67 @@ impl LogWriter {
     }
 
     /// Closes the batch under construction. `None` when it is empty.
+    ///
+    /// Behind an empty log, a batch that goes to the next lap comes after one of a page without entries: it would
+    /// overwrite the batch that ends at the log's start, and, torn, leave nothing by which recovery knows the log.
     pub fn take(&mut self) -> Option<ClosedBatch> {
+        let pages = pages_for_entries(self.pending_bytes()) as u64;
+        let leaves = place(self.next.page, pages, self.shape.ring_pages) != self.next.page;
+        if self.entries > 0 && leaves && self.next.page == self.tail {
+            return Some(self.empty_page(false, 0));
+        }
         (self.entries > 0).then(|| self.close())
+    }
+
+    /// The page that begins this opening, to be written before the manifest knows of it: a batch without entries, and
+    /// `nonce`, which tells it from the page of any other opening. `None` when the ring has no room for it.
+    pub fn take_opening(&mut self, nonce: u64) -> Option<ClosedBatch> {
+        assert!(self.entries == 0 && self.gate == 1, "the page of an opening comes first");
+        self.has_room(1).then(|| self.empty_page(true, nonce))
+    }
+
+    /// A batch of one page at the log's end, beside the one under construction. Its gate is one that was reached before.
+    fn empty_page(&mut self, is_opening: bool, nonce: u64) -> ClosedBatch {
+        assert!(self.in_flight.is_none(), "one batch is in flight at most");
+        let mut pages = std::mem::take(&mut self.spare);
+        pages.pages_mut().clear();
+        pages.pages_mut().push(Page::zeroed());
+        let bytes = pages.bytes_mut();
+        bytes[BATCH_HEADER_BYTES..BATCH_HEADER_BYTES + 8].copy_from_slice(&nonce.to_le_bytes());
+        let body = crc32c::crc32c_append(self.shape.salt, &bytes[BATCH_HEADER_BYTES..]);
+        let position = self.next.page;
+        let checksum = Header { is_opening, ..self.header(position) }.seal(body, bytes);
+        let gate = self.gate - 1;
+        self.next = LogPosition { page: position + 1, previous: checksum };
+        self.in_flight = Some((gate, self.next));
+        self.unmarked = true;
+        ClosedBatch { first: position % self.shape.ring_pages, pages, gate }
+    }
+
+    /// The header of a batch without entries at `position`.
+    fn header(&self, position: u64) -> Header {
+        Header {
+            checksum: 0,
+            version: VERSION,
+            is_opening: false,
+            previous: self.next.previous,
+            position,
+            generation: self.generation,
+            durable: self.durable_at.page,
+            bytes: 0,
+            entries: 0,
+        }
+    }
+
+    /// Gate of the newest batch that was closed; 0 before the first. What ends at [`position`](Self::position) is durable
+    /// once it is reached.
+    pub fn closed(&self) -> u64 {
+        self.gate - 1
+    }
+
+    /// Up to here the log is durable.
+    pub fn durable_at(&self) -> LogPosition {
+        self.durable_at
     }
 
     /// Closes an empty batch of one page that only carries the durable mark, when some batch is not covered by one:
@@ -232,7 +291,7 @@ impl LogWriter {
         let (expected, end) = self.in_flight.take().expect("a batch is written after it was taken");
         assert_eq!(gate, expected, "the batch written is the batch in flight");
         self.durable = gate;
-        self.durable_page = end;
+        self.durable_at = end;
         self.spare = pages;
         let spare = self.spare.pages_mut();
         spare.clear();
@@ -286,23 +345,14 @@ impl LogWriter {
         let position = place(self.next.page, count as u64, self.shape.ring_pages);
         let end = position + count as u64;
         assert!(end <= self.tail + self.shape.ring_pages, "a batch overwrites no page that is needed");
-        let header = Header {
-            checksum: 0,
-            version: VERSION,
-            previous: self.next.previous,
-            position,
-            generation: self.generation,
-            durable: self.durable_page,
-            bytes: bytes as u32,
-            entries: self.entries,
-        };
+        let header = Header { bytes: bytes as u32, entries: self.entries, ..self.header(position) };
         let padded = crc32c::crc32c_append(self.checksum, &self.batch.bytes()[self.used..]);
         let checksum = header.seal(padded, self.batch.bytes_mut());
         self.unmarked = self.entries > 0;
         let pages = std::mem::replace(&mut self.batch, std::mem::take(&mut self.spare));
         let closed = ClosedBatch { first: position % self.shape.ring_pages, pages, gate: self.gate };
-        self.in_flight = Some((self.gate, end));
         self.next = LogPosition { page: end, previous: checksum };
+        self.in_flight = Some((self.gate, self.next));
         self.gate += 1;
         self.used = BATCH_HEADER_BYTES;
         self.entries = 0;

@@ -7,7 +7,7 @@ use fawn_ring::Interval;
 
 use super::Maintenance;
 use super::merge::MAX_OUTPUTS;
-use super::record::segment_of;
+use super::record::{content_of, segment_of};
 use super::seal::remove_if_there;
 use crate::bulk::{Inputs, Run};
 use crate::directory::PageDirectory;
@@ -128,9 +128,6 @@ impl Maintenance {
         let values: Vec<u64> = dropped.into_iter().filter(|file| state.values.contains_key(file)).collect();
         edits.extend(values.iter().map(|file| Edit::ValueDropped { file: *file }));
         let (horizon, written_bytes) = (merged.horizon, merged.bytes_written);
-        if merged.lost.is_some() {
-            self.manifest.note_lost();
-        }
         let outputs = self.number_outputs(merged)?;
         let replaced = match inputs {
             Inputs::None => {
@@ -152,6 +149,7 @@ impl Maintenance {
                 removed
             }
         };
+        edits.extend(outputs.iter().filter_map(|(_, run)| content_of(&run.as_ref()?.1)));
         if let Err(error) = self.commit_bulk(flash, &edits, &interval, &replaced) {
             if error == FlashError::NoSpace {
                 for (_, view) in outputs.into_iter().filter_map(|(_, run)| run) {

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use fawn_ring::{Interval, Key};
 
 use super::load::{AtHand, cursor};
-use super::record::segment_of;
+use super::record::{content_of, segment_of};
 use super::seal::remove_if_there;
 use super::{Maintenance, Step};
 use crate::api::Losses;
 use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
 use crate::index::SegmentNumber;
+use crate::log::LogPosition;
 use crate::manifest::{Edit, Merged as MergedEdit};
 use crate::merge::{Input, Merge, Merged, Passed};
 use crate::segment::{ReadAhead, SegmentError, Unread};
@@ -88,6 +89,8 @@ pub(super) struct Merging {
     is_partial: bool,
     /// Its outputs get filters.
     filtered: bool,
+    /// The log was durable up to here before it began.
+    reached: LogPosition,
     merge: Merge,
 }
 
@@ -100,7 +103,7 @@ impl Merging {
 
 impl Maintenance {
     pub(super) fn begin_merge(&mut self, work: MergeWork) {
-        let MergeWork { slice: low, void, before, newest_only, drained: _, filtered, uptime } = work;
+        let MergeWork { slice: low, void, before, newest_only, drained: _, filtered, uptime, reached } = work;
         let Some(place) = self.slice_at(&low).filter(|_| self.loaded.contains(&low)) else {
             let why = "the slice is not loaded".to_owned();
             self.events.push_back(Event::MergeFailed { slice: low, why, over_damage: false });
@@ -121,7 +124,8 @@ impl Maintenance {
         self.sealed_beside.clear();
         // A base that takes no part keeps its filter.
         let filtered = filtered && everything;
-        self.merging = Some(Merging { slice: interval, uptime, inputs, is_partial: !everything, filtered, merge });
+        let is_partial = !everything;
+        self.merging = Some(Merging { slice: interval, uptime, inputs, is_partial, filtered, reached, merge });
     }
 
     /// Parts of `interval` as a merge reads them; `unread` says for each file what becomes of pages that the device fails to
@@ -248,13 +252,11 @@ impl Maintenance {
             horizons: self.horizons(&merging.slice, merged.horizon),
             written_bytes: merged.bytes_written,
         }));
-        if merged.lost.is_some() {
-            self.manifest.note_lost();
-        }
         let known = &self.manifest.state().values;
         let values: BTreeSet<u64> =
             merged.dropped_values.iter().copied().filter(|file| known.contains_key(file)).collect();
-        let mut edits = vec![edit];
+        let mut edits = vec![Edit::LogReached { at: merging.reached }, edit];
+        edits.extend(outputs.iter().filter_map(|(_, run)| content_of(&run.as_ref()?.1)));
         // With the merge, so that a crash leaves their files to nobody: the next opening removes them.
         edits.extend(values.into_iter().map(|file| Edit::ValueDropped { file }));
         match self.manifest.commit(flash, &edits) {

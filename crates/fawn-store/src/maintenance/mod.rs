@@ -228,10 +228,10 @@ impl Maintenance {
 
     fn do_urgent(&mut self, flash: &dyn Flash, work: Work) -> Result<Step, FlashError> {
         match work {
-            Work::Seal { segment, age, log_start, ranges, emptied } => {
+            Work::Seal { segment, age, log_start, reached, ranges, emptied } => {
                 // Slices have one part more behind it: scans begin anew.
                 self.readings.clear();
-                self.sealing = Some(seal::Sealing::new(segment, age, log_start, ranges, emptied));
+                self.sealing = Some(seal::Sealing::new(segment, age, (log_start, reached), ranges, emptied));
                 Ok(Step::More)
             }
             Work::Reclaim(reclaim) => self.reclaim(flash, &reclaim),
@@ -287,6 +287,10 @@ impl Maintenance {
     /// Whether the manifest lists values in files of their own, be they superseded.
     pub fn lists_values(&self) -> bool {
         !self.manifest.state().values.is_empty()
+    }
+
+    pub(crate) fn manifest(&self) -> &Manifest {
+        &self.manifest
     }
 
     pub(crate) fn state(&self) -> &State {

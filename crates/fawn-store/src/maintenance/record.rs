@@ -9,7 +9,8 @@ use super::load::AtHand;
 use super::seal::remove_if_there;
 use super::{Maintenance, Step};
 use crate::flash::{FileId, Flash, FlashError};
-use crate::manifest::{Edit, Expiring, Range as KeyRange, SealedRange, Segment, SegmentPages};
+use crate::log::LogPosition;
+use crate::manifest::{Edit, Range as KeyRange, SealedRange, Segment};
 use crate::work::{Event, RangeMark, Reclaim, SliceIndex, View};
 
 /// Sequence numbers that each seal reserves beyond those given out: more than a store appends until its next seal.
@@ -41,25 +42,12 @@ impl Stretch {
 
 /// A segment as the manifest records it.
 pub(super) fn segment_of(view: &View) -> Segment {
-    let footer = &view.footer;
-    Segment {
-        file: footer.file,
-        age: view.age,
-        pages: SegmentPages {
-            data: footer.data_pages,
-            directory: footer.directory_pages,
-            fragments: footer.fragment_pages,
-            total: footer.total_pages(),
-        },
-        records: footer.records,
-        bytes: footer.bytes,
-        deletes: footer.deletes,
-        low: footer.low,
-        high: footer.high,
-        seq_low: footer.seq_low,
-        seq_high: footer.seq_high,
-        expiring: Expiring { records: footer.expiring, latest: footer.latest_expiry },
-    }
+    Segment { age: view.age, ..Segment::of(&view.footer) }
+}
+
+/// What the manifest is told of it beside that.
+pub(super) fn content_of(view: &View) -> Option<Edit> {
+    view.footer.content.map(|content| Edit::SegmentContent { file: view.footer.file, content })
 }
 
 impl Maintenance {
@@ -233,8 +221,9 @@ impl Maintenance {
         Ok(())
     }
 
-    pub(super) fn close(&mut self, flash: &dyn Flash, log_end: u64) -> Result<Step, FlashError> {
-        match self.manifest.commit(flash, &[Edit::CleanStop { log_end }]) {
+    pub(super) fn close(&mut self, flash: &dyn Flash, log_end: LogPosition) -> Result<Step, FlashError> {
+        let edits = [Edit::LogReached { at: log_end }, Edit::CleanStop { log_end: log_end.page }];
+        match self.manifest.commit(flash, &edits) {
             // The next opening looks for the log's end, as after a crash.
             Err(FlashError::NoSpace) => {}
             result => drop(result?),

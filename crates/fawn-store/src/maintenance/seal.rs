@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::record::segment_of;
+use super::record::{content_of, segment_of};
 use super::{Maintenance, Step};
 use crate::arena::FETCHED_TOGETHER;
 use crate::directory::PageDirectory;
@@ -26,6 +26,8 @@ pub(super) struct Sealing {
     segment: Arc<OpenSegment>,
     age: u64,
     log_start: LogPosition,
+    /// The log was durable up to here before the seal began.
+    reached: LogPosition,
     ranges: Vec<RangeMark>,
     emptied: Vec<Emptied>,
     order: Vec<u32>,
@@ -37,16 +39,18 @@ impl Sealing {
     pub(super) fn new(
         segment: Arc<OpenSegment>,
         age: u64,
-        log_start: LogPosition,
+        (log_start, reached): (LogPosition, LogPosition),
         ranges: Vec<RangeMark>,
         emptied: Vec<Emptied>,
     ) -> Self {
-        Self { segment, age, log_start, ranges, emptied, order: Vec::new(), next: 0, writer: None }
+        Self { segment, age, log_start, reached, ranges, emptied, order: Vec::new(), next: 0, writer: None }
     }
 
-    /// What goes to the manifest before the seal: what was emptied before any record of the segment came.
-    fn emptied(&self) -> Vec<Edit> {
-        self.emptied.iter().copied().map(Edit::Emptied).collect()
+    /// What goes to the manifest before the seal: how far the log is durable, and what was emptied before any record of the
+    /// segment came.
+    fn before(&self) -> impl Iterator<Item = Edit> {
+        let emptied = self.emptied.iter().copied().map(Edit::Emptied);
+        std::iter::once(Edit::LogReached { at: self.reached }).chain(emptied)
     }
 }
 
@@ -116,7 +120,7 @@ impl Maintenance {
             user_bytes: 0,
             written_bytes: 0,
         }));
-        let mut edits = sealing.emptied();
+        let mut edits: Vec<Edit> = sealing.before().collect();
         edits.push(edit);
         self.manifest.commit(flash, &edits)?;
         self.sealing = None;
@@ -151,8 +155,9 @@ impl Maintenance {
             written_bytes: footer.total_pages() * crate::page::PAGE_BYTES as u64,
         }));
         let mut edits = self.sealed_values(&sealing);
-        edits.extend(sealing.emptied());
+        edits.extend(sealing.before());
         edits.push(edit);
+        edits.extend(content_of(&view));
         if let Err(error) = self.manifest.commit(flash, &edits) {
             if error == FlashError::NoSpace {
                 self.sealing = Some(sealing);

@@ -38,7 +38,10 @@ pub(super) fn check(state: &State) -> Result<(), &'static str> {
 
 fn check_log(state: &State) -> Result<(), &'static str> {
     let log = &state.log;
-    if !(2..MAX_RING_PAGES).contains(&log.ring_pages) || log.start.page >= MAX_PAGE {
+    if !(2..MAX_RING_PAGES).contains(&log.ring_pages)
+        || log.start.page >= MAX_PAGE
+        || state.bonds.reached.page >= MAX_PAGE
+    {
         return Err("the log's places are within bounds");
     }
     if log.clean_end.is_some_and(|end| end < log.start.page || end - log.start.page > log.ring_pages) {
@@ -71,10 +74,13 @@ fn check_segments(state: &State) -> Result<(), &'static str> {
     if named.len() != state.segments.len() {
         return Err("every segment is a part of a slice");
     }
-    let files: BTreeSet<u64> =
-        state.segments.values().map(|segment| segment.file).chain(state.values.keys().copied()).collect();
+    let segments: BTreeSet<u64> = state.segments.values().map(|segment| segment.file).collect();
+    let files: BTreeSet<u64> = segments.iter().chain(state.values.keys()).copied().collect();
     if files.len() != state.segments.len() + state.values.len() {
         return Err("file numbers are distinct");
+    }
+    if !state.bonds.contents.keys().all(|file| segments.contains(file)) {
+        return Err("what a segment holds is told of segments that there are");
     }
     if files.last().is_some_and(|last| *last >= state.next_file) {
         return Err("the next file number is larger than all before");

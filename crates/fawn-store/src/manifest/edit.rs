@@ -68,6 +68,18 @@ pub enum Edit {
         /// Slices that tile what comes after.
         above: Vec<Interval>,
     },
+    /// The log is durable up to here.
+    LogReached {
+        /// The place.
+        at: LogPosition,
+    },
+    /// What a segment holds, which the same commit adds.
+    SegmentContent {
+        /// Its file number.
+        file: u64,
+        /// [`Footer::content`](crate::segment::Footer::content).
+        content: u32,
+    },
     /// The store stops, with the log synced up to its end.
     CleanStop {
         /// Logical page of the log's end.
@@ -159,6 +171,13 @@ impl State {
             }
             Edit::Emptied(emptied) => self.empty(*emptied),
             Edit::Widened { below, above } => self.widen(below, above)?,
+            // What is sealed while a store opens knows of no place beyond those that were read.
+            Edit::LogReached { at } if at.page <= self.bonds.reached.page => {}
+            Edit::LogReached { at } => self.bonds.reached = *at,
+            Edit::SegmentContent { file, content } => {
+                let is_first = self.bonds.contents.insert(*file, *content).is_none();
+                ensure(is_first, "a segment's content is told once")?;
+            }
             Edit::CleanStop { log_end } => {
                 ensure(*log_end >= self.log.start.page, "the log ends after its start")?;
                 self.log.clean_end = Some(*log_end);
@@ -276,6 +295,7 @@ impl State {
             let segment = self.segments.get(number).ok_or(Inconsistent("every part of a slice is a segment"))?;
             let mut slices = slices_of(&mut self.slices, segment.interval()).iter();
             if !slices.any(|slice| slice.parts.contains(number)) {
+                self.bonds.contents.remove(&segment.file);
                 files.push(segment.file);
                 self.segments.remove(number);
             }
@@ -407,4 +427,6 @@ code_edit! {
     10 ValueDropped { file file },
     11 CleanStop { log_end log_end },
     13 Widened { below below, above above },
+    14 LogReached { at at },
+    15 SegmentContent { file file, content content },
 }

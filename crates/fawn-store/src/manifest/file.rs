@@ -12,9 +12,9 @@ use crate::flash::{FileId, Flash, FlashError};
 use crate::page::{PAGE_BYTES, PageBuf};
 
 use super::codec::{Code, DecodeError, Reader, encode_list};
-use super::frame::{EDITS, Frame, SNAPSHOT, VERSION, WITHOUT_LOST, frame_pages};
+use super::frame::{EDITS, Frame, SNAPSHOT, VERSION, WITH_BONDS, frame_pages};
 use super::old::StateV1;
-use super::{Edit, State};
+use super::{Bonds, Edit, State};
 
 /// Fewest pages for edits in a file (1 MiB).
 const MIN_EDIT_PAGES: u64 = 256;
@@ -69,8 +69,6 @@ pub struct BadCopy {
 /// The manifest of one store, open for commits.
 pub struct Manifest {
     number: u64,
-    /// The version in which it is written.
-    version: u16,
     state: State,
     /// Page at which the next frame goes.
     end: u64,
@@ -112,10 +110,9 @@ impl Manifest {
             flash.remove(FileId::Manifest(*number))?;
         }
         let number = leftovers.first().map_or(1, |(number, _)| number + 1);
-        let (end, previous, capacity) = write_snapshot(flash, number, WITHOUT_LOST, &state)?;
+        let (end, previous, capacity) = write_snapshot(flash, number, &state)?;
         Ok(Self {
             number,
-            version: WITHOUT_LOST,
             state,
             end,
             previous,
@@ -180,15 +177,15 @@ impl Manifest {
         FileId::Manifest(self.number)
     }
 
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Copies of frames that were found bad when the manifest was opened and whose other copy was good, in the order of the
     /// file; a new file replaces them at the next commit.
     pub fn bad_copies(&self) -> &[BadCopy] {
         &self.bad_copies
-    }
-
-    /// From now on there are lost records in the store's segments: what is written is of a version that says so.
-    pub fn note_lost(&mut self) {
-        self.version = VERSION;
     }
 
     /// Makes `edits` durable, together. Returns the numbers of the files that nothing names any more: the caller
@@ -239,7 +236,7 @@ impl Manifest {
 
     fn append(&mut self, flash: &dyn Flash, body: &[u8]) -> Result<(), Failed> {
         self.remove_stale(flash)?;
-        let (frame, pages) = Frame::encode(self.number, (self.version, EDITS), self.previous, self.end, body);
+        let (frame, pages) = Frame::encode(self.number, EDITS, self.previous, self.end, body);
         let file = FileId::Manifest(self.number);
         flash.write_durably(file, self.end, pages.pages())?;
         self.end += 2 * frame.pages();
@@ -251,7 +248,7 @@ impl Manifest {
     fn switch(&mut self, flash: &dyn Flash, state: &State) -> Result<(), Failed> {
         assert_eq!(state.check(), Ok(()), "a state that is written is sound");
         let number = self.stale.iter().copied().fold(self.number, u64::max) + 1;
-        match write_snapshot(flash, number, self.version, state) {
+        match write_snapshot(flash, number, state) {
             Ok((end, previous, capacity)) => {
                 self.stale.push(self.number);
                 (self.number, self.end, self.previous, self.capacity) = (number, end, previous, capacity);
@@ -292,13 +289,13 @@ impl From<FlashError> for Failed {
 }
 
 /// Writes a complete new manifest. Returns its end, its last checksum and its capacity.
-fn write_snapshot(flash: &dyn Flash, number: u64, version: u16, state: &State) -> Result<(u64, u32, u64), FlashError> {
+fn write_snapshot(flash: &dyn Flash, number: u64, state: &State) -> Result<(u64, u32, u64), FlashError> {
     let mut body = vec![0; 8];
     state.encode(&mut body);
     let pages = frame_pages(body.len());
     let capacity = file_pages(pages);
     body[..8].copy_from_slice(&capacity.to_le_bytes());
-    let (frame, buffer) = Frame::encode(number, (version, SNAPSHOT), 0, 0, &body);
+    let (frame, buffer) = Frame::encode(number, SNAPSHOT, 0, 0, &body);
     let file = FileId::Manifest(number);
     flash.create(file, capacity)?;
     flash.write_durably(file, 0, buffer.pages())?;
@@ -339,8 +336,6 @@ struct Scan {
     end: u64,
     previous: u32,
     bad_copies: Vec<BadCopy>,
-    /// The newest version of a frame so far.
-    version: u16,
 }
 
 impl Scan {
@@ -350,7 +345,7 @@ impl Scan {
         flash.sync(file)?;
         let mut buffer = PageBuf::zeroed(length as usize);
         flash.read(file, 0, buffer.pages_mut())?;
-        let mut scan = Self { number, buffer, end: 0, previous: 0, bad_copies: Vec::new(), version: WITHOUT_LOST };
+        let mut scan = Self { number, buffer, end: 0, previous: 0, bad_copies: Vec::new() };
         let Some((SNAPSHOT, version, body)) = scan.next()? else {
             return Ok(None);
         };
@@ -381,7 +376,6 @@ impl Scan {
             state,
             end: scan.end,
             previous: scan.previous,
-            version: scan.version,
             capacity,
             stale: Vec::new(),
             is_found: true,
@@ -419,7 +413,6 @@ impl Scan {
         self.bad_copies.extend(bad.map(|page| BadCopy { offset: page * PAGE_BYTES as u64, is_last: true }));
         self.end += 2 * frame.pages();
         self.previous = frame.checksum;
-        self.version = self.version.max(frame.version);
         Ok(Some((frame.kind, frame.version, body)))
     }
 
@@ -437,8 +430,13 @@ impl Scan {
 
     /// The capacity of the file and the state that a snapshot of this version holds.
     fn snapshot(&self, version: u16, body: &[u8]) -> Result<(u64, State), ManifestError> {
-        if version >= 2 {
+        if version >= WITH_BONDS {
             return self.decode(body, 0);
+        }
+        if version >= 2 {
+            let mut body = body.to_vec();
+            Bonds::default().encode(&mut body);
+            return self.decode(&body, 0);
         }
         let (capacity, state) = self.decode::<(u64, StateV1)>(body, 0)?;
         Ok((capacity, state.into()))

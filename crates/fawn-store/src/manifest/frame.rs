@@ -19,10 +19,10 @@ use zerocopy::IntoBytes;
 
 use crate::page::{PAGE_BYTES, Page, PageBuf};
 
-/// The newest version that is read, and written once a segment of the store has lost records.
-pub const VERSION: u16 = 3;
-/// The version that is written before: older releases read it, which know no lost records.
-pub(super) const WITHOUT_LOST: u16 = 2;
+/// The version that is written, and the newest that is read.
+pub const VERSION: u16 = 4;
+/// The first version with bonds.
+pub(super) const WITH_BONDS: u16 = 4;
 
 pub(super) const SNAPSHOT: u8 = 1;
 pub(super) const EDITS: u8 = 2;
@@ -48,9 +48,9 @@ impl Frame {
     }
 
     /// Encodes both copies of a frame. Returns its header too.
-    pub fn encode(number: u64, (version, kind): (u16, u8), previous: u32, page: u64, body: &[u8]) -> (Self, PageBuf) {
+    pub fn encode(number: u64, kind: u8, previous: u32, page: u64, body: &[u8]) -> (Self, PageBuf) {
         let pages = frame_pages(body.len()) as usize;
-        let mut frame = Self { checksum: 0, version, kind, previous, page, bytes: body.len() as u32 };
+        let mut frame = Self { checksum: 0, version: VERSION, kind, previous, page, bytes: body.len() as u32 };
         let mut buffer = PageBuf::zeroed(2 * pages);
         let (first, second) = buffer.bytes_mut().split_at_mut(pages * PAGE_BYTES);
         first[0..4].copy_from_slice(&MAGIC);

@@ -21,4 +21,4 @@ mod state;
 pub use edit::{Edit, Inconsistent, Merged, Sealed, SealedRange};
 pub use file::{BadCopy, Manifest, ManifestError};
 pub use frame::VERSION;
-pub use state::{Counters, Emptied, Expiring, LogState, Range, Segment, SegmentPages, Slice, State};
+pub use state::{Bonds, Counters, Emptied, Expiring, LogState, Range, Segment, SegmentPages, Slice, State};

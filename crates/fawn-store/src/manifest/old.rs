@@ -1,11 +1,11 @@
-//! The state as older versions wrote it.
+//! The state as older versions wrote it. Versions 2 and 3 end before [`Bonds`].
 
 use std::collections::BTreeMap;
 
 use fawn_ring::{Interval, Secret};
 
 use super::codec::code_fields;
-use super::{Counters, LogState, Range, Segment, Slice, State};
+use super::{Bonds, Counters, LogState, Range, Segment, Slice, State};
 
 /// Version 1: slices had no horizons of their own, and nothing was emptied.
 pub(super) struct StateV1 {
@@ -69,6 +69,7 @@ impl From<StateV1> for State {
             values: old.values,
             counters: old.counters,
             emptied: Vec::new(),
+            bonds: Bonds::default(),
         }
     }
 }

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use fawn_ring::{Interval, Key, Secret};
 
 use super::codec::code_fields;
+use crate::api::Damage;
+use crate::flash::FileId;
 use crate::log::{LogPosition, LogShape};
+use crate::page::PAGE_BYTES;
+use crate::segment::Footer;
 
 /// One store's metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +40,19 @@ pub struct State {
     pub counters: Counters,
     /// Stretches of keys that were emptied while segments that reach into them are still there.
     pub emptied: Vec<Emptied>,
+    /// By what the other files are known to be of this store and of this time.
+    pub bonds: Bonds,
+}
+
+/// By what a manifest knows the other files of its store from older copies of them, and from those of other stores.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bonds {
+    /// The log was durable up to here: a log that does not go through this place, and does not start behind it, is
+    /// another one. At page 0 nothing is known: an older release wrote the manifest.
+    pub reached: LogPosition,
+    /// What segments hold ([`Footer::content`](crate::segment::Footer::content)), by file number. None of those that an
+    /// older release wrote.
+    pub contents: BTreeMap<u64, u32>,
 }
 
 /// The commit log, as recovery must find it.
@@ -159,6 +176,7 @@ code_fields!(SegmentPages { data, directory, fragments, total });
 code_fields!(Expiring { records, latest });
 code_fields!(Segment { file, age, pages, records, bytes, deletes, low, high, seq_low, seq_high, expiring });
 code_fields!(Counters { user_bytes, sealed_bytes, merged_bytes });
+code_fields!(Bonds { reached, contents });
 code_fields!(State {
     store,
     stores,
@@ -172,7 +190,8 @@ code_fields!(State {
     segments,
     values,
     counters,
-    emptied
+    emptied,
+    bonds
 });
 
 impl Emptied {
@@ -191,6 +210,28 @@ impl Slice {
 }
 
 impl Segment {
+    /// What a footer says, of age 0.
+    pub fn of(footer: &Footer) -> Self {
+        Self {
+            file: footer.file,
+            age: 0,
+            pages: SegmentPages {
+                data: footer.data_pages,
+                directory: footer.directory_pages,
+                fragments: footer.fragment_pages,
+                total: footer.total_pages(),
+            },
+            records: footer.records,
+            bytes: footer.bytes,
+            deletes: footer.deletes,
+            low: footer.low,
+            high: footer.high,
+            seq_low: footer.seq_low,
+            seq_high: footer.seq_high,
+            expiring: Expiring { records: footer.expiring, latest: footer.latest_expiry },
+        }
+    }
+
     /// The stretch from its lowest to its highest key.
     pub fn interval(&self) -> Interval {
         Interval { low: self.low, high: self.high }
@@ -232,6 +273,7 @@ impl State {
             values: BTreeMap::new(),
             counters: Counters::default(),
             emptied: Vec::new(),
+            bonds: Bonds::default(),
         }
     }
 
@@ -245,6 +287,22 @@ impl State {
         let mut name = *b"fawn commit log of store ....";
         name[25..].copy_from_slice(&self.store.to_le_bytes());
         self.secret.position(&name).prefix() as u32
+    }
+
+    /// Whether the file that has this footer is segment `segment` of this store.
+    ///
+    /// # Errors
+    /// [`Damage`]: it is another one.
+    pub fn verify(&self, segment: &Segment, footer: &Footer) -> Result<(), Damage> {
+        let content = self.bonds.contents.get(&segment.file).copied();
+        let found = Segment { age: segment.age, ..Segment::of(footer) };
+        if (found, footer.content) == (*segment, content) {
+            return Ok(());
+        }
+        let what = "this is not the segment that the manifest beside it names, and one of the two is an older copy or another \
+                    store's: put back the one that was last in this directory";
+        let offset = (footer.total_pages() - 1) * PAGE_BYTES as u64;
+        Err(Damage { file: FileId::Segment(segment.file), offset, what: what.to_owned() })
     }
 
     /// The range with this instance.

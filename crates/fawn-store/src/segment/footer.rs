@@ -8,8 +8,10 @@ use crate::flash::{FileId, Flash};
 use crate::page::{PageBuf, Place};
 
 /// First bytes of a footer.
-const MAGIC: [u8; 8] = *b"FAWNSEG1";
-/// Encoded bytes.
+const MAGIC: [u8; 8] = *b"FAWNSEG2";
+/// Those of a footer without a content.
+const MAGIC_V1: [u8; 8] = *b"FAWNSEG1";
+/// Encoded bytes before the content.
 const BYTES: usize = 8 + 8 * 11 + 4 + 2 + 2 * Key::LEN;
 
 /// A segment's footer. All page counts are in pages of 4096 bytes.
@@ -43,6 +45,9 @@ pub struct Footer {
     pub low: Key,
     /// Highest key position.
     pub high: Key,
+    /// Checksum of the checksums of all pages before the footer: two segments of one number that hold anything different
+    /// have different ones. None in what older releases wrote.
+    pub content: Option<u32>,
 }
 
 impl Footer {
@@ -87,6 +92,7 @@ impl Footer {
             fragments: Fragments::default(),
             low: Key::MIN,
             high: Key::MIN,
+            content: None,
         }
     }
 
@@ -101,8 +107,8 @@ impl Footer {
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(BYTES);
-        out.extend_from_slice(&MAGIC);
+        let mut out = Vec::with_capacity(BYTES + 4);
+        out.extend_from_slice(if self.content.is_some() { &MAGIC } else { &MAGIC_V1 });
         for word in [
             self.file,
             self.data_pages,
@@ -122,13 +128,17 @@ impl Footer {
         out.extend_from_slice(&[self.fragments.shared_bits, self.fragments.bucket_bits]);
         out.extend_from_slice(&self.low.0);
         out.extend_from_slice(&self.high.0);
+        out.extend(self.content.iter().flat_map(|content| content.to_le_bytes()));
         out
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() != BYTES || bytes[..8] != MAGIC {
-            return None;
-        }
+        let (bytes, content) = bytes.split_at_checked(BYTES)?;
+        let content = match (bytes.first_chunk()?, content) {
+            (&MAGIC_V1, []) => None,
+            (&MAGIC, content) => Some(u32::from_le_bytes(content.try_into().ok()?)),
+            _ => return None,
+        };
         let word = |n: usize| {
             let mut word = [0; 8];
             word.copy_from_slice(&bytes[8 + 8 * n..16 + 8 * n]);
@@ -155,6 +165,7 @@ impl Footer {
             fragments: Fragments { common: word(10), shared_bits: bytes[rest + 4], bucket_bits: bytes[rest + 5] },
             low: key(rest + 6),
             high: key(rest + 6 + Key::LEN),
+            content,
         })
     }
 

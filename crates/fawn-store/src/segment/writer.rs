@@ -28,6 +28,8 @@ pub struct Writer {
     /// The prefix of every record, in order.
     prefixes: Vec<u64>,
     last_key: Option<Key>,
+    /// Checksum of the checksums of all complete pages.
+    content: u32,
     footer: Footer,
 }
 
@@ -58,6 +60,7 @@ impl Writer {
             directory: Vec::new(),
             prefixes: Vec::new(),
             last_key: None,
+            content: 0,
             footer: Footer::empty(file),
         })
     }
@@ -122,6 +125,7 @@ impl Writer {
         self.copy(flash, &bytes, None)?;
         self.end_page(flash)?;
         self.footer.fragment_pages = self.position() - self.footer.data_pages - self.footer.directory_pages;
+        self.footer.content = Some(self.content);
         let footer = self.footer.encode();
         self.copy(flash, &footer, None)?;
         self.end_page(flash)?;
@@ -168,6 +172,7 @@ impl Writer {
         let page = &mut self.chunk.pages_mut()[self.filled];
         page.payload_mut()[used..].fill(0);
         page.seal(place, used, first);
+        self.content = crc32c::crc32c_append(self.content, &page.0[..4]);
         self.filled += 1;
         self.used = 0;
         if self.filled == CHUNK_PAGES { self.flush(flash) } else { Ok(()) }

@@ -185,7 +185,8 @@ impl Store {
 
     /// Freezes the open segment; recovery begins at `start` once it is sealed.
     pub(crate) fn freeze_at(&mut self, start: LogPosition) {
-        self.freeze_behind(start, 0, Vec::new());
+        // What ends at `start` is durable before the manifest names it.
+        self.freeze_behind(start, self.log.closed(), Vec::new());
     }
 
     /// As [`freeze_at`](Self::freeze_at); the seal waits until the log is durable up to `gate`, and tells the manifest of
@@ -200,20 +201,44 @@ impl Store {
         self.next_age += 1;
         self.log_start = start;
         let empties = !emptied.is_empty();
-        let seal = Some(Work::Seal { segment: Arc::clone(&segment), age, log_start: start, ranges, emptied });
+        let segment_to_seal = Arc::clone(&segment);
+        let (log_start, reached) = (start, start);
+        let seal = Some(Work::Seal { segment: segment_to_seal, age, log_start, reached, ranges, emptied });
         self.frozen.push_back(Frozen { segment, age, seal, empties, gate, log_start: start.page, values });
         self.begin_seals();
     }
 
     /// Hands on the seals whose gate is durable, in their order.
     pub(super) fn begin_seals(&mut self) {
-        let durable = self.log.durable();
+        let (durable, durable_at) = (self.log.durable(), self.log.durable_at());
         for frozen in &mut self.frozen {
             if frozen.gate > durable {
-                return;
+                break;
             }
-            self.work.extend(frozen.seal.take());
+            let mut seal = frozen.seal.take();
+            if let Some(Work::Seal { reached, .. }) = &mut seal {
+                *reached = durable_at;
+            }
+            self.work.extend(seal);
         }
+        let waiting = self.oldest_waiting_seal();
+        while let Some((_, work)) = self.behind_seals.pop_front_if(|(age, _)| *age <= waiting) {
+            self.work.push_back(work);
+        }
+    }
+
+    /// Hands on work that builds on what was frozen so far, behind the seals of that.
+    pub(super) fn push_behind_seals(&mut self, work: Work) {
+        if self.oldest_waiting_seal() == u64::MAX {
+            self.work.push_back(work);
+        } else {
+            self.behind_seals.push_back((self.next_age, work));
+        }
+    }
+
+    /// Age of the oldest frozen segment whose seal waits for the log.
+    fn oldest_waiting_seal(&self) -> u64 {
+        self.frozen.iter().find(|frozen| frozen.seal.is_some()).map_or(u64::MAX, |frozen| frozen.age)
     }
 
     /// The next batch of the commit log to write, if one is due at `now_ms` (a monotonic clock). One at a time.
@@ -232,7 +257,10 @@ impl Store {
             }
         }
         let batch = self.log.take()?;
-        self.pending_since_ms = None;
+        // A page that goes before the batch keeps nobody waiting.
+        if batch.gate > self.log.durable() {
+            self.pending_since_ms = None;
+        }
         self.counters.batches += 1;
         Some(self.send(batch))
     }
@@ -247,6 +275,12 @@ impl Store {
     pub(super) fn mark_when_idle(&mut self) {
         let before = std::mem::replace(&mut self.batches_at_tick, self.counters.batches);
         self.mark_due = before == self.counters.batches;
+    }
+
+    /// The mark that the log gets when it has been idle, at once: the store has just been opened.
+    pub(crate) fn take_first_mark(&mut self) -> Option<Batch> {
+        self.mark_due = true;
+        self.take_batch(0)
     }
 
     #[inline]

@@ -163,8 +163,9 @@ impl Store {
         self.cleaning.merging = true;
         let (drained, filtered) = (self.draining.on, self.has_room_for_filter(&slice));
         let void = self.durable_void();
-        let (before, uptime) = (self.next_age, self.uptime);
-        self.work.push_back(Work::Merge(MergeWork { slice, void, before, newest_only, drained, filtered, uptime }));
+        let (before, uptime, reached) = (self.next_age, self.uptime, self.log.durable_at());
+        let work = MergeWork { slice, void, before, newest_only, drained, filtered, uptime, reached };
+        self.work.push_back(Work::Merge(work));
     }
 
     /// A merge of this slice has failed. Over damage it may again: the slice is stuck. Until it is merged after all, it is as

@@ -125,6 +125,8 @@ pub struct Store {
     /// What the cache may take; its capacity is more while it has yet to become smaller.
     cache_target: u64,
     work: VecDeque<Work>,
+    /// Work that comes after the seals of all segments below this age, some of which wait for the log.
+    behind_seals: VecDeque<(u64, Work)>,
     events: VecDeque<Event>,
     installing: Option<Install>,
     sums: sums::Sums,
@@ -219,6 +221,7 @@ impl Store {
             mark_due: false,
             pending_since_ms: None,
             work: VecDeque::new(),
+            behind_seals: VecDeque::new(),
             events: VecDeque::new(),
             installing: None,
             sums: sums::Sums::default(),
@@ -360,7 +363,7 @@ impl Store {
         self.next_scan += 1;
         let wanted =
             Wanted { emptied: self.emptied.clone(), versions: Versions::Live(self.void(vec![(Interval::ALL, now)])) };
-        self.work.push_back(Work::Scan { id: self.next_scan, interval, max_bytes, wanted });
+        self.push_behind_seals(Work::Scan { id: self.next_scan, interval, max_bytes, wanted });
         self.next_scan
     }
 
@@ -384,7 +387,7 @@ impl Store {
     /// Cuts the range that holds `at` into two, after `at`. Slices and files are untouched; both children go on
     /// numbering from the parent.
     pub fn split_range(&mut self, at: Key) {
-        self.work.push_back(Work::SplitRange(at));
+        self.push_behind_seals(Work::SplitRange(at));
     }
 
     /// Joins the range that ends at `at` to the one after it; the joined range goes on from the larger sequence number.
@@ -397,7 +400,7 @@ impl Store {
         if pair.is_some_and(|pair| flushed(&pair[0]) != flushed(&pair[1])) {
             return Err(Refusal::FlushedApart);
         }
-        self.work.push_back(Work::MergeRanges(at));
+        self.push_behind_seals(Work::MergeRanges(at));
         Ok(())
     }
 
@@ -413,7 +416,7 @@ impl Store {
     /// [`is_idle`](Self::is_idle), then keep the maintenance half running until [`is_closed`](Self::is_closed).
     pub fn close(&mut self) {
         assert!(self.is_idle(), "a store is closed when nothing is unsynced");
-        self.work.push_back(Work::Close { log_end: self.log.position().page });
+        self.work.push_back(Work::Close { log_end: self.log.position() });
     }
 
     /// Whether nothing waits for a sync. In memory mode, where segments are all that is ever synced, a stop that

@@ -1,7 +1,7 @@
 //! Damage: it is reported, or what is lost was never acknowledged.
 
 use fawn_store::flash::{FileId, Flash, FlashError};
-use fawn_store::log::{Entry, Expected, LogError, LogShape, LogWriter, VERSION};
+use fawn_store::log::{Entry, Expected, LogError, LogPosition, LogShape, LogWriter, Recovered, VERSION};
 use fawn_store::page::{PAGE_BYTES, Page};
 
 use crate::harness::{Logger, SALT, record, replay, writer};
@@ -136,10 +136,41 @@ fn a_clean_stop_makes_every_loss_known() {
 }
 
 #[test]
-fn a_generation_that_the_manifest_does_not_know_is_not_replayed() {
+fn a_generation_that_the_manifest_does_not_know_is_refused() {
     let (log, _) = small();
     let expected = Expected { generation: 0, ..log.expected };
-    assert_eq!(replay(&log.flash, RING_PAGES, expected).unwrap().1, []);
+    let result = replay(&log.flash, RING_PAGES, expected);
+    assert!(matches!(result, Err(LogError::OlderManifest { manifest: 1, offset: 0, .. })), "{result:?}");
+}
+
+#[test]
+fn the_page_of_an_opening_that_was_cut_short_is_passed_over() {
+    let (log, _) = small();
+    let end = log.writer.position();
+    for generation in [2, 3] {
+        let mut writer = writer(RING_PAGES, generation, 0, end);
+        let page = writer.take_opening(77).unwrap();
+        assert_eq!((page.pages.len(), page.first), (1, end.page));
+        log.flash.write_durably(FileId::CommitLog, page.first, page.pages.pages()).unwrap();
+        writer.written(page.gate, page.pages);
+        let result = replay(&log.flash, RING_PAGES, log.expected);
+        match generation {
+            2 => assert_eq!(result.unwrap().0, log_end(&log)),
+            // The one before it must have been known, and so be in the manifest.
+            _ => assert!(matches!(result, Err(LogError::OlderManifest { .. })), "{result:?}"),
+        }
+        let expected = Expected { generation, reached: writer.durable_at(), ..log.expected };
+        assert_eq!(replay(&log.flash, RING_PAGES, expected).unwrap().0.end, writer.position());
+        // Another opening's page is another one.
+        let reached = LogPosition { previous: expected.reached.previous ^ 1, ..expected.reached };
+        let result = replay(&log.flash, RING_PAGES, Expected { reached, ..expected });
+        assert!(matches!(result, Err(LogError::OlderLog { .. })), "{result:?}");
+    }
+}
+
+fn log_end(log: &Logger) -> Recovered {
+    let (batches, entries) = (7, log.appended.len() as u64);
+    Recovered { end: log.writer.position(), batches, entries, torn: None }
 }
 
 /// Writes one value whose pages hold, page-aligned, a batch that a log with `salt` would write a lap later, then forgets

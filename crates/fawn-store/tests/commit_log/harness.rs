@@ -92,7 +92,8 @@ impl Logger {
         flash.create(FileId::CommitLog, ring_pages).unwrap();
         flash.sync(FileId::CommitLog).unwrap();
         flash.sync_names().unwrap();
-        let expected = Expected { start: LogPosition::default(), generation: 1, clean_end: None };
+        let start = LogPosition::default();
+        let expected = Expected { manifest: 1, start, generation: 1, clean_end: None, reached: start };
         let writer = writer(ring_pages, 1, 0, LogPosition::default());
         Self { flash, writer, ring_pages, expected, appended: Vec::new(), next_seq: 1, operations_left: u64::MAX }
     }
@@ -133,18 +134,20 @@ impl Logger {
 
     /// Writes the batch under construction, if there is one.
     pub fn commit(&mut self) -> Result<(), FlashError> {
-        let Some(batch) = self.writer.take() else { return Ok(()) };
-        let flash = Killed::after(self.operations_left, &self.flash);
-        let result = flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
-        self.operations_left = self.operations_left.saturating_sub(2);
-        result?;
-        self.writer.written(batch.gate, batch.pages);
+        while let Some(batch) = self.writer.take() {
+            let flash = Killed::after(self.operations_left, &self.flash);
+            let result = flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages());
+            self.operations_left = self.operations_left.saturating_sub(2);
+            result?;
+            self.writer.written(batch.gate, batch.pages);
+        }
         Ok(())
     }
 
     /// What a seal of all that was appended does to the log.
     pub fn seal(&mut self) {
         self.expected.start = self.writer.position();
+        self.expected.reached = self.writer.durable_at();
         let pending = self.writer.gate();
         self.appended.retain(|(_, _, gate)| *gate == pending);
         self.writer.recycle_to(self.expected.start.page);
@@ -166,6 +169,7 @@ impl Logger {
             *gate = 0;
         }
         self.expected.clean_end = None;
+        self.expected.reached = found.end;
         self.expected.generation += 1;
         self.writer = writer(self.ring_pages, self.expected.generation, self.expected.start.page, found.end);
         found

@@ -4,7 +4,7 @@ use fawn_sim::random::Random;
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::log::{Entry, LogFull, LogPosition};
 
-use crate::harness::{Logger, record, writer};
+use crate::harness::{Logger, record, replay, writer};
 
 #[test]
 fn a_log_reads_back_over_many_laps_and_openings() {
@@ -43,12 +43,44 @@ fn a_batch_never_runs_past_the_end_of_the_file() {
             let len = random.below(ring_pages / 2 * 4096 - 200) as usize;
             let crate::harness::Owned::Record(bytes) = record(1, &vec![1; len]) else { panic!("a record") };
             log.append(1, &Entry::Record(&bytes)).expect("half a ring fits an empty one");
-            let batch = log.take().expect("the batch is not empty");
-            assert!(batch.first + batch.pages.len() as u64 <= ring_pages);
-            log.written(batch.gate, batch.pages);
+            let mut batches = 0;
+            while let Some(batch) = log.take() {
+                assert!(batch.first + batch.pages.len() as u64 <= ring_pages);
+                log.written(batch.gate, batch.pages);
+                batches += 1;
+            }
+            assert!(batches > 0, "the batch is not empty");
             log.recycle_to(log.position().page);
         }
     }
+}
+
+#[test]
+fn what_ends_at_the_start_of_an_empty_log_outlives_a_batch_that_is_torn() {
+    // Batches of three pages in a ring of eight: each third one goes to the next lap.
+    let mut log = Logger::create(8);
+    let mut leading = 0;
+    for _ in 0..24 {
+        log.seal();
+        assert!(log.append_record(3 * 4096 - 200));
+        let mut batch = log.writer.take().unwrap();
+        if batch.pages.len() == 1 {
+            leading += 1;
+            assert_eq!(batch.gate, log.writer.durable(), "it is nobody's gate");
+            log.flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages()).unwrap();
+            log.writer.written(batch.gate, batch.pages);
+            batch = log.writer.take().unwrap();
+        }
+        // Only its last page is written.
+        let flash = log.flash.clone();
+        let last = batch.pages.len() - 1;
+        flash.write(FileId::CommitLog, batch.first + last as u64, &batch.pages.pages()[last..]).unwrap();
+        assert_eq!(replay(&flash, 8, log.expected).unwrap().1, []);
+        log.flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages()).unwrap();
+        log.writer.written(batch.gate, batch.pages);
+        assert_eq!(replay(&log.flash, 8, log.expected).unwrap().1.len(), 1);
+    }
+    assert!(leading > 4, "{leading}");
 }
 
 #[test]

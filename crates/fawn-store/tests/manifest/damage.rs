@@ -3,6 +3,7 @@
 use fawn_sim::flash::SimFlash;
 use fawn_sim::random::Random;
 use fawn_store::flash::{FileId, Flash};
+use fawn_store::log::LogPosition;
 use fawn_store::manifest::{BadCopy, Edit, Manifest, ManifestError, State, VERSION};
 use fawn_store::page::{PAGE_BYTES, Page};
 
@@ -166,6 +167,28 @@ fn what_a_newer_version_wrote_is_refused_by_name() {
     assert!(matches!(Manifest::open(&flash), Err(ManifestError::Newer { number: 1, .. })));
 }
 
+/// A place in the log, and a map of nothing.
+const BONDS_BYTES: usize = 8 + 4 + 4;
+
+#[test]
+fn what_versions_2_and_3_wrote_is_read() {
+    for version in [2u16, 3] {
+        let flash = SimFlash::new(1);
+        let written = Manifest::create(&flash, state()).unwrap().state().clone();
+        forge(&flash, 0, |bytes| {
+            bytes[8..10].copy_from_slice(&version.to_le_bytes());
+            let length = u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]) as usize - BONDS_BYTES;
+            bytes[32 + length..].fill(0);
+            bytes[24..28].copy_from_slice(&(length as u32).to_le_bytes());
+        });
+        let (mut manifest, found) = Manifest::open(&flash).unwrap();
+        assert_eq!(found, written);
+        let at = LogPosition { page: 5, previous: 6 };
+        manifest.commit(&flash, &[Edit::LogReached { at }]).unwrap();
+        assert_eq!(Manifest::open(&flash).unwrap().1.bonds.reached, at, "from here on in the newest version");
+    }
+}
+
 #[test]
 fn what_version_1_wrote_is_read() {
     let flash = SimFlash::new(1);
@@ -173,7 +196,7 @@ fn what_version_1_wrote_is_read() {
     forge(&flash, 0, |bytes| {
         bytes[8..10].copy_from_slice(&1u16.to_le_bytes());
         // The slices follow the numbers, the secret, the log and one range; each had an interval and no parts, but no
-        // horizon. Nothing was emptied.
+        // horizon. Nothing was emptied, and there were no bonds.
         let slices = 32 + 125 + 4 + 88;
         let count = usize::from(bytes[slices]);
         let mut at = slices + 4;
@@ -183,7 +206,7 @@ fn what_version_1_wrote_is_read() {
             at += 52;
         }
         let end = 32 + u32::from_le_bytes([bytes[24], bytes[25], bytes[26], bytes[27]]) as usize;
-        kept.extend_from_slice(&bytes[at..end - 4]);
+        kept.extend_from_slice(&bytes[at..end - 4 - BONDS_BYTES]);
         let length = kept.len();
         bytes[..length].copy_from_slice(&kept);
         bytes[length..].fill(0);

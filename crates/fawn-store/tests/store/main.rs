@@ -18,6 +18,7 @@
 //!
 //! * `script`: the random program that the model and crash tests run.
 //! * `model`, `crash`, `counts`, `damage`, `faults`, `filter`, `large`, `bulk`, `acknowledge`, `reads`, `ranges`, `scan`, `scale`: what their names say.
+//! * `mixed`: files of several times or stores.
 //! * `original`: what the 2010 release of FAWN got wrong, row by row.
 
 #![allow(clippy::unwrap_used)]
@@ -34,6 +35,7 @@ mod faults;
 mod filter;
 mod large;
 mod lost;
+mod mixed;
 mod model;
 mod original;
 mod ranges;

@@ -164,3 +164,125 @@ fn looking_at_a_store_changes_nothing() {
     }
     assert!(contents() == before, "a file has changed");
 }
+
+type Contents = std::collections::BTreeMap<String, Vec<u8>>;
+
+/// The files of a directory's only store.
+fn store_files(data: &str) -> Contents {
+    let entries = std::fs::read_dir(Path::new(data).join("store-0")).unwrap().map(|entry| entry.unwrap());
+    entries
+        .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
+        .collect::<Contents>()
+}
+
+/// Gives the store these files that begin so, and no others that do.
+fn put_back(data: &str, files: &Contents, prefix: &str) {
+    let store = Path::new(data).join("store-0");
+    for name in store_files(data).keys().filter(|name| name.starts_with(prefix)) {
+        std::fs::remove_file(store.join(name)).unwrap();
+    }
+    for (name, bytes) in files.iter().filter(|(name, _)| name.starts_with(prefix)) {
+        std::fs::write(store.join(name), bytes).unwrap();
+    }
+}
+
+/// Puts the files of `other` that begin so in the place of the directory's own: every command refuses them by name, and
+/// changes nothing. Then they are put back.
+fn refused_by_name(data: &str, other: &Contents, prefix: &str, named: &str) {
+    let own = store_files(data);
+    put_back(data, other, prefix);
+    let mixed = store_files(data);
+    let records = Path::new(data).with_file_name("records.tsv");
+    std::fs::write(&records, "key\tvalue\n").unwrap();
+    assert!(mixed != own, "{prefix}: they differ");
+    for arguments in [
+        &["store", "dump", data][..],
+        &["store", "stats", data],
+        &["serve", "--dir", data, "--listen", "127.0.0.1:0"],
+        &["load", "--bulk", "--dir", data, "--memory", "8M", records.to_str().unwrap()],
+    ] {
+        let told = refused(arguments);
+        assert!(told.contains(named), "{prefix}: {arguments:?}: {told}");
+        assert!(told.contains("put back the"), "{prefix}: {arguments:?}: {told}");
+    }
+    let check = fawn(&["store", "check", data]);
+    assert_eq!(check.code, 1, "{prefix}: {}", check.stdout);
+    assert!(check.stdout.contains(named), "{prefix}: {}", check.stdout);
+    assert!(store_files(data) == mixed, "{prefix}: a file was changed");
+    put_back(data, &own, prefix);
+}
+
+#[test]
+fn a_file_of_an_earlier_run_is_refused_by_its_name_and_the_right_one_has_everything() {
+    let Some(mut server) = Server::fawn(&["--threads", "1", "--memory", "8M"]) else { return };
+    let data = server.data();
+    let set = |server: &Server, key: usize, value: &str| {
+        assert_eq!(server.say(&format!("set k{key} 0 0 {}\r\n{value}", value.len()), "\r\n"), "STORED\r\n");
+    };
+    for key in 0..20 {
+        set(&server, key, "old");
+    }
+    let running = store_files(&data);
+    server.stop();
+    let stopped = store_files(&data);
+    server.start_again();
+    for key in 10..30 {
+        set(&server, key, "newer");
+    }
+    server.kill();
+    for old in [&running, &stopped] {
+        refused_by_name(&data, old, "commit-log", "commit-log is older than manifest-0");
+        let name = old.keys().find(|name| name.starts_with("manifest-")).unwrap();
+        refused_by_name(&data, old, "manifest-", name);
+    }
+    server.start_again();
+    for key in 0..30 {
+        let value = if key < 10 { "old" } else { "newer" };
+        let told = server.say(&format!("get k{key}"), "END\r\n");
+        assert_eq!(told, format!("VALUE k{key} 0 {}\r\n{value}\r\nEND\r\n", value.len()));
+    }
+    // After a clean stop, too.
+    server.stop();
+    refused_by_name(&data, &stopped, "commit-log", "commit-log");
+    refused_by_name(&data, &stopped, "manifest-", "manifest-0");
+    assert_eq!(fawn(&["store", "check", &data]).code, 0);
+}
+
+#[test]
+fn a_file_of_a_copied_directory_is_refused_by_its_name() {
+    let Some(mut server) = Server::fawn(&["--threads", "1", "--memory", "8M"]) else { return };
+    server.stop();
+    let data = server.data();
+    let bulk = |dir: &str, value: &str| {
+        let lines: Vec<String> = (0..2000).map(|key| format!("key-{key}\t{value}-{key}")).collect();
+        let lines = server.file("in.tsv", lines.join("\n"));
+        let run = fawn(&["load", "--bulk", "--dir", dir, "--memory", "8M", lines.to_str().unwrap()]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    };
+    bulk(&data, "one");
+    let empty = store_files(&data);
+    let twin = server.dir().join("twin");
+    for folder in ["", "store-0"] {
+        std::fs::create_dir(twin.join(folder)).unwrap();
+        for entry in std::fs::read_dir(Path::new(&data).join(folder)).unwrap().map(|entry| entry.unwrap()) {
+            if entry.path().is_file() {
+                std::fs::copy(entry.path(), twin.join(folder).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    // Both go on alike: the same keys, numbers and sizes.
+    bulk(&data, "two");
+    bulk(twin.to_str().unwrap(), "TWO");
+    let twin = store_files(twin.to_str().unwrap());
+    let own = store_files(&data);
+    let segment = own.keys().find(|name| name.starts_with("segment-") && !empty.contains_key(*name)).unwrap();
+    assert!(twin.contains_key(segment));
+    refused_by_name(&data, &twin, segment, segment);
+    refused_by_name(&data, &twin, "commit-log", "commit-log is older than manifest-0");
+    refused_by_name(&data, &twin, "manifest-", "the manifest beside it");
+    // What the load found is not put back with the manifest alone.
+    refused_by_name(&data, &empty, "manifest-", "manifest-0");
+    let dump = fawn(&["store", "dump", &data]);
+    assert_eq!((dump.code, dump.stdout.lines().count()), (0, 2000), "{}", dump.stderr);
+    assert!(dump.stdout.contains("two-7"));
+}
