@@ -17,6 +17,7 @@ use crate::message::{Answer, Continuation, Message};
 use crate::operation::is_past;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
+use crate::version::OLDEST;
 use fawn_ring::{Interval, Key, Secret};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -141,6 +142,8 @@ pub struct Front {
     pub(super) timing: Timing,
     pub(super) limits: Limits,
     secret: Secret,
+    /// What everybody in the cluster speaks.
+    pub(super) cluster_version: u8,
     pub(super) life: Life,
     next_tag: u64,
     pub(super) sessions: Sessions,
@@ -166,6 +169,7 @@ impl Front {
             timing,
             limits,
             secret,
+            cluster_version: OLDEST,
             life: Life::new(nonce),
             next_tag: 0,
             sessions: Sessions::new(nonce as u32),
@@ -179,6 +183,11 @@ impl Front {
             counts: Counts::default(),
             invalid: InvalidMessages::default(),
         }
+    }
+
+    /// The version that everybody in the cluster speaks. Before it is told, that is the oldest.
+    pub fn set_cluster_version(&mut self, version: u8) {
+        self.cluster_version = version;
     }
 
     /// Messages that cannot be true, and were dropped.
