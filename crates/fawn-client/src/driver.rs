@@ -8,7 +8,7 @@ use fawn_kv::client::{Client as Machine, Ended, Limits, Want, set_asker};
 use fawn_kv::ids::{Address, ClusterId, FrontId, NodeId};
 use fawn_kv::link::{Control, Frame, Party, SeatId, frame};
 use fawn_kv::message::Message;
-use fawn_kv::version::CONTINUATIONS;
+use fawn_kv::version::{CONTINUATIONS, NEWEST};
 use fawn_ring::Secret;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::{BTreeMap, HashMap};
@@ -183,7 +183,7 @@ impl Driver {
 
     fn now(&self) -> Now {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        Now { us: self.began.elapsed().as_micros() as u64 + 1, unix: unix.min(u32::MAX.into()) as u32 }
+        Now::at(self.began.elapsed().as_micros() as u64 + 1, unix.min(u32::MAX.into()) as u32)
     }
 
     /// When there is something to do next.
@@ -295,8 +295,10 @@ impl Driver {
             }
             Event::Heard(frames) => {
                 let now = self.now();
+                let peer = seat.and_then(|seat| self.peers.get(&seat));
+                let version = peer.and_then(|peer| peer.me).map_or(NEWEST, |(_, version)| version);
                 for frame in frames {
-                    self.heard(frame, is_kept, now);
+                    self.heard((frame, version), is_kept, now);
                 }
             }
             Event::Over(why) => {
@@ -325,14 +327,16 @@ impl Driver {
         }
     }
 
-    fn heard(&mut self, frame: Frame, is_kept: bool, now: Now) {
+    fn heard(&mut self, (frame, version): (Frame, u8), is_kept: bool, now: Now) {
         match frame {
             Frame::Message { message: message @ Message::View { .. }, .. } if is_kept => {
                 self.lookout.answered();
                 self.dumps.receive(&message, now);
-                self.receive(message, now);
+                self.receive((message, version), now);
             }
-            Frame::Message { message: message @ Message::Reply { .. }, .. } if !is_kept => self.receive(message, now),
+            Frame::Message { message: message @ Message::Reply { .. }, .. } if !is_kept => {
+                self.receive((message, version), now);
+            }
             Frame::Message { message: message @ Message::Scanned { .. }, .. } if !is_kept => {
                 self.dumps.receive(&message, now);
             }
@@ -344,7 +348,8 @@ impl Driver {
         }
     }
 
-    fn receive(&mut self, message: Message, now: Now) {
+    /// What somebody has said who speaks this version.
+    fn receive(&mut self, message: (Message, u8), now: Now) {
         if let Some(machine) = &mut self.machine {
             machine.receive(now, message, &mut self.out);
         }

@@ -578,7 +578,7 @@ fn context<'a, S>(
     (store, tickets, pace): (&'a mut S, &'a mut (BTreeMap<Ticket, RangeId>, Ticket), &'a mut Pace),
     out: &'a mut Vec<(Address, Message)>,
 ) -> Context<'a, S> {
-    Context { now_us: now.us, unix: now.unix, secret, lease, timing, store, out, tickets, pace }
+    Context { now_us: now.us, unix: now.unix, latest: now.latest, secret, lease, timing, store, out, tickets, pace }
 }
 
 fn not_mine(id: RequestId, asker: Asker, continuation: Option<Continuation>, out: &mut Vec<(Address, Message)>) {

@@ -91,6 +91,8 @@ bugs! {
     SpreadDirty: "a member that is not the tail reads keys that are being written",
     TimeGoesBack: "records are stamped with the head's clock, even where the range's time is later",
     ExpiryByClock: "expiry is judged by a member's own clock",
+    ClockGoesBack: "a range's time is set back to whatever the head's clock is set back to",
+    NamesStay: "sessions that are named after a time to come make no room",
     TooShort: "a chain that is too short takes writes",
     CopyLosesForgotten: "a copy does not say which deletions it lacks",
     OldTooOld: "what is too old to be brought up to date is, and keeps what was deleted",

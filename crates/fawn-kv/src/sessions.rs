@@ -9,7 +9,7 @@ use crate::planted::{Bug, planted};
 use crate::steps::Steps;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 
 /// What is known of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +171,8 @@ impl Sessions {
 
     /// Whether a session begins in a time to come, and too many do. They cannot be forgotten before.
     fn is_too_early(&self, session: u64, time: u32, bounds: &Bounds) -> bool {
-        let early = time.saturating_add(bounds.early_s);
+        // Where the horizon is beyond the range's time, all have to begin later than that.
+        let early = time.max(self.horizon).saturating_add(bounds.early_s);
         began(session) > early && self.begin_after(early).count() >= bounds.sessions / 2
     }
 
@@ -316,17 +317,18 @@ impl Sessions {
         self.by.is_empty()
     }
 
-    /// Whether a [`Change::Expire`] of this second would forget any of them.
-    pub fn forgets_any(&self, idle_since: u32) -> bool {
+    /// Whether a [`Change::Expire`] of these seconds would forget any of them.
+    pub fn forgets_any(&self, idle_since: u32, horizon: u32) -> bool {
         let is_over = |(name, session): (&u64, &Session)| {
-            let is_to_come = began(*name) > idle_since;
+            let is_to_come = began(*name) > horizon;
             session.used <= idle_since && !(is_to_come && session.is_spent())
         };
         self.by.iter().any(is_over)
     }
 
-    /// The second of last use up to which sessions have to be forgotten so that there is room again; `None`: there is.
-    pub fn overfull(&self, bounds: &Bounds) -> Option<u32> {
+    /// What has to be forgotten at range time `time` so that there is room again, of what was not used since `newest`; `None`:
+    /// there is room.
+    pub fn overfull(&self, bounds: &Bounds, newest: u32, time: u32) -> Option<Room> {
         let (mut sessions, mut requests) = (self.by.len(), self.requests);
         if sessions < bounds.sessions && requests < bounds.requests {
             return None;
@@ -344,8 +346,51 @@ impl Sessions {
                 break;
             }
         }
-        Some(upto)
+        let idle_since = upto.min(newest);
+        Some(Room { idle_since, horizon: self.horizon_for_room(idle_since, time, bounds) })
     }
+
+    /// Whether there is room for another session, or there will be once none that is here is used any more.
+    pub fn makes_room(&self, bounds: &Bounds, time: u32) -> bool {
+        let room = self.overfull(bounds, u32::MAX, time);
+        room.is_none_or(|Room { idle_since, horizon }| {
+            let stays = |(name, session): &(&u64, &Session)| !session.is_over(**name, idle_since, horizon);
+            self.by.iter().filter(stays).count() < bounds.sessions
+        })
+    }
+
+    /// The horizon that makes room where those named after a time to come leave none: so far that enough of them that were not
+    /// used since a second are kept off by it. What begins up to there is given another name.
+    fn horizon_for_room(&self, idle_since: u32, time: u32, bounds: &Bounds) -> u32 {
+        let horizon = idle_since.max(self.horizon);
+        let goes = |session: &Session| session.used <= idle_since;
+        let begun = self.by.range(..=last_of(horizon)).filter(|(_, session)| goes(session)).count();
+        let mut left = self.by.len() - begun;
+        if left < bounds.sessions || planted(Bug::NamesStay) {
+            return horizon;
+        }
+        // Those beyond are half as many at most.
+        let last = time.max(self.horizon).saturating_add(bounds.early_s.saturating_mul(2));
+        let to_come = self.by.range((Excluded(last_of(horizon)), Included(last_of(last))));
+        let mut upto = horizon;
+        for (name, _) in to_come.filter(|(_, session)| goes(session)) {
+            if left < bounds.sessions - bounds.sessions / 8 && began(*name) > upto {
+                break;
+            }
+            (upto, left) = (began(*name), left - 1);
+        }
+        took(Path::NamesMadeRoom);
+        upto
+    }
+}
+
+/// What is to be forgotten to make room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Sessions that were not used since this second.
+    pub idle_since: u32,
+    /// Of them those that began up to this one; of the others the name is kept.
+    pub horizon: u32,
 }
 
 /// The Unix second at which a session began.

@@ -43,6 +43,9 @@ pub const TOTALS: u8 = 6;
 /// ahead.
 pub const TIMES: u8 = 6;
 
+/// Since this version front-ends answer `Unknown` only if nothing was done, nor will be.
+pub const SURE_UNKNOWNS: u8 = 6;
+
 /// Since this version seats pass on what others cannot say to each other.
 pub const RELAYS: u8 = 6;
 

@@ -22,6 +22,21 @@ pub const FORWARD_MS: u64 = 3_600_000;
 /// The same after a jump back.
 pub const BACK_MS: u64 = 60_000;
 
+/// How long the wall clock has to go on evenly before it is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// After a jump forward, in milliseconds.
+    pub forward_ms: u64,
+    /// After a jump back.
+    pub back_ms: u64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { forward_ms: FORWARD_MS, back_ms: BACK_MS }
+    }
+}
+
 /// The first Unix second at which a clock counts as set: 2020-01-01.
 pub const EARLIEST: u32 = 1_577_836_800;
 
@@ -62,9 +77,17 @@ pub struct Timekeeper {
     jump: Option<Jump>,
     /// The wall clock shows a time that cannot be.
     lost: bool,
+    /// The latest steady time so far, in Unix milliseconds.
+    latest_ms: i64,
+    patience: Patience,
 }
 
 impl Timekeeper {
+    /// One that follows jumps after other times than [`Patience::default`].
+    pub fn with(patience: Patience) -> Self {
+        Self { patience, ..Self::default() }
+    }
+
     /// Takes a reading of both clocks, in milliseconds; to be called a few times a second.
     pub fn step(&mut self, wall_ms: u64, boot_ms: u64) -> Step {
         let is_set = (u64::from(EARLIEST) * 1000..=u64::from(LATEST) * 1000).contains(&wall_ms);
@@ -78,6 +101,7 @@ impl Timekeeper {
             self.zero_ms = Some(zero_ms);
             return if was_lost { Step::Set } else { Step::Even };
         };
+        self.latest_ms = self.latest_ms.max(steady.saturating_add(boot_ms.cast_signed()));
         let off_ms = zero_ms - steady;
         if off_ms.abs() <= SMALL_MS {
             self.zero_ms = Some(zero_ms);
@@ -86,7 +110,7 @@ impl Timekeeper {
         }
         let goes_on = self.jump.filter(|jump| (jump.zero_ms - zero_ms).abs() <= SMALL_MS);
         let since_ms = goes_on.map_or(boot_ms, |jump| jump.since_ms);
-        if boot_ms.saturating_sub(since_ms) >= patience_ms(off_ms) {
+        if boot_ms.saturating_sub(since_ms) >= self.patience_ms(off_ms) {
             (self.zero_ms, self.jump) = (Some(zero_ms), None);
             return Step::Followed(off_ms / 1000);
         }
@@ -97,7 +121,7 @@ impl Timekeeper {
     /// Takes the wall clock's time at once, however far it is off: whoever says what time it is, is believed more than the
     /// clock at the start.
     pub fn believe(&mut self, wall_ms: u64, boot_ms: u64) {
-        (self.zero_ms, self.jump, self.lost) = (None, None, false);
+        (self.zero_ms, self.jump, self.lost, self.latest_ms) = (None, None, false, 0);
         self.step(wall_ms, boot_ms);
     }
 
@@ -110,23 +134,22 @@ impl Timekeeper {
     /// The time at a reading of the boot clock.
     pub fn time(&self, boot_ms: u64) -> Time {
         let Some(zero_ms) = self.zero_ms else { return Time::UNSET };
-        let second = |zero_ms: i64| {
-            let unix_ms = boot_ms.cast_signed().saturating_add(zero_ms).max(1000);
-            u32::try_from(unix_ms / 1000).unwrap_or(u32::MAX)
-        };
+        let whole = |unix_ms: i64| u32::try_from(unix_ms.max(1000) / 1000).unwrap_or(u32::MAX);
+        let second = |zero_ms: i64| whole(boot_ms.cast_signed().saturating_add(zero_ms));
         let steady = second(zero_ms);
-        let Some(jump) = self.jump else { return Time { now: steady, steady, coming: None } };
+        let latest = steady.max(whole(self.latest_ms));
+        let Some(jump) = self.jump else { return Time { now: steady, steady, latest, coming: None } };
         let wall = second(jump.zero_ms);
         if jump.zero_ms < zero_ms {
-            return Time { now: wall, steady, coming: None };
+            return Time { now: wall, steady, latest, coming: None };
         }
-        let left_ms = (jump.since_ms + FORWARD_MS).saturating_sub(boot_ms);
-        Time { now: steady, steady, coming: Some((wall, (left_ms / 1000) as u32)) }
+        let left_ms = (jump.since_ms + self.patience.forward_ms).saturating_sub(boot_ms);
+        Time { now: steady, steady, latest: latest.max(wall), coming: Some((wall, (left_ms / 1000) as u32)) }
     }
-}
 
-fn patience_ms(off_ms: i64) -> u64 {
-    if off_ms > 0 { FORWARD_MS } else { BACK_MS }
+    fn patience_ms(&self, off_ms: i64) -> u64 {
+        if off_ms > 0 { self.patience.forward_ms } else { self.patience.back_ms }
+    }
 }
 
 /// What time it is for a process.
@@ -136,17 +159,19 @@ pub struct Time {
     pub now: u32,
     /// The steady time, from which expiries are counted.
     steady: u32,
+    /// The latest steady time so far, or the wall clock's, if that is ahead.
+    latest: u32,
     /// The wall clock is ahead, at this second, and is followed in so many seconds.
     coming: Option<(u32, u32)>,
 }
 
 impl Time {
     /// The clock was never set.
-    pub const UNSET: Self = Self { now: 0, steady: 0, coming: None };
+    pub const UNSET: Self = Self { now: 0, steady: 0, latest: 0, coming: None };
 
     /// A clock that goes on evenly, at this Unix second.
     pub const fn at(unix: u32) -> Self {
-        Self { now: unix, steady: unix, coming: None }
+        Self { now: unix, steady: unix, latest: unix, coming: None }
     }
 
     /// Whether the clock was ever set: else nothing can be given a time to live.
@@ -169,6 +194,13 @@ impl Time {
     #[inline]
     pub fn steady(&self) -> u32 {
         self.steady
+    }
+
+    /// The latest Unix second that the process has gone by, or goes by soon if its clock is right: what is later than that was
+    /// stamped by another clock.
+    #[inline]
+    pub fn latest(&self) -> u32 {
+        self.latest
     }
 }
 
@@ -252,7 +284,7 @@ mod tests {
                 assert_eq!(early, None, "off by {off_s}, at {}", process.boot_s);
             }
             assert_eq!(process.late_s(), -off_s, "the clock is followed in the end");
-            assert_eq!(process.time(), Time::at(process.time().now));
+            assert_eq!(process.time(), Time { latest: process.time().latest, ..Time::at(process.time().now) });
         }
     }
 
@@ -287,6 +319,29 @@ mod tests {
             assert_eq!(process.off_for(off_s, 1), []);
             assert_eq!(process.late_s(), -off_s);
         }
+    }
+
+    #[test]
+    fn a_process_remembers_the_latest_time_that_it_has_gone_by() {
+        let mut process = Process::started(0);
+        process.off_for(0, 100);
+        let at = |process: &Process, off_s: i64| ((START + process.boot_s).cast_signed() + off_s) as u32;
+        let before = at(&process, 0);
+        assert_eq!(process.time().latest(), before);
+        // Set back at once, in small steps, and forward again.
+        process.off_for(-YEAR, 100);
+        assert_eq!(process.time().steady(), at(&process, -YEAR));
+        assert!((before..=before + 61).contains(&process.time().latest()), "{:?}", process.time());
+        for seconds in 1..100 {
+            process.off_for(-YEAR - 5 * seconds, 1);
+        }
+        assert!((before..=before + 61).contains(&process.time().latest()), "{:?}", process.time());
+        process.off_for(YEAR, 1);
+        assert_eq!(process.time().latest(), at(&process, YEAR), "the clock may be right about that");
+        process.off_for(-YEAR, 1);
+        assert!((before..=before + 61).contains(&process.time().latest()), "it was not");
+        process.keeper.believe(START * 1000, process.boot_s * 1000);
+        assert_eq!(process.time().latest(), START as u32, "what it began with counts no more");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::message::Answer;
 use crate::operation::{self, Append, Decision, Item, NewValue, Operation, Outcome, evaluate};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
-use crate::sessions::Known;
+use crate::sessions::{Known, Room};
 use crate::store::{Lookup, Place, RangeStore, Ticket};
 use fawn_ring::Key;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,9 +22,6 @@ pub(super) const MAX_VALUE_BYTES: usize = 128 << 20;
 
 /// By how many seconds a range's time may be ahead of its head's clock: by so much clocks may differ, about.
 const AHEAD_S: u32 = 5;
-
-/// How long a range's time is ahead of its head's clock before it is set back, in microseconds.
-const HEAL_US: u64 = 10_000_000;
 
 /// A client's operation.
 #[derive(Debug)]
@@ -60,7 +57,7 @@ pub(super) struct Queue {
     expiry: Seq,
     /// The range's time, and since when by the member's own clock it is that.
     stands: (u32, u64),
-    /// Since when the range's time is ahead, by the member's own clock.
+    /// Since when the range's time is ahead of all that the member has gone by, by its own clock.
     ahead_since_us: Option<u64>,
 }
 
@@ -198,8 +195,9 @@ impl Replica {
             }
             known @ (Known::Answered | Known::Expired) => {
                 took(if known == Known::Expired { Path::SessionExpired } else { Path::RetryRefused });
-                // Its time may have been set back since it forgot them.
-                return Some(Answer::Unknown { time: self.ahead.time.max(self.meta.sessions.horizon()) });
+                // By a time that is ahead nobody is to name a session: that may be set back.
+                let time = context.unix.max(self.meta.sessions.horizon().saturating_add(1));
+                return Some(Answer::Unknown { time });
             }
             Known::New | Known::NoRoom | Known::TooMany if self.forgets(id.session, active) => {
                 return Some(Answer::Busy);
@@ -249,9 +247,9 @@ impl Replica {
         // of the day have come so far.
         let stood_s = context.now_us.saturating_sub(active.queue.stands.1) / 1_000_000;
         let now = time.saturating_add(stood_s as u32).max(context.unix);
-        // Once a second is enough.
+        // Once a second is enough. The range's time may have been set back since.
         let is_under_way = active.queue.expiry > self.meta.committed.seq;
-        if !active.is_head() || active.queue.expired_at >= now || is_under_way {
+        if !active.is_head() || active.queue.expired_at == now || is_under_way {
             return;
         }
         active.queue.expired_at = now;
@@ -259,11 +257,14 @@ impl Replica {
         // Whoever does not answer cannot say that it has forgotten, or that it is full: it remembers for longer than the
         // owner, and more.
         let (idle, room) = if active.is_silent() {
-            (time.saturating_sub(session_idle_s.saturating_mul(2)), sessions.overfull(&bounds.doubled()))
+            let idle = time.saturating_sub(session_idle_s.saturating_mul(2));
+            (idle, sessions.overfull(&bounds.doubled(), u32::MAX, time))
         } else {
             let least = now.saturating_sub(bounds.least_s);
-            (time.saturating_sub(session_idle_s), sessions.overfull(&bounds).map(|upto| upto.min(least)))
+            (time.saturating_sub(session_idle_s), sessions.overfull(&bounds, least, time))
         };
+        // By a time that is ahead all would be idle, and those that begin now would have begun too long ago.
+        let idle = if self.ahead_s(context.unix) > 0 { 0 } else { idle };
         self.forget_sessions(idle, room, context);
     }
 
@@ -272,22 +273,25 @@ impl Replica {
         let Timing { sessions: bounds, pending, .. } = context.timing;
         let is_head = matches!(&self.phase, Phase::Active(active) if active.is_head() && !active.is_silent());
         if is_head {
-            let room = self.meta.sessions.overfull(&bounds.and(pending));
+            let room = self.meta.sessions.overfull(&bounds.and(pending), u32::MAX, self.ahead.time);
             self.forget_sessions(0, room, context);
         }
     }
 
     /// Appends a record that forgets the sessions that were not used since the later of two seconds, if there are any:
-    /// since `idle`, or since `room` to make room.
-    fn forget_sessions<S: RangeStore>(&mut self, idle: u32, room: Option<u32>, context: &mut Context<'_, S>) {
-        let idle_since = room.map_or(idle, |room| room.max(idle));
-        if !self.meta.sessions.forgets_any(idle_since) {
+    /// since `idle`, or as `room` says to make room.
+    fn forget_sessions<S: RangeStore>(&mut self, idle: u32, room: Option<Room>, context: &mut Context<'_, S>) {
+        let room = room.unwrap_or_default();
+        let idle_since = idle.max(room.idle_since);
+        // Where the horizon is beyond the range's time, it keeps off whatever began up to there.
+        let horizon = idle_since.max(room.horizon).max(self.meta.sessions.horizon());
+        if !self.meta.sessions.forgets_any(idle_since, horizon) {
             return;
         }
         if idle_since > idle {
             took(Path::SessionsMadeRoom);
         }
-        let expiry = self.append_next(NO_KEY, Change::Expire { idle_since, horizon: idle_since }, None, context);
+        let expiry = self.append_next(NO_KEY, Change::Expire { idle_since, horizon }, None, context);
         if let Phase::Active(active) = &mut self.phase {
             active.queue.expiry = expiry;
         }
@@ -354,6 +358,7 @@ impl Replica {
         let most_bytes = context.store.longest_record().saturating_sub(key.len()).min(MAX_VALUE_BYTES);
         let now = self.stamp(context);
         if operation.expiries().any(|expiry| is_too_soon(expiry, now, context.unix)) {
+            took(Path::TimeAhead);
             return self.reply(asker, id, Answer::Ahead { time: now }, context);
         }
         let newest = self.newest.get(&lies).filter(|_| !planted(Bug::HeadReadsCommitted));
@@ -433,9 +438,13 @@ impl Replica {
         if is_head && unix > Now::UNKNOWN && ahead_s > AHEAD_S { ahead_s } else { 0 }
     }
 
-    /// Sets the range's time back once it has been ahead of the head's clock for a while.
+    /// Sets the range's time back once it has been ahead for a while of all that the head has ever gone by. A head that went by
+    /// a later time itself cannot tell whether it was wrong then, or is now: what has been seen to expire must not come back.
     pub(super) fn heal_time<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
-        let (is_ahead, unix) = (self.ahead_s(context.unix) > 0, context.unix);
+        let unix = context.unix;
+        let by = if planted(Bug::ClockGoesBack) { unix } else { unix.max(context.latest) };
+        let is_ahead = self.ahead_s(unix) > 0 && self.ahead_s(by) > 0;
+        let heal_us = context.timing.heal_us;
         let behind = matches!(&self.phase, Phase::Active(active) if active.is_behind(self.range, context));
         let Phase::Active(active) = &mut self.phase else { return };
         if !is_ahead {
@@ -444,10 +453,11 @@ impl Replica {
         }
         let since_us = *active.queue.ahead_since_us.get_or_insert(context.now_us);
         // Members of an older release would not set theirs back, and judge what expires by another time than this one.
-        if context.now_us < since_us + HEAL_US || behind || !context.timing.sets_time_back {
+        if context.now_us < since_us + heal_us || behind || !context.timing.sets_time_back {
             return;
         }
         active.queue.ahead_since_us = None;
+        took(Path::TimeSetBack);
         self.append_at(unix, NO_KEY, Change::Nothing, None, context);
     }
 

@@ -58,6 +58,8 @@ pub struct Timing {
     pub copy_bytes_per_s: u64,
     /// Seconds of the range's time after which a session that is not used is forgotten.
     pub session_idle_s: u32,
+    /// A range's time that no clock can be right about is set back after so long.
+    pub heal_us: u64,
     /// What a range remembers of sessions.
     pub sessions: Bounds,
     /// A node that was not heard of for so long loses its places on the ring.
@@ -85,6 +87,7 @@ impl Default for Timing {
             pending_bytes: 16 << 20,
             copy_bytes_per_s: 128 << 20,
             session_idle_s: 3600,
+            heal_us: 600_000_000,
             sessions: Bounds::default(),
             gone_us: 30_000_000,
             broken_us: 60_000_000,
@@ -111,11 +114,19 @@ pub struct Now {
     pub us: u64,
     /// Unix second, as far as the node knows; [`UNKNOWN`](Self::UNKNOWN): it does not.
     pub unix: u32,
+    /// The latest Unix second that the node has gone by, or that its clock shows and may be right about. What has been seen to
+    /// expire up to then does not come back.
+    pub latest: u32,
 }
 
 impl Now {
     /// The second of a node whose clock was never set. It is later than none, so that what was used then is not forgotten.
     pub const UNKNOWN: u32 = 1;
+
+    /// By clocks that were never wrong.
+    pub const fn at(us: u64, unix: u32) -> Self {
+        Self { us, unix, latest: unix }
+    }
 }
 
 /// What a step of a replica works with.
@@ -124,6 +135,8 @@ pub struct Context<'a, S> {
     pub now_us: u64,
     /// Unix second: [`Now::unix`].
     pub unix: u32,
+    /// See [`Now::latest`].
+    pub latest: u32,
     /// Where keys lie.
     pub secret: &'a Secret,
     /// The node's lease.

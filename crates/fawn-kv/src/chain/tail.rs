@@ -186,6 +186,11 @@ impl Replica {
             let shown = |version: &Version, time: u32| alive.shows_at(&get.lies, version, seq, time);
             let time = if planted(Bug::ExpiryByClock) { context.unix } else { alive.time };
             let now = kept.version.as_ref().is_some_and(|version| shown(version, time));
+            // It is gone here, and there again where the record is committed that sets the time back: at the tail first.
+            let is_set_back = self.ahead.time < alive.time && !active.is_tail();
+            if is_set_back && !now && kept.version.as_ref().is_some_and(|version| shown(version, self.ahead.time)) {
+                return (kept, true);
+            }
             // Another member may have committed what is only in the log here, and have shown that it is gone.
             let later = time.max(context.unix).max(self.ahead.time);
             let soon = now && !kept.version.as_ref().is_some_and(|version| shown(version, later));

@@ -238,7 +238,7 @@ impl Client {
     }
 
     /// A message has come.
-    pub fn receive(&mut self, now: Now, message: Message, out: &mut Vec<(Address, Message)>) {
+    pub fn receive(&mut self, now: Now, (message, version): (Message, u8), out: &mut Vec<(Address, Message)>) {
         match message {
             Message::View { since, number, chains, wedges } => {
                 self.routes.learn((since, number), chains, &wedges);
@@ -246,7 +246,7 @@ impl Client {
             Message::Reply { id, tag, continuation, answer, .. } => {
                 let tag = Tag::of(tag);
                 if self.is_own(tag.flight, continuation) {
-                    self.answered(id, tag, answer, now, out);
+                    self.answered(id, tag, (answer, version), now, out);
                 }
             }
             _ => {}
@@ -331,7 +331,7 @@ impl Client {
         &mut self,
         id: RequestId,
         Tag { flight: ticket, number }: Tag,
-        answer: Answer,
+        (answer, version): (Answer, u8),
         now: Now,
         out: &mut Vec<(Address, Message)>,
     ) {
@@ -340,7 +340,7 @@ impl Client {
         // Shown is the key that was asked for, or nothing: anything else is a fault of whoever answers, and is asked again.
         let is_other = matches!(&answer, Answer::Found(Some(kept)) if kept.key != flight.key);
         let answer = if is_other { Answer::TimedOut } else { answer };
-        flight.tries.answered(number, &answer);
+        flight.tries.answered(number, &answer, version);
         let (is_refused, tried) = (flight.tries.is_refused(), flight.tried);
         let (is_get, is_flush) = (flight.is_get(), matches!(flight.want, Want::Flush { .. }));
         match answer {

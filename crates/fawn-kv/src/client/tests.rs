@@ -7,6 +7,7 @@ use crate::ids::{Address, FrontId, FrontMember, Incarnation, Position, RequestId
 use crate::manager::Wedge;
 use crate::message::{Answer, Continuation, Message};
 use crate::operation::{Cas, Operation, Outcome, Store};
+use crate::version::{NEWEST, SURE_UNKNOWNS};
 use fawn_ring::{Interval, Secret};
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ impl Bench {
     fn new() -> Self {
         let mut client = Client::new(ME, 77, Limits::default(), Secret([1; 32]));
         client.set_fronts((1..=3).map(FrontId));
-        Self { client, now: Now { us: 1_000_000, unix: 1000 }, out: Vec::new() }
+        Self { client, now: Now::at(1_000_000, 1000), out: Vec::new() }
     }
 
     /// Front-end `owner` has the only wedge, since this epoch.
@@ -41,7 +42,7 @@ impl Bench {
         let owner = FrontMember { front: FrontId(owner), incarnation: Incarnation(1) };
         let wedge = Wedge { keys: Interval::ALL, epoch: WedgeEpoch(epoch), owner: Some(owner), released: false };
         let view = Message::View { since: 0, number: epoch, chains: Vec::new(), wedges: vec![wedge] };
-        self.client.receive(self.now, view, &mut self.out);
+        self.client.receive(self.now, (view, NEWEST), &mut self.out);
     }
 
     fn put(&mut self, key: &str) -> u64 {
@@ -59,8 +60,13 @@ impl Bench {
     }
 
     fn answer(&mut self, asked: &Asked, answer: Answer) {
+        self.answer_in(NEWEST, asked, answer);
+    }
+
+    /// The same by one who speaks this version.
+    fn answer_in(&mut self, version: u8, asked: &Asked, answer: Answer) {
         let reply = Message::Reply { id: asked.id, tag: asked.tag, continuation: None, until: 0, answer };
-        self.client.receive(self.now, reply, &mut self.out);
+        self.client.receive(self.now, (reply, version), &mut self.out);
     }
 
     fn asked(&mut self) -> Vec<Asked> {
@@ -327,7 +333,8 @@ fn a_continuation_comes_back_with_the_answer_and_no_other_clients_is_taken_for_i
         let kept = Kept { key: key.to_vec(), position: Position::default(), version: None };
         let (continuation, tag) = (Some(Continuation { asker, blob }), asker.tag);
         let answer = Answer::Found(Some(Arc::new(kept)));
-        bench.client.receive(bench.now, Message::Reply { id, tag, continuation, until: 0, answer }, &mut bench.out);
+        let reply = Message::Reply { id, tag, continuation, until: 0, answer };
+        bench.client.receive(bench.now, (reply, NEWEST), &mut bench.out);
         bench.client.next_ended()
     };
     let mut others = blob.clone();
@@ -358,4 +365,22 @@ fn an_owner_that_says_nothing_is_asked_by_way_of_another_every_other_time() {
     bench.answer(&refused, Answer::Busy);
     bench.pass(500_000);
     assert_eq!((refused.of, bench.asked().remove(0).of), (2, 2));
+}
+
+#[test]
+fn a_front_end_of_an_earlier_release_may_have_carried_out_what_it_says_is_unknown() {
+    for (version, is_renamed) in [(SURE_UNKNOWNS - 1, false), (SURE_UNKNOWNS, true)] {
+        let mut bench = Bench::new();
+        bench.owned_by(2, 1);
+        let ticket = bench.put("k");
+        let first = bench.asked().remove(0);
+        bench.answer_in(version, &first, Answer::Unknown { time: 1 << 30 });
+        let again = bench.asked();
+        assert_eq!(again.first().is_some_and(|again| again.id != first.id), is_renamed);
+        let ended = bench.ended();
+        assert_eq!(ended, if is_renamed { vec![] } else { vec![(ticket, Ended::Unknown)] });
+        // The next request is named after what it said all the same.
+        bench.put("k");
+        assert!(bench.asked().remove(0).id.session >> 32 >= 1 << 30);
+    }
 }

@@ -37,7 +37,7 @@ impl Front {
             self.invalid.note(None, "Reply: it shows another key than was asked for");
             return;
         }
-        flight.tries.answered(number, &answer);
+        flight.tries.answered(number, &answer, self.version);
         let flight = &*flight;
         match answer {
             Answer::Found(kept) if flight.is_get() => {

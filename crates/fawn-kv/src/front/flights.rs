@@ -9,6 +9,7 @@ use crate::message::Answer;
 use crate::numbered::Numbered;
 use crate::operation::Operation;
 use crate::planted::{Bug, planted};
+use crate::version::SURE_UNKNOWNS;
 use fawn_ring::{Interval, Key, KeyHasher};
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, HashMap};
@@ -95,9 +96,10 @@ impl Tries {
         number
     }
 
-    /// A try was answered. If that is a refusal, nothing was done by it, nor will be.
-    pub(crate) fn answered(&mut self, number: u32, answer: &Answer) {
+    /// A try was answered, by one who speaks so new a version. If that is a refusal, nothing was done by it, nor will be.
+    pub(crate) fn answered(&mut self, number: u32, answer: &Answer, version: u8) {
         self.refusal = match answer {
+            Answer::Unknown { .. } if version < SURE_UNKNOWNS => return,
             Answer::NotMine | Answer::Busy | Answer::Fenced | Answer::AskAgain | Answer::Unknown { .. } => None,
             Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } => Some(answer.clone()),
             _ => return,

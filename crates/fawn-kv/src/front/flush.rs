@@ -261,7 +261,7 @@ impl Front {
         let Some(flush) = self.flushes.by_name.get_mut(&name) else { return };
         let Some(part) = flush.parts.get_mut(&wedge) else { return };
         if let Some(question) = part.question(|asked| asked.tag == tag) {
-            question.tries.answered(number, answer);
+            question.tries.answered(number, answer, self.version);
         }
         match answer {
             Answer::Done { .. } | Answer::Flushed => {

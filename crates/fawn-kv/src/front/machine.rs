@@ -17,7 +17,7 @@ use crate::message::{Answer, Continuation, Message};
 use crate::operation::is_past;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
-use crate::version::{CONTINUATIONS, NEWEST};
+use crate::version::{CONTINUATIONS, OLDEST};
 use fawn_ring::{Interval, Key, Secret};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -154,8 +154,8 @@ pub struct Front {
     /// Of parts of answers.
     pub(super) held_bytes: usize,
     pub(super) counts: Counts,
-    /// The cluster's version, which all other front-ends speak.
-    version: u8,
+    /// The version that everybody in the cluster speaks.
+    pub(super) version: u8,
     /// Messages that cannot be true, and were dropped.
     pub(super) invalid: InvalidMessages,
 }
@@ -180,12 +180,12 @@ impl Front {
             manys: BTreeMap::new(),
             held_bytes: 0,
             counts: Counts::default(),
-            version: NEWEST,
+            version: OLDEST,
             invalid: InvalidMessages::default(),
         }
     }
 
-    /// The cluster's version; it is the newest as long as nobody says so.
+    /// The version that everybody in the cluster speaks. Before it is told, that is the oldest.
     pub fn speak(&mut self, version: u8) {
         self.version = version;
     }

@@ -49,7 +49,8 @@ impl Bench {
 
     /// One that owns nothing yet.
     pub(super) fn with(limits: Limits) -> Self {
-        let front = Front::new(ME, LOW, Timing::default(), limits, Secret([3; 32]));
+        let mut front = Front::new(ME, LOW, Timing::default(), limits, Secret([3; 32]));
+        front.speak(crate::version::NEWEST);
         let mut bench = Self { front, now_us: 10_000_000, next: 1 };
         bench.hear(Message::FrontWelcome { nonce: LOW, incarnation: Incarnation(1) });
         bench.view(WedgeEpoch(0), None);
@@ -57,7 +58,7 @@ impl Bench {
     }
 
     fn now(&self) -> Now {
-        Now { us: self.now_us, unix: (self.now_us / 1_000_000) as u32 }
+        Now::at(self.now_us, (self.now_us / 1_000_000) as u32)
     }
 
     pub(super) fn hear(&mut self, message: Message) -> Vec<(Address, Message)> {

@@ -45,7 +45,7 @@ struct Course {
 impl Course {
     fn begin(bookmark: Bookmark, chains: &[(u32, Chain)]) -> Self {
         let scanner = Scanner::new(ASKER, Limits::default(), bookmark);
-        let mut course = Self { scanner, now: Now { us: 1, unix: 1 }, views: 0, asked: None };
+        let mut course = Self { scanner, now: Now::at(1, 1), views: 0, asked: None };
         course.ask();
         course.learn(chains);
         course.ask();

@@ -63,10 +63,10 @@ fn the_sessions_that_were_used_least_recently_make_room_and_none_that_is_forgott
     let new = |began: u64| RequestId { session: began << 32, number: 1 };
     assert_eq!(sessions.known_within(new(60), 0, 60, &FEW), Known::NoRoom);
     assert!(matches!(sessions.known_within(new(1), 0, 60, &FEW), Known::Done(..)), "whoever is known is answered");
-    let upto = sessions.overfull(&FEW).unwrap();
-    assert_eq!(upto, 20);
-    expire(&mut sessions, upto);
-    assert_eq!(sessions.overfull(&FEW), None);
+    let room = sessions.overfull(&FEW, 60, 60).unwrap();
+    assert_eq!(room, Room { idle_since: 20, horizon: 20 });
+    expire(&mut sessions, room.idle_since);
+    assert_eq!(sessions.overfull(&FEW, 60, 60), None);
     assert_eq!(sessions.known_within(new(60), 0, 60, &FEW), Known::New);
     assert_eq!(sessions.known_within(new(2), 0, 60, &FEW), Known::Expired);
     assert_eq!(sessions.known_within(new(19), 0, 60, &FEW), Known::Expired, "it may have been here as well");
@@ -101,14 +101,14 @@ fn of_a_session_named_after_a_time_to_come_only_the_name_is_kept_and_there_are_h
     assert_eq!(sessions.known_within(new(early(3)), 0, 7, &FEW), Known::NoRoom);
     assert_eq!(sessions.known_within(new(7 << 32), 0, 7, &FEW), Known::New);
     assert_eq!(sessions.known_within(new(early(3)), 0, 4900, &FEW), Known::New, "by then its time is near");
-    assert!(sessions.forgets_any(7));
+    assert!(sessions.forgets_any(7, 7));
     expire(&mut sessions, 7);
-    assert!(!sessions.forgets_any(7), "once");
+    assert!(!sessions.forgets_any(7, 7), "once");
     assert_eq!(sessions.requests, 0);
     for number in [1, 2, u64::MAX] {
         assert_eq!(sessions.known(RequestId { session: early(1), number }), Known::Answered);
     }
-    assert!(sessions.forgets_any(5000));
+    assert!(sessions.forgets_any(5000, 5000));
     expire(&mut sessions, 5000);
     assert_eq!((sessions.len(), sessions.known(new(early(1)))), (0, Known::Expired), "the horizon keeps it off now");
 }
@@ -178,4 +178,34 @@ fn requests_are_counted_as_they_come_and_go() {
         }
     }
     assert!(halves[0].requests > 0);
+}
+
+/// Ranges whose horizon is beyond their time, as that was ahead once.
+#[test]
+fn where_all_sessions_are_named_after_a_horizon_to_come_those_that_are_idle_make_room() {
+    const HORIZON: u64 = 90_000;
+    let (mut sessions, mut seq) = (Sessions::default(), 0);
+    expire(&mut sessions, HORIZON as u32);
+    sessions.set_back(7);
+    // A year of them, each of which is used once.
+    for at in 0..50_u32 {
+        let time = 1000 + 20 * at;
+        let named = u64::from(sessions.horizon() + 1) << 32 | u64::from(at);
+        let new = RequestId { session: named, number: 1 };
+        if let Some(Room { idle_since, horizon }) = sessions.overfull(&FEW, time - FEW.least_s, time) {
+            assert!(sessions.forgets_any(idle_since, horizon), "{at}");
+            let position = Position { epoch: Epoch(1), seq: Seq(1 << 40) };
+            let change = Change::Expire { idle_since, horizon };
+            sessions.commit(&Entry { position, time, key: Vec::new(), change, asked: None });
+            assert_eq!(sessions.known_within(new, 0, time, &FEW), Known::Expired, "it is given a later name");
+        }
+        let named = u64::from(sessions.horizon() + 1) << 32 | u64::from(at);
+        let new = RequestId { session: named, number: 1 };
+        assert_eq!(sessions.known_within(new, 0, time, &FEW), Known::New, "{at}");
+        seq += 1;
+        sessions.commit(&asked(seq, time, named, 1, 0));
+        assert!(matches!(sessions.known(new), Known::Done(..)), "none that was used lately is forgotten");
+    }
+    // It goes no faster than one second for each time that there was no room.
+    assert!((HORIZON as u32..HORIZON as u32 + 50).contains(&sessions.horizon()), "{}", sessions.horizon());
 }

@@ -147,6 +147,8 @@ pub struct Driver {
     led: Option<u64>,
     /// Since when.
     led_us: u64,
+    /// Unix microseconds at the zero of its own clock, as it has last said to seats.
+    time_zero_us: Option<i64>,
     /// Whom this leader has enrolled lately, from which directory, and when.
     enrolled: BTreeMap<String, ([u8; 16], u64)>,
     /// Who waits for the names of others.
@@ -203,6 +205,7 @@ impl Driver {
             timing: Timing::default(),
             led: None,
             led_us: 0,
+            time_zero_us: None,
             enrolled: BTreeMap::new(),
             claims: enrol::Claims::new(),
             told: Told::default(),

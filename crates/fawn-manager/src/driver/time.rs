@@ -31,11 +31,15 @@ impl Reading {
     }
 }
 
-/// Of what several clocks show what the most of them agree on: the one in the middle, and of two the earlier, by which
-/// nothing expires too soon.
-fn middle(mut zeros_us: Vec<i64>) -> Option<i64> {
+/// Of what several clocks show what the most of them agree on: the one in the middle. Of two in the middle it is the one that
+/// goes on as the cluster's time did `before`: the other one jumped. At first it is the earlier, by which nothing expires too
+/// soon.
+fn middle(mut zeros_us: Vec<i64>, before: Option<i64>) -> Option<i64> {
     zeros_us.sort_unstable();
-    zeros_us.get(zeros_us.len().checked_sub(1)? / 2).copied()
+    let earlier = *zeros_us.get(zeros_us.len().checked_sub(1)? / 2)?;
+    let later = zeros_us[zeros_us.len() / 2];
+    let off = |zero_us: i64| before.map_or(0, |before| before.abs_diff(zero_us));
+    Some(if off(later) < off(earlier) { later } else { earlier })
 }
 
 impl Driver {
@@ -49,7 +53,7 @@ impl Driver {
     }
 
     /// What time it is, if enough is known of that.
-    fn common_time(&self, now_us: u64) -> Option<u64> {
+    fn common_time(&mut self, now_us: u64) -> Option<u64> {
         if !self.leads() {
             return None;
         }
@@ -64,7 +68,8 @@ impl Driver {
             return None;
         }
         let all = members.into_iter().flatten().chain(Reading::new(own_ms, now_us));
-        let zero_us = middle(all.map(|reading| reading.zero_us).collect())?;
+        let zero_us = middle(all.map(|reading| reading.zero_us).collect(), self.time_zero_us)?;
+        self.time_zero_us = Some(zero_us);
         Some((now_us.cast_signed() + zero_us).max(0).cast_unsigned() / 1000)
     }
 }
@@ -76,12 +81,26 @@ mod tests {
     #[test]
     fn one_clock_of_three_that_is_wrong_changes_nothing_and_of_two_the_earlier_counts() {
         for wrong in [i64::MIN, -1, 500, i64::MAX] {
-            let middle = middle(vec![10, wrong, 12]).unwrap();
+            let middle = middle(vec![10, wrong, 12], None).unwrap();
             assert!((10..=12).contains(&middle), "{wrong}: {middle}");
         }
-        assert_eq!(middle(vec![i64::MAX, 10]), Some(10));
-        assert_eq!(middle(vec![7]), Some(7));
-        assert_eq!(middle(Vec::new()), None);
+        assert_eq!(middle(vec![i64::MAX, 10], None), Some(10));
+        assert_eq!(middle(vec![7], None), Some(7));
+        assert_eq!(middle(Vec::new(), None), None);
+    }
+
+    #[test]
+    fn one_clock_of_two_that_jumps_changes_nothing_for_as_long_as_the_other_goes_on() {
+        for jumped in [i64::MIN, -500, 500, i64::MAX] {
+            let mut before = None;
+            for clocks in [[10, 10], [10, jumped], [11, jumped], [10, jumped], [10, 10]] {
+                before = middle(clocks.to_vec(), before);
+                assert!(before.is_some_and(|zero_us| (10..=11).contains(&zero_us)), "{jumped}: {before:?}");
+            }
+        }
+        // Where both have, they are followed.
+        assert_eq!(middle(vec![-500, -501], Some(10)), Some(-500));
+        assert_eq!(middle(vec![500, -5, 12, 11], Some(10)), Some(11));
     }
 
     #[test]

@@ -204,7 +204,7 @@ mod tests {
     use fawn_ring::Interval;
     use std::collections::BTreeSet;
 
-    const NOW: Now = Now { us: 1_000_000, unix: 1 };
+    const NOW: Now = Now::at(1_000_000, 1);
     const TAIL: Member = Member { node: NodeId(3), incarnation: Incarnation(1) };
 
     fn client(number: u64) -> Client {

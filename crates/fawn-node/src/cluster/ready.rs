@@ -172,7 +172,7 @@ mod tests {
     const IN: Around = Around { has_leader: true, is_member: true };
 
     fn hear(front: &mut Front, message: Message) {
-        front.receive(Now { us: 0, unix: 0 }, message, &mut Vec::new());
+        front.receive(Now::at(0, 0), message, &mut Vec::new());
     }
 
     /// A front-end of a cluster whose ranges have these keys.

@@ -139,7 +139,7 @@ pub fn time(now: Now) -> chain::Now {
     let time = clock_gettime(ClockId::Boottime);
     let us = time.tv_sec.cast_unsigned() * 1_000_000 + time.tv_nsec.cast_unsigned() / 1000;
     // Ranges go by the steady time: what is stamped by a clock that jumps back for a moment would have to be set back.
-    chain::Now { us, unix: now.time.steady().max(chain::Now::UNKNOWN) }
+    chain::Now { us, unix: now.time.steady().max(chain::Now::UNKNOWN), latest: now.time.latest() }
 }
 
 /// The managers say what time it is in the cluster.

@@ -52,7 +52,7 @@ impl Troubles {
         let ahead = self.ahead.map(|(range, ahead_s, count)| {
             format!(
                 "the time of {count} of its ranges is ahead of the clock, that of range {} by {ahead_s} s: puts that would \
-                 expire too soon are refused until it is set back, half a minute from now",
+                 expire too soon are refused; if the clock is right, restart the node, which sets the time back ten minutes later",
                 range.0
             )
         });
@@ -77,7 +77,7 @@ impl Troubles {
         match (before.ahead, self.ahead) {
             (None, Some((range, ahead_s, count))) => tracing::warn!(
                 "seat {seat}: the time of {count} ranges is ahead of the clock, that of range {} by {ahead_s} s: puts that \
-                 would expire too soon are refused until it is set back",
+                 would expire too soon are refused until it is set back; if the clock is right, restart the node",
                 range.0
             ),
             (Some(_), None) => tracing::warn!("seat {seat}: the time of its ranges is no longer ahead of the clock"),
@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_in_sentences_that_say_what_to_do() {
-        let well = Troubles::of(None, chain::Now { us: 1, unix: 1_800_000_000 }, 3);
+        let well = Troubles::of(None, chain::Now::at(1, 1_800_000_000), 3);
         assert_eq!(well, Troubles::default());
         assert_eq!(well.sentences(), [""; 0]);
-        let off = Troubles::of(None, chain::Now { us: 1, unix: 1_800_000_000 }, -31_536_000);
+        let off = Troubles::of(None, chain::Now::at(1, 1_800_000_000), -31_536_000);
         assert_eq!(off.of_health(), [""; 0], "it serves all the same");
         assert_eq!(off.sentences(), ["its system clock is 31536000 s behind the time that it goes by: set the clock"]);
         let ill = Troubles { is_full: true, ahead: Some((RangeId(7), 100, 2)), ..off };
@@ -104,7 +104,7 @@ mod tests {
             sentences.contains("its disk is full") && sentences.contains("that of range 7 by 100 s"),
             "{sentences}"
         );
-        let unset = Troubles::of(None, chain::Now { us: 1, unix: chain::Now::UNKNOWN }, 0);
+        let unset = Troubles::of(None, chain::Now::at(1, chain::Now::UNKNOWN), 0);
         assert!(unset.sentences().join("; ").contains("is not set"));
     }
 }

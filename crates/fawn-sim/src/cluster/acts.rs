@@ -195,9 +195,11 @@ impl World {
                 let place = &mut self.places[*node];
                 place.ahead_us = place.ahead_us.map(|_| (*ahead_us).min(2 * WRONG_US - 1));
             }
-            Act::ClockJump { node, off_s, for_us } => {
+            Act::ClockJump { node, off_s, for_us } if !self.is_behind(*node) => {
                 self.places[*node].jump = Some((*off_s, self.now_us + for_us));
+                self.read_clock(*node)?;
             }
+            Act::ClockJump { .. } => {}
             Act::Drain { node } => self.stand(*node, Standing::Draining),
             Act::Stay { node } => self.stand(*node, Standing::Member),
             Act::Replicas { count } => self.set(*count, self.settings.rules),
@@ -255,6 +257,7 @@ impl World {
             Act::Clock { node, .. } | Act::ClockJump { node, .. } if self.places[*node].ahead_us.is_none() => {
                 format!("n{node} has lost its clock")
             }
+            Act::ClockJump { node, .. } if self.is_behind(*node) => format!("the clock of n{node} is behind already"),
             Act::Drain { node } => self.may_stand(*node, Standing::Draining).err().unwrap_or_default(),
             Act::Stay { node } => self.may_stand(*node, Standing::Member).err().unwrap_or_default(),
             Act::LoseDisk { node, for_us, dice } if !self.may_lose_disk(*node) => {
@@ -360,6 +363,7 @@ impl World {
             (self.places[number].paused_until_us, self.places[number].pause_at_read_us) = (0, 0);
             (self.places[number].crash_at, self.places[number].hold_back_at) = (None, None);
             (self.places[number].bad_read, self.places[number].full_until_us) = (false, 0);
+            self.places[number].jump = None;
             if self.places[number].node.as_ref().is_some_and(Node::has_failed) {
                 self.crash(number, false, 1000, number as u64);
             } else if self.places[number].node.is_none() || self.places[number].own_disk.is_some() {

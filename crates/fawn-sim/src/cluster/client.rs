@@ -29,6 +29,11 @@ const GIVE_UP_ONCE_US: u64 = 3_000_000;
 /// Half of all gets, and all of those who hardly do anything else, are given up after one of these: whoever waits sees nothing.
 const GIVE_UP_GET_US: [u64; 3] = [100_000, 200_000, 700_000];
 
+/// Whether values of a key are put that expire.
+pub(super) fn expires(key: u64) -> bool {
+    key % 4 == 3
+}
+
 /// An expiry that never comes: what is touched with it, or with a little more, stays.
 const FAR: u32 = u32::MAX - 10;
 
@@ -181,7 +186,7 @@ impl Client {
         let (mut expiry, mut due) = (0, 0);
         // Counters keep the expiry of what they count up from: keys of values that expire have none, nor those of texts,
         // which become longer.
-        let (expires, is_text) = (key % 4 == 3, key % 4 == 2);
+        let (expires, is_text) = (expires(key), key % 4 == 2);
         let gets = self.stays || (self.reads && self.random.chance(15, 16));
         let kinds = if gets {
             6

@@ -30,6 +30,8 @@ pub(super) enum Course {
     Deaf,
     /// The head changes all the time, and with it the clock; one of them says that it is 1970.
     Clocks,
+    /// Clocks jump for long, and the head changes.
+    Jumps,
     /// All members of chains that acknowledge in memory stop, while somebody who follows them keeps what they lose.
     Lost,
     /// A link is broken for good, and nothing else goes wrong.
@@ -52,6 +54,7 @@ impl Course {
             4 => Self::Lost,
             5 => Self::Adopted,
             6 => Self::Severed,
+            7 => Self::Jumps,
             _ => Self::Mixed,
         }
     }
@@ -86,6 +89,11 @@ impl Course {
                 let (nodes, clients) = (plan.replicas + 2, plan.clients.min(4));
                 Plan { nodes, fronts: 0, lost_clock: false, virtual_ids: 1, rules, clients, keys: 30, ..small }
             }
+            Self::Jumps => {
+                // More than the sessions that a range remembers.
+                let (nodes, keys, clients) = (plan.replicas + 1, 4 + plan.keys % 8, 14);
+                Plan { nodes, keys, clients, lost_clock: false, virtual_ids: 1, faults_us: 14_000_000, ..small }
+            }
             Self::Severed => severed::shape(plan),
             Self::Adopted => {
                 let adopts = 1 + plan.keys as u32 % 2;
@@ -102,6 +110,7 @@ impl Course {
             Self::TakeOver if plan.fronts > 1 => take_over,
             Self::Deaf => deaf,
             Self::Clocks => clocks,
+            Self::Jumps => jumps,
             Self::Lost => lost,
             Self::Severed => return severed::acts(random, plan, FIRST_US),
             Self::Mixed | Self::TakeOver | Self::Adopted => return None,
@@ -188,15 +197,36 @@ fn deaf(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
 
 fn clocks(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
     let node = any_node(random, plan);
+    if random.chance(1, 16) {
+        return (clock_jump(random, plan, node), random.within(100_000, 900_000));
+    }
     let act = match random.below(8) {
         0..2 => Act::Drain { node },
         2..4 => Act::Stay { node },
         4 => Act::Crash { node, for_us: random.within(1000, 600_000), dice: random.word() },
         5..7 => Act::Pause { node, for_us: random.within(300_000, 1_000_000) },
-        7 if random.chance(1, 2) => clock_jump(random, node),
         _ => Act::Clock { node, ahead_us: random.below(2 * WRONG_US) },
     };
     (vec![(0, act)], random.within(100_000, 900_000))
+}
+
+fn jumps(random: &mut Random, plan: &Plan) -> (Vec<(u64, Act)>, u64) {
+    let node = any_node(random, plan);
+    let act = match random.below(8) {
+        0..4 => return (clock_jump(random, plan, node), random.within(300_000, 4_000_000)),
+        4 => {
+            // All go by a wrong time, and start anew under the right one.
+            let (off_s, for_us) = (random.within(100, 31_536_000).cast_signed(), random.within(2_200_000, 3_000_000));
+            let all = 0..(plan.nodes + plan.late) as usize;
+            let mut acts: Vec<_> = all.map(|node| (0, Act::ClockJump { node, off_s, for_us })).collect();
+            acts.push((for_us + random.below(1_000_000), Act::PowerFailure { dice: random.word() }));
+            return (acts, for_us + random.within(3_000_000, 5_000_000));
+        }
+        5 => Act::PowerFailure { dice: random.word() },
+        6 => Act::Drain { node },
+        _ => Act::Stay { node },
+    };
+    (vec![(0, act)], random.within(100_000, 3_000_000))
 }
 
 /// A node leaves, and comes back as one that learns; before it can say that it has, no manager hears it. It follows the others

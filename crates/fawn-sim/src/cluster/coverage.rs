@@ -11,16 +11,18 @@ pub(super) enum Seen {
     PlannedChange,
     PlannedDrop,
     ShownNoMore,
+    JumpFollowed,
 }
 
 /// In the order of [`Seen`].
-const SEEN: [&str; 6] = [
+const SEEN: [&str; 7] = [
     "a split is decided while a node is down",
     "a merge is decided while a node is down",
     "ranges are merged while a wedge passes on",
     "a chain changes while no member fails",
     "a copy is dropped while no member fails",
     "a get that has changed its key is not shown again what it found, as the key has changed since",
+    "a clock that has jumped for long is followed",
 ];
 
 /// Counts of all paths.

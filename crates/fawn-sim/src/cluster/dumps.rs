@@ -48,7 +48,7 @@ impl World {
         if self.dump.is_none() && !self.healing && self.looks && self.chance(1, SELDOM) {
             self.begin_dump(number);
         }
-        let now = Now { us: self.now_us, unix: self.unix() };
+        let now = Now::at(self.now_us, self.unix());
         let stops = self.dump.as_ref().is_some_and(|dump| dump.client == number) && self.chance(1, STOPS);
         let Some(dump) = self.dump.as_mut().filter(|dump| dump.client == number) else { return Ok(()) };
         if stops {
@@ -85,7 +85,7 @@ impl World {
 
     /// A message has come to a client, which perhaps dumps.
     pub(super) fn tell_dump(&mut self, number: usize, message: &Message) {
-        let now = Now { us: self.now_us, unix: self.unix() };
+        let now = Now::at(self.now_us, self.unix());
         if let Some(dump) = self.dump.as_mut().filter(|dump| dump.client == number) {
             dump.scanner.receive(now, message.clone());
         }

@@ -112,7 +112,7 @@ fn draw(random: &mut Random, weights: &[u64], plan: &Plan) -> Vec<(u64, Act)> {
             }
         }
         9 if random.chance(1, 2) => Act::Clock { node, ahead_us: random.below(2 * WRONG_US) },
-        9 => clock_jump(random, node),
+        9 => return clock_jump(random, plan, node),
         10 => Act::Drain { node },
         11 => Act::Stay { node },
         12 if random.chance(1, 2) => {
@@ -137,12 +137,22 @@ fn draw(random: &mut Random, weights: &[u64], plan: &Plan) -> Vec<(u64, Act)> {
     at_once(vec![act])
 }
 
-/// A node's clock shows another time for less than a minute: any time at all, or one not far off.
-pub(super) fn clock_jump(random: &mut Random, node: usize) -> Act {
+/// The clock of a node, or of all, shows another time: any at all, or one not far off. It is for so short that nobody follows it,
+/// or for longer; and the node may start meanwhile.
+pub(super) fn clock_jump(random: &mut Random, plan: &Plan, node: usize) -> Vec<(u64, Act)> {
     let most = [60, 86_400, 31_536_000, 4_000_000_000, MOST_JUMP_S][random.below(5) as usize];
     let seconds = random.within(6, most).cast_signed();
     let off_s = if random.chance(1, 2) { -seconds } else { seconds };
-    Act::ClockJump { node, off_s, for_us: random.within(10_000, 50_000_000) }
+    let is_long = random.chance(1, 2);
+    let for_us = if is_long { random.within(1_000_000, 5_000_000) } else { random.within(10_000, 900_000) };
+    let all = if random.chance(1, 3) { 0..(plan.nodes + plan.late) as usize } else { node..node + 1 };
+    let mut acts: Vec<_> = all.map(|node| (0, Act::ClockJump { node, off_s, for_us })).collect();
+    if random.chance(1, 3) {
+        // Whoever leads its chains next may go by another time.
+        let crash = Act::Crash { node, for_us: random.within(1000, 300_000), dice: random.word() };
+        acts.push((random.below(for_us + 2_000_000), crash));
+    }
+    acts
 }
 
 fn at_once(acts: Vec<Act>) -> Vec<(u64, Act)> {

@@ -13,9 +13,11 @@ use crate::history::{KvOperation, KvOutcome};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Later {
     /// What the checkers call it.
-    operation: u64,
+    pub(super) operation: u64,
     about: About,
     due: u32,
+    /// The checkers were told that it may come.
+    told: bool,
     /// Its client is no longer waiting.
     ended: bool,
     /// It was answered, and no other flush was asked for since, nor can one come late.
@@ -37,16 +39,20 @@ impl World {
         let mut others = others.filter_map(|(_, client)| client.asking.as_ref());
         let certain = !self.flush_in_doubt && !others.any(|asking| is_flush(asking.about));
         let Asking { about, due, .. } = *asking;
-        self.later.push(Later { operation, about, due, ended: false, certain });
-        let delay = time_of(due).saturating_sub(WRONG_US).saturating_sub(self.now_us);
-        self.after(delay, Event::MayFlush(operation));
+        self.later.push(Later { operation, about, due, told: false, ended: false, certain });
+        self.may_flush_later(operation, due);
         true
     }
 
     /// A flush of some keys was asked for, and acknowledged, before anybody else asks for any.
     pub(super) fn flush_later(&mut self, operation: u64, about: About, due: u32) {
-        self.later.push(Later { operation, about, due, ended: true, certain: true });
-        let delay = time_of(due).saturating_sub(WRONG_US).saturating_sub(self.now_us);
+        self.later.push(Later { operation, about, due, told: false, ended: true, certain: true });
+        self.may_flush_later(operation, due);
+    }
+
+    fn may_flush_later(&mut self, operation: u64, due: u32) {
+        let is_lying = self.lying.is_some();
+        let delay = if is_lying { 0 } else { time_of(due).saturating_sub(WRONG_US).saturating_sub(self.now_us) };
         self.after(delay, Event::MayFlush(operation));
     }
 
@@ -68,11 +74,18 @@ impl World {
     /// By one clock or another a flush is due.
     pub(super) fn may_flush(&mut self, operation: u64) -> Result<(), String> {
         let now_us = self.now_us;
-        let Some(later) = self.later.iter().find(|later| later.operation == operation).copied() else { return Ok(()) };
+        let is_lying = self.lying.is_some();
+        let Some(later) = self.later.iter_mut().find(|later| later.operation == operation) else { return Ok(()) };
+        // By a clock that is wrong it need not come, and may come before.
+        later.certain &= !is_lying;
+        if std::mem::replace(&mut later.told, true) {
+            return Ok(());
+        }
+        let later = *later;
         for key in self.keys_of(later.about) {
             self.check(key, |checker| checker.invoke(now_us, operation, KvOperation::Delete))?;
         }
-        if !self.plan.lost_clock {
+        if !self.plan.lost_clock && !is_lying {
             let delay = time_of(later.due).saturating_sub(now_us) + WRONG_US + 100_000;
             self.after(delay, Event::Flushed(operation));
         }
@@ -88,14 +101,11 @@ impl World {
             return Ok(());
         }
         let later = self.later.remove(at);
-        self.summary.flushes_came_due += u64::from(later.certain);
+        let certain = later.certain && self.lying.is_none();
+        self.summary.flushes_came_due += u64::from(certain);
         for key in self.keys_of(later.about) {
             self.check(key, |checker| {
-                if later.certain {
-                    checker.complete(now_us, operation, KvOutcome::Gone)
-                } else {
-                    checker.unknown(operation)
-                }
+                if certain { checker.complete(now_us, operation, KvOutcome::Gone) } else { checker.unknown(operation) }
             })?;
         }
         Ok(())

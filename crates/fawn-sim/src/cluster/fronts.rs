@@ -5,6 +5,7 @@ use fawn_kv::front::{Front, Limits};
 use fawn_kv::ids::{Address, FrontId, FrontMember};
 use fawn_kv::manager::Wedge;
 use fawn_kv::message::Message;
+use fawn_kv::version::NEWEST;
 
 use super::events::Event;
 use super::store::SECRET;
@@ -60,7 +61,7 @@ impl World {
     fn front_clock(&self, number: usize) -> Now {
         let FrontPlace { offset_us, fast_ppm, ahead_us, .. } = self.fronts[number];
         let us = offset_us + self.now_us - self.now_us * 4500 / 1_000_000 + self.now_us * fast_ppm / 1_000_000;
-        Now { us, unix: self.unix_of(ahead_us) }
+        Now::at(us, self.unix_of(ahead_us))
     }
 
     /// A step of a front-end, with all that comes of it. One that is paused does nothing.
@@ -89,7 +90,9 @@ impl World {
         if place.front.is_none() {
             place.run += 1;
             let nonce = OWN_SESSIONS | (number as u64) << 24 | u64::from(place.run) << 8;
-            place.front = Some(Front::new(FrontId(number as u32), nonce, timing, place.limits, SECRET));
+            let mut front = Front::new(FrontId(number as u32), nonce, timing, place.limits, SECRET);
+            front.speak(NEWEST);
+            place.front = Some(front);
             self.begin_relay(Party::Front(number));
         }
     }

@@ -14,7 +14,7 @@
 //!   [`Coverage`]: which paths were taken.
 //! * `courses`: seeds about one corner of the protocol. `rest`: what must hold of the whole, `copies`: of planned changes,
 //!   `weak`: of a weak cluster. `client`, `workload`: what is asked, and checked. `dumps`: all of it, read at once.
-//!   `fronts`: front-ends. `severed`: links that are broken for good, and ways around them.
+//!   `fronts`: front-ends. `lies`: clocks that are wrong for long. `severed`: links that are broken for good, and ways around them.
 //! * `managers`: the agreed log. `plain`: what the first nodes find. `node_store`: a node's datastore, `store`: in memory, `flash_store`: that of production on
 //!   simulated flash.
 //! * [`Cluster`]: large clusters without faults, and what their changes cost. [`pauses()`]: how long changes stop writes.
@@ -33,6 +33,7 @@ mod flash_store;
 mod flushes;
 mod fronts;
 mod invariants;
+mod lies;
 mod lines;
 mod managers;
 mod node_store;

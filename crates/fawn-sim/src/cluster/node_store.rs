@@ -257,7 +257,7 @@ mod tests {
             let identity = Identity { id: NodeId(1), machine: MachineId(1), domain: None, virtual_ids: 1, secret };
             let mut node = Node::new(identity, 7, Timing::default(), store, recovered);
             let hear = |node: &mut Node<NodeStore>, message| {
-                let (now, mut out) = (Now { us: 1, unix: 1 }, Vec::new());
+                let (now, mut out) = (Now::at(1, 1), Vec::new());
                 node.receive(now, Address::Manager, message, &mut out);
                 node.tick(now, &mut out);
                 out

@@ -7,10 +7,11 @@ use fawn_kv::ids::{Attempt, ClusterId, NodeId, RangeId};
 use fawn_kv::inbox::Inbox;
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::store::{RangeStore, Recovered};
-use fawn_kv::timekeeper::Timekeeper;
+use fawn_kv::timekeeper::{Patience, Step, Timekeeper};
 use fawn_ring::{DomainId, Interval, MachineId};
 
 use super::arriving::inbox;
+use super::coverage::Seen;
 use super::events::Event;
 use super::node_store::NodeStore;
 use super::plan::Plan;
@@ -20,6 +21,16 @@ use crate::random::Random;
 
 /// Ranges on a disk of another cluster.
 const OTHERS_RANGES: u32 = 4;
+
+/// Jumps of a clock are followed as in production, but sooner: a run lasts for seconds.
+pub(super) const PATIENCE: Patience = Patience { forward_ms: 2000, back_ms: 1000 };
+
+/// A process that starts under a clock that is behind has it corrected after this: in half the time after which it sets the
+/// time of ranges back.
+const CORRECTED_US: u64 = 1_250_000;
+
+/// By so many seconds a process may be off while its clock counts as right.
+pub(super) const RIGHT_S: u32 = 3;
 
 /// A node's place.
 pub(super) struct Place {
@@ -37,6 +48,8 @@ pub(super) struct Place {
     pub(super) ahead_us: Option<u64>,
     /// It shows so many seconds more until then.
     pub(super) jump: Option<(i64, u64)>,
+    /// What keeps the time of the process that runs.
+    keeper: Timekeeper,
     pub(super) paused_until_us: u64,
     /// What came while it paused.
     pub(super) inbox: Inbox,
@@ -59,6 +72,7 @@ impl Place {
         Self {
             ahead_us: (!lost_clock).then(|| if plan.fixed { WRONG_US } else { random.below(2 * WRONG_US) }),
             jump: None,
+            keeper: Timekeeper::with(PATIENCE),
             node: None,
             left: Some((NodeStore::new(random.fork(), plan.on_flash), BTreeMap::new())),
             own_disk: None,
@@ -79,28 +93,41 @@ impl Place {
 
 impl World {
     pub(super) fn clock(&self, node: usize) -> Now {
-        let Place { offset_us, fast_ppm, ahead_us, jump, .. } = self.places[node];
+        let Place { offset_us, fast_ppm, ahead_us, keeper, .. } = &self.places[node];
         let us = offset_us + self.now_us - self.now_us * 4500 / 1_000_000 + self.now_us * fast_ppm / 1_000_000;
-        let unix = match ahead_us {
-            Some(ahead_us) => self.kept_unix(self.unix_of(ahead_us), jump),
-            None => Now::UNKNOWN,
-        };
-        Now { us, unix }
+        let time = keeper.time(self.boot_ms());
+        let is_set = ahead_us.is_some() && time.is_set();
+        let (unix, latest) = if is_set { (time.steady(), time.latest()) } else { (Now::UNKNOWN, 0) };
+        Now { us, unix, latest }
     }
 
-    /// The second that a process goes by whose clock shows another one for a while. It lasts for less than a minute: a jump
-    /// that lasts is followed, and what expires by it does.
-    fn kept_unix(&self, right: u32, jump: Option<(i64, u64)>) -> u32 {
-        let boot_ms = self.now_us / 1000 + 1;
-        let mut keeper = Timekeeper::default();
-        keeper.step(u64::from(right) * 1000, boot_ms);
-        if let Some((off_s, until_us)) = jump
-            && self.now_us < until_us
-        {
-            let shown = i64::from(right).saturating_add(off_s).max(0).cast_unsigned();
-            keeper.step(shown.saturating_mul(1000), boot_ms);
+    /// Milliseconds of a clock that goes evenly.
+    fn boot_ms(&self) -> u64 {
+        self.now_us / 1000 + 1
+    }
+
+    /// A process reads its clock, and may follow a jump of it.
+    pub(super) fn read_clock(&mut self, node: usize) -> Result<(), String> {
+        let boot_ms = self.boot_ms();
+        let Place { ahead_us: Some(ahead_us), jump, .. } = self.places[node] else { return Ok(()) };
+        let right_ms = self.unix_ms_of(ahead_us);
+        let off_s = jump.filter(|(_, until_us)| self.now_us < *until_us).map_or(0, |(off_s, _)| off_s);
+        let shown_ms = right_ms.cast_signed().saturating_add(off_s.saturating_mul(1000)).max(0).cast_unsigned();
+        let keeper = &mut self.places[node].keeper;
+        if matches!(keeper.step(shown_ms, boot_ms), Step::Followed(_)) {
+            self.summary.coverage.see(Seen::JumpFollowed);
         }
-        keeper.time(boot_ms).steady()
+        let steady = keeper.time(boot_ms).steady();
+        if steady > 0 && steady.abs_diff(self.unix()) > RIGHT_S {
+            self.clocks_lie()?;
+        }
+        Ok(())
+    }
+
+    /// Whether a process goes by a time that has passed.
+    pub(super) fn is_behind(&self, node: usize) -> bool {
+        let steady = self.places[node].keeper.time(self.boot_ms()).steady();
+        steady > 0 && steady + RIGHT_S < self.unix()
     }
 
     /// A node's disk has room, or has none.
@@ -114,7 +141,12 @@ impl World {
 
     /// The second by a clock that is so much ahead of one that is [`WRONG_US`] slow.
     pub(super) fn unix_of(&self, ahead_us: u64) -> u32 {
-        BEGIN_UNIX - 2 + ((self.now_us + 2_000_000 + ahead_us - WRONG_US) / 1_000_000) as u32
+        (self.unix_ms_of(ahead_us) / 1000) as u32
+    }
+
+    /// The same in milliseconds.
+    fn unix_ms_of(&self, ahead_us: u64) -> u64 {
+        u64::from(BEGIN_UNIX - 2) * 1000 + (self.now_us + 2_000_000 + ahead_us - WRONG_US) / 1000
     }
 
     /// The second by a clock that is right.
@@ -163,6 +195,12 @@ impl World {
         let Some((store, recovered)) = place.left.take() else { return };
         place.run += 1;
         place.syncing = false;
+        place.keeper = Timekeeper::with(PATIENCE);
+        if let Some((off_s, until_us)) = &mut place.jump
+            && *off_s < 0
+        {
+            *until_us = (*until_us).min(self.now_us + CORRECTED_US);
+        }
         let nonce = u64::from(place.run) << 32 | number as u64;
         place.node = Some(Node::new(identity, nonce, self.timing, store, recovered));
         if place.run == 1 {

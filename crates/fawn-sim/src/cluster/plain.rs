@@ -104,7 +104,7 @@ impl World {
         let (about, asked, outcome) = match write {
             PlainWrite::Put { key, value, expiry } => {
                 if expiry > 0 {
-                    self.may_expire_later(key, value, expiry);
+                    self.may_expire_later(key, value, expiry).expect("clocks are right at first");
                 }
                 (About::Key(key), KvOperation::Put { value }, KvOutcome::Stored { version: Some(cas) })
             }

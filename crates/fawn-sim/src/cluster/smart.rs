@@ -10,6 +10,7 @@ use fawn_kv::chain::Now;
 use fawn_kv::client::{Client, Ended, Limits, Want};
 use fawn_kv::ids::{Address, FrontId};
 use fawn_kv::message::{Answer, Message};
+use fawn_kv::version::NEWEST;
 use std::sync::Arc;
 
 /// Of the names of their sessions, and of no others but front-ends' own, the lower half has this bit.
@@ -58,7 +59,7 @@ impl Smart {
         let mut machine =
             Client::new(Address::Client(number), low, Limits { session_idle_s, ..Limits::default() }, SECRET);
         machine.set_fronts((0..fronts).map(FrontId));
-        Self { machine, ticket: None, now: Now { us: 0, unix: 0 }, held: Vec::new(), away: None }
+        Self { machine, ticket: None, now: Now::at(0, 0), held: Vec::new(), away: None }
     }
 
     /// Whether it waits for anything.
@@ -112,7 +113,7 @@ impl Smart {
 
     /// A message has come.
     pub(super) fn receive(&mut self, message: Message) -> Option<Became> {
-        self.machine.receive(self.now, message, &mut self.held);
+        self.machine.receive(self.now, (message, NEWEST), &mut self.held);
         self.became()
     }
 

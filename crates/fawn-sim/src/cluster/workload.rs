@@ -14,7 +14,7 @@ impl World {
             self.begun(number, &asking)?;
             if let (About::Key(key), KvOperation::Put { value }, 1..) = (asking.about, asking.operation, asking.expiry)
             {
-                self.may_expire_later(key, value, asking.expiry);
+                self.may_expire_later(key, value, asking.expiry)?;
             }
         }
         if self.healing {
@@ -36,9 +36,20 @@ impl World {
     }
 
     /// A value is put that expires.
-    pub(super) fn may_expire_later(&mut self, key: u64, value: u64, expiry: u32) {
+    pub(super) fn may_expire_later(&mut self, key: u64, value: u64, expiry: u32) -> Result<(), String> {
+        if self.lying.is_some() {
+            return self.expires_ever(key, value, expiry);
+        }
+        self.expiring.insert((key, value, expiry));
         let delay = time_of(expiry).saturating_sub(WRONG_US).saturating_sub(self.now_us);
         self.after(delay, Event::MayExpire { key, value, expiry });
+        Ok(())
+    }
+
+    /// A value may be gone from now on, and need not be: clocks are wrong.
+    pub(super) fn expires_ever(&mut self, key: u64, value: u64, expiry: u32) -> Result<(), String> {
+        self.expiring.insert((key, value, expiry));
+        self.may_expire(key, value, expiry)
     }
 
     /// The checkers are told of what a client asks.
@@ -133,10 +144,14 @@ impl World {
 
     /// A value may be gone from now on, by one clock or another.
     pub(super) fn may_expire(&mut self, key: u64, value: u64, expiry: u32) -> Result<(), String> {
+        if !self.expiring.remove(&(key, value, expiry)) {
+            // It was told before, as clocks were wrong.
+            return Ok(());
+        }
         let (operation, at_us) = (self.next_operation, self.now_us);
         self.next_operation += 1;
         self.check(key, |checker| checker.invoke(at_us, operation, KvOperation::Expire { value }))?;
-        if !self.plan.lost_clock {
+        if !self.plan.lost_clock && self.lying.is_none() {
             let delay = time_of(expiry).saturating_sub(at_us) + WRONG_US + 100_000;
             self.after(delay, Event::Expired { key, value, operation });
         }
@@ -151,7 +166,7 @@ impl World {
             self.after(100_000, Event::Expired { key, value, operation });
             return Ok(());
         }
-        let (at_us, is_unknown) = (self.now_us, self.given_up.contains(&value));
+        let (at_us, is_unknown) = (self.now_us, self.given_up.contains(&value) || self.lying.is_some());
         self.check(key, |checker| {
             if is_unknown { checker.unknown(operation) } else { checker.complete(at_us, operation, KvOutcome::Gone) }
         })

@@ -21,6 +21,7 @@ use super::events::{Event, Read, Timed};
 use super::flushes::Later;
 use super::fronts::{FrontPlace, wedges};
 use super::invariants::{Invariants, checksum};
+use super::lies::Lying;
 use super::lines;
 use super::managers::Managers;
 use super::node_store::NodeStore;
@@ -93,6 +94,10 @@ pub(super) struct World {
     pub(super) given_up: BTreeSet<u64>,
     /// Flushes that are not due yet.
     pub(super) later: Vec<Later>,
+    /// Values that may expire later.
+    pub(super) expiring: BTreeSet<(u64, u64, u32)>,
+    /// Some process has gone by a clock that is wrong.
+    pub(super) lying: Option<Lying>,
     /// Somebody dumps the cluster.
     pub(super) dump: Option<Dumping>,
     /// Nobody knows what became of a flush.
@@ -148,6 +153,7 @@ impl World {
             pending_bytes: 16 << 10,
             copy_bytes_per_s: 32 << 10,
             session_idle_s: 4,
+            heal_us: 2_500_000,
             gone_us: 3_000_000,
             broken_us: 3_000_000,
             ..Timing::default()
@@ -206,6 +212,8 @@ impl World {
             next_operation: 0,
             given_up: BTreeSet::new(),
             later: Vec::new(),
+            expiring: BTreeSet::new(),
+            lying: None,
             dump: None,
             flush_in_doubt: false,
             invariants: Invariants::of(plan.rules, &timing),
@@ -326,6 +334,7 @@ impl World {
     fn finish(&mut self) -> Result<(), String> {
         if self.plan.rules.consistency == Consistency::Chain {
             self.look_whether_level()?;
+            self.look_for_room()?;
         }
         self.look_at_domains()?;
         for checker in std::mem::take(&mut self.checkers).into_iter().flatten() {
@@ -552,18 +561,20 @@ impl World {
         number: usize,
         step: impl FnOnce(&mut Node<NodeStore>, Now, &mut Vec<(Address, Message)>),
     ) -> Result<(), String> {
-        let now = self.clock(number);
         if self.now_us < self.places[number].paused_until_us {
             // What a paused node does not hear, it hears later: its messages are put off where they are delivered.
             return Ok(());
         }
-        let Some(node) = &mut self.places[number].node else { return Ok(()) };
-        let mut out = Vec::new();
+        self.read_clock(number)?;
+        let now = self.clock(number);
+        let Place { node: Some(node), run, .. } = &mut self.places[number] else { return Ok(()) };
+        let (run, mut out) = (*run, Vec::new());
         step(node, now, &mut out);
         if let Some(invalid) = node.invalid_mut().take() {
             return Err(format!("everybody's state is sound, and yet {invalid}"));
         }
         let changed = self.looks && self.invariants.look(node)?;
+        let set_back = self.lying.as_mut().map(|lying| lying.look((number, run), node));
         let store = node.store_mut();
         let mut reads = store.take_reads();
         let (gate, durable, failed) = (store.written(), store_durable(store), node.has_failed());
@@ -574,7 +585,7 @@ impl World {
             let ticket = *ticket;
             self.tell_now(&format!("bad-read {number} (read {ticket} of n{number})"));
         }
-        let run = self.places[number].run;
+        self.look_at_set_back(&set_back.unwrap_or_default())?;
         if !reads.is_empty() && self.places[number].pause_at_read_us > 0 {
             let for_us = std::mem::take(&mut self.places[number].pause_at_read_us);
             self.places[number].paused_until_us = self.now_us + for_us;

@@ -145,7 +145,7 @@ impl Bench {
         let mut bench = Self {
             node: Node::new(identity, 1, timing, store, BTreeMap::new()),
             front: Front::new(FRONT, 1, timing, limits, SECRET),
-            now: Now { us: 1_000_000, unix: UNIX },
+            now: Now::at(1_000_000, UNIX),
             queue: VecDeque::new(),
         };
         let member = Member { node: NODE, incarnation: LIFE };

@@ -16,6 +16,7 @@ use fawn_kv::message::Message;
 use fawn_kv::node::{Identity, Node};
 use fawn_kv::operation::{Delete, Mode, Operation, Store};
 use fawn_kv::scan::{Bookmark, Limits as ScanLimits, Scanner};
+use fawn_kv::version::NEWEST;
 use fawn_ring::{Interval, MachineId, Secret};
 
 use super::edit::{Edit, kind};
@@ -169,7 +170,7 @@ impl Bench {
     }
 
     fn now(&self) -> Now {
-        Now { us: self.now_us, unix: UNIX + (self.now_us / 1_000_000) as u32 }
+        Now::at(self.now_us, UNIX + (self.now_us / 1_000_000) as u32)
     }
 
     pub(super) fn run(&mut self) {
@@ -321,7 +322,7 @@ impl Bench {
                 node.receive(now, from, message, &mut out);
             }
             Address::Front(FRONT) => self.front.receive(now, message, &mut out),
-            CLIENT => self.client.receive(now, message, &mut out),
+            CLIENT => self.client.receive(now, (message, NEWEST), &mut out),
             DUMPER => self.scanner.receive(now, message),
             Address::Front(_) | Address::Client(_) => {}
         }

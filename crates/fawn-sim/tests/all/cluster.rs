@@ -1,6 +1,6 @@
 //! Whole clusters, a seed each. `cargo xtask sim` runs more of them.
 
-use fawn_sim::cluster::{FAULTS, Plan, Summary, run};
+use fawn_sim::cluster::{FAULTS, Plan, Script, Summary, run};
 
 #[test]
 fn clusters_lose_nothing_whatever_goes_wrong() {
@@ -73,4 +73,31 @@ fn without_faults_nothing_is_given_up_and_chains_stay() {
         // One for each place and one at the top, once.
         assert_eq!(summary.chains, u64::from(plan.nodes * plan.virtual_ids + 1), "{summary:?} of {plan:?}");
     }
+}
+
+/// How often the time of a range is set back in a run in which this happens to a cluster of three.
+fn set_back(acts: &str) -> u64 {
+    let script = format!("seed 7\nplan nodes=3 replicas=3 clients=14 keys=8 until=16000000\n{acts}");
+    let script: Script = script.parse().unwrap();
+    let summary = script.run().unwrap_or_else(|violation| panic!("{violation}"));
+    let followed = summary.coverage.counts().find(|(what, _)| what.contains("jumped for long is followed"));
+    assert!(followed.is_some_and(|(_, count)| count > 0), "{acts}");
+    summary.coverage.counts().find(|(what, _)| what.contains("time that was ahead is set back")).unwrap().1
+}
+
+/// On one machine, say, or on all of a site: no clock is left that is right.
+fn all_clocks_jump(at_us: u64, way: &str) -> String {
+    (0..3).map(|node| format!("at {at_us} clock-jump {node} {way} 31536000 5000000\n")).collect()
+}
+
+#[test]
+fn what_was_seen_to_expire_does_not_come_back_where_all_clocks_are_set_back_for_long() {
+    assert_eq!(set_back(&all_clocks_jump(3_000_000, "back")), 0);
+}
+
+#[test]
+fn ranges_whose_time_was_ahead_are_set_back_by_nodes_that_start_under_the_right_clock_and_take_sessions_again() {
+    let jumps = all_clocks_jump(1_500_000, "forward");
+    assert_eq!(set_back(&jumps), 0, "their processes went by that time themselves");
+    assert!(set_back(&format!("{jumps}at 7000000 power-failure 5\n")) > 0);
 }

@@ -14,7 +14,7 @@ use fawn_ring::{Interval, Secret};
 
 const FRONT: FrontId = FrontId(1);
 const LIFE: Incarnation = Incarnation(1);
-const NOW: Now = Now { us: 1_000_000, unix: 1_900_000_000 };
+const NOW: Now = Now::at(1_000_000, 1_900_000_000);
 const KEY_BYTES: usize = 20;
 const REQUESTS: u64 = 10_000;
 

@@ -52,7 +52,7 @@ fn an_empty_range_takes_less_than_16_kib() {
     let identity =
         Identity { id: NodeId(1), machine: MachineId(1), domain: None, virtual_ids: 8, secret: Secret([7; 32]) };
     let mut node = Node::new(identity, 0, Timing::default(), MemoryStore::empty(1), BTreeMap::new());
-    let (now, mut out) = (fawn_kv::chain::Now { us: 1, unix: 1 }, Vec::new());
+    let (now, mut out) = (fawn_kv::chain::Now::at(1, 1), Vec::new());
     let incarnation = Incarnation(1);
     node.receive(
         now,

@@ -18,7 +18,7 @@ struct Bench {
 impl Bench {
     fn hear(&mut self, from: Address, message: Message) -> Vec<(Address, Message)> {
         let mut out = Vec::new();
-        self.node.receive(Now { us: self.now_us, unix: 1 }, from, message, &mut out);
+        self.node.receive(Now::at(self.now_us, 1), from, message, &mut out);
         let written = self.node.store().written();
         self.node.store_mut().synced(written);
         out
@@ -28,7 +28,7 @@ impl Bench {
     fn tick(&mut self, us: u64) -> Vec<(Address, Message)> {
         self.now_us += us;
         let mut out = Vec::new();
-        self.node.tick(Now { us: self.now_us, unix: 1 }, &mut out);
+        self.node.tick(Now::at(self.now_us, 1), &mut out);
         let written = self.node.store().written();
         self.node.store_mut().synced(written);
         out

@@ -4,7 +4,8 @@ use super::*;
 use crate::chain::{Lease, Timing};
 use crate::entry::{Entry, Kept};
 use crate::ids::{
-    Asker, Attempt, Chain, ClusterId, Epoch, FrontId, Incarnation, Member, NodeId, Position, RangeId, RequestId, Seq,
+    Asker, Attempt, Chain, ClusterId, Epoch, FrontId, Incarnation, Member, NodeId, Position, RangeId, RequestId, Rules,
+    Seq,
 };
 use crate::message::Answer;
 use crate::meta::Meta;
@@ -84,6 +85,8 @@ pub(in crate::chain) struct Plain {
     pub(in crate::chain) timing: Timing,
     /// The Unix second, if later than 1.
     pub(in crate::chain) unix: u32,
+    /// The latest Unix second that the node has gone by, if later than `unix`.
+    pub(in crate::chain) latest: u32,
     /// Microseconds, if later than 1.
     pub(in crate::chain) us: u64,
     /// The node has no lease.
@@ -211,9 +214,10 @@ pub(in crate::chain) fn step_with<T>(
     let mut pace = std::mem::take(&mut store.pace);
     let lease = Lease { asked_us: 1, until_us: if store.leaseless { 0 } else { u64::MAX } };
     let (timing, now_us) = (store.timing, store.us.max(1));
-    let (unix, secret) = (store.unix.max(1), &SECRET);
+    let (unix, latest, secret) = (store.unix.max(1), store.latest.max(store.unix), &SECRET);
+    let (said, waits, paced) = (&mut out, &mut tickets, &mut pace);
     let mut context =
-        Context { now_us, unix, secret, lease, timing, store, out: &mut out, tickets: &mut tickets, pace: &mut pace };
+        Context { now_us, unix, latest, secret, lease, timing, store, out: said, tickets: waits, pace: paced };
     let did = step(replica, &mut context);
     (store.tickets, store.pace) = (tickets, pace);
     (did, out.into_iter().map(|(_, message)| message).collect())
@@ -225,6 +229,11 @@ pub(in crate::chain) fn recovered(meta: Meta, entries: Vec<Entry>) -> Recovered 
 
 /// The only member of a chain, which is head and tail.
 pub(in crate::chain) fn alone(meta: Meta) -> Replica {
+    head_of(vec![ME], Rules::default(), meta)
+}
+
+/// The head of a chain of these members.
+pub(in crate::chain) fn head_of(members: Vec<Member>, rules: Rules, meta: Meta) -> Replica {
     let mut replica = Replica::new(RangeId(0), ME, recovered(meta, Vec::new()), &SECRET);
     let last = replica.last();
     step(&mut replica, |replica, context| {
@@ -236,9 +245,9 @@ pub(in crate::chain) fn alone(meta: Meta) -> Replica {
         );
         let source = Some(ME);
         replica.receive(Address::Manager, Message::Equalise { incarnation, range, attempt, source, last }, context);
-        let members = vec![ME];
         let (epoch, first) = (Epoch(2), Seq(last.seq.0 + 10));
-        replica.activated(Chain { epoch, attempt, members, after: last, first, ..Chain::none(Interval::ALL) }, context);
+        let chain = Chain { epoch, attempt, members, rules, after: last, first, ..Chain::none(Interval::ALL) };
+        replica.activated(chain, context);
     });
     assert!(replica.chain().is_some());
     replica

@@ -1,8 +1,8 @@
 //! Requests at the head of a chain of one.
 
 use super::*;
-use crate::chain::fence::tests::{FRONT, Plain, alone, step_with};
-use crate::ids::RangeId;
+use crate::chain::fence::tests::{FRONT, ME, Plain, alone, head_of, step_with};
+use crate::ids::{Address, Incarnation, Member, NodeId, RangeId, Rules};
 use crate::message::Message;
 use crate::meta::Meta;
 use crate::operation::{MetaGet, Mode, Store};
@@ -231,7 +231,6 @@ fn put_until(bench: &mut Bench, number: u64, expiry: u32) -> Option<Answer> {
 
 #[test]
 fn what_would_expire_at_once_as_the_ranges_time_is_ahead_is_refused_until_that_is_set_back() {
-    const RIGHT: u32 = 1_800_000_000;
     const WRONG: u32 = RIGHT + 31_536_000;
     let mut bench = Bench::new();
     bench.store.us = 1;
@@ -252,7 +251,7 @@ fn what_would_expire_at_once_as_the_ranges_time_is_ahead_is_refused_until_that_i
         .0
     };
     assert_eq!(tick(&mut bench), (WRONG - RIGHT, WRONG));
-    bench.store.us += HEAL_US;
+    bench.store.us += bench.store.timing.heal_us;
     // Not while a member may be of a release that would not set its own back.
     let in_older_cluster = step_with(&mut bench.store, &mut bench.replica, |replica, context| {
         context.timing.sets_time_back = false;
@@ -282,4 +281,168 @@ fn a_delayed_flush_is_refused_where_the_ranges_time_is_ahead() {
     assert_eq!(flush(&mut bench, 2, 1100), Some(Answer::Ahead { time: 5000 }));
     assert!(matches!(flush(&mut bench, 3, 6000), Some(Answer::Done { .. })));
     assert!(matches!(bench.get(), Some(Answer::Found(Some(kept))) if kept.version.is_some()));
+}
+
+const RIGHT: u32 = 1_800_000_000;
+const YEAR: u32 = 31_536_000;
+
+fn tick(bench: &mut Bench) {
+    step_with(&mut bench.store, &mut bench.replica, Replica::tick);
+}
+
+/// Whether a get finds the key `k`.
+fn finds(bench: &mut Bench) -> bool {
+    let Some(Answer::Found(kept)) = bench.get() else { panic!("a head of one answers") };
+    kept.is_some_and(|kept| kept.version.is_some())
+}
+
+#[test]
+fn what_was_seen_to_expire_does_not_come_back_where_the_clock_is_set_back() {
+    let mut bench = Bench::new();
+    (bench.store.us, bench.store.unix) = (1, RIGHT);
+    assert!(matches!(put_until(&mut bench, 1, RIGHT + 5), Some(Answer::Done { .. })));
+    bench.store.unix = RIGHT + 10;
+    tick(&mut bench);
+    put_other(&mut bench);
+    assert!(!finds(&mut bench));
+    // All clocks are set back for long. This head went by the later time itself.
+    (bench.store.unix, bench.store.latest) = (RIGHT + 10 - YEAR, RIGHT + 10);
+    for _ in 0..100 {
+        bench.store.us += bench.store.timing.heal_us;
+        bench.store.unix += 600;
+        tick(&mut bench);
+        assert!(!finds(&mut bench));
+    }
+    let soon = bench.store.unix + 100;
+    assert!(matches!(put_until(&mut bench, 3, soon), Some(Answer::Ahead { .. })), "it is told");
+    // Its next life did not, and whoever starts it anew says that the clock is right.
+    bench.store.latest = 0;
+    tick(&mut bench);
+    bench.store.us += bench.store.timing.heal_us - 1;
+    tick(&mut bench);
+    assert!(bench.replica.ahead_s(bench.store.unix) > 0, "a clock that is wrong at a start is often right soon");
+    bench.store.us += 1;
+    tick(&mut bench);
+    assert_eq!(bench.replica.ahead_s(bench.store.unix), 0);
+}
+
+/// Moves the range's time to that of the head.
+fn put_other(bench: &mut Bench) {
+    let (id, asker) = (RequestId { session: u64::from(RIGHT) << 32, number: 1 }, Asker { address: FRONT, tag: 7 });
+    let operation = Operation::Store(Store::set(b"v")).encode();
+    let (wedge, epoch, key) = (WedgeEpoch(0), Epoch(2), b"other".to_vec());
+    bench.say(Message::Request { range: RANGE, id, answered: 0, asker, wedge, epoch, key, place: None, operation });
+}
+
+#[test]
+fn a_clock_that_may_be_right_about_the_ranges_time_keeps_it_where_it_is() {
+    let mut bench = Bench::new();
+    (bench.store.us, bench.store.unix) = (1, RIGHT + YEAR);
+    put_other(&mut bench);
+    // A board that boots a year back: its clock is set a minute later, and followed an hour later.
+    bench.store.unix = RIGHT;
+    tick(&mut bench);
+    bench.store.us += 60_000_000;
+    bench.store.latest = RIGHT + YEAR + 60;
+    for _ in 0..10 {
+        tick(&mut bench);
+        bench.store.us += bench.store.timing.heal_us;
+    }
+    assert_eq!(bench.replica.ahead_s(RIGHT), YEAR);
+    assert!(matches!(put_until(&mut bench, 3, RIGHT + 100), Some(Answer::Ahead { .. })));
+}
+
+#[test]
+fn sessions_are_forgotten_while_a_ranges_time_is_ahead_and_after_it_is_set_back() {
+    for is_healed in [false, true] {
+        let mut bench = Bench::new();
+        bench.store.timing.sessions = Bounds { sessions: 16, ..Bounds::default() };
+        (bench.store.us, bench.store.unix) = (1, RIGHT);
+        let mut named = RIGHT;
+        // A request of a session of its own, that goes on under a later name where it has to.
+        let mut put = |bench: &mut Bench, number: u64| {
+            for _ in 0..4 {
+                match bench.ask((u64::from(named) << 32 | number, 1), &Operation::Store(Store::set(b"v"))) {
+                    Some(Answer::Unknown { time }) => named = time.max(named + 1),
+                    answer => return matches!(answer, Some(Answer::Done { .. })),
+                }
+            }
+            false
+        };
+        assert!(put(&mut bench, 1));
+        // The head's clock is a year ahead for a while: it looks for idle sessions by that, and moves the horizon.
+        bench.store.unix = RIGHT + YEAR;
+        assert!(put(&mut bench, 2));
+        tick(&mut bench);
+        bench.store.unix = RIGHT + 20;
+        tick(&mut bench);
+        if is_healed {
+            bench.store.us += bench.store.timing.heal_us;
+            tick(&mut bench);
+            assert_eq!(bench.replica.ahead_s(bench.store.unix), 0);
+        } else {
+            bench.store.latest = RIGHT + YEAR;
+        }
+        for number in 3..200 {
+            bench.store.unix += 30;
+            bench.store.us += 30_000_000;
+            tick(&mut bench);
+            assert!(put(&mut bench, number), "healed: {is_healed}, session {number}");
+        }
+        if is_healed {
+            bench.store.unix += 2 * bench.store.timing.session_idle_s;
+            put_other(&mut bench);
+            bench.store.unix += 1;
+            tick(&mut bench);
+            tick(&mut bench);
+        }
+    }
+}
+
+#[test]
+fn a_member_that_has_yet_to_commit_that_the_time_is_set_back_has_the_tail_asked_for_what_had_expired() {
+    let tail = Member { node: NodeId(8), incarnation: Incarnation(1) };
+    let rules = Rules { spread_reads: true, ..Rules::default() };
+    let replica = head_of(vec![ME, tail], rules, Meta::default());
+    let mut bench = Bench { replica, store: Plain::default() };
+    let commit = |bench: &mut Bench| {
+        let last = bench.replica.last().seq;
+        let to = ME.incarnation;
+        let have = Message::Have { range: RANGE, epoch: Epoch(2), to, last, committed: last, full: false };
+        let (store, replica) = (&mut bench.store, &mut bench.replica);
+        step_with(store, replica, |replica, context| replica.receive(Address::Node(tail.node), have, context));
+        assert_eq!(bench.replica.committed(), bench.replica.last());
+    };
+    // The tail is asked; or what is shown: whether there is anything.
+    let get = |bench: &mut Bench| {
+        let (id, asker) = (RequestId { session: 1, number: 1 }, Asker { address: FRONT, tag: 8 });
+        let (wedge, key) = (WedgeEpoch(0), b"k".to_vec());
+        let get = Message::Get { range: RANGE, id, asker, wedge, key, place: None, continuation: None };
+        let (store, replica) = (&mut bench.store, &mut bench.replica);
+        let ((), sent) = step_with(store, replica, |replica, context| replica.receive(FRONT, get, context));
+        sent.into_iter().find_map(|message| match message {
+            Message::Get { .. } => Some(None),
+            Message::Reply { answer: Answer::Found(kept), .. } => {
+                Some(Some(kept.is_some_and(|kept| kept.version.is_some())))
+            }
+            _ => None,
+        })
+    };
+    (bench.store.us, bench.store.unix) = (1, RIGHT);
+    put_until(&mut bench, 1, RIGHT + 1000);
+    commit(&mut bench);
+    assert_eq!(get(&mut bench), Some(Some(true)));
+    // Another head's clock is a year ahead.
+    bench.store.unix = RIGHT + YEAR;
+    put_other(&mut bench);
+    commit(&mut bench);
+    assert_eq!(get(&mut bench), Some(Some(false)));
+    bench.store.unix = RIGHT + 10;
+    tick(&mut bench);
+    bench.store.us += bench.store.timing.heal_us;
+    tick(&mut bench);
+    assert!(bench.replica.last() > bench.replica.committed());
+    assert_eq!(get(&mut bench), Some(None), "the tail may have shown it by now");
+    commit(&mut bench);
+    assert_eq!(get(&mut bench), Some(Some(true)));
 }

@@ -67,3 +67,15 @@ fn a_put_that_a_full_node_refuses_is_answered_at_once_and_the_next_is_tried_agai
     assert_eq!(answers(&bench.reply(&again, Answer::Full)), []);
     assert_eq!(answers(&bench.reply(&first, Answer::Full)), [Answer::Full]);
 }
+
+#[test]
+fn before_all_speak_a_version_that_says_so_a_forgotten_session_does_not_mean_that_nothing_was_done() {
+    let mut bench = Bench::serving();
+    bench.front.speak(crate::version::SURE_UNKNOWNS - 1);
+    // An owner of that release, say, whose own first try was carried out and never answered.
+    let unknown = || Answer::Unknown { time: 1 << 30 };
+    let own = put(&mut bench);
+    assert_eq!(answers(&bench.reply(&own, unknown())), [unknown()], "it is not asked for again");
+    let named = bench.set("k", "v");
+    assert_eq!(answers(&bench.reply(&named, unknown())), [Answer::TimedOut]);
+}
