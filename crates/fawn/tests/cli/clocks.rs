@@ -263,14 +263,18 @@ fn a_cluster_with_a_clock_that_jumps_keeps_every_item_for_as_long_as_it_was_told
     }
 
     // All of them, as when the server of time that all machines ask is wrong.
-    files.iter().for_each(|(name, _)| set(name, YEAR));
+    for (name, _) in &files {
+        set(name, YEAR);
+    }
     for name in ["n1", "n2", "n3"] {
         wait_for("the log of a jump", || {
             log(&cluster, name).contains("s forward: nothing expires by it").then_some(())
         });
     }
     set_timed(&cluster, "all");
-    files.iter().for_each(|(name, _)| set(name, 0));
+    for (name, _) in &files {
+        set(name, 0);
+    }
     for name in ["n1", "n2", "n3"] {
         wait_for("the log of its end", || {
             log(&cluster, name).contains("the system clock is right again").then_some(())

@@ -49,13 +49,16 @@ impl Drop for Process {
     }
 }
 
+/// What is done to the command of a process, by its name, before it starts.
+type Prepare = Box<dyn Fn(&str, &mut Command)>;
+
 /// A manager and nodes.
 pub struct Cluster {
     dir: tempfile::TempDir,
     pub manager: Process,
     pub nodes: BTreeMap<String, Process>,
     /// What a process is given before it starts, by its name.
-    prepare: Box<dyn Fn(&str, &mut Command)>,
+    prepare: Prepare,
 }
 
 impl Cluster {
