@@ -3,7 +3,7 @@
 //! how often it tells what clients can cause as often as they like.
 
 use crate::options::ServeOptions;
-use crate::stores::Figures;
+use fawn_store::flash::Space;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -78,10 +78,6 @@ impl Refusals {
     }
 }
 
-fn number(figures: &Figures, name: &str) -> u64 {
-    figures.numbers.iter().find(|(held, _)| held == name).map_or(0, |(_, number)| *number)
-}
-
 impl Advice {
     /// Whether it is time to look.
     pub fn is_due(&mut self, now_ms: u64) -> bool {
@@ -92,9 +88,9 @@ impl Advice {
         due
     }
 
-    /// Looks at the device, as the stores' `figures` know it; the message, if there is something new to tell.
-    pub fn on_space(&mut self, figures: &Figures, options: &ServeOptions) -> Option<String> {
-        let (total, free) = (number(figures, "fawn_device_bytes_max"), number(figures, "fawn_device_free_bytes_max"));
+    /// Looks at the device, as far as the stores know it; the message, if there is something new to tell.
+    pub fn on_space(&mut self, space: Option<Space>, options: &ServeOptions) -> Option<String> {
+        let Space { total, free } = space.unwrap_or(Space { total: 0, free: 0 });
         let fullness = Fullness::of(total, free);
         let before = std::mem::replace(&mut self.fullness, fullness);
         (fullness > before).then(|| {
@@ -107,14 +103,14 @@ impl Advice {
         })
     }
 
-    /// Looks at the number of puts refused for want of space, on the device that the `figures` are of or on another node's; the message,
+    /// Looks at the number of puts refused for want of space, on the device of which `space` tells or on another node's; the message,
     /// if there is something new to tell.
-    pub fn on_refused_space(&mut self, refusals: u64, now_ms: u64, figures: &Figures) -> Option<String> {
+    pub fn on_refused_space(&mut self, refusals: u64, now_ms: u64, space: Option<Space>) -> Option<String> {
         let new = self.space.untold(refusals, now_ms)?;
         // Who passes puts on has no device.
-        let place = match number(figures, "fawn_device_bytes_max") {
-            0 => "the nodes' logs say on which device".to_owned(),
-            _ => format!("{} MiB of this device are left", number(figures, "fawn_device_free_bytes_max") >> 20),
+        let place = match space {
+            None => "the nodes' logs say on which device".to_owned(),
+            Some(space) => format!("{} MiB of this device are left", space.free >> 20),
         };
         Some(format!(
             "{new} puts were refused for want of space, here or on a node that they were passed to ({place}): what is left of a full device \
@@ -175,22 +171,21 @@ mod tests {
         assert_eq!(told(119), None);
     }
 
-    fn figures(total: u64, free: u64) -> Figures {
-        let numbers = [("fawn_device_bytes_max", total), ("fawn_device_free_bytes_max", free)];
-        Figures { numbers: numbers.map(|(name, number)| (name.to_owned(), number)).into(), texts: Vec::new() }
+    fn space(free: u64) -> Option<Space> {
+        Some(Space { total: 1000 << 20, free: free << 20 })
     }
 
     #[test]
     fn a_filling_device_is_told_of_at_80_and_90_percent_once_each() {
         let (mut advice, options) = (Advice::default(), ServeOptions::new("data"));
-        let mut told = |free: u64| advice.on_space(&figures(1000 << 20, free << 20), &options);
+        let mut told = |free: u64| advice.on_space(space(free), &options);
         assert_eq!(told(201), None);
         assert!(told(200).unwrap().contains("data is 80 % full (200 MiB left)"));
         assert_eq!(told(150), None);
         assert!(told(99).unwrap().contains("91 %"), "90.1 %, as df has it");
         assert_eq!((told(50), told(500)), (None, None));
         assert!(told(100).is_some(), "it filled up again");
-        assert_eq!(Advice::default().on_space(&figures(0, 0), &options), None);
+        assert_eq!(Advice::default().on_space(None, &options), None);
     }
 
     #[test]
@@ -206,14 +201,14 @@ mod tests {
 
     #[test]
     fn puts_that_find_no_space_are_told_of_with_what_is_left() {
-        let (mut advice, figures) = (Advice::default(), figures(1000 << 20, 260 << 20));
-        assert_eq!(advice.on_refused_space(0, 1, &figures), None);
+        let (mut advice, space) = (Advice::default(), space(260));
+        assert_eq!(advice.on_refused_space(0, 1, space), None);
         // Of a device that is not 80 % full.
-        let text = advice.on_refused_space(7, 2, &figures).unwrap();
+        let text = advice.on_refused_space(7, 2, space).unwrap();
         assert!(text.starts_with("7 puts were refused for want of space") && text.contains("260 MiB"), "{text}");
-        assert_eq!(advice.on_refused_space(8, 3, &figures), None);
+        assert_eq!(advice.on_refused_space(8, 3, space), None);
         // A front-end has no device.
-        let text = Advice::default().on_refused_space(1, 1, &Figures::default()).unwrap();
+        let text = Advice::default().on_refused_space(1, 1, None).unwrap();
         assert!(!text.contains("MiB") && text.contains("the nodes' logs say"), "{text}");
         // Each kind by itself.
         assert!(advice.on_refused_memory(1, 3, &ServeOptions::new("data")).is_some());

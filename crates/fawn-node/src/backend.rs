@@ -12,6 +12,7 @@ use crate::stores::{Figures, Ticket, Turn};
 use fawn_memcache::Dump;
 use fawn_ring::Key;
 use fawn_store::Gate;
+use fawn_store::flash::Space;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -151,6 +152,9 @@ pub trait Backend: Sized {
 
     /// What was begun never comes back.
     fn forget_reads(&mut self);
+
+    /// Space on the device, as far as is known.
+    fn space(&self) -> Option<Space>;
 
     /// Figures for `stats`.
     fn figures(&self, now: Now) -> Figures;

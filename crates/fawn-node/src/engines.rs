@@ -8,7 +8,7 @@ use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores
 use crate::values::ValueWriter;
 use fawn_flash::{Engine, Reader};
 use fawn_ring::{Interval, Key};
-use fawn_store::flash::FlashError;
+use fawn_store::flash::{FlashError, Space};
 use fawn_store::large::Stub;
 use fawn_store::page::Page;
 use fawn_store::work::{Event, Scanned};
@@ -281,6 +281,10 @@ impl Stores for Engines {
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         self.stores.iter().map(AsFd::as_fd).chain([self.values.as_fd()]).collect()
+    }
+
+    fn space(&self) -> Option<Space> {
+        self.stores.iter().filter_map(|engine| engine.store_ref().space()).max_by_key(|space| space.total)
     }
 
     fn figures(&self, _: Now) -> Figures {

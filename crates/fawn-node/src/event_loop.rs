@@ -490,9 +490,9 @@ impl<B: Backend> EventLoop<B> {
             return;
         }
         let (options, totals, now_ms) = (&core.shared.options, core.shared.totals(), core.now.ms);
-        let figures = core.owner.figures(core.now);
-        let space = self.advice.on_space(&figures, options);
-        let refused_space = self.advice.on_refused_space(totals.store_no_space, now_ms, &figures);
+        let device = core.owner.space();
+        let space = self.advice.on_space(device, options);
+        let refused_space = self.advice.on_refused_space(totals.store_no_space, now_ms, device);
         let refused_memory = self.advice.on_refused_memory(totals.store_no_memory, now_ms, options);
         for text in [space, refused_space, refused_memory].into_iter().flatten() {
             tracing::warn!("{text}");

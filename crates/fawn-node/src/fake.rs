@@ -5,7 +5,7 @@ use crate::clock::Now;
 use crate::samples::StoreSample;
 use crate::stores::{Came, Extent, Figures, Finished, Lookup, News, Reads, Stores, Ticket, Turn};
 use fawn_ring::Key;
-use fawn_store::flash::{FileId, FlashError};
+use fawn_store::flash::{FileId, FlashError, Space};
 use fawn_store::large::Stub;
 use fawn_store::page::{Page, PageBuf};
 use fawn_store::record::{Kind, Record};
@@ -363,6 +363,10 @@ impl Stores for Fake {
 
     fn samples(&self) -> Vec<StoreSample> {
         Vec::new()
+    }
+
+    fn space(&self) -> Option<Space> {
+        None
     }
 
     fn figures(&self, _: Now) -> Figures {

@@ -6,7 +6,7 @@ use crate::backend::Gates;
 use crate::clock::Now;
 use crate::samples::StoreSample;
 use fawn_ring::Key;
-use fawn_store::flash::{FileId, FlashError};
+use fawn_store::flash::{FileId, FlashError, Space};
 use fawn_store::large::Stub;
 use fawn_store::page::Page;
 use fawn_store::record::Record;
@@ -187,6 +187,9 @@ pub trait Stores: Gates {
 
     /// Each store's figures.
     fn samples(&self) -> Vec<StoreSample>;
+
+    /// Space on the device, as far as is known.
+    fn space(&self) -> Option<Space>;
 
     /// Figures for `stats`, of all stores together.
     fn figures(&self, now: Now) -> Figures;

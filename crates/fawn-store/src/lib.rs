@@ -47,4 +47,4 @@ pub use api::{Ack, Appended, Batch, Committed, Damage, Finished, Gate, Lookup, L
 pub use maintenance::{Maintenance, Step};
 pub use open::{OpenError, Opening, Owner};
 pub use options::{MAX_FROZEN, Options};
-pub use store::{Held, Stats, Store, Stretch, Written};
+pub use store::{Count, Held, Stats, Store, Stretch, Written};

@@ -168,15 +168,19 @@ impl OpenSegment {
         // Their order has nothing to do with where they lie in the key space.
         for handle in self.newest.iter().take(most) {
             let entry = self.entry(*handle);
-            let record = entry.record();
-            let is_live = record.kind != Kind::Delete && record.seq > self.flushed;
-            if is_live && is_wanted(&entry.key, record.seq) {
+            if self.is_live(&entry) && is_wanted(&entry.key, entry.record().seq) {
                 entries += 1;
                 bytes += entry.bytes.len();
             }
         }
         let scale = (self.keys() as f64 / most as f64).max(1.0);
         (entries as f64 * scale, bytes as f64 * scale)
+    }
+
+    /// Whether a newest entry is neither a deletion nor flushed.
+    pub fn is_live(&self, entry: &Entry<'_>) -> bool {
+        let record = entry.record();
+        record.kind != Kind::Delete && record.seq > self.flushed
     }
 
     /// The newest entries of at most `most` keys that are here, and of how many keys each of them stands for one.

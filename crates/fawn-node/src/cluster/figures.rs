@@ -14,11 +14,13 @@ use fawn_kv::link::Control;
 use fawn_kv::node::Node;
 use fawn_kv::status::{LinkFigures, RangeFigures, Role, SeatFigures, SeatTotals};
 use fawn_kv::version::{TIMES, TOTALS};
-use fawn_store::{Held, Stretch};
+use fawn_store::{Count, Held, Stretch};
 use std::sync::LazyLock;
 
 /// Between two reports to the managers.
 const REPORT_MS: u64 = 1000;
+/// Entries of the store's buffers that are counted in one turn: a tenth of a millisecond at most.
+const COUNTED_A_TURN: usize = 64;
 
 impl Seat {
     /// Tells the managers how it does, once a second.
@@ -35,9 +37,30 @@ impl Seat {
         self.links.tell_leader_since(TIMES, &Control::Clock { unix_ms });
     }
 
+    /// What its node has, as it was counted last.
+    fn counted(&mut self) -> Counted {
+        *self.counted.get_or_insert_with(|| self.node.as_ref().map(count).unwrap_or_default())
+    }
+
+    /// Goes on counting what its node has, a little in a turn; whether there is more to count now.
+    pub(super) fn count_on(&mut self, now: Now) -> bool {
+        let Some(node) = &self.node else { return false };
+        if self.counting.is_none() && now.ms >= self.count_ms {
+            self.count_ms = now.ms + REPORT_MS;
+            self.counting = Some(Counting::of(node));
+        }
+        let Some(counting) = &mut self.counting else { return false };
+        let counted = node.store().flash().store().count_on(&mut counting.count, COUNTED_A_TURN);
+        if let Some(held) = counted {
+            self.counted = Some(Counted::of(held, &counting.is_tail));
+            self.counting = None;
+        }
+        self.counting.is_some()
+    }
+
     /// What adds up over the cluster.
-    fn totals(&self) -> SeatTotals {
-        let tails = self.node.as_ref().map(at_tails).unwrap_or_default();
+    fn totals(&mut self) -> SeatTotals {
+        let tails = self.counted().tails;
         SeatTotals {
             operations: self.requests.answered_operations(),
             tail_items: tails.entries.round() as u64,
@@ -92,11 +115,11 @@ impl Seat {
         let wrong = Troubles::of(self.node.as_ref(), at, fawn_flash::clock::wall().1);
         let troubles = tell(&wrong).into_iter().reduce(|all, next| all + "; " + &next);
         wrong.log_changes(&std::mem::replace(&mut self.troubles, wrong), self.id.0);
+        let held = self.counted().all;
         let Some(node) = &self.node else {
             figures.trouble = troubles;
             return figures;
         };
-        let held = held(node, |role| role != Role::Idle);
         figures.ranges = node.replicas().map(|(_, replica)| replica.figures()).collect();
         figures.lease_ms = node.lease().until_us.saturating_sub(at.us) / 1000;
         figures.live_bytes = held.bytes.round() as u64;
@@ -123,23 +146,68 @@ fn device_id(device: u64) -> u64 {
     (*BOOT ^ device.rotate_left(32)).max(1)
 }
 
-/// What a node has of the ranges in which its part is one of those, about, without what was flushed.
-fn held(node: &Node<Ranges>, is_wanted: impl Fn(Role) -> bool) -> Held {
-    let (mut wanted, mut all) = (Vec::new(), Vec::new());
-    for (_, replica) in node.replicas() {
-        let keys = replica.keys();
-        all.push(keys);
-        if is_wanted(replica.figures().role) {
-            let parts = replica.meta().alive.flushed(&keys);
-            wanted.extend(parts.map(|(keys, flushed)| Stretch { keys, flushed }));
-        }
-    }
-    node.store().flash().store().held_in(&wanted, &all)
+/// What a node has, about, without what was flushed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    /// Of all its ranges.
+    all: Held,
+    /// Of the ranges whose tail it is: so each item of a cluster is counted once.
+    tails: Held,
 }
 
-/// What a node has of the ranges whose tail it is, about: so each item of a cluster is counted once.
-fn at_tails(node: &Node<Ranges>) -> Held {
-    held(node, |role| matches!(role, Role::Tail | Role::Alone))
+impl Counted {
+    /// What was held of each part, of which some are of ranges whose tail the node is.
+    fn of(held: Vec<Held>, is_tail: &[bool]) -> Self {
+        let mut counted = Self::default();
+        for (held, is_tail) in held.into_iter().zip(is_tail) {
+            add(&mut counted.all, held);
+            if *is_tail {
+                add(&mut counted.tails, held);
+            }
+        }
+        counted
+    }
+}
+
+/// A count of what a node has that is under way.
+#[derive(Debug)]
+pub(super) struct Counting {
+    count: Count,
+    /// Of each part, whether the node is the tail of its range.
+    is_tail: Vec<bool>,
+}
+
+impl Counting {
+    fn of(node: &Node<Ranges>) -> Self {
+        let (mut parts, mut all) = (Vec::new(), Vec::new());
+        for (_, replica) in node.replicas() {
+            let (keys, role) = (replica.keys(), replica.figures().role);
+            all.push(keys);
+            if role != Role::Idle {
+                let is_tail = matches!(role, Role::Tail | Role::Alone);
+                let stretches = replica.meta().alive.flushed(&keys);
+                parts.extend(stretches.map(|(keys, flushed)| (Stretch { keys, flushed }, is_tail)));
+            }
+        }
+        parts.sort_unstable_by_key(|(part, _)| part.keys.low);
+        let (parts, is_tail) = parts.into_iter().unzip();
+        Self { count: Count::new(parts, all), is_tail }
+    }
+}
+
+/// Counts what a node has at once, which takes milliseconds.
+fn count(node: &Node<Ranges>) -> Counted {
+    let mut counting = Counting::of(node);
+    loop {
+        if let Some(held) = node.store().flash().store().count_on(&mut counting.count, usize::MAX) {
+            return Counted::of(held, &counting.is_tail);
+        }
+    }
+}
+
+fn add(sum: &mut Held, held: Held) {
+    sum.entries += held.entries;
+    sum.bytes += held.bytes;
 }
 
 /// Figures of a seat for `stats`.
@@ -160,7 +228,7 @@ pub(super) fn of(seat: &Seat, _: Now) -> Figures {
             figures.numbers.push((name.to_owned(), number));
         }
     }
-    let tails = seat.node.as_ref().map(at_tails).unwrap_or_default();
+    let tails = seat.node.as_ref().map(count).unwrap_or_default().tails;
     figures.numbers.extend([
         (report::TAIL_ITEMS.to_owned(), tails.entries.round() as u64),
         (report::TAIL_BYTES.to_owned(), tails.bytes.round() as u64),

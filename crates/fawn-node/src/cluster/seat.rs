@@ -5,6 +5,7 @@
 //! store's threads, and what is for others leaves, one send a connection.
 
 use super::dial::prepare;
+use super::figures::{Counted, Counting};
 use super::link::{Link, State};
 use super::links::{Came, Links};
 use super::listening::Listening;
@@ -38,6 +39,7 @@ use fawn_kv::store::Answer as Read;
 use fawn_memcache::Dump;
 use fawn_ring::Key;
 use fawn_store::Gate;
+use fawn_store::flash::Space;
 use fawn_tls::Reloading;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
@@ -121,6 +123,12 @@ pub struct Seat {
     failed: bool,
     /// What was wrong when it was looked at last.
     pub(super) troubles: Troubles,
+    /// What its node has, as it was counted last.
+    pub(super) counted: Option<Counted>,
+    /// The count that is under way.
+    pub(super) counting: Option<Counting>,
+    /// When the next begins.
+    pub(super) count_ms: u64,
     none: Never,
 }
 
@@ -489,6 +497,9 @@ impl Backend for Seat {
             reads_ready: false,
             failed: false,
             troubles: Troubles::default(),
+            counted: None,
+            counting: None,
+            count_ms: 0,
             none: Never,
         })
     }
@@ -600,7 +611,7 @@ impl Backend for Seat {
         }
         let paused = !self.inbox.takes_clients();
         self.links.pause(paused);
-        turn.more |= !self.inbox.is_empty();
+        turn.more |= !self.inbox.is_empty() | self.count_on(now);
         let every = if self.is_busy() { TICK_MS.0 } else { TICK_MS.1 };
         let tick = self.ticked_ms + every;
         let listens = self.listener.as_mut().and_then(|listener| listener.listen_again(now.ms));
@@ -639,6 +650,10 @@ impl Backend for Seat {
     }
 
     fn forget_reads(&mut self) {}
+
+    fn space(&self) -> Option<Space> {
+        self.node.as_ref()?.store().flash().store().space()
+    }
 
     fn figures(&self, now: Now) -> Figures {
         super::figures::of(self, now)

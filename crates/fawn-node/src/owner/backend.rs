@@ -11,6 +11,7 @@ use crate::stores::{Figures, Reads, Stores, Ticket, Turn};
 use fawn_memcache::Dump;
 use fawn_ring::Key;
 use fawn_store::Gate;
+use fawn_store::flash::Space;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
@@ -130,6 +131,10 @@ impl<S: Stores> Backend for Owner<S> {
 
     fn forget_reads(&mut self) {
         Owner::forget_reads(self);
+    }
+
+    fn space(&self) -> Option<Space> {
+        self.stores.space()
     }
 
     fn figures(&self, now: Now) -> Figures {

@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use fawn_ring::{Interval, Key, Secret};
 
-pub use stats::{Held, Stats, Stretch, Written};
+pub use stats::{Count, Held, Stats, Stretch, Written};
 
 use self::slices::Slices;
 use self::views::Views;

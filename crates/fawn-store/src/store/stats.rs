@@ -29,6 +29,29 @@ pub struct Held {
     pub bytes: f64,
 }
 
+/// A count of what lies in some stretches of keys that is made in pieces: see [`Store::count_on`]. It begins again if a segment
+/// is sealed or merged meanwhile.
+#[derive(Debug)]
+pub struct Count {
+    parts: Vec<Stretch>,
+    all: Vec<Interval>,
+    /// Seals, merges and frozen buffers when it began.
+    stamp: Option<(u64, u64, usize)>,
+    /// The buffer that is counted next, and from which of its entries.
+    next: (usize, usize),
+    /// What the buffers hold of each part.
+    held: Vec<Held>,
+    /// What of it is counted twice.
+    twice: Vec<Held>,
+}
+
+impl Count {
+    /// One that begins. The stretches and intervals are those of [`Store::held_in`].
+    pub fn new(parts: Vec<Stretch>, all: Vec<Interval>) -> Self {
+        Self { parts, all, stamp: None, next: (0, 0), held: Vec::new(), twice: Vec::new() }
+    }
+}
+
 /// What was written to the device, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
@@ -243,22 +266,51 @@ impl Store {
         self.counters.merges
     }
 
-    /// What lies in `parts`, of all that lies in `all`, beyond which the store has nothing: counted where little is buffered,
-    /// else taken for a share of what is there, as keys are evenly spread. Overwrites are told as in [`Stats::entries`].
-    pub fn held_in(&self, parts: &[Stretch], all: &[Interval]) -> Held {
-        let mut held = Held::default();
-        for part in parts {
-            let sealed = self.sealed_in(part, all);
-            held.entries += sealed.entries;
-            held.bytes += sealed.bytes;
+    /// What lies in each of `parts`, which lie side by side in order, of all that lies in `all`, beyond which the store has
+    /// nothing: counted where little is buffered, else taken for a share of what is there, as keys are evenly spread.
+    /// Overwrites are told as in [`Stats::entries`]. It takes milliseconds where much is buffered: a [`Count`] is made in
+    /// pieces.
+    pub fn held_in(&self, parts: &[Stretch], all: &[Interval]) -> Vec<Held> {
+        let mut count = Count::new(parts.to_vec(), all.to_vec());
+        loop {
+            if let Some(held) = self.count_on(&mut count, usize::MAX) {
+                return held;
+            }
         }
-        let buffered = self.buffered_in(parts, LOOKED_AT);
-        let part_of = |key: &Key| parts.iter().find(|part| part.keys.contains(key)).map(|part| part.flushed);
-        let twice = self.superseded_by_buffers(LOOKED_UP, part_of);
-        Held {
-            entries: (held.entries + buffered.entries - twice.entries).max(0.0),
-            bytes: (held.bytes + buffered.bytes - twice.bytes).max(0.0),
+    }
+
+    /// Goes on with a count, by so many entries of buffers; what it came to, once it is done.
+    pub fn count_on(&self, count: &mut Count, entries: usize) -> Option<Vec<Held>> {
+        let stamp = (self.counters.seals, self.counters.merges, self.frozen.len());
+        if count.stamp != Some(stamp) {
+            let parts = count.parts.len();
+            (count.stamp, count.next) = (Some(stamp), (0, 0));
+            (count.held, count.twice) = (vec![Held::default(); parts], vec![Held::default(); parts]);
         }
+        let parts = &count.parts;
+        let part_of = |key: &Key| {
+            let at = parts.partition_point(|part| part.keys.high < *key);
+            parts.get(at).filter(|part| part.keys.low <= *key).map(|part| (at, part.flushed))
+        };
+        let (buffer, from) = count.next;
+        if let Some((segment, _)) = self.buffers().nth(buffer) {
+            let end = segment.keys().min(LOOKED_AT);
+            let to = from.saturating_add(entries).min(end);
+            self.add_buffered(buffer, (LOOKED_AT, &(from..to)), part_of, &mut count.held);
+            let looked_up = from.min(LOOKED_UP)..to.min(LOOKED_UP);
+            self.add_superseded(buffer, (LOOKED_UP, &looked_up), part_of, &mut count.twice);
+            count.next = if to >= end { (buffer + 1, 0) } else { (buffer, to) };
+            return None;
+        }
+        let held = count.parts.iter().zip(&count.held).zip(&count.twice);
+        let held = held.map(|((part, buffered), twice)| {
+            let sealed = self.sealed_in(part, &count.all);
+            Held {
+                entries: (sealed.entries + buffered.entries - twice.entries).max(0.0),
+                bytes: (sealed.bytes + buffered.bytes - twice.bytes).max(0.0),
+            }
+        });
+        Some(held.collect())
     }
 
     fn sealed_in(&self, part: &Stretch, all: &[Interval]) -> Held {
@@ -285,7 +337,7 @@ impl Store {
         (self.sums.segments.total().file_bytes, self.space.map_or(0, |space| space.free))
     }
 
-    /// The store's figures.
+    /// The store's figures. It takes milliseconds where much is buffered.
     pub fn stats(&self) -> Stats {
         let cleaning = &self.cleaning;
         let counters = &self.counters;
@@ -296,8 +348,12 @@ impl Store {
         let buffered = self.open.live_keys() + in_frozen.entries.round() as usize;
         let beside = self.entries_beside_open();
         let live = self.open.live_bytes() + in_frozen.bytes.round() as usize;
-        let flushed = |key: &Key| Some(self.ranges[self.range_of(key)].mark.flush_watermark);
-        let twice = self.superseded_by_buffers(LOOKED_UP, flushed);
+        let flushed = |key: &Key| Some((0, self.ranges[self.range_of(key)].mark.flush_watermark));
+        let mut twice = [Held::default()];
+        for buffer in 0..=self.frozen.len() {
+            self.add_superseded(buffer, (LOOKED_UP, &(0..LOOKED_UP)), flushed, &mut twice);
+        }
+        let [twice] = twice;
         let counted = beside.saturating_sub(self.flushed_entries) + self.open.live_keys() as u64;
         let bytes = cleaning.sealed_bytes.saturating_sub(cleaning.garbage_bytes) + live as u64;
         Stats {

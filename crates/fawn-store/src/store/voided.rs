@@ -6,13 +6,13 @@
 //! slice, and where an index arrives that was built without knowing of what was emptied.
 
 use fawn_ring::{Interval, Key};
+use std::ops::Range;
 
 use super::slices::Slice;
-use super::stats::Stretch;
 use super::{Frozen, Held, Store};
 use crate::index::{SegmentNumber, Table};
 use crate::manifest::Emptied;
-use crate::open_segment::Entry;
+use crate::open_segment::{Entry, OpenSegment};
 use crate::record::Kind;
 use crate::work::{Base, View};
 
@@ -152,37 +152,54 @@ impl Store {
         held
     }
 
-    /// What the buffers hold of some stretches of keys, told from `most` entries of each.
-    pub(super) fn buffered_in(&self, parts: &[Stretch], most: usize) -> Held {
-        let is_in = |key: &Key, seq: u64| parts.iter().any(|part| part.keys.contains(key) && seq > part.flushed);
-        let mut held = Held::default();
-        let (entries, bytes) = self.open.held_where(most, is_in);
-        held.entries += entries;
-        held.bytes += bytes;
-        for Frozen { segment, age, .. } in &self.frozen {
-            let (entries, bytes) = segment.held_where(most, |key, seq| is_in(key, seq) && !self.is_emptied(key, *age));
-            held.entries += entries;
-            held.bytes += bytes;
-        }
-        held
+    /// The buffers, oldest first, and the ages of those that are frozen.
+    pub(super) fn buffers(&self) -> impl Iterator<Item = (&OpenSegment, Option<u64>)> {
+        let frozen = self.frozen.iter().map(|frozen| (&*frozen.segment, Some(frozen.age)));
+        frozen.chain([(&self.open, None)])
     }
 
-    /// Versions of keys that a newer one in a buffer supersedes and that are still counted as live, with the bytes of their
-    /// records: told from `most` entries of each buffer. `flushed` says of a key whether it counts, and up to which number its
-    /// versions are gone.
-    pub(super) fn superseded_by_buffers(&self, most: usize, flushed: impl Fn(&Key) -> Option<u64>) -> Held {
-        let (mut held, mut candidates) = (Held::default(), Vec::new());
-        let frozen = self.frozen.iter().map(|frozen| &*frozen.segment);
-        for (older, segment) in frozen.chain([&self.open]).enumerate() {
-            let (entries, scale) = segment.sample(most);
-            for entry in entries {
-                let Some(flushed) = flushed(&entry.key) else { continue };
-                let below = self.version_below(&entry, older, flushed, &mut candidates);
-                held.entries += below.entries * scale;
-                held.bytes += below.bytes * scale;
+    /// Adds to `held` what a buffer holds, told from `most` entries, of which these are looked at. `part_of` says of a key to
+    /// which of `held` it counts, if to any, and up to which number its versions are gone.
+    pub(super) fn add_buffered(
+        &self,
+        buffer: usize,
+        (most, looked_at): (usize, &Range<usize>),
+        part_of: impl Fn(&Key) -> Option<(usize, u64)>,
+        held: &mut [Held],
+    ) {
+        let Some((segment, age)) = self.buffers().nth(buffer) else { return };
+        let (entries, scale) = segment.sample(most);
+        let entries = entries.skip(looked_at.start).take(looked_at.len());
+        for entry in entries.filter(|entry| segment.is_live(entry)) {
+            let is_there = |flushed| {
+                let is_emptied = age.is_some_and(|age| self.is_emptied(&entry.key, age));
+                entry.record().seq > flushed && !is_emptied
+            };
+            if let Some((part, _)) = part_of(&entry.key).filter(|(_, flushed)| is_there(*flushed)) {
+                held[part].entries += scale;
+                held[part].bytes += scale * entry.bytes.len() as f64;
             }
         }
-        held
+    }
+
+    /// Adds to `held` versions of keys that a newer one in a buffer supersedes and that are still counted as live, with the
+    /// bytes of their records. The rest is as for [`add_buffered`](Self::add_buffered).
+    pub(super) fn add_superseded(
+        &self,
+        buffer: usize,
+        (most, looked_at): (usize, &Range<usize>),
+        part_of: impl Fn(&Key) -> Option<(usize, u64)>,
+        held: &mut [Held],
+    ) {
+        let Some((segment, _)) = self.buffers().nth(buffer) else { return };
+        let mut candidates = Vec::new();
+        let (entries, scale) = segment.sample(most);
+        for entry in entries.skip(looked_at.start).take(looked_at.len()) {
+            let Some((part, flushed)) = part_of(&entry.key) else { continue };
+            let below = self.version_below(&entry, buffer, flushed, &mut candidates);
+            held[part].entries += below.entries * scale;
+            held[part].bytes += below.bytes * scale;
+        }
     }
 
     /// What is counted as live of the version that a buffer's entry supersedes, which the first `older` frozen segments or the
