@@ -5,7 +5,7 @@
 //! | `FORMAT` | text: the format's version, the number of stores and the kind; written last when a directory is made |
 //! | `SECRET` | text: the hash key, 64 hexadecimal digits |
 //! | `MEMBER` | text: who the node is, in a directory of a cluster's node; see [`MemberDirectory`] |
-//! | `LOCK` | locked (`flock`) by the process that has the directory open, whose number it contains |
+//! | `LOCK` | locked (`flock`), as the directory itself is, by the process that has it open, whose number it contains |
 //! | `store-K/` | the files of store K, see [`Files`] |
 //!
 //! A directory is made in this order: lock, store directories, secret or `MEMBER`, `FORMAT` under another name, sync,
@@ -19,7 +19,7 @@
 //! ranges of a cluster.
 
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ mod room;
 pub mod text;
 
 use format::Format;
-use lock::{lock, lock_to_look};
+use lock::{Lock, lock, lock_to_look};
 use text::{NEW, replace, sync_directory};
 
 /// The newest version of the directory's layout that this program reads and writes.
@@ -161,7 +161,7 @@ pub struct Directory {
     secret: Secret,
     created: bool,
     /// Held for its lock.
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Directory {
@@ -261,7 +261,7 @@ struct Opened {
     created: bool,
     /// If it has one.
     secret: Option<Secret>,
-    lock: File,
+    lock: Lock,
 }
 
 impl Opened {
@@ -294,7 +294,7 @@ impl Opened {
         Self::found(path, false, lock_to_look(path)?)
     }
 
-    fn found(path: &Path, created: bool, lock: File) -> Result<Self, DirectoryError> {
+    fn found(path: &Path, created: bool, lock: Lock) -> Result<Self, DirectoryError> {
         let format = Format::read(path)?.ok_or_else(|| missing(path, FORMAT))?;
         for index in 0..format.stores {
             let store = store_path(path, index);

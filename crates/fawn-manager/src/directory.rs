@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `manager.log` | log, vote and snapshots: a [journal](crate::journal) |
-//! | `manager.lock` | nothing; the manager that runs has it locked |
+//! | `manager.lock` | nothing; the manager that runs has it and the directory itself locked |
 //! | `manager.redb` | what older releases have in the place of `manager.log`; a line of text now, so that they refuse the directory |
 
 use crate::clock::random;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The file of log, vote and snapshots.
 const LOG: &str = "manager.log";
 
-/// Whoever has it locked is the directory's manager.
+/// Whoever has it and the directory locked is the directory's manager.
 const LOCK: &str = "manager.lock";
 
 /// That of older releases.
@@ -57,9 +57,7 @@ pub fn open_on(dir: &Path, disk: Box<dyn Disk>) -> Result<LogStore, ManagerError
     refuse_data(dir)?;
     let unusable = |error| ManagerError::Directory { path: dir.to_owned(), error };
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unusable)?;
-    let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(dir.join(LOCK));
-    let lock = lock.map_err(unusable)?;
-    take(&lock, dir)?;
+    let locks = lock(dir)?;
     let path = dir.join(LOG);
     let (writer, image) = match path.try_exists() {
         Ok(true) => Writer::open(disk, &path).map_err(|error| ManagerError::kept(&path, error))?,
@@ -67,9 +65,24 @@ pub fn open_on(dir: &Path, disk: Box<dyn Disk>) -> Result<LogStore, ManagerError
         Err(error) => return Err(unusable(error)),
     };
     mark(&dir.join(OLD)).map_err(unusable)?;
-    let store = LogStore::open(writer, image, lock).map_err(|error| ManagerError::kept(&path, error))?;
+    let store = LogStore::open(writer, image, locks).map_err(|error| ManagerError::kept(&path, error))?;
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(unusable)?;
     Ok(store)
+}
+
+/// Locks the directory itself, which nobody can remove while it is in use, and the file that is all that older releases look at.
+fn lock(dir: &Path) -> Result<[File; 2], ManagerError> {
+    let unusable = |error| ManagerError::Directory { path: dir.to_owned(), error };
+    let directory = File::open(dir).map_err(unusable)?;
+    match take(&directory, dir) {
+        // File systems on a network lock nothing that cannot be written, which a directory never can.
+        Err(ManagerError::Directory { error, .. }) => tracing::debug!(%error, "the directory itself takes no lock"),
+        taken => taken?,
+    }
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(dir.join(LOCK));
+    let lock = lock.map_err(unusable)?;
+    take(&lock, dir)?;
+    Ok([directory, lock])
 }
 
 /// Locks a file for as long as it is open.

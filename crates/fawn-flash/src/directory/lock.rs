@@ -1,13 +1,14 @@
 //! The lock of a data directory.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 
 use super::{DirectoryError, LOCK, error};
 
@@ -15,53 +16,85 @@ use super::{DirectoryError, LOCK, error};
 /// all descriptors of its parent until it begins its own program.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// A directory that is this process's alone until the lock is dropped.
+///
+/// The directory itself is locked, which nobody can remove while it is in use, and then `LOCK`, which is all that older releases
+/// look at.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _directory: File,
+    /// `None`: there is none, and the directory is only looked at.
+    _file: Option<File>,
+}
+
 /// Takes the lock and writes the process's number into it, for those who find it taken.
-pub(super) fn lock(path: &Path) -> Result<File, DirectoryError> {
+pub(super) fn lock(path: &Path) -> Result<Lock, DirectoryError> {
+    let directory = take_directory(path)?;
     let name = path.join(LOCK);
     let fail = |source: io::Error| error(&name, source);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let mut file = options.open(&name).map_err(fail)?;
-    take(path, &mut file)?;
+    take(path, &file)?;
     write_number(&mut file);
-    Ok(file)
+    Ok(Lock { _directory: directory, _file: Some(file) })
 }
 
 /// Takes the lock of a directory that is only looked at, where nothing may be writable.
-pub(super) fn lock_to_look(path: &Path) -> Result<File, DirectoryError> {
+pub(super) fn lock_to_look(path: &Path) -> Result<Lock, DirectoryError> {
+    let directory = take_directory(path)?;
     let name = path.join(LOCK);
     let for_all = OpenOptions::new().read(true).write(true).open(&name);
     let is_writable = for_all.is_ok();
     // Whoever opens the directory for more makes the lock first: where there is none, nobody has it open.
-    let opened = for_all.or_else(|_| File::open(&name)).or_else(|_| File::open(path));
-    let mut file = opened.map_err(|source| error(&name, source))?;
-    take(path, &mut file)?;
-    if is_writable {
-        write_number(&mut file);
+    let mut file = for_all.or_else(|_| File::open(&name)).ok();
+    if let Some(file) = &mut file {
+        take(path, file)?;
+        if is_writable {
+            write_number(file);
+        }
     }
-    Ok(file)
+    Ok(Lock { _directory: directory, _file: file })
 }
 
-fn take(path: &Path, file: &mut File) -> Result<(), DirectoryError> {
+/// Locks the directory itself.
+fn take_directory(path: &Path) -> Result<File, DirectoryError> {
+    let directory = File::open(path).map_err(|source| error(path, source))?;
+    match flock(&directory) {
+        // File systems on a network lock nothing that cannot be written, which a directory never can: LOCK is all there is.
+        Ok(()) | Err(Errno::BADF | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOLCK | Errno::NOSYS) => Ok(directory),
+        Err(errno) => Err(refused(path, path, errno)),
+    }
+}
+
+fn take(path: &Path, file: &File) -> Result<(), DirectoryError> {
+    flock(file).map_err(|errno| refused(path, &path.join(LOCK), errno))
+}
+
+/// Locks a file, for which this waits a moment.
+fn flock(file: &File) -> Result<(), Errno> {
     let began = Instant::now();
-    let mut taken = rustix::fs::flock(&*file, FlockOperation::NonBlockingLockExclusive);
-    while taken == Err(rustix::io::Errno::WOULDBLOCK) && began.elapsed() < PATIENCE {
-        thread::sleep(Duration::from_millis(10));
-        taken = rustix::fs::flock(&*file, FlockOperation::NonBlockingLockExclusive);
-    }
-    match taken {
-        Ok(()) => Ok(()),
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            let mut text = String::new();
-            let owner = match file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse::<u32>().ok()) {
-                Some(number) if number == std::process::id() => "this process already".to_owned(),
-                Some(number) => format!("process {number}"),
-                None => "another process".to_owned(),
-            };
-            Err(DirectoryError::InUse { path: path.to_owned(), owner })
+    loop {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if began.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(10)),
+            Err(Errno::INTR) => {}
+            taken => return taken,
         }
-        Err(errno) => Err(error(&path.join(LOCK), errno.into())),
     }
+}
+
+/// Why the directory `path` is not this process's, of which `name` cannot be locked.
+fn refused(path: &Path, name: &Path, errno: Errno) -> DirectoryError {
+    if errno != Errno::WOULDBLOCK {
+        return error(name, errno.into());
+    }
+    let number = fs::read_to_string(path.join(LOCK)).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    let owner = match number {
+        Some(number) if number == std::process::id() => "this process already".to_owned(),
+        Some(number) => format!("process {number}"),
+        None => "another process".to_owned(),
+    };
+    DirectoryError::InUse { path: path.to_owned(), owner }
 }
 
 /// The number is for messages alone: a full device has no room for it, and the lock holds all the same.

@@ -18,7 +18,6 @@
 //! `fawn serve` goes on with it as if nothing had happened.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -27,8 +26,8 @@ use fawn_store::Options;
 use fawn_store::flash::FlashError;
 
 use super::{
-    DirectoryError, FORMAT, Format, Kind, MEMBER, Opened, SECRET, error, hex, interval_of, missing, parse_hex, random,
-    replace, room, secret_text, store_path, text,
+    DirectoryError, FORMAT, Format, Kind, Lock, MEMBER, Opened, SECRET, error, hex, interval_of, missing, parse_hex,
+    random, replace, room, secret_text, store_path, text,
 };
 use crate::files::{Caching, Files};
 
@@ -114,7 +113,7 @@ pub struct MemberDirectory {
     secret: Option<Secret>,
     created: bool,
     /// Held for its lock.
-    _lock: File,
+    _lock: Lock,
 }
 
 impl MemberDirectory {

@@ -70,6 +70,32 @@ fn a_second_process_is_told_which_process_owns_the_directory() {
 }
 
 #[test]
+fn a_removed_or_replaced_lock_lets_nobody_else_in() {
+    let (_parent, path) = new_path();
+    let first = Directory::open(&path, 1).unwrap();
+    let refused = |what: &str| {
+        let opened = [Directory::open(&path, 1).map(drop), Directory::look(&path).map(drop)];
+        for error in opened.map(Result::unwrap_err) {
+            assert!(matches!(error, DirectoryError::InUse { .. }), "{what}: {error}");
+        }
+        let member = MemberDirectory::open(&path, 1).unwrap_err();
+        assert!(matches!(member, DirectoryError::InUse { .. }), "{what}: {member}");
+    };
+    fs::remove_file(path.join(LOCK)).unwrap();
+    refused("removed");
+    fs::write(path.join(LOCK), "1\n").unwrap();
+    refused("replaced");
+    drop(first);
+    assert!(Directory::open(&path, 1).is_ok());
+    fs::remove_file(path.join(LOCK)).unwrap();
+    let looking = Directory::look(&path).unwrap();
+    assert!(!path.join(LOCK).exists(), "looking makes nothing");
+    refused("never there");
+    drop(looking);
+    assert!(Directory::open(&path, 1).is_ok());
+}
+
+#[test]
 fn a_lock_that_a_forked_child_or_an_ending_process_still_has_is_waited_for() {
     let (_parent, path) = new_path();
     drop(Directory::open(&path, 1).unwrap());

@@ -107,8 +107,8 @@ pub struct LogStore {
     writer: Arc<Mutex<Writer>>,
     image: Arc<Mutex<Image>>,
     stall: Arc<Stall>,
-    /// Who has it has the directory.
-    _lock: Arc<File>,
+    /// Who has them has the directory.
+    _locks: Arc<[File; 2]>,
 }
 
 fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -116,16 +116,16 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl LogStore {
-    /// Goes on with what was read, and looks at all of it. `lock`: is held for as long.
+    /// Goes on with what was read, and looks at all of it. `locks`: are held for as long.
     ///
     /// # Errors
     /// [`KeepError`].
-    pub fn open(writer: Writer, image: Image, lock: File) -> Result<Self, KeepError> {
+    pub fn open(writer: Writer, image: Image, locks: [File; 2]) -> Result<Self, KeepError> {
         let store = Self {
             writer: Arc::new(Mutex::new(writer)),
             image: Arc::new(Mutex::new(image)),
             stall: Arc::default(),
-            _lock: Arc::new(lock),
+            _locks: Arc::new(locks),
         };
         store.fact::<KeptVote>(VOTE)?;
         store.fact::<KeptId>(COMMITTED)?;

@@ -57,6 +57,23 @@ fn refusal(dir: &Path, name: &str) -> String {
 }
 
 #[test]
+fn a_removed_lock_lets_no_second_manager_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = directory::open(dir.path()).unwrap();
+    let lock = dir.path().join("manager.lock");
+    let refused = |what: &str| {
+        let error = directory::open(dir.path()).unwrap_err();
+        assert!(matches!(error, ManagerError::InUse(_)), "{what}: {error}");
+    };
+    std::fs::remove_file(&lock).unwrap();
+    refused("removed");
+    std::fs::write(&lock, "").unwrap();
+    refused("replaced");
+    drop(first);
+    directory::open(dir.path()).unwrap();
+}
+
+#[test]
 fn every_flipped_bit_and_every_cut_of_a_managers_log_is_harmless_or_refused() {
     let dir = tempfile::tempdir().unwrap();
     begin(dir.path());
