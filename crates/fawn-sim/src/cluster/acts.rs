@@ -199,7 +199,6 @@ impl World {
                 self.places[*node].jump = Some((*off_s, self.now_us + for_us));
                 self.read_clock(*node)?;
             }
-            Act::ClockJump { .. } => {}
             Act::Drain { node } => self.stand(*node, Standing::Draining),
             Act::Stay { node } => self.stand(*node, Standing::Member),
             Act::Replicas { count } => self.set(*count, self.settings.rules),
@@ -227,7 +226,7 @@ impl World {
                 self.after(*for_us, Event::Repair { node: *node, run, dice: *dice });
             }
             Act::Join { node } => self.after(0, Event::Restart(*node)),
-            Act::Nothing => {}
+            Act::Nothing | Act::ClockJump { .. } => {}
             Act::Ask { client, key, operation } => return self.ask(*client, *key, *operation),
         }
         Ok(())
