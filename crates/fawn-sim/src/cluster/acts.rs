@@ -226,7 +226,7 @@ impl World {
                 self.after(*for_us, Event::Repair { node: *node, run, dice: *dice });
             }
             Act::Join { node } => self.after(0, Event::Restart(*node)),
-            Act::ClockJump { .. } | Act::Nothing => {}
+            Act::Nothing | Act::ClockJump { .. } => {}
             Act::Ask { client, key, operation } => return self.ask(*client, *key, *operation),
         }
         Ok(())
