@@ -437,8 +437,7 @@ impl Files {
         let doing = || format!("{}: creating", self.path.join(PROBE).display());
         let open = |more| fs::openat(&self.directory, PROBE, flags | more, Mode::RUSR | Mode::WUSR);
         drop(insist(doing, || open(OFlags::empty())).map_err(io)?);
-        let result =
-            insist(doing, || open(OFlags::DIRECT).and_then(|fd| rustix::io::pwrite(&fd, page.bytes(), 0)));
+        let result = insist(doing, || open(OFlags::DIRECT).and_then(|fd| rustix::io::pwrite(&fd, page.bytes(), 0)));
         fs::unlinkat(&self.directory, PROBE, fs::AtFlags::empty()).map_err(io)?;
         match result {
             Ok(written) => Ok(written == PAGE_BYTES),

@@ -9,8 +9,8 @@ mod tell;
 
 pub use large::{Held, Planned, finish_large, resume_large};
 pub use tell::{
-    CLOCK_NOT_SET, FLUSH_FAILED, count, hit_of, item_size, stopped_line, short, tell, tell_short, ttl,
-    unreadable, unwritable,
+    CLOCK_NOT_SET, FLUSH_FAILED, count, hit_of, item_size, short, stopped_line, tell, tell_short, ttl, unreadable,
+    unwritable,
 };
 #[cfg(test)]
 pub use tell::{NO_SPACE, STOPPED, UNREADABLE};

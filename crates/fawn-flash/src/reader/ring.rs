@@ -372,11 +372,7 @@ impl Ring {
 
     /// Deals with a completion.
     #[inline]
-    fn completed(
-        &mut self,
-        (name, result): (u64, i32),
-        done: &mut impl FnMut(u64, Result<&mut [Page], FlashError>),
-    ) {
+    fn completed(&mut self, (name, result): (u64, i32), done: &mut impl FnMut(u64, Result<&mut [Page], FlashError>)) {
         let slot = name as u32;
         if name & ENDS_PAUSE == 0 {
             return self.returned(slot, result, done);

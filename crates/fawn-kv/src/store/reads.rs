@@ -68,9 +68,9 @@ impl FlashStore {
             Err(error) => {
                 self.store.abandon(read);
                 match error {
-                FlashError::Transient(why) => Answer::Refused(why),
-                error => Answer::Failed(error.to_string()),
-            }
+                    FlashError::Transient(why) => Answer::Refused(why),
+                    error => Answer::Failed(error.to_string()),
+                }
             }
             Ok(pages) => match self.store.finish_version(read, pages, &asked.key, &asked.name) {
                 Finished::Found(record) => Answer::Version(Some(kept(&record, self.cas))),

@@ -430,8 +430,20 @@ impl Backend for Seat {
     }
 
     fn make(seed: Seed, given: Given<'_>) -> Result<Self, Errno> {
-        let Seed { seat, cluster, roster, managers, names, secure, mut node, mut front, listener, lists, mailbox, siblings } =
-            seed;
+        let Seed {
+            seat,
+            cluster,
+            roster,
+            managers,
+            names,
+            secure,
+            mut node,
+            mut front,
+            listener,
+            lists,
+            mailbox,
+            siblings,
+        } = seed;
         let edge = EventFlags::IN | EventFlags::ET;
         epoll::add(&*given.epoll, mailbox.event(), EventData::new_u64(MAILBOX), edge)?;
         if let Some(node) = &node {
