@@ -227,6 +227,11 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// Whether it has enough members to take writes.
+    pub fn takes_writes(&self) -> bool {
+        self.members.len() >= usize::from(self.rules.min_write_replicas)
+    }
+
     /// The chain before the first: no members.
     pub fn none(keys: Interval) -> Self {
         Self {

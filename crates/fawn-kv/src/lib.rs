@@ -48,6 +48,7 @@ pub mod status;
 pub mod steps;
 pub mod store;
 pub use fawn_store::timekeeper;
+pub mod unserved;
 pub mod version;
 mod versioned;
 mod wire;

@@ -29,6 +29,7 @@ fawn_admin::families! {
     RANGES_CHANGING = Gauge "fawn_cluster_ranges_changing" [] "Ranges whose chain is being changed.";
     RANGE_LAG = Gauge "fawn_cluster_range_lag_records" ["range"] "Records of the longest log of a range that not all of its members know to be committed.";
     LAG = Gauge "fawn_cluster_lag_records" [] "Records of the longest log of a range that not all of its members know to be committed: of the range with the most.";
+    RANGES_UNSERVED = Gauge "fawn_cluster_ranges_unserved" [] "Ranges that no member of their chain serves.";
     WEDGES_UNOWNED = Gauge "fawn_cluster_wedges_unowned" [] "Wedges without an owner.";
     SETTLED = Gauge "fawn_cluster_settled" [] "Whether all who live are where they should be.";
 }
@@ -92,6 +93,7 @@ fn measure_cluster(cluster: &ClusterReport, page: &mut Page) {
         (&LAG, cluster.lags.values().copied().max().unwrap_or(0)),
         (&RANGES_LEARNED, cluster.learned),
         (&RANGES_CHANGING, cluster.changing),
+        (&RANGES_UNSERVED, cluster.unserved),
         (&WEDGES_UNOWNED, cluster.unowned),
     ] {
         page.put(family, &[], value);
@@ -120,7 +122,7 @@ fn trouble(report: &Report) -> Option<String> {
     } else if !report.has_majority {
         "it led, and has lost contact with most of the others"
     } else {
-        return None;
+        return report.cluster.as_ref().and_then(|cluster| cluster.lost.clone());
     };
     Some(why.to_owned())
 }
@@ -163,6 +165,11 @@ mod tests {
         assert!(of(|report| report.has_majority = false).contains("lost contact"));
         assert!(of(|report| report.stalled = Some("no space".into())).contains("to write its log: no space"));
         assert!(of(|report| report.at -= 2 * OLD).contains("does not get on"));
+        let lost = of(|report| {
+            let lost = Some("8 of 8 ranges are served by nobody".to_owned());
+            report.cluster = Some(ClusterReport { lost, ..ClusterReport::default() });
+        });
+        assert_eq!(lost, "manager: 8 of 8 ranges are served by nobody");
         assert!(managing(None).troubles()[0].contains("yet to begin"));
     }
 }

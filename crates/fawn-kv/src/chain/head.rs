@@ -93,7 +93,7 @@ impl Queue {
 impl Active {
     /// Whether the chain takes no writes.
     pub(super) fn is_too_short(&self) -> bool {
-        let too_few = self.chain.members.len() < usize::from(self.chain.rules.min_write_replicas);
+        let too_few = !self.chain.takes_writes();
         if too_few {
             took(Path::TooFew);
         }

@@ -31,7 +31,7 @@ impl Driver {
         format!("is kept out of chains with {}, as one of them does not hear the other", self.name_of(other))
     }
 
-    fn name_of(&self, node: NodeId) -> String {
+    pub(super) fn name_of(&self, node: NodeId) -> String {
         let mut members = self.facts.roster.members.iter();
         let of = members.find(|(_, member)| member.seats().any(|seat| node_of(seat) == node));
         of.map_or_else(|| format!("seat {}", seat_of(node).0), |(name, _)| name.clone())

@@ -1,12 +1,14 @@
 //! What the log of a leader says of its cluster as that changes: members that come, go, drain and are not heard, and with how many
 //! copies writes go on.
 
-use super::Driver;
 use super::operate::node_of;
+use super::{Driver, Seat};
 use crate::clock::now_us;
 use fawn_kv::ids::FrontId;
-use fawn_kv::manager::{Manager, Standing};
+use fawn_kv::link::SeatId;
+use fawn_kv::manager::{Manager, Standing, State};
 use fawn_kv::roster;
+use fawn_kv::unserved::{Presence as SeatPresence, Unserved};
 use std::collections::BTreeMap;
 
 /// A member that was not heard for so long is told of.
@@ -14,6 +16,9 @@ const SILENT_US: u64 = 1_000_000;
 
 /// After another manager was elected, or a member was let in, members have so long to be heard.
 const FIRST_US: u64 = 3_000_000;
+
+/// Ranges that nobody serves for so long are told of: a chain that loses a member waits for leases first.
+const UNSERVED_US: u64 = 5_000_000;
 
 /// What is over sooner is not told of: two ranges change places all the time.
 const BRIEF_US: u64 = 1_000_000;
@@ -58,7 +63,7 @@ pub(super) struct Cluster {
     pub ranges: usize,
     /// Those with fewer replicas than they are to have.
     pub short: usize,
-    /// Replicas of the range that has the fewest.
+    /// Replicas of the range that has the fewest, of those that are served.
     pub least: usize,
     /// Those that each range is to have.
     pub replicas: usize,
@@ -66,6 +71,8 @@ pub(super) struct Cluster {
     pub min_write: usize,
     /// All who live are where they should be.
     pub is_settled: bool,
+    /// Ranges that nobody serves, in a sentence with what to do, if there are any.
+    pub unserved: Option<String>,
 }
 
 /// A line of the log.
@@ -89,9 +96,16 @@ pub(super) struct ClusterLog {
     uneven: Option<(u64, bool)>,
     /// The copies with which writes go on, as it was told last; `None`: all.
     told_copies: Option<usize>,
+    /// Since when there are ranges that nobody serves, and whether that was told.
+    unserved: Option<(u64, bool)>,
 }
 
 impl ClusterLog {
+    /// What was told last of ranges that nobody serves, while that is so.
+    pub fn unserved(&self) -> Option<&str> {
+        self.unserved.filter(|(_, told)| *told).and(self.seen.as_ref()?.unserved.as_deref())
+    }
+
     /// Looks at the cluster as it is now; what is to be said.
     pub fn look(&mut self, now_us: u64, now: &Cluster) -> Vec<Line> {
         let mut lines = Vec::new();
@@ -113,6 +127,7 @@ impl ClusterLog {
             self.unheard.remove(name);
             lines.push(Line::Info(format!("{name} was removed from the cluster")));
         }
+        self.unserved_ranges(now_us, now, &mut lines);
         self.copies(now, &mut lines);
         self.level(now_us, now, &mut lines);
         lines
@@ -154,6 +169,21 @@ impl ClusterLog {
                     lines.push(Line::Info(format!("{name} has started again")));
                 }
             }
+        }
+    }
+
+    /// Whether there are ranges that nobody serves.
+    fn unserved_ranges(&mut self, now_us: u64, now: &Cluster, lines: &mut Vec<Line>) {
+        let Some(sentence) = &now.unserved else {
+            if let Some((since_us, true)) = self.unserved.take() {
+                let seconds = (now_us - since_us) / 1_000_000;
+                lines.push(Line::Info(format!("all {} ranges are served again, after {seconds} s", now.ranges)));
+            }
+            return;
+        };
+        let (since_us, told) = self.unserved.get_or_insert((now_us, false));
+        if now_us >= *since_us + UNSERVED_US && !std::mem::replace(told, true) {
+            lines.push(Line::Warn(sentence.clone()));
         }
     }
 
@@ -230,8 +260,26 @@ impl Driver {
         }
     }
 
+    /// Ranges that nobody serves.
+    pub(super) fn unserved(&self, state: &State) -> Unserved {
+        let now_us = now_us();
+        let seats = self.facts.roster.members.values().flat_map(roster::Member::seats);
+        let presence = |seat: SeatId| {
+            let known = self.seats.get(&seat);
+            let is_heard = |known: &&Seat| known.heard_us.is_some_and(|at| now_us.saturating_sub(at) < SILENT_US);
+            let is_there = known.filter(is_heard).is_some_and(|known| !known.is_stopped);
+            let life = state.nodes.get(&node_of(seat)).map(|node| node.incarnation);
+            (seat, SeatPresence::new(is_there, life, known.and_then(|known| known.figures.as_ref())))
+        };
+        let ranges = state.ranges.iter().map(|(id, range)| (*id, &range.chain, range.pending.is_some()));
+        Unserved::of(ranges, &seats.map(presence).collect())
+    }
+
     fn cluster_now(&self) -> Option<Cluster> {
         let state = self.manager.as_ref()?.state();
+        let unserved = self.unserved(state);
+        let served = state.ranges.iter().filter(|(id, _)| !unserved.contains(**id));
+        let least = served.map(|(_, range)| range.chain.members.len()).min().unwrap_or(0);
         let chains = || state.ranges.values().map(|range| range.chain.members.len());
         let replicas = state.settings.replicas as usize;
         Some(Cluster {
@@ -244,10 +292,11 @@ impl Driver {
                 .collect(),
             ranges: state.ranges.len(),
             short: chains().filter(|members| *members < replicas).count(),
-            least: chains().min().unwrap_or(0),
+            least,
             replicas,
             min_write: usize::from(state.settings.rules.min_write_replicas),
             is_settled: self.manager.as_ref()?.is_settled(),
+            unserved: unserved.sentence(state.ranges.len(), |seat| self.name_of(node_of(seat))),
         })
     }
 
@@ -292,7 +341,8 @@ mod tests {
 
     fn cluster() -> Cluster {
         let members = ["n1", "n2", "n3"].map(|name| (name.to_owned(), member()));
-        Cluster { members: members.into(), ranges: 8, short: 0, least: 3, replicas: 3, min_write: 1, is_settled: true }
+        let (members, unserved) = (members.into(), None);
+        Cluster { members, ranges: 8, short: 0, least: 3, replicas: 3, min_write: 1, is_settled: true, unserved }
     }
 
     fn with(change: impl FnOnce(&mut Cluster)) -> Cluster {
@@ -403,6 +453,25 @@ mod tests {
         assert_eq!(said[5], [""; 0]);
         let said = told(&[(1, cluster()), (2, short(1, 2))]);
         assert!(said[1][0].starts_with("ranges with 1 copy of 3 take no writes, which need 2"), "{said:?}");
+    }
+
+    #[test]
+    fn ranges_that_nobody_serves_are_told_of_once_and_once_that_they_are_served_again() {
+        let lost =
+            || with(|cluster| cluster.unserved = Some("8 of 8 ranges are served by nobody: start n1".to_owned()));
+        let said = told(&[(1, cluster()), (2, lost()), (6, lost()), (7, lost()), (60, lost()), (62, cluster())]);
+        assert_eq!(said[..3], [[""; 0]; 3], "leases may have to end first");
+        assert_eq!(said[3], ["8 of 8 ranges are served by nobody: start n1"]);
+        assert_eq!(said[4], [""; 0]);
+        assert_eq!(said[5], ["all 8 ranges are served again, after 60 s"]);
+        assert_eq!(told(&[(1, lost()), (5, cluster())])[1], [""; 0], "it was not told");
+        let mut log = ClusterLog::default();
+        for (second, is_told) in [(1, false), (6, true), (7, true)] {
+            log.look(second * SECOND, &lost());
+            assert_eq!(log.unserved().is_some(), is_told, "after {second} s");
+        }
+        log.look(8 * SECOND, &cluster());
+        assert_eq!(log.unserved(), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use fawn_kv::roster::{Change, Member};
 use fawn_kv::status::{
     Answer, ManagerStatus, NewSettings, Question, RangeStatus, SeatDetails, SeatStatus, Status, WedgeStatus,
 };
+use fawn_kv::unserved::{DUMP, held_alone};
 use fawn_kv::version::TOTALS;
 use fawn_ring::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -182,6 +183,16 @@ impl Driver {
         }
         let nodes: BTreeSet<NodeId> = member.seats().map(node_of).collect();
         let left = nodes.iter().filter_map(|node| state.by_node.get(node)).map(BTreeSet::len).sum::<usize>();
+        let is_its = |seat| nodes.contains(&node_of(seat));
+        let is_known = |seat| self.facts.roster.member_of(seat).is_some();
+        let alone = held_alone(state.ranges.values().map(|range| &range.chain), is_its, is_known);
+        if !force && alone > 0 {
+            let ranges = state.ranges.len();
+            return Err(format!(
+                "{name} alone has the latest data of {alone} of {ranges} ranges, which nobody serves without it: start it with its \
+                 directory, or {DUMP}"
+            ));
+        }
         if !force && left > 0 {
             return Err(format!(
                 "{name} is in the chains of {left} ranges still: drain it, or wait until others have what it has, or remove it with --force and lose what nobody else has"
@@ -200,6 +211,9 @@ impl Driver {
     /// Other settings.
     fn set(&self, new: NewSettings) -> Result<Vec<Decision>, String> {
         let before = self.state()?.settings;
+        if new.min_write_replicas == Some(0) {
+            return Err("a write needs a replica at least: set --min-write-replicas to 1 or more".to_owned());
+        }
         let mut rules = before.rules;
         rules.ack = new.ack.unwrap_or(rules.ack);
         rules.min_write_replicas = new.min_write_replicas.unwrap_or(rules.min_write_replicas);

@@ -61,6 +61,10 @@ pub struct ClusterReport {
     pub changing: u64,
     /// Wedges without an owner.
     pub unowned: u64,
+    /// Ranges that nobody serves at the moment.
+    pub unserved: u64,
+    /// A sentence of them, once that has lasted.
+    pub lost: Option<String>,
     /// All who live are where they should be.
     pub is_settled: bool,
     /// By range: records of the longest log of its chain that not all of them know to be committed.
@@ -131,6 +135,8 @@ impl Driver {
             learned: count(&|range| range.learner.is_some()) as u64,
             changing: count(&|range| range.pending.is_some()) as u64,
             unowned: state.wedges.wedges().iter().filter(|wedge| wedge.owner.is_none()).count() as u64,
+            unserved: self.unserved(state).len() as u64,
+            lost: self.cluster_log.unserved().map(str::to_owned),
             is_settled: manager.is_settled(),
             lags: self.lags(),
         })

@@ -29,7 +29,7 @@ impl Seat {
             return;
         }
         self.told_ms = now.ms;
-        let figures = self.seat_figures(at, Troubles::sentences);
+        let figures = self.seat_figures(at, Troubles::for_managers);
         self.links.tell_leader(&Control::Figures(figures));
         let totals = Control::Totals { seat: self.id, totals: self.totals() };
         self.links.tell_leader_since(TOTALS, &totals);

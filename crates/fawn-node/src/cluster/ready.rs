@@ -141,7 +141,8 @@ impl Readiness {
             None if self.unanswered == 0 => "some keys have no chain yet",
             None => {
                 return format!(
-                    "{} of {} parts of the keys do not answer yet: nodes are away, or leases have to end first",
+                    "{} of {} parts of the keys do not answer yet: their nodes are away or have lost data, or leases have to end first \
+                     (`fawn status` says which)",
                     self.unanswered, self.parts
                 );
             }
@@ -215,7 +216,11 @@ mod tests {
         assert!(ready.answered(asked[1], &Answer::TimedOut, 10));
         assert!(!ready.answered(asked[1], &Answer::Found(None), 10), "it was answered");
         assert!(ready.step(Some(&front), IN, 20).is_empty() && !ready.is_over());
-        assert!(ready.waits_for(IN).starts_with("1 of 2 parts of the keys do not answer yet"));
+        assert!(
+            ready
+                .waits_for(IN)
+                .starts_with("1 of 2 parts of the keys do not answer yet: their nodes are away or have lost data")
+        );
         let again = tags(&ready.step(Some(&front), IN, 200));
         for tag in &again {
             ready.answered(*tag, &Answer::Found(None), 210);

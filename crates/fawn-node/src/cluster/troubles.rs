@@ -1,7 +1,7 @@
 //! What is wrong with a seat, in sentences for its operator; and the log, where something begins to be wrong or is over.
 
 use super::ranges::Ranges;
-use fawn_kv::chain;
+use fawn_kv::chain::{self, Replica};
 use fawn_kv::ids::RangeId;
 use fawn_kv::node::Node;
 use fawn_kv::store::RangeStore as _;
@@ -14,6 +14,8 @@ const CLOCK_OFF_S: i64 = 5;
 pub struct Troubles {
     /// The node's store has no room for values.
     is_full: bool,
+    /// Ranges that take no writes, as their chains are too short.
+    too_short: usize,
     /// A range whose time is ahead, by how many seconds, and how many such ranges there are.
     ahead: Option<(RangeId, u32, usize)>,
     /// By how many seconds the system's clock is ahead of the process's time, if by too many.
@@ -31,6 +33,7 @@ impl Troubles {
         let (furthest, count) =
             ahead.fold((None, 0), |(furthest, count), ahead| (furthest.max(Some(ahead)), count + 1));
         Self {
+            too_short: node.into_iter().flat_map(Node::replicas).filter(|(_, replica)| is_too_short(replica)).count(),
             is_full: node.is_some_and(|node| node.store().is_full()),
             ahead: furthest.map(|(ahead_s, range)| (range, ahead_s, count)),
             clock_off_s: Some(off_s).filter(|off_s| off_s.abs() > CLOCK_OFF_S),
@@ -43,11 +46,23 @@ impl Troubles {
         Self { clock_off_s: None, ..*self }.sentences()
     }
 
+    /// A sentence for each that managers do not know by themselves.
+    pub fn for_managers(&self) -> Vec<String> {
+        Self { too_short: 0, ..*self }.sentences()
+    }
+
     /// A sentence for each.
-    pub fn sentences(&self) -> Vec<String> {
+    fn sentences(&self) -> Vec<String> {
         let full = self.is_full.then(|| {
             "its disk is full, so that puts of its ranges are refused: delete something, or make room on the disk"
                 .to_owned()
+        });
+        let too_short = (self.too_short > 0).then(|| {
+            format!(
+                "puts of {} of its ranges are refused, as they have fewer replicas than --min-write-replicas: start the nodes \
+                 that are away, or lower it",
+                self.too_short
+            )
         });
         let ahead = self.ahead.map(|(range, ahead_s, count)| {
             format!(
@@ -64,7 +79,7 @@ impl Troubles {
         let unset = self.is_unset.then(|| {
             "its system clock is not set, so that puts with a time to live are refused: set the clock".to_owned()
         });
-        [full, ahead, off, unset].into_iter().flatten().collect()
+        [full, too_short, ahead, off, unset].into_iter().flatten().collect()
     }
 
     /// Logs what has changed since it was looked at last; `seat` names it.
@@ -86,6 +101,10 @@ impl Troubles {
     }
 }
 
+fn is_too_short(replica: &Replica) -> bool {
+    replica.chain().is_some_and(|chain| !chain.takes_writes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +123,9 @@ mod tests {
             sentences.contains("its disk is full") && sentences.contains("that of range 7 by 100 s"),
             "{sentences}"
         );
+        let short = Troubles { too_short: 4, ..well };
+        assert!(short.of_health().join("; ").starts_with("puts of 4 of its ranges are refused"));
+        assert_eq!(short.for_managers(), [""; 0], "they know");
         let unset = Troubles::of(None, chain::Now::at(1, chain::Now::UNKNOWN), 0);
         assert!(unset.sentences().join("; ").contains("is not set"));
     }

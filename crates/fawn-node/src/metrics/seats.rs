@@ -119,6 +119,11 @@ pub fn troubles(sample: &SeatSample) -> Vec<String> {
         } else if is_active && sample.figures.lease_ms == 0 {
             troubles.push("its node has no lease: gets of its ranges are slow".to_owned());
         }
+        let sealed = sample.figures.ranges.iter().filter(|range| range.role == Role::Sealed).count();
+        if node.is_member && sealed > 0 && !is_active {
+            troubles
+                .push(format!("none of its ranges is served: {sealed} wait for the managers to change their chains"));
+        }
     }
     troubles.into_iter().map(|why| format!("{member}, seat {seat}: {why}")).collect()
 }
@@ -209,6 +214,10 @@ mod tests {
             sample.figures.ranges.clear();
         });
         assert_eq!(without_ranges, "", "it has nothing to answer reads of");
+        let sealed = of(|sample| {
+            (sample.figures.ranges[0].epoch, sample.figures.ranges[0].role) = (Epoch(0), Role::Sealed);
+        });
+        assert!(sealed.contains("none of its ranges is served: 1 wait for the managers"), "{sealed}");
         assert!(of(|sample| sample.leaderless_ms = 5000).contains("no manager that leads for 5 s"));
         assert_eq!(of(|sample| sample.leaderless_ms = 1000), "", "another may be elected");
         assert!(of(|sample| sample.node.as_mut().unwrap().is_member = false).contains("yet to take its node in"));

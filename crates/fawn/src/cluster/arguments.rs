@@ -155,7 +155,7 @@ pub struct RunManagerArguments {
     #[arg(long, value_name = "WHEN", default_value = "durable")]
     pub ack: ChainAck,
     /// A chain with fewer members takes no writes
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u8>(0..=MOST_REPLICAS as u64))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u8>(1..=MOST_REPLICAS as u64))]
     pub min_write_replicas: u8,
     /// Let all members of a chain answer gets, not the last one alone
     #[arg(long)]
@@ -378,7 +378,7 @@ pub struct RemoveArguments {
     pub managers: ManagersArguments,
     /// The member, as `fawn status` has it
     pub name: String,
-    /// Even if it lives or has what others lack, which is lost
+    /// Even if it lives, or has data that others lack: nobody serves ranges that it alone has the latest data of
     #[arg(long, hide_env = true)]
     pub force: bool,
 }
@@ -433,7 +433,7 @@ pub struct NewSettingsArguments {
     #[arg(long, value_name = "WHEN")]
     pub ack: Option<ChainAck>,
     /// A chain with fewer members takes no writes
-    #[arg(long, value_name = "N", value_parser = number::<u8>(0..=MOST_REPLICAS as u64))]
+    #[arg(long, value_name = "N", value_parser = number::<u8>(1..=MOST_REPLICAS as u64))]
     pub min_write_replicas: Option<u8>,
     /// Whether all members of a chain answer gets, not the last one alone
     #[arg(long, value_name = "BOOL")]

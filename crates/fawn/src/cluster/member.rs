@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use fawn_kv::link::SeatId;
+use fawn_kv::roster::Member;
 use fawn_kv::status::{Question, Status};
+use fawn_kv::unserved::DUMP;
 
 use super::arguments::{DrainArguments, NodeCommand, RemoveArguments};
 use super::status::short_ranges;
@@ -25,8 +27,17 @@ pub fn run(command: &NodeCommand) -> anyhow::Result<Outcome> {
 
 fn remove(arguments: &RemoveArguments) -> anyhow::Result<Outcome> {
     let RemoveArguments { managers, name, force } = arguments;
+    let before = managers.status()?;
+    let seats: Vec<SeatId> = before.roster.members.get(name).into_iter().flat_map(Member::seats).collect();
+    let alone = before.held_alone(|seat| seats.contains(&seat));
     managers.order(&Question::Remove { name: name.clone(), force: *force })?;
     tell(format_args!("{name} is no longer a member of the cluster"));
+    if alone > 0 {
+        let ranges = before.ranges.len();
+        tell(format_args!(
+            "nobody else had the latest data of {alone} of {ranges} ranges, and nobody serves them now: {DUMP}"
+        ));
+    }
     if managers.certs.certs.is_some() {
         tell(format_args!(
             "the certificate of {name} is no longer a member's; if it is a manager's, too, it still is that (see fawn certs show)"

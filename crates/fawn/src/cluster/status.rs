@@ -9,7 +9,8 @@ use fawn_kv::ids::{Ack, Consistency};
 use fawn_kv::link::SeatId;
 use fawn_kv::manager::Standing;
 use fawn_kv::roster::Member;
-use fawn_kv::status::{ManagerStatus, RangeStatus, Role, SeatFigures, SeatStatus, Status};
+use fawn_kv::status::{LinkFigures, ManagerStatus, RangeStatus, Role, SeatFigures, SeatStatus, Status};
+use fawn_kv::unserved::{SILENT_MS, Unserved};
 use fawn_ring::Interval;
 use serde_json::{Value, json};
 
@@ -22,9 +23,6 @@ use crate::Outcome;
 use crate::tell::unless_closed;
 use crate::values::Size;
 
-/// A member that was not heard for so long is told as such.
-const SILENT_MS: u64 = 1000;
-
 /// Seats tell the managers how they do once a second.
 const REPORTED: Duration = Duration::from_millis(1100);
 
@@ -32,11 +30,12 @@ const REPORTED: Duration = Duration::from_millis(1100);
 pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
     let mut before: Option<Seen> = None;
     loop {
-        let mut seen = Seen { at: Instant::now(), status: arguments.managers.status()? };
-        if before.is_none() && !arguments.check && copied(&seen.status).next().is_some() {
-            // How fast they are shows only in what comes.
+        let mut seen = Seen::now(arguments)?;
+        let copies = || !arguments.check && copied(&seen.status).next().is_some();
+        if before.is_none() && (copies() || !seen.status.unserved().is_empty()) {
+            // How fast they are shows only in what comes, and what nobody serves only if that lasts.
             std::thread::sleep(REPORTED);
-            let now = Seen { at: Instant::now(), status: arguments.managers.status()? };
+            let now = Seen::now(arguments)?;
             before = Some(std::mem::replace(&mut seen, now));
         }
         let since = |before: &Seen| {
@@ -44,13 +43,18 @@ pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
             rates(&copied(&before.status).collect(), copied(&seen.status), seconds)
         };
         let rates = before.as_ref().map(since).unwrap_or_default();
-        let (line, is_well) = check(&seen.status);
+        let unserved = seen.status.unserved();
+        let unserved = match &before {
+            Some(before) => unserved.that_were_before(&before.status.unserved()),
+            None => unserved,
+        };
+        let (line, is_well) = check(&seen.status, &unserved);
         let told = if arguments.check && !arguments.json {
             line
         } else if arguments.json {
-            format!("{}\n", json(&seen.status, &rates))
+            format!("{}\n", json(&seen.status, &unserved, &rates))
         } else {
-            text(&seen.status, &rates, arguments.ranges)
+            text(&seen.status, &unserved, &rates, arguments.ranges)
         };
         let mut out = std::io::stdout().lock();
         if arguments.watch && !arguments.json && out.is_terminal() {
@@ -73,6 +77,12 @@ pub fn run(arguments: &StatusArguments) -> anyhow::Result<Outcome> {
 struct Seen {
     at: Instant,
     status: Status,
+}
+
+impl Seen {
+    fn now(arguments: &StatusArguments) -> anyhow::Result<Self> {
+        Ok(Self { at: Instant::now(), status: arguments.managers.status()? })
+    }
 }
 
 /// Bytes a second that come to seats by copies.
@@ -234,35 +244,27 @@ pub fn consistency_told(consistency: Consistency) -> &'static str {
 }
 
 /// What is not as it should be, apart from what moves: a sentence's part each.
-fn lacks(status: &Status) -> Vec<String> {
+fn lacks(status: &Status, unserved: &Unserved) -> Vec<String> {
     let unheard = status.managers.iter().filter(|manager| manager.lag.is_none());
     let mut lacks: Vec<String> = unheard.map(|manager| format!("{} is not heard", manager_name(manager))).collect();
-    let mut answering = BTreeSet::new();
     for (name, member) in &status.roster.members {
-        match Had::of(status, member).state() {
-            (state, Color::Red) => lacks.push(format!("{name} is {state}").replace(" is trouble", " has trouble")),
-            _ => answering.extend(member.seats().map(|seat| u64::from(seat.0))),
+        if let (state, Color::Red) = Had::of(status, member).state() {
+            lacks.push(format!("{name} is {state}").replace(" is trouble", " has trouble"));
         }
     }
     let (replicas, all) = (status.settings.replicas, status.ranges.len());
-    let few_members = |least: usize, of: &dyn Fn(&RangeStatus) -> usize| {
-        status.ranges.iter().filter(|range| !range.chain.members.is_empty() && of(range) < least).count()
-    };
-    let there =
-        |range: &RangeStatus| range.chain.members.iter().filter(|member| answering.contains(&member.node.0)).count();
-    let (short, lost) = (short_ranges(status), few_members(1, &there));
+    let short = short_ranges(status);
     let least = usize::from(status.settings.rules.min_write_replicas);
-    let too_short = few_members(least, &|range| range.chain.members.len());
-    if lost > 0 {
-        lacks.push(format!("{lost} of {all} ranges have no member that answers"));
-    }
+    let is_too_short = |range: &&RangeStatus| (1..least).contains(&range.chain.members.len());
+    let too_short = status.ranges.iter().filter(is_too_short).count();
+    lacks.extend(unserved.sentence(all, |seat| member_name(status, seat)));
     if too_short > 0 {
         lacks.push(format!("{too_short} of {all} ranges take no writes, which need {least} replicas"));
     }
     if short > 0 {
         lacks.push(format!("{short} of {all} ranges have fewer than {replicas} replicas"));
     }
-    lacks.extend(few_copies(status));
+    lacks.extend(few_copies(status, unserved));
     let unowned = status.wedges.iter().filter(|wedge| wedge.owner.is_none()).count();
     if unowned > 0 {
         lacks.push(format!("{unowned} of {} wedges have no owner", status.wedges.len()));
@@ -270,13 +272,18 @@ fn lacks(status: &Status) -> Vec<String> {
     lacks
 }
 
-/// With how few copies writes go on, if that is fewer than there are to be.
-fn few_copies(status: &Status) -> Option<String> {
+/// With how few copies writes go on where ranges are served, if that is fewer than there are to be.
+fn few_copies(status: &Status, unserved: &Unserved) -> Option<String> {
     let least = usize::from(status.settings.rules.min_write_replicas).max(1);
-    let copies = status.ranges.iter().map(|range| range.chain.members.len()).filter(|copies| *copies >= least).min()?;
+    let served = status.ranges.iter().filter(|range| !unserved.contains(range.range));
+    let copies = served.map(|range| range.chain.members.len()).filter(|copies| *copies >= least).min()?;
     let replicas = status.settings.replicas as usize;
-    let counted = if copies == 1 { "1 copy".to_owned() } else { format!("{copies} copies") };
-    (copies < replicas).then(|| format!("writes go on with {counted} of {replicas}"))
+    (copies < replicas).then(|| format!("writes go on with {} of {replicas}", counted(copies, "copy", "copies")))
+}
+
+/// `1 copy`, `2 copies`.
+fn counted(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// A manager as people know it: by its address, as its number says nothing.
@@ -288,17 +295,19 @@ fn manager_name(manager: &ManagerStatus) -> String {
 }
 
 /// All in a line, for scripts, and whether all is well.
-fn check(status: &Status) -> (String, bool) {
-    let mut lacks = lacks(status);
+fn check(status: &Status, unserved: &Unserved) -> (String, bool) {
+    let mut lacks = lacks(status, unserved);
     for (name, member) in &status.roster.members {
         lacks.extend(
             Had::of(status, member).troubles().collect::<BTreeSet<_>>().iter().map(|why| format!("{name}: {why}")),
         );
     }
     let line = if lacks.is_empty() {
-        let (members, ranges, replicas) = (status.roster.members.len(), status.ranges.len(), status.settings.replicas);
+        let members = counted(status.roster.members.len(), "member", "members");
+        let ranges = counted(status.ranges.len(), "range", "ranges");
+        let replicas = counted(status.settings.replicas as usize, "replica", "replicas");
         let moves = if status.is_settled { "" } else { "; something moves" };
-        format!("ok: {members} members, {ranges} ranges with {replicas} replicas{moves}\n")
+        format!("ok: {members}, {ranges} with {replicas}{moves}\n")
     } else {
         format!("not ok: {}\n", lacks.join("; "))
     };
@@ -318,14 +327,14 @@ LIVE: bytes of live records. FREE: on its device. ITEMS: live keys of its replic
 ";
 
 /// The status as people read it.
-fn text(status: &Status, rates: &Rates, with_ranges: bool) -> String {
+fn text(status: &Status, unserved: &Unserved, rates: &Rates, with_ranges: bool) -> String {
     let cluster = status.cluster.map_or_else(|| "none yet".to_owned(), |cluster| cluster.to_string());
-    let mut lacks = lacks(status);
+    let mut lacks = lacks(status, unserved);
     if !status.is_settled {
         lacks.push("something moves".to_owned());
     }
     let settled = if lacks.is_empty() { "all is as it should be".to_owned() } else { lacks.join("; ") };
-    let (replicas, least) = (status.settings.replicas, status.settings.rules.min_write_replicas);
+    let (replicas, least) = (status.settings.replicas, status.settings.rules.min_write_replicas.max(1));
     let mut told = vec![format!(
         "cluster {cluster}: {settled}\nreplicas {replicas}, writes need {least}, acknowledged when {}, consistency {}\n",
         ack_told(status.settings.rules.ack),
@@ -342,8 +351,9 @@ fn text(status: &Status, rates: &Rates, with_ranges: bool) -> String {
     let learned = status.ranges.iter().filter(|range| range.learner.is_some()).count();
     let (ranges, owned) = (status.ranges.len(), status.wedges.iter().filter(|wedge| wedge.owner.is_some()).count());
     told.push(format!(
-        "\n{ranges} ranges: {short} with fewer than {replicas} replicas, {learned} being copied, {changing} changing; \
+        "\n{}: {short} with fewer than {replicas} replicas, {learned} being copied, {changing} changing; \
          {owned} of {} wedges have an owner\n",
+        counted(ranges, "range", "ranges"),
         status.wedges.len()
     ));
     for (name, member) in &status.roster.members {
@@ -406,7 +416,8 @@ fn members(status: &Status, rates: &Rates) -> Table {
             |(count, done)| format!("{count} at {} %, {}/s", done / 10, Size { bytes: rate }),
         );
         let lease = had.figures().map(|figures| figures.lease_ms).min();
-        let links = |up: bool| had.sum(|figures| figures.links.iter().filter(|link| link.is_up || !up).count() as u64);
+        let links =
+            |up: bool| had.sum(|figures| links(status, figures).filter(|link| link.is_up || !up).count() as u64);
         let size = |bytes| Size { bytes }.to_string();
         table.add_row([
             Cell::new(name),
@@ -424,6 +435,16 @@ fn members(status: &Status, rates: &Rates) -> Table {
         ]);
     }
     table
+}
+
+/// Connections to members; those to others are over.
+fn links<'a>(status: &'a Status, figures: &'a SeatFigures) -> impl Iterator<Item = &'a LinkFigures> {
+    figures.links.iter().filter(|link| status.roster.member_of(link.to).is_some())
+}
+
+/// The member that a seat is of.
+fn member_name(status: &Status, seat: SeatId) -> String {
+    status.roster.member_of(seat).map_or_else(|| named(status, seat), |(name, _)| name.to_owned())
 }
 
 /// A seat as people know it.
@@ -456,7 +477,7 @@ fn ranges_table(status: &Status) -> Table {
 }
 
 /// The status as programs read it.
-fn json(status: &Status, rates: &Rates) -> Value {
+fn json(status: &Status, unserved: &Unserved, rates: &Rates) -> Value {
     let managers = status.managers.iter().map(|manager| {
         let (id, address, votes, lag) = (manager.id.0, &manager.address, manager.is_voter, manager.lag);
         json!({"id": id, "address": address, "votes": votes, "leads": manager.id == status.leader, "lag": lag})
@@ -472,6 +493,7 @@ fn json(status: &Status, rates: &Rates) -> Value {
             "learner": range.learner.map(|seat| named(status, seat)),
             "attempt": range.attempt.0,
             "changing": range.is_changing,
+            "served": !unserved.contains(range.range),
         })
     });
     let wedges = status.wedges.iter().map(|wedge| {
@@ -482,7 +504,7 @@ fn json(status: &Status, rates: &Rates) -> Value {
     json!({
         "cluster": status.cluster.map(|cluster| cluster.to_string()),
         "settled": status.is_settled,
-        "lacks": lacks(status),
+        "lacks": lacks(status, unserved),
         "totals": Totals::of(status).map(|totals| totals.json()),
         "version": status.version,
         "term": status.term,
@@ -511,7 +533,7 @@ fn member_json(status: &Status, rates: &Rates, name: &str, member: &Member) -> V
             "incarnation": seat.incarnation.map(|incarnation| incarnation.0),
             "standing": standing,
             "heard_ms": seat.heard_ms,
-            "figures": seat.figures.as_ref().filter(|_| had.is_answering()).map(figures_json),
+            "figures": seat.figures.as_ref().filter(|_| had.is_answering()).map(|figures| figures_json(status, figures)),
         })
     });
     let (head, mid, tail) = had.roles();
@@ -530,7 +552,7 @@ fn member_json(status: &Status, rates: &Rates, name: &str, member: &Member) -> V
     })
 }
 
-fn figures_json(figures: &fawn_kv::status::SeatFigures) -> Value {
+fn figures_json(status: &Status, figures: &SeatFigures) -> Value {
     let ranges = figures.ranges.iter().map(|range| {
         json!({
             "range": range.range.0,
@@ -542,7 +564,7 @@ fn figures_json(figures: &fawn_kv::status::SeatFigures) -> Value {
             "copy": range.copy.map(|copy| json!({"permille": copy.permille, "bytes": copy.bytes})),
         })
     });
-    let links = figures.links.iter().map(|link| {
+    let links = links(status, figures).map(|link| {
         let (up, waiting, dropped) = (link.is_up, link.waiting_bytes, link.dropped);
         json!({"to": link.to.0, "up": up, "waiting_bytes": waiting, "dropped": dropped})
     });

@@ -5,8 +5,8 @@ use std::time::Instant;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::cluster::{Cluster, numbered};
-use crate::server::{Run, fawn, wait_for};
+use crate::cluster::{Cluster, by_key, numbered};
+use crate::server::{Run, fawn, say, wait_for};
 
 impl Cluster {
     /// `fawn status` with more arguments.
@@ -115,6 +115,59 @@ fn a_node_that_is_killed_one_that_is_stopped_and_what_writes_have_left_are_told(
     assert!(cluster.manager.child.wait().unwrap().success());
     assert!(cluster.log("manager").contains(" has stopped\n"), "{}", cluster.log("manager"));
     cluster.waits_for_log("n1", "", "no manager that leads has been heard for ");
+}
+
+#[test]
+fn ranges_whose_latest_data_is_gone_are_told_of_and_a_dump_of_the_rest_goes_into_a_new_cluster() {
+    let mut cluster = Cluster::start(3, 3);
+    cluster.load(&numbered(200));
+    for name in ["n2", "n3"] {
+        drop(cluster.nodes.remove(name));
+    }
+    wait_for("chains of n1 alone", || {
+        let chains = cluster.status()["ranges"].clone();
+        chains.as_array()?.iter().all(|range| range["chain"] == serde_json::json!(["n1"])).then_some(())
+    });
+    wait_for("a write", || (say(cluster.clients(), "set late 0 0 1\r\nx", "\r\n") == "STORED\r\n").then_some(()));
+    let before = cluster.log("manager");
+    drop(cluster.nodes.remove("n1"));
+    cluster.begin_node("n2");
+    cluster.begin_node("n3");
+
+    let check =
+        cluster.waits_for_check("are served by nobody: start n1 with its latest data directory, or stop the nodes");
+    assert!(check.code == 1 && !check.stdout.contains("writes go on"), "{}", check.stdout);
+    cluster.waits_for_log("manager", &before, "are served by nobody: start n1 with its latest data directory");
+    let managers = ["--manager", &cluster.manager.address].map(str::to_owned);
+    let remove = ["node", "remove", "n1", &managers[0], &managers[1]];
+    let refused = wait_for("n1 is missed", || Some(fawn(&remove)).filter(|run| !run.stderr.contains("n1 lives")));
+    assert!(refused.code == 1 && refused.stderr.contains("n1 alone has the latest data of "), "{}", refused.stderr);
+
+    // It comes back without its data.
+    std::fs::rename(cluster.file("n1"), cluster.file("n1.old")).unwrap();
+    cluster.begin_node("n1");
+    cluster.waits_for_state("n1", "up");
+    let check = cluster.waits_for_check("not ok: ");
+    assert!(check.code == 1 && !check.stdout.contains("writes go on"), "{}", check.stdout);
+    assert!(check.stdout.contains("are served by nobody: start n1 with its latest data directory"), "{}", check.stdout);
+    let removed = fawn(&[&remove[..], &["--force"]].concat());
+    assert!(
+        removed.code == 0 && removed.stderr.contains("nobody serves them now: stop the nodes"),
+        "{}",
+        removed.stderr
+    );
+    cluster.waits_for_check("are served by nobody: only removed members had their latest data: stop the nodes");
+
+    // What that says to do.
+    cluster.stop_node("n2");
+    cluster.stop_node("n3");
+    let dirs = ["n2", "n3"].map(|name| cluster.file(name).to_str().unwrap().to_owned());
+    let dump = fawn(&["store", "dump", &dirs[0], &dirs[1]]);
+    let lines: Vec<String> = dump.stdout.lines().map(str::to_owned).collect();
+    assert_eq!((dump.code, by_key(&lines).len()), (0, 200), "{}", dump.stderr);
+    let new = Cluster::start(1, 1);
+    new.load(&dump.stdout);
+    assert!(say(new.clients(), "get k7", "END\r\n").starts_with("VALUE k7 "));
 }
 
 #[test]
