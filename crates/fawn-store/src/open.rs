@@ -347,6 +347,11 @@ impl Recovery<'_> {
             self.drive();
             self.store.make_fit(&record);
         }
+        if !self.store.has_memory_for(&record) {
+            let what = "the system has no memory for the writes in the log: give the process more".to_owned();
+            self.failed = Some(FlashError::Transient(what).into());
+            return;
+        }
         self.stubs.extend(value_file(&record));
         self.store.replay(&key, &record);
     }
