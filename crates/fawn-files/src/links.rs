@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -47,12 +48,34 @@ pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Puts a file with these bytes in the place of the one before, through to the device: whenever the machine stops, one of them
-/// is there. `mode`: who may use it, but for what the umask takes away.
+/// Refuses a directory in the place of a file that is to be written.
 ///
 /// # Errors
-/// It cannot be written.
+/// One that says so.
+pub fn refuse_directory(path: &Path) -> io::Result<()> {
+    let is_directory = path.as_os_str().as_bytes().ends_with(b"/") || path.is_dir();
+    if is_directory {
+        Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory: name a file in it"))
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether a name leads to a device, a pipe or a socket: what is written goes into it, and no file may take its place.
+pub fn is_stream(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// Puts a file with these bytes in the place of the one before, through to the device: whenever the machine stops, one of them
+/// is there. `mode`: who may use it, but for what the umask takes away. A device or a pipe stays, and is written into.
+///
+/// # Errors
+/// It cannot be written, or is a directory.
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    refuse_directory(path)?;
+    if is_stream(path) {
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
     let path = target(path)?;
     let (new, mut file) = create_beside(&path, mode)?;
     let put = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| std::fs::rename(&new, &path));
@@ -123,6 +146,34 @@ mod tests {
         std::fs::create_dir_all(taken.join("inside")).unwrap();
         assert!(replace(&taken, b"new", 0o600).is_err());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4, "secret, the two that were there, taken");
+    }
+
+    #[test]
+    fn a_device_or_a_pipe_is_written_into_and_a_directory_is_refused() {
+        use std::io::Read as _;
+        use std::os::unix::fs::FileTypeExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let (pipe, link) = (dir.path().join("pipe"), dir.path().join("link"));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        symlink("pipe", &link).unwrap();
+        for name in [&pipe, &link] {
+            let mut read = String::new();
+            std::thread::scope(|scope| {
+                let writing = scope.spawn(|| replace(name, b"bytes", 0o600));
+                File::open(&pipe).unwrap().read_to_string(&mut read).unwrap();
+                writing.join().unwrap().unwrap();
+            });
+            assert_eq!(read, "bytes");
+            assert!(std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo() && link.is_symlink());
+        }
+        // Where this user may write into it, it stays what it is.
+        replace(Path::new("/dev/null"), b"bytes", 0o600).unwrap();
+        assert!(std::fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        for name in [dir.path().to_owned(), dir.path().join("none/"), PathBuf::from(".")] {
+            let error = replace(&name, b"bytes", 0o600).unwrap_err();
+            assert_eq!(error.to_string(), "it is a directory: name a file in it");
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
     #[test]

@@ -353,7 +353,8 @@ fn store_options(directory: &Directory, index: usize, options: &ServeOptions) ->
 fn open_store(directory: &Directory, index: usize, options: &ServeOptions) -> Result<(Engine, Reader), ServeError> {
     let files = Arc::new(directory.files(index, Caching::Auto).map_err(refused)?);
     let store = store_options(directory, index, options);
-    let (engine, opening) = Engine::open(Arc::clone(&files), store, fawn_flash::clock::unix()).map_err(refused)?;
+    let (engine, opening) = Engine::open(Arc::clone(&files), store, fawn_flash::clock::unix())
+        .map_err(|error| ServeError::Open(error.at(directory.store_path(index).display())))?;
     if opening.created {
         tracing::info!("store {index} is made");
     } else if opening.clean {

@@ -4,6 +4,8 @@
 //! pages the addresses stay cached, and filling the memory costs one page fault in 512. What was never filled takes no
 //! DRAM.
 
+use std::io;
+
 use memmap2::MmapMut;
 
 /// Places that are worth fetching together when they lie anywhere in memory.
@@ -43,13 +45,25 @@ impl Arena {
         self.memory.as_ref().map_or(&[], |memory| &memory[..self.len])
     }
 
+    /// Whether it has its memory, for which it asks the system if need be.
+    #[inline]
+    pub fn has_memory(&mut self) -> bool {
+        self.memory.is_some() || {
+            self.memory = map(self.capacity).ok();
+            self.memory.is_some()
+        }
+    }
+
     /// The next `len` bytes, now counted as filled, to be written over. There is room for them.
     #[inline]
     pub fn take(&mut self, len: usize) -> &mut [u8] {
         let start = self.len;
         self.len += len;
         assert!(self.len <= self.capacity, "the owner asks for room first");
-        let memory = self.memory.get_or_insert_with(|| map(self.capacity));
+        let memory = self.memory.get_or_insert_with(|| {
+            // Whoever can wait asks first; for the others this is as any other allocation.
+            map(self.capacity).unwrap_or_else(|error| panic!("mapping {} bytes: {error}", self.capacity))
+        });
         &mut memory[start..start + len]
     }
 
@@ -69,13 +83,43 @@ impl Arena {
 }
 
 #[cold]
-fn map(capacity: usize) -> MmapMut {
-    // As for any other allocation, there is nothing to be done without.
-    let memory = MmapMut::map_anon(capacity).unwrap_or_else(|error| panic!("mapping {capacity} bytes: {error}"));
+fn map(capacity: usize) -> io::Result<MmapMut> {
+    #[cfg(test)]
+    if REFUSED.get() {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    let memory = MmapMut::map_anon(capacity)?;
     #[cfg(target_os = "linux")]
     {
         // A refusal changes nothing but speed.
         let _ = memory.advise(memmap2::Advice::HugePage);
     }
-    memory
+    Ok(memory)
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Whether the system has no memory, as far as tests on this thread can tell.
+    pub(crate) static REFUSED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arena_without_memory_says_so_and_asks_again() {
+        let mut arena = Arena::new(1 << 16);
+        REFUSED.set(true);
+        assert!(!arena.has_memory() && arena.bytes().is_empty());
+        // More than there are addresses: what the system itself says.
+        REFUSED.set(false);
+        assert!(!Arena::new(1 << 62).has_memory());
+        assert!(arena.has_memory());
+        arena.take(3).copy_from_slice(b"abc");
+        assert_eq!(arena.bytes(), b"abc");
+        REFUSED.set(true);
+        assert!(arena.has_memory(), "what it has it keeps");
+        REFUSED.set(false);
+    }
 }

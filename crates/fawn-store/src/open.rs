@@ -1,6 +1,7 @@
 //! Opening a store: the manifest, the segments' directories, the commit log; and making a new one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use crate::api::Damage;
@@ -64,6 +65,24 @@ pub enum OpenError {
     /// The flash failed while records from the log were sealed.
     #[error("the store stopped while it was opened: {0}")]
     Stopped(String),
+}
+
+impl OpenError {
+    /// Whether the commit log cannot be read, or is damaged: the rest of the store may be as it was.
+    pub fn is_of_log(&self) -> bool {
+        matches!(self, Self::Log(LogError::Damage { .. } | LogError::Flash(_)))
+    }
+
+    /// What is wrong with the store in this directory, by the path of the file where it is one.
+    pub fn at(&self, store: impl Display) -> String {
+        let begins_with_file = matches!(
+            self,
+            Self::Damage(_)
+                | Self::Log(LogError::Damage { .. } | LogError::Newer { .. })
+                | Self::Manifest(ManifestError::Damage { .. } | ManifestError::Newer { .. })
+        );
+        if begins_with_file { format!("{store}/{self}") } else { format!("{store}: {self}") }
+    }
 }
 
 /// Takes back what the owner of replicated ranges wrote to the log: range instance and bytes; an error says what is wrong
@@ -152,9 +171,10 @@ impl Store {
             state.apply(edit).expect("what is added adjoins what is there");
         }
         let maintenance = Maintenance::new(manifest, &options, views.clone(), next_file);
+        let salvage = options.salvage;
         let store = assemble(options, &state, views, next_file, now);
         Recovery { store, maintenance, flash, opening, owner, widened, stubs: BTreeSet::new(), failed: None }
-            .run(&state)
+            .run(&state, salvage)
     }
 }
 
@@ -288,7 +308,7 @@ struct Recovery<'a> {
 }
 
 impl Recovery<'_> {
-    fn run(mut self, state: &State) -> Result<(Store, Maintenance, Opening), OpenError> {
+    fn run(mut self, state: &State, salvage: bool) -> Result<(Store, Maintenance, Opening), OpenError> {
         let flash = self.flash;
         if state.generation == 0 {
             // The log is made after the manifest, and nothing is written to it before the first generation is.
@@ -297,8 +317,25 @@ impl Recovery<'_> {
             flash.sync(FileId::CommitLog)?;
             flash.sync_names()?;
         }
+<<<<<<< HEAD
         let expected = Expected::of(self.maintenance.manifest().number(), state);
         let found = recover(flash, state.log_shape(), expected, |entry| self.replay(&entry, state))?;
+=======
+        let expected =
+            Expected { start: state.log.start, generation: state.generation, clean_end: state.log.clean_end };
+        let mut end = state.log.start;
+        let found = recover(flash, state.log_shape(), expected, |entry| {
+            end = entry.position;
+            self.replay(&entry, state);
+        });
+        let found = match found {
+            // What was sealed while this was replayed ends there at most.
+            Err(LogError::Damage { .. } | LogError::Flash(_)) if salvage => {
+                Recovered { end, batches: 0, entries: 0, torn: None }
+            }
+            found => found?,
+        };
+>>>>>>> p-disk2
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -335,6 +372,11 @@ impl Recovery<'_> {
             self.store.freeze_at(replayed.position);
             self.drive();
             self.store.make_fit(&record);
+        }
+        if !self.store.has_memory_for(&record) {
+            let what = "the system has no memory for the writes in the log: give the process more".to_owned();
+            self.failed = Some(FlashError::Transient(what).into());
+            return;
         }
         self.stubs.extend(value_file(&record));
         self.store.replay(&key, &record);

@@ -120,6 +120,12 @@ impl OpenSegment {
         self.arena.capacity() - self.arena.len() >= Self::capacity_for(len)
     }
 
+    /// Whether it has memory to append to. Where the system has none, it may have some at the next asking.
+    #[inline]
+    pub fn has_memory(&mut self) -> bool {
+        self.arena.has_memory()
+    }
+
     /// Bytes that it takes.
     pub fn capacity(&self) -> usize {
         self.arena.capacity()
@@ -200,7 +206,7 @@ impl OpenSegment {
     }
 
     /// Appends a record that [`fits`](Self::fits) and makes it the newest of its key; returns its bytes and whether it
-    /// superseded one here.
+    /// superseded one here. Whoever can do without asks whether it [has memory](Self::has_memory) before.
     pub fn append(&mut self, key: &Key, gate: Gate, record: &Record<'_>) -> (&[u8], bool) {
         assert!(self.fits(record.encoded_len()), "the owner freezes a full open segment first");
         let offset = self.arena.len();

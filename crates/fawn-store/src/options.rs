@@ -32,6 +32,9 @@ pub struct Options {
     /// Whether bases get filters, so that most absent keys cost no read: 1.2 bytes a record. Where the memory has no room
     /// for all of them, slices go without.
     pub miss_filter: bool,
+    /// Whether a store whose commit log is damaged, or cannot be read, opens with what was written before that place: to read what
+    /// is left through an overlay, where nothing is kept.
+    pub salvage: bool,
 }
 
 /// Smallest and largest open segment that is derived.
@@ -68,6 +71,7 @@ impl Options {
             slice_bytes: 0,
             drain: None,
             miss_filter: false,
+            salvage: false,
         }
     }
 

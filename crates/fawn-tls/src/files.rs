@@ -136,6 +136,9 @@ impl Staged {
 /// Writes a new file beside the one whose place it is to take. Files that belong together are all staged first: if the device has no room
 /// for one of them, all stay as they are.
 pub(crate) fn stage(path: &Path, text: &str, readers: Readers) -> Result<Staged, TlsError> {
+    if links::is_stream(path) || path.is_dir() {
+        return Err(TlsError::file(path, "it is no file: a new one would take its place; name another, or remove it"));
+    }
     let path = links::target(path).map_err(TlsError::write(path))?;
     let new = links::with_suffix(&path, ".new");
     // One that an earlier attempt left behind.
@@ -198,6 +201,7 @@ mod tests {
         assert!(matches!(write_new(&path, "two", Readers::Owner), Err(TlsError::Exists { .. })));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one");
         std::fs::write(dir.join("a-key.pem.new"), "of an attempt that was interrupted").unwrap();
+        assert!(replace(Path::new("/dev/null"), "three", Readers::Owner).is_err(), "a device stays");
         replace(&path, "three", Readers::Owner).unwrap();
         assert_eq!((std::fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("three", 0o600));
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);

@@ -17,6 +17,7 @@ use comfy_table::{CellAlignment, presets};
 use fawn_bench::experiments::{Absent, Get, Hit, Mixed, Overwrite, Pace, Restart, Split, Table, load_until_killed};
 use fawn_bench::plot::svg;
 use fawn_bench::{Device, Experiment, Peers, Report, Setup, Watch};
+use fawn_files::links;
 use fawn_store::Ack;
 
 use self::energy::{MeterArguments, MetersArguments};
@@ -497,7 +498,9 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
         _ => None,
     };
     if let Some((file, shaded)) = plot {
-        std::fs::write(file, svg(&report.timelines, shaded))
+        let written = links::refuse_directory(file);
+        written
+            .and_then(|()| std::fs::write(file, svg(&report.timelines, shaded)))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     unless_closed(match experiment {

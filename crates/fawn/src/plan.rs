@@ -10,6 +10,7 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use comfy_table::{CellAlignment, presets};
+use fawn_files::links;
 use fawn_plan::amount::{
     digits, parse_bytes, parse_price, parse_pue, parse_rate, parse_share, parse_watts, parse_years,
 };
@@ -125,7 +126,8 @@ pub fn run(arguments: &PlanArguments) -> anyhow::Result<Outcome> {
     plan.warnings.extend(notes);
     if let Some(file) = &arguments.html {
         let page = fawn_plan::page(&plan, Map::of(&catalogue, &workload, &assumptions).as_ref());
-        std::fs::write(file, page).with_context(|| format!("cannot write {}", file.display()))?;
+        let written = links::refuse_directory(file).and_then(|()| std::fs::write(file, page));
+        written.with_context(|| format!("cannot write {}", file.display()))?;
     }
     unless_closed(if arguments.json { print_json(&plan) } else { print(&plan) })?;
     Ok(if plan.ranked.is_empty() { Outcome::Missing } else { Outcome::Done })

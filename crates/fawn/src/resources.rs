@@ -38,6 +38,7 @@ fn quarter(memory: u64) -> u64 {
     (memory / 4).max(LEAST_DEFAULT.min(memory / 2))
 }
 
+<<<<<<< HEAD
 /// Of the memory, the part for cached values of a front-end, at most the default.
 const CACHE_SHARE: u64 = 8;
 
@@ -51,6 +52,15 @@ pub fn default_cache() -> u64 {
 
 fn cache_of(memory: u64) -> u64 {
     (memory / CACHE_SHARE).min(CACHE_BYTES)
+=======
+/// How much that is of the memory, in words.
+fn part(memory: u64) -> String {
+    match quarter(memory) {
+        bytes if bytes == memory / 4 => "a quarter".to_owned(),
+        bytes if bytes == memory / 2 => "half".to_owned(),
+        bytes => Size { bytes }.to_string(),
+    }
+>>>>>>> p-disk2
 }
 
 /// Bytes that requests and answers of clients may hold.
@@ -77,7 +87,7 @@ pub fn chosen(memory: Option<Size>, threads: Option<NonZeroUsize>) -> Chosen {
             }
             format!("--memory, of {limit} ({from})")
         }
-        None => format!("a quarter of {limit} ({from})"),
+        None => format!("{} of {limit} ({from})", part(amount)),
     };
     let (cores, from) = machine::cores();
     let threads =
@@ -95,6 +105,8 @@ mod tests {
         for (memory, default) in [(64, 32), (100, 50), (160, 64), (256, 64), (1024, 256), (25_600, 6400)] {
             assert_eq!(quarter(memory * MIB), default * MIB, "{memory}");
         }
+        let told = [97, 160, 1024].map(|memory| part(memory * MIB));
+        assert_eq!(told, ["half", "64 MiB", "a quarter"].map(str::to_owned));
         for (memory, buffers) in [(64, 32), (160, 32), (1024, 128), (4096, 512), (25_600, 512)] {
             assert_eq!(buffers_of(memory * MIB, 512 << 20), buffers << 20, "{memory}");
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use fawn_flash::{Directory, Files, MemberDirectory, Overlay, Stats};
+use fawn_flash::{Directory, DirectoryError, Files, MemberDirectory, Overlay, Stats};
 use fawn_store::check;
 use fawn_store::flash::FlashError;
 use fawn_store::manifest::{Manifest, ManifestError};
@@ -394,7 +394,12 @@ fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
             Held::Member(directory) => member::dump(&directory, |record| print(&record))?,
             Held::Plain(directory) => member::plain_dump(&directory, |record| print(&record))?,
         },
-        dirs => member::cluster::dump(&members(dirs)?, |record| print(&record))?,
+        dirs => {
+            let (directories, damaged) = members(dirs)?;
+            let mut found = member::cluster::dump(&directories, |record| print(&record))?;
+            found.damaged.extend(damaged);
+            found
+        }
     };
     out.flush()?;
     progress.finish();
@@ -422,19 +427,35 @@ fn dump(arguments: &DumpStoreArguments) -> anyhow::Result<Outcome> {
             found.missing
         ));
     }
+    // Of a cluster, other nodes may have all of it.
+    let verb = if arguments.dirs.len() > 1 { "may not be" } else { "is not" };
+    for what in &found.damaged {
+        tell(format_args!("fawn: the dump {verb} complete: {what}"));
+    }
     if let Some(lost) = &found.lost {
         tell(format_args!("fawn: the dump is not complete: {lost}"));
     }
     Ok(if found.is_complete() { Outcome::Done } else { Outcome::Missing })
 }
 
-/// The directories of a cluster's nodes.
-fn members(dirs: &[PathBuf]) -> anyhow::Result<Vec<MemberDirectory>> {
-    let member = |dir: &PathBuf| match existing(dir)? {
-        Held::Member(directory) => Ok(directory),
-        Held::Plain(_) => bail!("{} is of no cluster: print it by a command of its own", dir.display()),
-    };
-    dirs.iter().map(member).collect()
+/// The directories of a cluster's nodes, and what is wrong with those that are damaged.
+fn members(dirs: &[PathBuf]) -> anyhow::Result<(Vec<MemberDirectory>, Vec<String>)> {
+    let (mut directories, mut damaged) = (Vec::new(), Vec::new());
+    for dir in dirs {
+        match existing(dir) {
+            Ok(Held::Member(directory)) => directories.push(directory),
+            Ok(Held::Plain(_)) => bail!("{} is of no cluster: print it by a command of its own", dir.display()),
+            Err(error) if matches!(error.downcast_ref(), Some(DirectoryError::Damaged { .. })) => {
+                damaged.push(error.to_string());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match damaged.pop() {
+        Some(what) if directories.is_empty() => bail!(what),
+        last => damaged.extend(last),
+    }
+    Ok((directories, damaged))
 }
 
 #[cfg(test)]

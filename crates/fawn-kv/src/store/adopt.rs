@@ -34,6 +34,16 @@ pub enum AdoptError {
     LargeValues,
 }
 
+impl AdoptError {
+    /// As [`OpenError::at`].
+    pub fn at(&self, store: impl std::fmt::Display) -> String {
+        match self {
+            Self::Open(error) => error.at(store),
+            Self::LargeValues => format!("{store}: {self}"),
+        }
+    }
+}
+
 /// What a plain store tells its clients as the cas of records that have none of their own: no two of a directory's stores
 /// ever tell the same.
 #[derive(Clone, Copy, Debug)]

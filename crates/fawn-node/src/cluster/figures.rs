@@ -113,6 +113,7 @@ impl Seat {
             figures.wedges = front.served(at.us).count() as u32;
         }
         let wrong = Troubles::of(self.node.as_ref(), at, fawn_flash::clock::wall().1);
+        let wrong = wrong.with_cut_off(self.relay.is_cut_off(at.us));
         let troubles = tell(&wrong).into_iter().reduce(|all, next| all + "; " + &next);
         wrong.log_changes(&std::mem::replace(&mut self.troubles, wrong), self.id.0);
         let held = self.counted().all;

@@ -321,7 +321,8 @@ fn open_node(
         ..Options::new(enrolled.secret, options.serve.memory_bytes / directory.stores() as u64)
     };
     let plain = directory.is_plain().then(|| directory.interval(number));
-    let (ranges, opening, recovered) = Ranges::open(files, store, plain).map_err(refused)?;
+    let (ranges, opening, recovered) = Ranges::open(files, store, plain)
+        .map_err(|error| ServeError::Open(error.at(directory.store_path(number).display())))?;
     if ranges.plain().is_some() {
         tracing::info!(
             "what store {number} holds becomes part of the cluster, once all stores of the directory are open"

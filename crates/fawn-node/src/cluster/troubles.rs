@@ -22,6 +22,8 @@ pub struct Troubles {
     clock_off_s: Option<i64>,
     /// The system's clock was never set.
     is_unset: bool,
+    /// No other member answers it.
+    is_cut_off: bool,
 }
 
 impl Troubles {
@@ -38,12 +40,19 @@ impl Troubles {
             ahead: furthest.map(|(ahead_s, range)| (range, ahead_s, count)),
             clock_off_s: Some(off_s).filter(|off_s| off_s.abs() > CLOCK_OFF_S),
             is_unset: at.unix <= chain::Now::UNKNOWN,
+            is_cut_off: false,
         }
+    }
+
+    /// The same of a seat that no other member answers, or some do.
+    pub fn with_cut_off(self, is_cut_off: bool) -> Self {
+        Self { is_cut_off, ..self }
     }
 
     /// A sentence for each that keeps the seat from serving as it should.
     pub fn of_health(&self) -> Vec<String> {
-        Self { clock_off_s: None, ..*self }.sentences()
+        // Whoever is left of all members is well, and its front-end owns wedges.
+        Self { clock_off_s: None, is_cut_off: false, ..*self }.sentences()
     }
 
     /// A sentence for each that managers do not know by themselves.
@@ -79,7 +88,10 @@ impl Troubles {
         let unset = self.is_unset.then(|| {
             "its system clock is not set, so that puts with a time to live are refused: set the clock".to_owned()
         });
-        [full, too_short, ahead, off, unset].into_iter().flatten().collect()
+        let cut_off = self.is_cut_off.then(|| {
+            "no other member answers it: look at the network and the firewalls between it and the others".to_owned()
+        });
+        [full, too_short, ahead, off, unset, cut_off].into_iter().flatten().collect()
     }
 
     /// Logs what has changed since it was looked at last; `seat` names it.
@@ -96,6 +108,11 @@ impl Troubles {
                 range.0
             ),
             (Some(_), None) => tracing::warn!("seat {seat}: the time of its ranges is no longer ahead of the clock"),
+            _ => {}
+        }
+        match (before.is_cut_off, self.is_cut_off) {
+            (false, true) => tracing::warn!("seat {seat}: no other member answers it"),
+            (true, false) => tracing::info!("seat {seat}: other members answer it again"),
             _ => {}
         }
     }
@@ -126,6 +143,7 @@ mod tests {
         let short = Troubles { too_short: 4, ..well };
         assert!(short.of_health().join("; ").starts_with("puts of 4 of its ranges are refused"));
         assert_eq!(short.for_managers(), [""; 0], "they know");
+        assert!(well.with_cut_off(true).for_managers().join("; ").starts_with("no other member answers it"));
         let unset = Troubles::of(None, chain::Now::at(1, chain::Now::UNKNOWN), 0);
         assert!(unset.sentences().join("; ").contains("is not set"));
     }

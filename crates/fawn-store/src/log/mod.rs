@@ -53,9 +53,7 @@ pub enum LogError {
     #[error("the commit log cannot be read: {0}")]
     Flash(#[from] FlashError),
     /// A batch or an entry of a format that this version does not know.
-    #[error(
-        "the commit log was written by a newer version ({what}, at byte {offset}): open the store with that version"
-    )]
+    #[error("commit-log was written by a newer version ({what}, at byte {offset}): open the store with that version")]
     Newer {
         /// Byte offset in the file of the batch.
         offset: u64,
@@ -64,7 +62,7 @@ pub enum LogError {
     },
     /// Bytes that were durable are not what was written.
     #[error(
-        "the commit log is damaged at byte {offset}: {what}; acknowledged writes are missing, restore this store from a \
+        "commit-log is damaged at byte {offset}: {what}; acknowledged writes are missing, restore this store from a \
          replica or a copy"
     )]
     Damage {

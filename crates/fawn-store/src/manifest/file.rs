@@ -35,7 +35,7 @@ pub enum ManifestError {
     #[error("there is a store here already: open it, or choose another directory")]
     Exists,
     /// A newer version wrote it.
-    #[error("manifest-{number} was written by a newer version ({what}): open the store with that version")]
+    #[error("manifest-{number:016x} was written by a newer version ({what}): open the store with that version")]
     Newer {
         /// The manifest.
         number: u64,
@@ -43,7 +43,7 @@ pub enum ManifestError {
         what: String,
     },
     /// It is not what was written.
-    #[error("manifest-{number} is damaged at byte {offset}: {what}; restore this store from a replica or a copy")]
+    #[error("manifest-{number:016x} is damaged at byte {offset}: {what}; restore this store from a replica or a copy")]
     Damage {
         /// The manifest.
         number: u64,

@@ -20,7 +20,7 @@ mod find;
 mod footer;
 mod fragments;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod writer;
 
 pub use cursor::{Advanced, Cursor, ReadAhead, Unread};

@@ -11,8 +11,9 @@ use crate::flash::{Flash, Space};
 use crate::page::{Page, PageBuf, Place};
 use crate::record::{Kind, Marks, Record};
 
+/// A flash of vectors.
 #[derive(Default)]
-struct Memory(RefCell<BTreeMap<FileId, Vec<Page>>>);
+pub(crate) struct Memory(RefCell<BTreeMap<FileId, Vec<Page>>>);
 
 impl Flash for Memory {
     fn create(&self, file: FileId, pages: u64) -> Result<(), FlashError> {

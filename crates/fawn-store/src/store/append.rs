@@ -77,6 +77,10 @@ impl Store {
         if !self.open.fits(len) {
             self.freeze()?;
         }
+        if !self.open.has_memory() {
+            self.counters.refused_memory += 1;
+            return Err(Refusal::OutOfMemory);
+        }
         if self.options.ack == Ack::Memory {
             return Ok(());
         }
@@ -439,5 +443,42 @@ impl Store {
         self.unlogged_flush = false;
         self.note_flush_gate();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::REFUSED;
+    use crate::flash::{FileId, Flash as _};
+    use crate::open::OpenError;
+    use crate::options::Options;
+    use crate::segment::tests::Memory;
+    use fawn_ring::Secret;
+
+    #[test]
+    fn a_put_that_finds_no_memory_is_refused_and_the_next_one_asks_again() {
+        let flash = Memory::default();
+        let sizes = Options::new(Secret([7; 32]), 8 << 20);
+        let options = Options { slices: 1, log_pages: 64, segment_bytes: 1 << 16, ..sizes };
+        let (mut store, _, _) = Store::open(options.clone(), &flash, 1).unwrap();
+        let key = store.secret().position(b"key");
+        let put = |store: &mut Store| store.append(&key, Write::value(b"key", b"value"), 1).err();
+        REFUSED.set(true);
+        for _ in 0..2 {
+            assert_eq!(put(&mut store), Some(Refusal::OutOfMemory));
+        }
+        assert!(store.stopped().is_none() && store.take_batch(0).is_none(), "nothing has changed");
+        REFUSED.set(false);
+        assert_eq!(put(&mut store), None);
+        let batch = store.take_batch(0).unwrap();
+        flash.write_durably(FileId::CommitLog, batch.first, batch.pages.pages()).unwrap();
+        drop(store);
+        // What the log has is not lost to an opening without memory.
+        REFUSED.set(true);
+        let refused = Store::open(options.clone(), &flash, 1).err();
+        assert!(matches!(refused, Some(OpenError::Flash(FlashError::Transient(_)))), "{refused:?}");
+        REFUSED.set(false);
+        assert_eq!(Store::open(options, &flash, 1).unwrap().2.replayed, 1);
     }
 }

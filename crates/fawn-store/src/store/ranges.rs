@@ -27,6 +27,9 @@ use crate::work::{Versions, View, Wanted, Work};
 /// The gate of what waits for writes that are not in the log.
 const UNLOGGED: u64 = u64::MAX;
 
+/// Why a store stops whose log has records that its memory has no room for.
+const NO_MEMORY: &str = "the system has no memory for what was committed: give the process more, and start it again";
+
 impl Store {
     /// Bytes that an entry of a range takes in the log beside its own.
     pub const RANGE_ENTRY_BYTES: usize = ENTRY_HEADER_BYTES;
@@ -124,6 +127,9 @@ impl Store {
         if !self.fits(record) {
             self.freeze_unsealed();
             self.make_fit(record);
+        }
+        if !self.has_memory_for(record) {
+            return Err(Refusal::Stopped(NO_MEMORY.to_owned()));
         }
         let (_, superseded) = self.open.append(key, Gate::NONE, record);
         self.cache.remove(key);

@@ -23,6 +23,15 @@ impl Store {
         }
     }
 
+    /// Whether the open segment, for which `record` is not too large, has memory for it. Where the system has none for a whole
+    /// segment, it becomes one for this record alone.
+    pub(crate) fn has_memory_for(&mut self, record: &Record<'_>) -> bool {
+        if self.open.is_empty() && !self.open.has_memory() {
+            self.open = OpenSegment::new(OpenSegment::capacity_for(record.encoded_len()));
+        }
+        self.open.has_memory()
+    }
+
     /// Bytes of an open segment.
     pub fn segment_bytes(&self) -> usize {
         self.segment_bytes

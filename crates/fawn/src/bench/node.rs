@@ -1,7 +1,7 @@
 //! `fawn bench node`: this machine in figures, and the file that `fawn plan --node` takes.
 
 use std::fs::Permissions;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use comfy_table::presets;
 use fawn_bench::energy::{Choice, Meter, Scope};
 use fawn_bench::node::{Extent, Figures, Watts, measure};
 use fawn_bench::paper::{Run, Scale, servers};
+use fawn_files::links;
 use fawn_plan::amount::{parse_dollars, parse_mbit, parse_watts};
 use tempfile::NamedTempFile;
 
@@ -178,17 +179,13 @@ pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
 
 /// Finds out whether the file can be written, before anything is measured.
 fn check_out(path: &Path) -> io::Result<()> {
-    match std::fs::metadata(path) {
-        Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        // A device or a pipe.
-        Ok(found) if !found.is_file() => Ok(()),
-        _ => beside(path).map(drop),
-    }
+    links::refuse_directory(path)?;
+    if links::is_stream(path) { Ok(()) } else { beside(path).map(drop) }
 }
 
 /// Writes the file: it is as it was until all of it is there.
 fn write_out(path: &Path, text: &str) -> io::Result<()> {
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    if links::is_stream(path) {
         return std::fs::write(path, text);
     }
     let (mut file, place) = beside(path)?;

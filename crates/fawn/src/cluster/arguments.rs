@@ -222,7 +222,7 @@ it on another machine. Three managers on different machines make it unlikely tha
 pub struct BackupArguments {
     #[command(flatten)]
     pub managers: ManagersArguments,
-    /// File to write
+    /// File to write; - is standard output, and a device or a pipe is written into
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -252,7 +252,7 @@ pub struct RestoreArguments {
     /// All managers are lost for good, or will be started with empty directories alone
     #[arg(long, required = true, hide_env = true)]
     pub managers_are_lost: bool,
-    /// The backup
+    /// The backup; - is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }

@@ -1,5 +1,7 @@
 //! `fawn manager backup` and `restore`.
 
+use std::io::{Read as _, Write as _};
+
 use anyhow::{Context as _, anyhow};
 use fawn_files::links;
 use fawn_kv::manager::Waits;
@@ -20,11 +22,18 @@ pub fn make(arguments: &BackupArguments) -> anyhow::Result<Outcome> {
     };
     let Backup { cluster, place, members, .. } =
         Backup::decode(&bytes).map_err(|error| anyhow!("the managers' backup cannot be used: {error}"))?;
-    links::replace(file, &bytes, 0o600).with_context(|| format!("cannot write {}", file.display()))?;
+    let is_stdout = file.as_os_str() == "-";
+    let name = if is_stdout { "standard output".to_owned() } else { file.display().to_string() };
+    let written = if is_stdout {
+        let mut out = std::io::stdout().lock();
+        out.write_all(&bytes).and_then(|()| out.flush())
+    } else {
+        links::replace(file, &bytes, 0o600)
+    };
+    written.with_context(|| format!("cannot write {name}"))?;
     tell(format_args!(
-        "{} has cluster {cluster} as of entry {} of its managers' log, with the members {}: keep it on another machine, where \
+        "{name} has cluster {cluster} as of entry {} of its managers' log, with the members {}: keep it on another machine, where \
          nobody else reads it",
-        file.display(),
         place.index,
         if members.is_empty() { "(none yet)".to_owned() } else { members.join(", ") }
     ));
@@ -34,8 +43,16 @@ pub fn make(arguments: &BackupArguments) -> anyhow::Result<Outcome> {
 /// Makes a manager's directory from a backup.
 pub fn restore(arguments: &RestoreArguments) -> anyhow::Result<Outcome> {
     let RestoreArguments { dir, file, do_not_wait, .. } = arguments;
-    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let backup = Backup::decode(&bytes).map_err(|error| anyhow!("cannot use {}: {error}", file.display()))?;
+    let is_stdin = file.as_os_str() == "-";
+    let name = if is_stdin { "standard input".to_owned() } else { file.display().to_string() };
+    let bytes = if is_stdin {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(file)
+    };
+    let bytes = bytes.with_context(|| format!("cannot read {name}"))?;
+    let backup = Backup::decode(&bytes).map_err(|error| anyhow!("cannot use {name}: {error}"))?;
     let waits = if *do_not_wait { Waits::ForOne } else { Waits::ForAll };
     let id = backup.restore(dir, waits)?;
     let day = fawn_tls::certificate::date(i64::try_from(backup.place.taken_unix).unwrap_or(i64::MAX));

@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow, bail};
 use fawn_flash::{Directory, Files, MemberDirectory, Overlay, Stats};
 use fawn_kv::entry::{Change, Version};
 use fawn_kv::ids::{RangeId, Seq};
-use fawn_kv::store::{Answer, FlashStore, Opened, Part, RangeStore as _, Recovered, Scan};
+use fawn_kv::store::{AdoptError, Answer, FlashStore, Opened, Part, RangeStore as _, Recovered, Scan};
 use fawn_ring::{Interval, Key, Secret};
 use fawn_store::flash::{FileId, Flash};
 use fawn_store::large::Stub;
@@ -39,12 +39,44 @@ pub struct Found {
     pub missing: usize,
     /// Records whose time to live is over by nothing but this machine's clock, which may be wrong.
     pub expired: u64,
+    /// Stores that could not be read to their end: which, and what is wrong.
+    pub damaged: Vec<String>,
 }
 
 impl Found {
     /// Whether everything was printed.
     pub fn is_complete(&self) -> bool {
-        self.lost.is_none() && self.left_out.is_empty() && self.missing == 0
+        self.lost.is_none() && self.left_out.is_empty() && self.missing == 0 && self.damaged.is_empty()
+    }
+}
+
+/// Takes the records of stores. What it fails with ends a dump, while the failure of a store does not.
+struct Taker<F> {
+    each: F,
+    has_failed: bool,
+}
+
+impl<F: FnMut(Record) -> anyhow::Result<()>> Taker<F> {
+    fn new(each: F) -> Self {
+        Self { each, has_failed: false }
+    }
+
+    fn take(&mut self, record: Record) -> anyhow::Result<()> {
+        let taken = (self.each)(record);
+        self.has_failed |= taken.is_err();
+        taken
+    }
+
+    /// Notes what is wrong with a store, if anything, to go on with the next one.
+    fn note(&self, dumped: anyhow::Result<()>, found: &mut Found) -> anyhow::Result<()> {
+        match dumped {
+            Err(error) if self.has_failed => Err(error),
+            Err(error) => {
+                found.damaged.push(format!("{error:#}"));
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
     }
 }
 
@@ -52,41 +84,78 @@ impl Found {
 ///
 /// # Errors
 /// What cannot be read, and those of `each`.
-pub fn dump(directory: &MemberDirectory, mut each: impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<Found> {
-    let mut found = Found::default();
+pub fn dump(directory: &MemberDirectory, each: impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<Found> {
+    let (mut found, mut taker) = (Found::default(), Taker::new(each));
     for index in 0..directory.stores() {
-        match Held::open(directory, index)? {
-            Held::Plain(mut open) => open.dump(&mut each, &mut found)?,
-            Held::Ranges(mut open, ranges) => {
-                open.store.pass_over_lost();
-                for (range, mut recovered) in ranges {
-                    if recovered.held.is_none() {
-                        found.left_out.push(range.0);
-                        continue;
-                    }
-                    found.unsettled += open.settle(range, &mut recovered)?;
-                    open.dump(range, &recovered, &mut each, &mut found.expired)?;
-                }
-                if let Some(more) = open.store.passed_over() {
-                    Losses::add(&mut found.lost, more.records, &more.damage);
-                }
-            }
-        }
+        let dumped = dump_store(directory, index, |record| taker.take(record), &mut found);
+        taker.note(dumped, &mut found)?;
     }
     Ok(found)
+}
+
+/// The same of one of its stores.
+fn dump_store(
+    directory: &MemberDirectory,
+    index: usize,
+    mut each: impl FnMut(Record) -> anyhow::Result<()>,
+    found: &mut Found,
+) -> anyhow::Result<()> {
+    match Held::open(directory, index, &mut found.damaged)? {
+        Held::Plain(mut open) => open.dump(&mut each, found)?,
+        Held::Ranges(mut open, ranges) => {
+            open.store.pass_over_lost();
+            let mut dumped = Ok(());
+            for (range, mut recovered) in ranges {
+                if recovered.held.is_none() {
+                    found.left_out.push(range.0);
+                    continue;
+                }
+                dumped = open.settle(range, &mut recovered).and_then(|unsettled| {
+                    found.unsettled += unsettled;
+                    open.dump(range, &recovered, &mut each, &mut found.expired)
+                });
+                if dumped.is_err() {
+                    break;
+                }
+            }
+            if let Some(more) = open.store.passed_over() {
+                Losses::add(&mut found.lost, more.records, &more.damage);
+            }
+            dumped?;
+        }
+    }
+    Ok(())
 }
 
 /// The same of a plain directory.
 ///
 /// # Errors
 /// As [`dump`].
-pub fn plain_dump(directory: &Directory, mut each: impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<Found> {
-    let mut found = Found::default();
+pub fn plain_dump(directory: &Directory, each: impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<Found> {
+    let (mut found, mut taker) = (Found::default(), Taker::new(each));
     for index in 0..directory.stores() {
         let options = unbounded(index, directory.stores(), directory.secret());
-        open_plain(directory, index, options)?.dump(&mut each, &mut found)?;
+        let path = directory.store_path(index);
+        let open = |salvage| try_open_plain(directory, index, Options { salvage, ..options.clone() });
+        let opened = match open(false) {
+            Err(error) if error.is_of_log() => {
+                found.damaged.push(salvaged(error.at(path.display())));
+                open(true)
+            }
+            opened => opened,
+        };
+        let dumped = match opened {
+            Ok(mut open) => open.dump(&mut |record| taker.take(record), &mut found),
+            Err(error) => Err(anyhow!(error.at(path.display()))),
+        };
+        taker.note(dumped, &mut found)?;
     }
     Ok(found)
+}
+
+/// What is said of a store that is printed although its log is damaged.
+fn salvaged(damage: String) -> String {
+    format!("{damage}; what was written before that place is printed, and newer writes of this store are not")
 }
 
 /// Options that leave everything as it is.
@@ -95,12 +164,16 @@ fn unbounded(index: usize, count: usize, secret: Secret) -> Options {
     Options { index, count, segment_bytes: 16 << 20, ..Options::new(secret, u64::MAX / 4) }
 }
 
-fn open_plain(directory: &Directory, index: usize, mut options: Options) -> anyhow::Result<Open<Store>> {
+fn open_plain(directory: &Directory, index: usize, options: Options) -> anyhow::Result<Open<Store>> {
+    let opened = try_open_plain(directory, index, options);
+    opened.map_err(|error| anyhow!(error.at(directory.store_path(index).display())))
+}
+
+fn try_open_plain(directory: &Directory, index: usize, mut options: Options) -> Result<Open<Store>, OpenError> {
     let path = directory.store_path(index);
     let files = Overlay::new(Files::look(&path)?);
     options.interval = directory.interval(index);
-    let opened = Store::open(options, &files, unix_now());
-    let (store, maintenance, _) = opened.with_context(|| format!("{} cannot be opened", path.display()))?;
+    let (store, maintenance, _) = Store::open(options, &files, unix_now())?;
     Ok(Open { store, maintenance, files, path })
 }
 
@@ -153,8 +226,31 @@ enum Held {
 }
 
 impl Held {
-    fn open(directory: &MemberDirectory, index: usize) -> anyhow::Result<Self> {
-        Self::open_with(directory, index, |secret| unbounded(index, directory.stores(), secret))
+    /// Opens it to be dumped. Where its log is damaged, that is told, and it has what was written before.
+    fn open(directory: &MemberDirectory, index: usize, damaged: &mut Vec<String>) -> anyhow::Result<Self> {
+        let path = directory.store_path(index);
+        let options = unbounded(index, directory.stores(), secret_of(directory)?);
+        let error = match Self::try_open(directory, index, &options) {
+            Err(error) => error,
+            Ok(held) => return Ok(held),
+        };
+        let damage = error.at(path.display());
+        if !matches!(&error, AdoptError::Open(error) if error.is_of_log()) {
+            bail!(damage);
+        }
+        match Self::try_open(directory, index, &Options { salvage: true, ..options }) {
+            Ok(held @ Self::Ranges(..)) if !held.is_empty() => {
+                damaged.push(salvaged(damage));
+                Ok(held)
+            }
+            // What its ranges are is in the log alone.
+            _ => bail!("{damage}; what this store holds cannot be told without it, and nothing of it is printed"),
+        }
+    }
+
+    /// Whether there is no range.
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Ranges(_, ranges) if ranges.is_empty())
     }
 
     fn open_with(
@@ -162,21 +258,33 @@ impl Held {
         index: usize,
         options: impl FnOnce(Secret) -> Options,
     ) -> anyhow::Result<Self> {
-        let path = directory.store_path(index);
-        let secret = directory.secret().with_context(|| format!("{} holds nothing yet", directory.path().display()))?;
-        let files = Overlay::new(Files::look(&path)?);
-        let options = options(secret);
-        let fails = || format!("{} cannot be opened", directory.store_path(index).display());
-        match Store::open(Options { interval: directory.interval(index), ..options.clone() }, &files, unix_now()) {
-            Ok((store, maintenance, _)) => Ok(Self::Plain(Box::new(Open { store, maintenance, files, path }))),
-            Err(OpenError::Replicated) => {
-                let opened = FlashStore::open_plain(options, &files, directory.interval(index)).with_context(fails)?;
-                let Opened { store, maintenance, ranges, .. } = opened;
-                Ok(Self::Ranges(Box::new(Open { store, maintenance, files, path }), ranges))
-            }
-            Err(error) => Err(error).with_context(fails),
-        }
+        let options = options(secret_of(directory)?);
+        let opened = Self::try_open(directory, index, &options);
+        opened.map_err(|error| anyhow!(error.at(directory.store_path(index).display())))
     }
+
+    fn try_open(directory: &MemberDirectory, index: usize, options: &Options) -> Result<Self, AdoptError> {
+        let (path, interval) = (directory.store_path(index), directory.interval(index));
+        let files = Overlay::new(Files::look(&path).map_err(OpenError::from)?);
+        // One that is salvaged may lack what tells it from a plain one.
+        if !options.salvage {
+            match Store::open(Options { interval, ..options.clone() }, &files, unix_now()) {
+                Ok((store, maintenance, _)) => {
+                    return Ok(Self::Plain(Box::new(Open { store, maintenance, files, path })));
+                }
+                Err(OpenError::Replicated) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let opened = FlashStore::open_plain(options.clone(), &files, interval)?;
+        let Opened { store, maintenance, ranges, .. } = opened;
+        Ok(Self::Ranges(Box::new(Open { store, maintenance, files, path }), ranges))
+    }
+}
+
+/// Where its keys lie.
+fn secret_of(directory: &MemberDirectory) -> anyhow::Result<Secret> {
+    directory.secret().with_context(|| format!("{} holds nothing yet", directory.path().display()))
 }
 
 /// What both kinds of stores have to be given and asked for, so that they go on.
@@ -491,22 +599,46 @@ mod tests {
             let position = Position { epoch: Epoch(1), seq: Seq(number as u64 + 1) };
             let entry = Entry { position, time: 1, key: key.clone(), change: Change::Value(version), asked: None };
             open.store.append(all, &Arc::new(entry));
+            if number == keys.len() / 2 {
+                open.rest().unwrap();
+            }
         }
         open.store.hurry();
         open.rest().unwrap();
         open.store.close();
         open.rest().unwrap();
         drop(open);
-        let mut printed = Vec::new();
-        let found = dump(&directory, |record| {
-            printed.push(record.key);
-            Ok(())
-        });
-        let found = found.unwrap();
-        printed.sort();
+        let print = || {
+            let mut printed = Vec::new();
+            let found = dump(&directory, |record| {
+                printed.push(record.key);
+                Ok(())
+            });
+            printed.sort();
+            (printed, found.unwrap())
+        };
+        let (printed, found) = print();
+        let last = keys.last().unwrap().clone();
         let mut expected = keys;
         expected.sort();
         assert_eq!(printed, expected);
         assert_eq!((found.unsettled, found.left_out), (expected.len(), vec![part.0]));
+
+        // What lies before the damage is printed.
+        let log = directory.store_path(0).join("commit-log");
+        let mut bytes = std::fs::read(&log).unwrap();
+        let at = bytes.windows(last.len()).position(|window| window == last).unwrap();
+        bytes[at] ^= 1;
+        std::fs::write(&log, &bytes).unwrap();
+        let (printed, found) = print();
+        assert!(printed.len() > expected.len() / 2 && printed.len() < expected.len(), "{printed:?}");
+        assert!(!found.is_complete() && found.damaged.len() == 1, "{:?}", found.damaged);
+        let named = format!("{} is damaged at byte", log.display());
+        assert!(found.damaged[0].starts_with(&named) && found.damaged[0].contains("newer writes"), "{found:?}");
+        // Without its beginning, the log does not say what the store holds.
+        bytes[0] ^= 1;
+        std::fs::write(&log, &bytes).unwrap();
+        let (printed, found) = print();
+        assert!(printed.is_empty() && found.damaged[0].contains("nothing of it is printed"), "{found:?}");
     }
 }

@@ -436,6 +436,17 @@ fn a_cluster_whose_managers_are_lost_goes_on_from_a_backup_and_a_new_manager_say
     let backup = ["manager", "backup", "--manager", &managers, file.to_str().unwrap()];
     let made = fawn(&backup);
     assert!(made.code == 0 && made.stderr.contains("with the members n1, n2"), "{made:?}");
+    // What is no file stays what it is.
+    let to = |name: &str| fawn(&["manager", "backup", "--manager", &managers, name]);
+    assert_eq!(to("/dev/null").code, 0);
+    assert!(std::os::unix::fs::FileTypeExt::is_char_device(&std::fs::metadata("/dev/null").unwrap().file_type()));
+    let refused = to(cluster.file("n1").to_str().unwrap());
+    assert!(refused.code == 1 && refused.stderr.contains("it is a directory: name a file in it"), "{refused:?}");
+    let (program, arguments) = (env!("CARGO_BIN_EXE_fawn"), ["manager", "backup", "--manager", &managers, "-"]);
+    let printed = std::process::Command::new(program).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&printed.stderr);
+    assert!(said.contains("standard output has cluster"), "{said}");
+    assert_eq!(printed.stdout.get(..8), std::fs::read(&file).unwrap().get(..8), "both are backups");
     let cluster_id = cluster.status()["cluster"].clone();
     let start = |dir: &Path, log: &Path| {
         let command = fawn_command(&["manager", "--dir", dir.to_str().unwrap(), "--listen", &managers]);

@@ -113,6 +113,57 @@ fn refused(arguments: &[&str]) -> String {
     run.stderr
 }
 
+/// Flips a byte of every page of a file that holds anything.
+fn flip_all(path: &Path) {
+    let bytes = std::fs::read(path).unwrap();
+    for (page, bytes) in bytes.chunks(4096).enumerate().filter(|(_, bytes)| bytes.iter().any(|byte| *byte != 0)) {
+        flip(path, (page * 4096 + bytes.iter().position(|byte| *byte != 0).unwrap()) as u64);
+    }
+}
+
+#[test]
+fn a_dump_goes_on_behind_a_damaged_store_and_says_which_it_is() {
+    const SEALED: usize = 4000;
+    let Some(mut server) = Server::fawn(&["--threads", "2", "--memory", "16M"]) else { return };
+    let records = server.file("in.tsv", numbered(SEALED));
+    server.stop();
+    let data = server.data();
+    let bulk = fawn(&["load", "--bulk", "--dir", &data, "--memory", "16M", records.to_str().unwrap()]);
+    assert_eq!(bulk.code, 0, "{}", bulk.stderr);
+    server.start_again();
+    for number in 0..40 {
+        assert_eq!(server.say(&format!("set new-{number} 0 0 1\r\nx"), "\r\n"), "STORED\r\n");
+    }
+    server.stop();
+    // The lines of a dump, of them those that are in a log alone, and what else it says.
+    let dump = |dir: &str| {
+        let run = fawn(&["store", "dump", dir]);
+        let new = run.stdout.lines().filter(|line| line.contains("\"new-")).count();
+        (run.code, run.stdout.lines().count(), new, run.stderr)
+    };
+    let (code, all, new, told) = dump(&data);
+    assert_eq!((code, all, new), (0, SEALED + 40, 40), "{told}");
+    let log = Path::new(&data).join("store-0/commit-log");
+    flip_all(&log);
+    let log = log.to_str().unwrap();
+    let (code, all, new, told) = dump(&data);
+    assert!(code == 1 && (1..40).contains(&new) && all == SEALED + new, "{code} {all} {new} {told}");
+    let named = format!("the dump is not complete: {log} is damaged at byte");
+    assert!(told.contains(&named) && told.contains("newer writes of this store are not"), "{told}");
+    let serve = ["serve", "--dir", &data, "--listen", "127.0.0.1:0"];
+    assert!(refused(&serve).contains(&format!("{log} is damaged at byte")));
+
+    let manifests = std::fs::read_dir(Path::new(&data).join("store-0")).unwrap().map(|entry| entry.unwrap().path());
+    let manifest = manifests.max_by_key(|path| path.to_str().unwrap().contains("/manifest-")).unwrap();
+    flip_all(&manifest);
+    let (code, all, other, told) = dump(&data);
+    assert_eq!((code, other), (1, new), "{told}");
+    assert!((SEALED / 4..SEALED * 3 / 4).contains(&all), "{all}: those of the other store");
+    let named = format!("{} is damaged at byte", manifest.display());
+    assert!(told.contains(&named), "{told}");
+    assert!(refused(&serve).contains(&named));
+}
+
 #[test]
 fn a_flipped_bit_of_a_small_file_is_refused_by_its_name() {
     let Some(mut server) = Server::fawn(&["--threads", "1", "--memory", "8M"]) else { return };

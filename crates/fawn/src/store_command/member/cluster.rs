@@ -11,10 +11,10 @@ use anyhow::{Context as _, bail};
 use fawn_flash::MemberDirectory;
 use fawn_kv::ids::{Position, RangeId};
 use fawn_kv::store::Recovered;
-use fawn_ring::{Interval, Key};
+use fawn_ring::{Interval, Key, Secret};
 use fawn_store::Losses;
 
-use super::{Found, Held};
+use super::{Found, Held, Taker};
 use crate::records::Record;
 
 /// A range as one store has it.
@@ -32,17 +32,22 @@ struct Part {
 ///
 /// # Errors
 /// The directories are not of one cluster, or cannot be read; and those of `each`.
-pub fn dump(
-    directories: &[MemberDirectory],
-    mut each: impl FnMut(Record) -> anyhow::Result<()>,
-) -> anyhow::Result<Found> {
+pub fn dump(directories: &[MemberDirectory], each: impl FnMut(Record) -> anyhow::Result<()>) -> anyhow::Result<Found> {
     let secret = check(directories)?;
-    let mut parts = Vec::new();
+    let (mut parts, mut damaged) = (Vec::new(), Vec::new());
     for (number, directory) in directories.iter().enumerate() {
         for index in 0..directory.stores() {
-            let Held::Ranges(_, ranges) = Held::open(directory, index)? else {
-                let path = directory.path().display();
-                bail!("{path} has data that are of no cluster yet: print them by a command of their own");
+            let ranges = match Held::open(directory, index, &mut damaged) {
+                Ok(Held::Ranges(_, ranges)) => ranges,
+                Ok(Held::Plain(_)) => {
+                    let path = directory.path().display();
+                    bail!("{path} has data that are of no cluster yet: print them by a command of their own");
+                }
+                // The others may have all that it has.
+                Err(error) => {
+                    damaged.push(format!("{error:#}"));
+                    continue;
+                }
             };
             let whole = ranges.iter().filter(|(_, recovered)| recovered.held.is_some());
             parts.extend(whole.map(|(range, recovered)| part((number, index), *range, recovered)));
@@ -50,37 +55,57 @@ pub fn dump(
     }
     let chosen = choose(&parts);
     let missing = chosen.iter().filter(|(_, part)| part.is_none()).count();
-    let mut found = Found { missing, ..Found::default() };
+    let mut found = Found { missing, damaged, ..Found::default() };
+    let mut taker = Taker::new(each);
     let stores: BTreeSet<(usize, usize)> = parts.iter().map(|part| part.store).collect();
     for store in stores {
-        let Held::Ranges(mut open, ranges) = Held::open(&directories[store.0], store.1)? else { continue };
-        open.store.pass_over_lost();
-        for (range, mut recovered) in ranges {
-            let is_of = |part: &Part| part.store == store && part.range == range;
-            let keys: Vec<Interval> = chosen
-                .iter()
-                .filter(|(_, part)| part.is_some_and(|part| is_of(&part)))
-                .map(|(keys, _)| *keys)
-                .collect();
-            if keys.is_empty() {
-                continue;
-            }
-            found.unsettled += open.settle(range, &mut recovered)?;
-            let mut of_keys = |record: Record| {
-                let place = secret.position(&record.key);
-                if keys.iter().any(|keys| keys.contains(&place)) { each(record) } else { Ok(()) }
-            };
-            open.dump(range, &recovered, &mut of_keys, &mut found.expired)?;
-        }
-        if let Some(more) = open.store.passed_over() {
-            Losses::add(&mut found.lost, more.records, &more.damage);
-        }
+        let of_store = chosen.iter().filter_map(|(keys, part)| Some((*keys, (*part)?)));
+        let of_store: Vec<_> = of_store.filter(|(_, part)| part.store == store).collect();
+        let dumped = dump_store(&directories[store.0], store.1, &of_store, &secret, &mut taker, &mut found);
+        taker.note(dumped, &mut found)?;
     }
     Ok(found)
 }
 
+/// Hands what was chosen of one store to `taker`.
+fn dump_store(
+    directory: &MemberDirectory,
+    index: usize,
+    chosen: &[(Interval, Part)],
+    secret: &Secret,
+    taker: &mut Taker<impl FnMut(Record) -> anyhow::Result<()>>,
+    found: &mut Found,
+) -> anyhow::Result<()> {
+    // What is wrong with its log was told when it was looked at first.
+    let Held::Ranges(mut open, ranges) = Held::open(directory, index, &mut Vec::new())? else { return Ok(()) };
+    open.store.pass_over_lost();
+    let mut dumped = Ok(());
+    for (range, mut recovered) in ranges {
+        let keys: Vec<Interval> =
+            chosen.iter().filter(|(_, part)| part.range == range).map(|(keys, _)| *keys).collect();
+        if keys.is_empty() {
+            continue;
+        }
+        let mut of_keys = |record: Record| {
+            let place = secret.position(&record.key);
+            if keys.iter().any(|keys| keys.contains(&place)) { taker.take(record) } else { Ok(()) }
+        };
+        dumped = open.settle(range, &mut recovered).and_then(|unsettled| {
+            found.unsettled += unsettled;
+            open.dump(range, &recovered, &mut of_keys, &mut found.expired)
+        });
+        if dumped.is_err() {
+            break;
+        }
+    }
+    if let Some(more) = open.store.passed_over() {
+        Losses::add(&mut found.lost, more.records, &more.damage);
+    }
+    dumped
+}
+
 /// Refuses directories of several clusters; where their keys lie.
-fn check(directories: &[MemberDirectory]) -> anyhow::Result<fawn_ring::Secret> {
+fn check(directories: &[MemberDirectory]) -> anyhow::Result<Secret> {
     let of = |directory: &MemberDirectory| {
         let path = || format!("{} is of no cluster yet", directory.path().display());
         let cluster = directory.cluster().with_context(path)?.0;
