@@ -317,12 +317,7 @@ impl Recovery<'_> {
             flash.sync(FileId::CommitLog)?;
             flash.sync_names()?;
         }
-<<<<<<< HEAD
         let expected = Expected::of(self.maintenance.manifest().number(), state);
-        let found = recover(flash, state.log_shape(), expected, |entry| self.replay(&entry, state))?;
-=======
-        let expected =
-            Expected { start: state.log.start, generation: state.generation, clean_end: state.log.clean_end };
         let mut end = state.log.start;
         let found = recover(flash, state.log_shape(), expected, |entry| {
             end = entry.position;
@@ -335,7 +330,6 @@ impl Recovery<'_> {
             }
             found => found?,
         };
->>>>>>> p-disk2
         if let Some(error) = self.failed {
             return Err(error);
         }

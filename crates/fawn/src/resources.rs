@@ -38,7 +38,6 @@ fn quarter(memory: u64) -> u64 {
     (memory / 4).max(LEAST_DEFAULT.min(memory / 2))
 }
 
-<<<<<<< HEAD
 /// Of the memory, the part for cached values of a front-end, at most the default.
 const CACHE_SHARE: u64 = 8;
 
@@ -52,7 +51,8 @@ pub fn default_cache() -> u64 {
 
 fn cache_of(memory: u64) -> u64 {
     (memory / CACHE_SHARE).min(CACHE_BYTES)
-=======
+}
+
 /// How much that is of the memory, in words.
 fn part(memory: u64) -> String {
     match quarter(memory) {
@@ -60,7 +60,6 @@ fn part(memory: u64) -> String {
         bytes if bytes == memory / 2 => "half".to_owned(),
         bytes => Size { bytes }.to_string(),
     }
->>>>>>> p-disk2
 }
 
 /// Bytes that requests and answers of clients may hold.
