@@ -2,7 +2,7 @@
 
 use crate::certificate::{Facts, Host, Validity};
 use crate::error::TlsError;
-use crate::files::{read_chain, read_secret};
+use crate::files::{key_error, read_chain, read_secret};
 use rcgen::string::Ia5String;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
@@ -79,7 +79,7 @@ impl Authority {
     /// # Errors
     /// [`TlsError::File`].
     pub fn open(cert: &Path, key: &Path) -> Result<Self, TlsError> {
-        let pair = KeyPair::from_pem(&read_secret(key)?).map_err(|error| TlsError::file(key, error.to_string()))?;
+        let pair = KeyPair::from_pem(&read_secret(key)?).map_err(|error| TlsError::file(key, key_error(&error)))?;
         // While an authority is replaced, the file has the newer one first.
         let der = &read_chain(cert)?[0];
         let facts = Facts::of(der).map_err(|error| TlsError::file(cert, error.to_string()))?;
@@ -116,7 +116,7 @@ impl Authority {
     /// # Errors
     /// As [`issue`](Self::issue); [`TlsError::File`] about the key.
     pub fn issue_for(&self, request: &Request, key: &Path) -> Result<String, TlsError> {
-        let pair = KeyPair::from_pem(&read_secret(key)?).map_err(|error| TlsError::file(key, error.to_string()))?;
+        let pair = KeyPair::from_pem(&read_secret(key)?).map_err(|error| TlsError::file(key, key_error(&error)))?;
         self.sign(request, &pair)
     }
 

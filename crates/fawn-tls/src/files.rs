@@ -57,17 +57,32 @@ pub(crate) fn read_secret(path: &Path) -> Result<String, TlsError> {
     let refuse = |error: std::io::Error| TlsError::file(path, error.to_string());
     // What is looked at is what is read: the name may lead elsewhere in the next moment.
     let file = File::open(path).map_err(refuse)?;
-    if let Some(why) = open_to_others(path, &file.metadata().map_err(refuse)?) {
+    let metadata = file.metadata().map_err(refuse)?;
+    if metadata.is_dir() {
+        return Err(TlsError::file(path, "it is a directory: name a file in it"));
+    }
+    if let Some(why) = open_to_others(path, &metadata) {
         return Err(TlsError::file(path, why));
     }
     let text = text::read_from(file).and_then(|bytes| Ok(text::to_text(bytes)?));
     text.map_err(refuse)
 }
 
+/// What is said of text that begins or ends a part of PEM and not both, or has other characters in it.
+const DAMAGED_PEM: &str = "its PEM text is cut or damaged: put the whole file there";
+
 fn pem_error(error: &pem::Error) -> String {
     match error {
         pem::Error::NoItemsFound => "it has nothing of the kind in PEM form".into(),
         pem::Error::Io(error) => error.to_string(),
+        _ => DAMAGED_PEM.into(),
+    }
+}
+
+/// What is wrong with the text of a key.
+pub(crate) fn key_error(error: &rcgen::Error) -> String {
+    match error {
+        rcgen::Error::PemError(_) => DAMAGED_PEM.into(),
         other => other.to_string(),
     }
 }
@@ -186,6 +201,19 @@ mod tests {
                 "cannot use {name} for TLS: its group or others may use it (mode {mode:04o}): chmod 600 {name}"
             );
             assert_eq!(error, expected);
+        }
+    }
+
+    #[test]
+    fn damaged_text_and_a_directory_are_told_in_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = read_key(dir.path()).unwrap_err().to_string();
+        assert!(told.ends_with("it is a directory: name a file in it"), "{told}");
+        let path = dir.path().join("key.pem");
+        let whole = rcgen::KeyPair::generate().unwrap().serialize_pem();
+        write_new(&path, &whole[..whole.len() / 2], Readers::Owner).unwrap();
+        for told in [read_key(&path).unwrap_err().to_string(), read_chain(&path).unwrap_err().to_string()] {
+            assert!(told.ends_with(DAMAGED_PEM), "{told}");
         }
     }
 

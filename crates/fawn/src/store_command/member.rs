@@ -139,7 +139,7 @@ pub fn plain_dump(directory: &Directory, each: impl FnMut(Record) -> anyhow::Res
         let open = |salvage| try_open_plain(directory, index, Options { salvage, ..options.clone() });
         let opened = match open(false) {
             Err(error) if error.is_of_log() => {
-                found.damaged.push(salvaged(error.at(path.display())));
+                found.damaged.push(salvaged(&error.at(path.display())));
                 open(true)
             }
             opened => opened,
@@ -154,7 +154,7 @@ pub fn plain_dump(directory: &Directory, each: impl FnMut(Record) -> anyhow::Res
 }
 
 /// What is said of a store that is printed although its log is damaged.
-fn salvaged(damage: String) -> String {
+fn salvaged(damage: &str) -> String {
     format!("{damage}; what was written before that place is printed, and newer writes of this store are not")
 }
 
@@ -240,7 +240,7 @@ impl Held {
         }
         match Self::try_open(directory, index, &Options { salvage: true, ..options }) {
             Ok(held @ Self::Ranges(..)) if !held.is_empty() => {
-                damaged.push(salvaged(damage));
+                damaged.push(salvaged(&damage));
                 Ok(held)
             }
             // What its ranges are is in the log alone.
