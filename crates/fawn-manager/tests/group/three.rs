@@ -258,7 +258,7 @@ fn a_manager_of_several_does_not_start_where_none_can_reach_it() {
         insecure: true,
         ..Options::new(&group.dir.path().join(place.to_string()))
     };
-    let refused = start(nowhere).err().expect("it has no address").to_string();
+    let refused = start(nowhere).expect_err("it has no address").to_string();
     assert!(refused.contains("--advertise"), "{refused}");
     group.run(place, &[], &[]);
     until("it is in the group as before", || {
