@@ -370,6 +370,8 @@ fn the_status_says_which_ranges_take_no_writes_and_which_nobody_serves() {
     let run = fawn(&[&set[..], &["--manager", &cluster.manager.address]].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
     lacks(&cluster, "ranges take no writes, which need 2 replicas");
+    let none = fawn(&["cluster", "set", "--min-write-replicas", "0", "--manager", &cluster.manager.address]);
+    assert_eq!(none.code, 2, "a write needs a replica: {}", none.stderr);
     cluster.nodes.clear();
     lacks(&cluster, "ranges are served by nobody: start n1 with its latest data directory");
 }
