@@ -498,10 +498,9 @@ fn run_store(arguments: &StoreBenchArguments) -> anyhow::Result<Outcome> {
         _ => None,
     };
     if let Some((file, shaded)) = plot {
-        let written = links::refuse_directory(file);
-        written
-            .and_then(|()| std::fs::write(file, svg(&report.timelines, shaded)))
-            .with_context(|| format!("cannot write {}", file.display()))?;
+        let plot = svg(&report.timelines, shaded);
+        let written = links::refuse_directory(file).and_then(|()| std::fs::write(file, plot));
+        written.with_context(|| format!("cannot write {}", file.display()))?;
     }
     unless_closed(match experiment {
         _ if place.json => print_json(&report),
