@@ -171,14 +171,14 @@ mod tests {
         assert_eq!(told(119), None);
     }
 
-    fn space(free: u64) -> Option<Space> {
-        Some(Space { total: 1000 << 20, free: free << 20 })
+    fn space(free: u64) -> Space {
+        Space { total: 1000 << 20, free: free << 20 }
     }
 
     #[test]
     fn a_filling_device_is_told_of_at_80_and_90_percent_once_each() {
         let (mut advice, options) = (Advice::default(), ServeOptions::new("data"));
-        let mut told = |free: u64| advice.on_space(space(free), &options);
+        let mut told = |free: u64| advice.on_space(Some(space(free)), &options);
         assert_eq!(told(201), None);
         assert!(told(200).unwrap().contains("data is 80 % full (200 MiB left)"));
         assert_eq!(told(150), None);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn puts_that_find_no_space_are_told_of_with_what_is_left() {
-        let (mut advice, space) = (Advice::default(), space(260));
+        let (mut advice, space) = (Advice::default(), Some(space(260)));
         assert_eq!(advice.on_refused_space(0, 1, space), None);
         // Of a device that is not 80 % full.
         let text = advice.on_refused_space(7, 2, space).unwrap();
