@@ -411,6 +411,12 @@ impl Files {
         });
     }
 
+    /// Closes a file whose descriptor would stay open.
+    #[cfg(test)]
+    pub(crate) fn close_for_good(&self, file: FileId) {
+        self.open.write().unwrap_or_else(PoisonError::into_inner).remove(&file);
+    }
+
     /// Whether a page of the commit log can be read around the page cache, which takes no space; `None`: there is no log.
     fn takes_direct_reads(&self) -> Option<bool> {
         let open = |flags| {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::api::Damage;
 use crate::directory::PageDirectory;
 use crate::flash::{FileId, Flash, FlashError};
-use crate::log::{Entry, Expected, LogError, LogWriter, Recovered, Replayed, recover, survey};
+use crate::log::{Entry, Expected, LogError, LogWriter, Recovered, Replayed, recover, recover_intact, survey};
 use crate::maintenance::{Maintenance, SEQUENCE_STRIDE, Step};
 use crate::manifest::{Edit, Manifest, ManifestError, State};
 use crate::merge::value_file;
@@ -318,14 +318,14 @@ impl Recovery<'_> {
             flash.sync_names()?;
         }
         let expected = Expected::of(self.maintenance.manifest().number(), state);
-        let mut end = state.log.start;
-        let found = recover(flash, state.log_shape(), expected, |entry| {
-            end = entry.position;
-            self.replay(&entry, state);
-        });
-        let found = match found {
-            // What was sealed while this was replayed ends there at most.
+        let found = match recover(flash, state.log_shape(), expected, |entry| self.replay(&entry, state)) {
             Err(LogError::Damage { .. } | LogError::Flash(_)) if salvage => {
+                let mut end = state.log.start;
+                recover_intact(flash, state.log_shape(), expected, |entry| {
+                    end = entry.position;
+                    self.replay(&entry, state);
+                });
+                // What was sealed while this was replayed ends there at most.
                 Recovered { end, batches: 0, entries: 0, torn: None }
             }
             found => found?,

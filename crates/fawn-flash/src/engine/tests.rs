@@ -176,8 +176,7 @@ fn a_device_that_fails_stops_the_store_with_the_reason() {
     // The log's file is replaced by something that cannot be written.
     std::fs::remove_file(directory.path().join("commit-log")).unwrap();
     std::fs::create_dir(directory.path().join("commit-log")).unwrap();
-    turns.engine.files().close_idle();
-    turns.engine.files().close_idle();
+    turns.engine.files().close_for_good(fawn_store::flash::FileId::CommitLog);
     turns.put(b"key", b"value");
     while turns.engine.store().stopped().is_none() {
         turns.turn();

@@ -21,7 +21,7 @@ mod writer;
 
 pub use batch::{BATCH_HEADER_BYTES, MAX_BATCH_PAGES, VERSION};
 pub use entry::{ENTRY_HEADER_BYTES, Entry};
-pub use recover::{Expected, Recovered, Replayed, Torn, recover, survey};
+pub use recover::{Expected, Recovered, Replayed, Torn, recover, recover_intact, survey};
 pub use writer::{ClosedBatch, LogFull, LogWriter};
 
 use crate::flash::FlashError;

@@ -103,6 +103,16 @@ pub fn recover(
     Ok(found)
 }
 
+/// Replays what comes before the first damage of a log that [`recover`] refuses. Nothing is written.
+pub fn recover_intact(flash: &dyn Flash, shape: LogShape, expected: Expected, mut sink: impl FnMut(Replayed<'_>)) {
+    let Ok(mut ring) = Ring::open(flash, shape) else { return };
+    // Where it ends is where the damage begins.
+    let _ = ring.follow(expected, |ring, header, position| {
+        let offset = ring.offset(header.position);
+        replay(ring.batch(header)?, header, position, offset, &mut sink).map(drop)
+    });
+}
+
 /// Whether the log is the one that the manifest speaks of, and nothing of it is missing. Nothing is written.
 ///
 /// # Errors

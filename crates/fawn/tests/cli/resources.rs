@@ -403,7 +403,7 @@ fn in_a_container_the_default_memory_fits_and_the_log_names_the_limit() {
     let mut server = Shell::start(&line);
     let log = server.log();
     let named = group.0.file_name().unwrap().to_str().unwrap();
-    assert!(log.contains("a quarter of 200") && log.contains(named), "{log}");
+    assert!(log.contains("64 MiB of 200") && log.contains(named), "{log}");
     assert!(log.contains("memory_bytes=67108864 "), "{log}");
     let path = server.dir.path().join("in.tsv");
     std::fs::write(&path, records(40_000)).unwrap();

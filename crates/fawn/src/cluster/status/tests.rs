@@ -219,7 +219,7 @@ fn writes_do_not_go_on_where_nobody_serves() {
     // One that has trouble, such as a full disk, serves all the same.
     let mut status = super::tests::status(1);
     seat(&mut status, 1).figures.as_mut().unwrap().trouble = Some("its disk is full".to_owned());
-    assert_eq!(checked(&status).0, "not ok: n1 has trouble\n");
+    assert_eq!(checked(&status).0, "not ok: n1 has trouble; n1: its disk is full\n");
 }
 
 #[test]
