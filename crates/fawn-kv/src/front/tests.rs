@@ -10,11 +10,11 @@ use crate::ids::{
 use crate::manager::Wedge;
 use crate::message::{Answer, Continuation, Message};
 use crate::operation::{Arithmetic, Cas, Delete, Mode, Number, Operation, Outcome, Store};
-use crate::version::CONTINUATIONS;
 use fawn_ring::{Interval, Secret};
 use std::sync::Arc;
 
 mod handover;
+mod older;
 mod refused;
 
 /// Names the start, and the front-end's own session.
@@ -539,25 +539,6 @@ fn a_get_with_a_continuation_is_passed_on_to_the_owner_without_a_trace() {
     let out = bench.hear(Message::Reply { id, tag: asker.tag, continuation, until: 0, answer: found("k", "v", 5) });
     let continuation = Some(Continuation { asker: client, blob });
     let to_client = Message::Reply { id, tag: 8, continuation, until: 0, answer: found("k", "v", 5) };
-    assert_eq!(out, [(Address::Client(4), to_client)]);
-}
-
-#[test]
-fn a_get_with_a_continuation_is_remembered_while_its_owner_may_be_of_an_older_release() {
-    let mut bench = Bench::serving();
-    bench.front.speak(CONTINUATIONS - 1);
-    bench.view(WedgeEpoch(2), Some(OTHER));
-    let (id, asker) = (RequestId { session: 9, number: 70 }, Asker { address: Address::Client(4), tag: 8 });
-    let (key, continuation) = (b"k".to_vec(), Some(b"mine".to_vec()));
-    let (answered, place, operation) = (None, None, None);
-    let out = bench.hear(Message::Ask { id, answered, asker, forwarded: false, key, place, operation, continuation });
-    let [(Address::Front(OTHER), asked @ Message::Ask { asker: Asker { tag, .. }, .. })] = &out[..] else {
-        panic!("{out:?}")
-    };
-    assert_eq!((asked.since(), bench.front.in_flight()), (crate::version::OLDEST, 1));
-    let (id, continuation) = (RequestId { session: 9, number: 70 }, None);
-    let out = bench.hear(Message::Reply { id, tag: *tag, continuation, until: 0, answer: found("k", "v", 5) });
-    let to_client = Message::Reply { id, tag: 8, continuation: None, until: 0, answer: found("k", "v", 5) };
     assert_eq!(out, [(Address::Client(4), to_client)]);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! * [`format`]: the bytes, and what is read back from them. It does no I/O.
+//! * [`format`](mod@format): the bytes, and what is read back from them. It does no I/O.
 //! * [`file`](mod@file): the file: how changes are appended and synced, and when it is written anew.
 //! * [`disk`]: the calls of the system, and which of its errors pass.
 //! * [`redb`]: the file of older releases, which is read once.

@@ -195,7 +195,8 @@ impl World {
                 let place = &mut self.places[*node];
                 place.ahead_us = place.ahead_us.map(|_| (*ahead_us).min(2 * WRONG_US - 1));
             }
-            Act::ClockJump { node, off_s, for_us } if !self.is_behind(*node) => {
+            // What a weak cluster promises while clocks jump is not judged: its members go by times of their own.
+            Act::ClockJump { node, off_s, for_us } if !self.is_behind(*node) && self.weak.is_none() => {
                 self.places[*node].jump = Some((*off_s, self.now_us + for_us));
                 self.read_clock(*node)?;
             }

@@ -51,7 +51,8 @@ pub(super) fn draw(random: &mut Random, plan: &Plan) -> Act {
         1 => (front(random), front(random)),
         2 => (front(random), node(random)),
         3 => (front(random), pick(random, Party::Client, plan.clients as usize)),
-        4 => {
+        // What only that node and one other have is copied from it.
+        4 if plan.replicas > 2 => {
             let one = random.below(nodes as u64) as usize;
             let others = (0..nodes.max(fronts)).filter(|other| *other != one);
             let links = others.flat_map(|other| seats((one, other), plan)).collect();

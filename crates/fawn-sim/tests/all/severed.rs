@@ -94,11 +94,13 @@ fn two_pairs_may_be_severed_as_long_as_each_has_a_third_that_hears_both() {
 
 #[test]
 fn a_seat_may_be_severed_from_all_others() {
-    for (way, replicas) in (0..WAYS.len()).flat_map(|way| [(way, 3), (way, 2)]) {
+    for way in 0..WAYS.len() {
         let others = [seat(0), seat(1), seat(3)].concat();
-        run(&script(900 + way as u64, (4, replicas, 0), &links(&seat(2), &others, way)));
+        run(&script(900 + way as u64, (4, 3, 0), &links(&seat(2), &others, way)));
         // A front-end alone.
         let nodes = [seat(0), seat(1), seat(2)].concat();
-        run(&script(910 + way as u64, (3, replicas, 1), &links(&["f3".to_owned()], &nodes, way)));
+        for replicas in [2, 3] {
+            run(&script(910 + way as u64, (3, replicas, 1), &links(&["f3".to_owned()], &nodes, way)));
+        }
     }
 }
