@@ -3,7 +3,7 @@
 //! Where nothing else goes wrong, every request has its answer within [`ANSWER_US`], whoever was asked; only for [`SETTLE_US`]
 //! after the break it may take longer.
 
-use fawn_kv::ids::Address;
+use fawn_kv::ids::{Address, Consistency};
 use fawn_kv::message::Message;
 use fawn_kv::relay::Relay;
 
@@ -52,7 +52,7 @@ pub(super) fn draw(random: &mut Random, plan: &Plan) -> Act {
         2 => (front(random), node(random)),
         3 => (front(random), pick(random, Party::Client, plan.clients as usize)),
         // What only that node and one other have is copied from it.
-        4 if plan.replicas > 2 => {
+        4 if plan.replicas > 2 && plan.rules.consistency == Consistency::Chain => {
             let one = random.below(nodes as u64) as usize;
             let others = (0..nodes.max(fronts)).filter(|other| *other != one);
             let links = others.flat_map(|other| seats((one, other), plan)).collect();
