@@ -11,15 +11,15 @@ fn keys(plans: impl Iterator<Item = Plan>) -> u64 {
 
 #[test]
 fn weak_clusters_invent_nothing_and_come_to_have_all_that_is_put() {
-    let seeds = 0..150;
+    let seeds = 0..90;
     let mut sum = Summary::default();
     for seed in seeds.clone() {
         sum.add(&run(seed, &Plan::weak(seed)).unwrap_or_else(|violation| panic!("{violation}")));
     }
     for (kind, count) in FAULTS.iter().zip(sum.faults) {
-        assert!(count > 20, "{kind}: {count} times");
+        assert!(count > 10, "{kind}: {count} times");
     }
-    assert!(sum.operations > 50_000 && sum.chains > 2000, "{sum:?}");
+    assert!(sum.operations > 30_000 && sum.chains > 1200, "{sum:?}");
     // Of some keys the owners went on with each other's logs all the time, of some they did not.
     let keys = keys(seeds.map(Plan::weak));
     assert!(sum.weakened > keys / 10 && sum.weakened < keys, "{} of {keys}", sum.weakened);
