@@ -29,10 +29,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fawn-plan", &[]),
     ("fawn-store", &["fawn-ring"]),
     ("fawn-kv", &["fawn-ring", "fawn-store"]),
-    ("fawn-flash", &["fawn-ring", "fawn-store"]),
+    ("fawn-flash", &["fawn-files", "fawn-ring", "fawn-store"]),
     ("fawn-bench", &["fawn-files", "fawn-flash", "fawn-plan", "fawn-ring", "fawn-store"]),
     ("fawn-client", &["fawn-kv", "fawn-ring", "fawn-tls"]),
-    ("fawn-manager", &["fawn-admin", "fawn-kv", "fawn-ring", "fawn-tls"]),
+    ("fawn-manager", &["fawn-admin", "fawn-files", "fawn-kv", "fawn-ring", "fawn-tls"]),
     (
         "fawn-node",
         &["fawn-admin", "fawn-files", "fawn-flash", "fawn-kv", "fawn-memcache", "fawn-ring", "fawn-store", "fawn-tls"],

@@ -223,7 +223,7 @@ impl<S: RangeStore> Node<S> {
         }
     }
 
-    /// The cluster's version; it is the newest as long as nobody says so.
+    /// The version that everybody in the cluster speaks. Before it is told, that is the newest.
     pub fn speak(&mut self, version: u8) {
         self.timing.sets_time_back = version >= TIMES;
     }

@@ -14,14 +14,11 @@ use crate::journal::disk::{Disk, System, is_passing};
 use crate::journal::file::Writer;
 use crate::journal::redb;
 use crate::options::ManagerError;
+use fawn_files::lock::{self, MOMENT};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// How long the directory may be in use by a process that is about to end, or by a child that this process has just forked.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The file of log, vote and snapshots.
 const LOG: &str = "manager.log";
@@ -57,7 +54,7 @@ pub fn open_on(dir: &Path, disk: Box<dyn Disk>) -> Result<LogStore, ManagerError
     refuse_data(dir)?;
     let unusable = |error| ManagerError::Directory { path: dir.to_owned(), error };
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unusable)?;
-    let locks = lock(dir)?;
+    let locks = take_both(dir)?;
     let path = dir.join(LOG);
     let (writer, image) = match path.try_exists() {
         Ok(true) => Writer::open(disk, &path).map_err(|error| ManagerError::kept(&path, error))?,
@@ -71,7 +68,7 @@ pub fn open_on(dir: &Path, disk: Box<dyn Disk>) -> Result<LogStore, ManagerError
 }
 
 /// Locks the directory itself, which nobody can remove while it is in use, and the file that is all that older releases look at.
-fn lock(dir: &Path) -> Result<[File; 2], ManagerError> {
+fn take_both(dir: &Path) -> Result<[File; 2], ManagerError> {
     let unusable = |error| ManagerError::Directory { path: dir.to_owned(), error };
     let directory = File::open(dir).map_err(unusable)?;
     match take(&directory, dir) {
@@ -87,17 +84,10 @@ fn lock(dir: &Path) -> Result<[File; 2], ManagerError> {
 
 /// Locks a file for as long as it is open.
 fn take(file: &File, dir: &Path) -> Result<(), ManagerError> {
-    let began = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            Err(TryLockError::WouldBlock) => return Err(ManagerError::InUse(dir.to_owned())),
-            Err(TryLockError::Error(error)) => return Err(ManagerError::Directory { path: dir.to_owned(), error }),
-        }
-    }
+    lock::take(file, MOMENT).map_err(|why| match why {
+        TryLockError::WouldBlock => ManagerError::InUse(dir.to_owned()),
+        TryLockError::Error(error) => ManagerError::Directory { path: dir.to_owned(), error },
+    })
 }
 
 /// Begins a log: a new one, or with what an older release has kept.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::{self, TryLockError};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use fawn_files::lock;
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 
@@ -44,23 +44,17 @@ struct File {
 const STOPS: Duration = Duration::from_secs(5);
 
 /// Locks a directory, for this process and all whom it starts: servers that it leaves behind when it is killed hold on to it.
-fn lock(dir: &Path) -> Result<fs::File, Error> {
-    let lock = fs::File::open(dir).map_err(Error::io(dir))?;
-    fcntl_setfd(&lock, FdFlags::empty()).map_err(|errno| Error::io(dir)(errno.into()))?;
-    let began = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if began.elapsed() < STOPS => thread::sleep(Duration::from_millis(50)),
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::Unfit(format!(
-                    "{0} is in use by another process that measures, or by servers that one has left behind when it was killed: `fuser \
-                     {0}` names them; stop them, or give another --dir",
-                    dir.display()
-                )));
-            }
-            Err(TryLockError::Error(error)) => return Err(Error::io(dir)(error)),
-        }
+fn take(dir: &Path) -> Result<fs::File, Error> {
+    let file = fs::File::open(dir).map_err(Error::io(dir))?;
+    fcntl_setfd(&file, FdFlags::empty()).map_err(|errno| Error::io(dir)(errno.into()))?;
+    match lock::take(&file, STOPS) {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Unfit(format!(
+            "{0} is in use by another process that measures, or by servers that one has left behind when it was killed: `fuser \
+             {0}` names them; stop them, or give another --dir",
+            dir.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(Error::io(dir)(error)),
     }
 }
 
@@ -80,7 +74,7 @@ impl Keeper {
     /// [`Error::Foreign`] when there is something else, [`Error::Unfit`] when another process has it, [`Error::Journal`], [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let place = Place::open(dir, NAME)?;
-        let lock = lock(dir)?;
+        let lock = take(dir)?;
         let file = place.read()?.unwrap_or_else(|| File { version: VERSION, kept: BTreeMap::new() });
         let keeper = Self { place, file, _lock: lock };
         // So that the directory is known for ours, whatever an interruption leaves in it.

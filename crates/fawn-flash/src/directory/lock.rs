@@ -1,20 +1,14 @@
 //! The lock of a data directory.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use rustix::fs::FlockOperation;
+use fawn_files::lock::{self, MOMENT};
 use rustix::io::Errno;
 
 use super::{DirectoryError, LOCK, error};
-
-/// How long the lock may be held by a process that is about to end, or by a child that this process has just forked: a child has
-/// all descriptors of its parent until it begins its own program.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A directory that is this process's alone until the lock is dropped.
 ///
@@ -60,33 +54,27 @@ pub(super) fn lock_to_look(path: &Path) -> Result<Lock, DirectoryError> {
 /// Locks the directory itself.
 fn take_directory(path: &Path) -> Result<File, DirectoryError> {
     let directory = File::open(path).map_err(|source| error(path, source))?;
-    match flock(&directory) {
+    match lock::take(&directory, MOMENT) {
+        Ok(()) => Ok(directory),
         // File systems on a network lock nothing that cannot be written, which a directory never can: LOCK is all there is.
-        Ok(()) | Err(Errno::BADF | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOLCK | Errno::NOSYS) => Ok(directory),
-        Err(errno) => Err(refused(path, path, errno)),
+        Err(TryLockError::Error(source)) if locks_no_directory(&source) => Ok(directory),
+        Err(why) => Err(refused(path, path, why)),
     }
 }
 
 fn take(path: &Path, file: &File) -> Result<(), DirectoryError> {
-    flock(file).map_err(|errno| refused(path, &path.join(LOCK), errno))
+    lock::take(file, MOMENT).map_err(|why| refused(path, &path.join(LOCK), why))
 }
 
-/// Locks a file, for which this waits a moment.
-fn flock(file: &File) -> Result<(), Errno> {
-    let began = Instant::now();
-    loop {
-        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) if began.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(10)),
-            Err(Errno::INTR) => {}
-            taken => return taken,
-        }
-    }
+fn locks_no_directory(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::BADF | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOLCK | Errno::NOSYS))
 }
 
 /// Why the directory `path` is not this process's, of which `name` cannot be locked.
-fn refused(path: &Path, name: &Path, errno: Errno) -> DirectoryError {
-    if errno != Errno::WOULDBLOCK {
-        return error(name, errno.into());
+fn refused(path: &Path, name: &Path, why: TryLockError) -> DirectoryError {
+    if let TryLockError::Error(source) = why {
+        return error(name, source);
     }
     let number = fs::read_to_string(path.join(LOCK)).ok().and_then(|text| text.trim().parse::<u32>().ok());
     let owner = match number {

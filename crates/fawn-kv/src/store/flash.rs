@@ -248,7 +248,7 @@ impl FlashStore {
             self.images.ranges.iter().map(|(range, image)| (image.keys, time(range, image))).collect()
         });
         self.store.tick_by(times);
-        if self.store.wants_early_seal() {
+        if self.store.take_early_seal() {
             self.store.freeze_unsealed();
         }
         self.settle();

@@ -400,8 +400,8 @@ impl Store {
     }
 
     /// Whether the device is full and deletes wait to be sealed: merges free what sealed records supersede, and the open segment may
-    /// take many deletes. At most every ten seconds.
-    pub fn wants_early_seal(&mut self) -> bool {
+    /// take many deletes. At most once in ten seconds: whoever is told so seals.
+    pub fn take_early_seal(&mut self) -> bool {
         let wants = self.no_space
             && self.cleaning.deleted
             && self.frozen.is_empty()

@@ -309,7 +309,7 @@ impl Store {
 
     /// Seals deletes early where space is wanted. What a refusal leaves is sealed later.
     fn seal_deletes(&mut self) {
-        if self.wants_early_seal() {
+        if self.take_early_seal() {
             let _ = self.seal();
         }
     }

@@ -110,10 +110,7 @@ fn dump_store(
                     found.left_out.push(range.0);
                     continue;
                 }
-                dumped = open.settle(range, &mut recovered).and_then(|unsettled| {
-                    found.unsettled += unsettled;
-                    open.dump(range, &recovered, &mut each, &mut found.expired)
-                });
+                dumped = open.dump_settled(range, &mut recovered, &mut each, found);
                 if dumped.is_err() {
                     break;
                 }
@@ -458,6 +455,18 @@ impl Open<FlashStore> {
             self.rest()?;
         }
         Ok(entries.iter().filter(|entry| matches!(entry.change, Change::Value(_) | Change::Delete)).count())
+    }
+
+    /// Hands a range's live records to `each`, those whose writes are in the log alone too.
+    fn dump_settled(
+        &mut self,
+        range: RangeId,
+        recovered: &mut Recovered,
+        each: &mut impl FnMut(Record) -> anyhow::Result<()>,
+        found: &mut Found,
+    ) -> anyhow::Result<()> {
+        found.unsettled += self.settle(range, recovered)?;
+        self.dump(range, recovered, each, &mut found.expired)
     }
 
     fn dump(

@@ -125,6 +125,9 @@ const OF_ITEMS: &[&str] = &[
     "hits_to_warm",
     "hits_to_cold",
     "hits_to_temp",
+    "mem_requested",
+    "crawler_items_checked",
+    "lrutail_reflocked",
 ];
 
 fn check_exporter(address: &str) {

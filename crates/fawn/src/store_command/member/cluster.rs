@@ -90,10 +90,7 @@ fn dump_store(
             let place = secret.position(&record.key);
             if keys.iter().any(|keys| keys.contains(&place)) { taker.take(record) } else { Ok(()) }
         };
-        dumped = open.settle(range, &mut recovered).and_then(|unsettled| {
-            found.unsettled += unsettled;
-            open.dump(range, &recovered, &mut of_keys, &mut found.expired)
-        });
+        dumped = open.dump_settled(range, &mut recovered, &mut of_keys, found);
         if dumped.is_err() {
             break;
         }
