@@ -146,15 +146,15 @@ impl Shard {
         }
     }
 
-    /// Seals what is in memory and waits for all seals that were begun by then.
+    /// Seals what is in memory and waits until all that was there is sealed, whether its seal could begin at once or not.
     pub(super) fn sync_by_seal(&self) -> Result<(), Error> {
-        let seals = loop {
+        let age = loop {
             let heard = self.events.listen();
             let mut core = self.open_core()?;
             match core.store.seal() {
                 Ok(()) => {
                     core.hand_out();
-                    break core.seals_begun;
+                    break core.store.open_age();
                 }
                 Err(Refusal::Busy) => self.pause(core, heard)?,
                 Err(refusal) => return Err(Error::refused(refusal)),
@@ -163,7 +163,7 @@ impl Shard {
         loop {
             let heard = self.events.listen();
             let mut core = self.lock();
-            if core.seals_done >= seals {
+            if core.store.is_sealed_below(age) {
                 return Ok(());
             }
             if core.store.waits_for_space() {

@@ -58,8 +58,6 @@ pub(super) struct Core {
     pub(super) committing: bool,
     pub(super) batches_taken: u64,
     pub(super) batches_done: u64,
-    pub(super) seals_begun: u64,
-    pub(super) seals_done: u64,
     /// Number of appends to keys of each stripe (wrapping), so that a change that had to read its key's old version
     /// notices another in between.
     writes: Box<[u32; STRIPES]>,
@@ -88,8 +86,6 @@ impl Shard {
             committing: false,
             batches_taken: 0,
             batches_done: 0,
-            seals_begun: 0,
-            seals_done: 0,
             writes: Box::new([0; STRIPES]),
             scanned: HashMap::new(),
             closed: false,
@@ -135,7 +131,6 @@ impl Shard {
 
     /// Installs what the maintenance thread has done; called by it.
     fn deliver(&self, event: Event) {
-        let sealed = matches!(event, Event::Sealed { .. });
         let mut core = self.lock();
         core.store.handle(event);
         while core.store.step(INSTALL_BUDGET) {
@@ -144,7 +139,6 @@ impl Shard {
             thread::yield_now();
             core = self.lock();
         }
-        core.seals_done += u64::from(sealed);
         while let Some(part) = core.store.take_scanned() {
             core.scanned.insert(part.id, part);
         }
@@ -269,7 +263,6 @@ impl Core {
 
     pub fn submit(&mut self, work: Work) {
         if matches!(work, Work::Seal { .. }) {
-            self.seals_begun += 1;
             self.set_pace(clock::monotonic_ms());
         }
         if let Some(inbox) = &self.work {

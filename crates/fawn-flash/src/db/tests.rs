@@ -305,6 +305,25 @@ fn a_sync_makes_everything_durable_in_every_mode() {
     }
 }
 
+/// The seal of what was put may have to wait for what the opening itself has written.
+#[test]
+fn a_sync_right_after_an_opening_waits_for_a_seal_that_cannot_begin_yet() {
+    for _ in 0..10 {
+        let place = place();
+        let db = Db::open(&place.path, small(Ack::Memory)).unwrap();
+        for number in 0..100 {
+            db.put(&key(number), b"value").unwrap();
+        }
+        db.sync().unwrap();
+        let copy = place.path.with_file_name("copy");
+        copy_directory(&place.path, &copy);
+        let other = Db::open(&copy, small(Ack::Memory)).unwrap();
+        for number in 0..100 {
+            assert_eq!(other.get(&key(number)).unwrap(), Some(b"value".to_vec()));
+        }
+    }
+}
+
 #[test]
 fn in_interval_mode_puts_are_durable_soon_without_being_asked() {
     let place = place();

@@ -182,6 +182,11 @@ impl Store {
         self.next_age
     }
 
+    /// Whether all segments of a lower age than this are sealed: durable and indexed.
+    pub fn is_sealed_below(&self, age: u64) -> bool {
+        self.frozen.front().is_none_or(|frozen| frozen.age >= age)
+    }
+
     /// Freezes the open segment, if it holds anything, without moving the log's start.
     pub fn freeze_unsealed(&mut self) {
         if !self.open.is_empty() {
