@@ -438,8 +438,9 @@ impl Replica {
         if is_head && unix > Now::UNKNOWN && ahead_s > AHEAD_S { ahead_s } else { 0 }
     }
 
-    /// Sets the range's time back once it has been ahead for a while of all that the head has ever gone by. A head that went by
-    /// a later time itself cannot tell whether it was wrong then, or is now: what has been seen to expire must not come back.
+    /// Sets the range's time back once it has been ahead for a while of all that the head has ever gone by, and no further back
+    /// than that. A head that went by a later time itself cannot tell whether it was wrong then, or is now: what has been seen
+    /// to expire must not come back.
     pub(super) fn heal_time<S: RangeStore>(&mut self, context: &mut Context<'_, S>) {
         let unix = context.unix;
         let by = if planted(Bug::ClockGoesBack) { unix } else { unix.max(context.latest) };
@@ -458,7 +459,7 @@ impl Replica {
         }
         active.queue.ahead_since_us = None;
         took(Path::TimeSetBack);
-        self.append_at(unix, NO_KEY, Change::Nothing, None, context);
+        self.append_at(by, NO_KEY, Change::Nothing, None, context);
     }
 
     /// What the next record is stamped with: the head's clock, but never less than the range's time.

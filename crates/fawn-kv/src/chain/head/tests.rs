@@ -326,6 +326,20 @@ fn what_was_seen_to_expire_does_not_come_back_where_the_clock_is_set_back() {
     assert_eq!(bench.replica.ahead_s(bench.store.unix), 0);
 }
 
+#[test]
+fn a_time_that_is_ahead_is_set_back_to_the_latest_that_the_head_went_by() {
+    let mut bench = Bench::new();
+    (bench.store.us, bench.store.unix) = (1, RIGHT + YEAR);
+    put_other(&mut bench);
+    // The head's next life: its clock is right at first, and goes an hour back then.
+    (bench.store.unix, bench.store.latest) = (RIGHT - 3600, RIGHT);
+    tick(&mut bench);
+    bench.store.us += bench.store.timing.heal_us;
+    tick(&mut bench);
+    assert_eq!(bench.replica.ahead_s(RIGHT - 3600), 3600, "what has expired in that hour does not come back");
+    assert_eq!(bench.replica.ahead_s(RIGHT), 0);
+}
+
 /// Moves the range's time to that of the head.
 fn put_other(bench: &mut Bench) {
     let (id, asker) = (RequestId { session: u64::from(RIGHT) << 32, number: 1 }, Asker { address: FRONT, tag: 7 });
