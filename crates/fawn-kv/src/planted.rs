@@ -115,15 +115,26 @@ bugs! {
     WeakCopyNotWhole: "a copy of a weak chain goes on from another member, or from a log of its own",
     WeakAnyEpoch: "a member of a weak chain takes what was not sent to all its members",
     WeakAnyoneAnswers: "every member of a weak chain answers",
+    WeakForgetsSilently: "a member of a weak chain carries out nothing of sessions that it alone has forgotten",
     WeakNumbersFromOwner: "a weak chain goes on from its owner's number, whatever the others' are",
 }
 
 impl Bug {
     /// Whether only a weak cluster shows it.
     pub fn is_weak(self) -> bool {
-        use Bug::{WeakAnyEpoch, WeakAnyoneAnswers, WeakCopyNotWhole, WeakNumbersFromOwner, WeakPutsToOwnerOnly};
-        let weak = [WeakAnyEpoch, WeakAnyoneAnswers, WeakCopyNotWhole, WeakNumbersFromOwner, WeakPutsToOwnerOnly];
-        weak.contains(&self)
+        use Bug::{
+            WeakAnyEpoch, WeakAnyoneAnswers, WeakCopyNotWhole, WeakForgetsSilently, WeakNumbersFromOwner,
+            WeakPutsToOwnerOnly,
+        };
+        matches!(
+            self,
+            WeakAnyEpoch
+                | WeakAnyoneAnswers
+                | WeakCopyNotWhole
+                | WeakForgetsSilently
+                | WeakNumbersFromOwner
+                | WeakPutsToOwnerOnly
+        )
     }
 }
 

@@ -193,6 +193,9 @@ impl Replica {
                 took(Path::RetryAnswered);
                 return Some(Answer::Done { outcome, position, again: true, shown: None });
             }
+            // Whoever does not answer cannot say that it has forgotten the session, as the owner need not have: their clocks
+            // may have jumped. It would miss all that comes under that name.
+            Known::Expired if active.is_silent() && !planted(Bug::WeakForgetsSilently) => {}
             known @ (Known::Answered | Known::Expired) => {
                 took(if known == Known::Expired { Path::SessionExpired } else { Path::RetryRefused });
                 // By a time that is ahead nobody is to name a session: that may be set back.
@@ -436,6 +439,11 @@ impl Replica {
         let is_head = matches!(&self.phase, Phase::Active(active) if active.is_head());
         let ahead_s = self.ahead.time.saturating_sub(unix);
         if is_head && unix > Now::UNKNOWN && ahead_s > AHEAD_S { ahead_s } else { 0 }
+    }
+
+    /// The range's time as of its last record, committed or not.
+    pub fn time_ahead(&self) -> u32 {
+        self.ahead.time
     }
 
     /// Sets the range's time back once it has been ahead for a while of all that the head has ever gone by, and no further back

@@ -81,6 +81,8 @@ pub(crate) struct Tries {
     begun: u32,
     /// Those that may have been carried out, or may be yet: a bit each.
     open: u64,
+    /// Several carry out the last one, each by itself: the chain is a weak one.
+    of_many: bool,
     /// The last refusal, if it says more than that it may be tried again.
     refusal: Option<Answer>,
 }
@@ -89,14 +91,19 @@ impl Tries {
     /// The number of the next try, which so many may carry out, of whom one answers.
     pub(crate) fn begin(&mut self, writers: usize) -> u32 {
         let last = MOST_TRIES - 1;
+        self.of_many = writers > 1;
         // What becomes of a try that others may carry out as well, its refusal does not say.
-        let number = if writers > 1 { last } else { self.begun.min(last) };
+        let number = if self.of_many { last } else { self.begun.min(last) };
         self.begun = self.begun.saturating_add(1);
         self.open |= 1 << number;
         number
     }
 
     /// A try was answered, by one who speaks so new a version. If that is a refusal, nothing was done by it, nor will be.
+    ///
+    /// Where the owner of a weak range has forgotten the session, its other members may have carried the try out. It does no
+    /// harm that they carry it out again under another name: what they take depends on nothing that is there, and nobody has
+    /// been told yet that it was done.
     pub(crate) fn answered(&mut self, number: u32, answer: &Answer, version: u8) {
         self.refusal = match answer {
             Answer::Unknown { .. } if version < SURE_UNKNOWNS => return,
@@ -104,7 +111,9 @@ impl Tries {
             Answer::TooFew | Answer::Full | Answer::Unreadable | Answer::Ahead { .. } => Some(answer.clone()),
             _ => return,
         };
-        if number < MOST_TRIES - 1 {
+        if matches!(answer, Answer::Unknown { .. }) && self.of_many {
+            self.open = 0;
+        } else if number < MOST_TRIES - 1 {
             self.open &= !(1 << number);
         }
     }

@@ -195,8 +195,7 @@ impl World {
                 let place = &mut self.places[*node];
                 place.ahead_us = place.ahead_us.map(|_| (*ahead_us).min(2 * WRONG_US - 1));
             }
-            // What a weak cluster promises while clocks jump is not judged: its members go by times of their own.
-            Act::ClockJump { node, off_s, for_us } if !self.is_behind(*node) && self.weak.is_none() => {
+            Act::ClockJump { node, off_s, for_us } if !self.is_behind(*node) => {
                 self.places[*node].jump = Some((*off_s, self.now_us + for_us));
                 self.read_clock(*node)?;
             }

@@ -18,6 +18,8 @@ use super::world::World;
 pub(super) struct Lying {
     /// The times of the ranges of each node in its life.
     times: BTreeMap<(usize, RangeId), (u32, u32)>,
+    /// What time it was when a log first had a record of each second. It may be committed long after that.
+    stamped: BTreeMap<u32, u32>,
 }
 
 /// A range's time was set back to a second.
@@ -26,18 +28,22 @@ pub(super) struct SetBack {
     range: RangeId,
     keys: Interval,
     time: u32,
+    /// What time it was when that was stamped.
+    right: u32,
 }
 
 impl Lying {
     /// The ranges of a node, in a life of it, whose time was set back.
-    pub(super) fn look(&mut self, (number, run): (usize, u32), node: &Node<NodeStore>) -> Vec<SetBack> {
+    pub(super) fn look(&mut self, (number, run): (usize, u32), node: &Node<NodeStore>, right: u32) -> Vec<SetBack> {
         let mut all = Vec::new();
         for (range, replica) in node.replicas() {
+            self.stamped.entry(replica.time_ahead()).or_insert(right);
             let time = replica.meta().alive.time;
             let before = self.times.insert((number, range), (run, time));
             // What was split or merged, or copied anew, is another range.
             if before.is_some_and(|(other, before)| other == run && time < before) && replica.is_complete() {
-                all.push(SetBack { range, keys: replica.keys(), time });
+                let right = self.stamped.get(&time).copied().unwrap_or(right);
+                all.push(SetBack { range, keys: replica.keys(), time, right });
             }
         }
         all
@@ -80,9 +86,8 @@ impl World {
 
     /// The time of ranges was set back, to what time it is or later. What expires is judged no more.
     pub(super) fn look_at_set_back(&mut self, all: &[SetBack]) -> Result<(), String> {
-        let right = self.unix();
-        for SetBack { range, keys, time } in all {
-            if time + RIGHT_S < right {
+        for SetBack { range, keys, time, right } in all {
+            if time + RIGHT_S < *right {
                 return Err(format!("the time of {range:?} is set back to {time}, and it is {right}"));
             }
             for key in 0..self.plan.keys {

@@ -567,6 +567,7 @@ impl World {
         }
         self.read_clock(number)?;
         let now = self.clock(number);
+        let right = self.unix();
         let Place { node: Some(node), run, .. } = &mut self.places[number] else { return Ok(()) };
         let (run, mut out) = (*run, Vec::new());
         step(node, now, &mut out);
@@ -574,7 +575,7 @@ impl World {
             return Err(format!("everybody's state is sound, and yet {invalid}"));
         }
         let changed = self.looks && self.invariants.look(node)?;
-        let set_back = self.lying.as_mut().map(|lying| lying.look((number, run), node));
+        let set_back = self.lying.as_mut().map(|lying| lying.look((number, run), node, right));
         let store = node.store_mut();
         let mut reads = store.take_reads();
         let (gate, durable, failed) = (store.written(), store_durable(store), node.has_failed());
