@@ -70,6 +70,17 @@ pub fn foreign(start: &[u8]) -> Option<Foreign> {
     })
 }
 
+/// The program of a file that is compressed, by its first bytes, and what prints such a file as it was.
+pub fn compressed(start: &[u8]) -> Option<(&'static str, &'static str)> {
+    match start {
+        [0x1f, 0x8b, 8, ..] => Some(("gzip", "zcat")),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(("zstd", "zstdcat")),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(("xz", "xzcat")),
+        [b'B', b'Z', b'h', b'1'..=b'9', b'1', b'A', b'Y', b'&', b'S', b'Y', ..] => Some(("bzip2", "bzcat")),
+        _ => None,
+    }
+}
+
 /// The bytes without a byte order mark, and from UTF-16 as UTF-8. Other bytes stay as they are, whatever they mean.
 ///
 /// # Errors

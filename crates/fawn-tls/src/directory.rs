@@ -257,7 +257,12 @@ fn look_at(dir: &Path, name: String) -> Shown {
         (Err(error), _) => Some(error.to_string()),
         (Ok(_), true) if name == AUTHORITY => authority_of(dir).err().map(|error| error.to_string()),
         (Ok(_), true) => links(&files).err().map(|error| error.to_string()),
-        (Ok(_), false) => None,
+        // The authority's key is better kept elsewhere.
+        (Ok(_), false) if name == AUTHORITY => None,
+        (Ok(_), false) => {
+            let error = TlsError::file(&files.key, "it is missing: nobody can prove to be whom the certificate names");
+            Some(error.to_string())
+        }
     };
     Shown { name, path: files.cert, facts: facts.ok(), has_key, problem }
 }

@@ -174,7 +174,9 @@ fn what_cannot_be_used_is_shown_with_the_reason() {
     assert!(problem("a").contains("mode 0640"), "{}", problem("a"));
     assert!(problem("b").contains("do not fit"), "{}", problem("b"));
     assert!(problem("m").contains("no certificate in PEM form"), "{}", problem("m"));
-    for name in ["ca", "both", "client", "operator"] {
+    let of_client = problem("client");
+    assert!(of_client.contains("client-key.pem") && of_client.contains("missing"), "{of_client}");
+    for name in ["ca", "both", "operator"] {
         assert_eq!(problem(name), "", "{name}");
     }
     assert!(!shown.iter().find(|shown| shown.name == "client").unwrap().has_key);

@@ -116,6 +116,11 @@ impl Input {
         if found == Found::End {
             return Ok(None);
         }
+        if self.end.line == 0
+            && let Some((program, printer)) = text::compressed(&self.buffer)
+        {
+            bail!("{}", packed(&self.name, program, printer));
+        }
         pass(&mut self.end, &self.buffer);
         self.end.line += 1;
         if found == Found::TooLong {
@@ -169,6 +174,11 @@ pub fn foreign(name: &str, encoding: text::Foreign) -> String {
         "{name} is {encoding} text, and records are read as UTF-8: save it as UTF-8, or convert it with \
          `iconv -f {encoding} -t UTF-8`"
     )
+}
+
+/// What is wrong with a compressed file.
+fn packed(name: &str, program: &str, printer: &str) -> String {
+    format!("{name} is compressed with {program}: load what it unpacks to, as in `{printer} FILE | fawn load -`")
 }
 
 impl Read for Source {
@@ -229,6 +239,22 @@ mod tests {
         let (_dir, mut input) = input_of(&bytes);
         let why = input.next_line(|| 0).map(drop).unwrap_err().to_string();
         assert!(why.contains("is UTF-16 text") && why.contains("iconv -f UTF-16 -t UTF-8"), "{why}");
+    }
+
+    #[test]
+    fn a_compressed_file_is_refused_with_the_program_that_unpacks_it() {
+        for (bytes, printer) in [
+            (&b"\x1f\x8b\x08\0rest\n"[..], "`zcat FILE | fawn load -`"),
+            (b"\x28\xb5\x2f\xfd\x24", "zstdcat"),
+            (b"\xfd7zXZ\0\n", "xzcat"),
+            (b"BZh91AY&SY\n", "bzcat"),
+        ] {
+            let (_dir, mut input) = input_of(bytes);
+            let why = input.next_line(|| 0).map(drop).unwrap_err().to_string();
+            assert!(why.contains("is compressed with") && why.contains(printer), "{why}");
+        }
+        let (_dir, mut input) = input_of(b"BZh9\tvalue\n");
+        assert!(input.next_line(|| 0).unwrap().is_some(), "that is a key");
     }
 
     #[test]
