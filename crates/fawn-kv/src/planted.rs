@@ -122,18 +122,14 @@ bugs! {
 impl Bug {
     /// Whether only a weak cluster shows it.
     pub fn is_weak(self) -> bool {
-        use Bug::{
-            WeakAnyEpoch, WeakAnyoneAnswers, WeakCopyNotWhole, WeakForgetsSilently, WeakNumbersFromOwner,
-            WeakPutsToOwnerOnly,
-        };
         matches!(
             self,
-            WeakAnyEpoch
-                | WeakAnyoneAnswers
-                | WeakCopyNotWhole
-                | WeakForgetsSilently
-                | WeakNumbersFromOwner
-                | WeakPutsToOwnerOnly
+            Self::WeakAnyEpoch
+                | Self::WeakAnyoneAnswers
+                | Self::WeakCopyNotWhole
+                | Self::WeakForgetsSilently
+                | Self::WeakNumbersFromOwner
+                | Self::WeakPutsToOwnerOnly
         )
     }
 }

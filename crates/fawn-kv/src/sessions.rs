@@ -191,6 +191,11 @@ impl Sessions {
         self.horizon
     }
 
+    /// Whether nothing is remembered of the session but its name.
+    pub fn is_spent(&self, session: u64) -> bool {
+        self.by.get(&session).is_some_and(Session::is_spent)
+    }
+
     /// Whether the session may have been here, and is not remembered.
     fn has_forgotten(&self, session: u64) -> bool {
         self.is_before_horizon(session) && !self.by.contains_key(&session)
@@ -219,6 +224,10 @@ impl Sessions {
         let session = self.by.entry(id.session).or_default();
         self.requests -= session.done.len();
         session.used = session.used.max(entry.time);
+        if session.is_spent() {
+            // A member of a weak chain has forgotten it, and the owner has not.
+            session.answered = answered;
+        }
         let mut flushes = matches!(entry.change, Change::Flush { .. });
         if answered > session.answered {
             session.answered = answered;

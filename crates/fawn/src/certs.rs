@@ -31,7 +31,7 @@ enum CertsCommand {
     Init(InitArguments),
     /// Make more certificates of the authority that there is
     Add(AddArguments),
-    /// Show who certificates are for, and until when; exit code 1 if one cannot be used
+    /// Show who certificates are for, and until when; exit code 1 if one cannot be used, or its key is missing
     Show(ShowArguments),
     /// Issue certificates again that expire within 30 days
     Renew(RenewArguments),

@@ -186,7 +186,8 @@ impl Replica {
         if !active.is_head() {
             return Some(Answer::NotMine);
         }
-        match self.meta.sessions.known_within(id, upto, self.ahead.time, &context.timing.sessions) {
+        let known = self.meta.sessions.known_within(id, upto, self.ahead.time, &context.timing.sessions);
+        match known {
             Known::Done(..) if planted(Bug::NoDedupe) => {}
             Known::Answered if planted(Bug::AnsweredExecutes) => {}
             Known::Done(position, outcome) => {
@@ -195,8 +196,8 @@ impl Replica {
             }
             // Whoever does not answer cannot say that it has forgotten the session, as the owner need not have: their clocks
             // may have jumped. It would miss all that comes under that name.
-            Known::Expired if active.is_silent() && !planted(Bug::WeakForgetsSilently) => {}
-            known @ (Known::Answered | Known::Expired) => {
+            Known::Answered | Known::Expired if active.is_silent() && self.forgot(known, id.session) => {}
+            Known::Answered | Known::Expired => {
                 took(if known == Known::Expired { Path::SessionExpired } else { Path::RetryRefused });
                 // By a time that is ahead nobody is to name a session: that may be set back.
                 let time = context.unix.max(self.meta.sessions.horizon().saturating_add(1));
@@ -208,7 +209,7 @@ impl Replica {
             // Whoever does not answer cannot refuse either.
             Known::NoRoom | Known::TooMany
                 if active.is_silent() || self.asked.contains_key(&id) || active.queue.holds(id) => {}
-            known @ (Known::NoRoom | Known::TooMany) => {
+            Known::NoRoom | Known::TooMany => {
                 took(if known == Known::NoRoom { Path::NoRoomForSession } else { Path::TooManyUnanswered });
                 return Some(Answer::Busy);
             }
@@ -221,6 +222,12 @@ impl Replica {
             return Some(Answer::Done { outcome: asked.outcome, position: *position, again: true, shown: None });
         }
         active.is_too_short().then_some(Answer::TooFew)
+    }
+
+    /// Whether what is known of a request is that its session was forgotten.
+    fn forgot(&self, known: Known, session: u64) -> bool {
+        let is_forgotten = known == Known::Expired || self.meta.sessions.is_spent(session);
+        is_forgotten && !planted(Bug::WeakForgetsSilently)
     }
 
     /// Whether a session is about to be forgotten: a record of it that came after that would bring it back without what it
@@ -442,7 +449,7 @@ impl Replica {
     }
 
     /// The range's time as of its last record, committed or not.
-    pub fn time_ahead(&self) -> u32 {
+    pub fn last_time(&self) -> u32 {
         self.ahead.time
     }
 

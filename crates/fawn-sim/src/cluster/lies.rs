@@ -37,7 +37,7 @@ impl Lying {
     pub(super) fn look(&mut self, (number, run): (usize, u32), node: &Node<NodeStore>, right: u32) -> Vec<SetBack> {
         let mut all = Vec::new();
         for (range, replica) in node.replicas() {
-            self.stamped.entry(replica.time_ahead()).or_insert(right);
+            self.stamped.entry(replica.last_time()).or_insert(right);
             let time = replica.meta().alive.time;
             let before = self.times.insert((number, range), (run, time));
             // What was split or merged, or copied anew, is another range.

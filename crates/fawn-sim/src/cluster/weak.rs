@@ -5,7 +5,7 @@
 //! was written: from there on its keys' answers may show only what somebody asked to be written. Once nothing goes
 //! wrong any more there is a *last look*: a put of every key, a get that must show it, and every member must have it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use fawn_kv::ids::{Ack, NodeId, RangeId};
 use fawn_kv::manager::{Command, State};
@@ -22,10 +22,6 @@ const NEXT_AFTER_US: u64 = 5_000;
 
 /// After the last key, until then all members have read from flash what they had to.
 const END_AFTER_US: u64 = 200_000;
-
-/// Until then every member carries out what is put. A member whose clock was ahead may have forgotten the session of a put that the
-/// owner has carried out already: who has put it hears of that, and what comes next has another name.
-const TRIES: u32 = 10;
 
 /// What clients asked to be written to a key.
 #[derive(Debug, Default)]
@@ -54,10 +50,8 @@ struct LastLook {
     rest: VecDeque<u64>,
     /// Who puts what to which key, or has put it and now gets.
     at: Option<(usize, u64, u64, bool)>,
-    /// What was put last of each key, and got.
-    done: BTreeMap<u64, u64>,
-    /// How often keys were put again that a member lacked.
-    again: u32,
+    /// What was put and got.
+    done: Vec<(u64, u64)>,
     /// Values given out.
     values: u64,
 }
@@ -175,19 +169,9 @@ impl World {
         if self.now_us < last.from_us + END_AFTER_US || !last.rest.is_empty() || last.at.is_some() {
             return Ok(false);
         }
-        let done: Vec<(u64, u64)> = last.done.iter().map(|(key, value)| (*key, *value)).collect();
-        let again = last.again;
-        let lacking = done.into_iter().filter_map(|(key, value)| Some((key, self.all_have(key, value).err()?)));
-        let lacking: Vec<(u64, String)> = lacking.collect();
-        let Some((_, first)) = lacking.first() else { return Ok(true) };
-        if again == TRIES {
-            return Err(first.clone());
-        }
-        let from_us = self.now_us;
-        let last = self.weak.as_mut().and_then(|weak| weak.last.as_mut()).expect("it was just seen");
-        last.rest.extend(lacking.iter().map(|(key, _)| *key));
-        (last.again, last.from_us) = (again + 1, from_us);
-        Ok(false)
+        let done = last.done.clone();
+        done.into_iter().try_for_each(|(key, value)| self.all_have(key, value))?;
+        Ok(true)
     }
 
     /// Every member has what was put last.
@@ -245,7 +229,7 @@ impl World {
                     return Err(format!("key {key} shows {outcomes:?} after {value} was put when nothing went wrong"));
                 }
                 (last.at, last.from_us) = (None, self.now_us + NEXT_AFTER_US);
-                last.done.insert(key, value);
+                last.done.push((key, value));
             }
         }
         Ok(())

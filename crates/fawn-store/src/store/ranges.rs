@@ -184,7 +184,7 @@ impl Store {
 
     /// Whether all segments of a lower age than this are sealed: durable and indexed.
     pub fn is_sealed_below(&self, age: u64) -> bool {
-        self.frozen.front().is_none_or(|frozen| frozen.age >= age)
+        age <= self.oldest_frozen()
     }
 
     /// Freezes the open segment, if it holds anything, without moving the log's start.
@@ -292,9 +292,14 @@ impl Store {
         self.next_scan
     }
 
+    /// Age of the oldest segment that is not sealed yet.
+    fn oldest_frozen(&self) -> u64 {
+        self.frozen.front().map_or(u64::MAX, |frozen| frozen.age)
+    }
+
     /// Hands on the scans whose segments are all sealed.
     pub(super) fn begin_scans(&mut self) {
-        let oldest = self.frozen.front().map_or(u64::MAX, |frozen| frozen.age);
+        let oldest = self.oldest_frozen();
         while let Some((_, work)) = self.waiting_scans.pop_front_if(|(age, _)| *age <= oldest) {
             self.work.push_back(work);
         }

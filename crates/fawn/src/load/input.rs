@@ -119,7 +119,7 @@ impl Input {
         if self.end.line == 0
             && let Some((program, printer)) = text::compressed(&self.buffer)
         {
-            bail!("{}", packed(&self.name, program, printer));
+            bail!(packed(&self.name, program, printer));
         }
         pass(&mut self.end, &self.buffer);
         self.end.line += 1;
