@@ -156,8 +156,7 @@ impl World {
         }
         let weak = self.weak.as_mut().expect("it is weak");
         let Some(last) = &weak.last else {
-            // Front-ends give their sessions other names by then, as clients do at once: a member whose clock is ahead of the
-            // owner's may have forgotten a session that the owner remembers.
+            // Sessions have other names by then, and members that missed puts, as they had no room or were behind, take them.
             let from_us = self.now_us + u64::from(self.timing.session_idle_s) * 1_000_000;
             weak.last = Some(LastLook { rest: (0..self.plan.keys).collect(), from_us, ..LastLook::default() });
             self.invariants.watch();
