@@ -243,7 +243,7 @@ impl Driver {
                 return self.unreached(seat, &[(to, message)], now);
             };
             let (address, member, cluster) = (member.said.address.clone(), Some(name.to_owned()), self.cluster);
-            let whom = Whom { address, member, seat: Some(seat), cluster };
+            let whom = Whom { address, member, seat: Some(seat), leader: None, cluster };
             let link = call(&mut self.links, &self.dialler, whom, &self.report);
             self.by_link.insert(link.id, seat);
             if let Some(machine) = &mut self.machine {

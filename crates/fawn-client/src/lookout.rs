@@ -1,12 +1,13 @@
 //! Finding the manager that leads, and who is in the cluster: whom to call next, and what is to be said there.
 //!
 //! One connection is kept, to the manager that leads as far as is known: it alone answers who owns what. Any other, and any member,
-//! says who the managers are.
+//! says who the managers are. A leader that is not reached is called by way of another manager.
 
 use crate::links::{Link, LinkId, Whom};
 use fawn_kv::ids::ClusterId;
 use fawn_kv::link::{Control, ManagerId, Party, frame};
 use fawn_kv::roster::Roster;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -19,10 +20,17 @@ const ASK: Duration = Duration::from_millis(200);
 /// A manager that does not answer for so long, or knows of none that leads, is left for another.
 const SILENT: Duration = Duration::from_secs(2);
 
+/// A leader that was not reached is called by way of other managers for so long.
+const UNREACHED: Duration = Duration::from_secs(10);
+
 /// The connection that is kept.
 #[derive(Debug)]
 struct Kept {
     link: Link,
+    /// Where it was called.
+    address: String,
+    /// It is to connect this client with the leader.
+    is_way: bool,
     /// Who is at the other end; `None`: it has yet to say.
     party: Option<Party>,
     /// What it calls this client.
@@ -51,8 +59,10 @@ pub(crate) struct Lookout {
     seeds: Vec<String>,
     /// Those tried so far.
     tried: usize,
-    /// The leader's address, to be tried first.
-    hint: Option<String>,
+    /// The leader's address, to be tried first; or that of another manager, and the leader that it is to connect this client with.
+    hint: Option<(String, Option<ManagerId>)>,
+    /// Where those are who were called and did not answer, and until when that counts.
+    unreached: BTreeMap<String, Instant>,
     leader: Option<ManagerId>,
     kept: Option<Kept>,
     again: Instant,
@@ -62,7 +72,7 @@ pub(crate) struct Lookout {
 impl Lookout {
     pub(crate) fn new(seeds: Vec<String>) -> Self {
         let (roster, again) = (Roster::default(), Instant::now());
-        Self { seeds, tried: 0, hint: None, leader: None, kept: None, again, roster }
+        Self { seeds, tried: 0, hint: None, unreached: BTreeMap::new(), leader: None, kept: None, again, roster }
     }
 
     /// Whether this is the connection that is kept.
@@ -89,17 +99,21 @@ impl Lookout {
         }
         let managers = self.roster.managers.values().cloned();
         let all: Vec<String> = managers.chain(self.seeds.iter().cloned()).collect();
-        let next = self.hint.take().or_else(|| all.get(self.tried % all.len().max(1)).cloned());
-        let Some(next) = next else { return };
+        self.unreached.retain(|_, until| now < *until);
+        let turns = (0..all.len()).map(|turn| &all[(self.tried + turn) % all.len()]);
+        let next = turns.clone().find(|address| !self.unreached.contains_key(*address)).or(turns.clone().next());
+        let next = next.map(|address| (address.clone(), None));
+        let Some((next, leader)) = self.hint.take().or(next) else { return };
         self.tried = self.tried.wrapping_add(1);
         self.again = now + REDIAL;
         let (member, address) = match next.split_once('=') {
             Some((member, address)) => (Some(member.to_owned()), address.to_owned()),
             None => (None, next),
         };
-        let link = call(Whom { address, member, seat: None, cluster });
+        let link = call(Whom { address: address.clone(), member, seat: None, leader, cluster });
         let (party, me, output, owes_since, astray_since, asked) = (None, 0, Vec::new(), None, None, None);
-        self.kept = Some(Kept { link, party, me, output, owes_since, astray_since, asked });
+        let is_way = leader.is_some();
+        self.kept = Some(Kept { link, address, is_way, party, me, output, owes_since, astray_since, asked });
     }
 
     /// The connection stands.
@@ -113,7 +127,12 @@ impl Lookout {
 
     /// The connection is over, or is to be another.
     pub(crate) fn leave(&mut self) {
-        self.kept = None;
+        if let Some(kept) = self.kept.take()
+            && !kept.is_way
+            && (kept.party.is_none() || kept.owes_since.is_some())
+        {
+            self.unreached.insert(kept.address, Instant::now() + UNREACHED);
+        }
         self.leader = None;
     }
 
@@ -133,17 +152,28 @@ impl Lookout {
         is_news
     }
 
-    /// Goes to the manager that leads, if another one is connected, or a member.
+    /// Goes to the manager that leads, if another one is connected, or a member; or has the other one connect it.
     fn follow(&mut self) {
-        let Some(party) = self.kept.as_ref().and_then(|kept| kept.party) else { return };
+        let Some((party, here)) = self.kept.as_ref().and_then(|kept| Some((kept.party?, &kept.address))) else {
+            return;
+        };
+        let is_unreached = |address: &String| self.unreached.contains_key(address);
+        let mut managers = self.roster.managers.values();
         let to = match (party, self.leader) {
-            (Party::Manager(here), Some(leader)) if here != leader => self.roster.managers.get(&leader),
-            (Party::Seat(_), _) => self.roster.managers.values().next(),
+            (Party::Manager(id), Some(leader)) if id != leader => match self.roster.managers.get(&leader) {
+                Some(address) if is_unreached(address) => Some((here.clone(), Some(leader))),
+                address => address.map(|address| (address.clone(), None)),
+            },
+            (Party::Seat(_), _) => {
+                let reached = managers.clone().find(|address| !is_unreached(address));
+                reached.or(managers.next()).map(|address| (address.clone(), None))
+            }
             _ => None,
         };
-        if let Some(address) = to.cloned() {
-            self.hint = Some(address);
-            self.leave();
+        if to.is_some() {
+            self.hint = to;
+            self.kept = None;
+            self.leader = None;
         } else if let Some(kept) = &mut self.kept {
             let leads = matches!((party, self.leader), (Party::Manager(here), Some(leader)) if here == leader);
             // One that was cut off from the others, or is none of them any more, may never hear of one that leads.

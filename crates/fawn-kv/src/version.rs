@@ -49,6 +49,9 @@ pub const SURE_UNKNOWNS: u8 = 6;
 /// Since this version seats pass on what others cannot say to each other.
 pub const RELAYS: u8 = 6;
 
+/// Since this version managers connect callers with the leader that do not reach it, and answer pings.
+pub const PROXIES: u8 = 6;
+
 /// Versions that somebody speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {

@@ -3,10 +3,10 @@
 use crate::links::dial::Dialler;
 use crate::links::stream::{Tls, read_frame};
 use fawn_kv::link::frame::put_control;
-use fawn_kv::link::{Control, Frame, Frames, Party};
+use fawn_kv::link::{Control, Frame, Frames, ManagerId, Party};
 use fawn_kv::status::{Answer, Question};
 use fawn_kv::version::OLDEST;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
@@ -37,7 +37,7 @@ pub enum OperatorError {
     System(#[from] io::Error),
 }
 
-/// Asks whichever manager leads.
+/// Asks whichever manager leads, by way of another one if need be.
 #[derive(Debug)]
 pub struct Operator {
     addresses: Vec<String>,
@@ -77,17 +77,20 @@ impl Operator {
         let end = start + self.time;
         let mut was_somebody = false;
         let mut hint = None;
+        // Where nobody has answered: a leader at one of these is asked by way of another manager.
+        let mut unreached = BTreeSet::new();
         let mut tries = Tries::default();
         loop {
             tries.begin_round();
             let leader: Option<String> = hint.take();
-            let addresses: Vec<String> = leader.iter().chain(&self.addresses).cloned().collect();
+            let others = self.addresses.iter().filter(|address| Some(*address) != leader.as_ref());
+            let addresses: Vec<String> = leader.iter().chain(others).cloned().collect();
             for address in addresses {
                 let left = end.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return Err(OperatorError::NoAnswer { time: self.time, last: tries.told() });
                 }
-                let asked = tokio::time::timeout(left, ask_at(&self.dialler, &address, question)).await;
+                let asked = tokio::time::timeout(left, self.ask_at(&address, question, &unreached)).await;
                 match asked.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                     Ok(Answer::NotLeader { leader: Some(leader) }) => {
                         was_somebody = true;
@@ -105,6 +108,7 @@ impl Operator {
                         was_somebody |= !is_nobody(&error);
                         let is_idle = is_silence(&error) && leader.as_ref() != Some(&address);
                         tries.add(is_idle, format!("{address}: {error}"));
+                        unreached.insert(address);
                     }
                 }
             }
@@ -112,6 +116,20 @@ impl Operator {
                 return Err(OperatorError::NoAnswer { time: self.nobody, last: tries.told() });
             }
             tokio::time::sleep(AGAIN).await;
+        }
+    }
+}
+
+impl Operator {
+    /// Asks the manager at an address, or by way of it the one that leads, if that one is `unreached`.
+    async fn ask_at(&self, address: &str, question: &Question, unreached: &BTreeSet<String>) -> io::Result<Answer> {
+        let (answer, leads) = ask_of(&self.dialler, (address, None), question).await?;
+        match (&answer, leads) {
+            (Answer::NotLeader { leader: Some(at) }, Some(leader)) if unreached.contains(at) => {
+                let (answer, _) = ask_of(&self.dialler, (address, Some(leader)), question).await?;
+                Ok(answer)
+            }
+            _ => Ok(answer),
         }
     }
 }
@@ -167,7 +185,16 @@ impl Tries {
 /// # Errors
 /// Nobody answers there, or not as a manager does.
 pub async fn ask_at(dialler: &Dialler, address: &str, question: &Question) -> io::Result<Answer> {
-    let mut link = dialler.dial(address, None).await?;
+    Ok(ask_of(dialler, (address, None), question).await?.0)
+}
+
+/// Asks the manager at an address, or by way of it the one that is named; who leads, if that is said, too.
+async fn ask_of(
+    dialler: &Dialler,
+    (address, to): (&str, Option<ManagerId>),
+    question: &Question,
+) -> io::Result<(Answer, Option<ManagerId>)> {
+    let mut link = dialler.dial(address, to.map(Party::Manager)).await?;
     let (speaks, least) = (link.greeted.version, question.since());
     if speaks < least {
         let what = format!("it speaks version {speaks}, and this takes version {least}: upgrade the managers first");
@@ -176,18 +203,19 @@ pub async fn ask_at(dialler: &Dialler, address: &str, question: &Question) -> io
     let mut frame = Vec::new();
     put_control(&mut frame, &Control::Ask { number: 1, question: question.clone() });
     link.stream.write_all(&frame).await?;
-    let (mut version, mut details) = (None, BTreeMap::new());
+    let (mut version, mut details, mut leads) = (None, BTreeMap::new(), None);
     loop {
         match read_frame(&mut link.stream, &mut link.rest, Frames::trusted()).await? {
             Frame::Control(Control::Speaks { version: said }) => version = Some(said),
+            Frame::Control(Control::Leads { leader, .. }) => leads = leader,
             Frame::Control(Control::Details(said)) => details = said,
             Frame::Control(Control::Answer { answer: Answer::Status(mut status), .. }) => {
                 status.details = details;
                 // One that does not say it speaks nothing newer.
                 status.version = version.or(Some(OLDEST));
-                return Ok(Answer::Status(status));
+                return Ok((Answer::Status(status), leads));
             }
-            Frame::Control(Control::Answer { answer, .. }) => return Ok(answer),
+            Frame::Control(Control::Answer { answer, .. }) => return Ok((answer, leads)),
             _ => {}
         }
     }

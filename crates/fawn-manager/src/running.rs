@@ -205,7 +205,7 @@ async fn run(
     let group = Group::new(member.id, Arc::new(config), network, store.clone(), machine).await;
     let group = group.map_err(|error| ManagerError::Group(error.to_string()))?;
     let (events, links) = mpsc::channel(MOST_EVENTS);
-    let listener = Listener::new(events, tls.clone(), group.clone());
+    let listener = Listener::new(events, tls.clone(), (group.clone(), dialler.clone()));
     let bound_to = bound.as_ref().map(|(_, address)| *address);
     if let Some((socket, _)) = bound {
         tokio::spawn(listener.clone().listen(socket));

@@ -94,6 +94,12 @@ impl Identity {
         if roles.is_empty() { Err(TlsError::NoRole) } else { Ok(Self { roles }) }
     }
 
+    /// Somebody with these roles, by their [names](Role::dns_name), as another party has verified them; `None`: none is a role's.
+    pub fn of_names(names: &[String]) -> Option<Self> {
+        let roles: BTreeSet<Role> = names.iter().filter_map(|name| Role::of_dns_name(name)).collect();
+        (!roles.is_empty()).then_some(Self { roles })
+    }
+
     /// Whether this is one of its roles.
     pub fn has(&self, role: &Role) -> bool {
         self.roles.contains(role)

@@ -145,6 +145,16 @@ pub fn inject(cluster: &mut Cluster, fault: &Planned, in_force: &[&Broken]) -> a
                 None => Ok(Came::Skipped("no two are whole".to_owned())),
             };
         }
+        Kind::LeaderLink => {
+            let leader = cluster.leader()?;
+            let targets = Targets { cluster, in_force, draw: fault.draw };
+            let member = targets.pick(|at| targets.cluster.members[at].role != Role::Manager, fault.draw >> 2);
+            return match member.filter(|_| targets.is_whole(leader) && targets.cluster.up(Role::Manager).len() > 2) {
+                Some(member) if fault.draw & 2 == 0 => cut(cluster, (member, leader), fault.draw & 1 == 0),
+                Some(member) => cut(cluster, (leader, member), fault.draw & 1 == 0),
+                None => Ok(Came::Skipped("no member and the leader are whole, beside two managers".to_owned())),
+            };
+        }
         Kind::DiskFull => targets.pick(|at| targets.cluster.members[at].has_small_disk, fault.draw),
         Kind::Wipe => targets.pick(|at| role(at) == Role::Node, fault.draw),
         Kind::Kill | Kind::Pause | Kind::Partition | Kind::Slow | Kind::Lossy => targets.any(),

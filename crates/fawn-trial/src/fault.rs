@@ -20,6 +20,8 @@ pub enum Kind {
     OneWay,
     /// Two members do not reach each other for long, one way or both; every request is answered all the same.
     Severed,
+    /// A member and the leading manager do not reach each other for long, one way or both; the other managers are a way around.
+    LeaderLink,
     /// What a host says and hears takes long.
     Slow,
     /// Some of what a host says and hears is lost, doubled, or overtaken.
@@ -44,13 +46,14 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Kill,
         Self::Pause,
         Self::Partition,
         Self::Partial,
         Self::OneWay,
         Self::Severed,
+        Self::LeaderLink,
         Self::Slow,
         Self::Lossy,
         Self::DiskFull,
@@ -72,6 +75,7 @@ impl Kind {
             Self::Partial => "partial",
             Self::OneWay => "one-way",
             Self::Severed => "severed",
+            Self::LeaderLink => "leader-link",
             Self::Slow => "slow",
             Self::Lossy => "lossy",
             Self::DiskFull => "disk-full",
@@ -103,7 +107,7 @@ impl Kind {
     /// Whether it needs a cluster in which nothing is missing: it could destroy the last copy of something, or what it does is
     /// judged by itself.
     pub fn needs_level(self) -> bool {
-        matches!(self, Self::Leave | Self::Wipe | Self::Severed)
+        matches!(self, Self::Leave | Self::Wipe | Self::Severed | Self::LeaderLink)
     }
 
     /// Whether it makes sense of one process alone.
@@ -120,7 +124,7 @@ impl Kind {
             Self::Kill => 8,
             Self::Pause | Self::Partition | Self::Partial | Self::OneWay => 5,
             Self::Slow | Self::Lossy | Self::Leader | Self::DiskFull => 3,
-            Self::Join | Self::Leave | Self::LeaderJoin | Self::Severed => 2,
+            Self::Join | Self::Leave | Self::LeaderJoin | Self::Severed | Self::LeaderLink => 2,
             Self::RestartAll | Self::Rolling | Self::Wipe => 1,
         }
     }

@@ -182,7 +182,7 @@ impl Trial<'_> {
                 break;
             }
             self.inject(&fault)?;
-            if fault.kind == Kind::Severed {
+            if matches!(fault.kind, Kind::Severed | Kind::LeaderLink) {
                 self.expect_answers()?;
             }
             since_level += 1;

@@ -3,7 +3,7 @@
 use fawn_kv::ids::ClusterId;
 use fawn_kv::inbox::Lane;
 use fawn_kv::link::control::MAGIC;
-use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, Party, SeatId, frame};
+use fawn_kv::link::{Control, Frame, Frames, Greeted, Greeting, ManagerId, Party, SeatId, frame};
 use fawn_kv::version::Spoken;
 use fawn_tls::{Links, Material, Reloading, Role, TlsError, advice, server_name_for};
 use rustix::net::sockopt;
@@ -39,6 +39,8 @@ pub(crate) struct Whom {
     pub(crate) member: Option<String>,
     /// The seat of it; `None`: whoever listens there.
     pub(crate) seat: Option<SeatId>,
+    /// The manager that this one is to connect the client with; `None`: itself.
+    pub(crate) leader: Option<ManagerId>,
     /// The cluster, if that is known.
     pub(crate) cluster: Option<ClusterId>,
 }
@@ -96,7 +98,8 @@ impl Dialler {
         let mut bytes = Vec::new();
         let Spoken { oldest: lowest, newest: highest } = Spoken::OWN;
         let (magic, lane) = (MAGIC, Lane::Client);
-        let (cluster, from, to) = (whom.cluster, Party::Client(0), whom.seat.map(Party::Seat));
+        let to = whom.seat.map(Party::Seat).or(whom.leader.map(Party::Manager));
+        let (cluster, from) = (whom.cluster, Party::Client(0));
         let greeting = Greeting { magic, lowest, highest, cluster, from, to, lane };
         frame::put_control(&mut bytes, &Control::Greeting(greeting));
         stream.write_all(&bytes).await?;

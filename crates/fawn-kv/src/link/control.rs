@@ -255,4 +255,27 @@ pub enum Control {
         /// Unix milliseconds.
         unix_ms: u64,
     },
+    /// From a manager to the leader: everything after it is said by a caller that does not reach the leader. Since version 6.
+    Proxied(Proxied),
+    /// From a seat to the leader, a few times a second: does the link work in both directions? Since version 6.
+    Ping {
+        /// Comes back with the answer.
+        number: u64,
+    },
+    /// The answer, at once. Since version 6.
+    Pong {
+        /// As in what was asked.
+        number: u64,
+    },
+}
+
+/// A caller that another manager connects with the leader.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proxied {
+    /// How it has greeted the other manager.
+    pub greeting: Greeting,
+    /// The names of the roles that its certificate has shown to the other manager; `None`: none was asked for.
+    pub roles: Option<Vec<String>>,
+    /// The IP address that it has called the other manager from.
+    pub host: Option<String>,
 }

@@ -21,5 +21,5 @@ pub fn was_removed(name: &str) -> String {
     )
 }
 
-pub use control::{Control, Greeted, Greeting, ManagerId, Party, SeatId};
+pub use control::{Control, Greeted, Greeting, ManagerId, Party, Proxied, SeatId};
 pub use frame::{Frame, FrameError, Frames};

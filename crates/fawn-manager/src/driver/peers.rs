@@ -35,8 +35,14 @@ impl Driver {
                 // Whoever has called may have gone already: then it is closed at once.
                 let _ = answer.send(admitted);
             }
-            LinkEvent::Message(message) => self.receive(message),
-            LinkEvent::Control { link, control } => self.control(link, control),
+            LinkEvent::Message { link, message } => {
+                self.table.heard(link);
+                self.receive(message);
+            }
+            LinkEvent::Control { link, control } => {
+                self.table.heard(link);
+                self.control(link, control);
+            }
             LinkEvent::Closed(link) => self.table.remove(link),
         }
     }
@@ -113,6 +119,7 @@ impl Driver {
                 self.seats.entry(seat).or_default().take_totals(totals, now_us());
             }
             (Control::Clock { unix_ms }, Party::Seat(seat)) => self.clock(link, seat, unix_ms),
+            (Control::Ping { number }, Party::Seat(_)) => peer.outbox.say(&Control::Pong { number }),
             (Control::Ask { number, question }, Party::Operator | Party::Manager(_)) => {
                 self.ask(link, number, question);
             }

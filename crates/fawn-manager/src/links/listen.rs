@@ -1,5 +1,7 @@
 //! Taking calls: a task for each connection, which reads frames and hands on what they say.
 
+use super::dial::Dialler;
+use super::proxy::{self, Caller};
 use super::strangers::{Stranger, Strangers};
 use super::stream::{Secured, Stream, Tls, plain, read_frame, tune};
 use super::table::{LinkId, Outbox};
@@ -7,9 +9,9 @@ use super::told::Told;
 use crate::consensus::{Group, calls};
 use fawn_kv::ids::Address;
 use fawn_kv::link::control::MAGIC;
-use fawn_kv::link::frame::MOST_BYTES;
+use fawn_kv::link::frame::{MOST_BYTES, put_control};
 use fawn_kv::link::strangers::STRANGERS;
-use fawn_kv::link::{Control, Frame, Frames, Greeting, Party};
+use fawn_kv::link::{Control, Frame, Frames, Greeting, Party, Proxied};
 use fawn_kv::message::Message;
 use fawn_kv::version::Spoken;
 use fawn_tls::Identity;
@@ -28,13 +30,13 @@ use tokio::time::timeout;
 const GREETING: Duration = Duration::from_secs(5);
 
 /// A peer that says nothing for so long is gone. All say [`Control::Alive`] now and then.
-const SILENCE: Duration = Duration::from_mins(1);
+pub(super) const SILENCE: Duration = Duration::from_mins(1);
 
 /// We say it after so long.
 const ALIVE: Duration = Duration::from_secs(10);
 
 /// A peer that takes nothing for so long is gone.
-const STALLED: Duration = Duration::from_secs(10);
+pub(super) const STALLED: Duration = Duration::from_secs(10);
 
 /// One that wants to be a member is told within this, or asks again over another connection.
 const NEWCOMER: Duration = Duration::from_secs(12);
@@ -47,6 +49,9 @@ const MOST_SAID: usize = 16 << 20;
 
 /// Calls of consensus of one connection that are answered at a time.
 const MOST_CALLS: usize = 64;
+
+/// Why no more connections are taken.
+const CONNECTIONS_TAKEN: &str = "all connections are taken: use fewer, or raise the manager's limit of open files";
 
 /// What comes over links.
 #[derive(Debug)]
@@ -69,7 +74,12 @@ pub enum LinkEvent {
         answer: oneshot::Sender<Result<Party, String>>,
     },
     /// A message, from one who may say it.
-    Message(Message),
+    Message {
+        /// The connection.
+        link: LinkId,
+        /// What was said.
+        message: Message,
+    },
     /// Something outside of the protocol.
     Control {
         /// The connection.
@@ -108,6 +118,7 @@ pub struct Listener {
     strangers: Strangers,
     told: Arc<Told>,
     group: Group_,
+    dialler: Arc<Dialler>,
 }
 
 /// The group, to which calls of other managers go.
@@ -122,7 +133,7 @@ impl std::fmt::Debug for Group_ {
 
 impl Listener {
     /// One that hands on to `events` what comes.
-    pub fn new(events: mpsc::Sender<LinkEvent>, tls: Option<Tls>, group: Group) -> Self {
+    pub fn new(events: mpsc::Sender<LinkEvent>, tls: Option<Tls>, (group, dialler): (Group, Arc<Dialler>)) -> Self {
         let room = Arc::new(Semaphore::new(connections_that_fit()));
         Self {
             events,
@@ -132,6 +143,7 @@ impl Listener {
             strangers: Strangers::default(),
             told: Arc::default(),
             group: Group_(group),
+            dialler,
         }
     }
 
@@ -185,41 +197,63 @@ impl Listener {
 
     /// Serves until the connection ends. A stranger is none any more once it has greeted.
     async fn serve(&self, secured: Secured, stranger: Option<Stranger>) {
+        let Secured { mut stream, identity } = secured;
+        let mut rest = Vec::new();
+        let greeting = timeout(GREETING, read_frame(&mut stream, &mut rest, Frames::default())).await;
+        let greeting = match greeting {
+            Ok(Ok(Frame::Control(Control::Greeting(greeting)))) => greeting,
+            Ok(Err(error)) if error.kind() != io::ErrorKind::InvalidData => {
+                return tracing::debug!("a connection is over before a greeting: {error}");
+            }
+            _ => return refuse_at_once(stream, "this is a FAWN manager: greet it first").await,
+        };
+        let room = stranger.is_some().then(|| self.room.clone().try_acquire_owned()).transpose();
+        let host = stranger.as_ref().map(|stranger| stranger.host);
+        drop(stranger);
+        let Ok(_room) = room else { return refuse_at_once(stream, CONNECTIONS_TAKEN).await };
+        let caller = Caller { greeting, identity, host };
+        match proxy::leader_called(&self.group.0, &caller.greeting) {
+            Some(leader) => {
+                // The connection to the leader is one more.
+                let Ok(_room) = self.room.clone().try_acquire_owned() else {
+                    return refuse_at_once(stream, CONNECTIONS_TAKEN).await;
+                };
+                match proxy::call(&self.dialler, &leader, caller, &rest).await {
+                    Ok(link) => proxy::carry(stream, link).await,
+                    Err(why) => refuse_at_once(stream, &why).await,
+                }
+            }
+            None => self.converse(stream, rest, caller).await,
+        }
+    }
+
+    /// Answers a greeting, and hears and says what there is until the connection ends.
+    async fn converse(&self, stream: Stream, mut rest: Vec<u8>, caller: Caller) {
         let link = LinkId(self.next.fetch_add(1, Ordering::Relaxed));
         let outbox = Outbox::default();
-        let (mut reads, writes) = tokio::io::split(secured.stream);
+        let (mut reads, writes) = tokio::io::split(stream);
         let writer = write(writes, outbox.clone());
         let reader = async {
-            let mut buffer = Vec::new();
-            let greeting = timeout(GREETING, read_frame(&mut reads, &mut buffer, Frames::default())).await;
-            let greeting = match greeting {
-                Ok(Ok(Frame::Control(Control::Greeting(greeting)))) => greeting,
-                Ok(Err(error)) if error.kind() != io::ErrorKind::InvalidData => return Err(error),
-                _ => {
-                    refuse(&outbox, "this is a FAWN manager: greet it first".to_owned());
-                    return Ok(());
-                }
-            };
-            let room = stranger.is_some().then(|| self.room.clone().try_acquire_owned()).transpose();
-            let host = stranger.as_ref().map(|stranger| stranger.host);
-            drop(stranger);
-            let Ok(_room) = room else {
-                refuse(
-                    &outbox,
-                    "all connections are taken: use fewer, or raise the manager's limit of open files".to_owned(),
-                );
-                return Ok(());
-            };
-            match self.greet(link, greeting, (secured.identity, host), &outbox).await {
-                Ok(Party::Newcomer) => {
-                    let told = self.go_on(link, Party::Newcomer, &mut reads, buffer, &outbox);
-                    timeout(NEWCOMER, told).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-                }
-                Ok(you) => self.go_on(link, you, &mut reads, buffer, &outbox).await,
-                Err(why) => {
-                    refuse(&outbox, why);
-                    Ok(())
-                }
+            let mut caller = caller;
+            loop {
+                let is_secured = caller.identity.is_some();
+                let you = match self.greet(link, caller, &outbox).await {
+                    Ok(you) => you,
+                    Err(why) => {
+                        refuse(&outbox, why);
+                        return Ok(());
+                    }
+                };
+                let told = self.go_on(link, you, &mut reads, &mut rest, &outbox);
+                let proxied = if you == Party::Newcomer {
+                    timeout(NEWCOMER, told).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?
+                } else {
+                    told.await?
+                };
+                // Another manager has called, and from here on speaks for somebody else.
+                let Some(proxied) = proxied else { return Ok(()) };
+                caller = proxy::caller_of(*proxied, is_secured)
+                    .map_err(|why| io::Error::new(io::ErrorKind::PermissionDenied, why))?;
             }
         };
         tokio::pin!(writer, reader);
@@ -241,8 +275,7 @@ impl Listener {
     async fn greet(
         &self,
         link: LinkId,
-        greeting: Greeting,
-        (identity, host): (Option<Identity>, Option<IpAddr>),
+        Caller { greeting, identity, host }: Caller,
         outbox: &Outbox,
     ) -> Result<Party, String> {
         if greeting.magic != MAGIC {
@@ -263,19 +296,19 @@ impl Listener {
         answered.await.map_err(|_| stops())?
     }
 
-    /// Reads what a party says that has been greeted.
+    /// Reads what a party says that has been greeted: until the connection ends, or a manager says for whom it has called.
     async fn go_on(
         &self,
         link: LinkId,
         you: Party,
         reads: &mut (impl AsyncRead + Unpin),
-        mut buffer: Vec<u8>,
+        buffer: &mut Vec<u8>,
         outbox: &Outbox,
-    ) -> io::Result<()> {
+    ) -> io::Result<Option<Box<Proxied>>> {
         let most = if matches!(you, Party::Manager(_)) { MOST_BYTES } else { MOST_SAID };
         let calls = Arc::new(Semaphore::new(MOST_CALLS));
         loop {
-            let frame = read_frame(reads, &mut buffer, Frames { most });
+            let frame = read_frame(reads, buffer, Frames { most });
             let frame = match timeout(SILENCE, frame).await {
                 Ok(frame) => frame?,
                 Err(_) => return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{you} says nothing"))),
@@ -284,7 +317,7 @@ impl Listener {
                 Frame::Message { to: Address::Manager, from, message }
                     if you.may_speak_as(from) && message.may_come_from(from) =>
                 {
-                    LinkEvent::Message(message)
+                    LinkEvent::Message { link, message }
                 }
                 Frame::Message { from, .. } => {
                     tracing::warn!("{you} says, as {from:?}, what it may not: dropped");
@@ -294,7 +327,7 @@ impl Listener {
                     if !matches!(you, Party::Manager(_)) {
                         return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{you} is no manager")));
                     }
-                    let Ok(room) = calls.clone().acquire_owned().await else { return Ok(()) };
+                    let Ok(room) = calls.clone().acquire_owned().await else { return Ok(None) };
                     let (group, outbox) = (self.group.0.clone(), outbox.clone());
                     tokio::spawn(async move {
                         match calls::answer(&group, kind, &bytes).await {
@@ -305,14 +338,31 @@ impl Listener {
                     });
                     continue;
                 }
+                Frame::Control(Control::Proxied(proxied)) => {
+                    if !matches!(you, Party::Manager(_)) {
+                        return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{you} is no manager")));
+                    }
+                    return Ok(Some(Box::new(proxied)));
+                }
                 Frame::Control(Control::Alive) => continue,
                 Frame::Control(control) => LinkEvent::Control { link, control },
             };
             if self.events.send(event).await.is_err() {
-                return Ok(());
+                return Ok(None);
             }
         }
     }
+}
+
+/// Refuses whoever has called, before anything is written by others.
+async fn refuse_at_once(mut stream: Stream, why: &str) {
+    let mut frame = Vec::new();
+    put_control(&mut frame, &Control::Refused { why: why.to_owned() });
+    let say = async {
+        stream.write_all(&frame).await?;
+        stream.shutdown().await
+    };
+    let _ = timeout(STALLED, say).await;
 }
 
 fn refuse(outbox: &Outbox, why: String) {

@@ -4,10 +4,11 @@
 //!
 //! * [`stream`]: connections, encrypted or not, and frames over them. [`dial`]: calling another.
 //! * [`listen`]: taking calls. [`strangers`]: those who have yet to say who they are. [`table`]: who is connected, and what waits to be sent.
-//!   [`told`]: what strangers do wrong, in the log.
+//!   [`proxy`]: connecting others with the leader. [`told`]: what strangers do wrong, in the log.
 
 pub mod dial;
 pub mod listen;
+pub mod proxy;
 pub mod strangers;
 pub mod stream;
 pub mod table;

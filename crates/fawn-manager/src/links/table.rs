@@ -7,6 +7,7 @@ use fawn_kv::link::{Control, Party, SeatId};
 use fawn_kv::message::Message;
 use fawn_tls::{Identity, Role};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -99,11 +100,21 @@ impl Peer {
     }
 }
 
+/// The links of a seat, of which one is used.
+#[derive(Clone, Copy, Debug)]
+struct SeatLinks {
+    /// What is for the seat is sent over this one.
+    used: LinkId,
+    /// A newer one, which takes its place once the seat has said something over it: a link may carry a greeting to this manager,
+    /// and not the answer to the seat.
+    next: Option<LinkId>,
+}
+
 /// All links.
 #[derive(Debug, Default)]
 pub struct Table {
     peers: BTreeMap<LinkId, Peer>,
-    seats: BTreeMap<SeatId, LinkId>,
+    seats: BTreeMap<SeatId, SeatLinks>,
     clients: BTreeMap<u32, LinkId>,
     last_client: u32,
 }
@@ -118,10 +129,16 @@ impl Table {
         self.last_client
     }
 
-    /// A link stands. An older one of the same seat ends.
+    /// A link stands. If its seat has one already, that is used until the seat [is heard](Self::heard) over the new one.
     pub fn add(&mut self, link: LinkId, peer: Peer) {
         let before = match peer.party {
-            Party::Seat(seat) => self.seats.insert(seat, link),
+            Party::Seat(seat) => match self.seats.entry(seat) {
+                Entry::Vacant(links) => {
+                    links.insert(SeatLinks { used: link, next: None });
+                    None
+                }
+                Entry::Occupied(mut links) => links.get_mut().next.replace(link),
+            },
             Party::Client(client) => self.clients.insert(client, link),
             _ => None,
         };
@@ -131,14 +148,33 @@ impl Table {
         self.peers.insert(link, peer);
     }
 
+    /// Something has come over a link. If it is the newer one of a seat, the older one ends.
+    pub fn heard(&mut self, link: LinkId) {
+        let Some(Party::Seat(seat)) = self.peers.get(&link).map(|peer| peer.party) else { return };
+        if let Some(links) = self.seats.get(&seat).filter(|links| links.next == Some(link)) {
+            // The next one takes its place.
+            self.close(links.used);
+        }
+    }
+
     /// A link is over.
     pub fn remove(&mut self, link: LinkId) {
         let Some(peer) = self.peers.remove(&link) else { return };
         peer.outbox.close();
         match peer.party {
-            Party::Seat(seat) if self.seats.get(&seat) == Some(&link) => drop(self.seats.remove(&seat)),
+            Party::Seat(seat) => self.forget(seat, link),
             Party::Client(client) if self.clients.get(&client) == Some(&link) => drop(self.clients.remove(&client)),
             _ => {}
+        }
+    }
+
+    fn forget(&mut self, seat: SeatId, link: LinkId) {
+        let Some(links) = self.seats.get_mut(&seat) else { return };
+        match *links {
+            SeatLinks { used, next: Some(next) } if used == link => *links = SeatLinks { used: next, next: None },
+            SeatLinks { used, next: None } if used == link => drop(self.seats.remove(&seat)),
+            SeatLinks { next, .. } if next == Some(link) => links.next = None,
+            SeatLinks { .. } => {}
         }
     }
 
@@ -169,14 +205,14 @@ impl Table {
 
     /// The newest version that a seat speaks as this side does, if it is connected.
     pub fn version_of(&self, seat: SeatId) -> Option<u8> {
-        self.seats.get(&seat).and_then(|link| self.peers.get(link)).map(|peer| peer.version)
+        self.seats.get(&seat).and_then(|links| self.peers.get(&links.used)).map(|peer| peer.version)
     }
 
     /// Sends a message, if there is a link to whom it is for.
     pub fn send(&self, to: Address, message: &Message) {
         let link = match to {
             Address::Client(client) => self.clients.get(&client),
-            _ => SeatId::of(to).and_then(|seat| self.seats.get(&seat)),
+            _ => SeatId::of(to).and_then(|seat| self.seats.get(&seat)).map(|links| &links.used),
         };
         let peer = link.and_then(|link| self.peers.get(link));
         if let Some(peer) = peer
@@ -236,12 +272,19 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_link_of_a_seat_takes_the_older_ones_place() {
+    fn a_newer_link_of_a_seat_takes_the_older_ones_place_once_the_seat_is_heard_over_it() {
         let mut table = Table::default();
         let (older, old) = peer(Party::Seat(SeatId(3)));
+        let (deaf, unheard) = peer(Party::Seat(SeatId(3)));
         let (newer, new) = peer(Party::Seat(SeatId(3)));
         table.add(LinkId(1), older);
+        table.add(LinkId(7), deaf);
+        table.send(Address::Node(NodeId(3)), &Message::Ping);
+        table.heard(LinkId(1));
+        assert!(!old.take().unwrap().is_empty(), "the answer to the newer one's greeting may not have come");
         table.add(LinkId(2), newer);
+        assert_eq!(unheard.take(), None, "a seat has two links at most");
+        table.heard(LinkId(2));
         assert_eq!(old.take(), None, "it is closed");
         table.send(Address::Node(NodeId(3)), &Message::Ping);
         table.remove(LinkId(1));

@@ -93,9 +93,17 @@ impl Caller {
                 Ok(0) => return None,
                 Ok(count) => self.buffer.extend_from_slice(&bytes[..count]),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
                 Err(error) => panic!("{error}"),
             }
         }
+    }
+
+    /// Waits until the other end has hung up.
+    pub fn wait_for_end(&mut self) {
+        let until = Instant::now() + LONG;
+        while self.hear(LONG).is_some() {}
+        assert!(Instant::now() < until, "it does not hang up");
     }
 
     /// What is said next that is no message and tells something.

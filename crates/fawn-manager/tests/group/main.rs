@@ -5,6 +5,7 @@
 mod alone;
 mod caller;
 mod kept;
+mod proxied;
 mod secure;
 mod storage;
 mod three;

@@ -2,7 +2,7 @@
 
 use crate::caller::{Bytes, Caller, LONG, Seat, greeting, until};
 use crate::three::addresses;
-use fawn_kv::link::{Party, SeatId};
+use fawn_kv::link::{Greeting, Party, SeatId};
 use fawn_kv::status::{Answer, Question};
 use fawn_manager::{Operator, OperatorError, Options, Tls, start};
 use fawn_tls::certificate::now;
@@ -64,6 +64,49 @@ fn managers_find_each_other_and_operators_ask_with_certificates_alone() {
 impl Bytes for StreamOwned<ClientConnection, TcpStream> {
     fn wait_for_bytes(&self, time: Duration) {
         self.sock.set_read_timeout(Some(time)).unwrap();
+    }
+}
+
+#[test]
+fn a_caller_is_taken_by_way_of_another_manager_for_whom_its_certificate_shows() {
+    let dir = tempfile::tempdir().unwrap();
+    let certs = dir.path().join("certs");
+    certificates(&certs);
+    let addresses = addresses(2);
+    let start_one = |place: usize| {
+        start(Options {
+            listen: Some(addresses[place].clone()),
+            peers: addresses.clone(),
+            tls: Some(Material::in_dir(&certs, "manager")),
+            ..Options::new(&dir.path().join(place.to_string()))
+        })
+    };
+    let running = [start_one(0).unwrap(), start_one(1).unwrap()];
+    let asks = operator(&certs, "operator", &addresses, LONG);
+    let mut leader = None;
+    until("two are in the group", || match asks.ask(&Question::Status).unwrap() {
+        Answer::Status(status) => {
+            leader = Some(status.leader);
+            status.managers.iter().filter(|one| one.is_voter).count() == 2
+        }
+        _ => false,
+    });
+    let leader = leader.unwrap();
+    let way = &addresses[usize::from(running[0].id() == leader)];
+    let call = |name: &str, party| {
+        let client = fawn_tls::links(&Material::in_dir(&certs, name)).unwrap().client;
+        let session = ClientConnection::new(client, server_name_for(&Role::Manager).unwrap()).unwrap();
+        let greeting = Greeting { to: Some(Party::Manager(leader)), ..greeting(party) };
+        Caller::call(StreamOwned::new(session, TcpStream::connect(way).unwrap()), greeting)
+    };
+    let mut seat = Seat::join(|party| call("a", party).unwrap(), "a", 1);
+    let member = seat.live(7);
+    seat.lease(member.incarnation);
+    call("operator", Party::Operator).unwrap().status();
+    let own = Party::Seat(seat.id);
+    for (name, party) in [("a", Party::Operator), ("operator", own), ("operator", Party::Newcomer)] {
+        let why = call(name, party).err().expect("it is somebody else");
+        assert!(why.contains("the certificate of the other side is not one of"), "{name} as {party}: {why}");
     }
 }
 

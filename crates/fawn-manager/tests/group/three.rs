@@ -17,10 +17,13 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Managers by their places; `None`: it does not run.
-struct Group {
+pub struct Group {
     dir: TempDir,
-    addresses: Vec<String>,
-    running: Vec<Option<Running>>,
+    /// Where they listen.
+    pub addresses: Vec<String>,
+    /// Where others reach them, if that is elsewhere.
+    advertised: Vec<Option<String>>,
+    pub running: Vec<Option<Running>>,
     snapshot_entries: u64,
 }
 
@@ -32,11 +35,23 @@ pub fn addresses(count: usize) -> Vec<String> {
 
 impl Group {
     /// `count` that begin together, of so many that there may be.
-    fn start(count: usize, of: usize, snapshot_entries: u64) -> Self {
+    pub fn start(count: usize, of: usize, snapshot_entries: u64) -> Self {
+        Self::start_behind(count, of, snapshot_entries, |_| None)
+    }
+
+    /// The same, reached where `advertise` says for the address where one listens.
+    pub fn start_behind(
+        count: usize,
+        of: usize,
+        snapshot_entries: u64,
+        advertise: impl Fn(&str) -> Option<String>,
+    ) -> Self {
         let running = (0..of).map(|_| None).collect();
-        let dir = tempfile::tempdir().unwrap();
-        let mut group = Self { dir, addresses: addresses(of), running, snapshot_entries };
-        let peers = group.addresses[..count].to_vec();
+        let (dir, addresses) = (tempfile::tempdir().unwrap(), addresses(of));
+        let advertised = addresses.iter().map(|address| advertise(address)).collect();
+        let mut group = Self { dir, addresses, advertised, running, snapshot_entries };
+        let reached = |place: usize| group.advertised[place].as_ref().unwrap_or(&group.addresses[place]).clone();
+        let peers: Vec<String> = (0..count).map(reached).collect();
         for place in 0..count {
             group.run(place, &peers, &[]);
         }
@@ -48,6 +63,7 @@ impl Group {
         let dir = self.dir.path().join(place.to_string());
         let options = Options {
             listen: Some(self.addresses[place].clone()),
+            advertise: self.advertised[place].clone(),
             peers: peers.to_vec(),
             join: join.to_vec(),
             snapshot_entries: self.snapshot_entries,
@@ -65,14 +81,14 @@ impl Group {
         Operator::new(self.addresses.clone(), None, LONG).ask(question).unwrap()
     }
 
-    fn status(&self) -> Status {
+    pub fn status(&self) -> Status {
         match self.ask(&Question::Status) {
             Answer::Status(status) => *status,
             other => panic!("{other:?}"),
         }
     }
 
-    fn leader(&self) -> usize {
+    pub fn leader(&self) -> usize {
         let status = self.status();
         let leads = |one: &Option<Running>| one.as_ref().is_some_and(|one| one.id() == status.leader);
         self.running.iter().position(leads).unwrap()

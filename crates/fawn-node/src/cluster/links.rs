@@ -6,10 +6,12 @@
 //! # Layout
 //!
 //! * This file: what is sent and what has come. `calls`: whom a seat calls, and when again. `strangers`: who calls a seat, before it
-//!   has said who it is. `checks`: who may call, and who has to go.
+//!   has said who it is. `checks`: who may call, and who has to go. `leader`: whether the leading manager answers, and the way around
+//!   a broken link to it.
 
 mod calls;
 mod checks;
+mod leader;
 mod strangers;
 #[cfg(test)]
 mod tests;
@@ -97,6 +99,7 @@ pub struct Links {
     /// Who leads the managers, and in which term.
     leads: (u64, Option<ManagerId>),
     managers: BTreeMap<ManagerId, Token>,
+    leader_watch: leader::LeaderWatch,
     roster: Roster,
     /// The cluster's version, as far as managers have said.
     version: u8,
@@ -149,6 +152,7 @@ impl Links {
             by_caller: HashMap::new(),
             leads: (0, None),
             managers: BTreeMap::new(),
+            leader_watch: leader::LeaderWatch::default(),
             roster,
             version: OLDEST,
             changed: true,
@@ -427,7 +431,12 @@ impl Links {
                 false
             }
             (State::Calling, Frame::Control(Control::Refused { why })) => {
-                tracing::warn!("{} refuses this seat: {why}", called(link.party));
+                let party = called(link.party);
+                if self.is_proxied(token) {
+                    tracing::debug!("there is no way around the broken link to {party}: {why}");
+                } else {
+                    tracing::warn!("{party} refuses this seat: {why}");
+                }
                 false
             }
             (State::Up, Frame::Message { to, from, message }) => {
@@ -469,6 +478,7 @@ impl Links {
                 self.show_out();
                 self.ousted = self.is_ousted();
             }
+            (Party::Manager(_), Control::Pong { number }) => self.pong(token, number),
             (Party::Manager(_), Control::Speaks { version }) => {
                 // It never goes back, whatever a manager knows that lags.
                 self.changed |= version > self.version;
@@ -576,7 +586,9 @@ impl Links {
             target.failures = 0;
         }
         if let Party::Manager(manager) = greeted.from {
-            self.managers.insert(manager, token);
+            if !self.has_answered(manager, token) {
+                return false;
+            }
             let known = self.roster.number;
             self.say(token, &Control::AskRoster { known });
         }
@@ -640,6 +652,7 @@ impl Links {
                 self.call(&called, &address, None, Lane::Client);
             }
         }
+        self.look_at_leader();
     }
 }
 

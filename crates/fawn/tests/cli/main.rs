@@ -22,6 +22,7 @@ mod dump;
 mod energy;
 mod fake;
 mod keys;
+mod leader_link;
 mod links;
 mod load;
 mod machines;

@@ -21,6 +21,8 @@ pub(super) enum Called {
     Seat(SeatId, Lane),
     /// By its address.
     Manager(String),
+    /// The leading manager, by way of the one at this address.
+    Proxied(String),
 }
 
 /// One whom a seat calls, and how it went.

@@ -124,3 +124,65 @@ fn the_stranger_that_goes_is_of_the_host_that_most_are_from() {
     let (over, left) = idle.split_at(idle.len() - (STRANGERS - 1));
     assert!(over.iter().all(is_over) && !left.iter().any(is_over), "those of the host go in their order");
 }
+
+/// A manager that answers greetings and says that manager 1 leads, and to which manager each caller wants to speak.
+fn manager_that_follows() -> (String, std::sync::mpsc::Receiver<Option<Party>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (wanted, wants) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut callers = Vec::new();
+        for caller in listener.incoming() {
+            let (mut caller, mut said, mut buffer) = (caller.unwrap(), Vec::new(), [0; 4096]);
+            let to = loop {
+                let count = caller.read(&mut buffer).unwrap();
+                said.extend_from_slice(&buffer[..count]);
+                if let Ok((Frame::Control(Control::Greeting(greeting)), _)) =
+                    fawn_kv::link::Frames::default().next(&said).unwrap()
+                {
+                    break greeting.to;
+                }
+            };
+            let from = to.unwrap_or(Party::Manager(ManagerId(2)));
+            let you = Party::Seat(SeatId(1));
+            let mut answer = Vec::new();
+            let greeted = Greeted { version: fawn_kv::version::PROXIES, cluster: None, from, you };
+            frame::put_control(&mut answer, &Control::Greeted(greeted));
+            frame::put_control(&mut answer, &Control::Leads { term: 1, leader: Some(ManagerId(1)) });
+            caller.write_all(&answer).unwrap();
+            callers.push(caller);
+            if wanted.send(to).is_err() {
+                return;
+            }
+        }
+    });
+    (address, wants)
+}
+
+#[test]
+fn a_leader_that_does_not_answer_is_called_by_way_of_another_manager() {
+    // It takes connections, and says nothing.
+    let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (follower, wants) = manager_that_follows();
+    let mut links = links(&[], Names::default());
+    for (id, address) in [(1, deaf.local_addr().unwrap().to_string()), (2, follower)] {
+        links.roster.apply(&Change::Manager { id: ManagerId(id), address: Some(address) });
+    }
+    let leader = Party::Manager(ManagerId(1));
+    let (begun, mut now_ms) = (Instant::now(), 1000);
+    let mut calls = Vec::new();
+    // By way of the other one, and again: over that way nobody answers pings either.
+    while calls.iter().filter(|to| **to == Some(leader)).count() < 2 {
+        assert!(begun.elapsed() < PATIENCE, "the other manager was called for {calls:?}");
+        now_ms += 20;
+        links.tick(now_ms);
+        turn(&mut links, now_ms);
+        calls.extend(wants.try_iter());
+        std::thread::sleep(Duration::from_millis(2));
+        if calls.contains(&Some(leader)) && links.has_leader() {
+            let token = links.leader().unwrap();
+            assert!(links.is_proxied(token) && links.managers() == 2);
+        }
+    }
+    assert_eq!(calls[0], None, "it is called for itself first");
+}
