@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::thread;
 
 use crate::server::{Run, fawn, fawn_command, wait_for};
 
@@ -94,17 +95,23 @@ fn who_asks_with_other_certificates_than_the_cluster_has_is_told_so() {
     let secure = Manager::start(&dir.path().join("m1"), certs.to_str());
     let plain = Manager::start(&dir.path().join("m2"), None);
     let none = "it hung up on the first message: if the cluster uses TLS, certificates are needed (--certs DIR)";
-    for (manager, certs, says) in [
+    let asked = [
         (&secure, None, none.to_owned()),
         (&plain, Some(&certs), "it does not speak TLS: leave the certificates away (--certs), or look".to_owned()),
         (&secure, Some(&other), format!("of another authority than {}", other.join("ca.pem").display())),
-    ] {
-        let run = manager.status(certs.map(PathBuf::as_path));
-        assert!(run.code == 1 && run.stderr.contains(&says), "{says}: {run:?}");
-    }
-    let dump = dir.path().join("dump.jsonl");
-    let run = fawn(&["dump", "--manager", &secure.address, dump.to_str().unwrap()]);
-    assert!(run.code == 1 && run.stderr.contains(none), "{run:?}");
+    ];
+    // Each asks until its time is up.
+    thread::scope(|scope| {
+        for (manager, certs, says) in asked {
+            scope.spawn(move || {
+                let run = manager.status(certs.map(PathBuf::as_path));
+                assert!(run.code == 1 && run.stderr.contains(&says), "{says}: {run:?}");
+            });
+        }
+        let dump = dir.path().join("dump.jsonl");
+        let run = fawn(&["dump", "--manager", &secure.address, dump.to_str().unwrap()]);
+        assert!(run.code == 1 && run.stderr.contains(none), "{run:?}");
+    });
 }
 
 #[test]
@@ -122,9 +129,13 @@ fn a_managers_log_says_why_it_refused_a_certificate() {
     for file in ["", "-key"] {
         std::fs::copy(certs.join(format!("n1{file}.pem")), member.join(format!("operator{file}.pem"))).unwrap();
     }
-    assert_eq!(manager.status(None).code, 1);
-    assert_eq!(manager.status(Some(&fake)).code, 1);
-    assert_eq!(manager.status(Some(&member)).code, 1);
+    // Each asks until its time is up.
+    thread::scope(|scope| {
+        for certs in [None, Some(&fake), Some(&member)] {
+            let manager = &manager;
+            scope.spawn(move || assert_eq!(manager.status(certs.map(PathBuf::as_path)).code, 1));
+        }
+    });
     for says in [
         "a connection from 127.0.0.1 is refused: received corrupt message",
         "a connection from 127.0.0.1 is refused: invalid peer certificate: ",

@@ -256,6 +256,19 @@ fn a_store_tells_exactly_what_was_asked_of_it_and_that_it_serves() {
     assert!(server.get("/").1.contains("/metrics") && server.get("/nothing").0 == 404);
 }
 
+/// Whether metrics tell of three members, and of a tail and two others for each range.
+fn tells_of_all(metrics: &Metrics, ranges: usize) -> bool {
+    let count = |start: &str| metrics.samples.keys().filter(|sample| sample.starts_with(start)).count();
+    let seats = count("fawn_seat_info{");
+    let tails = |sample: &&String| sample.starts_with("fawn_range_role{") && sample.contains("role=\"tail\"");
+    seats >= 3
+        && count("fawn_front_wedges{") == seats
+        && count("fawn_node_lease_seconds{") == seats
+        && metrics.samples.keys().filter(tails).count() == ranges
+        && metrics.number("fawn_cluster_members_alive") as u64 == 3
+        && metrics.number("fawn_cluster_least_replicas") as u64 == 3
+}
+
 #[test]
 fn a_cluster_in_one_process_tells_of_seats_ranges_links_and_managers() {
     let dir = tempfile::tempdir().unwrap();
@@ -272,44 +285,49 @@ fn a_cluster_in_one_process_tells_of_seats_ranges_links_and_managers() {
         let settled = metrics.kinds.contains_key("fawn_cluster_settled") && metrics.sum("fawn_cluster_settled") > 0.0;
         (settled && metrics.sum("fawn_cluster_ranges_short") == 0.0 && server.reasons().is_empty()).then_some(())
     });
-    // It goes through the owners of all wedges, which have to be known.
-    wait_for("a flush", || (say(&clients, "flush_all", "\r\n") == "OK\r\n").then_some(()));
-    assert_eq!(stat(&clients, "curr_items"), "0", "what was flushed is gone");
+    // One that was not answered may have been carried out.
+    wait_for("a deletion", || {
+        ["DELETED\r\n", "NOT_FOUND\r\n"].contains(&&*say(&clients, "delete warm", "\r\n")).then_some(())
+    });
+    wait_for("a cluster without items", || (stat(&clients, "curr_items") == "0").then_some(()));
     assert_eq!(say(&clients, "stats reset", "\r\n"), "RESET\r\n");
     drive(&clients);
-    let metrics = server.metrics();
-    check_driven(&metrics);
+    check_driven(&server.metrics());
 
-    let count = |start: &str| metrics.samples.keys().filter(|sample| sample.starts_with(start)).count();
-    let seats = count("fawn_seat_info{");
-    assert!(seats >= 3 && count("fawn_front_wedges{") == seats && count("fawn_node_lease_seconds{") == seats);
-    let ranges = metrics.number("fawn_cluster_ranges") as usize;
-    let tails = |sample: &&String| sample.starts_with("fawn_range_role{") && sample.contains("role=\"tail\"");
-    assert_eq!(metrics.samples.keys().filter(tails).count(), ranges, "each range has one tail");
+    // On a busy machine a lease may end, and chains change, at any time.
+    let (metrics, ranges) = wait_for("a cluster that is whole, as its metrics tell", || {
+        let metrics = server.metrics();
+        let ranges = metrics.number("fawn_cluster_ranges") as usize;
+        tells_of_all(&metrics, ranges).then_some((metrics, ranges))
+    });
     assert!(metrics.sum("fawn_node_epoch_changes_total") as usize >= 3 * ranges);
     assert!(metrics.number("fawn_manager_epoch_changes_total") as usize >= ranges);
-    assert_eq!(metrics.number("fawn_cluster_members_alive") as u64, 3);
-    assert_eq!(metrics.number("fawn_cluster_least_replicas") as u64, 3);
     check_device(&metrics, dir.path());
-    let (status, brief) = server.get("/metrics?ranges=no");
-    assert!(status == 200 && !brief.contains("fawn_range_") && !brief.contains("fawn_cluster_range_"), "{brief}");
-    let brief = Metrics::parse(&brief);
-    assert_eq!(brief.sum("fawn_node_ranges") as usize, 3 * ranges, "without them, how many there are");
+    let brief = wait_for("the ranges of three nodes, without each of them", || {
+        let (status, brief) = server.get("/metrics?ranges=no");
+        assert!(status == 200 && !brief.contains("fawn_range_") && !brief.contains("fawn_cluster_range_"), "{brief}");
+        let brief = Metrics::parse(&brief);
+        (brief.sum("fawn_node_ranges") as usize == 3 * ranges).then_some(brief)
+    });
     assert!(brief.kinds.contains_key("fawn_node_lag_records") && brief.kinds.contains_key("fawn_cluster_lag_records"));
     // What a store tells may be a moment old.
     wait_for("three replicas of 20 keys, of n twice, of one deletion, and of what was there first", || {
         let metrics = server.metrics();
         (metrics.sum("fawn_store_appended_records_total") as u64 >= 3 * 23).then_some(())
     });
-    wait_for("ranges without lag", || (server.metrics().sum("fawn_range_lag_records") == 0.0).then_some(()));
-    let metrics = server.metrics();
     let (last, committed) = ("fawn_range_last_sequence", "fawn_range_committed_sequence");
-    assert!(metrics.sum(last) > 0.0 && (metrics.sum(last) - metrics.sum(committed)).abs() < 0.5);
+    wait_for("ranges without lag", || {
+        let metrics = server.metrics();
+        let is_level = metrics.sum(last) > 0.0 && (metrics.sum(last) - metrics.sum(committed)).abs() < 0.5;
+        (is_level && metrics.sum("fawn_range_lag_records") == 0.0).then_some(())
+    });
 
     // Three replicas of each are stored, and each is one item.
-    assert_eq!(stat(&clients, "curr_items"), "20");
+    wait_for("20 items", || (stat(&clients, "curr_items") == "20").then_some(()));
     assert_eq!(stat(&clients, "fawn_curr_items_of"), "tails of this process");
-    assert!(say(&clients, "stats items", "END\r\n").contains("STAT items:1:number 20\r\n"));
+    wait_for("20 items in all slabs", || {
+        say(&clients, "stats items", "END\r\n").contains("STAT items:1:number 20\r\n").then_some(())
+    });
     assert_eq!((stat(&clients, "cmd_get"), stat(&clients, "get_hits")), ("28".into(), "22".into()));
     assert_eq!(stat(&clients, "total_items"), "22");
     for report in ["settings", "slabs", "sizes", "conns"] {

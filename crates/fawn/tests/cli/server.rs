@@ -273,7 +273,7 @@ pub fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
         if let Some(value) = poll() {
             return value;
         }
-        assert!(start.elapsed() < Duration::from_secs(30), "waited in vain for {what}");
+        assert!(start.elapsed() < Duration::from_mins(1), "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

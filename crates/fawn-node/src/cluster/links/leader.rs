@@ -67,27 +67,19 @@ impl Links {
         }
         let Some(token) = leader else { return self.call_by_way() };
         self.leader_watch.none_since_ms = None;
-        match &mut self.leader_watch.unanswered {
-            Some((sent_ms, looks)) => {
-                *looks += 1;
-                let (count, last_ms) = &mut self.leader_watch.broken;
-                if now_ms >= *sent_ms + (BROKEN_MS << (*count).min(MOST_DOUBLINGS)) && *looks >= BROKEN_LOOKS {
-                    (*count, *last_ms) = (*count + 1, now_ms);
-                    self.leader_watch.none_since_ms = Some(0);
-                    self.close(token);
-                    return self.call_by_way();
-                }
-            }
-            None if now_ms >= self.leader_watch.next_ms => {
-                let speaks = self.all.get_mut(token).is_some_and(|link| link.version >= PROXIES);
-                if speaks {
-                    self.leader_watch.number += 1;
-                    self.leader_watch.unanswered = Some((now_ms, 0));
-                    let ping = Control::Ping { number: self.leader_watch.number };
-                    self.say(token, &ping);
-                }
-            }
-            None => {}
+        if self.is_broken() {
+            let (count, last_ms) = &mut self.leader_watch.broken;
+            (*count, *last_ms) = (*count + 1, now_ms);
+            self.leader_watch.none_since_ms = Some(0);
+            self.close(token);
+            return self.call_by_way();
+        }
+        let speaks = self.all.at_token(token).is_some_and(|link| link.version >= PROXIES);
+        if speaks && self.leader_watch.unanswered.is_none() && now_ms >= self.leader_watch.next_ms {
+            self.leader_watch.number += 1;
+            self.leader_watch.unanswered = Some((now_ms, 0));
+            let ping = Control::Ping { number: self.leader_watch.number };
+            self.say(token, &ping);
         }
         if !self.is_proxied(token) {
             self.leave_proxies(None);
@@ -95,6 +87,16 @@ impl Links {
                 tracing::info!("the link to the leading manager works again");
             }
         }
+    }
+
+    /// Looks whether the leader has left a ping without an answer for too long, and there is a way around. Where there is none, it is
+    /// waited for.
+    fn is_broken(&mut self) -> bool {
+        let watch = &mut self.leader_watch;
+        let Some((sent_ms, looks)) = &mut watch.unanswered else { return false };
+        *looks += 1;
+        let is_late = self.now_ms >= *sent_ms + (BROKEN_MS << watch.broken.0.min(MOST_DOUBLINGS));
+        is_late && *looks >= BROKEN_LOOKS && self.leads.1.is_some_and(|leader| !self.ways_to(leader).is_empty())
     }
 
     /// The other end of a link has answered.
@@ -158,7 +160,7 @@ impl Links {
     }
 
     /// The addresses of the managers that may connect this seat with the leader.
-    fn ways_to(&mut self, leader: ManagerId) -> Vec<String> {
+    fn ways_to(&self, leader: ManagerId) -> Vec<String> {
         let others = self.managers.iter().filter(|(manager, _)| **manager != leader).map(|(_, token)| *token);
         let others: Vec<Token> = others
             .filter(|token| {
