@@ -211,7 +211,7 @@ fn a_dump_of_a_cluster_carries_flags_expiry_and_cas_into_another_and_back() {
 #[test]
 fn a_dump_under_load_while_a_node_is_killed_lacks_nothing_that_was_there_before() {
     let mut cluster = Cluster::start(3, 3);
-    cluster.load(&numbered(20_000));
+    cluster.load(&numbered(8000));
     let (stop, written) = (AtomicBool::new(false), AtomicU32::new(0));
     let address = cluster.clients().to_owned();
     // Each round puts its number into all of these.
@@ -245,7 +245,7 @@ fn a_dump_under_load_while_a_node_is_killed_lacks_nothing_that_was_there_before(
     });
     let records = by_key(&lines_of(&path));
     let plain: BTreeSet<&String> = records.keys().filter(|key| key.starts_with('k')).collect();
-    assert_eq!((plain.len(), records.len()), (20_000, 20_050));
+    assert_eq!((plain.len(), records.len()), (8000, 8050));
     for (key, record) in records.iter().filter(|(key, _)| key.starts_with("hot")) {
         let round: u32 = record["value"].as_str().unwrap().parse().unwrap();
         assert!((floor..rounds).contains(&round), "{key}: {round} of {floor} to {rounds}");

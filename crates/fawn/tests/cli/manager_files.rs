@@ -129,7 +129,11 @@ impl Small {
     }
 
     fn ask(&self, question: &Question) -> Option<Answer> {
-        Operator::new(vec![self.address.clone()], None, Duration::from_secs(5)).ask(question).ok()
+        self.ask_within(Duration::from_secs(5), question)
+    }
+
+    fn ask_within(&self, time: Duration, question: &Question) -> Option<Answer> {
+        Operator::new(vec![self.address.clone()], None, time).ask(question).ok()
     }
 
     fn status(&self) -> Option<Status> {
@@ -155,9 +159,9 @@ impl Small {
             scope.spawn(|| {
                 for replicas in (2..6).cycle().take(5000).take_while(|_| !ends.load(Ordering::Relaxed)) {
                     self.fill();
-                    if self.set(replicas).is_none() {
-                        break;
-                    }
+                    // The one for which there is no room is not answered.
+                    let new = NewSettings { replicas: Some(replicas), ..NewSettings::default() };
+                    self.ask_within(Duration::from_secs(1), &Question::Set(new));
                 }
             });
             wait_for("the device is full", || {
