@@ -13,17 +13,17 @@ fn beginning_with(stores: u32, seed: u64) -> Plan {
 #[test]
 fn a_cluster_begins_with_what_a_plain_directory_holds() {
     let mut sum = Summary::default();
-    for seed in 0..30 {
+    for seed in 0..16 {
         let plan = beginning_with(1 + seed as u32 % 2, seed / 2);
         sum.add(&run(seed, &plan).unwrap_or_else(|violation| panic!("{plan:?}\n{violation}")));
     }
     let taken = |name: &str| sum.coverage.counts().find(|(path, _)| path.contains(name)).map(|(_, count)| count);
-    assert!(taken("are made of what a plain directory holds") >= Some(30), "{sum:?}");
+    assert!(taken("are made of what a plain directory holds") >= Some(16), "{sum:?}");
 }
 
 #[test]
 fn a_weak_cluster_begins_with_what_a_plain_directory_holds() {
-    for seed in 0..10 {
+    for seed in 0..6 {
         let plan = beginning_with(1 + seed as u32 % 2, seed / 2);
         let rules = Plan::weak(seed).rules;
         run(seed, &Plan { rules, ..plan }).unwrap_or_else(|violation| panic!("{violation}"));

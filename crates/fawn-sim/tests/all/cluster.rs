@@ -52,7 +52,7 @@ fn what_broke_once_does_not_break_again() {
 
 #[test]
 fn a_seed_is_the_same_run_every_time() {
-    for seed in 0..50 {
+    for seed in 0..12 {
         let plan = Plan::of(seed);
         assert_eq!(run(seed, &plan), run(seed, &plan), "seed {seed}");
     }

@@ -31,7 +31,7 @@ pub fn number(variable: &str, default: u64) -> u64 {
 fn what_a_restart_finds_is_a_state_between_the_last_durable_write_and_the_last() {
     let mut all = Seen::default();
     // In 680 a merge of records that are gone is taken back.
-    for seed in (0..number("FAWN_RANGE_SEEDS", 400)).chain([680]) {
+    for seed in (0..number("FAWN_RANGE_SEEDS", 200)).chain([680]) {
         let random = &mut Random::new(seed);
         let mut machine = RangeMachine::new(tiny(random), seed).unwrap();
         for _ in 0..8 {

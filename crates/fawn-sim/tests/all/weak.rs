@@ -43,20 +43,20 @@ fn as_long_as_no_chain_changes_a_weak_cluster_is_linearizable() {
 #[test]
 fn joins_before_the_owner_leave_a_weak_cluster_linearizable() {
     let mut chains = 0;
-    for seed in 0..40 {
+    for seed in 0..25 {
         let plan = Plan { faults: false, adopts: 0, late: 2, virtual_ids: 1, faults_us: 3_000_000, ..Plan::weak(seed) };
         let summary = run(seed, &plan).unwrap_or_else(|violation| panic!("{violation}"));
         assert_eq!(summary.weakened, 0, "{summary:?} of {plan:?}");
         chains += summary.chains - u64::from(plan.nodes * plan.virtual_ids + 1);
     }
-    assert!(chains > 100, "{chains} changes of chains");
+    assert!(chains > 60, "{chains} changes of chains");
 }
 
 #[test]
 fn a_bad_network_and_failing_front_ends_do_not_weaken_a_key_whose_owner_stays() {
     let mut sum = Summary::default();
     let shape = |seed| Plan { late: 0, hasty: false, ..Plan::weak(seed) };
-    for seed in 0..30 {
+    for seed in 0..20 {
         let text = Script::of(seed, &shape(seed)).to_string();
         let spares_nodes = |line: &&str| {
             let mut words = line.split(' ');
@@ -67,14 +67,14 @@ fn a_bad_network_and_failing_front_ends_do_not_weaken_a_key_whose_owner_stays() 
         let script: Script = (lines.join("\n") + "\n").parse().unwrap();
         sum.add(&script.run().unwrap_or_else(|violation| panic!("{violation}")));
     }
-    let (keys, faults) = (keys((0..30).map(shape)), sum.faults.iter().sum::<u64>());
+    let (keys, faults) = (keys((0..20).map(shape)), sum.faults.iter().sum::<u64>());
     // A node whose heartbeats are lost one after the other counts as dead.
     assert!(sum.weakened * 10 < keys && faults > 30, "{} of {keys} after {faults} faults", sum.weakened);
 }
 
 #[test]
 fn a_weak_seed_is_the_same_run_every_time() {
-    for seed in 0..10 {
+    for seed in 0..4 {
         let plan = Plan::weak(seed);
         assert_eq!(run(seed, &plan), run(seed, &plan), "seed {seed}");
         let script = Script::of(seed, &plan);

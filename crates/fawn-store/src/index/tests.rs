@@ -117,7 +117,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
     fn a_table_is_a_multiset(
         low in any::<u64>(),
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bulk_build_equals_one_by_one(seed in any::<u64>(), count in 0..5000usize, shift in 0u32..30) {
+    fn a_bulk_build_equals_one_by_one(seed in any::<u64>(), count in 0..3000usize, shift in 0u32..30) {
         let mut numbers = Numbers(seed);
         let mut entries: Vec<_> = (0..count).map(|_| (numbers.next() >> shift, segment(numbers.next()))).collect();
         entries.sort_unstable();
@@ -174,7 +174,7 @@ proptest! {
 #[test]
 fn a_million_entries_are_found_again_after_any_growth() {
     const COUNT: usize = 1_000_000;
-    for expected in [COUNT, COUNT / 2 + 1, COUNT / 8] {
+    for expected in [COUNT, COUNT / 8] {
         let mut table = Table::new(0, u64::MAX, expected);
         let mut numbers = Numbers(1);
         for number in 0..COUNT as u64 {

@@ -42,7 +42,9 @@ fn every_bit_flip_below_the_last_batch_is_damage() {
     for byte in 0..end * PAGE_BYTES as u64 {
         let page = byte / PAGE_BYTES as u64;
         let begin = *begins.iter().rfind(|begin| **begin <= page).unwrap();
-        for bit in 0..8 {
+        // Every bit where a page's head may lie, and one of each byte behind it.
+        let every = byte % (PAGE_BYTES as u64) < 64;
+        for bit in (0..8).filter(|bit| every || byte % 8 == u64::from(*bit)) {
             log.flash.flip_bit(FileId::CommitLog, byte, bit);
             demand(&log, &begins, begin);
             log.flash.flip_bit(FileId::CommitLog, byte, bit);

@@ -125,7 +125,7 @@ fn cut_everywhere(options: &Options, seed: u64, held: u64, batch_bytes: usize) -
 fn a_power_cut_at_any_point_of_a_load_leaves_each_slice_as_before_or_as_after_and_a_repeat_completes_it() {
     // Into an empty store, over as much, over more than is loaded; with spools and from memory alone.
     let cases = [(0, 2_000), (0, 1 << 20), (90, 2_000), (500, 3_000), (500, 1 << 20)];
-    for_seeds("bulk crash", 0, number("FAWN_CRASH_TRACES", 3).min(5) + 2, |seed| {
+    for_seeds("bulk crash", 0, number("FAWN_CRASH_TRACES", 2).min(5) + 2, |seed| {
         let (held, batch_bytes) = cases[seed as usize % cases.len()];
         let points = cut_everywhere(&tiny(), seed, held, batch_bytes);
         assert!(points > 10, "a load of {points} write points shows little");

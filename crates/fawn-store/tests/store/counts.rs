@@ -289,10 +289,10 @@ fn random(seed: u64, with_deletes: bool) {
 
 #[test]
 fn whatever_is_emptied_and_filled_again_is_counted_as_a_scan_counts_it() {
-    for_seeds("counts", 0, number("FAWN_COUNTS", 60), |seed| random(seed, false));
+    for_seeds("counts", 0, number("FAWN_COUNTS", 30), |seed| random(seed, false));
 }
 
 #[test]
 fn deletions_make_the_count_wrong_by_no_more_than_there_were() {
-    for_seeds("counts with deletions", 1000, number("FAWN_COUNTS", 60), |seed| random(seed, true));
+    for_seeds("counts with deletions", 1000, number("FAWN_COUNTS", 30), |seed| random(seed, true));
 }

@@ -58,7 +58,7 @@ fn go_on(machine: &mut Machine, options: &Options, cut: PowerCut, seed: u64) {
 
 #[test]
 fn what_is_left_of_any_power_cut_is_a_prefix_with_everything_acknowledged() {
-    for_seeds("crash", 0, number("FAWN_CRASH_TRACES", 3), |seed| {
+    for_seeds("crash", 0, number("FAWN_CRASH_TRACES", 2), |seed| {
         let points = cut_everywhere(&tiny(), seed, 200);
         assert!(points > 30, "a trace of {points} write points shows little");
     });
@@ -66,7 +66,7 @@ fn what_is_left_of_any_power_cut_is_a_prefix_with_everything_acknowledged() {
 
 #[test]
 fn traces_with_other_options_survive_power_cuts_everywhere() {
-    for_seeds("crash, other options", 1000, number("FAWN_CRASH_TRACES", 3), |seed| {
+    for_seeds("crash, other options", 1000, number("FAWN_CRASH_TRACES", 2), |seed| {
         let options = random_options(&mut Random::new(seed));
         cut_everywhere(&options, seed, 60);
     });

@@ -160,7 +160,7 @@ fn every_bit_flip_is_harmless_or_told() {
             flips.extend((0..bits_of(pages)).filter(counts).map(|bit| (file, bit)));
         }
     } else {
-        let count = number("FAWN_DAMAGE_FLIPS", 4000);
+        let count = number("FAWN_DAMAGE_FLIPS", 1500);
         let mut random = Random::new(11);
         let occupied: Vec<(FileId, u64)> = sample
             .files

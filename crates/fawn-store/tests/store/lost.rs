@@ -111,7 +111,7 @@ fn compact_over_damage(machine: &mut Machine) {
 #[test]
 fn merges_carry_damage_on_and_what_is_written_anew_heals_it() {
     let lost = std::sync::atomic::AtomicU64::new(0);
-    for_seeds("damage under merges", 0, number("FAWN_LOST_SEEDS", 300), |seed| {
+    for_seeds("damage under merges", 0, number("FAWN_LOST_SEEDS", 120), |seed| {
         let mut random = Random::new(seed);
         let drain = *random.pick(&[Some(true), Some(false)]);
         let mut machine = store(Options { drain, miss_filter: random.below(3) == 0, ..tiny() }, &mut random);

@@ -5,14 +5,14 @@
 //!
 //! | variable | what |
 //! |---|---|
-//! | `FAWN_MODEL_SEQUENCES` | sequences of random operations against the model (default 2000) |
+//! | `FAWN_MODEL_SEQUENCES` | sequences of random operations against the model (default 400) |
 //! | `FAWN_MODEL_SEED` | first seed of these (default 0) |
-//! | `FAWN_CRASH_TRACES` | traces that are cut at every write point (default 3) |
-//! | `FAWN_DAMAGE_FLIPS` | bits to flip, evenly over all files (default 4000); `all` for every one in the pages of a smaller store |
-//! | `FAWN_LOST_SEEDS` | stores with pages that cannot be read, merged over them (default 300) |
-//! | `FAWN_COUNTS` | sequences after which what is counted is compared with a scan (default 60) |
-//! | `FAWN_OVERWRITES` | overwrites of one key (default 1,000,000; the goal is 100,000,000) |
-//! | `FAWN_RECORDS` | small records in one store (default 1,000,000) |
+//! | `FAWN_CRASH_TRACES` | traces that are cut at every write point (default 2) |
+//! | `FAWN_DAMAGE_FLIPS` | bits to flip, evenly over all files (default 1500); `all` for every one in the pages of a smaller store |
+//! | `FAWN_LOST_SEEDS` | stores with pages that cannot be read, merged over them (default 120) |
+//! | `FAWN_COUNTS` | sequences after which what is counted is compared with a scan (default 30) |
+//! | `FAWN_OVERWRITES` | overwrites of one key (default 300,000; the goal is 100,000,000) |
+//! | `FAWN_RECORDS` | small records in one store (default 300,000) |
 //!
 //! # Layout
 //!

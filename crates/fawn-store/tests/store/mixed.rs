@@ -205,7 +205,7 @@ fn files_of_another_store_with_the_same_secret_are_refused() {
 /// that was acknowledged.
 #[test]
 fn an_older_copy_of_any_file_is_refused_or_loses_nothing() {
-    for_seeds("older copies", 0, number("FAWN_MIXED_SEEDS", 60), |seed| {
+    for_seeds("older copies", 0, number("FAWN_MIXED_SEEDS", 30), |seed| {
         let random = &mut Random::new(seed);
         let mut machine = Machine::new(tiny(), seed).unwrap();
         let mut copies: Vec<(SimFlash, usize)> = Vec::new();

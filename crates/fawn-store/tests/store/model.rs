@@ -49,6 +49,6 @@ fn nothing_is_left(machine: &mut Machine) {
 
 #[test]
 fn random_sequences_with_restarts_seals_merges_and_splits_answer_as_the_model_does() {
-    let (first, count) = (number("FAWN_MODEL_SEED", 0), number("FAWN_MODEL_SEQUENCES", 2000));
+    let (first, count) = (number("FAWN_MODEL_SEED", 0), number("FAWN_MODEL_SEQUENCES", 400));
     for_seeds("model", first, count, sequence);
 }

@@ -15,7 +15,7 @@ use crate::common::{number, tiny, tiny_with, value};
 fn one_key_is_overwritten_without_end_in_bounded_space() {
     // Small segments, so that the quick form seals thousands of times, too.
     let options = |ack| Options { segment_bytes: 8 << 10, log_pages: 64, memory: 32 << 20, ..tiny_with(ack) };
-    let count = number("FAWN_OVERWRITES", 1_000_000);
+    let count = number("FAWN_OVERWRITES", 300_000);
     for ack in [Ack::Memory, Ack::Interval { ms: 1 }] {
         let mut bare = Bare::new(options(ack));
         bare.settle();
@@ -66,7 +66,7 @@ fn loads_and_merges_get_their_turn_under_puts_that_never_pause() {
 
 #[test]
 fn many_small_records_take_few_bytes_each_and_a_thousand_million_fit_the_formats() {
-    let count = number("FAWN_RECORDS", 1_000_000);
+    let count = number("FAWN_RECORDS", 300_000);
     let options = Options {
         segment_bytes: 16 << 20,
         slices: 4,
