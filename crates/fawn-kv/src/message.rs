@@ -610,6 +610,11 @@ pub enum Message {
         /// Who says so.
         member: FrontMember,
     },
+    /// To the manager, along with a heartbeat: no other member answers this node, so that it should be in no chain with others.
+    NodeCutOff {
+        /// The sender.
+        member: Member,
+    },
 }
 
 /// Bytes of what a client gives along with a get, at most.

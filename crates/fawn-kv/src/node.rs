@@ -82,6 +82,8 @@ pub struct Node<S> {
     pinged_us: u64,
     /// When it last looked at the time.
     ticked_us: u64,
+    /// No other member answers.
+    is_cut_off: bool,
     invalid: InvalidMessages,
 }
 
@@ -114,6 +116,7 @@ impl<S: RangeStore> Node<S> {
             neighbours: BTreeMap::new(),
             pinged_us: 0,
             ticked_us: 0,
+            is_cut_off: false,
             invalid: InvalidMessages::default(),
         }
     }
@@ -515,6 +518,14 @@ impl<S: RangeStore> Node<S> {
             }
         };
         out.push((Address::Manager, message));
+        if let Some(member) = self.member().filter(|_| self.is_cut_off) {
+            out.push((Address::Manager, Message::NodeCutOff { member }));
+        }
+    }
+
+    /// Whether any other member answers: managers leave a node that none answers out of chains.
+    pub fn note_cut_off(&mut self, is_cut_off: bool) {
+        self.is_cut_off = is_cut_off;
     }
 
     /// Asks neighbours whether they are there, a few times before they would count as silent.

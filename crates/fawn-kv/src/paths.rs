@@ -94,6 +94,8 @@ paths! {
     Revived: "a range is revived by those that were its members",
     Relayed: "a message goes by way of another seat, since the link is broken",
     FrontCutOff: "a front-end says that no other member answers it",
+    NodeCutOff: "a node says that no other member answers it",
+    CutOffAwaited: "a manager waits before it decides which of two nodes is cut off",
     LinkAvoided: "a member is left out because it does not reach another",
     LearnerGone: "another learner takes the place of one that is gone",
     Full: "a value is refused since a member has no room",

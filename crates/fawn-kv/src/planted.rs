@@ -110,6 +110,7 @@ bugs! {
     ScanKeepsDeleted: "what is deleted while a dump is made comes back in it",
     ScanOfAnyMember: "a dump is of whatever a member knows that has no lease",
     CutOffKeepsWedges: "a front-end that no other member answers keeps its wedges",
+    CutOffStaysInChain: "a node that no other member answers stays in its chains, and another leaves them",
     NotRelayed: "what a broken link does not carry goes by way of nobody else",
     WeakPutsToOwnerOnly: "of a weak chain only the owner is sent puts",
     WeakCopyNotWhole: "a copy of a weak chain goes on from another member, or from a log of its own",

@@ -12,8 +12,9 @@
 //! * What only the members of a chain say to each other is not relayed, but for barriers: managers keep members that do not hear
 //!   each other out of one chain.
 //!
-//! A seat that no echo reaches, by no way, is *cut off*. Its front-end tells managers, which give its wedges to others. So that this is
-//! found out without traffic, one other member is probed now and then if nothing else is.
+//! A seat that no echo reaches, by no way, is *cut off*. Its front-end tells managers, which give its wedges to others, and its node
+//! tells them, so that chains go on without it. So that this is found out without traffic, one other member is probed now and then
+//! if nothing else is.
 //!
 //! Releases before version 6 do not know of this, so it begins once the cluster's version is 6.
 
@@ -22,6 +23,7 @@ mod tests;
 
 use crate::chain::Timing;
 use crate::ids::Address;
+use crate::link::SeatId;
 use crate::message::Message;
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
@@ -76,6 +78,8 @@ pub struct Relay {
     turn: usize,
     /// When the newest probe was sent of which an echo has come, by whatever way; or since when there is somebody to probe.
     echoed_us: Option<u64>,
+    /// When it last looked at the time.
+    ticked_us: u64,
     /// When helpers were last probed without anything to say to them.
     looked_us: u64,
     peers: BTreeMap<Address, Peer>,
@@ -96,6 +100,7 @@ impl Relay {
             helpers: Vec::new(),
             turn: 0,
             echoed_us: None,
+            ticked_us: 0,
             looked_us: 0,
             peers: BTreeMap::new(),
             counts: Counts::default(),
@@ -167,6 +172,7 @@ impl Relay {
 
     /// Time has passed: probes what is due.
     pub fn tick(&mut self, now_us: u64, out: &mut Vec<Sent>) {
+        self.forgive(now_us);
         if !self.is_on {
             self.echoed_us = None;
             return self.peers.clear();
@@ -206,6 +212,15 @@ impl Relay {
         }
     }
 
+    /// While this seat did not run, it probed nobody.
+    fn forgive(&mut self, now_us: u64) {
+        let paused_us = now_us.saturating_sub(self.ticked_us);
+        self.ticked_us = now_us;
+        if paused_us >= self.every_us {
+            self.echoed_us = self.echoed_us.map(|at_us| at_us.saturating_add(paused_us).min(now_us));
+        }
+    }
+
     /// Probes helpers if nobody has echoed for a while: one of them, or more if it has been long.
     fn look_around(&mut self, now_us: u64, out: &mut Vec<Sent>) {
         let echoed_us = *self.echoed_us.get_or_insert(now_us);
@@ -221,8 +236,11 @@ impl Relay {
         self.looked_us = now_us;
     }
 
-    fn echoed(&mut self, number: u64, now_us: u64) {
-        self.echoed_us = self.echoed_us.max(Some(number.min(now_us)));
+    /// An echo has come. Whoever is in this seat itself is no other member.
+    fn echoed(&mut self, from: Address, number: u64, now_us: u64) {
+        if SeatId::of(from) != SeatId::of(self.me) {
+            self.echoed_us = self.echoed_us.max(Some(number.min(now_us)));
+        }
     }
 
     /// A message has come: it is passed on or answered, or returned for whom it is meant, as whoever said it sent it.
@@ -230,7 +248,7 @@ impl Relay {
         match message {
             Message::Probe { number } => out.push((from, to, Message::Echo { number })),
             Message::Echo { number } => {
-                self.echoed(number, now_us);
+                self.echoed(from, number, now_us);
                 if let Some(peer) = self.peers.get_mut(&from) {
                     peer.direct_us = peer.direct_us.max(number.min(now_us));
                 }
@@ -265,7 +283,7 @@ impl Relay {
                 None
             }
             Message::Echo { number } => {
-                self.echoed(number, now_us);
+                self.echoed(source, number, now_us);
                 let peer = self.peers.get_mut(&source)?;
                 let at_us = number.min(now_us);
                 if peer.by.is_none_or(|(_, before_us)| before_us <= at_us) {

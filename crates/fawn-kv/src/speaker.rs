@@ -48,7 +48,8 @@ impl Message {
             | Self::Farewell { member, .. }
             | Self::Prepared { member, .. }
             | Self::Sealed { member, .. }
-            | Self::Level { member, .. } => is_node(member.node),
+            | Self::Level { member, .. }
+            | Self::NodeCutOff { member } => is_node(member.node),
             Self::Hello { node, .. } | Self::Offer { node, .. } => is_node(*node),
 
             Self::Fence { front, .. } => *front == from && matches!(from, Address::Front(_)),

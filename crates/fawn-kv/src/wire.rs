@@ -29,7 +29,11 @@ impl Message {
             Self::Reply { answer: Answer::Conditional, .. } => WEAK_CLUSTERS,
             Self::Ask { continuation: Some(_), .. } => CONTINUATIONS,
             Self::Reply { answer: Answer::Ahead { .. }, .. } => TIMES,
-            Self::Relayed { .. } | Self::Probe { .. } | Self::Echo { .. } | Self::FrontCutOff { .. } => RELAYS,
+            Self::Relayed { .. }
+            | Self::Probe { .. }
+            | Self::Echo { .. }
+            | Self::FrontCutOff { .. }
+            | Self::NodeCutOff { .. } => RELAYS,
             _ => OLDEST,
         }
     }

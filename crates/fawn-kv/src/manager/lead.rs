@@ -86,6 +86,8 @@ pub struct Manager {
     pub(super) outages: Outages,
     /// Nodes that had better be in no chain with those that they are cut off from.
     pub(super) worse: BTreeSet<NodeId>,
+    /// Those of them that are cut off from all others.
+    pub(super) cut_off: BTreeSet<NodeId>,
     pub(super) fronts: Fronts,
     /// Nodes that have keys of no cluster, while no range was made.
     pub(super) offers: BTreeMap<NodeId, Offered>,
@@ -125,6 +127,7 @@ impl Manager {
             lived: Vec::new(),
             outages: Outages::default(),
             worse: BTreeSet::new(),
+            cut_off: BTreeSet::new(),
             fronts: Fronts::default(),
             offers: BTreeMap::new(),
             version: crate::version::OLDEST,
@@ -181,6 +184,7 @@ impl Manager {
         self.lived.clear();
         self.outages.clear();
         self.worse.clear();
+        self.cut_off.clear();
         self.fronts = Fronts::default();
         self.offers.clear();
         self.unsettled = self.state.ranges.keys().copied().collect();
@@ -351,6 +355,12 @@ impl Manager {
                 }
                 let reports = reports.into_iter().map(|report| (report.range, report)).collect();
                 self.heard.insert(member.node, Heard { member, since_us, at_us: now_us, reports });
+            }
+            Message::NodeCutOff { member } if self.state.lives(member) && !planted(Bug::CutOffStaysInChain) => {
+                if self.is_heard_long(member.node, now_us) {
+                    took(Path::NodeCutOff);
+                    self.outages.said_cut_off(member.node, now_us, &self.timing);
+                }
             }
             Message::Heartbeat { member: Member { node, incarnation }, .. }
                 if self.state.nodes.get(&node).is_some_and(|known| known.incarnation > incarnation) =>

@@ -3,6 +3,8 @@
 //! A pair counts as cut off from when one of the two says so until a while after it last did: that is a few heartbeats at
 //! first, and each time that it begins again soon after, twice as long, so that a link that comes and goes changes chains
 //! ever more rarely. Whoever is slow for a moment is back in its chains a moment later.
+//!
+//! A node that no other member answers says so itself, and counts as cut off from all of them for as long.
 
 use crate::chain::Timing;
 use crate::ids::NodeId;
@@ -11,10 +13,12 @@ use std::collections::BTreeMap;
 /// Heartbeats for which a pair counts as cut off at least.
 const HELD: u64 = 10;
 
-/// Between two nodes.
+/// Between two nodes, or between one and all others.
 #[derive(Debug)]
 struct Outage {
-    /// It counts until then …
+    /// It began then, perhaps with breaks, and counts …
+    since_us: u64,
+    /// … until then …
     until_us: u64,
     /// … so long after it was last said.
     hold_us: u64,
@@ -24,18 +28,30 @@ struct Outage {
 /// All of them that last, or did lately.
 #[derive(Debug, Default)]
 pub(super) struct Outages {
+    /// The lower name first. A node with itself: it is cut off from all others.
     pairs: BTreeMap<(NodeId, NodeId), Outage>,
 }
 
 impl Outages {
     /// One of two nodes has said that it does not hear the other.
     pub(super) fn said(&mut self, one: NodeId, other: NodeId, now_us: u64, timing: &Timing) {
+        if one != other {
+            self.add(pair(one, other), now_us, timing);
+        }
+    }
+
+    /// A node has said that no other member answers it.
+    pub(super) fn said_cut_off(&mut self, node: NodeId, now_us: u64, timing: &Timing) {
+        self.add(pair(node, node), now_us, timing);
+    }
+
+    fn add(&mut self, pair: (NodeId, NodeId), now_us: u64, timing: &Timing) {
         let longest_us = timing.broken_us;
         let first_us = (HELD * timing.heartbeat_us).min(longest_us);
-        let new = Outage { until_us: now_us, hold_us: first_us, lasts: true };
-        let outage = self.pairs.entry(pair(one, other)).or_insert(new);
+        let new = Outage { since_us: now_us, until_us: now_us, hold_us: first_us, lasts: true };
+        let outage = self.pairs.entry(pair).or_insert(new);
         if !outage.lasts {
-            *outage = Outage { until_us: now_us, hold_us: (2 * outage.hold_us).min(longest_us), lasts: true };
+            (outage.hold_us, outage.lasts) = ((2 * outage.hold_us).min(longest_us), true);
         }
         outage.until_us = now_us + outage.hold_us;
     }
@@ -60,12 +76,23 @@ impl Outages {
 
     /// Whether two nodes are kept out of one chain.
     pub(super) fn is_cut(&self, one: NodeId, other: NodeId) -> bool {
-        self.pairs.get(&pair(one, other)).is_some_and(|outage| outage.lasts)
+        one != other && self.since_us((one, other)).is_some()
+    }
+
+    /// Whether a node is cut off from all others.
+    pub(super) fn is_cut_off(&self, node: NodeId) -> bool {
+        self.since_us((node, node)).is_some()
+    }
+
+    /// Since when two nodes have been cut off from each other, perhaps with breaks, if they are.
+    pub(super) fn since_us(&self, (one, other): (NodeId, NodeId)) -> Option<u64> {
+        self.pairs.get(&pair(one, other)).filter(|outage| outage.lasts).map(|outage| outage.since_us)
     }
 
     /// Nodes that are cut off from each other, the lower name first.
     pub(super) fn cut(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
-        self.pairs.iter().filter(|(_, outage)| outage.lasts).map(|(pair, _)| *pair)
+        let of_two = self.pairs.iter().filter(|((one, other), outage)| outage.lasts && one != other);
+        of_two.map(|(pair, _)| *pair)
     }
 }
 
@@ -107,6 +134,23 @@ mod tests {
         now_us += Timing::default().broken_us;
         outages.pass(now_us, &Timing::default());
         assert_eq!(lasts_us(&mut outages, &mut now_us, 100_000), 2_000_000, "that was long ago");
+    }
+
+    #[test]
+    fn a_node_that_is_cut_off_from_all_is_no_pair() {
+        let (mut outages, timing) = (Outages::default(), Timing::default());
+        outages.said(ONE, ONE, 0, &timing);
+        assert!(!outages.is_cut_off(ONE), "nobody says that it does not hear itself");
+        outages.said_cut_off(ONE, 5, &timing);
+        assert!(outages.is_cut_off(ONE) && !outages.is_cut_off(OTHER));
+        assert!(!outages.is_cut(ONE, ONE) && !outages.is_cut(ONE, OTHER) && outages.cut().next().is_none());
+        outages.said_cut_off(ONE, 100_000, &timing);
+        assert_eq!(outages.since_us((ONE, ONE)), Some(5));
+        outages.pass(2_100_000, &timing);
+        assert!(!outages.is_cut_off(ONE), "2 s after it was last said");
+        outages.said_cut_off(ONE, 2_200_000, &timing);
+        outages.begun_anew(ONE);
+        assert!(!outages.is_cut_off(ONE));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::ids::{Ack, Address, Member, NodeId, Position, RangeId};
 use crate::message::{Health, Message};
 use crate::paths::{Path, took};
 use crate::planted::{Bug, planted};
+use crate::version::RELAYS;
 use fawn_ring::{Key, Ring, VirtualId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,9 +62,10 @@ impl Manager {
         let heard: Vec<Member> = self.heard.values().map(|heard| heard.member).collect();
         let alive: Vec<Member> = heard.into_iter().filter(|member| self.is_alive(*member, now_us)).collect();
         self.outages.pass(now_us, &self.timing);
-        let worse = self.worse_connected(&alive);
-        if alive != self.lived || worse != self.worse {
-            (self.lived, self.worse) = (alive, worse);
+        let cut_off = self.cut_off_from_all(&alive, now_us);
+        let worse = self.worse_connected(&alive, &cut_off, now_us);
+        if alive != self.lived || worse != self.worse || cut_off != self.cut_off {
+            (self.lived, self.worse, self.cut_off) = (alive, worse, cut_off);
             self.unsettled.extend(self.state.ranges.keys());
         }
         // Where no other machine could take its places, whoever is away keeps them, and what it has of its ranges.
@@ -108,13 +110,27 @@ impl Manager {
         stays.or(alive.last()).copied()
     }
 
-    /// Of nodes that are cut off from each other, those with the most such links, until none is left. `alive` is in the
-    /// order of nodes.
-    fn worse_connected(&self, alive: &[Member]) -> BTreeSet<NodeId> {
-        let lives = |node: &NodeId| alive.binary_search_by_key(node, |member| member.node).is_ok();
-        let mut links: Vec<(NodeId, NodeId)> =
-            self.outages.cut().filter(|(one, other)| lives(one) && lives(other)).collect();
-        let mut worse = BTreeSet::new();
+    /// Nodes that no other member answers. None if that is so of all that live: then nothing is better without them. So a node
+    /// counts only when the others have had time to say the same.
+    fn cut_off_from_all(&self, alive: &[Member], now_us: u64) -> BTreeSet<NodeId> {
+        let all_had_time = |since_us: u64| now_us >= since_us + 2 * self.timing.heartbeat_us;
+        let since_us = |node: &NodeId| self.outages.since_us((*node, *node));
+        let said: BTreeSet<NodeId> =
+            alive.iter().map(|member| member.node).filter(|node| since_us(node).is_some()).collect();
+        if said.len() == alive.len() {
+            return BTreeSet::new();
+        }
+        said.into_iter().filter(|node| since_us(node).is_some_and(all_had_time)).collect()
+    }
+
+    /// Nodes that are cut off from all others; and of those that are cut off from each other, the ones with the most such
+    /// links, until none is left. `alive` is in the order of nodes.
+    fn worse_connected(&self, alive: &[Member], cut_off: &BTreeSet<NodeId>, now_us: u64) -> BTreeSet<NodeId> {
+        let counts =
+            |node: &NodeId| alive.binary_search_by_key(node, |member| member.node).is_ok() && !cut_off.contains(node);
+        let is_link = |(one, other): &(NodeId, NodeId)| counts(one) && counts(other);
+        let mut links: Vec<(NodeId, NodeId)> = self.outages.cut().filter(is_link).collect();
+        let mut worse = cut_off.clone();
         while !links.is_empty() {
             let mut counts: BTreeMap<NodeId, usize> = BTreeMap::new();
             for (one, other) in &links {
@@ -123,23 +139,52 @@ impl Manager {
             }
             // Of as many, whoever is heard again for the shortest time.
             let since_us = |node: &NodeId| self.heard.get(node).map_or(0, |heard| heard.since_us);
-            let worst = counts.into_iter().map(|(node, count)| (count, since_us(&node), node)).max();
-            let (.., worst) = worst.expect("there are links");
+            let worst = counts.iter().map(|(node, count)| (*count, since_us(node), *node)).max();
+            let (most, _, worst) = worst.expect("there are links");
+            let of_worst = |(one, other): &(NodeId, NodeId)| *one == worst || *other == worst;
+            let is_even = |(one, other): &(NodeId, NodeId)| counts[one] == most && counts[other] == most;
+            let is_open =
+                |link: &(NodeId, NodeId)| of_worst(link) && is_even(link) && self.may_be_one_sided(*link, now_us);
+            if let Some(at) = links.iter().position(is_open) {
+                took(Path::CutOffAwaited);
+                links.remove(at);
+                continue;
+            }
             links.retain(|(one, other)| *one != worst && *other != worst);
             worse.insert(worst);
         }
         worse
     }
 
-    /// Whether a node had better not be in a chain with these.
-    fn is_cut_off(&self, node: NodeId, from: &[NodeId]) -> bool {
-        self.worse.contains(&node) && from.iter().any(|other| self.outages.is_cut(node, *other))
+    /// Of two nodes, one of which does not hear the other, one may still say that no other member answers it: it takes longer to
+    /// find that out. A chain that went on with that one alone would be out of reach, and nobody could copy what it took meanwhile.
+    fn may_be_one_sided(&self, link: (NodeId, NodeId), now_us: u64) -> bool {
+        let is_new = |since_us: u64| now_us < since_us + 2 * self.timing.silent_us;
+        match (self.outages.is_cut_off(link.0), self.outages.is_cut_off(link.1)) {
+            (true, true) => false,
+            // It is about to count.
+            (true, false) | (false, true) => true,
+            (false, false) => self.version >= RELAYS && self.outages.since_us(link).is_some_and(is_new),
+        }
     }
 
-    /// The members of the range's chain that live, in their order.
+    /// Whether two nodes are not to be in one chain.
+    fn is_cut(&self, one: NodeId, other: NodeId) -> bool {
+        let is_cut_off = self.cut_off.contains(&one) || self.cut_off.contains(&other);
+        one != other && (is_cut_off || self.outages.is_cut(one, other))
+    }
+
+    /// Whether a node had better not be in a chain with these.
+    fn is_cut_off(&self, node: NodeId, from: &[NodeId]) -> bool {
+        self.worse.contains(&node) && from.iter().any(|other| self.is_cut(node, *other))
+    }
+
+    /// The members of the range's chain that live, in their order. Whoever is cut off from others that live is left out; where
+    /// that is so of all, the first goes on alone.
     pub(super) fn alive(&self, id: RangeId, now_us: u64) -> Vec<Member> {
-        let members = &self.state.ranges[&id].chain.members;
-        let nodes: Vec<NodeId> = members.iter().map(|member| member.node).collect();
+        let members = self.state.ranges[&id].chain.members.iter().copied();
+        let mut live: Vec<Member> = members.filter(|member| self.is_alive(*member, now_us)).collect();
+        let nodes: Vec<NodeId> = live.iter().map(|member| member.node).collect();
         let cut_off = |member: &Member| {
             let cut_off = self.is_cut_off(member.node, &nodes);
             if cut_off {
@@ -147,8 +192,11 @@ impl Manager {
             }
             cut_off
         };
-        let usable = |member: &Member| self.is_alive(*member, now_us) && !cut_off(member);
-        let usable: Vec<Member> = members.iter().copied().filter(usable).collect();
+        let usable: Vec<Member> = live.iter().copied().filter(|member| !cut_off(member)).collect();
+        if usable.is_empty() {
+            live.truncate(1);
+            return live;
+        }
         let sound: Vec<Member> = usable.iter().copied().filter(|member| !self.is_damaged(id, *member)).collect();
         if sound.is_empty() || sound.len() == usable.len() {
             return usable;
@@ -252,23 +300,37 @@ impl Manager {
             return;
         }
         let wanted = self.wanted(&self.state.ranges[&id].chain.keys.high, now_us);
-        if !wanted.is_empty() && wanted.len() >= self.replicas() {
+        if !wanted.is_empty() && wanted.len() >= self.replicas_without_cut_off() {
             self.begin(id, wanted, None, Into::Itself, now_us, effects);
         }
     }
 
+    /// Members that a chain is to have while those that are cut off from all others are not waited for.
+    fn replicas_without_cut_off(&self) -> usize {
+        let mut most = self.replicas();
+        if !self.cut_off.is_empty() {
+            let mut ring = self.ring.clone();
+            self.cut_off.iter().for_each(|node| drop(ring.remove_node(*node)));
+            most = most.min(ring.machines());
+        }
+        most
+    }
+
     /// The chain of those who live and one more, head first. Whoever the ring does not want makes room for it, or for others
     /// from whom it is cut off: if it stayed, the next step would be to leave out one of the two. `None`: the chain would
-    /// be a shorter one.
+    /// be a shorter one, or it would hold two that are cut off from each other.
     fn chain_with(&self, learner: Member, alive: &[Member], wanted: &[Member]) -> Option<Vec<Member>> {
         let rank = |member: &Member| wanted.iter().position(|other| other == member).unwrap_or(usize::MAX);
         let mut chain = alive.to_vec();
         chain.push(learner);
         chain.sort_by_key(rank);
-        let is_cut_off = |member: &Member| wanted.iter().any(|other| self.outages.is_cut(member.node, other.node));
+        let is_cut_off = |member: &Member| wanted.iter().any(|other| self.is_cut(member.node, other.node));
         chain.retain(|member| wanted.contains(member) || !is_cut_off(member));
         let replicas = (self.state.settings.replicas as usize).max(1);
         chain.truncate(replicas);
+        if chain.iter().any(|member| self.is_cut(member.node, learner.node)) {
+            return None;
+        }
         (chain.len() >= alive.len().min(replicas)).then_some(chain)
     }
 

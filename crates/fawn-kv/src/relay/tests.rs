@@ -194,3 +194,20 @@ fn a_seat_without_traffic_finds_out_that_nobody_answers_and_that_somebody_does_a
         assert_eq!(cut_off(&bench), [false; 3]);
     }
 }
+
+#[test]
+fn a_seat_that_did_not_run_is_not_cut_off_and_who_is_in_the_seat_itself_is_no_other_member() {
+    let mut bench = Bench::new();
+    bench.pass(5_000_000);
+    // Nobody runs meanwhile, and then all do.
+    bench.now_us += 5_000_000;
+    bench.relays[1].tick(bench.now_us, &mut Vec::new());
+    assert!(!bench.relays[1].is_cut_off(bench.now_us));
+    bench.cut = vec![(1, 0), (1, 2)];
+    for _ in 0..20 {
+        bench.pass(100_000);
+        let echo = Message::Echo { number: bench.now_us };
+        assert_eq!(bench.relays[1].receive(bench.now_us, (front(1), node(1), echo), &mut Vec::new()), None);
+    }
+    assert!(bench.relays[1].is_cut_off(bench.now_us));
+}

@@ -9,6 +9,8 @@ use fawn_ring::{DomainId, Interval, Key, MachineId, Ring};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
+mod cut_off;
+
 const CLUSTER: ClusterId = ClusterId([1; 16]);
 
 /// A leader whose proposals are agreed on at once, and nodes that do at once what they are told.

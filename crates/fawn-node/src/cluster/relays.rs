@@ -47,9 +47,9 @@ impl Seat {
         let mut out = Vec::new();
         self.relay.tick(at.us, &mut out);
         self.said.extend(out);
-        if let Some(front) = &mut self.front {
-            front.note_cut_off(self.relay.is_cut_off(at.us));
-        }
+        let is_cut_off = self.relay.is_cut_off(at.us);
+        self.front.iter_mut().for_each(|front| front.note_cut_off(is_cut_off));
+        self.node.iter_mut().for_each(|node| node.note_cut_off(is_cut_off));
         for (peer, by) in self.relay.take_news() {
             let Some(seat) = SeatId::of(peer) else { continue };
             let name = |seat: SeatId| self.links.name_of(seat);

@@ -77,6 +77,7 @@ names! {
     Probe: "probe",
     Echo: "echo",
     FrontCutOff: "front-cut-off",
+    NodeCutOff: "node-cut-off",
 }
 
 /// The kind of messages that a word names: one of [`MESSAGES`], or [`ORDERS`].
@@ -178,7 +179,7 @@ pub fn line(message: &Message) -> String {
         | Message::FrontSuperseded { incarnation } => {
             format!("life {}", incarnation.0)
         }
-        Message::Farewell { member: who, .. } => member(*who),
+        Message::Farewell { member: who, .. } | Message::NodeCutOff { member: who } => member(*who),
         Message::FrontFarewell { member } | Message::FrontCutOff { member } => format!("life {}", member.incarnation.0),
         Message::Heartbeat { member: who, silent, .. } => {
             let silent: Vec<String> = silent.iter().map(|node| format!(" no n{}", node.0)).collect();

@@ -3,7 +3,7 @@
 //! Where nothing else goes wrong, every request has its answer within [`ANSWER_US`], whoever was asked; only for [`SETTLE_US`]
 //! after the break it may take longer.
 
-use fawn_kv::ids::{Address, Consistency};
+use fawn_kv::ids::Address;
 use fawn_kv::message::Message;
 use fawn_kv::relay::Relay;
 
@@ -51,8 +51,8 @@ pub(super) fn draw(random: &mut Random, plan: &Plan) -> Act {
         1 => (front(random), front(random)),
         2 => (front(random), node(random)),
         3 => (front(random), pick(random, Party::Client, plan.clients as usize)),
-        // What only that node and one other have is copied from it.
-        4 if plan.replicas > 2 && plan.rules.consistency == Consistency::Chain => {
+        // What a node alone has is out of reach with it.
+        4 if plan.replicas > 1 => {
             let one = random.below(nodes as u64) as usize;
             let others = (0..nodes.max(fronts)).filter(|other| *other != one);
             let links = others.flat_map(|other| seats((one, other), plan)).collect();
@@ -132,20 +132,22 @@ impl World {
     }
 
     pub(super) fn tick_relay(&mut self, party: Party) {
+        let runs = self.runs(party);
+        let Some(relay) = self.relays.get_mut(&party).filter(|_| runs) else { return };
         let mut out = Vec::new();
-        if self.runs(party)
-            && let Some(relay) = self.relays.get_mut(&party)
-        {
-            relay.tick(self.now_us, &mut out);
-        }
+        relay.tick(self.now_us, &mut out);
+        let is_cut_off = relay.is_cut_off(self.now_us);
         for (to, _, message) in out {
             self.send_by_link(party, to, &message);
         }
-        if let Party::Front(number) = party {
-            let is_cut_off = self.is_cut_off(number);
-            if let Some(front) = &mut self.fronts[number].front {
-                front.note_cut_off(is_cut_off);
+        match party {
+            Party::Front(number) => {
+                self.fronts[number].front.iter_mut().for_each(|front| front.note_cut_off(is_cut_off));
             }
+            Party::Node(number) => {
+                self.places[number].node.iter_mut().for_each(|node| node.note_cut_off(is_cut_off));
+            }
+            Party::Manager(_) | Party::Client(_) => {}
         }
     }
 

@@ -26,6 +26,11 @@ fn links(one: &[String], other: &[String], way: usize) -> Vec<String> {
     pairs.flat_map(both).flatten().collect()
 }
 
+/// The same in a weak cluster.
+fn weak(script: &str) -> String {
+    script.replacen(" until=", " weak=true until=", 1)
+}
+
 fn seat(number: usize) -> Vec<String> {
     vec![format!("n{number}"), format!("f{number}")]
 }
@@ -94,13 +99,22 @@ fn two_pairs_may_be_severed_as_long_as_each_has_a_third_that_hears_both() {
 
 #[test]
 fn a_seat_may_be_severed_from_all_others() {
-    for way in 0..WAYS.len() {
-        let others = [seat(0), seat(1), seat(3)].concat();
-        run(&script(900 + way as u64, (4, 3, 0), &links(&seat(2), &others, way)));
-        // A front-end alone.
-        let nodes = [seat(0), seat(1), seat(2)].concat();
-        for replicas in [2, 3] {
-            run(&script(910 + way as u64, (3, replicas, 1), &links(&["f3".to_owned()], &nodes, way)));
+    for (way, nodes, replicas) in (0..WAYS.len()).flat_map(|way| [(way, 4, 2), (way, 4, 3), (way, 3, 2)]) {
+        for one in (0..nodes).filter(|one| replicas == 2 || *one == 2) {
+            let others: Vec<String> = (0..nodes).filter(|other| *other != one).flat_map(seat).collect();
+            let script = script(900 + way as u64, (nodes, replicas, 0), &links(&seat(one), &others, way));
+            let by_turns = (one + way) % 2 == 1;
+            run(&if by_turns { weak(&script) } else { script });
         }
+    }
+}
+
+#[test]
+fn a_front_end_of_its_own_may_be_severed_from_all_others() {
+    let nodes = [seat(0), seat(1), seat(2)].concat();
+    for (way, replicas) in (0..WAYS.len()).flat_map(|way| [(way, 2), (way, 3)]) {
+        let script = script(910 + way as u64, (3, replicas, 1), &links(&["f3".to_owned()], &nodes, way));
+        run(&script);
+        run(&weak(&script));
     }
 }
