@@ -97,6 +97,17 @@ impl World {
         }
     }
 
+    /// Tells all keys' checkers that nothing follows.
+    pub(super) fn end_checks(&mut self) -> Result<(), String> {
+        for checker in std::mem::take(&mut self.checkers).into_iter().flatten() {
+            match checker.finish() {
+                Err(Failure::TooHard) => self.summary.undecided += 1,
+                verdict => verdict.map_err(|failure| failure.to_string())?,
+            }
+        }
+        Ok(())
+    }
+
     /// The keys that an operation is about, by their numbers.
     pub(super) fn keys_of(&self, about: About) -> Vec<u64> {
         match about {

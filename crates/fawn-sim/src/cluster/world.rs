@@ -337,9 +337,7 @@ impl World {
             self.look_for_room()?;
         }
         self.look_at_domains()?;
-        for checker in std::mem::take(&mut self.checkers).into_iter().flatten() {
-            checker.finish().map_err(|failure| failure.to_string())?;
-        }
+        self.end_checks()?;
         (self.summary.records, self.summary.chains) = (self.invariants.records(), self.invariants.chains());
         self.summary.simulated_us = self.now_us;
         self.summary.fences = self.invariants.fences;

@@ -5,11 +5,11 @@ use fawn_sim::cluster::{FAULTS, Plan, Script, Summary, run};
 #[test]
 fn clusters_lose_nothing_whatever_goes_wrong() {
     let mut sum = Summary::default();
-    for seed in (0..300).chain(650..660) {
+    for seed in 0..150 {
         sum.add(&run(seed, &Plan::of(seed)).unwrap_or_else(|violation| panic!("{violation}")));
     }
     for (kind, count) in FAULTS.iter().zip(sum.faults) {
-        assert!(count > 30, "{kind}: {count} times");
+        assert!(count > 15, "{kind}: {count} times");
     }
     // Everything that front-ends do, and that is done to them, was done.
     let fronts = sum.fronts;
@@ -30,7 +30,7 @@ fn clusters_lose_nothing_whatever_goes_wrong() {
     for (path, count) in sum.coverage.counts() {
         assert!(count > 0, "never: {path}");
     }
-    assert!(sum.operations > 60_000 && sum.chains > 3000, "{sum:?}");
+    assert!(sum.operations > 30_000 && sum.chains > 1500, "{sum:?}");
 }
 
 /// Seeds that broke earlier drafts of the protocol. Faults have been drawn otherwise since, so that these runs take another
