@@ -143,8 +143,9 @@ impl Manager {
             let (most, _, worst) = worst.expect("there are links");
             let of_worst = |(one, other): &(NodeId, NodeId)| *one == worst || *other == worst;
             let is_even = |(one, other): &(NodeId, NodeId)| counts[one] == most && counts[other] == most;
-            let is_open =
-                |link: &(NodeId, NodeId)| of_worst(link) && is_even(link) && self.may_be_one_sided(*link, now_us);
+            let is_open = |link: &(NodeId, NodeId)| {
+                of_worst(link) && is_even(link) && self.may_be_one_sided(*link, alive, now_us)
+            };
             if let Some(at) = links.iter().position(is_open) {
                 took(Path::CutOffAwaited);
                 links.remove(at);
@@ -158,14 +159,32 @@ impl Manager {
 
     /// Of two nodes, one of which does not hear the other, one may still say that no other member answers it: it takes longer to
     /// find that out. A chain that went on with that one alone would be out of reach, and nobody could copy what it took meanwhile.
-    fn may_be_one_sided(&self, link: (NodeId, NodeId), now_us: u64) -> bool {
-        let is_new = |since_us: u64| now_us < since_us + 2 * self.timing.silent_us;
+    /// Where both have another neighbour, that one would miss whoever is cut off at about the same time.
+    fn may_be_one_sided(&self, link: (NodeId, NodeId), alive: &[Member], now_us: u64) -> bool {
+        let are_watched =
+            || self.has_other_neighbour(link.0, link.1, alive) && self.has_other_neighbour(link.1, link.0, alive);
+        let is_new = |since_us: u64| {
+            let (soon_us, late_us) = (since_us + 3 * self.timing.heartbeat_us, since_us + 2 * self.timing.silent_us);
+            now_us < soon_us || (now_us < late_us && !are_watched())
+        };
         match (self.outages.is_cut_off(link.0), self.outages.is_cut_off(link.1)) {
             (true, true) => false,
             // It is about to count.
             (true, false) | (false, true) => true,
             (false, false) => self.version >= RELAYS && self.outages.since_us(link).is_some_and(is_new),
         }
+    }
+
+    /// Whether a node is in a chain next to one that lives, other than `but`.
+    fn has_other_neighbour(&self, node: NodeId, but: NodeId, alive: &[Member]) -> bool {
+        let lives = |other: NodeId| alive.binary_search_by_key(&other, |member| member.node).is_ok();
+        self.state.ranges.values().any(|range| {
+            range.chain.members.windows(2).any(|pair| {
+                let (one, next) = (pair[0].node, pair[1].node);
+                let other = if one == node { next } else { one };
+                (one == node || next == node) && other != but && lives(other)
+            })
+        })
     }
 
     /// Whether two nodes are not to be in one chain.

@@ -21,7 +21,8 @@ fn a_change_costs_the_managers_as_much_in_a_larger_cluster_and_with_more_keys() 
     let (small, large, full) = (changes(10, 100), changes(40, 100), changes(10, 3000));
     for ((small, large), full) in small.iter().zip(&large).zip(&full) {
         assert!(managers(large) <= 2 * managers(small), "{small:?} of 10 nodes, {large:?} of 40");
-        assert!(managers(full) <= managers(small) * 5 / 4, "{small:?} with 100 keys, {full:?} with 3,000");
+        // A wedge may happen to be drawn near to its keys meanwhile: it is released, and granted.
+        assert!(managers(full) <= managers(small) * 5 / 4 + 2, "{small:?} with 100 keys, {full:?} with 3,000");
         // What is asked again and again makes most of it, and that takes as long.
         assert!(large.view_bytes <= 2 * small.view_bytes, "{small:?} of 10 nodes, {large:?} of 40");
     }
