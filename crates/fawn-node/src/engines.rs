@@ -414,7 +414,7 @@ impl Reads for Readers {
 
     fn submit(&mut self) -> Result<(), String> {
         for (reader, pushed) in self.readers.iter_mut().zip(&mut self.pushed) {
-            if std::mem::take(pushed) {
+            if std::mem::take(pushed) || reader.holds_removed() {
                 reader.submit().map_err(|error| error.to_string())?;
             }
         }

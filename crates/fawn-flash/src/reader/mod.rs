@@ -142,7 +142,7 @@ impl Reader {
         either!(&mut self.path, path => path.push(request));
     }
 
-    /// Hands over what was pushed; does nothing when that is nothing.
+    /// Hands over what was pushed, if anything was, and lets go of files that were removed.
     ///
     /// # Errors
     /// [`FlashError::Io`] when the kernel takes no reads any more; the reader is of no use then.
@@ -188,6 +188,13 @@ impl Reader {
     /// As [`submit`](Self::submit).
     pub fn wait(&mut self, want: usize) -> Result<(), FlashError> {
         either!(&mut self.path, path => path.wait(want))
+    }
+
+    /// Whether files were removed since it last looked, which take space on the device for as long as it holds them.
+    /// [`submit`](Self::submit) lets go of them. Makes no system call.
+    #[inline]
+    pub fn holds_removed(&self) -> bool {
+        either!(&self.path, path => path.holds_removed())
     }
 
     /// Reads pushed and not yet come back.

@@ -265,6 +265,11 @@ impl Ring {
     }
 
     #[inline]
+    pub fn holds_removed(&self) -> bool {
+        self.table.removals != self.files.removals()
+    }
+
+    #[inline]
     pub fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len() + self.waiting.len() + self.failed.len()
     }

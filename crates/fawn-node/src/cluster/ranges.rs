@@ -166,7 +166,7 @@ impl Ranges {
             self.fetches[at as usize] = Some(fetch);
             self.pushed = true;
         }
-        if std::mem::take(&mut self.pushed) { self.reader.submit() } else { Ok(()) }
+        if std::mem::take(&mut self.pushed) || self.reader.holds_removed() { self.reader.submit() } else { Ok(()) }
     }
 
     /// Takes the reads that have come back.

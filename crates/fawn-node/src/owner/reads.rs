@@ -17,13 +17,13 @@ impl<S: Stores> Owner<S> {
     /// # Errors
     /// No read will come back any more, and whoever waits for one has been told so; the text is for people.
     pub fn submit(&mut self, now: Now) -> Result<(), String> {
-        if self.to_read.is_empty() {
-            return Ok(());
-        }
         if let Some(why) = self.reads_failed.clone() {
-            self.fail_reads(&why, now);
+            if !self.to_read.is_empty() {
+                self.fail_reads(&why, now);
+            }
             return Ok(());
         }
+        // Where nothing is to be read, too: files that were removed are let go of.
         let reads = self.reads.as_mut().expect("reads are away only while they complete");
         for ticket in self.to_read.drain(..) {
             let task = self.tasks[ticket as usize].as_ref().expect("a task waits for its read");
