@@ -1,6 +1,6 @@
 //! Gets of many keys: all reads from flash are in flight at once.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use fawn_ring::Key;
 use fawn_store::record::Kind;
@@ -187,7 +187,7 @@ impl Inner {
 
     /// A reader of shard `place`'s files that nobody is using.
     fn reader(&self, place: usize) -> Result<Reader, Error> {
-        if let Some(reader) = self.readers[place].lock().unwrap_or_else(PoisonError::into_inner).pop() {
+        if let Some(reader) = self.shards[place].readers().pop() {
             return Ok(reader);
         }
         let options =
@@ -196,7 +196,7 @@ impl Inner {
     }
 
     fn keep(&self, place: usize, reader: Reader) {
-        let mut readers = self.readers[place].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut readers = self.shards[place].readers();
         if readers.len() < KEEP_READERS && reader.in_flight() == 0 {
             readers.push(reader);
         }

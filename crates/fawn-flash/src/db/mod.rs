@@ -57,7 +57,7 @@ use crate::bell::Bell;
 use crate::clock;
 use crate::directory::{Directory, store_of};
 use crate::helper;
-use crate::reader::{ReadPath, Reader};
+use crate::reader::ReadPath;
 
 /// A data directory that is open for reading and writing. Clones share it; it is [closed](Self::close) when the last
 /// one is dropped. All calls block, none needs `&mut`.
@@ -73,8 +73,6 @@ struct Inner {
     shards: Arc<[Arc<Shard>]>,
     openings: Vec<Opening>,
     reads: ReadPath,
-    /// Readers that no [`Db::get_many`] is using, by shard.
-    readers: Vec<Mutex<Vec<Reader>>>,
     ticker: Arc<Ticker>,
     ticks: Mutex<Option<JoinHandle<()>>>,
     /// Given up, with its lock, by the first close.
@@ -106,7 +104,6 @@ impl Db {
         let ticks = helper::start("fawn-tick".to_owned(), move || tick(&its_ticker, &its_shards))?;
         let inner = Inner {
             secret: directory.secret(),
-            readers: shards.iter().map(|_| Mutex::default()).collect(),
             shards,
             openings,
             reads: options.reads,
@@ -304,8 +301,8 @@ impl Db {
     /// Figures.
     pub fn stats(&self) -> DbStats {
         let mut reads = "not used yet";
-        for readers in &self.inner.readers {
-            if let Some(reader) = readers.lock().unwrap_or_else(PoisonError::into_inner).first() {
+        for shard in &*self.inner.shards {
+            if let Some(reader) = shard.readers().first() {
                 reads = reader.name();
             }
         }
@@ -372,8 +369,8 @@ impl Inner {
         for shard in &*self.shards {
             result = result.and(shard.close());
         }
-        for readers in &self.readers {
-            readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        for shard in &*self.shards {
+            shard.readers().clear();
         }
         drop(directory);
         result

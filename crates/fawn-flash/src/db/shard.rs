@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ use crate::engine::SETTLING_TICKS;
 use crate::files::Files;
 use crate::helper;
 use crate::pace::{Pace, Setter};
+use crate::reader::Reader;
 
 /// Index entries installed without letting go of the lock: about 0.1 ms.
 const INSTALL_BUDGET: usize = 2048;
@@ -46,6 +47,8 @@ pub(super) struct Shard {
     pub(super) commits: [Bell; 2],
     /// Rung after every event and every batch.
     pub events: Bell,
+    /// Readers that no [`Db::get_many`](super::Db::get_many) is using.
+    readers: Mutex<Vec<Reader>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -101,6 +104,7 @@ impl Shard {
             core: Mutex::new(core),
             commits: <[Bell; 2]>::default(),
             events: Bell::default(),
+            readers: Mutex::default(),
             threads: Mutex::default(),
         });
         let (its_shard, its_files) = (Arc::clone(&shard), Arc::clone(&files));
@@ -115,6 +119,16 @@ impl Shard {
         shard.threads.lock().expect("nobody else knows of it yet").extend([tend, log]);
         shard.lock().hand_out();
         Ok((shard, opening))
+    }
+
+    /// The readers that nobody is using.
+    pub fn readers(&self) -> MutexGuard<'_, Vec<Reader>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the readers that would keep the space of removed files from others, as nothing may be read for long.
+    pub fn let_go_of_removed(&self) {
+        self.readers().retain(|reader| !reader.holds_removed());
     }
 
     /// The store, whether it is closed or not.
@@ -188,6 +202,7 @@ impl Shard {
     /// What is due with time: batches in interval mode, and once a second a look at the device. Returns when to come
     /// back at the latest, on the same clock.
     pub fn tick(&self, now_ms: u64, second: bool) -> u64 {
+        self.let_go_of_removed();
         let mut core = self.lock();
         if second && !core.closed {
             core.ticks = core.ticks.saturating_add(1);

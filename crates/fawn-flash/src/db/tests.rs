@@ -7,6 +7,7 @@ use fawn_store::Ack;
 
 use super::*;
 use crate::files::Caching;
+use crate::reader::tests::deleted_but_open;
 
 /// Small segments, so that everything happens: seals, merges, reads from flash.
 fn small(ack: Ack) -> DbOptions {
@@ -148,6 +149,44 @@ fn large_values_read_back_after_seals_and_restarts_and_their_files_go_with_them(
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(db.get(&key(2)).unwrap() == Some(value(2, 5 << 20)));
+}
+
+#[test]
+fn removed_files_take_no_space_although_nothing_is_read_any_more() {
+    let place = place();
+    let db = Db::open(&place.path, small(Ack::Memory)).unwrap();
+    let names: Vec<Vec<u8>> = (0..4000).map(key).collect();
+    for name in &names {
+        db.put(name, &[7; 200]).unwrap();
+    }
+    let merge = || {
+        for shard in &*db.inner.shards {
+            shard.sync_by_seal().unwrap();
+            let mut core = shard.lock();
+            core.store.compact();
+            core.hand_out();
+        }
+    };
+    merge();
+    assert!(db.get_many(&names).unwrap().iter().all(Option::is_some));
+    for name in &names {
+        db.delete(name).unwrap();
+    }
+    merge();
+    let files = || {
+        let stores = (0..2).flat_map(|store| std::fs::read_dir(place.path.join(format!("store-{store}"))).unwrap());
+        stores.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("segment-")).count()
+    };
+    let directory = place.path.to_string_lossy().into_owned();
+    let start = Instant::now();
+    while files() > 0 || deleted_but_open(&directory) > 0 {
+        let left = (files(), deleted_but_open(&directory));
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "{left:?} segments, and removed ones that are open, are left"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]

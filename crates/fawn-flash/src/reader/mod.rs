@@ -194,7 +194,12 @@ impl Reader {
     /// [`submit`](Self::submit) lets go of them. Makes no system call.
     #[inline]
     pub fn holds_removed(&self) -> bool {
-        either!(&self.path, path => path.holds_removed())
+        match &self.path {
+            #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+            Path::Ring(ring) => ring.holds_removed(),
+            // It opens a file for each read.
+            Path::Pool(_) => false,
+        }
     }
 
     /// Reads pushed and not yet come back.
@@ -218,4 +223,4 @@ impl AsFd for Reader {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

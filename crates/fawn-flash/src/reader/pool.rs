@@ -160,12 +160,6 @@ impl Pool {
         Ok(())
     }
 
-    pub fn holds_removed(&self) -> bool {
-        // A file is open for each read.
-        false
-    }
-
-    #[inline]
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }

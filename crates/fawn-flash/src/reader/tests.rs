@@ -393,7 +393,7 @@ fn removed_files_give_their_space_back_and_new_ones_are_read() {
 }
 
 /// Descriptors of this process that belong to removed files of `directory`.
-fn deleted_but_open(directory: &str) -> usize {
+pub(crate) fn deleted_but_open(directory: &str) -> usize {
     let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     links
         .filter_map(|entry| std::fs::read_link(entry.path()).ok())
