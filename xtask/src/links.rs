@@ -38,6 +38,8 @@ fn problem(tree: &Tree, from: &File, target: &str) -> Option<String> {
     }
     let (path, heading) = target.split_once('#').map_or((target, None), |(path, heading)| (path, Some(heading)));
     let path = if path.is_empty() { from.path.clone() } else { resolve(&from.path, path) };
+    // The book has the internals' pages by a symbolic link.
+    let path = path.strip_prefix("book/src/internals").map_or(path.clone(), |rest| format!("docs{rest}"));
     if !tree.has(&path) {
         return Some(format!("the link to {target} leads nowhere"));
     }
@@ -83,6 +85,7 @@ mod tests {
         let good = "[a](../README.md) [b](../README.md#set-up-quickly) [c](a.md) [d](../docs/) [e](https://x.org/y)\n";
         assert_eq!(check(&tree(good)), [""; 0]);
         assert_eq!(check(&tree("```\n[a](nowhere.md)\n```\n")), [""; 0]);
+        assert_eq!(check(&tree("[a](../book/src/internals/a.md)\n")), [""; 0]);
     }
 
     #[test]
