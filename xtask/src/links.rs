@@ -59,7 +59,9 @@ fn resolve(from: &str, link: &str) -> String {
             part => parts.push(part),
         }
     }
-    parts.join("/")
+    let path = parts.join("/");
+    // The book has the results by a symbolic link.
+    path.strip_prefix("book/src/results/").map_or(path.clone(), |rest| format!("results/{rest}"))
 }
 
 /// The anchors of a file's headings: lower case, blanks as dashes, punctuation dropped.
@@ -92,5 +94,10 @@ mod tests {
     fn links_that_lead_nowhere_are_named_with_their_line() {
         assert_eq!(check(&tree("\n[a](b.md)\n")), ["docs/a.md:2: the link to b.md leads nowhere"]);
         assert_eq!(check(&tree("[a](../README.md#nothing)")), ["docs/a.md:1: README.md has no heading #nothing"]);
+    }
+
+    #[test]
+    fn a_page_of_the_book_links_to_the_results() {
+        assert_eq!(resolve("book/src/papers/a.md", "../results/history/a.md"), "results/history/a.md");
     }
 }
