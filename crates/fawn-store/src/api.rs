@@ -27,7 +27,7 @@ pub enum Ack {
 pub struct Gate(pub u64);
 
 impl Gate {
-    /// Released at once.
+    /// A reply with this gate waits for no batch.
     pub const NONE: Self = Self(0);
 }
 
@@ -79,7 +79,7 @@ pub enum Finished<'a> {
 pub struct Read {
     /// The file to read.
     pub file: FileId,
-    /// First page.
+    /// Number of the first page to read.
     pub first: u64,
     /// Number of pages, at least 1.
     pub count: u32,
@@ -106,7 +106,7 @@ pub(crate) struct Rest {
 pub(crate) struct Candidate {
     /// Number of its file.
     pub file: u64,
-    /// Says which pages.
+    /// Page directory of the segment: it says which pages to read.
     pub directory: Arc<PageDirectory>,
 }
 
@@ -114,11 +114,11 @@ pub(crate) struct Candidate {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file} is damaged at byte {offset}: {what}")]
 pub struct Damage {
-    /// The damaged file.
+    /// The file that holds the damaged bytes.
     pub file: FileId,
     /// Byte offset of the first damaged page or record.
     pub offset: u64,
-    /// What is wrong.
+    /// What is wrong with the bytes, for people.
     pub what: String,
 }
 
@@ -127,7 +127,7 @@ pub struct Damage {
 pub struct Write<'a> {
     /// `Value`, `Delete` or `Stub`.
     pub kind: Kind,
-    /// Stale and won.
+    /// Whether the version is stale, and whether a client has won it.
     pub marks: Marks,
     /// The client's opaque flags.
     pub client_flags: u32,
@@ -135,7 +135,7 @@ pub struct Write<'a> {
     pub expiry: u32,
     /// A cas that the client chose.
     pub client_cas: Option<u64>,
-    /// The key.
+    /// The key's bytes, not its position.
     pub key: &'a [u8],
     /// The value; empty for a delete.
     pub value: &'a [u8],
@@ -147,7 +147,7 @@ impl<'a> Write<'a> {
         Self { kind: Kind::Value, marks: Marks::default(), client_flags: 0, expiry: 0, client_cas: None, key, value }
     }
 
-    /// A delete record.
+    /// A version that deletes `key`.
     pub fn delete(key: &'a [u8]) -> Self {
         Self { kind: Kind::Delete, ..Self::value(key, b"") }
     }
@@ -206,7 +206,7 @@ pub enum Trouble {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {damage}", counted(*records))]
 pub struct Losses {
-    /// How many.
+    /// Number of records that cannot be read.
     pub records: u64,
     /// The first damage that took one.
     pub damage: Damage,
@@ -228,7 +228,7 @@ impl Losses {
 pub struct Batch {
     /// First page of the commit log that it fills.
     pub first: u64,
-    /// The pages.
+    /// The pages to write.
     pub pages: PageBuf,
     /// What is durable once it is written.
     pub gate: Gate,

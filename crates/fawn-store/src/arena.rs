@@ -23,12 +23,12 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// An empty one.
+    /// An arena that holds nothing yet, for up to `capacity` bytes.
     pub fn new(capacity: usize) -> Self {
         Self { memory: None, capacity, len: 0 }
     }
 
-    /// Bytes that fit.
+    /// Bytes that the arena can hold.
     pub fn capacity(&self) -> usize {
         self.capacity
     }

@@ -47,9 +47,9 @@ impl Hasher for PrefixHasher {
 pub(crate) struct Cache {
     records: QuickCache<Key, Box<[u8]>, Weighter, BuildHasherDefault<PrefixHasher>>,
     capacity: u64,
-    /// Lookups answered.
+    /// Lookups that the cache answered.
     pub hits: u64,
-    /// Lookups not answered.
+    /// Lookups that the cache could not answer.
     pub misses: u64,
 }
 
@@ -91,7 +91,7 @@ impl Cache {
         }
     }
 
-    /// Forgets everything.
+    /// Drops all records; the capacity stays.
     pub(crate) fn clear(&mut self) {
         self.records.clear();
     }

@@ -27,7 +27,7 @@ const READ_PAGES: usize = 256;
 pub struct Findings {
     /// Everything that is not as it was written, in the order found.
     pub damage: Vec<Damage>,
-    /// Segments read.
+    /// Number of segments that the check has read.
     pub segments: u64,
     /// Records read in them, superseded ones included.
     pub records: u64,
@@ -40,7 +40,7 @@ pub struct Findings {
     pub log_entries: u64,
     /// Bytes of a torn tail in the commit log: writes that nobody was told of, cut off at the next opening.
     pub torn_bytes: u64,
-    /// Value files read.
+    /// Number of value files that the check has read.
     pub values: u64,
     /// Whether one copy of the manifest's last commit is bad in a store that was not stopped cleanly: a crash in the midst
     /// of that leaves one, and nothing is lost.

@@ -92,7 +92,7 @@ impl PageDirectory {
         before + (first - before).div_ceil(2)
     }
 
-    /// Number of pages.
+    /// Number of data pages that the directory describes.
     #[inline]
     pub fn pages(&self) -> u32 {
         self.lows.len() as u32

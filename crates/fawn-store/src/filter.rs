@@ -15,13 +15,13 @@ const PIECE_KEYS: usize = 1 << 18;
 
 /// The keys of a run, about: immutable.
 pub struct Filter {
-    /// In key order.
+    /// The filters of neighbouring keys, in key order.
     pieces: Box<[Piece]>,
 }
 
 /// The filter of some neighbouring keys.
 struct Piece {
-    /// The lowest prefix.
+    /// The lowest key prefix of the piece.
     low: u64,
     filter: BinaryFuse8,
 }

@@ -63,11 +63,11 @@ pub struct Space {
 
 /// One of several reads that are made together: `pages.len()` pages of `file` from page number `first`.
 pub struct Fill<'p> {
-    /// The file.
+    /// The file to read.
     pub file: FileId,
     /// Page number of the first page.
     pub first: u64,
-    /// Where they go.
+    /// The buffer that takes the pages.
     pub pages: &'p mut [Page],
 }
 

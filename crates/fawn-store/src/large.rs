@@ -15,7 +15,7 @@ pub struct Stub {
 }
 
 impl Stub {
-    /// Encoded bytes.
+    /// Length of an encoded stub, in bytes.
     pub const LEN: usize = 20;
 
     /// The stub of `value`, to be stored in file number `file`.

@@ -53,7 +53,7 @@ impl Void {
 
 /// One output of a merge: a slice and the run that holds all of it, or nothing.
 pub struct Output {
-    /// The slice.
+    /// The positions of the output's keys.
     pub interval: Interval,
     /// Its run, unless no record survived.
     pub written: Option<Written>,
@@ -81,7 +81,7 @@ pub struct Merged {
 #[derive(Debug, Default)]
 pub(crate) struct Held(Option<Lost>);
 
-/// A lost record.
+/// A version of some key that damage has taken.
 #[derive(Clone, Debug)]
 pub(crate) struct Lost {
     pub key: Key,
@@ -132,7 +132,7 @@ impl Held {
 pub struct Passed {
     /// Of all inputs but the oldest.
     pub newer: u64,
-    /// Superseded or void.
+    /// Bytes of records that were superseded or void.
     pub dropped: u64,
 }
 
@@ -141,7 +141,7 @@ pub struct Passed {
 pub(crate) enum Input {
     /// A part of the slice.
     Segment(Cursor),
-    /// A bulk load.
+    /// A sorted run of a bulk load.
     Run(Run),
 }
 

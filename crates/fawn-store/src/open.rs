@@ -22,16 +22,16 @@ use fawn_ring::{Interval, Key};
 /// Why a store cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// The manifest.
+    /// The manifest cannot be read or is damaged.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// The commit log.
+    /// The commit log cannot be replayed.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The device.
+    /// The device failed.
     #[error("the store cannot be opened: {0}")]
     Flash(#[from] FlashError),
-    /// A segment.
+    /// A segment is damaged.
     #[error("{0}; restore this store from a replica or a copy")]
     Damage(#[from] Damage),
     /// The keys lie elsewhere than the options say.
@@ -40,7 +40,7 @@ pub enum OpenError {
          to this directory, or restore the directory from a copy"
     )]
     OtherSecret {
-        /// The manifest.
+        /// File name of the manifest.
         manifest: FileId,
     },
     /// The directory holds another store than the options say.
@@ -49,9 +49,9 @@ pub enum OpenError {
          otherwise: open the directory with the settings it was made with, or restore it from a copy"
     )]
     Mismatch {
-        /// The manifest.
+        /// File name of the manifest.
         manifest: FileId,
-        /// Its number.
+        /// Number of the store, by the manifest.
         found: u32,
         /// Number of stores of its directory.
         of: u32,
@@ -293,7 +293,7 @@ fn assemble(mut options: Options, state: &State, views: BTreeMap<u16, View>, nex
     })
 }
 
-/// Recovery under way.
+/// A recovery that is under way.
 struct Recovery<'a> {
     store: Store,
     maintenance: Maintenance,

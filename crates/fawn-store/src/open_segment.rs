@@ -73,7 +73,7 @@ impl Newest {
         self.keys = 0;
     }
 
-    /// DRAM held.
+    /// Bytes of DRAM that the tables hold.
     fn bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(HashTable::allocation_size).sum();
         tables + size_of_val(&*self.tables)
@@ -87,12 +87,12 @@ pub struct Entry<'a> {
     pub key: Key,
     /// When the record is durable.
     pub gate: Gate,
-    /// The record's bytes.
+    /// The encoded record.
     pub bytes: &'a [u8],
 }
 
 impl<'a> Entry<'a> {
-    /// The record.
+    /// The decoded record.
     pub fn record(&self) -> Record<'a> {
         Record::decode_trusted(self.bytes).expect("the open segment holds whole records")
     }

@@ -108,7 +108,7 @@ impl PageBuf {
         Self { pages: Page::new_vec_zeroed(count).unwrap_or_else(|_| panic!("{count} pages can be allocated")) }
     }
 
-    /// The pages.
+    /// The pages of the buffer.
     pub fn pages(&self) -> &[Page] {
         &self.pages
     }
@@ -128,7 +128,7 @@ impl PageBuf {
         self.pages.as_mut_slice().as_mut_bytes()
     }
 
-    /// Number of pages.
+    /// Number of pages in the buffer.
     pub fn len(&self) -> usize {
         self.pages.len()
     }

@@ -59,7 +59,7 @@ pub struct Marks {
 pub struct Record<'a> {
     /// What the record says.
     pub kind: Kind,
-    /// Stale and won.
+    /// Whether the version is stale, and whether a client has won it.
     pub marks: Marks,
     /// Epoch of the range that numbered the record; 0 outside a chain.
     pub epoch: u32,

@@ -20,9 +20,9 @@ use crate::segment::Footer;
 /// A range's state as of a place in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeMark {
-    /// The range's keys.
+    /// The positions of the range's keys.
     pub interval: Interval,
-    /// The range.
+    /// Instance of the range.
     pub instance: u64,
     /// Its last sequence number.
     pub last_seq: u64,
@@ -36,7 +36,7 @@ pub struct RangeMark {
 pub enum Work {
     /// Write a frozen segment.
     Seal {
-        /// Its records.
+        /// The frozen segment to write.
         segment: Arc<OpenSegment>,
         /// Order among segments: the greater, the newer.
         age: u64,
@@ -62,19 +62,19 @@ pub enum Work {
         /// Build the base's filter.
         filtered: bool,
     },
-    /// Merge a slice.
+    /// Merge the parts of a slice.
     Merge(MergeWork),
     /// Give back what no reader needs any more.
     Reclaim(Reclaim),
     /// Read records of an interval, in key order.
     Scan {
-        /// The asker's number.
+        /// Number by which the store knows the scan.
         id: u64,
         /// What to read; its low end moves up from call to call.
         interval: Interval,
         /// Bytes of records at which to stop.
         max_bytes: usize,
-        /// Which records.
+        /// Which records the scan reads.
         wanted: Wanted,
     },
     /// Report the space on the device, and keep so many bytes of it for deletes and merges.
@@ -115,7 +115,7 @@ pub struct MergeWork {
 
 /// Which records a scan reads.
 pub struct Wanted {
-    /// What was emptied.
+    /// Intervals that were emptied: older records of theirs are void.
     pub emptied: Vec<Emptied>,
     /// Which of the rest.
     pub versions: Versions,
@@ -158,7 +158,7 @@ pub struct View {
     pub age: u64,
     /// What the footer says.
     pub footer: Footer,
-    /// Its page directory.
+    /// The segment's page directory.
     pub directory: Arc<PageDirectory>,
 }
 
@@ -182,7 +182,7 @@ impl View {
 /// The oldest part of a slice, where the index leaves it out: a lookup that finds nothing newer asks its page directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// Its number.
+    /// Number of the base's segment.
     pub number: SegmentNumber,
     /// Records of it that lie in the slice; about, where it reaches beyond.
     pub records: u64,
@@ -205,7 +205,7 @@ pub struct SliceIndex {
 /// Of records that are newer than a slice's base, how many supersede one of it: told by looking at some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overwrites {
-    /// Keys looked at.
+    /// Keys that were looked at: all are newer than the base.
     pub newer: u64,
     /// Of these, keys that the base has, too.
     pub superseding: u64,
@@ -213,7 +213,7 @@ pub struct Overwrites {
 
 /// One slice that a merge made.
 pub struct MergedSlice {
-    /// The slice.
+    /// The positions of the slice's keys.
     pub interval: Interval,
     /// Its run, unless nothing survived.
     pub run: Option<(SegmentNumber, View)>,
@@ -238,7 +238,7 @@ pub enum Event {
     Loaded {
         /// Start of the slice.
         slice: Key,
-        /// The index.
+        /// The index of the slice.
         index: SliceIndex,
         /// What a look at its base told.
         overwrites: Overwrites,
@@ -256,7 +256,7 @@ pub enum Event {
     Merged {
         /// Start of the slice that is replaced.
         slice: Key,
-        /// What replaces it.
+        /// Slices that take the place of the merged one.
         outputs: Vec<MergedSlice>,
         /// Older parts of the slice took no part.
         is_partial: bool,
@@ -280,7 +280,7 @@ pub enum Event {
     MergeFailed {
         /// Start of the slice.
         slice: Key,
-        /// Why.
+        /// Why the merge failed, for people.
         why: String,
         /// Something cannot be read: it will not be merged the next moment either.
         over_damage: bool,
@@ -291,7 +291,7 @@ pub enum Event {
     Cut {
         /// Start of the slice.
         slice: Key,
-        /// Where.
+        /// Position after which the slice was cut.
         at: Key,
         /// The indexes of its halves; `None`: they are loaded next.
         halves: Option<Box<[SliceIndex; 2]>>,
@@ -309,7 +309,7 @@ pub enum Event {
 /// The space on the device, and who comes first.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// What there is.
+    /// Size and free space of the device.
     pub device: Space,
     /// Bytes that are kept for deletes and merges.
     pub spare: u64,
@@ -320,7 +320,7 @@ pub struct Room {
 /// Part of a scan.
 #[derive(Debug)]
 pub struct Scanned {
-    /// The asker's number.
+    /// Number by which the store knows the scan.
     pub id: u64,
     /// Whole records, back to back, in key order.
     pub records: Vec<u8>,

@@ -68,7 +68,7 @@ impl Batch {
         self.records == 0 || self.arena.len() + self.records * ENTRY_BYTES + more <= self.capacity
     }
 
-    /// Records in it.
+    /// Number of records in the batch.
     pub fn len(&self) -> usize {
         self.records
     }
@@ -210,7 +210,7 @@ pub(super) struct Spooled<'a> {
     tag: u8,
     /// All of its bytes.
     pub bytes: &'a [u8],
-    /// Its optional fields.
+    /// The record's optional fields, encoded.
     optional: &'a [u8],
     pub key: &'a [u8],
     value: &'a [u8],

@@ -80,9 +80,9 @@ pub struct Bulk {
 /// What a load did to a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Built {
-    /// Segments written.
+    /// Number of segments that the load has written.
     pub segments: u64,
-    /// Their bytes.
+    /// Bytes of the segments that the load has written.
     pub written_bytes: u64,
     /// Slices that were merged with what they held.
     pub merged: u64,

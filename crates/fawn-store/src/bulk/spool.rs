@@ -19,13 +19,13 @@ const WRITE_PAGES: usize = 128;
 pub(super) struct SpoolWriter {
     file: u64,
     chunk_pages: usize,
-    /// Some chunks.
+    /// Chunks that are gathered before they are written together.
     buffer: PageBuf,
     /// Chunks in the buffer that are complete.
     filled: usize,
     /// Bytes used in the chunk under construction, its header included.
     used: usize,
-    /// Pages written.
+    /// Pages of the file that are written.
     written: u64,
 }
 
@@ -37,7 +37,7 @@ impl SpoolWriter {
         Ok(Self { file, chunk_pages, buffer, filled: 0, used: CHUNK_HEADER_BYTES, written: 0 })
     }
 
-    /// Appends bytes.
+    /// Appends `bytes` to the spool, across chunks.
     pub fn push(&mut self, flash: &dyn Flash, mut bytes: &[u8]) -> Result<(), FlashError> {
         let chunk_bytes = self.chunk_pages * PAGE_BYTES;
         loop {
@@ -97,7 +97,7 @@ fn checksum(file: u64, page: u64, bytes: &[u8]) -> u32 {
 pub(super) struct SpoolReader {
     file: u64,
     chunk_pages: usize,
-    /// Its length.
+    /// Length of the spool, in pages.
     pages: u64,
     /// Whole chunks, read ahead.
     buffer: PageBuf,
@@ -120,7 +120,7 @@ impl SpoolReader {
         Self { file, chunk_pages, pages, buffer, first: 0, held: 0, at: 0, end: 0, carry: Vec::new() }
     }
 
-    /// The file's number.
+    /// Number of the spool's file.
     pub fn file(&self) -> u64 {
         self.file
     }

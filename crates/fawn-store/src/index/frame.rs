@@ -7,9 +7,9 @@
 /// short, always in the same way: equal prefixes have equal positions, and order never turns round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The lowest prefix.
+    /// The lowest key prefix of the frame.
     low: u64,
-    /// `high - low`.
+    /// Distance from the lowest to the highest prefix: `high - low`.
     span: u64,
     /// `positions / (high - low + 1)` as a fixed-point number, relative to `before` and `after`.
     factor: u64,
@@ -49,13 +49,13 @@ impl Frame {
         ((product >> 64) as u64) >> self.after
     }
 
-    /// The lowest prefix.
+    /// The lowest key prefix of the frame.
     #[inline]
     pub fn low(&self) -> u64 {
         self.low
     }
 
-    /// The highest prefix.
+    /// The highest key prefix of the frame.
     #[inline]
     pub fn high(&self) -> u64 {
         self.low + self.span

@@ -44,7 +44,7 @@ impl Geometry {
         Self { lines, bits, reciprocal: (1u64 << RECIPROCAL_BITS).div_ceil(u64::from(lines)) as u32, far }
     }
 
-    /// Number of lines.
+    /// Number of lines in the table.
     #[inline]
     pub fn lines(&self) -> u32 {
         self.lines

@@ -30,7 +30,7 @@ enum Slab {
 }
 
 impl Slab {
-    /// `count` empty chunks.
+    /// Memory of `count` empty chunks.
     fn new(count: usize, mapped: bool) -> Self {
         if !mapped {
             return Self::Heap(vec![[Line::EMPTY; CHUNK_LINES as usize]; count].into_boxed_slice());

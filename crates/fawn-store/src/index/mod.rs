@@ -49,9 +49,9 @@ pub use table::{Inserted, Table};
 pub struct SegmentNumber(u16);
 
 impl SegmentNumber {
-    /// The smallest number.
+    /// The smallest number that a segment can have.
     pub const MIN: Self = Self(1);
-    /// The largest number.
+    /// The largest number that a segment can have.
     pub const MAX: Self = Self(0x7fff);
 
     /// The segment number `number`; `None` unless it is 1 to 32,767.

@@ -25,7 +25,7 @@ pub(super) type Loose = (u32, SegmentNumber);
 #[derive(Debug)]
 pub(super) struct Piece {
     pub geometry: Geometry,
-    /// Slots in use.
+    /// Number of slots in use.
     pub used: u32,
     /// Chunks held: none before the first insertion, then as many as the geometry has.
     held: u32,

@@ -30,7 +30,7 @@ impl Slot {
         Self(tag | u32::from(segment.get()) << 17)
     }
 
-    /// The tag.
+    /// The tag: the part of the key's prefix that a lookup compares.
     #[inline]
     pub fn tag(self) -> u32 {
         self.0 & 0xffff
@@ -109,7 +109,7 @@ impl Line {
         if wanted == 0 { Matches(mask & !self.vacant().0) } else { Matches(mask) }
     }
 
-    /// The empty slots.
+    /// The slots of the line that hold nothing.
     #[inline]
     pub fn vacant(&self) -> Matches {
         Matches(self.mask(|slot| slot == 0))

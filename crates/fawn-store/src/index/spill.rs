@@ -19,7 +19,7 @@ impl Spill {
         self.len
     }
 
-    /// Adds one.
+    /// Adds a slot that found no place in its lines.
     pub fn insert(&mut self, position: u64, segment: SegmentNumber) {
         *self.entries.entry((position, segment)).or_insert(0) += 1;
         self.len += 1;
@@ -52,7 +52,7 @@ impl Spill {
         self.entries.range((position, SegmentNumber::MIN)..=(position, SegmentNumber::MAX))
     }
 
-    /// Everything, in order.
+    /// All spilled slots, in the order of their positions.
     pub fn iter(&self) -> impl Iterator<Item = (u64, SegmentNumber)> {
         self.entries.iter().flat_map(|(&entry, &count)| std::iter::repeat_n(entry, count as usize))
     }

@@ -254,7 +254,7 @@ impl Table {
         (index, (position & ((1 << self.pieces[index].geometry.bits()) - 1)) as u32)
     }
 
-    /// Entries at `position`.
+    /// Number of entries at `position`.
     fn count(&self, index: usize, place: Place, position: u64) -> u32 {
         let piece = &self.pieces[index];
         let home = Slot::new(place.tag, SegmentNumber::MIN);

@@ -26,7 +26,7 @@ pub const MAX_BATCH_PAGES: usize = 16_384;
 
 pub(super) const MAGIC: [u8; 4] = *b"fwnL";
 
-/// The header's fields.
+/// The fields of a batch's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub checksum: u32,

@@ -29,7 +29,7 @@ use crate::flash::FlashError;
 /// A place in the log at which a batch may begin, with what that batch must chain to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPosition {
-    /// Logical page.
+    /// Number of the page since the log began: laps of the ring are counted through.
     pub page: u64,
     /// Checksum of the batch that ends here; 0 in a new log.
     pub previous: u32,
@@ -49,7 +49,7 @@ pub struct LogShape {
 /// Why the log cannot be replayed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    /// Reading failed.
+    /// The device failed to read the log.
     #[error("the commit log cannot be read: {0}")]
     Flash(#[from] FlashError),
     /// A batch or an entry of a format that this version does not know.
@@ -68,7 +68,7 @@ pub enum LogError {
     Damage {
         /// Byte offset in the file.
         offset: u64,
-        /// What is wrong.
+        /// What is wrong with the bytes.
         what: &'static str,
     },
     /// The log is not the one that the manifest speaks of.
@@ -77,11 +77,11 @@ pub enum LogError {
          the commit-log that was last in this directory, or restore this store from a replica or a copy"
     )]
     OlderLog {
-        /// The manifest's number.
+        /// Number of the manifest beside the log.
         manifest: u64,
         /// Byte offset in the log at which it is missed.
         offset: u64,
-        /// What is missed.
+        /// What the manifest names and the log lacks.
         what: &'static str,
     },
     /// The manifest does not know what the log has.
@@ -90,11 +90,11 @@ pub enum LogError {
          back the manifest that was last in this directory, or restore this store from a replica or a copy"
     )]
     OlderManifest {
-        /// The manifest's number.
+        /// Number of the manifest beside the log.
         manifest: u64,
         /// Byte offset in the log at which that is seen.
         offset: u64,
-        /// What is seen.
+        /// What the log has and the manifest does not know.
         what: &'static str,
     },
 }

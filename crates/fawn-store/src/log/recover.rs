@@ -21,9 +21,9 @@ const READ_PAGES: u64 = 256;
 /// What the manifest says about the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// The manifest's number.
+    /// Number of the manifest.
     pub manifest: u64,
-    /// Where to begin.
+    /// Place in the log at which the replay begins.
     pub start: LogPosition,
     /// Generation of the last opening: no batch has a larger one, but for the page of an opening that was cut short.
     pub generation: u64,
@@ -47,7 +47,7 @@ impl Expected {
 pub struct Replayed<'a> {
     /// Where its batch begins: recovery from here would meet this entry again.
     pub position: LogPosition,
-    /// Range instance.
+    /// Instance of the range that the entry belongs to.
     pub range: u64,
     /// The entry. A record's bytes are under the batch's checksum; its own was not verified.
     pub entry: Entry<'a>,
@@ -62,14 +62,14 @@ pub struct Torn {
     pub bytes: u64,
 }
 
-/// What recovery found.
+/// What a recovery has replayed, and where the log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// Where the log ends, and writing goes on.
     pub end: LogPosition,
-    /// Batches replayed.
+    /// Number of batches that were replayed.
     pub batches: u64,
-    /// Entries replayed.
+    /// Number of entries that were replayed.
     pub entries: u64,
     /// What was cut off after the end.
     pub torn: Option<Torn>,
@@ -124,7 +124,7 @@ pub fn survey(flash: &dyn Flash, shape: LogShape, expected: Expected) -> Result<
 /// What [`survey`] found: no entries are counted yet.
 struct Survey {
     found: Recovered,
-    /// The last batch.
+    /// Header of the last batch.
     last: Option<Header>,
 }
 

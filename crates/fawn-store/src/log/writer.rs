@@ -29,7 +29,7 @@ pub enum LogFull {
 pub struct ClosedBatch {
     /// First page of the file that it fills.
     pub first: u64,
-    /// Its pages.
+    /// The pages to write.
     pub pages: PageBuf,
     /// What is durable once it is written.
     pub gate: u64,

@@ -121,7 +121,7 @@ impl Maintenance {
         }
     }
 
-    /// Takes work.
+    /// Queues work for the next calls of [`step`](Self::step).
     pub fn submit(&mut self, work: Work) {
         match work {
             Work::Load { slice, wanted, again, drained, filtered } => {

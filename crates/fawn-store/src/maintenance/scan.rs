@@ -64,7 +64,7 @@ impl Readings {
         self.0.drain(..dropped);
     }
 
-    /// Keeps none.
+    /// Drops the state that was kept for scans to go on from.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

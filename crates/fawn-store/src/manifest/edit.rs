@@ -49,14 +49,14 @@ pub enum Edit {
     },
     /// A large value's file is complete and durable.
     ValueAdded {
-        /// Its file number.
+        /// Number of the value's file.
         file: u64,
         /// Bytes of the value.
         bytes: u64,
     },
     /// A large value is gone; its file may be removed.
     ValueDropped {
-        /// Its file number.
+        /// Number of the value's file.
         file: u64,
     },
     /// A stretch of keys is emptied: whatever segments of a lower age hold of it is void.
@@ -70,14 +70,14 @@ pub enum Edit {
     },
     /// The log is durable up to here.
     LogReached {
-        /// The place.
+        /// The place up to which the log is durable.
         at: LogPosition,
     },
     /// What a segment holds, which the same commit adds.
     SegmentContent {
-        /// Its file number.
+        /// Number of the segment's file.
         file: u64,
-        /// [`Footer::content`](crate::segment::Footer::content).
+        /// Checksum of the segment's pages: [`Footer::content`](crate::segment::Footer::content).
         content: u32,
     },
     /// The store stops, with the log synced up to its end.
@@ -87,7 +87,7 @@ pub enum Edit {
     },
 }
 
-/// What [`Edit::Sealed`] says.
+/// The fields of [`Edit::Sealed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// The new segment and its number; `None` when nothing was left to keep.
@@ -105,19 +105,19 @@ pub struct Sealed {
 /// A range as of the log's new start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SealedRange {
-    /// The range.
+    /// Instance of the range.
     pub instance: u64,
     /// New [`Range::seq_reserved`] (reservations below the new start are forgotten with the log); at least the old one.
     pub seq_reserved: u64,
-    /// New [`Range::last_seq`].
+    /// The range's new [`Range::last_seq`].
     pub last_seq: u64,
-    /// New [`Range::flush_watermark`].
+    /// The range's new [`Range::flush_watermark`].
     pub flush_watermark: u64,
-    /// New [`Range::flush_deadline`].
+    /// The range's new [`Range::flush_deadline`].
     pub flush_deadline: u32,
 }
 
-/// What [`Edit::Merged`] says.
+/// The fields of [`Edit::Merged`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
     /// The slice that was merged, as it is now.

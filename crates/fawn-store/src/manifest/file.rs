@@ -37,7 +37,7 @@ pub enum ManifestError {
     /// A newer version wrote it.
     #[error("manifest-{number:016x} was written by a newer version ({what}): open the store with that version")]
     Newer {
-        /// The manifest.
+        /// Number of the manifest.
         number: u64,
         /// What is not known.
         what: String,
@@ -45,11 +45,11 @@ pub enum ManifestError {
     /// It is not what was written.
     #[error("manifest-{number:016x} is damaged at byte {offset}: {what}; restore this store from a replica or a copy")]
     Damage {
-        /// The manifest.
+        /// Number of the manifest.
         number: u64,
-        /// Byte offset.
+        /// Byte offset of the damage in the file.
         offset: u64,
-        /// What is wrong.
+        /// What is wrong with the bytes.
         what: &'static str,
     },
     /// Reading or writing failed.
@@ -172,12 +172,12 @@ impl Manifest {
         self.weighed.map_or(0, |(_, bytes)| bytes)
     }
 
-    /// Its file.
+    /// Name of the file that holds the manifest now.
     pub fn file(&self) -> FileId {
         FileId::Manifest(self.number)
     }
 
-    /// Its number.
+    /// Number of the file that holds the manifest now.
     pub fn number(&self) -> u64 {
         self.number
     }

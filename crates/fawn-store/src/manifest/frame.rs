@@ -30,7 +30,7 @@ pub(super) const EDITS: u8 = 2;
 const HEADER_BYTES: usize = 32;
 const MAGIC: [u8; 4] = *b"fwnM";
 
-/// A frame's header.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub checksum: u32,

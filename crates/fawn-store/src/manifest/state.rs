@@ -11,7 +11,7 @@ use crate::log::{LogPosition, LogShape};
 use crate::page::PAGE_BYTES;
 use crate::segment::Footer;
 
-/// One store's metadata.
+/// Everything that a store's manifest records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// Number of this store in its directory, from 0; always `< stores`.
@@ -26,7 +26,7 @@ pub struct State {
     pub next_file: u64,
     /// Number of times that the store was opened for writing.
     pub generation: u64,
-    /// The commit log.
+    /// Where the commit log begins and ends.
     pub log: LogState,
     /// The ranges, in key order; they tile `interval`.
     pub ranges: Vec<Range>,
@@ -90,7 +90,7 @@ pub struct Range {
 /// A slice of the key space: the unit of merging and of index loading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// Its keys.
+    /// The positions of the slice's keys.
     pub interval: Interval,
     /// Numbers of the segments that may hold its keys, oldest first, none twice.
     pub parts: Vec<u16>,
@@ -101,13 +101,13 @@ pub struct Slice {
 /// A stretch of keys that was emptied: what is older is void for ever, whatever its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emptied {
-    /// The keys.
+    /// The positions of the emptied keys.
     pub interval: Interval,
     /// Records of segments of a lower [`Segment::age`] are void.
     pub below: u64,
 }
 
-/// A sealed segment.
+/// A sealed segment, as the manifest records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Number of its file.
@@ -116,7 +116,7 @@ pub struct Segment {
     pub age: u64,
     /// Its parts, in pages.
     pub pages: SegmentPages,
-    /// Records in it.
+    /// Number of records in the segment.
     pub records: u64,
     /// Bytes of its records.
     pub bytes: u64,
@@ -147,10 +147,10 @@ pub struct SegmentPages {
     pub total: u64,
 }
 
-/// Records that expire.
+/// How many records expire, and by when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expiring {
-    /// How many.
+    /// Number of records that expire.
     pub records: u64,
     /// Unix second by which the last of them has expired; 0 when there is none.
     pub latest: u32,

@@ -25,7 +25,7 @@ pub enum Unread {
     /// What is in it is lost.
     #[default]
     Lost,
-    /// The cursor fails.
+    /// The cursor fails with the device's error.
     Fails,
     /// What is in it is passed over, and the cursor is [in doubt](Cursor::is_in_doubt); of these pages, it is lost.
     Doubtful(BTreeSet<u64>),
@@ -90,7 +90,7 @@ struct Gaps {
 pub enum Advanced {
     /// The cursor is on it.
     Record,
-    /// There is none.
+    /// The interval has no further record.
     End,
     /// More has to be read first.
     Starved,

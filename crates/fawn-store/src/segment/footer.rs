@@ -25,15 +25,15 @@ pub struct Footer {
     pub directory_pages: u64,
     /// Pages of the fragments, after the directory.
     pub fragment_pages: u64,
-    /// Records.
+    /// Number of records in the segment.
     pub records: u64,
-    /// Bytes of records.
+    /// Bytes of the segment's records.
     pub bytes: u64,
     /// Delete records among them.
     pub deletes: u64,
-    /// Lowest sequence number.
+    /// Lowest sequence number in the segment.
     pub seq_low: u64,
-    /// Highest sequence number.
+    /// Highest sequence number in the segment.
     pub seq_high: u64,
     /// Records with an expiry.
     pub expiring: u64,
@@ -41,9 +41,9 @@ pub struct Footer {
     pub latest_expiry: u32,
     /// Shape of the fragments.
     pub fragments: Fragments,
-    /// Lowest key position.
+    /// Lowest position of a key in the segment.
     pub low: Key,
-    /// Highest key position.
+    /// Highest position of a key in the segment.
     pub high: Key,
     /// Checksum of the checksums of all pages before the footer: two segments of one number that hold anything different
     /// have different ones. None in what older releases wrote.

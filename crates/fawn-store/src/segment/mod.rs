@@ -36,7 +36,7 @@ use crate::page::PAGE_BYTES;
 /// Why a segment could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentError {
-    /// The device failed.
+    /// The device failed to read the segment.
     #[error(transparent)]
     Flash(#[from] FlashError),
     /// The bytes are not what was written.

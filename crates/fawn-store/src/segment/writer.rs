@@ -15,7 +15,7 @@ const CHUNK_PAGES: usize = 128;
 /// A segment under construction.
 pub struct Writer {
     file: u64,
-    /// Pages already written.
+    /// Number of pages already written.
     flushed: u64,
     chunk: PageBuf,
     /// Complete pages in `chunk`.
@@ -33,7 +33,7 @@ pub struct Writer {
     footer: Footer,
 }
 
-/// A finished segment.
+/// A segment that is complete on flash.
 pub struct Written {
     /// What the footer says.
     pub footer: Footer,
@@ -65,7 +65,7 @@ impl Writer {
         })
     }
 
-    /// Records so far.
+    /// Number of records written so far.
     pub fn records(&self) -> u64 {
         self.footer.records
     }

@@ -71,7 +71,7 @@ pub(super) struct Cleaning {
     pub index_bytes: u64,
     /// Of these, page directories.
     pub directory_bytes: u64,
-    /// Of these, filters.
+    /// Of `index_bytes`, bytes of filters.
     pub filter_bytes: u64,
     /// Slots in all slices' indexes.
     pub index_entries: u64,

@@ -93,7 +93,7 @@ pub struct Store {
     open: OpenSegment,
     /// Value files that records of the open segment name, superseded ones included.
     open_values: BTreeSet<u64>,
-    /// Oldest first.
+    /// Full segments that wait for their seal, oldest first.
     frozen: VecDeque<Frozen>,
     /// Somebody waits for the seal under way.
     seal_awaited: bool,

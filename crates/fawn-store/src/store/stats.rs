@@ -14,7 +14,7 @@ const LOOKED_UP: usize = 2048;
 /// A stretch of keys that is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The keys.
+    /// The positions of the keys.
     pub keys: Interval,
     /// What is numbered up to here is gone.
     pub flushed: u64,
@@ -23,7 +23,7 @@ pub struct Stretch {
 /// What lies in some stretches of keys, about: see [`Store::held_in`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Held {
-    /// Live keys.
+    /// Number of live keys.
     pub entries: f64,
     /// Bytes of their records.
     pub bytes: f64,
@@ -100,7 +100,7 @@ impl Written {
 pub(super) struct Counters {
     /// Since the store was made, but for what `appended_bytes` and the log say.
     pub written: Written,
-    /// As of opening.
+    /// `written` as it was when the store was opened.
     pub written_before: Written,
     pub lookups: u64,
     pub reads: u64,
@@ -178,13 +178,13 @@ pub struct Stats {
     pub cache_hits: u64,
     /// Lookups that got as far as the cache and were not answered.
     pub cache_misses: u64,
-    /// Memory budget.
+    /// Bytes of DRAM that the store may use.
     pub memory_limit: u64,
-    /// Slices.
+    /// Number of slices.
     pub slices: u64,
     /// Slices whose index is loaded.
     pub slices_loaded: u64,
-    /// Sealed segments.
+    /// Number of sealed segments.
     pub segments: u64,
     /// Record bytes that are not known to be superseded or void, sealed and buffered.
     pub live_bytes: u64,
@@ -197,9 +197,9 @@ pub struct Stats {
     pub garbage_bytes: u64,
     /// Pages of sealed segment files, drained parts included.
     pub segment_file_bytes: u64,
-    /// Lookups.
+    /// Lookups since the opening.
     pub lookups: u64,
-    /// Reads planned.
+    /// Reads that lookups have asked for.
     pub reads: u64,
     /// Pages in these reads.
     pub pages_read: u64,
@@ -214,9 +214,9 @@ pub struct Stats {
     /// Reads of a base alone that does not hold the key, although its filter has let it through. Of all that filters have
     /// judged and bases do not hold, the share `filter_passed / (filter_passed + filter_refused)` is false.
     pub filter_passed: u64,
-    /// Records appended.
+    /// Records appended since the opening.
     pub appends: u64,
-    /// Their bytes.
+    /// Bytes of the appended records.
     pub appended_bytes: u64,
     /// Written to the device since the store was made.
     pub written: Written,
@@ -224,7 +224,7 @@ pub struct Stats {
     pub written_before: Written,
     /// Records superseded before they were sealed.
     pub superseded: u64,
-    /// Commit-log batches.
+    /// Batches of the commit log that were written.
     pub batches: u64,
     /// Empty batches beside these, written when the log was idle.
     pub marks: u64,
@@ -232,11 +232,11 @@ pub struct Stats {
     pub log_bytes: u64,
     /// Of these, bytes that recovery would read.
     pub log_used_bytes: u64,
-    /// Seals installed.
+    /// Seals whose segment is in the index.
     pub seals: u64,
-    /// Merges installed.
+    /// Merges whose run is in the index.
     pub merges: u64,
-    /// Merges that failed.
+    /// Merges that failed since the opening.
     pub merge_failures: u64,
     /// Why the last one failed.
     pub last_merge_failure: Option<String>,
@@ -260,7 +260,7 @@ impl Store {
         slices.live.saturating_sub(segments.deletes) + self.frozen_live().entries.round() as u64
     }
 
-    /// Merges installed.
+    /// Number of merges whose run is in the index.
     #[inline]
     pub fn merges(&self) -> u64 {
         self.counters.merges

@@ -41,7 +41,7 @@ impl<P: Part> Sum<P> {
         &self.total
     }
 
-    /// What each adds.
+    /// What each part adds to the sum.
     pub fn parts(&self) -> &[P] {
         &self.parts
     }
@@ -173,7 +173,7 @@ impl Part for SlicePart {
 /// What a segment adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct SegmentPart {
-    /// 1.
+    /// Always 1, so that the sum is the number of segments.
     pub segments: u64,
     /// DRAM of its page directory.
     pub directory_bytes: u64,
@@ -202,7 +202,7 @@ impl Part for SegmentPart {
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub slices: Sum<SlicePart>,
-    /// By number.
+    /// What each segment adds, by its number.
     pub segments: Sum<SegmentPart>,
 }
 

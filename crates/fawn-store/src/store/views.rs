@@ -15,7 +15,7 @@ pub(super) struct Views {
 }
 
 impl Views {
-    /// The current view.
+    /// Number of the current view.
     pub fn current(&self) -> u64 {
         self.base + (self.outstanding.len() as u64).saturating_sub(1)
     }
