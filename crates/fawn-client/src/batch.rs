@@ -25,7 +25,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// None yet.
+    /// A batch without operations.
     pub fn new() -> Self {
         Self::default()
     }
@@ -40,19 +40,19 @@ impl Batch {
         self.all.is_empty()
     }
 
-    /// And a get.
+    /// Adds a get of `key` to the batch.
     #[must_use]
     pub fn get(self, key: impl AsRef<[u8]>) -> Self {
         self.and(key.as_ref(), Want::Get)
     }
 
-    /// And a put.
+    /// Adds a put of `item` under `key` to the batch.
     #[must_use]
     pub fn put<'a>(self, key: impl AsRef<[u8]>, item: impl Into<Item<'a>>) -> Self {
         self.and(key.as_ref(), Want::Write(item.into().store(Mode::Set, None)))
     }
 
-    /// And a delete.
+    /// Adds a delete of `key` to the batch.
     #[must_use]
     pub fn delete(self, key: impl AsRef<[u8]>) -> Self {
         self.and(key.as_ref(), Want::Write(Operation::Delete(Delete::default()).encode()))

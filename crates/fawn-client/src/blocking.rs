@@ -179,23 +179,23 @@ impl Client {
         self.handle.block_on(self.inner.flush_all())
     }
 
-    /// As [`crate::Client::cluster`].
+    /// The cluster that the client talks to, as [`crate::Client::cluster`].
     pub fn cluster(&self) -> Option<ClusterId> {
         self.inner.cluster()
     }
 
-    /// As [`crate::Client::dump`].
+    /// Begins or resumes a dump of the cluster, as [`crate::Client::dump`].
     pub fn dump(&self, bookmark: Option<Bookmark>) -> Dump<'_> {
         Dump { inner: self.inner.dump(bookmark), handle: &self.handle }
     }
 
-    /// As [`crate::Client::run`].
+    /// Runs all operations of a batch, as [`crate::Client::run`].
     pub fn run(&self, batch: Batch) -> Vec<Result<Done, Error>> {
         self.handle.block_on(self.inner.run(batch))
     }
 }
 
-/// As [`crate::Dump`].
+/// A dump of a cluster that is under way, as [`crate::Dump`].
 #[derive(Debug)]
 pub struct Dump<'a> {
     inner: crate::Dump,
@@ -211,7 +211,7 @@ impl Dump<'_> {
         self.handle.block_on(self.inner.next_event())
     }
 
-    /// As [`crate::Dump::place`].
+    /// The position of a key, as [`crate::Dump::place`].
     pub fn place(&self, key: &[u8]) -> Key {
         self.inner.place(key)
     }

@@ -92,11 +92,11 @@ pub enum Swap {
 /// What came of a [`delete_cas`](crate::Client::delete_cas).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// It was deleted.
+    /// The version was there, and is deleted.
     Deleted,
     /// Another version is there: it stays.
     Changed,
-    /// Nothing is there.
+    /// Nothing is there: nothing was deleted.
     NotFound,
 }
 

@@ -65,7 +65,7 @@ enum Work {
     Idle(Vec<Bulk>),
     /// The thread that sorts and spools.
     Spooling(Spooler),
-    /// It has failed.
+    /// The thread that sorts and spools has failed.
     Failed,
 }
 
@@ -111,7 +111,7 @@ impl BulkLoad {
         })
     }
 
-    /// The directory.
+    /// The data directory that the load writes into.
     pub fn directory(&self) -> &Directory {
         &self.directory
     }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 /// Milliseconds between two readings of the wall clock.
 const STEP_MS: u64 = 200;
 
-/// The process's time.
+/// The time that the whole process goes by.
 static KEPT: Mutex<Kept> = Mutex::new(Kept { keeper: None, told: None });
 
 /// When the wall clock was last read, by the boot clock; 0: never.

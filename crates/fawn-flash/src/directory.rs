@@ -61,7 +61,7 @@ pub enum DirectoryError {
     /// Another process has it open.
     #[error("{path} is in use by {owner}: stop it or choose another directory")]
     InUse {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
         /// `process 1234`, or `another process` when its number is not known.
         owner: String,
@@ -69,9 +69,9 @@ pub enum DirectoryError {
     /// Written by a newer version.
     #[error("{path} has format {found}, and this version reads formats up to {FORMAT_VERSION}: use a newer one")]
     NewerFormat {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// Its format.
+        /// Format that the directory names.
         found: u32,
     },
     /// It belongs to a node of a cluster.
@@ -80,15 +80,15 @@ pub enum DirectoryError {
          `fawn store dump {path}`"
     )]
     Member {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
     },
     /// It is another member's, or of another cluster.
     #[error("{path} cannot become that of {wanted}: it is that of {kept}; choose another directory")]
     OtherMember {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// Whose it is.
+        /// Member and cluster that the directory belongs to.
         kept: String,
         /// Whose it was to be.
         wanted: String,
@@ -114,7 +114,7 @@ pub enum DirectoryError {
          smaller --memory, fewer --threads, or another device", .wanted.div_ceil(1 << 20), .free >> 20
     )]
     NoRoom {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
         /// Bytes that the stores take that are to be made.
         wanted: u64,
@@ -124,13 +124,13 @@ pub enum DirectoryError {
     /// The device is full.
     #[error("no space left for {path}: free some or choose another device")]
     NoSpace {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
     },
     /// Something else is there.
     #[error("{path} is not a FAWN data directory and not empty (it contains {found:?}): choose an empty or new one")]
     Foreign {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
         /// A file that does not belong.
         found: String,
@@ -140,7 +140,7 @@ pub enum DirectoryError {
     Damaged {
         /// The damaged file or the directory it is missing from.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong with it, for people.
         what: String,
     },
     /// Anything else the system reports.
@@ -200,7 +200,7 @@ impl Directory {
         room::ensure(&self.path, self.stores, options, true)
     }
 
-    /// The directory.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -52,25 +52,25 @@ pub trait Tended {
     fn inner(&self) -> &Store;
     /// As [`Store::tick`]; not `settled`: as [`Store::tick_without_dropping`].
     fn tick(&mut self, now: u32, settled: bool);
-    /// As [`Store::take_batch`].
+    /// The next batch of the log to write, as [`Store::take_batch`].
     fn take_batch(&mut self, now_ms: u64) -> Option<Batch>;
-    /// As [`Store::committed`].
+    /// Takes in a batch that was written, as [`Store::committed`].
     fn committed(&mut self, committed: Committed);
-    /// As [`Store::take_work`].
+    /// The next work for the maintenance thread, as [`Store::take_work`].
     fn take_work(&mut self) -> Option<Work>;
-    /// As [`Store::handle`].
+    /// Takes in what the maintenance thread has done, as [`Store::handle`].
     fn handle(&mut self, event: Event);
-    /// As [`Store::step`].
+    /// Installs the next entries, as [`Store::step`].
     fn step(&mut self, budget: usize) -> bool;
     /// Why it has stopped, if it has.
     fn stopped(&self) -> Option<String>;
-    /// As [`Store::hurry`].
+    /// Begins a clean stop, as [`Store::hurry`].
     fn hurry(&mut self);
-    /// As [`Store::is_idle`].
+    /// Whether nothing is under way, as [`Store::is_idle`].
     fn is_idle(&self) -> bool;
-    /// As [`Store::close`].
+    /// Ends a clean stop, as [`Store::close`].
     fn close(&mut self);
-    /// As [`Store::is_closed`].
+    /// Whether the clean stop is recorded, as [`Store::is_closed`].
     fn is_closed(&self) -> bool;
 }
 

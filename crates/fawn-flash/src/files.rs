@@ -138,11 +138,11 @@ impl Counts {
 pub struct Traffic {
     /// Reads, those of a [`Reader`](crate::Reader) aside.
     pub reads: u64,
-    /// Their bytes.
+    /// Bytes of these reads.
     pub read_bytes: u64,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
-    /// Their bytes.
+    /// Bytes of these writes.
     pub written_bytes: u64,
     /// Syncs; a write that is durable when it is done counts as both.
     pub syncs: u64,
@@ -230,7 +230,7 @@ impl Files {
         }
     }
 
-    /// The directory.
+    /// Path of the store's directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -377,13 +377,13 @@ impl Files {
         left
     }
 
-    /// Descriptors kept open.
+    /// Number of descriptors that are kept open.
     #[cfg(test)]
     pub(crate) fn cached(&self) -> usize {
         self.open.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The directory's descriptor.
+    /// The descriptor of the store's directory.
     pub(crate) fn directory(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }

@@ -28,12 +28,12 @@ struct Changes {
 }
 
 impl<F: Flash> Overlay<F> {
-    /// Over these files.
+    /// An overlay over the files of `below`, without changes.
     pub fn new(below: F) -> Self {
         Self { below, changes: Mutex::default() }
     }
 
-    /// What lies below.
+    /// The files under the overlay.
     pub fn below(&self) -> &F {
         &self.below
     }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 const LONGEST: Duration = Duration::from_millis(100);
 /// Tries of whoever must not wait for long, and the pause between two of them: a tenth of a second in all.
 pub const TRIES: u32 = 25;
-/// See [`TRIES`].
+/// The pause between two of the [`TRIES`].
 pub const PAUSE: Duration = Duration::from_millis(4);
 /// How often the log repeats that something is still tried.
 const REPEAT: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ pub fn passes_in_ring(error: &std::io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|errno| passes(errno) || errno == Errno::BUSY)
 }
 
-/// Pauses between tries.
+/// Counts tries of one thing, and pauses between them.
 #[derive(Debug, Default)]
 pub struct Patience {
     pause: Duration,

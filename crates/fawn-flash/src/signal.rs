@@ -22,7 +22,7 @@ impl Signal {
         Ok(Self { fd })
     }
 
-    /// Wakes who waits.
+    /// Wakes the thread that waits for the signal.
     pub fn raise(&self) {
         // The counter cannot overflow in the age of the universe; nothing else can fail.
         let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());

@@ -13,13 +13,13 @@ use rustix::io::Errno;
 
 use crate::files::Files;
 
-/// The file's name.
+/// Name of the file that keeps space.
 const SPARE: &str = "spare";
 
 /// Bytes that a system call counts as one in `stat`.
 const BLOCK: u64 = 512;
 
-/// What is held.
+/// The space that the file keeps.
 #[derive(Debug, Default)]
 pub(crate) struct Spare {
     bytes: u64,

@@ -7,30 +7,30 @@ use crate::Responder;
 pub struct Request<'a> {
     /// The key, decoded when it came in base64: 1 to 250 bytes; empty for commands that have none.
     pub key: &'a [u8],
-    /// What to do.
+    /// What the client asks for.
     pub command: Command<'a>,
     /// Turns the [`Answer`](crate::Answer) into bytes; small, copy it where the answer is made.
     pub responder: Responder,
 }
 
-/// What to do.
+/// What a client asks for, without the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
     /// One key of a `get` or `gets` line.
     Get,
     /// One key of a `gat` or `gats` line: give the value, set the expiry.
     GetAndTouch(Exptime),
-    /// `mg`.
+    /// `mg`: a get with conditions.
     MetaGet(MetaGet),
     /// `set`, `add`, `replace`, `append`, `prepend`, `cas`, `ms`.
     Store(Store<'a>),
     /// A value above the item limit; its bytes are skipped. Answer [`Answer::TooLarge`](crate::Answer::TooLarge).
     ValueTooLarge(ValueTooLarge),
-    /// `touch`.
+    /// `touch`: set the expiry.
     Touch(Exptime),
-    /// `delete`, `md`.
+    /// `delete` and `md`: delete the item, or mark it stale.
     Delete(Delete),
-    /// `incr`, `decr`, `ma`.
+    /// `incr`, `decr` and `ma`: add to a number, or subtract from it.
     Arithmetic(Arithmetic),
     /// `me`: answer [`Answer::Debug`](crate::Answer::Debug) or [`Answer::Miss`](crate::Answer::Miss).
     MetaDebug,
@@ -64,7 +64,7 @@ pub enum Command<'a> {
     Authenticate {
         /// Everything before the first blank.
         user: &'a [u8],
-        /// Everything after it.
+        /// Everything after the first blank.
         password: &'a [u8],
     },
 }
@@ -121,7 +121,7 @@ impl Exptime {
 /// How a store treats what is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Store always.
+    /// Store whatever is there.
     Set,
     /// Store only where nothing is.
     Add,
@@ -141,16 +141,16 @@ pub enum Mode {
     },
 }
 
-/// A store.
+/// A command that stores a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store<'a> {
     /// What it does with an existing item.
     pub mode: Mode,
-    /// The value.
+    /// The value's bytes.
     pub value: &'a [u8],
     /// The client's opaque flags.
     pub flags: u32,
-    /// The expiry.
+    /// When the item expires.
     pub exptime: Exptime,
     /// The cas to compare with: always given with [`Mode::Cas`], where 0 matches nothing; with append and prepend 0
     /// means no comparison; other modes ignore it.
@@ -168,7 +168,7 @@ pub struct ValueTooLarge {
     pub delete: bool,
 }
 
-/// A delete.
+/// A command that deletes an item or marks it stale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delete {
     /// Only the version with this cas (`C`).
@@ -188,9 +188,9 @@ pub struct Delete {
 /// An increment or decrement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arithmetic {
-    /// Count down.
+    /// Subtract the delta instead of adding it.
     pub decrement: bool,
-    /// By how much.
+    /// The number to add or subtract.
     pub delta: u64,
     /// A missing item is made with this value (`N` with `J`) …
     pub initial: u64,
@@ -204,14 +204,14 @@ pub struct Arithmetic {
     pub new_cas: Option<u64>,
 }
 
-/// `mg`.
+/// The flags of `mg` that decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetaGet {
     /// A miss makes an empty item with this expiry and wins it (`N`).
     pub vivify: Option<Exptime>,
     /// Win a refresh when the item has less than this left (`R`).
     pub recache: Option<MetaRecache>,
-    /// New expiry (`T`).
+    /// New expiry of the item (`T`).
     pub touch: Option<Exptime>,
     /// A version with this cas is not sent again (`C`): set [`Hit::hide_value`](crate::Hit::hide_value).
     pub compare: Option<u64>,
@@ -235,17 +235,17 @@ pub struct MetaRecache {
 /// What `stats` asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stats<'a> {
-    /// No argument.
+    /// `stats` without an argument.
     General,
-    /// `stats settings`
+    /// `stats settings`: the server's settings.
     Settings,
-    /// `stats items`
+    /// `stats items`: items by slab class.
     Items,
-    /// `stats slabs`
+    /// `stats slabs`: memory by slab class.
     Slabs,
-    /// `stats sizes`
+    /// `stats sizes`: items by size.
     Sizes,
-    /// `stats conns`
+    /// `stats conns`: connections and listeners.
     Connections,
     /// `stats reset`: answer [`Answer::Reset`](crate::Answer::Reset).
     Reset,
@@ -262,14 +262,14 @@ pub enum Stats<'a> {
     Other(&'a [u8]),
 }
 
-/// `stats detail`.
+/// What `stats detail` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Count by key prefix from now on.
     On,
-    /// Stop counting.
+    /// Stop counting by key prefix.
     Off,
-    /// List the counts.
+    /// List the counts by key prefix.
     Dump,
 }
 

@@ -12,7 +12,7 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// memcached's bound.
+    /// The most words of a line, as in memcached.
     pub const MOST: usize = 23;
 
     /// Cuts a line without its line break, of at most [`MAX_LINE_BYTES`] bytes.
@@ -37,7 +37,7 @@ impl<'a> Tokens<'a> {
         Self { line, bounds, count }
     }
 
-    /// Number of words.
+    /// Number of words in the line.
     #[inline]
     pub fn len(&self) -> usize {
         self.count
@@ -53,7 +53,7 @@ impl<'a> Tokens<'a> {
         &self.line[start as usize..end as usize]
     }
 
-    /// The last word.
+    /// The last word of the line.
     #[inline]
     pub fn last(&self) -> &'a [u8] {
         self.get(self.count.wrapping_sub(1))

@@ -28,9 +28,9 @@ impl PartialOrd for Key {
 impl Key {
     /// Bytes of a position.
     pub const LEN: usize = 20;
-    /// The lowest position.
+    /// The lowest position of the key space.
     pub const MIN: Self = Self([0; Self::LEN]);
-    /// The highest position.
+    /// The highest position of the key space.
     pub const MAX: Self = Self([0xff; Self::LEN]);
 
     /// The top 64 bits, which order keys but for ties of one in 2^64. Indexes and page directories work with these.

@@ -40,7 +40,7 @@ impl fmt::Display for DomainId {
 /// A node and all its places on the ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Which node.
+    /// Number by which the ring knows the node.
     pub id: NodeId,
     /// The machine that it runs on.
     pub machine: MachineId,
@@ -66,11 +66,11 @@ impl Node {
 /// One place of one node: what joins and leaves the ring, and what chains are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VirtualNode {
-    /// The place.
+    /// The place on the ring.
     pub id: VirtualId,
-    /// Who stands there.
+    /// The node that has the place.
     pub node: NodeId,
-    /// The node's machine.
+    /// The machine that the node runs on.
     pub machine: MachineId,
     /// The machine's failure domain.
     pub domain: Option<DomainId>,

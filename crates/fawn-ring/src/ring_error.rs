@@ -11,11 +11,11 @@ pub enum RingError {
         "node {node} cannot join at {id}, where node {holder} stands: give each node a name of its own, and let it join once"
     )]
     Taken {
-        /// The place.
+        /// The place on the ring.
         id: VirtualId,
-        /// Who wants it.
+        /// The node that cannot join.
         node: NodeId,
-        /// Who has it.
+        /// The node that has the place.
         holder: NodeId,
     },
     /// The node is on the ring already, and is said to run on another machine there.
@@ -23,7 +23,7 @@ pub enum RingError {
         "node {node} cannot join from machine {machine} while it is on the ring from machine {known}: remove it there first"
     )]
     OtherMachine {
-        /// The node.
+        /// The node that cannot join.
         node: NodeId,
         /// Where it is said to run now.
         machine: MachineId,
@@ -36,9 +36,9 @@ pub enum RingError {
          give all nodes of a machine the same domain, and remove them all before it moves"
     )]
     OtherDomain {
-        /// The node.
+        /// The node that cannot join.
         node: NodeId,
-        /// Its machine.
+        /// The machine that the node names.
         machine: MachineId,
     },
 }

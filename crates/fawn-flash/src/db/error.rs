@@ -16,12 +16,12 @@ pub enum Error {
     /// A store cannot be opened.
     #[error("store {store}: {source}")]
     Open {
-        /// Which.
+        /// Number of the store that cannot be opened.
         store: usize,
-        /// Why.
+        /// Why the store cannot be opened.
         source: OpenError,
     },
-    /// The device failed.
+    /// The device failed to read or to write.
     #[error(transparent)]
     Flash(#[from] FlashError),
     /// Bytes on flash are not what was written. Never a wrong value: the key cannot be read.

@@ -21,7 +21,7 @@ const KEEP_READERS: usize = 4;
 
 /// Where one key of a call stands.
 enum State {
-    /// Answered.
+    /// The key's get is answered; `None`: there is no such key.
     Done(Option<Vec<u8>>),
     /// Its read is in flight.
     Reading(Read),

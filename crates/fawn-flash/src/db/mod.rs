@@ -298,7 +298,7 @@ impl Db {
         self.inner.shards.iter().try_for_each(|shard| shard.sync())
     }
 
-    /// Figures.
+    /// Figures of all stores, and how their files are read.
     pub fn stats(&self) -> DbStats {
         let mut reads = "not used yet";
         for shard in &*self.inner.shards {

@@ -21,7 +21,7 @@ pub struct DbOptions {
     pub stores: usize,
     /// Whether to go around the page cache.
     pub caching: Caching,
-    /// How [`Db::get_many`](super::Db::get_many) reads.
+    /// Which path [`Db::get_many`](super::Db::get_many) reads by.
     pub reads: ReadPath,
     /// Bytes that are collected in memory and then written as one segment; 0 derives it from `memory`.
     pub segment_bytes: usize,
@@ -45,7 +45,7 @@ impl Default for DbOptions {
 /// When a conditional change is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Always.
+    /// The change is made whatever the key's version.
     Always,
     /// When there is no such key.
     Absent,
@@ -71,7 +71,7 @@ impl Condition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the condition may not have held"]
 pub enum PutIf {
-    /// It was made.
+    /// The condition held, and the change was made.
     Stored {
         /// The key's new version.
         version: u64,
@@ -95,7 +95,7 @@ pub struct Extras {
 /// A value with all that is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// The value.
+    /// The value's bytes.
     pub value: Vec<u8>,
     /// What was given with it.
     pub extras: Extras,
@@ -116,7 +116,7 @@ impl Item {
 /// Figures of a [`Db`](super::Db).
 #[derive(Clone, Debug)]
 pub struct DbStats {
-    /// Of each store.
+    /// Figures of each store.
     pub stores: Vec<Stats>,
     /// `"O_DIRECT"` or `"page cache"`.
     pub files: &'static str,

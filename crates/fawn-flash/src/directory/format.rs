@@ -12,7 +12,7 @@ use crate::overlay::Overlay;
 
 const TITLE: &str = "FAWN data directory";
 
-/// What `FORMAT` says.
+/// The contents of the file `FORMAT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Format {
     pub stores: usize,

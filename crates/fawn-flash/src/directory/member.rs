@@ -35,7 +35,7 @@ const TITLE: &str = "FAWN member";
 /// The last line, so that a file that was cut off is seen.
 const END: &str = "end";
 
-/// What `MEMBER` says.
+/// The contents of the file `MEMBER`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Card {
     directory: [u8; 16],
@@ -177,7 +177,7 @@ impl MemberDirectory {
         Ok(format.is_some_and(|format| format.kind == Kind::Member))
     }
 
-    /// The directory.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }

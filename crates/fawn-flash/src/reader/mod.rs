@@ -21,13 +21,13 @@ mod pool;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod ring;
 
-/// How to read.
+/// How a [`Reader`] reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadPath {
     /// `io_uring` where the system lets us, else threads.
     #[default]
     Auto,
-    /// `io_uring` or nothing.
+    /// `io_uring`; without it there is no reader.
     IoUring,
     /// A pool of threads.
     Pread,
@@ -46,7 +46,7 @@ pub enum Issuer {
 /// Options of a [`Reader`].
 #[derive(Clone, Copy, Debug)]
 pub struct ReaderOptions {
-    /// How to read.
+    /// Which path the reader takes.
     pub path: ReadPath,
     /// Most reads handed to the device at once, 1 to 4096; further ones wait in a queue. Each takes a buffer of
     /// 16 KiB.
@@ -65,7 +65,7 @@ impl Default for ReaderOptions {
 
 /// Pages of a read's own buffer; longer reads take one from the heap.
 const SMALL_PAGES: usize = 4;
-/// Largest [`ReaderOptions::depth`].
+/// The largest depth that [`ReaderOptions::depth`] may have.
 const MAX_DEPTH: u32 = 4096;
 
 /// One read that was asked for.
@@ -73,9 +73,9 @@ const MAX_DEPTH: u32 = 4096;
 struct Request {
     token: u64,
     file: FileId,
-    /// First page.
+    /// Number of the first page to read.
     first: u64,
-    /// Pages.
+    /// Number of pages to read.
     count: u32,
 }
 
