@@ -30,7 +30,7 @@ impl Batch {
         Self::default()
     }
 
-    /// How many they are.
+    /// Number of operations in the batch.
     pub fn len(&self) -> usize {
         self.all.len()
     }

@@ -36,7 +36,7 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// One without flags that never expires.
+    /// An item without flags that never expires.
     pub fn new(bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
         Self { bytes: bytes.as_ref(), flags: 0, expiry: 0 }
     }

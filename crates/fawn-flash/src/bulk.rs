@@ -59,7 +59,7 @@ struct StoreFiles {
     next_value: u64,
 }
 
-/// Who has the stores.
+/// Where the stores are while the load collects records.
 enum Work {
     /// Nobody yet: all that has come fits one batch.
     Idle(Vec<Bulk>),

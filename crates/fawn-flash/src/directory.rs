@@ -74,7 +74,7 @@ pub enum DirectoryError {
         /// Format that the directory names.
         found: u32,
     },
-    /// It belongs to a node of a cluster.
+    /// The directory belongs to a node of a cluster.
     #[error(
         "{path} belongs to a node of a cluster: start it with `fawn node --dir {path}`, or print what it holds with \
          `fawn store dump {path}`"
@@ -83,7 +83,7 @@ pub enum DirectoryError {
         /// Path of the directory.
         path: PathBuf,
     },
-    /// It is another member's, or of another cluster.
+    /// The directory is another member's, or of another cluster.
     #[error("{path} cannot become that of {wanted}: it is that of {kept}; choose another directory")]
     OtherMember {
         /// Path of the directory.

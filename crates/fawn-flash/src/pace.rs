@@ -11,7 +11,7 @@ use fawn_store::Store;
 
 /// The least part of its time that the thread works.
 const LEAST: f64 = 0.125;
-/// It does not rest from this urgency on.
+/// From this urgency on the thread does not rest.
 const URGENT: f64 = 0.9;
 /// Nobody waits for the device when nobody has for so many milliseconds.
 const QUIET_MS: u64 = 20;
@@ -53,7 +53,7 @@ static WAITS: AtomicU64 = AtomicU64::new(0);
 /// Sets the pace by what the store says, for whoever has it.
 #[derive(Debug, Default)]
 pub struct Setter {
-    /// Its own waits as last seen.
+    /// The store's own waits as last seen.
     own: u64,
     /// All waits as last seen, and the milliseconds at which they had changed.
     all: u64,

@@ -144,7 +144,7 @@ pub enum Mode {
 /// A command that stores a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store<'a> {
-    /// What it does with an existing item.
+    /// What the store does with an existing item.
     pub mode: Mode,
     /// The value's bytes.
     pub value: &'a [u8],

@@ -42,7 +42,7 @@ pub struct Ring {
     nodes: BTreeMap<NodeId, (MachineId, usize)>,
     /// The domain of each machine, and at how many places of the ring its nodes stand.
     machines: BTreeMap<MachineId, (Option<DomainId>, usize)>,
-    /// How many machines each failure domain has.
+    /// Number of machines of each failure domain.
     domains: BTreeMap<DomainId, usize>,
     /// How many machines are in no failure domain, which makes each a domain of its own.
     single_machines: usize,
@@ -164,12 +164,12 @@ impl Ring {
         self.index_of(id).ok().map(|index| &self.virtual_nodes[index])
     }
 
-    /// How many nodes are on the ring.
+    /// Number of nodes on the ring.
     pub fn nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// How many machines the nodes run on.
+    /// Number of machines that the nodes run on.
     pub fn machines(&self) -> usize {
         self.machines.len()
     }

@@ -41,7 +41,7 @@ pub enum Lookup<'a> {
         /// The answer waits for this.
         gate: Gate,
     },
-    /// There is no such key.
+    /// The key has no live version: it has none, or the newest one is a delete, has expired or was flushed.
     Absent {
         /// The answer waits for this (the delete record may not be durable yet).
         gate: Gate,
@@ -61,7 +61,7 @@ pub enum Lookup<'a> {
 pub enum Finished<'a> {
     /// The newest version, borrowed from the pages given.
     Found(Record<'a>),
-    /// There is no such key.
+    /// The key has no live version: it has none, or the newest one is a delete, has expired or was flushed.
     Absent {
         /// The answer waits for this (the flush that emptied the store may not be durable yet).
         gate: Gate,
@@ -239,6 +239,6 @@ pub struct Batch {
 pub struct Committed {
     /// The batch, whose buffer is used again.
     pub batch: Batch,
-    /// Whether it is durable.
+    /// Whether the batch is durable, or why the write failed.
     pub result: Result<(), FlashError>,
 }

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As a keyed hash gives them.
+    /// Prefixes as a keyed hash spreads them.
     fn hashed(seed: u64, count: usize) -> Vec<u64> {
         let mut state = seed;
         let mut next = || {

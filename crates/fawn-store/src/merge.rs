@@ -55,7 +55,7 @@ impl Void {
 pub struct Output {
     /// The positions of the output's keys.
     pub interval: Interval,
-    /// Its run, unless no record survived.
+    /// The run of the slice; `None` when no record survived.
     pub written: Option<Written>,
 }
 
@@ -130,7 +130,7 @@ impl Held {
 /// Bytes of records that a merge has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Of all inputs but the oldest.
+    /// Bytes of records of all inputs except the oldest.
     pub newer: u64,
     /// Bytes of records that were superseded or void.
     pub dropped: u64,

@@ -94,7 +94,7 @@ pub type Owner<'a> = &'a mut dyn FnMut(&mut Store, u64, &[u8]) -> Result<(), Str
 pub struct Opening {
     /// The store was made just now.
     pub created: bool,
-    /// Its last stop was clean.
+    /// The store was stopped cleanly the last time.
     pub clean: bool,
     /// Entries of the commit log that were replayed.
     pub replayed: u64,

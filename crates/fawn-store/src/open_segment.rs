@@ -32,7 +32,7 @@ pub struct OpenSegment {
 struct Newest {
     /// Empty until there is an entry; a power of two.
     tables: Box<[HashTable<u32>]>,
-    /// How many tables there will be, less one.
+    /// Number of tables at full capacity, less one.
     mask: u64,
     /// Entries in all tables.
     keys: usize,

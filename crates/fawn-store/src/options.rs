@@ -9,7 +9,7 @@ use crate::api::Ack;
 pub struct Options {
     /// Which of the directory's stores this is, from 0.
     pub index: u32,
-    /// How many stores the directory has.
+    /// Number of stores of the directory.
     pub count: u32,
     /// The stretch of the key space that it holds.
     pub interval: Interval,

@@ -19,7 +19,7 @@ pub const SMALL_MS: i64 = 5000;
 /// How long the wall clock has to go on evenly after a jump forward before it is followed, in milliseconds.
 pub const FORWARD_MS: u64 = 3_600_000;
 
-/// The same after a jump back.
+/// How long the wall clock has to go on evenly after a jump back, in milliseconds.
 pub const BACK_MS: u64 = 60_000;
 
 /// How long the wall clock has to go on evenly before it is followed.

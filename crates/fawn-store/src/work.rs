@@ -24,7 +24,7 @@ pub struct RangeMark {
     pub interval: Interval,
     /// Instance of the range.
     pub instance: u64,
-    /// Its last sequence number.
+    /// The range's last sequence number.
     pub last_seq: u64,
     /// Records up to this sequence number are flushed.
     pub flush_watermark: u64,
@@ -117,7 +117,7 @@ pub struct MergeWork {
 pub struct Wanted {
     /// Intervals that were emptied: older records of theirs are void.
     pub emptied: Vec<Emptied>,
-    /// Which of the rest.
+    /// Which versions of the other keys the scan reads.
     pub versions: Versions,
 }
 
@@ -207,7 +207,7 @@ pub struct SliceIndex {
 pub struct Overwrites {
     /// Keys that were looked at: all are newer than the base.
     pub newer: u64,
-    /// Of these, keys that the base has, too.
+    /// Of these, keys that the base has as well.
     pub superseding: u64,
 }
 
@@ -215,7 +215,7 @@ pub struct Overwrites {
 pub struct MergedSlice {
     /// The positions of the slice's keys.
     pub interval: Interval,
-    /// Its run, unless nothing survived.
+    /// The run of the slice; `None` when no record survived.
     pub run: Option<(SegmentNumber, View)>,
     /// Its index, complete: the run and all segments sealed so far.
     pub index: SliceIndex,
@@ -260,7 +260,7 @@ pub enum Event {
         outputs: Vec<MergedSlice>,
         /// Older parts of the slice took no part.
         is_partial: bool,
-        /// What it told of the slice's base.
+        /// What the merge found out about the slice's base.
         overwrites: Overwrites,
         /// Bytes of files that it wrote.
         written_bytes: u64,

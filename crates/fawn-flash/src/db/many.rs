@@ -23,7 +23,7 @@ const KEEP_READERS: usize = 4;
 enum State {
     /// The key's get is answered; `None`: there is no such key.
     Done(Option<Vec<u8>>),
-    /// Its read is in flight.
+    /// The read for the key is in flight.
     Reading(Read),
     /// Left for a get of its own: its index is loading, its value is in a file of its own.
     Later,

@@ -141,7 +141,7 @@ impl Line {
 pub(super) struct Matches(u32);
 
 impl Matches {
-    /// How many there are.
+    /// Number of slots that matched.
     #[inline]
     pub fn len(&self) -> u32 {
         if self.0 == 0 { 0 } else { self.0.count_ones() }

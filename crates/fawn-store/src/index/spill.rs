@@ -14,7 +14,7 @@ pub(super) struct Spill {
 }
 
 impl Spill {
-    /// How many there are, equal ones counted each.
+    /// Number of spilled slots; equal ones are counted each.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -25,7 +25,7 @@ impl Spill {
         self.len += 1;
     }
 
-    /// Takes one away; false when there is none.
+    /// Takes a slot away; false when there is none such.
     pub fn remove(&mut self, position: u64, segment: SegmentNumber) -> bool {
         let Some(count) = self.entries.get_mut(&(position, segment)) else { return false };
         *count -= 1;
@@ -36,7 +36,7 @@ impl Spill {
         true
     }
 
-    /// How many there are at `position`.
+    /// Number of spilled slots at `position`.
     #[inline]
     pub fn count(&self, position: u64) -> u32 {
         if self.len == 0 { 0 } else { self.range(position).map(|(_, count)| count).sum() }

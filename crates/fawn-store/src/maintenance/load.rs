@@ -30,7 +30,7 @@ pub(super) struct Asked {
     pub slice: Key,
     /// A lookup waits for it.
     pub wanted: bool,
-    /// Its base gets a filter.
+    /// The slice's base gets a filter.
     pub filtered: bool,
 }
 

@@ -73,7 +73,7 @@ impl Doubts {
         }
     }
 
-    /// These files have been merged.
+    /// Forgets the pages of files that a merge has read.
     fn forget(&mut self, files: &[u64]) {
         self.0.retain(|(file, _), _| !files.contains(file));
     }
@@ -87,7 +87,7 @@ pub(super) struct Merging {
     inputs: Vec<u16>,
     /// Older parts stay behind.
     is_partial: bool,
-    /// Its outputs get filters.
+    /// The bases among the outputs get filters.
     filtered: bool,
     /// The log was durable up to here before it began.
     reached: LogPosition,

@@ -34,9 +34,9 @@ const LOAD_SHARE: u64 = 32;
 /// What a step came to.
 #[allow(clippy::large_enum_variant, reason = "one exists at a time, and events are rare")]
 pub enum Step {
-    /// There is nothing to do.
+    /// No work is left.
     Idle,
-    /// There is more to do.
+    /// The work at hand goes on with the next call.
     More,
     /// What there is to do waits for space on the device: step again a little later.
     Stalled,

@@ -28,7 +28,7 @@ pub(super) type Drained = BTreeMap<u64, Stretch>;
 #[derive(Debug)]
 pub(super) struct Stretch {
     keys: Interval,
-    /// Its pages below this were given back.
+    /// Pages of the segment below this were given back.
     given_back: u32,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Reading {
     high: Key,
     /// A cursor for each part, with the part's age.
     cursors: Vec<(u64, Cursor)>,
-    /// Those of them that are on a record.
+    /// The cursors that are on a record.
     heap: BinaryHeap<Source>,
     ahead: ReadAhead,
     held: Held,

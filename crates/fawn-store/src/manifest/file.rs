@@ -42,7 +42,7 @@ pub enum ManifestError {
         /// What is not known.
         what: String,
     },
-    /// It is not what was written.
+    /// The bytes are not those that were written.
     #[error("manifest-{number:016x} is damaged at byte {offset}: {what}; restore this store from a replica or a copy")]
     Damage {
         /// Number of the manifest.
@@ -76,7 +76,7 @@ pub struct Manifest {
     previous: u32,
     /// Pages of the file.
     capacity: u64,
-    /// Other manifests: gone before anything is acknowledged.
+    /// Numbers of other manifests, which are removed before anything is acknowledged.
     stale: Vec<u64>,
     /// The file was found, not written by this opening: the next commit takes a new one, because after a failed sync
     /// what reads show may not be what flash holds.

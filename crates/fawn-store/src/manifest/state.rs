@@ -71,7 +71,7 @@ pub struct LogState {
 pub struct Range {
     /// Never reused within a cluster.
     pub instance: u64,
-    /// Its keys; both ends are slice ends.
+    /// The positions of the range's keys; both ends are ends of slices.
     pub interval: Interval,
     /// The current epoch; 0 outside a chain.
     pub epoch: u32,
@@ -114,7 +114,7 @@ pub struct Segment {
     pub file: u64,
     /// Order of creation among all segments; larger is newer.
     pub age: u64,
-    /// Its parts, in pages.
+    /// The parts of the segment's file, in pages.
     pub pages: SegmentPages,
     /// Number of records in the segment.
     pub records: u64,

@@ -50,7 +50,7 @@ pub struct Cursor {
     started: bool,
     /// Pages that it reads ahead.
     read_pages: usize,
-    /// It cannot go on before more is read.
+    /// The cursor cannot go on before more is read.
     starved: bool,
     /// Prefix of the last record that was whole, in the interval or below it.
     passed: Option<u64>,
@@ -81,7 +81,7 @@ struct Gaps {
     damage: Vec<Damage>,
     /// Of these, pages that the device failed to read.
     unread: Vec<u64>,
-    /// One of these may be readable another time.
+    /// An unread page may be readable another time.
     in_doubt: bool,
 }
 
@@ -394,7 +394,7 @@ impl Cursor {
 
 /// Why a page cannot be read.
 enum Unreadable {
-    /// Its bytes are wrong.
+    /// The page's bytes are wrong.
     Wrong(Damage),
     /// The device fails to read it.
     ByDevice(Damage),

@@ -9,7 +9,7 @@ use crate::page::{PageBuf, Place};
 
 /// First bytes of a footer.
 const MAGIC: [u8; 8] = *b"FAWNSEG2";
-/// Those of a footer without a content.
+/// First bytes of a footer without a content.
 const MAGIC_V1: [u8; 8] = *b"FAWNSEG1";
 /// Encoded bytes before the content.
 const BYTES: usize = 8 + 8 * 11 + 4 + 2 + 2 * Key::LEN;

@@ -243,7 +243,7 @@ impl Span<'_> {
         FileId::Segment(self.footer.file)
     }
 
-    /// Its bytes, read alone.
+    /// The span's bytes, read by themselves.
     fn read(&self, flash: &dyn Flash) -> Result<Vec<u8>, SegmentError> {
         if !self.is_there() {
             return Err(damage(self.footer, "the fragments end early").into());

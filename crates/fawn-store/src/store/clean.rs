@@ -69,7 +69,7 @@ pub(super) struct Cleaning {
     next_early_seal: u64,
     /// DRAM of all slices' indexes, page directories and filters included.
     pub index_bytes: u64,
-    /// Of these, page directories.
+    /// Of `index_bytes`, bytes of page directories.
     pub directory_bytes: u64,
     /// Of `index_bytes`, bytes of filters.
     pub filter_bytes: u64,
@@ -340,7 +340,7 @@ impl Store {
         self.cleaning.credit == 0 && self.pressure() > 0.0
     }
 
-    /// So much was put.
+    /// Uses up credit for `bytes` that were put.
     #[inline]
     pub(super) fn use_credit(&mut self, bytes: usize) {
         if self.cleaning.merging {

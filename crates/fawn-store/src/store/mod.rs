@@ -95,7 +95,7 @@ pub struct Store {
     open_values: BTreeSet<u64>,
     /// Full segments that wait for their seal, oldest first.
     frozen: VecDeque<Frozen>,
-    /// Somebody waits for the seal under way.
+    /// An operation waits for the seal that is under way.
     seal_awaited: bool,
     /// Emptied open segments, kept for their memory: giving it back and taking it anew costs the event loop milliseconds.
     spare: Vec<OpenSegment>,

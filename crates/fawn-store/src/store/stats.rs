@@ -72,7 +72,7 @@ impl Written {
         if self.user == 0 { 0.0 } else { (self.log + self.sealed + self.merged) as f64 / self.user as f64 }
     }
 
-    /// Of two stores together.
+    /// The bytes of two stores together.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self {
@@ -154,7 +154,7 @@ pub struct Stats {
     pub index_slots: u64,
     /// DRAM of the index of sealed records: tables, page directories and filters.
     pub index_bytes: u64,
-    /// Of these, page directories.
+    /// Of `index_bytes`, bytes of page directories.
     pub directory_bytes: u64,
     /// Of these, filters of bases. One that slices share counts once.
     pub filter_bytes: u64,
@@ -220,7 +220,7 @@ pub struct Stats {
     pub appended_bytes: u64,
     /// Written to the device since the store was made.
     pub written: Written,
-    /// The same as of opening.
+    /// `written` as it was when the store was opened.
     pub written_before: Written,
     /// Records superseded before they were sealed.
     pub superseded: u64,

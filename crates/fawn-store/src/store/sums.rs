@@ -16,7 +16,7 @@ use crate::work::View;
 
 /// So many slices and segments are looked at anew after each install: some microseconds.
 const A_TURN: usize = 64;
-/// And so many once a second.
+/// So many are looked at again once a second.
 const A_TICK: usize = 256;
 
 /// What something adds to a sum.
@@ -88,7 +88,7 @@ pub(super) struct SlicePart {
     pub slots: u64,
     /// DRAM of its index.
     pub index_bytes: u64,
-    /// Of its base's filter.
+    /// DRAM of the filter of the slice's base.
     pub filter_bytes: u64,
     /// 1 if its index is not there.
     pub unloaded: u64,

@@ -19,7 +19,7 @@ use crate::work::{Base, View};
 /// So many slots of an index, or entries of a buffer, are looked at to tell how many are void.
 const LOOKED_AT: usize = 16_384;
 
-/// Which slots are void.
+/// Says which slots are void: segments that are gone, keys that were emptied.
 #[derive(Clone, Copy)]
 pub(super) struct Voids<'a> {
     pub segments: &'a [Option<View>],
