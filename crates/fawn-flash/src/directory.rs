@@ -83,7 +83,7 @@ pub enum DirectoryError {
         /// Path of the directory.
         path: PathBuf,
     },
-    /// The directory is another member's, or of another cluster.
+    /// It is another member's, or of another cluster.
     #[error("{path} cannot become that of {wanted}: it is that of {kept}; choose another directory")]
     OtherMember {
         /// Path of the directory.
