@@ -9,7 +9,8 @@ use anyhow::bail;
 use fawn_bench::history::History;
 use fawn_bench::latency::Latencies;
 use fawn_bench::usage::Usage;
-use fawn_bench::workload::{Draw, fresh_seed, mix, name, version_of};
+use fawn_bench::workload::{Draw, mix, name, version_of};
+use fawn_machine::fresh_seed;
 
 use crate::engine::Reader;
 use crate::session::{Puts, Session};

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use fawn_bench::Report;
 use fawn_bench::history::{History, Order};
-use fawn_bench::usage::{Counts, Meter, Usage, resident_bytes};
+use fawn_bench::usage::{Counts, Stopwatch, Usage};
 use fawn_bench::workload::Draw;
+use fawn_machine::process::resident_bytes;
 use serde_json::{Map, Value};
 
 use crate::data::Place;
@@ -39,7 +40,7 @@ pub struct Session {
 
 /// Takes the measure of a stretch of work, without the keeper's part.
 pub struct Stretch {
-    meter: Meter,
+    meter: Stopwatch,
     keeper_cpu_us: f64,
 }
 
@@ -55,7 +56,7 @@ impl Session {
 
     /// Begins a stretch.
     pub fn stretch(&self) -> Stretch {
-        Stretch { keeper_cpu_us: self.keeper.cpu_us(), meter: Meter::start(Counts::default()) }
+        Stretch { keeper_cpu_us: self.keeper.cpu_us(), meter: Stopwatch::start(Counts::default()) }
     }
 
     /// What was used since it began.

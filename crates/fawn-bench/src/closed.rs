@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use crate::error::Error;
 use crate::lookups::{GROUP, Lookups};
 use crate::session::Session;
-use crate::usage::thread_cpu_us;
 use crate::workload::{Draw, name, version_of, write_value};
+use fawn_machine::process::thread_cpu_us;
 
 /// Puts that may be owed before gets wait for them.
 const MOST_OWED_PUTS: u64 = 64;

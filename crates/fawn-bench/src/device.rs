@@ -17,8 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::usage::cpu_us;
-use crate::workload::{Draw, fresh_seed};
+use crate::workload::Draw;
+use fawn_machine::fresh_seed;
+use fawn_machine::process::cpu_us;
 
 /// Reads that `fio` is told of for each second: more than it will make.
 const READS_A_SECOND: f64 = 250_000.0;

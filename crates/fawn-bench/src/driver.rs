@@ -15,9 +15,10 @@ use rustix::io::Errno;
 
 use crate::error::{Error, FlagBytes};
 use crate::session::Setup;
-use crate::usage::{Counts, Meter, Usage, thread_cpu_us};
-use crate::wait::wait;
+use crate::usage::{Counts, Stopwatch, Usage};
 use crate::workload::{name, write_value};
+use fawn_machine::process::thread_cpu_us;
+use fawn_machine::wait::wait;
 
 /// So long nothing may happen before a store is taken for settled.
 const QUIET: Duration = Duration::from_millis(100);
@@ -151,12 +152,12 @@ impl Driver {
     }
 
     /// Begins to measure.
-    pub fn meter(&self) -> Meter {
-        Meter::start(self.counts())
+    pub fn meter(&self) -> Stopwatch {
+        Stopwatch::start(self.counts())
     }
 
     /// What was used since `meter` began.
-    pub fn usage(&self, meter: &Meter) -> Usage {
+    pub fn usage(&self, meter: &Stopwatch) -> Usage {
         meter.usage(self.counts())
     }
 
@@ -259,7 +260,7 @@ impl Driver {
     ///
     /// # Errors
     /// As [`poll`](Self::poll), or [`Error::Refused`] when there is no space.
-    pub fn settle(&mut self, meter: &Meter) -> Result<Usage, Error> {
+    pub fn settle(&mut self, meter: &Stopwatch) -> Result<Usage, Error> {
         let mut sealed = false;
         // When it became quiet, what had been done to its files by then, and what was used.
         let mut quiet: Option<(Instant, (Traffic, u64), Usage)> = None;

@@ -40,7 +40,6 @@ pub mod puts;
 pub mod report;
 pub mod session;
 pub mod usage;
-mod wait;
 pub mod workload;
 
 pub use device::Device;

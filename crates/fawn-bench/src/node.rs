@@ -16,7 +16,8 @@ use crate::net::{Distribution, HotKeys};
 use crate::paper::client::{Keys, Work, a_second};
 use crate::paper::store::{DEPTH, Size, gets, loaded};
 use crate::paper::{Machine, Run, served};
-use crate::usage::{free_bytes, resident_bytes};
+use fawn_machine::host::free_bytes;
+use fawn_machine::process::resident_bytes;
 
 /// Reads in flight at which the device's rate is taken: the best of them counts.
 const DEPTHS: [u32; 3] = [8, DEPTH, 128];
@@ -123,7 +124,7 @@ fn most_bytes(size: Size) -> f64 {
 pub fn measure(run: &Run<'_>, extent: Extent) -> Result<Figures, Error> {
     let Extent { data_bytes, value_bytes, memory, time } = extent;
     let machine = Machine::here(&run.dir);
-    let free_bytes = free_bytes(&run.dir)? as f64;
+    let free_bytes = free_bytes(&run.dir).map_err(Error::io(&run.dir))? as f64;
     let size = Size::of_bytes(data_bytes, value_bytes, memory);
     let most_bytes = most_bytes(size);
     if most_bytes > free_bytes {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::history::{History, Order};
-use crate::usage::resident_bytes;
+use fawn_machine::process::resident_bytes;
 use fawn_store::{Ack, Stats};
 
 /// The result of one experiment. As JSON its fields are the keys.

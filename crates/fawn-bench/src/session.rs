@@ -14,7 +14,7 @@ use crate::history::{History, Order};
 use crate::journal::{Data, Journal};
 use crate::puts::Puts;
 use crate::report::{Memory, Report};
-use crate::usage::{Meter, Usage};
+use crate::usage::{Stopwatch, Usage};
 use crate::workload::{Draw, KEY_BYTES, LEAST_VALUE_BYTES};
 
 /// How often it is noted how far writing has come.
@@ -249,7 +249,7 @@ impl<'w> Session<'w> {
     ///
     /// # Errors
     /// As [`Driver::settle`].
-    pub fn settle_since(&mut self, meter: &Meter) -> Result<Usage, Error> {
+    pub fn settle_since(&mut self, meter: &Stopwatch) -> Result<Usage, Error> {
         let usage = self.driver.settle(meter)?;
         self.puts.acknowledge(&self.driver);
         self.note_data(true)?;

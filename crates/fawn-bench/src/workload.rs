@@ -1,8 +1,6 @@
 //! What is stored and asked for. Keys and values follow from an index and a version, so that nothing has to be
 //! remembered of any of them, however many there are.
 
-use std::time::SystemTime;
-
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
@@ -21,12 +19,6 @@ pub fn mix(number: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
-}
-
-/// Another seed for each call: whoever reads the same again measures what something on the way has kept.
-pub fn fresh_seed() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    mix(since.map_or(0, |since| since.as_nanos() as u64))
 }
 
 /// The key of entry `index`; no two entries share one.

@@ -16,7 +16,8 @@ use crate::lookups::Lookups;
 use crate::report::Report;
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::{Draw, fresh_seed};
+use crate::workload::Draw;
+use fawn_machine::fresh_seed;
 
 /// Our count of pages and the system's may differ by this share.
 const AGREEMENT: f64 = 0.02;

@@ -12,7 +12,8 @@ use crate::energy::{self, Energy};
 use crate::error::{Error, FlagBytes};
 use crate::report::Report;
 use crate::session::{Session, Setup};
-use crate::usage::{Usage, free_bytes};
+use crate::usage::Usage;
+use fawn_machine::host::free_bytes;
 
 /// How far a load has come.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -27,7 +28,8 @@ struct SoFar {
 
 /// Refuses what does not fit the device: the entries alone take more than is free.
 fn check_space(setup: &Setup, entries: u64) -> Result<(), Error> {
-    let (least, free) = (entries.saturating_mul(setup.user_bytes(1)), free_bytes(&setup.dir)?);
+    let (least, free) =
+        (entries.saturating_mul(setup.user_bytes(1)), free_bytes(&setup.dir).map_err(Error::io(&setup.dir))?);
     if least > free {
         return Err(Error::Unfit(format!(
             "the entries still to be loaded take {} at least, and {} are free where --dir is: give fewer --entries, or another --dir",

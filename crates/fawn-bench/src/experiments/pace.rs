@@ -17,7 +17,8 @@ use crate::paced::Paced;
 use crate::report::{Report, Timeline};
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::{Draw, fresh_seed};
+use crate::workload::Draw;
+use fawn_machine::fresh_seed;
 
 /// Gets in flight when the capacity is measured.
 const DEPTH: usize = 128;

@@ -15,8 +15,9 @@ use crate::journal::Journal;
 use crate::lookups::Lookups;
 use crate::report::Report;
 use crate::session::{Nobody, Session, Setup, Watch};
-use crate::usage::cpu_us;
-use crate::workload::{Draw, KEY_BYTES, Permutation, fresh_seed};
+use crate::workload::{Draw, KEY_BYTES, Permutation};
+use fawn_machine::fresh_seed;
+use fawn_machine::process::cpu_us;
 
 /// Entries that are looked up after each restart, if there are as many.
 const SAMPLE: u64 = 20_000;

@@ -23,7 +23,7 @@ use super::worker::{Load, Shared, Source, Worker};
 use crate::energy::{self, Energy, Metering};
 use crate::report::Report;
 use crate::session::Watch;
-use crate::usage::available_memory;
+use fawn_machine::host::available_memory;
 
 /// How often it is told how far a phase is.
 const TELL: Duration = Duration::from_millis(200);

@@ -86,8 +86,8 @@ mod tests {
     fn our_own_time_rises_and_a_process_that_is_not_there_is_named() {
         let own = std::process::id();
         let before = processes_cpu_us(&[own, own]).unwrap();
-        let began = crate::usage::cpu_us();
-        while crate::usage::cpu_us() - began < 60_000.0 {}
+        let began = fawn_machine::process::cpu_us();
+        while fawn_machine::process::cpu_us() - began < 60_000.0 {}
         assert!(processes_cpu_us(&[own, own]).unwrap() - before >= 80_000.0);
         let error = processes_cpu_us(&[u32::MAX]).unwrap_err().to_string();
         assert!(error.contains("process 4294967295"), "{error}");

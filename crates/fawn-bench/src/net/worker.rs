@@ -22,8 +22,8 @@ use super::protocol::{Answer, Asked, Codec, Parsed};
 use super::schedule::Schedule;
 use super::tally::Tally;
 use super::verdict::{Flight, note, time};
-use crate::usage::thread_cpu_us;
-use crate::wait::wait;
+use fawn_machine::process::thread_cpu_us;
+use fawn_machine::wait::wait;
 
 /// Events taken from the system at a time.
 const EVENTS: usize = 256;

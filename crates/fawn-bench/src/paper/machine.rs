@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
 
-use crate::usage::machine_memory;
+use fawn_machine::host::memory_info;
 
 /// The program that measures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,8 +49,8 @@ impl Machine {
         let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
         Self {
             cpu: fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| cpu(&text)).or_else(board),
-            cores: fawn_flash::machine::cores().0.get(),
-            dram_bytes: machine_memory("MemTotal"),
+            cores: fawn_machine::cores().0.get(),
+            dram_bytes: memory_info("MemTotal"),
             device: device(dir),
             file_system_bytes: rustix::fs::statvfs(dir).ok().map(|found| found.f_blocks * found.f_frsize),
             file_system: fawn_flash::file_system(dir),

@@ -10,7 +10,8 @@ use fawn_store::page::{PAGE_BYTES, Page};
 use rustix::fs::OFlags;
 
 use crate::error::Error;
-use crate::workload::{Draw, fresh_seed, write_value};
+use crate::workload::{Draw, write_value};
+use fawn_machine::fresh_seed;
 
 /// Pages of a large transfer: 1 MiB.
 const LARGE: usize = 256;

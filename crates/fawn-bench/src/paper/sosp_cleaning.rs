@@ -12,7 +12,8 @@ use crate::error::Error;
 use crate::lookups::Lookups;
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::{Draw, fresh_seed};
+use crate::workload::Draw;
+use fawn_machine::fresh_seed;
 
 /// Measures it.
 ///

@@ -11,7 +11,8 @@ use crate::closed::{Mix, Ratio};
 use crate::error::Error;
 use crate::lookups::Lookups;
 use crate::session::Session;
-use crate::workload::{Draw, fresh_seed};
+use crate::workload::Draw;
+use fawn_machine::fresh_seed;
 
 /// Puts of so many operations, in percent.
 const PERCENTS: [u64; 9] = [0, 10, 25, 40, 50, 60, 75, 90, 100];

@@ -15,7 +15,8 @@ use crate::lookups::Lookups;
 use crate::paced::Paced;
 use crate::report::Tenth;
 use crate::session::Session;
-use crate::workload::{Draw, fresh_seed};
+use crate::workload::Draw;
+use fawn_machine::fresh_seed;
 
 /// The low load, of the highest.
 const LOW: f64 = 0.3;

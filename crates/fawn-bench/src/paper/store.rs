@@ -14,7 +14,8 @@ use crate::latency::Latencies;
 use crate::lookups::Lookups;
 use crate::session::{Session, Setup};
 use crate::usage::Usage;
-use crate::workload::{Draw, KEY_BYTES, fresh_seed};
+use crate::workload::{Draw, KEY_BYTES};
+use fawn_machine::fresh_seed;
 
 /// Gets in flight where an experiment does not say: one event loop keeps as many.
 pub const DEPTH: u32 = 32;
