@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use fawn_flash::{Caching, Directory, Engine, Files, Polled, Reader, ReaderOptions, Traffic};
+use fawn_machine::process::thread_cpu_us;
+use fawn_machine::wait::wait;
 use fawn_ring::Secret;
 use fawn_store::flash::FlashError;
 use fawn_store::{Gate, Opening, Options, Refusal, Stats, Store, Write};
+use fawn_workload::{key_of, write_value};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
 use crate::error::{Error, FlagBytes};
 use crate::session::Setup;
 use crate::usage::{Counts, Stopwatch, Usage};
-use crate::workload::{name, write_value};
-use fawn_machine::process::thread_cpu_us;
-use fawn_machine::wait::wait;
 
 /// So long nothing may happen before a store is taken for settled.
 const QUIET: Duration = Duration::from_millis(100);
@@ -168,7 +168,7 @@ impl Driver {
     /// [`Error::OutOfMemory`], [`Error::Refused`], [`Error::Unfit`].
     #[inline]
     pub fn put(&mut self, index: u64, version: u32) -> Result<Option<Gate>, Error> {
-        let name = name(index);
+        let name = key_of(index);
         let key = self.secret.position(&name);
         write_value(index, version, &mut self.value);
         match self.engine.store().append(&key, Write::value(&name, &self.value), self.unix) {

@@ -20,14 +20,14 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod closed;
+mod columns;
+pub mod derived;
 pub mod device;
 pub mod driver;
 pub mod energy;
 pub mod error;
 pub mod experiments;
-pub mod history;
 pub mod journal;
-pub mod latency;
 pub mod lookups;
 pub mod net;
 pub mod node;
@@ -37,14 +37,12 @@ pub mod paper;
 pub mod peers;
 pub mod plot;
 pub mod puts;
-pub mod report;
 pub mod session;
 pub mod usage;
-pub mod workload;
 
+pub use columns::table;
 pub use device::Device;
 pub use error::Error;
 pub use experiments::{Experiment, run};
 pub use peers::Peers;
-pub use report::Report;
-pub use session::{Nobody, Session, Setup, Watch};
+pub use session::{Session, Setup};

@@ -4,9 +4,11 @@
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
+use fawn_machine::host::free_bytes;
+use fawn_machine::process::resident_bytes;
 use fawn_plan::Kind;
-use fawn_plan::amount::bytes;
 use fawn_plan::store::record_bytes;
+use fawn_report::amount::bytes;
 use serde::Serialize;
 
 use crate::device::Segments;
@@ -16,8 +18,6 @@ use crate::net::{Distribution, HotKeys};
 use crate::paper::client::{Keys, Work, a_second};
 use crate::paper::store::{DEPTH, Size, gets, loaded};
 use crate::paper::{Machine, Run, served};
-use fawn_machine::host::free_bytes;
-use fawn_machine::process::resident_bytes;
 
 /// Reads in flight at which the device's rate is taken: the best of them counts.
 const DEPTHS: [u32; 3] = [8, DEPTH, 128];

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use fawn_workload::Draw;
+
 use crate::error::Error;
 use crate::lookups::{GROUP, Lookups};
 use crate::session::Session;
-use crate::workload::Draw;
 
 /// Gets that are begun in one turn of the loop at most.
 const A_TURN: usize = 8 * GROUP;

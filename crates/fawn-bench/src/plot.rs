@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{Tenth, Timeline};
+use fawn_report::{Tenth, Timeline};
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 420.0;

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::amount::{bytes, count, dollars, percent};
+use fawn_report::TextTable;
+use fawn_report::amount::{bytes, count, dollars, percent};
+
 use crate::svg::{colour, svg, whereabouts};
-use crate::tables::{Rows, losses, question, ranking, unranked};
+use crate::tables::{losses, question, ranking, unranked};
 use crate::{Figure, Map, Plan, Quantity};
 
 /// Readable in the dark, too; wide tables scroll by themselves.
@@ -89,8 +91,8 @@ fn copies(replicas: u32) -> String {
     if replicas == 1 { "one copy".to_owned() } else { format!("{replicas} copies") }
 }
 
-/// A table whose first column, and those that `Rows` says, are text.
-fn table(rows: &Rows, class: &str) -> String {
+/// A table whose first column, and those that `TextTable` says, are text.
+fn table(rows: &TextTable, class: &str) -> String {
     let cell = |tag: &str, at: usize, text: &str| {
         let class = if rows.text.contains(&at) { " class=\"text\"" } else { "" };
         format!("<{tag}{class}>{}</{tag}>", escape(text))
@@ -112,7 +114,7 @@ fn sources(plan: &Plan) -> String {
     for (name, note, figures) in all {
         let rows = figures.iter().map(|(quantity, figure)| source_row(*quantity, figure));
         let head = ["value", "", "kind", "date", "source"].map(str::to_owned).to_vec();
-        let rows = Rows { head, rows: rows.collect(), text: vec![2, 3, 4] };
+        let rows = TextTable { head, rows: rows.collect(), text: vec![2, 3, 4] };
         let note = note.as_ref().map_or(String::new(), |note| format!("<p><small>{}</small></p>", escape(note)));
         write!(out, "<details><summary>{}</summary>{note}{}</details>", escape(name), table(&rows, "plain"))
             .expect("writing to a string cannot fail");
@@ -123,7 +125,7 @@ fn sources(plan: &Plan) -> String {
 fn source_row(quantity: Quantity, figure: &Figure) -> Vec<String> {
     let told = |value: f64| match quantity {
         Quantity::PriceDollars => dollars(value),
-        _ => crate::amount::plain(value),
+        _ => fawn_report::amount::plain(value),
     };
     let value = if figure.low < figure.high {
         format!("{} to {}", told(figure.low), told(figure.high))

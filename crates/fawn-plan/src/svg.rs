@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::amount::{bytes, count};
+use fawn_report::amount::{bytes, count};
+
 use crate::map::{COLUMNS, ROWS, column_bytes, row_rate};
 use crate::{Map, Workload};
 

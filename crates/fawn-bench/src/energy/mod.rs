@@ -22,7 +22,7 @@
 //!
 //! An [`Energy`] says how it came about ([`Kind`]), what it covers ([`Scope`]), whether it was measured or modelled, and how
 //! far it may be off ([`Uncertainty`]). It serialises as it is; [`tell()`] writes it into a row of a report, in which joules that
-//! are modelled have other names than joules that were measured, and [`note`] says in the report where they are from. [`start`] and
+//! are modelled have other names than joules that were measured, and [`provenance`] says where they are from. [`start`] and
 //! [`stop`] are for those who may have no meter, or one that nobody asked for ([`Meter::unasked`]).
 //!
 //! Instruments that are read are read by a thread, a few times a second at most, and what is kept of the readings does not
@@ -63,4 +63,4 @@ pub use self::error::MeterError;
 pub use self::find::{Found, attempt, find};
 pub use self::meter::{Machine, Meter, Metering, start, stop};
 pub use self::reading::{Energy, Idle, Kind, Part, Scope, Uncertainty};
-pub use self::tell::{describe, note, sum, tell};
+pub use self::tell::{describe, provenance, sum, tell};

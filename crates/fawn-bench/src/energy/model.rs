@@ -19,7 +19,7 @@
 
 use std::path::Path;
 
-use fawn_plan::Date;
+use fawn_report::Date;
 use serde::Deserialize;
 
 use super::activity::Use;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use fawn_plan::Scope;
+pub use fawn_report::Scope;
 use serde::{Deserialize, Serialize};
 
 /// By what kind of meter.

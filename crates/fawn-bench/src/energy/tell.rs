@@ -1,9 +1,9 @@
 //! Energy as figures of a report. Joules that were modelled have names of their own, so that none is taken for a measured one.
 
+use fawn_report::{Column, Form, column};
 use serde_json::{Map, Value, json};
 
 use super::reading::Energy;
-use crate::report::Report;
 
 /// Adds what `rate` operations a second took to their row: operations for each second of CPU time if they took `cpu_us`
 /// microseconds each; and where energy was metered, joules, how far they may be off, watts, operations for each joule, the same
@@ -27,6 +27,21 @@ pub fn tell(row: &mut Map<String, Value>, energy: Option<&Energy>, rate: f64, cp
     insert(format!("operations_a_dynamic_{word}joule"), dynamic);
     row.insert("energy".to_owned(), json!(energy));
 }
+
+/// The columns of these figures, in the table of any experiment. What is modelled says so.
+pub const COLUMNS: &[Column] = &[
+    column("operations_a_cpu_second", "per CPU-s", Form::Number(0)),
+    column("joules", "J", Form::Number(2)),
+    column("uncertainty_joules", "± J", Form::Number(2)),
+    column("watts", "W", Form::Number(2)),
+    column("operations_a_joule", "per J", Form::Number(1)),
+    column("operations_a_dynamic_joule", "per J above idle", Form::Number(1)),
+    column("modelled_joules", "modelled J", Form::Number(2)),
+    column("uncertainty_modelled_joules", "± modelled J", Form::Number(2)),
+    column("modelled_watts", "modelled W", Form::Number(2)),
+    column("operations_a_modelled_joule", "per modelled J", Form::Number(1)),
+    column("operations_a_dynamic_modelled_joule", "per modelled J above idle", Form::Number(1)),
+];
 
 /// Joules of stretches together; `None` where one was not metered, or by another meter than the others, or there is none.
 pub fn sum<'e>(stretches: impl IntoIterator<Item = Option<&'e Energy>>) -> Option<Energy> {
@@ -56,37 +71,38 @@ pub fn describe(energy: &Energy) -> String {
 }
 
 /// Whether the rows, if there are any yet, have none of these figures.
-fn lacks(report: &Report, names: &[&str]) -> bool {
+fn lack(rows: &[Map<String, Value>], names: &[&str]) -> bool {
     let has = |row: &Map<String, Value>| names.iter().any(|name| row.get(*name).is_some_and(|value| !value.is_null()));
-    !report.rows.is_empty() && !report.rows.iter().any(has)
+    !rows.is_empty() && !rows.iter().any(has)
 }
 
-/// Says in a report how its joules came about, or that there are none.
-pub fn note(report: &mut Report, energy: Option<&Energy>) {
-    report.parameter("meter", energy.map_or("none", |energy| energy.kind.name()));
+/// How the joules of a report came about: the kind of meter, and notes. Without energy the kind is `none`, and a note says how to
+/// have some.
+pub fn provenance(rows: &[Map<String, Value>], energy: Option<&Energy>) -> (&'static str, Vec<String>) {
     let Some(energy) = energy else {
         let column = "`per CPU-s` is operations for each second of CPU time, which says nothing of joules; ";
-        let column = if lacks(report, &["operations_a_cpu_second"]) { "" } else { column };
-        report.notes.push(format!(
+        let column = if lack(rows, &["operations_a_cpu_second"]) { "" } else { column };
+        let note = format!(
             "no energy was metered (--meter): {column}--meter model:FILE gives modelled joules (docs/energy.md tells the format)"
-        ));
-        return;
+        );
+        return ("none", vec![note]);
     };
-    report.notes.push(format!("energy is {}", describe(energy)));
+    let mut notes = vec![format!("energy is {}", describe(energy))];
     if let Some(idle) = energy.idle {
         let how = if energy.measured {
             format!("measured for {:.1} s before", idle.seconds)
         } else {
             "as the model says".to_owned()
         };
-        let above = if lacks(report, &["operations_a_dynamic_joule", "operations_a_dynamic_modelled_joule"]) {
+        let above = if lack(rows, &["operations_a_dynamic_joule", "operations_a_dynamic_modelled_joule"]) {
             "what was drawn above that is no more than what the readings leave open, and is not told"
         } else {
             "`above idle` is without these"
         };
-        report.notes.push(format!("at rest the machine draws {:.2} W, {how}; {above}", idle.watts));
+        notes.push(format!("at rest the machine draws {:.2} W, {how}; {above}", idle.watts));
     }
-    report.notes.extend(energy.notes.iter().cloned());
+    notes.extend(energy.notes.iter().cloned());
+    (energy.kind.name(), notes)
 }
 
 #[cfg(test)]
@@ -164,26 +180,22 @@ mod tests {
 
     #[test]
     fn a_report_says_where_joules_are_from_or_that_there_are_none() {
-        let mut report = Report::new("net");
-        note(&mut report, Some(&energy(Kind::Shelly)));
-        assert_eq!(report.parameters["meter"], "shelly");
+        let (meter, notes) = provenance(&[], Some(&energy(Kind::Shelly)));
+        assert_eq!(meter, "shelly");
         assert_eq!(
-            report.notes[0],
+            notes[0],
             "energy is measured at the wall by it, read 1.1 times a second; to 1.0 %, a data sheet; beyond that, steps and sampling \
              leave 2.00 % open"
         );
-        assert!(report.notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5.0 s before"));
+        assert!(notes[1].starts_with("at rest the machine draws 3.00 W, measured for 5.0 s before"));
         let counted = Energy { is_counter: true, ..energy(Kind::Rapl) };
         assert!(
             describe(&counted).contains(" by it, as the difference of its counter, read 1.1 times a second; to 1.0 %")
         );
         assert!(!describe(&Energy { samples: 0, ..energy(Kind::Model) }).contains("times a second"));
-        let mut report = Report::new("net");
-        note(&mut report, None);
-        assert!(
-            report.notes[0].contains("operations for each second of CPU time") && report.parameters["meter"] == "none"
-        );
-        assert!(report.notes[0].contains("--meter model:FILE gives modelled joules"), "{:?}", report.notes);
+        let (meter, notes) = provenance(&[], None);
+        assert!(notes[0].contains("operations for each second of CPU time") && meter == "none");
+        assert!(notes[0].contains("--meter model:FILE gives modelled joules"), "{notes:?}");
     }
 
     #[test]

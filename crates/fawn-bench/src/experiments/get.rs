@@ -2,22 +2,21 @@
 
 use std::time::Duration;
 
+use fawn_machine::fresh_seed;
+use fawn_report::BenchReport;
+use fawn_report::latency::median;
+use fawn_store::page::PAGE_BYTES;
+use fawn_workload::Draw;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-
-use fawn_store::page::PAGE_BYTES;
 
 use crate::closed::{Closed, generator_us_a_get};
 use crate::device::{Device, Given, Segments};
 use crate::energy::{self, Energy};
 use crate::error::Error;
-use crate::latency::median;
 use crate::lookups::Lookups;
-use crate::report::Report;
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::Draw;
-use fawn_machine::fresh_seed;
 
 /// Our count of pages and the system's may differ by this share.
 const AGREEMENT: f64 = 0.02;
@@ -61,7 +60,7 @@ impl Get {
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         session.settle()?;
         let segments = Segments::of(session.driver.path(), &session.setup.dir.join("links"))?;
         let mut rounds: Vec<Round> = session.unfinished(name).unwrap_or_default();
@@ -82,7 +81,7 @@ impl Get {
             let of_depth: Vec<&Round> = rounds.iter().filter(|round| round.depth == *depth).collect();
             tell(&mut report, *depth, &of_depth, ours);
         }
-        energy::note(&mut report, rounds.iter().find_map(|round| round.energy.as_ref()));
+        report.metered(energy::provenance(&report.rows, rounds.iter().find_map(|round| round.energy.as_ref())));
         report.notes.push(format!("the device is read by {}", self.device.name()));
         session.finish(name, report)
     }
@@ -114,7 +113,7 @@ impl Get {
     }
 }
 
-fn tell(report: &mut Report, depth: u32, rounds: &[&Round], generator_us: f64) {
+fn tell(report: &mut BenchReport, depth: u32, rounds: &[&Round], generator_us: f64) {
     let middle = |of: &dyn Fn(&Round) -> f64| median(rounds.iter().map(|round| of(round)));
     let sum = |of: &dyn Fn(&Round) -> u64| rounds.iter().map(|round| of(round)).sum::<u64>() as f64;
     let from_flash = sum(&|round| round.gets - round.from_dram);

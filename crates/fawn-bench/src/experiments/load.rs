@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use fawn_plan::amount::bytes;
+use fawn_machine::host::free_bytes;
+use fawn_report::BenchReport;
+use fawn_report::amount::bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -10,10 +12,8 @@ use super::overwrite::{LOOK, segments};
 use crate::closed::generator_us_a_put;
 use crate::energy::{self, Energy};
 use crate::error::{Error, FlagBytes};
-use crate::report::Report;
 use crate::session::{Session, Setup};
 use crate::usage::Usage;
-use fawn_machine::host::free_bytes;
 
 /// How far a load has come.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ fn check_space(setup: &Setup, entries: u64) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] and others; what was loaded stays.
-pub fn run(session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+pub fn run(session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
     let entries = session.setup.entries;
     if session.is_loaded() {
         return Err(other_load(session));
@@ -126,7 +126,7 @@ fn tell(
     settled: &Usage,
     was_interrupted: bool,
     energy: Option<&Energy>,
-) -> Report {
+) -> BenchReport {
     let setup = &session.setup;
     let (usage, puts) = (loaded.usage, loaded.puts.max(1) as f64);
     let user = setup.user_bytes(loaded.puts) as f64;
@@ -157,7 +157,7 @@ fn tell(
     let (rate, cpu_us) = (puts / (usage.seconds + settled.seconds), (usage.cpu_us + settled.cpu_us) / puts);
     energy::tell(row.as_object_mut().expect("a row is an object"), energy, rate, Some(cpu_us));
     report.row(row);
-    energy::note(&mut report, energy);
+    report.metered(energy::provenance(&report.rows, energy));
     if session.setup.meter.is_some() && was_interrupted {
         report.notes.push("the load was interrupted, so that its energy is not known".to_owned());
     }

@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
+use fawn_machine::fresh_seed;
+use fawn_report::BenchReport;
 use fawn_store::page::PAGE_BYTES;
+use fawn_workload::Draw;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::closed::{Closed, Made, generator_us_a_get, generator_us_a_put};
+use crate::derived::versions;
 use crate::energy;
 use crate::error::Error;
 use crate::lookups::Lookups;
-use crate::report::{Report, versions};
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::Draw;
-use fawn_machine::fresh_seed;
 
 /// Keys beyond the entries, of which the absent are drawn.
 const ABSENT: u64 = 1 << 40;
@@ -40,7 +41,7 @@ impl Mixed {
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         if self.gets_a_put == 0 {
             return Err(Error::Unfit("puts alone are what overwrite measures: give --gets-a-put 1 or more".to_owned()));
         }
@@ -98,11 +99,11 @@ impl Mixed {
                 .push("no segment was sealed before the end: give a longer --time to see maintenance".to_owned());
         }
         let fields = row.as_object_mut().expect("a row is an object");
-        lookups.latencies.tell(fields);
+        lookups.latencies.write_into(fields);
         let operations = (gets + puts).max(1) as f64;
         energy::tell(fields, energy.as_ref(), operations / usage.seconds, Some(usage.cpu_us / operations));
         report.row(row);
-        energy::note(&mut report, energy.as_ref());
+        report.metered(energy::provenance(&report.rows, energy.as_ref()));
         session.finish(name, report)
     }
 }
@@ -121,7 +122,7 @@ impl Absent {
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         session.settle()?;
         session.watch.progress(0, 1, "gets of absent keys");
         let entries = session.setup.entries;
@@ -154,10 +155,10 @@ impl Absent {
             "device_pages_a_get": device_pages_a_get(&usage, lookups.answered),
         });
         let fields = row.as_object_mut().expect("a row is an object");
-        lookups.latencies.tell(fields);
+        lookups.latencies.write_into(fields);
         energy::tell(fields, energy.as_ref(), gets / usage.seconds, Some(usage.cpu_us / gets));
         report.row(row);
-        energy::note(&mut report, energy.as_ref());
+        report.metered(energy::provenance(&report.rows, energy.as_ref()));
         session.finish(name, report)
     }
 }

@@ -2,16 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use fawn_report::BenchReport;
+use fawn_workload::Draw;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::closed::generator_us_a_put;
+use crate::derived::{expected_amplification, phi, versions};
 use crate::energy::{self, Energy};
 use crate::error::Error;
-use crate::report::{Report, expected_amplification, phi, versions};
 use crate::session::Session;
 use crate::usage::{Usage, space};
-use crate::workload::Draw;
 
 /// How often the space is looked at.
 pub(super) const LOOK: Duration = Duration::from_millis(500);
@@ -61,7 +62,7 @@ impl Overwrite {
     ///
     /// # Errors
     /// As puts have them.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         if self.zipf.is_some_and(|exponent| exponent.is_nan() || exponent <= 0.0) {
             return Err(Error::Unfit("Zipf's law has a positive exponent: give --zipf 0.99 or none".to_owned()));
         }
@@ -89,7 +90,7 @@ impl Overwrite {
         report.parameter("zipf", self.zipf);
         report.parameter("versions", before);
         let first = so_far.rows.iter().find_map(|row| serde_json::from_value::<Energy>(row["energy"].clone()).ok());
-        energy::note(&mut report, first.as_ref());
+        report.metered(energy::provenance(&report.rows, first.as_ref()));
         for row in so_far.rows {
             report.row(row);
         }

@@ -4,6 +4,10 @@
 
 use std::time::{Duration, Instant};
 
+use fawn_machine::fresh_seed;
+use fawn_report::latency::median;
+use fawn_report::{BenchReport, ByTime, Timeline};
+use fawn_workload::Draw;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -11,14 +15,10 @@ use crate::closed::Closed;
 use crate::driver::Steps;
 use crate::energy::{self, Energy};
 use crate::error::Error;
-use crate::latency::{ByTime, median};
 use crate::lookups::Lookups;
 use crate::paced::Paced;
-use crate::report::{Report, Timeline};
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::Draw;
-use fawn_machine::fresh_seed;
 
 /// Gets in flight when the capacity is measured.
 const DEPTH: usize = 128;
@@ -63,7 +63,7 @@ impl Pace {
     ///
     /// # Errors
     /// [`Error::Wrong`] and others.
-    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<Report, Error> {
+    pub(super) fn run(&self, session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> {
         let is_below = |percent: &u32| (1..100).contains(percent);
         if self.percents.is_empty() || !self.percents.iter().all(is_below) || self.gets_a_put == 0 {
             return Err(Error::Unfit(
@@ -166,7 +166,7 @@ impl Pace {
         Ok(stretch)
     }
 
-    fn tell(&self, session: &Session<'_>, done: Vec<Stretch>) -> Report {
+    fn tell(&self, session: &Session<'_>, done: Vec<Stretch>) -> BenchReport {
         let mut report = session.report("pace");
         report.parameter("pairs", self.pairs);
         report.parameter("seconds", self.time.as_secs_f64());
@@ -188,7 +188,7 @@ impl Pace {
              p99.9 are medians of the stretches, the longest are those of all"
                 .to_owned(),
         );
-        energy::note(&mut report, done.iter().find_map(|stretch| stretch.energy.as_ref()));
+        report.metered(energy::provenance(&report.rows, done.iter().find_map(|stretch| stretch.energy.as_ref())));
         report.timelines = done.into_iter().map(|stretch| stretch.timeline).collect();
         report
     }

@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use fawn_report::Watch;
+
 use super::dial::Target;
 use super::error::NetError;
 use super::ledger::Ledger;
 use super::null::{NullServer, SHOWN};
 use super::plan::Plan;
 use super::run::{Measured, Phase, carry_out};
-use crate::session::Watch;
 
 /// It is not measured for longer than this.
 const TIME: Duration = Duration::from_secs(5);

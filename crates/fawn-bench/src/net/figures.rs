@@ -1,5 +1,6 @@
 //! The report of a run.
 
+use fawn_report::{BenchReport, Column, Form, TextTable, column};
 use serde_json::{Map, Value, json};
 
 use super::mix::Kind;
@@ -7,16 +8,48 @@ use super::plan::Plan;
 use super::run::Measured;
 use super::tally::Counted;
 use crate::energy::{self, Energy};
-use crate::report::Report;
 
 /// Of what was asked for, a server that takes less does not keep up.
 const KEEPS_UP: f64 = 0.98;
 /// A server is not what limits when the generator could ask only so many times as often.
 const LEAST_HEADROOM: f64 = 1.5;
 
+/// The columns of its table.
+const COLUMNS: &[Column] = &[
+    column("what", "", Form::Text),
+    column("operations", "operations", Form::Number(0)),
+    column("operations_a_second", "/s", Form::Number(0)),
+    column("asked_a_second", "asked /s", Form::Number(0)),
+    column("hit_share", "hits", Form::Percent),
+    column("p50_us", "p50 us", Form::Number(0)),
+    column("p90_us", "p90 us", Form::Number(0)),
+    column("p99_us", "p99 us", Form::Number(0)),
+    column("p999_us", "p99.9 us", Form::Number(0)),
+    column("longest_us", "longest us", Form::Number(0)),
+    column("late_p99_us", "sent late p99 us", Form::Number(0)),
+    column("unsent", "unsent", Form::Number(0)),
+    column("server_cpu_us", "server CPU-us", Form::Number(3)),
+    column("generator_cpu_us", "ours", Form::Number(3)),
+    column("machine_cpu_us", "machine's", Form::Number(3)),
+    column("stolen_share", "stolen", Form::Percent),
+    column("headroom", "headroom", Form::Number(2)),
+    column("refused", "refused", Form::Number(0)),
+    column("wrong", "wrong", Form::Number(0)),
+];
+
+/// The table of such a report.
+pub fn table(report: &BenchReport) -> TextTable {
+    report.table(COLUMNS.iter().chain(energy::tell::COLUMNS))
+}
+
 /// Puts it together from the phases that there were.
-pub fn report(plan: &Plan, floor: Option<&Measured>, load: Option<&Measured>, measured: Option<&Measured>) -> Report {
-    let mut report = Report::new(if plan.workload.is_some() { "ycsb" } else { "net" });
+pub fn report(
+    plan: &Plan,
+    floor: Option<&Measured>,
+    load: Option<&Measured>,
+    measured: Option<&Measured>,
+) -> BenchReport {
+    let mut report = BenchReport::new(if plan.workload.is_some() { "ycsb" } else { "net" });
     parameters(&mut report, plan);
     if let Some(floor) = floor {
         report.row(Value::Object(whole("nothing (calibration)", floor)));
@@ -43,7 +76,7 @@ pub fn report(plan: &Plan, floor: Option<&Measured>, load: Option<&Measured>, me
     report
 }
 
-fn parameters(report: &mut Report, plan: &Plan) {
+fn parameters(report: &mut BenchReport, plan: &Plan) {
     let targets: Vec<String> = plan.targets.iter().map(ToString::to_string).collect();
     report.parameter("servers", targets);
     report.parameter("threads", plan.threads);
@@ -88,7 +121,7 @@ fn words(plan: &Plan) -> [&'static str; 4] {
 }
 
 /// A row for all operations, and one for each kind where there are several, or their names are published.
-fn rows(report: &mut Report, plan: &Plan, measured: &Measured, floor: Option<&Measured>) {
+fn rows(report: &mut BenchReport, plan: &Plan, measured: &Measured, floor: Option<&Measured>) {
     let tally = &measured.tally;
     let mut all = whole("all", measured);
     all.insert("asked_a_second".to_owned(), json!(plan.pace.map(|pace| pace.rate)));
@@ -119,7 +152,7 @@ fn rows(report: &mut Report, plan: &Plan, measured: &Measured, floor: Option<&Me
     }
 }
 
-fn notes(report: &mut Report, plan: &Plan, measured: &Measured) {
+fn notes(report: &mut BenchReport, plan: &Plan, measured: &Measured) {
     let tally = &measured.tally;
     if let Some(pace) = plan.pace {
         let answered = rate(measured, tally.answered());
@@ -165,8 +198,8 @@ fn metered(measured: &Measured) -> Option<&Energy> {
 }
 
 /// Where the joules are from, and whose they are.
-fn energy_notes(report: &mut Report, plan: &Plan, energy: Option<&Energy>) {
-    energy::note(report, energy);
+fn energy_notes(report: &mut BenchReport, plan: &Plan, energy: Option<&Energy>) {
+    report.metered(energy::provenance(&report.rows, energy));
     report.notes.extend(plan.meter.as_ref().and_then(energy::Meter::loss));
     if energy.is_some_and(|energy| energy.kind.is_of_this_machine()) {
         report.notes.push("energy is that of this machine: of the generator, and of no server elsewhere".to_owned());

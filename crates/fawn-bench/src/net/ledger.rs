@@ -15,7 +15,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::workload::mix;
+use fawn_workload::mix;
 
 /// Parts of the table of sets in flight, so that loops seldom wait for each other.
 const SHARDS: usize = 64;

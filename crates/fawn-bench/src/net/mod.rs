@@ -40,6 +40,7 @@ pub mod ycsb;
 pub use choice::{Distribution, DistributionError, HotKeys};
 pub use dial::Target;
 pub use error::NetError;
+pub use figures::table;
 pub use mix::Mix;
 pub use null::NullServer;
 pub use plan::{Pace, Plan, Spacing};

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fawn_workload::write_value;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
@@ -13,7 +14,6 @@ use rustix::io::Errno;
 use super::error::NetError;
 use super::pipe::{Pipe, Received};
 use super::protocol::{Codec, Protocol, key};
-use crate::workload::write_value;
 
 /// The entry whose value is shown, and its version.
 pub const SHOWN: (u64, u32) = (0, 1);

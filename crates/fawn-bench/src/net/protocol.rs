@@ -2,7 +2,7 @@
 //!
 //! What is expected has a known length and is compared in place; only other answers are looked at token by token.
 
-use crate::workload::{mix, write_value};
+use fawn_workload::{mix, write_value};
 
 /// Bytes of every key.
 pub const KEY_BYTES: usize = 20;
@@ -277,8 +277,9 @@ fn is_not_stored(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeSet;
+
+    use super::*;
 
     const VALUE: &[u8] = b"0123456789";
 

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use fawn_machine::host::available_memory;
+use fawn_report::{BenchReport, Watch};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::calibrate::calibrate;
@@ -21,9 +23,6 @@ use super::system::{Machine, processes_cpu_us};
 use super::tally::{Faults, Tally};
 use super::worker::{Load, Shared, Source, Worker};
 use crate::energy::{self, Energy, Metering};
-use crate::report::Report;
-use crate::session::Watch;
-use fawn_machine::host::available_memory;
 
 /// How often it is told how far a phase is.
 const TELL: Duration = Duration::from_millis(200);
@@ -32,7 +31,7 @@ const TELL: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// Its figures.
-    pub report: Report,
+    pub report: BenchReport,
     /// Gets that found no value, within the time that was measured.
     pub misses: u64,
     /// Values that cannot be.
@@ -122,7 +121,7 @@ fn refuse_too_many_keys(plan: &Plan, available: Option<u64>) -> Result<(), NetEr
     let needed = Ledger::bytes(plan.keys, plan.mix.replaces());
     match available {
         Some(available) if needed > available => {
-            let told = |bytes: u64| fawn_plan::amount::bytes(bytes as f64);
+            let told = |bytes: u64| fawn_report::amount::bytes(bytes as f64);
             Err(NetError::Memory { keys: plan.keys, needed: told(needed), available: told(available) })
         }
         _ => Ok(()),
@@ -231,7 +230,7 @@ fn part(all: u64, number: usize, loops: usize) -> u64 {
 
 fn seed(number: usize) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    crate::workload::mix(now ^ number as u64)
+    fawn_workload::mix(now ^ number as u64)
 }
 
 /// A socket for each connection, with the number of its server: to all servers in turn.

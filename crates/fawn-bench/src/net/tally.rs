@@ -1,7 +1,8 @@
 //! What a loop counts.
 
+use fawn_report::Latencies;
+
 use super::mix::Kind;
-use crate::latency::Latencies;
 
 /// Requests or operations of one kind.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,11 @@
 //! What an answer says of the server: whether it is right, and which count it belongs to.
 
+use fawn_workload::version_of;
+
 use super::mix::Kind;
 use super::protocol::{Answer, key};
 use super::tally::Tally;
 use super::worker::Shared;
-use crate::workload::version_of;
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]

@@ -5,9 +5,10 @@
 use std::fmt::Write as _;
 
 use fawn_plan::escape;
+use fawn_report::amount::number;
 use serde_json::Value;
 
-use super::finding::{Axis, Chart, Finding, Kind, Law, Row, number};
+use super::finding::{Axis, Chart, Finding, Kind, Law, Row};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 380.0;
@@ -281,8 +282,9 @@ fn bars(chart: &Chart, finding: &Finding) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn finding() -> Finding {
         let mut finding = Finding::of(&[("x", "x", None), ("y", "y", None), ("of", "of", None)]);

@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fawn_report::Watch;
+
 use super::finding::Finding;
 use super::servers::ask;
 use crate::energy::Meter;
@@ -15,7 +17,6 @@ use crate::net::ledger::Ledger;
 use crate::net::run::{Measured, Phase, carry_out, version_base};
 use crate::net::system::processes_cpu_us;
 use crate::net::{Distribution, Mix, Pace, Plan, Protocol, Spacing, Target};
-use crate::session::Watch;
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_mins(1);

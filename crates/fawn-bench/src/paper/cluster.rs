@@ -200,8 +200,9 @@ fn complaint(status: &Value, nodes: usize, replicas: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn a_cluster_is_whole_when_every_chain_is() {

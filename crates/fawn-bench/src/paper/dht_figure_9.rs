@@ -1,12 +1,12 @@
 //! FAWN-DHT, Figure 9: how long a split and a merge of ranges take, by the size of the store.
 
+use fawn_report::latency::median;
 use serde_json::json;
 
 use super::finding::{Axis, Chart, Finding};
 use super::run::Run;
 use super::store::{self, Size};
 use crate::error::Error;
-use crate::latency::median;
 
 const MIB: u64 = 1 << 20;
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use fawn_report::amount::number;
 use serde_json::json;
 
 use super::client::{Client, Keys, Work};
 use super::efficiency::{COLUMNS, Taken, note};
-use super::finding::{Finding, number};
+use super::finding::Finding;
 use super::machine::Machine;
 use super::run::Run;
 use super::served::{self, memcached_bytes, memcached_in};

@@ -148,11 +148,12 @@ pub const COLUMNS: &[(&str, &str, Option<usize>)] = &[
 
 #[cfg(test)]
 mod tests {
+    use fawn_report::Nobody;
+
     use super::*;
     use crate::device::Device;
     use crate::energy::{Kind, Machine, Meter, Uncertainty};
     use crate::paper::run::{Scale, Tools};
-    use crate::session::Nobody;
 
     /// `steps` is what these leave open of 10 joules.
     fn energy(kind: Kind, steps: f64) -> Energy {

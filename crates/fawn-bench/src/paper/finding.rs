@@ -1,5 +1,7 @@
 //! What an experiment has found: rows of figures of this machine, those that the paper prints, and which of them are drawn.
 
+use fawn_report::amount::number;
+use fawn_report::csv;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -188,7 +190,7 @@ impl Finding {
     /// All of it as comma-separated values: who a row is from, then the columns.
     pub fn csv(&self) -> String {
         let head = std::iter::once("who").chain(self.columns.iter().map(|column| column.name.as_str()));
-        let mut out = line(head.map(str::to_owned));
+        let mut out = csv::line(head);
         for (who, rows) in [(self.who(), &self.rows), ("paper", &self.published)] {
             for row in rows {
                 let cells = self.columns.iter().map(|column| match row.get(&column.name) {
@@ -196,7 +198,7 @@ impl Finding {
                     Some(Value::String(text)) => text.clone(),
                     Some(other) => other.to_string(),
                 });
-                out.push_str(&line(std::iter::once(who.to_owned()).chain(cells)));
+                out.push_str(&csv::line(std::iter::once(who.to_owned()).chain(cells)));
             }
         }
         out
@@ -223,38 +225,11 @@ fn object(row: Value) -> Row {
     row
 }
 
-/// A number with so many decimals, and commas between thousands.
-pub fn number(value: f64, decimals: usize) -> String {
-    let text = format!("{value:.decimals$}");
-    let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
-    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(whole, fraction)| (whole, Some(fraction)));
-    let mut out = sign.to_owned();
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    if let Some(fraction) = fraction {
-        out.push('.');
-        out.push_str(fraction);
-    }
-    out
-}
-
-/// A line of a CSV, by RFC 4180.
-fn line(cells: impl Iterator<Item = String>) -> String {
-    let quoted = cells.map(|cell| {
-        let is_plain = !cell.contains(['"', ',', '\n', '\r']);
-        if is_plain { cell } else { format!("\"{}\"", cell.replace('"', "\"\"")) }
-    });
-    quoted.collect::<Vec<_>>().join(",") + "\n"
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn a_csv_says_who_each_row_is_from() {
@@ -262,19 +237,6 @@ mod tests {
         finding.row(json!({ "what": "a, \"b\"", "mb": 1.25, "else": 3 }));
         finding.printed(json!({ "what": "c", "mb": null }));
         assert_eq!(finding.csv(), "who,what,mb\nmeasured,\"a, \"\"b\"\"\",1.25\npaper,c,\n");
-    }
-
-    #[test]
-    fn numbers_have_commas_between_thousands() {
-        for (value, decimals, expected) in [
-            (1234.5, 1, "1,234.5"),
-            (-1_000_000.0, 0, "-1,000,000"),
-            (12.0, 2, "12.00"),
-            (0.0, 0, "0"),
-            (999.9, 0, "1,000"),
-        ] {
-            assert_eq!(number(value, decimals), expected);
-        }
     }
 
     #[test]

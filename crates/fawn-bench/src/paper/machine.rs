@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use fawn_machine::host::memory_info;
 use rustix::fs::{major, minor};
 use serde::{Deserialize, Serialize};
-
-use fawn_machine::host::memory_info;
 
 /// The program that measures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

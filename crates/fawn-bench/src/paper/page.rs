@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use fawn_plan::escape;
+use fawn_report::amount::number;
 use serde_json::Value;
 
 use super::chart::{self, PAPERS, ours};
-use super::finding::{Column, Finding, Row, State, number};
+use super::finding::{Column, Finding, Row, State};
 use super::list::Entry;
 use super::machine::{Machine, Program};
 use super::{Kept, Scale};
@@ -192,10 +193,11 @@ fn parameters(parameters: &Row) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::finding::{Axis, Chart};
     use super::super::list::LIST;
     use super::*;
-    use serde_json::json;
 
     fn kept(finding: Finding) -> Kept {
         Kept { date: "2026".into(), seconds: 1.0, version: "0".into(), commit: "<c>".into(), finding }

@@ -6,12 +6,12 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use fawn_machine::fresh_seed;
 use fawn_store::page::{PAGE_BYTES, Page};
+use fawn_workload::{Draw, write_value};
 use rustix::fs::OFlags;
 
 use crate::error::Error;
-use crate::workload::{Draw, write_value};
-use fawn_machine::fresh_seed;
 
 /// Pages of a large transfer: 1 MiB.
 const LARGE: usize = 256;

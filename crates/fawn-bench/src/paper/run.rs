@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use fawn_report::Watch;
 use serde::{Deserialize, Serialize};
 
 use super::keeper::{Keeper, Kept};
@@ -13,7 +14,6 @@ use super::machine::Program;
 use crate::device::Device;
 use crate::energy::Meter;
 use crate::error::Error;
-use crate::session::Watch;
 
 /// How large experiments are, and how long they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -185,10 +185,11 @@ impl Watch for Told<'_> {
 
 #[cfg(test)]
 mod tests {
+    use fawn_report::Nobody;
+
     use super::*;
     use crate::paper::finding::Finding;
     use crate::paper::list::LIST;
-    use crate::session::Nobody;
 
     #[test]
     fn what_was_skipped_is_tried_again_and_what_was_found_is_not() {

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use fawn_machine::fresh_seed;
+use fawn_workload::Draw;
 use serde_json::{Value, json};
 
 use super::finding::{Axis, Chart, Finding};
@@ -12,8 +14,6 @@ use crate::error::Error;
 use crate::lookups::Lookups;
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::workload::Draw;
-use fawn_machine::fresh_seed;
 
 /// Measures it.
 ///

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use fawn_machine::fresh_seed;
+use fawn_workload::Draw;
 use serde_json::{Value, json};
 
 use super::finding::{Axis, Chart, Finding};
@@ -11,8 +13,6 @@ use crate::closed::{Mix, Ratio};
 use crate::error::Error;
 use crate::lookups::Lookups;
 use crate::session::Session;
-use crate::workload::Draw;
-use fawn_machine::fresh_seed;
 
 /// Puts of so many operations, in percent.
 const PERCENTS: [u64; 9] = [0, 10, 25, 40, 50, 60, 75, 90, 100];

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use fawn_report::amount::number;
 use serde_json::json;
 
 use super::client::{Client, Keys, Work, a_second, by_time};
 use super::cluster::{Cluster, Shape};
-use super::finding::{Axis, Chart, Finding, number};
+use super::finding::{Axis, Chart, Finding};
 use super::run::Run;
 use crate::error::Error;
 

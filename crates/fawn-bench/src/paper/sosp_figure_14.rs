@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use fawn_machine::fresh_seed;
+use fawn_report::{ByTime, Tenth};
+use fawn_workload::Draw;
 use serde_json::json;
 
 use super::course::Course;
@@ -10,13 +13,9 @@ use super::run::Run;
 use super::store::{self, DEPTH, Size};
 use crate::closed::Mix;
 use crate::error::Error;
-use crate::latency::ByTime;
 use crate::lookups::Lookups;
 use crate::paced::Paced;
-use crate::report::Tenth;
 use crate::session::Session;
-use crate::workload::Draw;
-use fawn_machine::fresh_seed;
 
 /// The low load, of the highest.
 const LOW: f64 = 0.3;

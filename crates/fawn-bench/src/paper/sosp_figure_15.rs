@@ -2,19 +2,19 @@
 
 use std::time::{Duration, Instant};
 
+use fawn_machine::fresh_seed;
+use fawn_report::Latencies;
 use fawn_ring::Key;
+use fawn_workload::{Draw, mix};
 use serde_json::json;
 
 use super::finding::{Axis, Chart, Finding};
 use super::run::Run;
 use super::store::{self, DEPTH, Size};
 use crate::error::Error;
-use crate::latency::Latencies;
 use crate::lookups::Lookups;
 use crate::paced::Paced;
 use crate::session::Session;
-use crate::workload::{Draw, mix};
-use fawn_machine::fresh_seed;
 
 /// Shares of all gets whose latency is told.
 const SHARES: [f64; 13] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];

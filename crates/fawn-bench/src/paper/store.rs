@@ -4,18 +4,18 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fawn_flash::Ack;
+use fawn_machine::fresh_seed;
+use fawn_report::Latencies;
 use fawn_ring::Key;
+use fawn_workload::{Draw, KEY_BYTES};
 
 use super::finding::Finding;
 use super::run::Run;
 use crate::closed::Closed;
 use crate::error::Error;
-use crate::latency::Latencies;
 use crate::lookups::Lookups;
 use crate::session::{Session, Setup};
 use crate::usage::Usage;
-use crate::workload::{Draw, KEY_BYTES};
-use fawn_machine::fresh_seed;
 
 /// Gets in flight where an experiment does not say: one event loop keeps as many.
 pub const DEPTH: u32 = 32;

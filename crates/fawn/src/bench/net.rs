@@ -254,7 +254,11 @@ impl GeneratorArguments {
         let findings = net::run(&self.plan(servers, load)?, &bar);
         bar.0.finish();
         let findings = findings?;
-        unless_closed(if self.json { print_json(&findings.report) } else { print(&findings.report) })?;
+        unless_closed(if self.json {
+            print_json(&findings.report)
+        } else {
+            print(&findings.report, &fawn_bench::net::table(&findings.report))
+        })?;
         let mut outcome = Outcome::Done;
         for (faults, what) in [(&findings.wrong, "values were wrong"), (&findings.refused, "operations were refused")] {
             if let Some(first) = &faults.first {

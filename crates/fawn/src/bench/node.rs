@@ -214,10 +214,10 @@ fn print(figures: &Figures) -> io::Result<()> {
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING);
     let known = |value: Option<f64>, decimals: usize| {
-        value.map_or_else(|| "unknown".to_owned(), |value| fawn_bench::paper::finding::number(value, decimals))
+        value.map_or_else(|| "unknown".to_owned(), |value| fawn_report::amount::number(value, decimals))
     };
     let declared = |value: Option<f64>| {
-        value.map_or_else(|| "unknown".to_owned(), |value| format!("{} (declared)", fawn_plan::amount::plain(value)))
+        value.map_or_else(|| "unknown".to_owned(), |value| format!("{} (declared)", fawn_report::amount::plain(value)))
     };
     let watts = |watts: &Option<Watts>| watts.as_ref().map_or_else(|| "unknown".to_owned(), Watts::to_string);
     for (what, value) in [

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::Permutation;
+use crate::permutation::Permutation;
 
 /// In which order a phase writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub enum Order {
 
 /// One phase of writing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Phase {
+pub struct WritePhase {
     /// The version that it writes.
     pub version: u32,
     /// Its order.
@@ -30,15 +30,15 @@ pub struct Phase {
 
 /// All that was written to a store.
 #[derive(Clone, Debug)]
-pub struct History {
+pub struct WriteHistory {
     entries: u64,
-    phases: Vec<(Phase, Permutation)>,
+    phases: Vec<(WritePhase, Permutation)>,
 }
 
-impl History {
+impl WriteHistory {
     /// A history of `entries` entries, at least 1.
-    pub fn new(entries: u64, phases: Vec<Phase>) -> Self {
-        let with_order = |phase: Phase| {
+    pub fn new(entries: u64, phases: Vec<WritePhase>) -> Self {
+        let with_order = |phase: WritePhase| {
             let order = Permutation::new(entries, u64::from(phase.version));
             (phase, order)
         };
@@ -53,12 +53,12 @@ impl History {
     }
 
     /// The phases, oldest first, those that were overwritten as a whole left out.
-    pub fn phases(&self) -> Vec<Phase> {
+    pub fn phases(&self) -> Vec<WritePhase> {
         self.phases.iter().map(|(phase, _)| phase.clone()).collect()
     }
 
     /// The newest phase.
-    pub fn last(&self) -> Option<&Phase> {
+    pub fn last(&self) -> Option<&WritePhase> {
         self.phases.last().map(|(phase, _)| phase)
     }
 
@@ -66,7 +66,7 @@ impl History {
     pub fn begin(&mut self, order: Order) -> u32 {
         self.forget();
         let version = self.last().map_or(1, |phase| phase.version + 1);
-        let phase = Phase { version, order, certain: 0, possible: 0 };
+        let phase = WritePhase { version, order, certain: 0, possible: 0 };
         self.phases.push((phase, Permutation::new(self.entries, u64::from(version))));
         version
     }
@@ -105,7 +105,7 @@ impl History {
     }
 
     /// The phases as they must be taken for after a crash, of which the last `unsure` writes may be lost.
-    pub fn if_it_crashed(&self, unsure: u64) -> Vec<Phase> {
+    pub fn if_it_crashed(&self, unsure: u64) -> Vec<WritePhase> {
         let mut phases = self.phases();
         let (mut unsure, last) = (unsure, phases.len().saturating_sub(1));
         for (number, phase) in phases.iter_mut().enumerate().rev() {
@@ -147,7 +147,7 @@ impl History {
         let Some(version) = version.filter(|version| least.is_none_or(|least| *version > least)) else {
             return false;
         };
-        let may_have = |(phase, order): &(Phase, Permutation)| {
+        let may_have = |(phase, order): &(WritePhase, Permutation)| {
             phase.version == version
                 && index < self.entries
                 && phase.possible > 0
@@ -158,7 +158,7 @@ impl History {
 
     /// Drops what was overwritten as a whole, twice: the end of the second time may not be durable yet.
     fn forget(&mut self) {
-        let is_whole = |(phase, _): &(Phase, Permutation)| phase.certain == self.entries;
+        let is_whole = |(phase, _): &(WritePhase, Permutation)| phase.certain == self.entries;
         let newest = self.phases.iter().rposition(is_whole);
         let before = newest.and_then(|newest| self.phases[..newest].iter().rposition(is_whole));
         if let Some(before) = before {
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn the_version_of_every_entry_follows() {
         let entries = 500;
-        let mut history = History::new(entries, Vec::new());
+        let mut history = WriteHistory::new(entries, Vec::new());
         let mut table = vec![None; entries as usize];
         for writes in [entries, 120, 300, entries, entries, 77] {
             history.begin(Order::Shuffled);
@@ -202,11 +202,11 @@ mod tests {
 
     #[test]
     fn after_a_crash_what_was_written_last_may_be_there_or_not() {
-        let mut history = History::new(100, Vec::new());
+        let mut history = WriteHistory::new(100, Vec::new());
         history.begin(Order::Shuffled);
         (0..60).for_each(|_| history.wrote());
         let order = Permutation::new(100, 1);
-        let after = History::new(100, history.if_it_crashed(20));
+        let after = WriteHistory::new(100, history.if_it_crashed(20));
         let (sure, unsure) = (order.at(39), order.at(40));
         assert_eq!((after.least(sure), after.least(unsure)), (Some(1), None));
         assert!(after.admits(unsure, None, Some(1)) && after.admits(unsure, None, None));
@@ -215,12 +215,12 @@ mod tests {
 
     #[test]
     fn a_crash_early_in_a_phase_may_undo_the_end_of_the_one_before() {
-        let mut history = History::new(100, Vec::new());
+        let mut history = WriteHistory::new(100, Vec::new());
         for writes in [100, 100, 5] {
             history.begin(Order::Shuffled);
             (0..writes).for_each(|_| history.wrote());
         }
-        let after = History::new(100, history.if_it_crashed(15));
+        let after = WriteHistory::new(100, history.if_it_crashed(15));
         let (first, last) = (Permutation::new(100, 2).at(0), Permutation::new(100, 2).at(99));
         assert_eq!((after.least(first), after.least(last)), (Some(2), Some(1)));
         assert!((1..=3).all(|version| after.admits(last, Some(1), Some(version))));
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn drawn_entries_may_have_either_version() {
-        let mut history = History::new(100, Vec::new());
+        let mut history = WriteHistory::new(100, Vec::new());
         history.begin(Order::Shuffled);
         (0..100).for_each(|_| history.wrote());
         assert_eq!(history.begin(Order::Drawn), 2);
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_version_that_came_meanwhile_is_taken() {
-        let mut history = History::new(10, Vec::new());
+        let mut history = WriteHistory::new(10, Vec::new());
         history.begin(Order::Shuffled);
         let (index, _) = history.next().unwrap();
         let before = history.least(index);
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_is_announced_may_be_found_and_need_not_until_it_is_written() {
-        let mut history = History::new(10, Vec::new());
+        let mut history = WriteHistory::new(10, Vec::new());
         let mut entries = Vec::new();
         assert_eq!(history.announce(4, &mut entries), 1);
         let first = entries[0];

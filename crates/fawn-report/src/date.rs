@@ -1,4 +1,4 @@
-//! Days and months, to tell how old a value is. What day it is today is an argument, as time always is in a pure crate.
+//! Days and months, from which follows how old a value is. Today is an argument, as time always is in a pure crate.
 
 use std::fmt;
 use std::str::FromStr;

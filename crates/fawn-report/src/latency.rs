@@ -57,7 +57,7 @@ impl Latencies {
     }
 
     /// Adds `p50_us`, `p99_us` and `p999_us` to a row.
-    pub fn tell(&self, row: &mut Map<String, Value>) {
+    pub fn write_into(&self, row: &mut Map<String, Value>) {
         for (name, share) in [("p50_us", 0.5), ("p99_us", 0.99), ("p999_us", 0.999)] {
             row.insert(name.to_owned(), self.us(share).into());
         }
