@@ -5,7 +5,7 @@ use fawn_report::{BenchReport, Column, TextTable, column};
 
 /// The table of a report.
 pub fn table(report: &BenchReport) -> TextTable {
-    report.table(columns(&report.experiment).iter().chain(crate::energy::tell::COLUMNS))
+    report.table(columns(&report.experiment).iter().chain(fawn_meter::report::COLUMNS))
 }
 
 fn columns(experiment: &str) -> &'static [Column] {

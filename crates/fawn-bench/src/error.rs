@@ -5,10 +5,9 @@ use std::io;
 use std::path::PathBuf;
 
 use fawn_flash::DirectoryError;
+use fawn_meter::MeterError;
 use fawn_store::flash::FlashError;
 use fawn_store::{Damage, OpenError, Refusal};
-
-use crate::energy::MeterError;
 
 /// A number of bytes as a flag takes it, to the byte: `512M`, `1536M`, `1000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

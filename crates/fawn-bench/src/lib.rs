@@ -24,7 +24,6 @@ mod columns;
 pub mod derived;
 pub mod device;
 pub mod driver;
-pub mod energy;
 pub mod error;
 pub mod experiments;
 pub mod journal;

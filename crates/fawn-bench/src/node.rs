@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use fawn_machine::host::free_bytes;
 use fawn_machine::process::resident_bytes;
+use fawn_meter::{Energy, Scope};
 use fawn_plan::Kind;
 use fawn_plan::store::record_bytes;
 use fawn_report::amount::bytes;
 use serde::Serialize;
 
 use crate::device::Segments;
-use crate::energy::{Energy, Scope};
 use crate::error::{Error, FlagBytes};
 use crate::net::{Distribution, HotKeys};
 use crate::paper::client::{Keys, Work, a_second};

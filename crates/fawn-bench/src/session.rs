@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fawn_flash::Ack;
+use fawn_meter::{Meter as EnergyMeter, Metering};
 use fawn_report::{BenchReport, Watch};
 use fawn_workload::{Draw, KEY_BYTES, LEAST_VALUE_BYTES, Order, WriteHistory};
 use serde::Serialize;
@@ -11,7 +12,6 @@ use serde::de::DeserializeOwned;
 
 use crate::derived::memory;
 use crate::driver::Driver;
-use crate::energy::{self, Meter as EnergyMeter, Metering};
 use crate::error::Error;
 use crate::journal::{Data, Journal};
 use crate::puts::Puts;
@@ -274,7 +274,7 @@ impl<'w> Session<'w> {
             }
             meter.rest()?;
         }
-        Ok(energy::start(self.setup.meter.as_ref())?)
+        Ok(fawn_meter::start(self.setup.meter.as_ref())?)
     }
 
     /// A report of this store.

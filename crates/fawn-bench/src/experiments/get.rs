@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fawn_machine::fresh_seed;
+use fawn_meter::Energy;
 use fawn_report::BenchReport;
 use fawn_report::latency::median;
 use fawn_store::page::PAGE_BYTES;
@@ -12,7 +13,6 @@ use serde_json::json;
 
 use crate::closed::{Closed, generator_us_a_get};
 use crate::device::{Device, Given, Segments};
-use crate::energy::{self, Energy};
 use crate::error::Error;
 use crate::lookups::Lookups;
 use crate::session::Session;
@@ -81,7 +81,7 @@ impl Get {
             let of_depth: Vec<&Round> = rounds.iter().filter(|round| round.depth == *depth).collect();
             tell(&mut report, *depth, &of_depth, ours);
         }
-        report.metered(energy::provenance(&report.rows, rounds.iter().find_map(|round| round.energy.as_ref())));
+        report.metered(fawn_meter::provenance(&report.rows, rounds.iter().find_map(|round| round.energy.as_ref())));
         report.notes.push(format!("the device is read by {}", self.device.name()));
         session.finish(name, report)
     }
@@ -97,7 +97,7 @@ impl Get {
         let closed = Closed { depth: depth as usize, time: self.time, gets_a_put: None };
         session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
-        let energy = energy::stop(metering)?;
+        let energy = fawn_meter::stop(metering)?;
         let device = first.map_or_else(|| read(session), Ok)?;
         Ok(Round {
             depth,
@@ -147,8 +147,13 @@ fn tell(report: &mut BenchReport, depth: u32, rounds: &[&Round], generator_us: f
     });
     let (gets, seconds) = (sum(&|round| round.gets), rounds.iter().map(|round| round.usage.seconds).sum::<f64>());
     let cpu_us = rounds.iter().map(|round| round.usage.cpu_us).sum::<f64>() / gets.max(1.0);
-    let energy = energy::sum(rounds.iter().map(|round| round.energy.as_ref()));
-    energy::tell(row.as_object_mut().expect("a row is an object"), energy.as_ref(), gets / seconds, Some(cpu_us));
+    let energy = fawn_meter::sum(rounds.iter().map(|round| round.energy.as_ref()));
+    fawn_meter::write_row(
+        row.as_object_mut().expect("a row is an object"),
+        energy.as_ref(),
+        gets / seconds,
+        Some(cpu_us),
+    );
     report.row(row);
     if agrees == Some(false) {
         report.notes.push(format!(

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use fawn_machine::host::free_bytes;
+use fawn_meter::Energy;
 use fawn_report::BenchReport;
 use fawn_report::amount::bytes;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::overwrite::{LOOK, segments};
 use crate::closed::generator_us_a_put;
-use crate::energy::{self, Energy};
 use crate::error::{Error, FlagBytes};
 use crate::session::{Session, Setup};
 use crate::usage::Usage;
@@ -86,7 +86,7 @@ pub fn run(session: &mut Session<'_>, name: &str) -> Result<BenchReport, Error> 
     loaded.usage.add(&until_loaded);
     session.watch.progress(entries, entries, "waiting until it is settled");
     let settled = session.settle_since(&meter)?.after(&until_loaded);
-    let energy = energy::stop(metering)?;
+    let energy = fawn_meter::stop(metering)?;
     loaded.most_space = most_space.max(segments(session)?);
     session.changed();
     session.note_data(true)?;
@@ -155,9 +155,9 @@ fn tell(
     });
     // Puts are not over before what they leave to be done is.
     let (rate, cpu_us) = (puts / (usage.seconds + settled.seconds), (usage.cpu_us + settled.cpu_us) / puts);
-    energy::tell(row.as_object_mut().expect("a row is an object"), energy, rate, Some(cpu_us));
+    fawn_meter::write_row(row.as_object_mut().expect("a row is an object"), energy, rate, Some(cpu_us));
     report.row(row);
-    report.metered(energy::provenance(&report.rows, energy));
+    report.metered(fawn_meter::provenance(&report.rows, energy));
     if session.setup.meter.is_some() && was_interrupted {
         report.notes.push("the load was interrupted, so that its energy is not known".to_owned());
     }

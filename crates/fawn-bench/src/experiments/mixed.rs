@@ -11,7 +11,6 @@ use serde_json::json;
 
 use crate::closed::{Closed, Made, generator_us_a_get, generator_us_a_put};
 use crate::derived::versions;
-use crate::energy;
 use crate::error::Error;
 use crate::lookups::Lookups;
 use crate::session::Session;
@@ -58,7 +57,7 @@ impl Mixed {
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: Some(self.gets_a_put) };
         let Made { puts, longest_refused } = session.closed(&mut lookups, closed, || draw.draw())?;
         let usage = session.driver.usage(&meter);
-        let energy = energy::stop(metering)?;
+        let energy = fawn_meter::stop(metering)?;
         // It began settled, and so what is written until it is settled again is what these puts have caused.
         let whole = session.settle_since(&meter)?;
         let gets = lookups.answered;
@@ -101,9 +100,9 @@ impl Mixed {
         let fields = row.as_object_mut().expect("a row is an object");
         lookups.latencies.write_into(fields);
         let operations = (gets + puts).max(1) as f64;
-        energy::tell(fields, energy.as_ref(), operations / usage.seconds, Some(usage.cpu_us / operations));
+        fawn_meter::write_row(fields, energy.as_ref(), operations / usage.seconds, Some(usage.cpu_us / operations));
         report.row(row);
-        report.metered(energy::provenance(&report.rows, energy.as_ref()));
+        report.metered(fawn_meter::provenance(&report.rows, energy.as_ref()));
         session.finish(name, report)
     }
 }
@@ -133,7 +132,7 @@ impl Absent {
         let closed = Closed { depth: self.depth as usize, time: self.time, gets_a_put: None };
         session.closed(&mut lookups, closed, || entries + draw.draw())?;
         let usage = session.driver.usage(&meter);
-        let energy = energy::stop(metering)?;
+        let energy = fawn_meter::stop(metering)?;
         let after = session.driver.stats();
         let passed = after.filter_passed - before.filter_passed;
         let judged = passed + after.filter_refused - before.filter_refused;
@@ -156,9 +155,9 @@ impl Absent {
         });
         let fields = row.as_object_mut().expect("a row is an object");
         lookups.latencies.write_into(fields);
-        energy::tell(fields, energy.as_ref(), gets / usage.seconds, Some(usage.cpu_us / gets));
+        fawn_meter::write_row(fields, energy.as_ref(), gets / usage.seconds, Some(usage.cpu_us / gets));
         report.row(row);
-        report.metered(energy::provenance(&report.rows, energy.as_ref()));
+        report.metered(fawn_meter::provenance(&report.rows, energy.as_ref()));
         session.finish(name, report)
     }
 }

@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use fawn_machine::fresh_seed;
+use fawn_meter::Energy;
 use fawn_report::latency::median;
 use fawn_report::{BenchReport, ByTime, Timeline};
 use fawn_workload::Draw;
@@ -13,7 +14,6 @@ use serde_json::json;
 
 use crate::closed::Closed;
 use crate::driver::Steps;
-use crate::energy::{self, Energy};
 use crate::error::Error;
 use crate::lookups::Lookups;
 use crate::paced::Paced;
@@ -140,7 +140,7 @@ impl Pace {
                 Ok(())
             })?;
         let usage = session.driver.usage(&meter);
-        let energy = energy::stop(metering)?;
+        let energy = fawn_meter::stop(metering)?;
         let (steps, latencies) = (session.driver.steps, &lookups.latencies);
         let kind = if idle { "at rest" } else { "with maintenance" };
         let stretch = Stretch {
@@ -188,7 +188,7 @@ impl Pace {
              p99.9 are medians of the stretches, the longest are those of all"
                 .to_owned(),
         );
-        report.metered(energy::provenance(&report.rows, done.iter().find_map(|stretch| stretch.energy.as_ref())));
+        report.metered(fawn_meter::provenance(&report.rows, done.iter().find_map(|stretch| stretch.energy.as_ref())));
         report.timelines = done.into_iter().map(|stretch| stretch.timeline).collect();
         report
     }
@@ -220,7 +220,7 @@ fn row(what: &str, stretches: &[&Stretch], p999_over_idle: Option<f64>) -> serde
     });
     let rate = operations / all(&|stretch| stretch.usage.seconds);
     let cpu_us = all(&|stretch| stretch.usage.cpu_us) / operations.max(1.0);
-    let energy = energy::sum(stretches.iter().map(|stretch| stretch.energy.as_ref()));
-    energy::tell(row.as_object_mut().expect("a row is an object"), energy.as_ref(), rate, Some(cpu_us));
+    let energy = fawn_meter::sum(stretches.iter().map(|stretch| stretch.energy.as_ref()));
+    fawn_meter::write_row(row.as_object_mut().expect("a row is an object"), energy.as_ref(), rate, Some(cpu_us));
     row
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use fawn_meter::Energy;
 use fawn_report::{BenchReport, Watch};
 use fawn_workload::KEY_BYTES;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,6 @@ use serde_json::{Map, Value, json};
 
 use super::{Absent, Experiment, Get, Mixed, Overwrite};
 use crate::device::Device;
-use crate::energy::{self, Energy};
 use crate::error::Error;
 use crate::journal::Journal;
 use crate::session::Setup;
@@ -94,8 +94,8 @@ impl Table {
         }
         let first =
             report.rows.iter().find_map(|row| serde_json::from_value::<Energy>(row.get("energy")?.clone()).ok());
-        report.metered(energy::provenance(&report.rows, first.as_ref()));
-        report.notes.extend(setup.meter.as_ref().and_then(energy::Meter::loss));
+        report.metered(fawn_meter::provenance(&report.rows, first.as_ref()));
+        report.notes.extend(setup.meter.as_ref().and_then(fawn_meter::Meter::loss));
         report.notes.push(format!("gets have {DEPTH} in flight; of mixed, six of seven operations are gets"));
         journal.finish(&name, &report)?;
         Ok(report)

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::energy::MeterError;
+use fawn_meter::MeterError;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]

@@ -1,5 +1,6 @@
 //! The report of a run.
 
+use fawn_meter::Energy;
 use fawn_report::{BenchReport, Column, Form, TextTable, column};
 use serde_json::{Map, Value, json};
 
@@ -7,7 +8,6 @@ use super::mix::Kind;
 use super::plan::Plan;
 use super::run::Measured;
 use super::tally::Counted;
-use crate::energy::{self, Energy};
 
 /// Of what was asked for, a server that takes less does not keep up.
 const KEEPS_UP: f64 = 0.98;
@@ -39,7 +39,7 @@ const COLUMNS: &[Column] = &[
 
 /// The table of such a report.
 pub fn table(report: &BenchReport) -> TextTable {
-    report.table(COLUMNS.iter().chain(energy::tell::COLUMNS))
+    report.table(COLUMNS.iter().chain(fawn_meter::report::COLUMNS))
 }
 
 /// Puts it together from the phases that there were.
@@ -199,8 +199,8 @@ fn metered(measured: &Measured) -> Option<&Energy> {
 
 /// Where the joules are from, and whose they are.
 fn energy_notes(report: &mut BenchReport, plan: &Plan, energy: Option<&Energy>) {
-    report.metered(energy::provenance(&report.rows, energy));
-    report.notes.extend(plan.meter.as_ref().and_then(energy::Meter::loss));
+    report.metered(fawn_meter::provenance(&report.rows, energy));
+    report.notes.extend(plan.meter.as_ref().and_then(fawn_meter::Meter::loss));
     if energy.is_some_and(|energy| energy.kind.is_of_this_machine()) {
         report.notes.push("energy is that of this machine: of the generator, and of no server elsewhere".to_owned());
     }
@@ -219,7 +219,7 @@ fn whole(what: &str, measured: &Measured) -> Map<String, Value> {
     row.insert("machine_cpu_us".to_owned(), json!(measured.machine.and_then(|(us, _)| per(us, answered))));
     row.insert("stolen_share".to_owned(), json!(measured.machine.map(|(_, share)| share)));
     let server_us = measured.server_cpu_us.and_then(|us| per(us, answered));
-    energy::tell(&mut row, measured.energy.as_ref(), rate(measured, answered), server_us);
+    fawn_meter::write_row(&mut row, measured.energy.as_ref(), rate(measured, answered), server_us);
     row
 }
 

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use fawn_meter::Meter;
+
 use super::choice::Distribution;
 use super::dial::Target;
 use super::mix::Mix;
 use super::protocol::Protocol;
 use super::ycsb::Workload;
-use crate::energy::Meter;
 
 /// All of it.
 #[derive(Clone, Debug)]

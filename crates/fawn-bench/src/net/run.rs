@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fawn_machine::host::available_memory;
+use fawn_meter::{Energy, Metering};
 use fawn_report::{BenchReport, Watch};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -22,7 +23,6 @@ use super::schedule::Schedule;
 use super::system::{Machine, processes_cpu_us};
 use super::tally::{Faults, Tally};
 use super::worker::{Load, Shared, Source, Worker};
-use crate::energy::{self, Energy, Metering};
 
 /// How often it is told how far a phase is.
 const TELL: Duration = Duration::from_millis(200);
@@ -277,11 +277,11 @@ fn observe(
     let told = Told { shared, phase, watch };
     told.wait_until(start, None, samples, &all_ended);
     let before = (processes_cpu_us(pids)?, Machine::now());
-    let metering = energy::start(shared.plan.meter.as_ref())?;
+    let metering = fawn_meter::start(shared.plan.meter.as_ref())?;
     told.wait_until(end, metering.as_ref(), samples, &all_ended);
     let server = if pids.is_empty() { None } else { Some(processes_cpu_us(pids)? - before.0) };
     let machine = before.1.and_then(|before| Some(Machine::now()?.since(&before)));
-    Ok(Observed { server_cpu_us: server, machine, energy: energy::stop(metering)? })
+    Ok(Observed { server_cpu_us: server, machine, energy: fawn_meter::stop(metering)? })
 }
 
 /// A phase, and who is told how far it is.

@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fawn_meter::Meter;
 use fawn_report::Watch;
 
 use super::finding::Finding;
 use super::servers::ask;
-use crate::energy::Meter;
 use crate::error::Error;
 use crate::net::ledger::Ledger;
 use crate::net::run::{Measured, Phase, carry_out, version_base};

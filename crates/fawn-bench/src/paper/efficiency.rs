@@ -3,11 +3,11 @@
 //! This is the one place where either is computed. Without a meter nothing here is in joules, and what a model says has names of
 //! its own, so that it is not taken for measured.
 
+use fawn_meter::{Energy, Metering, Scope};
 use serde_json::{Value, json};
 
 use super::finding::{Finding, Row};
 use super::run::Run;
-use crate::energy::{self, Energy, Metering, Scope};
 use crate::error::Error;
 use crate::net::run::Measured;
 
@@ -39,7 +39,7 @@ impl Metered {
     /// # Errors
     /// [`Error::Meter`].
     pub fn begin(run: &Run<'_>) -> Result<Self, Error> {
-        Ok(Self(energy::start(run.tools.meter.as_ref())?))
+        Ok(Self(fawn_meter::start(run.tools.meter.as_ref())?))
     }
 
     /// Ends, with what was done in it.
@@ -47,7 +47,7 @@ impl Metered {
     /// # Errors
     /// [`Error::Meter`].
     pub fn end(self, operations: u64, seconds: f64, cpu_us: Option<f64>) -> Result<Taken, Error> {
-        Ok(Taken { operations, seconds, cpu_us, energy: energy::stop(self.0)? })
+        Ok(Taken { operations, seconds, cpu_us, energy: fawn_meter::stop(self.0)? })
     }
 }
 
@@ -106,7 +106,7 @@ impl Taken {
 pub fn note(finding: &mut Finding, run: &Run<'_>) {
     let energy = |row: &Row| serde_json::from_value::<Energy>(row.get("energy")?.clone()).ok();
     let energies: Vec<Energy> = finding.rows.iter().filter_map(energy).collect();
-    if let Some(loss) = run.tools.meter.as_ref().and_then(energy::Meter::loss) {
+    if let Some(loss) = run.tools.meter.as_ref().and_then(fawn_meter::Meter::loss) {
         finding.note(loss);
     }
     let Some(worst) = energies.iter().max_by(|one, other| one.open_share().total_cmp(&other.open_share())) else {
@@ -114,7 +114,7 @@ pub fn note(finding: &mut Finding, run: &Run<'_>) {
         return finding.note(NO_METER);
     };
     finding.parameter("meter", worst.kind.name());
-    finding.note(format!("energy is {}, at most. docs/energy.md says what that covers", energy::describe(worst)));
+    finding.note(format!("energy is {}, at most. docs/energy.md says what that covers", fawn_meter::describe(worst)));
     if worst.scope != Scope::Wall {
         finding.note(format!(
             "the papers' watts are at the wall: these, of the {}, are less, and are not to be compared with them",
@@ -148,11 +148,11 @@ pub const COLUMNS: &[(&str, &str, Option<usize>)] = &[
 
 #[cfg(test)]
 mod tests {
+    use fawn_meter::{Kind, Meter, SystemRoots, Uncertainty};
     use fawn_report::Nobody;
 
     use super::*;
     use crate::device::Device;
-    use crate::energy::{Kind, Machine, Meter, Uncertainty};
     use crate::paper::run::{Scale, Tools};
 
     /// `steps` is what these leave open of 10 joules.
@@ -261,9 +261,9 @@ mod tests {
         for (file, word) in [("type", "Battery"), ("status", "Discharging"), ("power_now", "8000000")] {
             std::fs::write(battery.join(file), word).unwrap();
         }
-        let meter = Meter::unasked(&Machine::under(dir.path())).unwrap();
+        let meter = Meter::unasked(&SystemRoots::under(dir.path())).unwrap();
         std::fs::write(battery.join("status"), "Charging").unwrap();
-        assert!(energy::start(Some(&meter)).unwrap().is_none());
+        assert!(fawn_meter::start(Some(&meter)).unwrap().is_none());
         let finding = noted(&[None], Some(meter));
         assert!(finding.notes[0].starts_with("battery BAT0 was to tell joules, but could not be read"), "{finding:?}");
         assert!(finding.parameters["meter"] == "none" && finding.notes[1] == NO_METER, "{finding:?}");

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use fawn_meter::Meter;
 use fawn_report::Watch;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,6 @@ use super::keeper::{Keeper, Kept};
 use super::list::Entry;
 use super::machine::Program;
 use crate::device::Device;
-use crate::energy::Meter;
 use crate::error::Error;
 
 /// How large experiments are, and how long they take.

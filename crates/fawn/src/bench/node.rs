@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use comfy_table::presets;
-use fawn_bench::energy::{Choice, Meter, Scope};
 use fawn_bench::node::{Extent, Figures, Watts, measure};
 use fawn_bench::paper::{Run, Scale, servers};
 use fawn_files::links;
+use fawn_meter::{Choice, Meter, Scope};
 use fawn_plan::amount::{parse_dollars, parse_mbit, parse_watts};
 use tempfile::NamedTempFile;
 
@@ -138,7 +138,7 @@ impl NodeBenchArguments {
 pub fn run(arguments: &NodeBenchArguments) -> anyhow::Result<Outcome> {
     let mut tools = tools(None, &arguments.meter)?;
     // Of a node a package is a part, whose watts are taken for the node's only if that was asked for.
-    tools.meter = tools.meter.filter(|meter| meter.is_asked() || meter.sheet().scope > Scope::Package);
+    tools.meter = tools.meter.filter(|meter| meter.is_asked() || meter.info().scope > Scope::Package);
     let is_asked = tools.meter.as_ref().is_some_and(Meter::is_asked);
     std::fs::create_dir_all(&arguments.dir).with_context(|| format!("cannot make {}", arguments.dir.display()))?;
     if let Some(file) = &arguments.out {

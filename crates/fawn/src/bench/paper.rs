@@ -176,7 +176,7 @@ pub fn run(arguments: &PaperArguments) -> anyhow::Result<Outcome> {
         tell(format_args!("fawn: of the report that was in {}, removed {}", out.display(), removed.join(", ")));
     }
     if let Some(meter) = tools.meter.as_ref().filter(|meter| meter.is_asked()) {
-        let instrument = &meter.sheet().instrument;
+        let instrument = &meter.info().instrument;
         for (entry, kept) in &found {
             if let Some(other) = kept.finding.metered_otherwise(instrument) {
                 let name = entry.name;

@@ -9,10 +9,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::error::MeterError;
-use super::gauge::{CounterStep, Gauge, Sample, Sheet};
-use super::reading::{Kind, Scope};
-use super::sysfs;
+use crate::error::MeterError;
+use crate::instrument::{CounterStep, Instrument, InstrumentInfo, Sample};
+use crate::reading::{Kind, Scope};
+use crate::sysfs;
 
 /// How often a sensor is read at most.
 const LEAST_PERIOD: Duration = Duration::from_millis(100);
@@ -213,7 +213,7 @@ impl Sensor {
 /// A sensor that is read.
 #[derive(Debug)]
 pub struct Hwmon {
-    sheet: Sheet,
+    info: InstrumentInfo,
     shows: Shows,
     /// Of volts and amperes.
     factor_steps: (f64, f64),
@@ -234,7 +234,7 @@ impl Hwmon {
             notes.push("watts are volts times amperes, read one after the other".to_owned());
         }
         let is_processor = OF_PROCESSORS.contains(&sensor.chip.as_str());
-        let sheet = Sheet {
+        let info = InstrumentInfo {
             kind: Kind::Hwmon,
             scope: if is_processor { Scope::Package } else { Scope::Board },
             instrument: sensor.describe(),
@@ -246,13 +246,13 @@ impl Hwmon {
             parts: Vec::new(),
             notes,
         };
-        Self { sheet, shows: sensor.shows.clone(), factor_steps: sensor.factor_steps() }
+        Self { info, shows: sensor.shows.clone(), factor_steps: sensor.factor_steps() }
     }
 }
 
-impl Gauge for Hwmon {
-    fn sheet(&self) -> &Sheet {
-        &self.sheet
+impl Instrument for Hwmon {
+    fn info(&self) -> &InstrumentInfo {
+        &self.info
     }
 
     fn read(&mut self) -> Result<Sample, MeterError> {

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fawn_bench::energy::{Kind, Scope};
-
 use super::{a_while, close, metered, open, refused};
+use crate::{Kind, Scope};
 
 /// What a plug says.
 enum Says {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::choice::Choice;
-use super::hwmon::Sensor;
-use super::meter::{Machine, Meter};
-use super::reading::Scope;
+use crate::choice::Choice;
+use crate::hwmon::Sensor;
+use crate::meter::{Meter, SystemRoots};
+use crate::reading::Scope;
 
 /// How long each is tried.
 const TRY: Duration = Duration::from_millis(400);
@@ -39,7 +39,7 @@ pub struct Found {
 }
 
 /// Tries every meter that this machine may have: the processor's counters, batteries, power sensors.
-pub fn find(machine: &Machine) -> Vec<Found> {
+pub fn find(machine: &SystemRoots) -> Vec<Found> {
     let mut choices = vec![Choice::Rapl, Choice::Battery];
     let sensors = Sensor::all(&machine.sys);
     choices.extend(sensors.iter().map(|sensor| Choice::Hwmon(Some(sensor.name()))));
@@ -50,7 +50,7 @@ pub fn find(machine: &Machine) -> Vec<Found> {
 }
 
 /// Tries a meter; `None` where no meter is meant.
-pub fn attempt(choice: &Choice, machine: &Machine) -> Option<Found> {
+pub fn attempt(choice: &Choice, machine: &SystemRoots) -> Option<Found> {
     let blank = Found {
         meter: choice.to_string(),
         usable: false,
@@ -81,7 +81,7 @@ pub fn attempt(choice: &Choice, machine: &Machine) -> Option<Found> {
             watts: Some(energy.watts),
             accuracy_share: energy.uncertainty.stated_share,
             accuracy_stated_by: Some(energy.uncertainty.stated_by),
-            period_seconds: Some(meter.sheet().period.as_secs_f64()).filter(|seconds| *seconds > 0.0),
+            period_seconds: Some(meter.info().period.as_secs_f64()).filter(|seconds| *seconds > 0.0),
             ..blank
         },
     })
@@ -89,7 +89,7 @@ pub fn attempt(choice: &Choice, machine: &Machine) -> Option<Found> {
 
 /// The meter that covers most of those that can be read: a sensor on a board or a battery before the processor's counters. A
 /// sensor is taken unasked only where it is the only one that is known to be of a whole board.
-pub(super) fn best(machine: &Machine) -> Option<Meter> {
+pub(super) fn best(machine: &SystemRoots) -> Option<Meter> {
     let mut choices = vec![Choice::Battery];
     let sensors: Vec<Sensor> = Sensor::all(&machine.sys).into_iter().filter(Sensor::is_of_board).collect();
     if let [only] = &sensors[..] {
@@ -98,7 +98,7 @@ pub(super) fn best(machine: &Machine) -> Option<Meter> {
     choices.push(Choice::Rapl);
     let mut best: Option<Meter> = None;
     for meter in choices.iter().filter_map(|choice| Meter::open(choice, machine).ok().flatten()) {
-        if best.as_ref().is_none_or(|best| meter.sheet().scope > best.sheet().scope) {
+        if best.as_ref().is_none_or(|best| meter.info().scope > best.info().scope) {
             best = Some(meter);
         }
     }

@@ -5,21 +5,21 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::activity::Activity;
-use super::battery::Battery;
-use super::choice::Choice;
-use super::csv::Series;
-use super::error::MeterError;
-use super::find;
-use super::gauge::{Gauge, Kept, Sheet};
-use super::hwmon::{Hwmon, Sensor};
-use super::integral::{GAP, Integral};
-use super::model::Model;
-use super::rapl::Rapl;
-use super::reading::{Energy, Idle, Kind, Part, Uncertainty};
-use super::sampler::Sampler;
-use super::shelly::Shelly;
-use super::tasmota::Tasmota;
+use crate::activity::Activity;
+use crate::battery::Battery;
+use crate::choice::Choice;
+use crate::csv::Series;
+use crate::error::MeterError;
+use crate::find;
+use crate::hwmon::{Hwmon, Sensor};
+use crate::instrument::{Instrument, InstrumentInfo, OpenInstrument};
+use crate::integral::{GAP, Integral};
+use crate::model::Model;
+use crate::rapl::Rapl;
+use crate::reading::{Energy, Idle, Kind, Part, Uncertainty};
+use crate::sampler::Sampler;
+use crate::shelly::Shelly;
+use crate::tasmota::Tasmota;
 
 /// For a file to be written as far as a measurement goes, so many of its usual times are waited, and a second.
 const PATIENCE: f64 = 2.0;
@@ -36,21 +36,21 @@ const CLOCK_STEP_SECONDS: f64 = 0.1;
 
 /// Where a machine says what it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct SystemRoots {
     /// Its `/sys`.
     pub sys: PathBuf,
     /// Its `/proc`.
     pub proc: PathBuf,
 }
 
-impl Machine {
+impl SystemRoots {
     /// Both under `root`.
     pub fn under(root: &Path) -> Self {
         Self { sys: root.join("sys"), proc: root.join("proc") }
     }
 }
 
-impl Default for Machine {
+impl Default for SystemRoots {
     /// This one.
     fn default() -> Self {
         Self::under(Path::new("/"))
@@ -59,7 +59,7 @@ impl Default for Machine {
 
 /// What a meter reads.
 #[derive(Clone, Debug)]
-enum Instrument {
+enum Source {
     Rapl(PathBuf),
     Hwmon(Sensor),
     Battery(PathBuf),
@@ -69,9 +69,9 @@ enum Instrument {
     Model(Box<Model>, PathBuf),
 }
 
-impl Instrument {
+impl Source {
     /// Opened, where it is read at any moment.
-    fn gauge(&self) -> Result<Option<Box<dyn Gauge>>, MeterError> {
+    fn instrument(&self) -> Result<Option<Box<dyn Instrument>>, MeterError> {
         Ok(Some(match self {
             Self::Rapl(sys) => Box::new(Rapl::open(sys)?),
             Self::Hwmon(sensor) => Box::new(Hwmon::open(sensor)),
@@ -85,10 +85,10 @@ impl Instrument {
 
 #[derive(Clone, Debug)]
 struct Inner {
-    instrument: Instrument,
+    source: Source,
     /// Open from one stretch to the next, where it is read at any moment.
-    kept: Kept,
-    sheet: Sheet,
+    kept: OpenInstrument,
+    info: InstrumentInfo,
     rest: Duration,
     idle: OnceLock<Idle>,
     /// Nobody asked for it: where it cannot be read, work goes on without it.
@@ -112,39 +112,39 @@ impl Meter {
     ///
     /// # Errors
     /// Why it cannot be used, with what to do.
-    pub fn open(choice: &Choice, machine: &Machine) -> Result<Option<Self>, MeterError> {
-        let instrument = match choice {
+    pub fn open(choice: &Choice, machine: &SystemRoots) -> Result<Option<Self>, MeterError> {
+        let source = match choice {
             Choice::None => return Ok(None),
             Choice::Auto => return Ok(find::best(machine)),
-            Choice::Rapl => Instrument::Rapl(machine.sys.clone()),
-            Choice::Hwmon(name) => Instrument::Hwmon(Sensor::choose(&machine.sys, name.as_deref())?),
-            Choice::Battery => Instrument::Battery(machine.sys.clone()),
-            Choice::Shelly(url) => Instrument::Shelly(url.clone()),
-            Choice::Tasmota(url) => Instrument::Tasmota(url.clone()),
-            Choice::Csv(file) => Instrument::Csv(file.clone()),
-            Choice::Model(file) => Instrument::Model(Box::new(Model::read(file)?), machine.proc.clone()),
+            Choice::Rapl => Source::Rapl(machine.sys.clone()),
+            Choice::Hwmon(name) => Source::Hwmon(Sensor::choose(&machine.sys, name.as_deref())?),
+            Choice::Battery => Source::Battery(machine.sys.clone()),
+            Choice::Shelly(url) => Source::Shelly(url.clone()),
+            Choice::Tasmota(url) => Source::Tasmota(url.clone()),
+            Choice::Csv(file) => Source::Csv(file.clone()),
+            Choice::Model(file) => Source::Model(Box::new(Model::read(file)?), machine.proc.clone()),
         };
-        let kept = Kept::default();
-        let sheet = match &instrument {
-            Instrument::Csv(file) => {
+        let kept = OpenInstrument::default();
+        let info = match &source {
+            Source::Csv(file) => {
                 let series = Series::read(file)?;
-                let sheet = csv_sheet(&series, file, 0.0);
-                refuse_negative(&sheet, series.last_watts())?;
-                sheet
+                let info = csv_info(&series, file, 0.0);
+                refuse_negative(&info, series.last_watts())?;
+                info
             }
-            Instrument::Model(model, proc) => {
+            Source::Model(model, proc) => {
                 Activity::now(proc, model.device_name())?;
-                model_sheet(model)
+                model_info(model)
             }
             read => {
-                let mut gauge = read.gauge()?.expect("all others are gauges");
-                try_out(gauge.as_mut())?;
-                let sheet = gauge.sheet().clone();
-                kept.put(gauge);
-                sheet
+                let mut instrument = read.instrument()?.expect("all others are instruments");
+                try_out(instrument.as_mut())?;
+                let info = instrument.info().clone();
+                kept.put(instrument);
+                info
             }
         };
-        Ok(Some(Self::of(instrument, kept, sheet)))
+        Ok(Some(Self::of(source, kept, info)))
     }
 
     /// The meter that is read where nobody asks for one: what `auto` takes, or else the processor's counters if they are hidden from
@@ -152,22 +152,22 @@ impl Meter {
     ///
     /// Where it cannot be read, then or later, [`start`] and [`stop`] give no joules instead of an error, and [`loss`](Self::loss)
     /// says why.
-    pub fn unasked(machine: &Machine) -> Option<Self> {
+    pub fn unasked(machine: &SystemRoots) -> Option<Self> {
         let meter = find::best(machine).or_else(|| Self::hidden(machine))?;
         Some(meter.with(|inner| inner.is_unasked = true))
     }
 
     /// The processor's counters, if root alone may read them.
-    fn hidden(machine: &Machine) -> Option<Self> {
-        let instrument = Instrument::Rapl(machine.sys.clone());
-        let mut gauge = instrument.gauge().ok()??;
-        let is_hidden = matches!(gauge.read(), Err(MeterError::RootAlone(_)));
-        is_hidden.then(|| Self::of(instrument, Kept::default(), gauge.sheet().clone()))
+    fn hidden(machine: &SystemRoots) -> Option<Self> {
+        let source = Source::Rapl(machine.sys.clone());
+        let mut instrument = source.instrument().ok()??;
+        let is_hidden = matches!(instrument.read(), Err(MeterError::RootAlone(_)));
+        is_hidden.then(|| Self::of(source, OpenInstrument::default(), instrument.info().clone()))
     }
 
-    fn of(instrument: Instrument, kept: Kept, sheet: Sheet) -> Self {
+    fn of(source: Source, kept: OpenInstrument, info: InstrumentInfo) -> Self {
         let (idle, lost) = (OnceLock::new(), OnceLock::new());
-        Self(Arc::new(Inner { instrument, kept, sheet, rest: Duration::ZERO, idle, is_unasked: false, lost }))
+        Self(Arc::new(Inner { source, kept, info, rest: Duration::ZERO, idle, is_unasked: false, lost }))
     }
 
     /// Another one that differs in this, and was not metered at rest.
@@ -187,20 +187,20 @@ impl Meter {
     #[must_use]
     pub fn accurate_to(self, share: f64) -> Self {
         self.with(|inner| {
-            (inner.sheet.stated_share, inner.sheet.stated_by) = (Some(share), "stated by who measured".to_owned());
+            (inner.info.stated_share, inner.info.stated_by) = (Some(share), "stated by who measured".to_owned());
         })
     }
 
     /// What it is.
-    pub fn sheet(&self) -> &Sheet {
-        &self.0.sheet
+    pub fn info(&self) -> &InstrumentInfo {
+        &self.0.info
     }
 
     /// What it is and what it was asked for, as text: what was metered otherwise has another one.
     pub fn words(&self) -> String {
-        let Inner { sheet, rest, .. } = &*self.0;
-        let accuracy = sheet.stated_share.map_or_else(String::new, |share| format!(" accuracy={share}"));
-        format!("{} {} rest={}s{accuracy}", sheet.kind.name(), sheet.instrument, rest.as_secs_f64())
+        let Inner { info, rest, .. } = &*self.0;
+        let accuracy = info.stated_share.map_or_else(String::new, |share| format!(" accuracy={share}"));
+        format!("{} {} rest={}s{accuracy}", info.kind.name(), info.instrument, rest.as_secs_f64())
     }
 
     /// Whether somebody asked for it, and wants what it shows rather than what was measured without it.
@@ -211,7 +211,7 @@ impl Meter {
     /// What a report says if nobody asked for it and it could not be read.
     pub fn loss(&self) -> Option<String> {
         let reason = self.0.lost.get()?;
-        Some(format!("{} was to tell joules, but could not be read: {reason}", self.0.sheet.instrument))
+        Some(format!("{} was to tell joules, but could not be read: {reason}", self.0.info.instrument))
     }
 
     /// What cannot be read of a meter that nobody asked for is no error: it is not read again.
@@ -238,7 +238,7 @@ impl Meter {
     /// As [`start`](Self::start) and [`Metering::stop`].
     pub fn rest(&self) -> Result<(), MeterError> {
         let rest = self.owed_rest();
-        if rest.is_zero() || matches!(self.0.instrument, Instrument::Model(..)) {
+        if rest.is_zero() || matches!(self.0.source, Source::Model(..)) {
             return Ok(());
         }
         let Some(metering) = self.bear(self.start())? else { return Ok(()) };
@@ -256,15 +256,15 @@ impl Meter {
     /// # Errors
     /// What keeps the instrument from being read.
     pub fn start(&self) -> Result<Metering, MeterError> {
-        let state = match &self.0.instrument {
-            Instrument::Csv(_) => State::Csv,
-            Instrument::Model(model, proc) => State::Model(Activity::now(proc, model.device_name())?),
+        let state = match &self.0.source {
+            Source::Csv(_) => State::Csv,
+            Source::Model(model, proc) => State::Model(Activity::now(proc, model.device_name())?),
             read => {
-                let gauge = match self.0.kept.take() {
-                    Some(gauge) => gauge,
-                    None => read.gauge()?.expect("all others are gauges"),
+                let instrument = match self.0.kept.take() {
+                    Some(instrument) => instrument,
+                    None => read.instrument()?.expect("all others are instruments"),
                 };
-                State::Read(Sampler::start(gauge, self.0.kept.clone())?)
+                State::Read(Sampler::start(instrument, self.0.kept.clone())?)
             }
         };
         Ok(Metering { meter: self.clone(), state, began: Instant::now(), began_unix: unix_seconds() })
@@ -325,20 +325,20 @@ impl Metering {
     /// What keeps the instrument from being read, or that it was not read for too long.
     pub fn stop(self) -> Result<Energy, MeterError> {
         let (seconds, ended_unix) = (self.began.elapsed().as_secs_f64(), unix_seconds());
-        let sheet = &self.meter.0.sheet;
-        let (mut energy, idle) = match (self.state, &self.meter.0.instrument) {
-            (State::Read(sampler), _) => (of_readings(sheet, &sampler.stop()?)?, None),
-            (State::Csv, Instrument::Csv(file)) => (of_file(file, sheet, self.began_unix, ended_unix)?, None),
-            (State::Model(before), Instrument::Model(model, proc)) => {
+        let info = &self.meter.0.info;
+        let (mut energy, idle) = match (self.state, &self.meter.0.source) {
+            (State::Read(sampler), _) => (of_readings(info, &sampler.stop()?)?, None),
+            (State::Csv, Source::Csv(file)) => (of_file(file, info, self.began_unix, ended_unix)?, None),
+            (State::Model(before), Source::Model(model, proc)) => {
                 let used = Activity::now(proc, model.device_name())?.since(&before);
                 let idle = Idle { watts: model.idle_watts, seconds: 0.0, uncertainty_watts: 0.0 };
                 let parts = model.parts(seconds, &used);
-                (of_model(sheet, parts, seconds, model.step_joules(seconds, &used)), Some(idle))
+                (of_model(info, parts, seconds, model.step_joules(seconds, &used)), Some(idle))
             }
             _ => unreachable!("a stretch has its meter's state"),
         };
         energy.began_unix_seconds = self.began_unix;
-        refuse_negative(sheet, energy.watts)?;
+        refuse_negative(info, energy.watts)?;
         let step = ended_unix - self.began_unix - seconds;
         if step.abs() > CLOCK_STEP_SECONDS {
             energy.notes.push(format!("the system's clock was set by {step:.1} s meanwhile"));
@@ -348,29 +348,29 @@ impl Metering {
 }
 
 /// Reads an instrument that may have to be read for hours, so that what is wrong with it is said now.
-fn try_out(gauge: &mut dyn Gauge) -> Result<(), MeterError> {
-    let first = gauge.read()?;
+fn try_out(instrument: &mut dyn Instrument) -> Result<(), MeterError> {
+    let first = instrument.read()?;
     if let Some(watts) = first.watts {
-        return refuse_negative(gauge.sheet(), watts);
+        return refuse_negative(instrument.info(), watts);
     }
     thread::sleep(TRY);
-    if gauge.read()?.counted_joules > first.counted_joules {
+    if instrument.read()?.counted_joules > first.counted_joules {
         return Ok(());
     }
     Err(MeterError::Absent(format!(
         "{} does not move, as in some virtual machines: choose another meter",
-        gauge.sheet().instrument
+        instrument.info().instrument
     )))
 }
 
 /// A machine takes power: what shows that it gives some is another thing, or is wired the other way round.
-fn refuse_negative(sheet: &Sheet, watts: f64) -> Result<(), MeterError> {
+fn refuse_negative(info: &InstrumentInfo, watts: f64) -> Result<(), MeterError> {
     if watts >= 0.0 {
         return Ok(());
     }
     Err(MeterError::Absent(format!(
         "{} shows {watts} W, as if power came out of the machine: is it wired the other way round, or behind something that feeds power in?",
-        sheet.instrument
+        info.instrument
     )))
 }
 
@@ -379,9 +379,9 @@ fn unix_seconds() -> f64 {
 }
 
 /// What is said of a file of measurements, whose watts have this step.
-pub(super) fn csv_sheet(series: &Series, file: &Path, step_watts: f64) -> Sheet {
+pub(super) fn csv_info(series: &Series, file: &Path, step_watts: f64) -> InstrumentInfo {
     let by = series.meter.as_ref().map_or_else(String::new, |meter| format!(" of {meter}"));
-    Sheet {
+    InstrumentInfo {
         kind: Kind::Csv,
         scope: series.scope,
         instrument: format!("{}{by}", file.display()),
@@ -395,8 +395,8 @@ pub(super) fn csv_sheet(series: &Series, file: &Path, step_watts: f64) -> Sheet 
     }
 }
 
-fn model_sheet(model: &Model) -> Sheet {
-    Sheet {
+fn model_info(model: &Model) -> InstrumentInfo {
+    InstrumentInfo {
         kind: Kind::Model,
         scope: model.scope,
         instrument: model.describe(),
@@ -410,16 +410,16 @@ fn model_sheet(model: &Model) -> Sheet {
     }
 }
 
-fn of_readings(sheet: &Sheet, integral: &Integral) -> Result<Energy, MeterError> {
-    let sum = integral.sum(sheet).ok_or_else(|| MeterError::Gap {
-        instrument: sheet.instrument.clone(),
+fn of_readings(info: &InstrumentInfo, integral: &Integral) -> Result<Energy, MeterError> {
+    let sum = integral.sum(info).ok_or_else(|| MeterError::Gap {
+        instrument: info.instrument.clone(),
         seconds: integral.seconds(),
         reason: "it showed neither power nor a counter that moved".to_owned(),
     })?;
-    let stated = (sheet.stated_share, sheet.stated_by.as_str());
-    let parts = sheet.parts.iter().zip(integral.parts());
+    let stated = (info.stated_share, info.stated_by.as_str());
+    let parts = info.parts.iter().zip(integral.parts());
     let parts = parts.map(|((name, is_counted), joules)| Part { name: name.clone(), joules, is_counted: *is_counted });
-    let mut energy = blank(sheet, sum.joules, integral.seconds());
+    let mut energy = blank(info, sum.joules, integral.seconds());
     energy.samples = integral.samples();
     energy.samples_a_second = integral.samples() as f64 / integral.seconds().max(1e-9);
     energy.longest_gap_seconds = integral.longest_gap_seconds();
@@ -432,7 +432,7 @@ fn of_readings(sheet: &Sheet, integral: &Integral) -> Result<Energy, MeterError>
              is in what sampling leaves open"
         ));
     }
-    let is_plug = matches!(sheet.kind, Kind::Shelly | Kind::Tasmota);
+    let is_plug = matches!(info.kind, Kind::Shelly | Kind::Tasmota);
     if integral.samples() < FEW && (is_plug || !sum.is_counter) {
         let slow = if is_plug {
             ", and its joules are of longer than the work, as a plug takes its time to answer"
@@ -444,15 +444,15 @@ fn of_readings(sheet: &Sheet, integral: &Integral) -> Result<Energy, MeterError>
     Ok(energy)
 }
 
-fn of_model(sheet: &Sheet, parts: Vec<Part>, seconds: f64, step_joules: f64) -> Energy {
+fn of_model(info: &InstrumentInfo, parts: Vec<Part>, seconds: f64, step_joules: f64) -> Energy {
     let joules = parts.iter().map(|part| part.joules).sum();
-    let mut energy = blank(sheet, joules, seconds);
-    energy.uncertainty = Uncertainty::of(joules, (sheet.stated_share, &sheet.stated_by), step_joules, 0.0);
+    let mut energy = blank(info, joules, seconds);
+    energy.uncertainty = Uncertainty::of(joules, (info.stated_share, &info.stated_by), step_joules, 0.0);
     energy.parts = parts;
     energy
 }
 
-fn of_file(file: &Path, sheet: &Sheet, began: f64, ended: f64) -> Result<Energy, MeterError> {
+fn of_file(file: &Path, info: &InstrumentInfo, began: f64, ended: f64) -> Result<Energy, MeterError> {
     let asked = Instant::now();
     loop {
         let series = Series::read(file)?;
@@ -463,21 +463,21 @@ fn of_file(file: &Path, sheet: &Sheet, began: f64, ended: f64) -> Result<Energy,
         }
         let wrong = |reason: String| MeterError::Csv { path: file.to_owned(), reason };
         let covered = series.cover(began, ended).map_err(wrong)?;
-        let of_steps = Sheet { step_watts: Some(covered.step_watts), ..sheet.clone() };
+        let of_steps = InstrumentInfo { step_watts: Some(covered.step_watts), ..info.clone() };
         let mut energy = of_readings(&of_steps, &covered.integral)?;
         energy.notes.extend(covered.note);
         return Ok(energy);
     }
 }
 
-/// All that a sheet says.
-fn blank(sheet: &Sheet, joules: f64, seconds: f64) -> Energy {
+/// All that is known of an instrument.
+fn blank(info: &InstrumentInfo, joules: f64, seconds: f64) -> Energy {
     Energy {
         joules,
-        measured: sheet.kind.is_measured(),
-        kind: sheet.kind,
-        instrument: sheet.instrument.clone(),
-        scope: sheet.scope,
+        measured: info.kind.is_measured(),
+        kind: info.kind,
+        instrument: info.instrument.clone(),
+        scope: info.scope,
         seconds,
         watts: joules / seconds.max(1e-9),
         began_unix_seconds: 0.0,
@@ -485,12 +485,12 @@ fn blank(sheet: &Sheet, joules: f64, seconds: f64) -> Energy {
         samples_a_second: 0.0,
         longest_gap_seconds: 0.0,
         is_counter: false,
-        uncertainty: Uncertainty::of(joules, (sheet.stated_share, &sheet.stated_by), 0.0, 0.0),
+        uncertainty: Uncertainty::of(joules, (info.stated_share, &info.stated_by), 0.0, 0.0),
         idle: None,
         dynamic_joules: None,
         dynamic_uncertainty_joules: None,
         parts: Vec::new(),
-        notes: sheet.notes.clone(),
+        notes: info.notes.clone(),
     }
 }
 
@@ -498,18 +498,18 @@ fn blank(sheet: &Sheet, joules: f64, seconds: f64) -> Energy {
 mod tests {
     use std::fs;
 
-    use super::super::gauge::Sample;
     use super::*;
+    use crate::instrument::Sample;
 
     /// A machine with these files of one word below `/sys/class`.
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Machine) {
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, SystemRoots) {
         let dir = tempfile::tempdir().unwrap();
         for (file, word) in files {
             let path = dir.path().join("sys/class").join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, word).unwrap();
         }
-        let machine = Machine::under(dir.path());
+        let machine = SystemRoots::under(dir.path());
         (dir, machine)
     }
 
@@ -524,17 +524,17 @@ mod tests {
     #[test]
     fn power_that_comes_out_of_a_machine_is_no_reading() {
         let (_dir, file) = negative();
-        let sheet = csv_sheet(&Series::read(&file).unwrap(), &file, 0.1);
-        assert!(refuse_negative(&sheet, 0.0).is_ok());
-        let error = refuse_negative(&sheet, -3.0).unwrap_err().to_string();
+        let info = csv_info(&Series::read(&file).unwrap(), &file, 0.1);
+        assert!(refuse_negative(&info, 0.0).is_ok());
+        let error = refuse_negative(&info, -3.0).unwrap_err().to_string();
         assert!(error.contains("shows -3 W") && error.contains("wired the other way round"), "{error}");
         // Of a file when it is opened, and once it is laid over a stretch.
         let choice = Choice::Csv(file.clone());
-        let error = Meter::open(&choice, &Machine::default()).unwrap_err().to_string();
+        let error = Meter::open(&choice, &SystemRoots::default()).unwrap_err().to_string();
         assert!(error.contains("as if power came out"), "{error}");
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, text.replace(",-2", ",2")).unwrap();
-        let metering = Meter::open(&choice, &Machine::default()).unwrap().unwrap().start().unwrap();
+        let metering = Meter::open(&choice, &SystemRoots::default()).unwrap().unwrap().start().unwrap();
         fs::write(&file, text).unwrap();
         // In less than the step of Unix time as a number nothing is drawn.
         thread::sleep(Duration::from_millis(1));
@@ -598,11 +598,11 @@ mod tests {
         let (_dir, machine) = machine(LAPTOP);
         let meter = Meter::open(&Choice::Battery, &machine).unwrap().unwrap();
         let is_told = |gap: f64| {
-            let mut integral = Integral::every(meter.sheet().period);
+            let mut integral = Integral::every(meter.info().period);
             for at in [0.0, 1.0, 1.0 + gap] {
                 integral.add(at, Sample { watts: Some(8.0), ..Sample::default() });
             }
-            let notes = of_readings(meter.sheet(), &integral).unwrap().notes;
+            let notes = of_readings(meter.info(), &integral).unwrap().notes;
             notes.iter().any(|note| note.starts_with("a stretch has gaps between readings of more than 3 times"))
         };
         assert_eq!([3.0, 9.0].map(is_told), [false, true]);

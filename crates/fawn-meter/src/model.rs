@@ -22,9 +22,9 @@ use std::path::Path;
 use fawn_report::Date;
 use serde::Deserialize;
 
-use super::activity::Use;
-use super::error::MeterError;
-use super::reading::{Part, Scope};
+use crate::activity::Use;
+use crate::error::MeterError;
+use crate::reading::{Part, Scope};
 
 /// A model, as its file has it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

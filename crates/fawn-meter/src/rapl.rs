@@ -9,11 +9,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::counter::TurningCounter;
-use super::error::MeterError;
-use super::gauge::{CounterStep, Gauge, Sample, Sheet};
-use super::reading::{Kind, Scope};
-use super::sysfs;
+use crate::counter::TurningCounter;
+use crate::error::MeterError;
+use crate::instrument::{CounterStep, Instrument, InstrumentInfo, Sample};
+use crate::reading::{Kind, Scope};
+use crate::sysfs;
 
 /// The counters of large processors under full load turn round within minutes.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ struct Zone {
 /// All counters of a machine.
 #[derive(Debug)]
 pub struct Rapl {
-    sheet: Sheet,
+    info: InstrumentInfo,
     zones: Vec<Zone>,
 }
 
@@ -76,7 +76,7 @@ impl Rapl {
                 dir.display()
             )));
         }
-        let sheet = Sheet {
+        let info = InstrumentInfo {
             kind: Kind::Rapl,
             scope: Scope::Package,
             instrument: format!("RAPL ({})", counted.join(", ")),
@@ -88,13 +88,13 @@ impl Rapl {
             parts: zones.iter().map(|zone| (zone.name.clone(), zone.is_counted)).collect(),
             notes: Vec::new(),
         };
-        Ok(Self { sheet, zones })
+        Ok(Self { info, zones })
     }
 }
 
-impl Gauge for Rapl {
-    fn sheet(&self) -> &Sheet {
-        &self.sheet
+impl Instrument for Rapl {
+    fn info(&self) -> &InstrumentInfo {
+        &self.info
     }
 
     fn read(&mut self) -> Result<Sample, MeterError> {

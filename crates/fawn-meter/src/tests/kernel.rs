@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use fawn_bench::energy::{Choice, Kind, Machine, Meter, Scope, find};
-
 use super::{Moving, a_while, close, copy, metered, open, open_rapl, refused, tree, write};
+use crate::{Choice, Kind, Meter, Scope, SystemRoots, find};
 
 /// The counters of the trees turn round here, microjoules.
 const PACKAGE_RANGE: u64 = 262_143_328_850;
@@ -114,7 +113,7 @@ fn an_ina226_is_read_as_often_as_it_has_something_new() {
     close(energy.watts, 6.031_25);
     // 2.5 uV over 0.002 ohm, 25 times: 31.25 mW.
     close(energy.uncertainty.resolution_joules, 0.015_625 * energy.seconds);
-    let period = |name: &str| open("hwmon", &tree(name)).unwrap().sheet().period.as_millis();
+    let period = |name: &str| open("hwmon", &tree(name)).unwrap().info().period.as_millis();
     assert_eq!((period("pi-ina226"), period("pi-ina219"), period("server")), (141, 100, 1000));
 }
 
@@ -165,8 +164,8 @@ fn a_laptop_that_is_plugged_in_meanwhile_is_not_metered() {
 #[test]
 fn auto_takes_what_covers_most() {
     let auto = |root: &Path| {
-        let meter = Meter::open(&Choice::Auto, &Machine::under(root)).unwrap();
-        meter.map(|meter| (meter.sheet().kind, meter.sheet().scope))
+        let meter = Meter::open(&Choice::Auto, &SystemRoots::under(root)).unwrap();
+        meter.map(|meter| (meter.info().kind, meter.info().scope))
     };
     let moving = |name: &str| {
         let dir = copy(name);
@@ -191,13 +190,13 @@ fn what_there_is_is_listed_with_what_is_wrong_with_it() {
     let dir = copy("server");
     let server = {
         let _moving = Moving::start(dir.path());
-        find(&Machine::under(dir.path()))
+        find(&SystemRoots::under(dir.path()))
     };
     let usable: Vec<(&str, bool)> = server.iter().map(|found| (found.meter.as_str(), found.usable)).collect();
     assert_eq!(usable, [("rapl", true), ("battery", false), ("hwmon:hwmon10/power1", true)]);
     close(server[2].watts.unwrap(), 187.0);
     assert!(server[1].problem.as_ref().unwrap().contains("has no battery") && server[0].problem.is_none());
-    let none = find(&Machine::under(&tree("no such tree")));
+    let none = find(&SystemRoots::under(&tree("no such tree")));
     assert_eq!(none.len(), 3);
     for found in none {
         assert!(!found.usable && found.problem.unwrap().contains("choose another meter") && found.watts.is_none());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::gauge::{CounterStep, Sample, Sheet};
+use crate::instrument::{CounterStep, InstrumentInfo, Sample};
 
 /// A time between readings that is so many times the usual one is a gap.
 pub(super) const GAP: f64 = 3.0;
@@ -122,13 +122,13 @@ impl Integral {
         self.last.watts.or_else(|| (self.seconds() > 0.0).then(|| counted().map(|joules| joules / self.seconds()))?)
     }
 
-    /// Joules, by whichever is closer where the instrument of this sheet shows both power and a counter; none: there are no
+    /// Joules, by whichever is closer where this instrument shows both power and a counter; none: there are no
     /// two readings that show the same.
-    pub fn sum(&self, sheet: &Sheet) -> Option<Sum> {
+    pub fn sum(&self, info: &InstrumentInfo) -> Option<Sum> {
         if self.samples < 2 {
             return None;
         }
-        match (self.by_counter(sheet.counter_step), self.by_power(sheet.step_watts)) {
+        match (self.by_counter(info.counter_step), self.by_power(info.step_watts)) {
             (Some(counted), Some(integrated)) => {
                 Some(if counted.error() <= integrated.error() { counted } else { integrated })
             }
@@ -184,11 +184,11 @@ pub(super) fn decimals(number: f64) -> i32 {
 mod tests {
     use std::time::Duration;
 
-    use super::super::reading::{Kind, Scope};
     use super::*;
+    use crate::reading::{Kind, Scope};
 
-    fn sheet() -> Sheet {
-        Sheet {
+    fn info() -> InstrumentInfo {
+        InstrumentInfo {
             kind: Kind::Shelly,
             scope: Scope::Wall,
             instrument: "a plug".to_owned(),
@@ -220,7 +220,7 @@ mod tests {
         for (at, watts) in [(10.0, 4.0), (11.0, 6.0), (13.0, 6.0), (14.0, 4.5)] {
             integral.add(at, power(watts));
         }
-        let sum = integral.sum(&sheet()).unwrap();
+        let sum = integral.sum(&info()).unwrap();
         // 5 + 12 + 5.25.
         close(sum.joules, 22.25);
         // Half a tenth of a watt for 4 s.
@@ -241,7 +241,7 @@ mod tests {
             for (at, watts) in (0..).zip(shown) {
                 integral.add(f64::from(at), power(watts));
             }
-            integral.sum(&sheet()).unwrap().sampling_joules / integral.seconds()
+            integral.sum(&info()).unwrap().sampling_joules / integral.seconds()
         };
         // Squares 5 of four readings, which changed three times.
         close(off_by_watts(1), 2.0 * (5.0f64 / 4.0 / 3.0).sqrt());
@@ -255,7 +255,7 @@ mod tests {
             for (at, watts) in [(0.0, 4.0), (1.0, 6.0), (1.0 + gap, 4.0), (2.0 + gap, 6.0)] {
                 integral.add(at, power(watts));
             }
-            integral.sum(&sheet()).unwrap()
+            integral.sum(&info()).unwrap()
         };
         // Squares 4 of four readings, which changed three times.
         let of_mean = 2.0 * (4.0f64 / 4.0 / 3.0).sqrt();
@@ -273,15 +273,15 @@ mod tests {
             integral.add(at, Sample { step_watts: Some(step), ..power(2.023_232) });
         }
         // Half of 0.02 W for 2 s, and not of the product's last decimal.
-        close(integral.sum(&sheet()).unwrap().resolution_joules, 0.02);
+        close(integral.sum(&info()).unwrap().resolution_joules, 0.02);
     }
 
     #[test]
     fn one_reading_is_no_energy() {
         let mut integral = Integral::default();
-        assert_eq!(integral.sum(&sheet()), None);
+        assert_eq!(integral.sum(&info()), None);
         integral.add(1.0, power(4.0));
-        assert_eq!(integral.sum(&sheet()), None);
+        assert_eq!(integral.sum(&info()), None);
         assert_eq!((integral.watts(), integral.samples()), (Some(4.0), 1));
     }
 
@@ -290,14 +290,14 @@ mod tests {
         let mut integral = Integral::default();
         integral.add(0.0, counter(100.0));
         integral.add(10.0, counter(150.0));
-        let fine = Sheet { counter_step: Some(CounterStep { joules: 0.01, lag_seconds: 0.001 }), ..sheet() };
+        let fine = InstrumentInfo { counter_step: Some(CounterStep { joules: 0.01, lag_seconds: 0.001 }), ..info() };
         let sum = integral.sum(&fine).unwrap();
         close(sum.joules, 50.0);
         close(sum.resolution_joules, 0.015);
         assert!(sum.is_counter && sum.sampling_joules == 0.0);
         close(integral.watts().unwrap(), 5.0);
         // Where it is not known, as coarse as it was seen to be.
-        close(integral.sum(&sheet()).unwrap().resolution_joules, 50.0);
+        close(integral.sum(&info()).unwrap().resolution_joules, 50.0);
     }
 
     #[test]
@@ -308,25 +308,25 @@ mod tests {
         for at in 0..10 {
             short.add(f64::from(at), both(12.0 + 0.1 * f64::from(at % 2), if at < 5 { 0.0 } else { 60.0 }));
         }
-        assert!(!short.sum(&sheet()).unwrap().is_counter);
+        assert!(!short.sum(&info()).unwrap().is_counter);
         // Unsteady power for long: the counter is better.
         let mut long = Integral::default();
         for at in 0..3600 {
             let (at, watts) = (f64::from(at), if at % 2 == 0 { 5.0 } else { 45.0 });
             long.add(at, both(watts, (at * 25.0 / 60.0).floor() * 60.0));
         }
-        let sum = long.sum(&sheet()).unwrap();
+        let sum = long.sum(&info()).unwrap();
         assert!(sum.is_counter, "{sum:?}");
         close(sum.resolution_joules, 60.0);
         // One that was reset meanwhile is not used at all.
         long.add(3600.0, both(5.0, 0.0));
-        assert!(!long.sum(&sheet()).unwrap().is_counter);
+        assert!(!long.sum(&info()).unwrap().is_counter);
         // Neither is one that never moved.
         let mut still = Integral::default();
         for at in 0..3 {
             still.add(f64::from(at), both(5.0 * f64::from(at), 7.0));
         }
-        assert!(!still.sum(&sheet()).unwrap().is_counter);
+        assert!(!still.sum(&info()).unwrap().is_counter);
     }
 
     #[test]

@@ -21,10 +21,10 @@ use fawn_files::text;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::error::MeterError;
-use super::gauge::Sample;
-use super::integral::{GAP, Integral, decimals};
-use super::reading::Scope;
+use crate::error::MeterError;
+use crate::instrument::Sample;
+use crate::integral::{GAP, Integral, decimals};
+use crate::reading::Scope;
 
 /// From here on a number of Unix time is in milliseconds.
 const LEAST_MS: f64 = 1e11;
@@ -241,8 +241,8 @@ mod tests {
         let covered = series.cover(began, ended).unwrap();
         assert!((covered.integral.seconds() - (ended - began)).abs() < 1e-9);
         covered.integral.watts().map(|_| ()).unwrap();
-        let sheet = super::super::meter::csv_sheet(series, Path::new("x"), covered.step_watts);
-        covered.integral.sum(&sheet).unwrap().joules
+        let info = crate::meter::csv_info(series, Path::new("x"), covered.step_watts);
+        covered.integral.sum(&info).unwrap().joules
     }
 
     #[test]

@@ -7,11 +7,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::error::MeterError;
-use super::gauge::{Gauge, Sample, Sheet};
-use super::integral::decimals;
-use super::reading::{Kind, Scope};
-use super::sysfs;
+use crate::error::MeterError;
+use crate::instrument::{Instrument, InstrumentInfo, Sample};
+use crate::integral::decimals;
+use crate::reading::{Kind, Scope};
+use crate::sysfs;
 
 /// Gauges have something new every few seconds.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// All batteries of a machine together.
 #[derive(Debug)]
 pub struct Battery {
-    sheet: Sheet,
+    info: InstrumentInfo,
     batteries: Vec<PathBuf>,
     mains: Vec<PathBuf>,
     decimals: Decimals,
@@ -59,7 +59,7 @@ impl Battery {
                 dir.display()
             )));
         }
-        let sheet = Sheet {
+        let info = InstrumentInfo {
             kind: Kind::Battery,
             scope: Scope::Board,
             instrument: format!("battery {}", names.join(" and ")),
@@ -73,13 +73,13 @@ impl Battery {
                 "it has all that the battery feeds, the screen included; gauges lag by some seconds".to_owned(),
             ],
         };
-        Ok(Self { sheet, batteries, mains, decimals: Decimals::default() })
+        Ok(Self { info, batteries, mains, decimals: Decimals::default() })
     }
 }
 
-impl Gauge for Battery {
-    fn sheet(&self) -> &Sheet {
-        &self.sheet
+impl Instrument for Battery {
+    fn info(&self) -> &InstrumentInfo {
+        &self.info
     }
 
     fn read(&mut self) -> Result<Sample, MeterError> {

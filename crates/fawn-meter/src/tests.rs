@@ -1,4 +1,4 @@
-//! Meters: on trees of `/sys`, on plugs that are replayed, on files and models, and in experiments.
+//! Meters: on trees of `/sys`, on plugs that are replayed, on files and models.
 
 mod kernel;
 mod plugs;
@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use fawn_bench::energy::{Choice, Energy, Machine, Meter, MeterError};
+use crate::{Choice, Energy, Meter, MeterError, SystemRoots};
 
 /// A machine.
 fn tree(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/energy").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
 }
 
 /// A copy of one, to be changed.
@@ -47,7 +47,7 @@ fn write(root: &Path, file: &str, value: impl std::fmt::Display) {
 
 fn open(choice: &str, root: &Path) -> Result<Meter, MeterError> {
     let choice: Choice = choice.parse().unwrap();
-    Meter::open(&choice, &Machine::under(root)).map(|meter| meter.expect("a meter was chosen"))
+    Meter::open(&choice, &SystemRoots::under(root)).map(|meter| meter.expect("a meter was chosen"))
 }
 
 /// Opens the counters of a copy, which move meanwhile and are then as they were.

@@ -6,9 +6,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use super::error::MeterError;
-use super::gauge::{Gauge, Kept};
-use super::integral::Integral;
+use crate::error::MeterError;
+use crate::instrument::{Instrument, OpenInstrument};
+use crate::integral::Integral;
 
 /// Readings with more time between them than this are no measurement.
 pub const LONGEST_GAP_SECONDS: f64 = 10.0;
@@ -29,8 +29,8 @@ impl Sampler {
     ///
     /// # Errors
     /// What keeps it from being read.
-    pub fn start(mut gauge: Box<dyn Gauge>, kept: Kept) -> Result<Self, MeterError> {
-        let integral = Integral::every(gauge.sheet().period);
+    pub fn start(mut gauge: Box<dyn Instrument>, kept: OpenInstrument) -> Result<Self, MeterError> {
+        let integral = Integral::every(gauge.info().period);
         let mut readings = Readings { began: Instant::now(), integral };
         readings.read(gauge.as_mut())?;
         let watts = Arc::new(AtomicU64::new(f64::NAN.to_bits()));
@@ -75,7 +75,7 @@ struct Readings {
 
 impl Readings {
     /// Adds what it shows, as of the middle of the time that reading took.
-    fn read(&mut self, gauge: &mut dyn Gauge) -> Result<(), MeterError> {
+    fn read(&mut self, gauge: &mut dyn Instrument) -> Result<(), MeterError> {
         let before = self.began.elapsed().as_secs_f64();
         let sample = gauge.read()?;
         let after = self.began.elapsed().as_secs_f64();
@@ -90,11 +90,11 @@ impl Readings {
 
 fn read_until(
     stopped: &mpsc::Receiver<()>,
-    gauge: &mut dyn Gauge,
+    gauge: &mut dyn Instrument,
     mut readings: Readings,
     watts: &AtomicU64,
 ) -> Result<Integral, MeterError> {
-    let period = gauge.sheet().period;
+    let period = gauge.info().period;
     let mut due = Instant::now() + period;
     while stopped.recv_timeout(due.saturating_duration_since(Instant::now())) == Err(RecvTimeoutError::Timeout) {
         match readings.read(gauge) {
@@ -123,7 +123,7 @@ fn read_until(
 }
 
 /// Passes over a reading that failed, unless it cannot be passed over.
-fn bear(error: MeterError, gauge: &dyn Gauge, readings: &Readings) -> Result<(), MeterError> {
+fn bear(error: MeterError, gauge: &dyn Instrument, readings: &Readings) -> Result<(), MeterError> {
     if !error.may_pass() {
         return Err(error);
     }
@@ -131,6 +131,6 @@ fn bear(error: MeterError, gauge: &dyn Gauge, readings: &Readings) -> Result<(),
     if missed > LONGEST_GAP_SECONDS { Err(gap(gauge, missed, &error.to_string())) } else { Ok(()) }
 }
 
-fn gap(gauge: &dyn Gauge, seconds: f64, reason: &str) -> MeterError {
-    MeterError::Gap { instrument: gauge.sheet().instrument.clone(), seconds, reason: reason.to_owned() }
+fn gap(gauge: &dyn Instrument, seconds: f64, reason: &str) -> MeterError {
+    MeterError::Gap { instrument: gauge.info().instrument.clone(), seconds, reason: reason.to_owned() }
 }

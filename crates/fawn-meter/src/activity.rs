@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::MeterError;
-use super::sysfs;
+use crate::error::MeterError;
+use crate::sysfs;
 
 /// Bytes of a sector, as the kernel counts them, whatever the device has.
 const SECTOR_BYTES: u64 = 512;

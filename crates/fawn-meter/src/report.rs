@@ -3,14 +3,14 @@
 use fawn_report::{Column, Form, column};
 use serde_json::{Map, Value, json};
 
-use super::reading::Energy;
+use crate::reading::Energy;
 
 /// Adds what `rate` operations a second took to their row: operations for each second of CPU time if they took `cpu_us`
 /// microseconds each; and where energy was metered, joules, how far they may be off, watts, operations for each joule, the same
 /// above what the machine draws at rest, and all of `energy` by that name.
 ///
 /// Names of what was modelled have `modelled` in them: `modelled_joules`, `operations_a_modelled_joule`.
-pub fn tell(row: &mut Map<String, Value>, energy: Option<&Energy>, rate: f64, cpu_us: Option<f64>) {
+pub fn write_row(row: &mut Map<String, Value>, energy: Option<&Energy>, rate: f64, cpu_us: Option<f64>) {
     let a_cpu_second = cpu_us.filter(|us| *us > 0.0).map(|us| 1e6 / us);
     row.insert("operations_a_cpu_second".to_owned(), json!(a_cpu_second));
     let Some(energy) = energy else { return };
@@ -107,8 +107,8 @@ pub fn provenance(rows: &[Map<String, Value>], energy: Option<&Energy>) -> (&'st
 
 #[cfg(test)]
 mod tests {
-    use super::super::reading::{Idle, Kind, Scope, Uncertainty};
     use super::*;
+    use crate::reading::{Idle, Kind, Scope, Uncertainty};
 
     fn energy(kind: Kind) -> Energy {
         let energy = Energy {
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_row_has_what_a_joule_buys() {
         let mut row = Map::new();
-        tell(&mut row, Some(&energy(Kind::Shelly)), 2000.0, Some(4.0));
+        write_row(&mut row, Some(&energy(Kind::Shelly)), 2000.0, Some(4.0));
         let of = |name: &str| row[name].as_f64().unwrap();
         assert_eq!((of("joules"), of("uncertainty_joules"), of("watts")), (50.0, 1.5, 5.0));
         assert_eq!((of("operations_a_joule"), of("operations_a_cpu_second")), (400.0, 250_000.0));
@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn no_name_of_a_measured_joule_is_given_to_a_modelled_one() {
         let (mut measured, mut modelled) = (Map::new(), Map::new());
-        tell(&mut measured, Some(&energy(Kind::Rapl)), 2000.0, None);
-        tell(&mut modelled, Some(&energy(Kind::Model)), 2000.0, None);
+        write_row(&mut measured, Some(&energy(Kind::Rapl)), 2000.0, None);
+        write_row(&mut modelled, Some(&energy(Kind::Model)), 2000.0, None);
         let shared: Vec<&String> = modelled.keys().filter(|name| measured.contains_key(*name)).collect();
         assert_eq!(shared, ["energy", "operations_a_cpu_second"]);
         assert_eq!(modelled["operations_a_modelled_joule"], 400.0);
@@ -169,7 +169,7 @@ mod tests {
         for (joules, above) in [(32.0, 2.0), (20.0, -10.0)] {
             (low.joules, low.watts) = (joules, joules / 10.0);
             low = low.above(idle);
-            tell(&mut row, Some(&low), 2000.0, Some(0.0));
+            write_row(&mut row, Some(&low), 2000.0, Some(0.0));
             assert_eq!(
                 (&row["operations_a_dynamic_joule"], &row["operations_a_cpu_second"]),
                 (&Value::Null, &Value::Null)

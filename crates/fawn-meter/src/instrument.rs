@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::error::MeterError;
-use super::reading::{Kind, Scope};
+use crate::error::MeterError;
+use crate::reading::{Kind, Scope};
 
 /// What an instrument is, and how well it shows what it measures.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sheet {
+pub struct InstrumentInfo {
     /// Of which kind.
     pub kind: Kind,
     /// What it covers.
@@ -46,7 +46,7 @@ pub struct CounterStep {
 pub struct Sample {
     /// Power, watts; none: it shows none.
     pub watts: Option<f64>,
-    /// The step of these watts, where they are a product; none: the sheet has it, or their last decimal.
+    /// The step of these watts, where they are a product; none: [`InstrumentInfo`] has it, or their last decimal.
     pub step_watts: Option<f64>,
     /// Energy since some moment that stays the same, joules; none: it counts none.
     pub counted_joules: Option<f64>,
@@ -55,9 +55,9 @@ pub struct Sample {
 }
 
 /// An instrument.
-pub trait Gauge: fmt::Debug + Send {
+pub trait Instrument: fmt::Debug + Send {
     /// What it is.
-    fn sheet(&self) -> &Sheet;
+    fn info(&self) -> &InstrumentInfo;
 
     /// What it shows now.
     ///
@@ -68,16 +68,16 @@ pub trait Gauge: fmt::Debug + Send {
 
 /// Where an instrument stays open while it is not read, so that it is opened once. Clones are of the same place.
 #[derive(Clone, Debug, Default)]
-pub struct Kept(Arc<Mutex<Option<Box<dyn Gauge>>>>);
+pub struct OpenInstrument(Arc<Mutex<Option<Box<dyn Instrument>>>>);
 
-impl Kept {
+impl OpenInstrument {
     /// Takes the instrument that is there; `None`: there is none, or somebody reads it.
-    pub fn take(&self) -> Option<Box<dyn Gauge>> {
+    pub fn take(&self) -> Option<Box<dyn Instrument>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Leaves an instrument there.
-    pub fn put(&self, gauge: Box<dyn Gauge>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(gauge);
+    pub fn put(&self, instrument: Box<dyn Instrument>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(instrument);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use ureq::Agent;
 
-use super::error::MeterError;
+use crate::error::MeterError;
 
 /// How long an answer may take, all of it.
 pub const TIME_OUT: Duration = Duration::from_secs(2);

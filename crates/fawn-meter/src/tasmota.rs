@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::error::MeterError;
-use super::gauge::{Gauge, Sample, Sheet};
-use super::http::Plug;
-use super::reading::{Kind, Scope};
+use crate::error::MeterError;
+use crate::http::Plug;
+use crate::instrument::{Instrument, InstrumentInfo, Sample};
+use crate::reading::{Kind, Scope};
 
 const PERIOD: Duration = Duration::from_secs(1);
 const PATH: &str = "/cm?cmnd=Status%208";
@@ -18,7 +18,7 @@ const PATH: &str = "/cm?cmnd=Status%208";
 /// A plug.
 #[derive(Debug)]
 pub struct Tasmota {
-    sheet: Sheet,
+    info: InstrumentInfo,
     plug: Plug,
 }
 
@@ -26,7 +26,7 @@ impl Tasmota {
     /// The one at `base`, `http://HOST[:PORT]`.
     pub fn open(base: &str) -> Self {
         let plug = Plug::new(base, "a plug with Tasmota that meters");
-        let sheet = Sheet {
+        let info = InstrumentInfo {
             kind: Kind::Tasmota,
             scope: Scope::Wall,
             instrument: format!("Tasmota at {}", plug.base()),
@@ -38,13 +38,13 @@ impl Tasmota {
             parts: Vec::new(),
             notes: vec!["a plug covers all that is plugged into it".to_owned()],
         };
-        Self { sheet, plug }
+        Self { info, plug }
     }
 }
 
-impl Gauge for Tasmota {
-    fn sheet(&self) -> &Sheet {
-        &self.sheet
+impl Instrument for Tasmota {
+    fn info(&self) -> &InstrumentInfo {
+        &self.info
     }
 
     fn read(&mut self) -> Result<Sample, MeterError> {

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::error::MeterError;
-use super::gauge::{Gauge, Sample, Sheet};
-use super::http::{Answer, Plug};
-use super::reading::{Kind, Scope};
+use crate::error::MeterError;
+use crate::http::{Answer, Plug};
+use crate::instrument::{Instrument, InstrumentInfo, Sample};
+use crate::reading::{Kind, Scope};
 
 /// Plugs have something new about once a second.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ impl Speech {
 /// A plug; of several channels the first.
 #[derive(Debug)]
 pub struct Shelly {
-    sheet: Sheet,
+    info: InstrumentInfo,
     plug: Plug,
     speech: Speech,
 }
@@ -61,7 +61,7 @@ impl Shelly {
                 }
                 _ => return Err(plug.odd("/shelly", "without saying which generation it is")),
             };
-        let sheet = Sheet {
+        let info = InstrumentInfo {
             kind: Kind::Shelly,
             scope: Scope::Wall,
             instrument: format!("Shelly {model} at {}", plug.base()),
@@ -73,13 +73,13 @@ impl Shelly {
             parts: Vec::new(),
             notes: vec!["a plug covers all that is plugged into it".to_owned()],
         };
-        Ok(Self { sheet, plug, speech })
+        Ok(Self { info, plug, speech })
     }
 }
 
-impl Gauge for Shelly {
-    fn sheet(&self) -> &Sheet {
-        &self.sheet
+impl Instrument for Shelly {
+    fn info(&self) -> &InstrumentInfo {
+        &self.info
     }
 
     fn read(&mut self) -> Result<Sample, MeterError> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::error::MeterError;
+use crate::error::MeterError;
 
 /// The word that the file holds.
 ///

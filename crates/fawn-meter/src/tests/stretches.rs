@@ -1,4 +1,4 @@
-//! Files of other meters, models, machines at rest, and stretches in experiments.
+//! Files of other meters, models, machines at rest, and sums of stretches.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,11 +7,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fawn_bench::energy::{Kind, Scope, sum};
-use fawn_bench::{Experiment, Setup};
-
 use super::{a_while, close, copy, metered, open, refused, tree, write};
-use crate::{hit, measured, setup};
+use crate::{Kind, Scope, sum};
 
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
@@ -127,30 +124,4 @@ fn stretches_add_up() {
     assert_eq!(both.samples, one.samples + other.samples);
     close(both.uncertainty.joules.unwrap(), one.uncertainty.joules.unwrap() + other.uncertainty.joules.unwrap());
     assert!(sum([Some(&one), None]).is_none(), "what was metered in part is not known");
-}
-
-#[test]
-fn an_experiment_tells_joules_and_keeps_them() {
-    let dir = tempfile::tempdir().unwrap();
-    let plain = setup(&dir.path().join("bench"), 3000);
-    let report = measured(&plain, &Experiment::Hit(hit()));
-    assert!(report.rows[0]["operations_a_cpu_second"].as_f64().unwrap() > 0.0, "{report:?}");
-    assert!(
-        report.rows[0].get("joules").is_none()
-            && report.notes.iter().any(|note| note.starts_with("no energy was metered"))
-    );
-
-    let meter = open("hwmon", &tree("pi-ina219")).unwrap();
-    let with_meter = Setup { meter: Some(meter), ..plain.clone() };
-    let report = measured(&with_meter, &Experiment::Hit(hit()));
-    let of = |name: &str| report.rows[0][name].as_f64().unwrap_or_else(|| panic!("no {name}: {:?}", report.rows[0]));
-    close(of("watts"), 3.622);
-    assert!(of("joules") > 0.0 && of("uncertainty_joules") > 0.03 * of("joules"));
-    // By all rounds together, of which the rate is the middle one's.
-    assert!((of("operations_a_joule") / (of("gets_a_second") / 3.622)).ln().abs() < 1.0, "{:?}", report.rows[0]);
-    assert_eq!(report.rows[0]["energy"]["scope"], "board");
-    assert!(report.notes.iter().any(|note| note.contains("measured of the board by ina219 sensor")), "{report:?}");
-    // Told again with the meter, and without it as it was.
-    assert_eq!(measured(&with_meter, &Experiment::Hit(hit())), report);
-    assert!(measured(&plain, &Experiment::Hit(hit())).rows[0].get("joules").is_none());
 }
